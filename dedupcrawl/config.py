@@ -1,0 +1,81 @@
+"""One frozen object holds every constant that decides a verdict, and its defaults.
+
+The Scrapy settings, the command line and the evaluation all start from ``Config()``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypedDict
+
+from dedupcrawl.detectors.base import Relation
+from dedupcrawl.errors import SettingError
+
+Detectors = Sequence[str] | Mapping[str, Mapping[str, Any]]
+
+DROP = frozenset({Relation.IDENTICAL, Relation.NEAR_DUPLICATE, Relation.UNCHANGED})
+
+
+class ConfigChanges(TypedDict, total=False):
+    """The keyword arguments that change a default; the fields of :class:`Config`."""
+
+    detectors: Detectors
+    threshold: float
+    length_ratio: float
+    min_chars: int
+    link_density_noise: float
+    link_density_content: float
+    link_run: int
+    drop: frozenset[Relation]
+    keep: str
+    lease: float
+    wait: float
+    ttl: float | None
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What decides a verdict.
+
+    Raises :class:`~dedupcrawl.errors.SettingError` for a value that makes no sense.
+    """
+
+    detectors: Detectors = ("exact", "minhash")
+    threshold: float = 0.8  #: least similarity of a near-duplicate, for detectors that have one
+    length_ratio: float = 1.10  #: most that the longer of two copies may exceed the shorter (α)
+    min_chars: int = 100  #: shorter main texts are compared by ``exact`` only
+    link_density_noise: float = 0.9  #: R1
+    link_density_content: float = 0.3  #: R2
+    link_run: int = 3  #: S
+    drop: frozenset[Relation] = DROP
+    keep: str = "first"
+    lease: float = 60.0  #: seconds
+    wait: float = 30.0  #: seconds
+    ttl: float | None = None  #: seconds; None: records never expire
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        checks = {
+            "threshold": (0 < self.threshold <= 1, "a number above 0, at most 1"),
+            "length_ratio": (self.length_ratio >= 1, "a number of at least 1"),
+            "min_chars": (self.min_chars >= 0, "a whole number of at least 0"),
+            "link_density_noise": (
+                self.link_density_content <= self.link_density_noise <= 1,
+                "a number from link_density_content to 1",
+            ),
+            "link_density_content": (0 <= self.link_density_content, "a number of at least 0"),
+            "link_run": (self.link_run >= 0, "a whole number of at least 0"),
+            "keep": (self.keep in ("first", "latest"), '"first" or "latest"'),
+            "lease": (self.lease > 0, "seconds above 0"),
+            "wait": (self.wait >= 0, "seconds of at least 0"),
+            "ttl": (self.ttl is None or self.ttl > 0, "seconds above 0, or None"),
+            "seed": (0 <= self.seed < 2**64, "a whole number from 0 to 2**64 - 1"),
+        }
+        for name, (fine, accepted) in checks.items():
+            if not fine:
+                raise SettingError(name, getattr(self, name), accepted)
+
+
+CONFIG_FIELDS = tuple(field.name for field in fields(Config))

@@ -1,0 +1,25 @@
+"""The errors a user of dedupcrawl can cause."""
+
+from __future__ import annotations
+
+
+class DedupError(Exception):
+    """Base of every error that dedupcrawl raises on purpose."""
+
+
+class SettingError(DedupError, ValueError):
+    """A setting or argument has a value that is not accepted."""
+
+    def __init__(self, name: str, value: object, accepted: str) -> None:
+        super().__init__(f"{name} = {value!r} is not accepted: {accepted}")
+        self.name = name
+        self.value = value
+        self.accepted = accepted
+
+
+class StoreError(DedupError):
+    """A store cannot be opened, read or written."""
+
+
+class StoreMismatchError(StoreError):
+    """A store was filled under another configuration; its signatures must not meet ours."""

@@ -1,0 +1,135 @@
+"""The contract of a store: an optimistic compare-and-set over exact-match keys.
+
+``offer`` files a record *unless* another one with a higher id than ``since`` stands under one of
+its probes; then it files nothing and returns those candidates. The caller compares them; if none
+matches it offers again with ``since`` = the highest id it has seen. So the common case (nobody
+there) is one atomic step, and two workers can never both be first.
+
+A filed record is a *claim* until it is committed: *open* while its item is in the pipelines,
+*scraped* once all of them took it, *committed* once it is durable. Claims carry a lease that the
+living process renews; the claims of a dead process end with it, and its records with them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+KEY_BYTES = 6  #: size of a bucket key; 2^48 buckets keep false candidates below 1 in 10^4 at 10^9 keys
+BUCKET_CAP = 32  #: at most so many candidates are read from a bucket, newest first
+
+
+class ClaimState(IntEnum):
+    """How far a record has come."""
+
+    OPEN = 1
+    SCRAPED = 2
+    COMMITTED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What is filed of one page."""
+
+    url: str
+    keys: tuple[bytes, ...]  #: each ``KEY_BYTES`` long, distinct
+    sketches: tuple[bytes, ...]  #: one per detector in the configured order, b"" where it has none
+    seen: float  #: Unix time in seconds
+    cluster: str = ""  #: "" when the page founds its own cluster
+    probes: tuple[bytes, ...] | None = None  #: where to look when it differs from ``keys``; not stored
+
+    @property
+    def looks_under(self) -> tuple[bytes, ...]:
+        """The keys under which earlier copies would be found."""
+        return self.keys if self.probes is None else self.probes
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An earlier record found under one of the probes."""
+
+    id: int  #: grows with the order of filing
+    record: Record
+    state: ClaimState
+    mine: bool  #: claimed through this very store object
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What came of an offer."""
+
+    id: int | None  #: the id under which it was filed, None if it was not
+    candidates: tuple[Candidate, ...] = ()  #: by rising id
+
+
+@dataclass(frozen=True, slots=True)
+class StoreInfo:
+    """The state of a namespace, in numbers."""
+
+    url: str
+    namespace: str
+    pages: int
+    open: int  #: claims that are open
+    scraped: int  #: claims whose item was scraped but is not durable yet
+    keys: int
+    bytes: int  #: on disk (or in memory, as far as it is known)
+    oldest: float | None  #: Unix time of the oldest record
+    newest: float | None
+    scheme: str  #: JSON of the configuration it was filled with
+
+
+class Store(ABC):
+    """Where fingerprints wait for their copies. All methods are synchronous and thread-safe.
+
+    Every method raises :class:`~dedupcrawl.errors.StoreError` when the store cannot do it.
+    """
+
+    @abstractmethod
+    def offer(self, record: Record, since: int = 0) -> Offer:
+        """File ``record`` as an open claim unless a live record with id > ``since`` stands under a probe."""
+
+    @abstractmethod
+    def find(self, probes: Sequence[bytes]) -> tuple[Candidate, ...]:
+        """Look only: the live records under ``probes``, by rising id."""
+
+    @abstractmethod
+    def get(self, id: int) -> Candidate | None:
+        """Return the live record with this id, or None once it was released, forgotten or pruned."""
+
+    @abstractmethod
+    def scraped(self, id: int) -> bool:
+        """Mark an own open claim as scraped. False: the claim is gone (its lease ran out)."""
+
+    @abstractmethod
+    def commit(self, ids: Iterable[int], supersede: Iterable[int] = ()) -> int:
+        """Make own claims permanent and remove the records they supersede; return how many were there."""
+
+    @abstractmethod
+    def release(self, ids: Iterable[int]) -> int:
+        """Withdraw own claims and their records; return how many were there."""
+
+    @abstractmethod
+    def renew(self) -> int:
+        """Extend the lease of every own claim; return how many there are."""
+
+    @abstractmethod
+    def lookup(self, url: str) -> Candidate | None:
+        """Return the newest live record of this URL."""
+
+    @abstractmethod
+    def forget(self, url: str) -> int:
+        """Remove all records of this URL; return how many."""
+
+    @abstractmethod
+    def prune(self, older_than: float) -> int:
+        """Remove committed records seen before this Unix time, and all that dead processes left."""
+
+    @abstractmethod
+    def info(self) -> StoreInfo:
+        """Count."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Withdraw own claims that are still open or scraped, then let go. Closing twice is allowed."""
