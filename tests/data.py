@@ -1,0 +1,19 @@
+"""Where the labelled page sets lie; they are not part of the project."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def data(*parts: str) -> Path:
+    """Return a path below the data folder, or skip the test, saying what is missing."""
+    base = Path(os.environ.get("DEDUPCRAWL_DATA", ROOT.parent / "shared" / "data"))
+    path = base.joinpath(*parts)
+    if not path.exists():
+        pytest.skip(f"labelled pages are not here: {'/'.join(parts)} (set DEDUPCRAWL_DATA)")
+    return path
