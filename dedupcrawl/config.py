@@ -65,7 +65,7 @@ class Config:
                 self.link_density_content <= self.link_density_noise <= 1,
                 "a number from link_density_content to 1",
             ),
-            "link_density_content": (0 <= self.link_density_content, "a number of at least 0"),
+            "link_density_content": (self.link_density_content >= 0, "a number of at least 0"),
             "link_run": (self.link_run >= 0, "a whole number of at least 0"),
             "keep": (self.keep in ("first", "latest"), '"first" or "latest"'),
             "lease": (self.lease > 0, "seconds above 0"),

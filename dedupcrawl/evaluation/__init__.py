@@ -1,0 +1,1 @@
+"""Labelled sets in, precision, recall and F1 out."""

@@ -1,0 +1,62 @@
+"""The right to store a page, from the moment it is judged until its item is safe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from dedupcrawl.deduplicator import Deduplicator
+    from dedupcrawl.stores.base import Record
+    from dedupcrawl.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A page repeats one whose own fate is open; ask again once that is settled."""
+
+    id: int  #: of the claim that it waits for
+    mine: bool  #: the claim was made through this very deduplicator
+    of: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to store a page, or the verdict why not.
+
+    ``id`` is None when nothing was filed: the page is a duplicate or cannot be judged. ``scraped``,
+    ``commit`` and ``release`` then do nothing.
+    As a context manager it commits, or releases when the block raises.
+    """
+
+    verdict: Verdict
+    deduplicator: Deduplicator
+    id: int | None = None
+    record: Record | None = None
+    supersedes: tuple[int, ...] = ()
+
+    def scraped(self) -> None:
+        """Say that the item went through all pipelines but is not durable yet."""
+        if self.id is not None:
+            self.deduplicator.store.scraped(self.id)
+
+    def commit(self) -> None:
+        """Say that the item is durable."""
+        self.deduplicator.commit([self])
+
+    def release(self) -> None:
+        """Give the page back: it was not stored after all."""
+        self.deduplicator.release([self])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.commit()
+        else:
+            self.release()

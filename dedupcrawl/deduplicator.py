@@ -1,0 +1,270 @@
+"""Page + detectors + store → verdict. The only place that knows all of them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, Self, Unpack, overload
+
+from dedupcrawl.claim import Claim, Pending
+from dedupcrawl.config import Config
+from dedupcrawl.detectors.registry import build_detectors, schemes
+from dedupcrawl.filing import Filer, Unfit, without_fragment
+from dedupcrawl.judging import Finding, Judge
+from dedupcrawl.page import PageError, ReadOptions, read_page
+from dedupcrawl.page.model import Page
+from dedupcrawl.policy import Policy, unchecked
+from dedupcrawl.stores import open_store
+from dedupcrawl.stores.base import Candidate, ClaimState, Store
+from dedupcrawl.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from dedupcrawl.config import ConfigChanges
+    from dedupcrawl.stores.base import Record, StoreInfo
+
+_LAST = 2**63 - 1  #: an id that no record has: offering "since" it files in any case
+
+
+class Deduplicator:
+    """Says of every page whether an earlier one had its content.
+
+    Args:
+        store: ``memory://``, ``lmdb://PATH`` or a :class:`~dedupcrawl.stores.base.Store`.
+        namespace: pages of different namespaces never meet.
+        config: the constants in force; ``changes`` override single ones, by the names of
+            :class:`~dedupcrawl.config.Config` (``detectors``, ``threshold``, …).
+        clock: seconds since 1970; tests turn it.
+
+    Raises:
+        SettingError: a value makes no sense.
+        StoreError: the store cannot be opened, or was filled under another configuration.
+
+    >>> dedup = Deduplicator(min_chars=20)
+    >>> text = "The harbour froze over in the night, and the ferries stayed at their piers."
+    >>> dedup.add(text=text, url="https://a.example/1").status
+    <Status.UNIQUE: 'unique'>
+    >>> dedup.add(text=text.upper(), url="https://b.example/2").of
+    'https://a.example/1'
+    """
+
+    def __init__(
+        self,
+        store: str | Store = "memory://",
+        namespace: str = "default",
+        *,
+        config: Config | None = None,
+        clock: Callable[[], float] = time.time,
+        **changes: Unpack[ConfigChanges],
+    ) -> None:
+        self.config = replace(config or Config(), **changes)
+        detectors = build_detectors(self.config)
+        self.names = tuple(detector.name for detector in detectors)
+        self._filer = Filer(detectors, self.config.min_chars, clock)
+        self._judge = Judge(detectors)
+        self._policy = Policy(self.config.drop, self.config.keep)
+        self.reading = ReadOptions(
+            link_density_noise=self.config.link_density_noise,
+            link_density_content=self.config.link_density_content,
+            link_run=self.config.link_run,
+        )
+        self.store = (
+            store
+            if isinstance(store, Store)
+            else open_store(
+                store,
+                namespace=namespace,
+                scheme=schemes(detectors),
+                lease=self.config.lease,
+                ttl=self.config.ttl,
+                clock=clock,
+            )
+        )
+
+    def read(
+        self, *, html: bytes | str | None = None, text: str | None = None, url: str = ""
+    ) -> Page | Verdict:
+        """Read a page with the constants in force, or say why it stays unchecked."""
+        if (html is None) == (text is None):
+            raise TypeError("give either html or text")
+        if html is None:
+            return Page.from_text(text or "", url)
+        try:
+            return read_page(html, url, options=self.reading)
+        except PageError as error:
+            return unchecked(url, error.reason)
+
+    def findings(self, page: Page) -> list[Finding]:
+        """Return every filed page that ``page`` is related to, the most telling first."""
+        record = self._filer.file(page)
+        return [] if isinstance(record, Unfit) else self._findings(record)
+
+    # -- the three questions ------------------------------------------------------------------
+
+    def check(
+        self,
+        page: Page | None = None,
+        *,
+        html: bytes | str | None = None,
+        text: str | None = None,
+        url: str = "",
+    ) -> Verdict:
+        """Look only: what would be said of this page, as far as committed pages are concerned."""
+        subject = self._subject(page, html, text, url)
+        if isinstance(subject, Verdict):
+            return subject
+        record = self._filer.file(subject)
+        if isinstance(record, Unfit):
+            return unchecked(subject.url, record.reason)
+        return self._policy.verdict(subject.url, record, self._findings(record))
+
+    def add(
+        self,
+        page: Page | None = None,
+        *,
+        html: bytes | str | None = None,
+        text: str | None = None,
+        url: str = "",
+    ) -> Verdict:
+        """Judge this page and, if it is to be kept, remember it for good."""
+        claim = self.claim(page, html=html, text=text, url=url)
+        claim.commit()
+        return claim.verdict
+
+    def claim(
+        self,
+        page: Page | None = None,
+        *,
+        html: bytes | str | None = None,
+        text: str | None = None,
+        url: str = "",
+    ) -> Claim:
+        """Judge this page and hold its content until the claim is committed or released.
+
+        A page that matches an unsettled claim waits for its outcome, at most ``config.wait``
+        seconds; then it is kept, unchecked("claimed").
+        """
+        subject = self._subject(page, html, text, url)
+        if isinstance(subject, Verdict):
+            return Claim(subject, self)
+        deadline = time.monotonic() + self.config.wait
+        pause = 0.01
+        while isinstance(claim := self.try_claim(subject), Pending):
+            if time.monotonic() + pause > deadline:
+                return self.try_claim(subject, give_up=True)
+            time.sleep(pause)
+            pause = min(2 * pause, 0.5)
+        return claim
+
+    @overload
+    def try_claim(self, page: Page, *, track_url: bool = True, give_up: Literal[True]) -> Claim: ...
+    @overload
+    def try_claim(self, page: Page, *, track_url: bool = True, give_up: bool = False) -> Claim | Pending: ...
+    def try_claim(self, page: Page, *, track_url: bool = True, give_up: bool = False) -> Claim | Pending:
+        """Claim without waiting.
+
+        Args:
+            page: the page.
+            track_url: whether another text under the same URL is a new version of it; False for
+                several items of one page.
+            give_up: keep the page unchecked("claimed") where the answer would be ``Pending``.
+        """
+        record = self._filer.file(page, track_url=track_url)
+        if isinstance(record, Unfit):
+            return Claim(unchecked(page.url, record.reason), self)
+        seen: dict[int, Candidate] = {}
+        while True:
+            findings = self._judge.findings(record, seen.values(), versions=track_url)
+            decision = self._policy.decide(page.url, record, findings, give_up=give_up)
+            if isinstance(decision, Pending):
+                return decision
+            if not decision.verdict.keep:
+                return Claim(decision.verdict, self)
+            offered = replace(record, cluster=decision.cluster) if decision.cluster else record
+            offer = self.store.offer(offered, since=max(seen, default=0))
+            if offer.id is not None:
+                return Claim(decision.verdict, self, offer.id, offered, decision.supersedes)
+            seen.update((candidate.id, candidate) for candidate in offer.candidates)
+
+    # -- what becomes of claims ---------------------------------------------------------------
+
+    def commit(self, claims: Iterable[Claim]) -> None:
+        """Make these claims permanent, and with them remove what they supersede."""
+        held = [claim for claim in claims if claim.id is not None]
+        if not held:
+            return
+        ids = [claim.id for claim in held if claim.id is not None]
+        supersede = [old for claim in held for old in claim.supersedes]
+        if self.store.commit(ids, supersede) < len(ids):
+            self._refile(held)
+
+    def release(self, claims: Iterable[Claim]) -> None:
+        """Withdraw these claims: their pages were not stored."""
+        ids = [claim.id for claim in claims if claim.id is not None]
+        if ids:
+            self.store.release(ids)
+
+    def renew(self) -> int:
+        """Extend the lease of every open claim; return how many there are."""
+        return self.store.renew()
+
+    def is_settled(self, id: int) -> bool:
+        """Whether the claim that a page waits for has been committed, or is gone."""
+        candidate = self.store.get(id)
+        return candidate is None or candidate.state is ClaimState.COMMITTED
+
+    # -- the store ----------------------------------------------------------------------------
+
+    def lookup(self, url: str) -> Record | None:
+        """Return what is filed of this URL."""
+        candidate = self.store.lookup(without_fragment(url))
+        return None if candidate is None else candidate.record
+
+    def forget(self, url: str) -> int:
+        """Remove this URL, so that its content may be stored again; return how many records went."""
+        return self.store.forget(without_fragment(url))
+
+    def prune(self, older_than: float) -> int:
+        """Remove what was seen before this Unix time; return how many records went."""
+        return self.store.prune(older_than)
+
+    def info(self) -> StoreInfo:
+        """Count what the store holds."""
+        return self.store.info()
+
+    def close(self) -> None:
+        """Withdraw claims that are still open and let the store go."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- inside -------------------------------------------------------------------------------
+
+    def _subject(
+        self, page: Page | None, html: bytes | str | None, text: str | None, url: str
+    ) -> Page | Verdict:
+        if page is None:
+            return self.read(html=html, text=text, url=url)
+        if html is not None or text is not None:
+            raise TypeError("give a page, or html, or text, and no two of them")
+        return page
+
+    def _findings(self, record: Record) -> list[Finding]:
+        return self._judge.findings(record, self.store.find(record.looks_under), versions=True)
+
+    def _refile(self, claims: list[Claim]) -> None:
+        """File again, at once committed, the pages whose claim was lost with its lease.
+
+        Their items are stored: without a record every later copy would be stored too.
+        """
+        for claim in claims:
+            if claim.id is None or claim.record is None or self.store.get(claim.id) is not None:
+                continue
+            offer = self.store.offer(claim.record, since=_LAST)
+            if offer.id is not None:
+                self.store.commit([offer.id], claim.supersedes)

@@ -1,0 +1,77 @@
+"""From a page to the record that a store files, or the reason why it cannot be judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from dedupcrawl.page.model import Kind
+from dedupcrawl.stores.base import KEY_BYTES, Record, url_key
+from dedupcrawl.text.features import Features
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from dedupcrawl.detectors.base import Detector, Fingerprint
+    from dedupcrawl.page.model import Page
+
+SHORT_TEXT_DETECTOR = "exact"  #: the only one that may judge a text under ``min_chars``
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """A page that no detector can judge."""
+
+    reason: str  #: "empty", "index", "short" or "no-fingerprint"
+
+
+@dataclass(frozen=True, slots=True)
+class Filer:
+    """Turns pages into records."""
+
+    detectors: tuple[Detector, ...]
+    min_chars: int
+    clock: Callable[[], float]
+
+    def file(self, page: Page, *, track_url: bool = True) -> Record | Unfit:
+        """Fingerprint ``page``; its URL is one more key unless ``track_url`` is False."""
+        if page.kind is not Kind.ARTICLE:
+            return Unfit(str(page.kind))
+        features = Features(page)
+        if features.length == 0:
+            return Unfit("empty")
+        short = features.length < self.min_chars
+        prints = [
+            detector.fingerprint(features) if not short or detector.name == SHORT_TEXT_DETECTOR else None
+            for detector in self.detectors
+        ]
+        if not any(prints):
+            return Unfit("short" if short else "no-fingerprint")
+        return self._record(page, prints, track_url)
+
+    def _record(self, page: Page, prints: list[Fingerprint | None], track_url: bool) -> Record:
+        url = without_fragment(page.url)
+        own = (url_key(url),) if track_url and url else ()
+        keys = own + _bucket_keys((i, p.keys) for i, p in enumerate(prints) if p)
+        probes = None
+        if any(p and p.probes is not None for p in prints):
+            sought = ((i, p.keys if p.probes is None else p.probes) for i, p in enumerate(prints) if p)
+            probes = own + _bucket_keys(sought)
+        sketches = tuple(p.sketch if p else b"" for p in prints)
+        return Record(url=url, keys=keys, sketches=sketches, seen=self.clock(), probes=probes)
+
+
+def without_fragment(url: str) -> str:
+    """Return the URL that a server sees."""
+    return url.partition("#")[0]
+
+
+def _bucket_keys(keys: Iterable[tuple[int, tuple[bytes, ...]]]) -> tuple[bytes, ...]:
+    """Fold the keys of all detectors into one space of buckets, each detector in its own part."""
+    folded = (
+        blake2b(key, digest_size=KEY_BYTES, person=b"detector%d" % index).digest()
+        for index, of_one in keys
+        for key in of_one
+    )
+    return tuple(dict.fromkeys(folded))
