@@ -1,0 +1,41 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: install demo demo-clean test lint types pytest bench clean
+
+install: $(STAMP)
+
+$(STAMP): requirements.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	touch $(STAMP)
+
+demo: install
+	$(BIN)/dedupcrawl demo
+
+demo-clean: install
+	$(BIN)/dedupcrawl demo --clean
+
+test: lint types pytest
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: install
+	$(BIN)/mypy
+
+pytest: install
+	$(BIN)/python -m pytest
+
+bench: install
+	$(BIN)/python benchmarks/reading.py
+	$(BIN)/python benchmarks/fingerprint.py
+	$(BIN)/python benchmarks/store.py
+	$(BIN)/python benchmarks/crawl.py
+
+clean:
+	rm -rf $(VENV) .scrapy demo-out .mypy_cache .ruff_cache .pytest_cache .hypothesis
