@@ -1,0 +1,73 @@
+"""``dedupcrawl compare``: are two pages copies, and what do they share."""
+
+from __future__ import annotations
+
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from dedupcrawl.cli.fetching import fetch_page
+from dedupcrawl.cli.options import DetectorNames, config_of
+from dedupcrawl.cli.screen import out, print_json
+from dedupcrawl.deduplicator import Deduplicator
+from dedupcrawl.text.sentences import sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import Console
+
+    from dedupcrawl.verdict import Verdict
+
+_STYLE = {"both": "green", "first": "red", "second": "yellow"}
+
+
+def compare(
+    first: Annotated[str, typer.Argument(metavar="A", help="URL or file of the earlier page.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="URL or file of the later page.")],
+    detector: DetectorNames = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write verdict and passages as JSON.")] = False,
+) -> None:
+    """Say whether B repeats A, why, and which passages they share."""
+    old, new = fetch_page(first), fetch_page(second)
+    with Deduplicator(config=config_of(detector)) as dedup:
+        dedup.add(old)
+        verdict = dedup.check(new)
+    passages = list(_passages(sentences(old.text), sentences(new.text)))
+    if as_json:
+        print_json(
+            {"verdict": verdict.to_dict(), "passages": [{"in": who, "text": text} for who, text in passages]}
+        )
+    else:
+        _show(out(), verdict, passages)
+
+
+def _passages(old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield ("both" | "first" | "second", passage) in reading order, cut at sentence ends."""
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            yield "both", "\n".join(old[i1:i2])
+            continue
+        if i1 < i2:
+            yield "first", "\n".join(old[i1:i2])
+        if j1 < j2:
+            yield "second", "\n".join(new[j1:j2])
+
+
+def _show(console: Console, verdict: Verdict, passages: list[tuple[str, str]]) -> None:
+    facts = Table(show_header=False, box=None)
+    for name, value in verdict.to_dict().items():
+        if name == "evidence" and isinstance(value, dict):
+            for what, figure in value.items():
+                facts.add_row(Text(f"  {what}", style="dim"), Text(str(figure)))
+        else:
+            facts.add_row(name, Text(str(value), style="bold" if name in ("status", "relation") else ""))
+    console.print(facts)
+    console.rule("passages: in both, only in the first, only in the second")
+    for who, text in passages:
+        console.print(
+            Text.assemble((f"{who:>6} │ ", "dim"), (text.replace("\n", "\n       │ "), _STYLE[who]))
+        )

@@ -1,0 +1,51 @@
+"""A page from a URL or a file."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from urllib.error import URLError
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+from dedupcrawl.errors import DedupError
+from dedupcrawl.page import Page, PageError, read_page
+
+_TIMEOUT = 30  # seconds
+_LIMIT = 64 * 1024 * 1024  # bytes
+_AGENT = "dedupcrawl (+https://pypi.org/project/dedupcrawl/)"
+
+
+def fetch_page(where: str) -> Page:
+    """Read the page at ``where``, a URL or the path of a file (``.gz`` is unpacked).
+
+    Raises:
+        DedupError: it cannot be fetched, or is no page.
+    """
+    url, body, content_type = _body(where)
+    try:
+        return read_page(body, url, content_type=content_type)
+    except PageError as error:
+        raise DedupError(f"{where}: {error}") from error
+
+
+def _body(where: str) -> tuple[str, bytes, str | None]:
+    if urlsplit(where).scheme in ("http", "https"):
+        return _download(where)
+    path = Path(where)
+    try:
+        raw = path.read_bytes()
+        body = gzip.decompress(raw) if path.suffix == ".gz" else raw
+    except (OSError, EOFError) as error:
+        raise DedupError(f"{where}: neither an http(s) URL nor a readable file: {error}") from error
+    plain = path.name.removesuffix(".gz").endswith(".txt")
+    return path.absolute().as_uri(), body, "text/plain" if plain else None
+
+
+def _download(url: str) -> tuple[str, bytes, str | None]:
+    request = Request(url, headers={"User-Agent": _AGENT})  # noqa: S310 - http and https only, see above
+    try:
+        with urlopen(request, timeout=_TIMEOUT) as response:  # noqa: S310
+            return response.url, response.read(_LIMIT), response.headers.get("Content-Type")
+    except (URLError, OSError, ValueError) as error:
+        raise DedupError(f"{url}: cannot be fetched: {error}") from error
