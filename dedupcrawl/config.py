@@ -5,7 +5,7 @@ The Scrapy settings, the command line and the evaluation all start from ``Config
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypedDict
 
@@ -57,25 +57,41 @@ class Config:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        checks = {
-            "threshold": (0 < self.threshold <= 1, "a number above 0, at most 1"),
-            "length_ratio": (self.length_ratio >= 1, "a number of at least 1"),
-            "min_chars": (self.min_chars >= 0, "a whole number of at least 0"),
-            "link_density_noise": (
-                self.link_density_content <= self.link_density_noise <= 1,
-                "a number from link_density_content to 1",
-            ),
-            "link_density_content": (self.link_density_content >= 0, "a number of at least 0"),
-            "link_run": (self.link_run >= 0, "a whole number of at least 0"),
-            "keep": (self.keep in ("first", "latest"), '"first" or "latest"'),
-            "lease": (self.lease > 0, "seconds above 0"),
-            "wait": (self.wait >= 0, "seconds of at least 0"),
-            "ttl": (self.ttl is None or self.ttl > 0, "seconds above 0, or None"),
-            "seed": (0 <= self.seed < 2**64, "a whole number from 0 to 2**64 - 1"),
-        }
-        for name, (fine, accepted) in checks.items():
+        for name, (is_fine, accepted) in _ACCEPTED.items():
+            try:
+                fine = is_fine(self)
+            except TypeError:
+                fine = False
             if not fine:
                 raise SettingError(name, getattr(self, name), accepted)
 
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+_ACCEPTED: Mapping[str, tuple[Callable[[Config], bool], str]] = {
+    "threshold": (lambda c: 0 < c.threshold <= 1, "a number above 0, at most 1"),
+    "length_ratio": (lambda c: c.length_ratio >= 1, "a number of at least 1"),
+    "min_chars": (lambda c: _whole(c.min_chars) and c.min_chars >= 0, "a whole number of at least 0"),
+    "link_density_content": (
+        lambda c: 0 <= c.link_density_content <= 1,
+        "a number from 0 to 1",
+    ),
+    "link_density_noise": (
+        lambda c: c.link_density_content <= c.link_density_noise <= 1,
+        "a number from link_density_content to 1",
+    ),
+    "link_run": (lambda c: _whole(c.link_run) and c.link_run >= 0, "a whole number of at least 0"),
+    "drop": (
+        lambda c: frozenset(c.drop) <= frozenset(Relation),
+        f"a set of relations, of {', '.join(Relation)}",
+    ),
+    "keep": (lambda c: c.keep in ("first", "latest"), '"first" or "latest"'),
+    "lease": (lambda c: c.lease > 0, "seconds above 0"),
+    "wait": (lambda c: c.wait >= 0, "seconds of at least 0"),
+    "ttl": (lambda c: c.ttl is None or c.ttl > 0, "seconds above 0, or None"),
+    "seed": (lambda c: _whole(c.seed) and 0 <= c.seed < 2**64, "a whole number from 0 to 2**64 - 1"),
+}
 
 CONFIG_FIELDS = tuple(field.name for field in fields(Config))

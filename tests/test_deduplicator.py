@@ -1,0 +1,357 @@
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dedupcrawl import Claim, Config, Deduplicator, Page, Pending, Status
+from dedupcrawl.detectors.base import Relation
+from dedupcrawl.errors import SettingError, StoreMismatchError
+from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
+
+
+@pytest.fixture(params=["memory", "lmdb"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return "memory://" if request.param == "memory" else f"lmdb://{tmp_path}/seen"
+
+
+@pytest.fixture
+def dedup(store: str) -> Iterator[Deduplicator]:
+    with Deduplicator(store) as opened:
+        yield opened
+
+
+def retouched(text: str) -> str:
+    return text.replace("Nobody was hurt", "No one was hurt").replace("没有人受伤", "无人受伤")
+
+
+@pytest.mark.parametrize("text", [ENGLISH, CHINESE])
+def test_first_copy_is_unique_and_the_second_names_it(dedup: Deduplicator, text: str) -> None:
+    first = dedup.add(text=text, url="https://a.example/1")
+    second = dedup.add(text=f"  {text.upper()}\n", url="https://b.example/2")
+    assert (first.status, first.keep, first.of) == (Status.UNIQUE, True, None)
+    assert (second.status, second.keep, second.of) == (Status.DUPLICATE, False, "https://a.example/1")
+    assert (second.relation, second.detector, second.similarity) == (Relation.IDENTICAL, "exact", 1.0)
+    assert second.cluster == first.cluster
+
+
+@pytest.mark.parametrize("text", [ENGLISH, CHINESE])
+def test_near_duplicate_comes_with_evidence(dedup: Deduplicator, text: str) -> None:
+    dedup.add(text=text, url="https://a.example/1")
+    verdict = dedup.add(text=retouched(text), url="https://b.example/2")
+    assert verdict.relation is Relation.NEAR_DUPLICATE
+    assert not verdict.keep
+    assert verdict.similarity is not None
+    assert 0.8 <= verdict.similarity <= 1
+    assert verdict.evidence
+
+
+def test_other_texts_are_kept(dedup: Deduplicator) -> None:
+    texts = [ENGLISH, CHINESE, OTHER_ENGLISH, OTHER_CHINESE]
+    verdicts = [dedup.add(text=text, url=f"https://a.example/{n}") for n, text in enumerate(texts)]
+    assert [verdict.status for verdict in verdicts] == [Status.UNIQUE] * 4
+    assert len({verdict.cluster for verdict in verdicts}) == 4
+
+
+def test_same_opening_other_ending_is_kept(dedup: Deduplicator) -> None:
+    dedup.add(text=ENGLISH, url="https://a.example/1")
+    assert dedup.add(text=ENGLISH[:350] + OTHER_ENGLISH[100:], url="https://b.example/2").keep
+
+
+def test_check_changes_nothing(dedup: Deduplicator) -> None:
+    for _ in range(2):
+        assert dedup.check(text=ENGLISH, url="https://a.example/1").status is Status.UNIQUE
+    assert dedup.info().pages == 0
+
+
+def test_same_url_unchanged_then_updated(dedup: Deduplicator) -> None:
+    dedup.add(text=ENGLISH, url="https://a.example/1#top")
+    again = dedup.add(text=ENGLISH, url="https://a.example/1")
+    small = dedup.add(text=retouched(ENGLISH), url="https://a.example/1")
+    other = dedup.add(text=OTHER_ENGLISH, url="https://a.example/1#end")
+    assert (again.relation, again.keep, again.status) == (Relation.UNCHANGED, False, Status.DUPLICATE)
+    assert (small.relation, small.keep, small.status) == (Relation.UPDATED, True, Status.UNIQUE)
+    assert (other.relation, other.keep) == (Relation.UPDATED, True)
+    assert small.cluster == other.cluster
+    assert dedup.add(text=OTHER_ENGLISH, url="https://a.example/1").relation is Relation.UNCHANGED
+
+
+def test_every_version_of_an_updated_page_still_guards_its_content(dedup: Deduplicator) -> None:
+    dedup.add(text=ENGLISH, url="https://a.example/1")
+    dedup.add(text=OTHER_ENGLISH, url="https://a.example/1")
+    for n, text in enumerate((ENGLISH, OTHER_ENGLISH)):
+        assert dedup.add(text=text, url=f"https://b.example/{n}").relation is Relation.IDENTICAL
+
+
+def test_short_texts_are_compared_exactly_only(dedup: Deduplicator) -> None:
+    assert dedup.add(text="The council met on Monday.", url="https://a.example/1").keep
+    assert dedup.add(text="The council met on Tuesday.", url="https://a.example/2").status is Status.UNIQUE
+    assert dedup.add(text="the council met on monday.", url="https://a.example/3").is_duplicate
+
+
+@pytest.mark.parametrize("text", ["", "  \n ", "\u200b\u00ad"])
+def test_empty_texts_never_match(dedup: Deduplicator, text: str) -> None:
+    for n in range(2):
+        verdict = dedup.add(text=text, url=f"https://a.example/{n}")
+        assert (verdict.status, verdict.reason, verdict.keep) == (Status.UNCHECKED, "empty", True)
+
+
+def test_short_text_without_exact_stays_unchecked() -> None:
+    with Deduplicator(detectors=["minhash"]) as dedup:
+        assert dedup.add(text="The council met on Monday.", url="https://a.example/1").reason == "short"
+
+
+def test_unreadable_html_is_kept_and_says_why(dedup: Deduplicator) -> None:
+    verdict = dedup.add(html=b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 50, url="https://a.example/p")
+    assert verdict.status is Status.UNCHECKED
+    assert verdict.keep
+    assert verdict.reason
+
+
+def test_html_and_page_are_judged_alike(dedup: Deduplicator) -> None:
+    paragraphs = "".join(f"<p>{sentence}.</p>" for sentence in ENGLISH.split(". "))
+    dedup.add(
+        html=f"<html><body><nav><a href=/>Home</a></nav><article>{paragraphs}</article>",
+        url="https://a.example/1",
+    )
+    assert dedup.add(
+        html=f"<table><tr><td>{paragraphs}</td></tr></table>".encode(), url="https://b.example/"
+    ).is_duplicate
+
+
+def test_exactly_one_source_is_accepted(dedup: Deduplicator) -> None:
+    with pytest.raises(TypeError, match="html"):
+        dedup.check(url="https://a.example/")
+    with pytest.raises(TypeError, match="html"):
+        dedup.check(html="<p>", text="a", url="https://a.example/")
+    with pytest.raises(TypeError, match="page"):
+        dedup.check(Page.from_text("a"), text="a")
+
+
+# -- claims
+
+
+def page(text: str, url: str) -> Page:
+    return Page.from_text(text, url)
+
+
+def held(claim: Claim | Pending) -> Claim:
+    assert isinstance(claim, Claim)
+    return claim
+
+
+def test_released_claim_frees_the_content(dedup: Deduplicator) -> None:
+    claim = dedup.claim(text=ENGLISH, url="https://a.example/1")
+    claim.release()
+    assert dedup.add(text=ENGLISH, url="https://b.example/2").status is Status.UNIQUE
+
+
+def test_block_that_raises_releases(dedup: Deduplicator) -> None:
+    with pytest.raises(OSError, match="full"), dedup.claim(text=ENGLISH, url="https://a.example/1"):
+        raise OSError("disk full")
+    with dedup.claim(text=ENGLISH, url="https://b.example/2") as claim:
+        assert claim.verdict.keep
+    assert dedup.check(text=ENGLISH, url="https://c.example/3").of == "https://b.example/2"
+
+
+def test_page_that_matches_an_open_claim_waits_for_its_outcome(dedup: Deduplicator) -> None:
+    first = held(dedup.try_claim(page(ENGLISH, "https://a.example/1")))
+    pending = dedup.try_claim(page(ENGLISH, "https://b.example/2"))
+    assert isinstance(pending, Pending)
+    assert (pending.id, pending.mine, pending.of) == (first.id, True, "https://a.example/1")
+    assert not dedup.is_settled(pending.id)
+    first.commit()
+    assert dedup.is_settled(pending.id)
+    assert held(dedup.try_claim(page(ENGLISH, "https://b.example/2"))).verdict.is_duplicate
+
+
+def test_own_scraped_claim_counts_as_settled(dedup: Deduplicator) -> None:
+    held(dedup.try_claim(page(ENGLISH, "https://a.example/1"))).scraped()
+    assert held(dedup.try_claim(page(ENGLISH, "https://b.example/2"))).verdict.is_duplicate
+
+
+def test_scraped_claim_of_another_worker_is_waited_for(tmp_path: Path) -> None:
+    url = f"lmdb://{tmp_path}/seen"
+    with Deduplicator(url) as mine, Deduplicator(url, wait=0.05) as theirs:
+        claim = held(mine.try_claim(page(ENGLISH, "https://a.example/1")))
+        claim.scraped()
+        pending = theirs.try_claim(page(ENGLISH, "https://b.example/2"))
+        assert isinstance(pending, Pending)
+        assert not pending.mine
+        kept = theirs.claim(text=ENGLISH, url="https://b.example/2")
+        assert (kept.verdict.status, kept.verdict.reason) == (Status.UNCHECKED, "claimed")
+        assert kept.verdict.of == "https://a.example/1"
+        kept.commit()
+        claim.commit()
+        assert theirs.info().pages == 2
+
+
+def test_waiting_page_takes_over_when_the_first_is_released(dedup: Deduplicator) -> None:
+    first = dedup.claim(text=ENGLISH, url="https://a.example/1")
+    threading.Timer(0.1, first.release).start()
+    with dedup.claim(text=ENGLISH, url="https://b.example/2") as second:
+        assert second.verdict.status is Status.UNIQUE
+
+
+def test_giving_up_keeps_one_too_many(dedup: Deduplicator) -> None:
+    held(dedup.try_claim(page(ENGLISH, "https://a.example/1")))
+    claim = dedup.try_claim(page(ENGLISH, "https://b.example/2"), give_up=True)
+    assert (claim.verdict.reason, claim.verdict.keep) == ("claimed", True)
+    assert claim.id is not None
+
+
+def test_claim_whose_lease_ran_out_is_filed_again_at_commit(store: str) -> None:
+    now = [1_000_000.0]
+    with Deduplicator(store, clock=lambda: now[0], lease=10) as dedup:
+        first = dedup.claim(text=ENGLISH, url="https://a.example/1")
+        now[0] += 60
+        assert dedup.check(text=ENGLISH, url="https://c.example/3").status is Status.UNIQUE
+        dedup.add(text=OTHER_ENGLISH, url="https://d.example/4")
+        first.commit()
+        assert dedup.check(text=ENGLISH, url="https://c.example/3").of == "https://a.example/1"
+
+
+def test_renewed_claim_outlives_its_lease(store: str) -> None:
+    now = [1_000_000.0]
+    with Deduplicator(store, clock=lambda: now[0], lease=10) as dedup:
+        dedup.claim(text=ENGLISH, url="https://a.example/1")
+        for _ in range(6):
+            now[0] += 6
+            assert dedup.renew() == 1
+        assert isinstance(dedup.try_claim(page(ENGLISH, "https://b.example/2")), Pending)
+
+
+def test_items_of_one_page_are_no_versions_of_it(dedup: Deduplicator) -> None:
+    held(dedup.try_claim(page(ENGLISH, "https://a.example/1"), track_url=False)).commit()
+    second = held(dedup.try_claim(page(OTHER_ENGLISH, "https://a.example/1"), track_url=False))
+    assert second.verdict.relation is None
+    second.commit()
+    assert (
+        held(dedup.try_claim(page(ENGLISH, "https://a.example/1"), track_url=False)).verdict.relation
+        == "unchanged"
+    )
+
+
+# -- policy
+
+
+def test_latest_copy_replaces_the_first(store: str) -> None:
+    with Deduplicator(store, keep="latest") as dedup:
+        first = dedup.add(text=ENGLISH, url="https://a.example/1")
+        second = dedup.add(text=retouched(ENGLISH), url="https://b.example/2")
+        assert (second.keep, second.status, second.supersedes) == (
+            True,
+            Status.DUPLICATE,
+            "https://a.example/1",
+        )
+        assert second.cluster == first.cluster
+        assert dedup.lookup("https://a.example/1") is None
+        third = dedup.add(text=ENGLISH, url="https://c.example/3")
+        assert (third.supersedes, third.cluster) == ("https://b.example/2", first.cluster)
+        assert dedup.info().pages == 1
+
+
+def test_superseded_page_stays_until_its_successor_is_safe(store: str) -> None:
+    with Deduplicator(store, keep="latest") as dedup:
+        dedup.add(text=ENGLISH, url="https://a.example/1")
+        dedup.claim(text=ENGLISH, url="https://b.example/2").release()
+        assert dedup.lookup("https://a.example/1") is not None
+
+
+def test_relations_to_drop_can_be_chosen() -> None:
+    with Deduplicator(drop=frozenset({Relation.IDENTICAL})) as dedup:
+        dedup.add(text=ENGLISH, url="https://a.example/1")
+        near = dedup.add(text=retouched(ENGLISH), url="https://b.example/2")
+        assert (near.is_duplicate, near.keep) == (True, True)
+        assert dedup.add(text=retouched(ENGLISH), url="https://c.example/3").relation is Relation.IDENTICAL
+
+
+def test_forgotten_page_may_be_stored_again(dedup: Deduplicator) -> None:
+    dedup.add(text=ENGLISH, url="https://a.example/1")
+    assert dedup.forget("https://a.example/1#x") == 1
+    assert dedup.add(text=ENGLISH, url="https://b.example/2").status is Status.UNIQUE
+
+
+def test_pruned_and_expired_pages_come_again(store: str) -> None:
+    now = [1_000_000.0]
+    with Deduplicator(store, clock=lambda: now[0], ttl=100) as dedup:
+        dedup.add(text=ENGLISH, url="https://a.example/1")
+        now[0] += 50
+        dedup.add(text=CHINESE, url="https://a.example/2")
+        assert dedup.prune(now[0] - 10) == 1
+        assert dedup.add(text=ENGLISH, url="https://b.example/1").status is Status.UNIQUE
+        now[0] += 101
+        assert dedup.add(text=CHINESE, url="https://b.example/2").status is Status.UNIQUE
+
+
+def test_second_run_with_the_same_store_remembers(tmp_path: Path) -> None:
+    url = f"lmdb://{tmp_path}/seen"
+    with Deduplicator(url, "news") as dedup:
+        dedup.add(text=ENGLISH, url="https://a.example/1")
+    with Deduplicator(url, "news") as dedup:
+        assert dedup.check(text=ENGLISH, url="https://a.example/1").relation is Relation.UNCHANGED
+    with Deduplicator(url, "other") as dedup:
+        assert dedup.check(text=ENGLISH, url="https://a.example/1").status is Status.UNIQUE
+
+
+def test_store_of_another_configuration_is_refused(tmp_path: Path) -> None:
+    url = f"lmdb://{tmp_path}/seen"
+    Deduplicator(url, seed=1).close()
+    with pytest.raises(StoreMismatchError, match="seed"):
+        Deduplicator(url, seed=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("threshold", 0),
+        ("threshold", 1.5),
+        ("threshold", "high"),
+        ("threshold", float("nan")),
+        ("length_ratio", 0.9),
+        ("min_chars", -1),
+        ("min_chars", 1.5),
+        ("keep", "newest"),
+        ("drop", frozenset({"copies"})),
+        ("lease", 0),
+        ("wait", -1),
+        ("ttl", 0),
+        ("seed", -1),
+        ("detectors", ["minhahs"]),
+        ("detectors", []),
+        ("detectors", {"minhash": {"slot": 128}}),
+        ("link_density_noise", 1.1),
+        ("link_density_content", -0.1),
+        ("link_run", -1),
+    ],
+)
+def test_bad_value_is_named(name: str, value: object) -> None:
+    with pytest.raises(SettingError, match=name) as caught:
+        Deduplicator(config=Config(**{name: value}))  # type: ignore[arg-type]
+    assert repr(value)[:8].strip("[{'") in str(caught.value)
+
+
+def test_verdict_as_plain_values(dedup: Deduplicator) -> None:
+    dedup.add(text=ENGLISH, url="https://a.example/1")
+    plain = dedup.add(text=ENGLISH, url="https://b.example/2").to_dict()
+    assert plain["status"] == "duplicate"
+    assert plain["relation"] == "identical"
+    assert "reason" not in plain
+
+
+def test_threads_keep_one_copy(dedup: Deduplicator) -> None:
+    verdicts = []
+
+    def work(n: int) -> None:
+        time.sleep(0.001 * (n % 3))
+        verdicts.append(dedup.add(text=ENGLISH, url=f"https://s{n}.example/"))
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(verdict.keep for verdict in verdicts) == 1
