@@ -13,12 +13,26 @@ living process renews; the claims of a dead process end with it, and its records
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 KEY_BYTES = 6  #: size of a bucket key; 2^48 buckets keep false candidates below 1 in 10^4 at 10^9 keys
 BUCKET_CAP = 32  #: at most so many candidates are read from a bucket, newest first
+SCAN_CAP = 8 * BUCKET_CAP  #: at most so many entries of a bucket, dead ones included, are looked at
+
+
+def url_key(url: str) -> bytes:
+    """Return the bucket key under which the record of a URL is found again.
+
+    The caller puts it among the keys of the record; ``lookup`` and ``forget`` then compare whole URLs.
+    """
+    data = url.encode("utf-8", "surrogatepass")
+    return blake2b(data, digest_size=KEY_BYTES, person=b"dedupcrawl.url").digest()
 
 
 class ClaimState(IntEnum):
@@ -53,7 +67,7 @@ class Candidate:
     id: int  #: grows with the order of filing
     record: Record
     state: ClaimState
-    mine: bool  #: claimed through this very store object
+    mine: bool  #: claimed through this very store object, and not committed yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +89,26 @@ class StoreInfo:
     scraped: int  #: claims whose item was scraped but is not durable yet
     keys: int
     bytes: int  #: on disk (or in memory, as far as it is known)
-    oldest: float | None  #: Unix time of the oldest record
-    newest: float | None
+    oldest: float | None  #: Unix time of the record filed first
+    newest: float | None  #: Unix time of the record filed last
     scheme: str  #: JSON of the configuration it was filled with
 
 
 class Store(ABC):
     """Where fingerprints wait for their copies. All methods are synchronous and thread-safe.
 
+    A record is *live* unless it is older than the time to live, or its claim's lease ran out or its
+    claim's process is dead. Only live records are ever shown.
+
     Every method raises :class:`~dedupcrawl.errors.StoreError` when the store cannot do it.
     """
 
     @abstractmethod
     def offer(self, record: Record, since: int = 0) -> Offer:
-        """File ``record`` as an open claim unless a live record with id > ``since`` stands under a probe."""
+        """File ``record`` as an open claim unless a live record with id > ``since`` stands under a probe.
+
+        Dead records met on the way are removed. Ids rise and are never given twice.
+        """
 
     @abstractmethod
     def find(self, probes: Sequence[bytes]) -> tuple[Candidate, ...]:
@@ -104,7 +124,11 @@ class Store(ABC):
 
     @abstractmethod
     def commit(self, ids: Iterable[int], supersede: Iterable[int] = ()) -> int:
-        """Make own claims permanent and remove the records they supersede; return how many were there."""
+        """Make own claims permanent and remove the records they supersede; return how many were there.
+
+        Both happen in one step, or neither. When none of the claims is left, nothing is superseded. A
+        claim whose lease ran out can be committed as long as nobody else has removed it.
+        """
 
     @abstractmethod
     def release(self, ids: Iterable[int]) -> int:
@@ -124,12 +148,21 @@ class Store(ABC):
 
     @abstractmethod
     def prune(self, older_than: float) -> int:
-        """Remove committed records seen before this Unix time, and all that dead processes left."""
+        """Remove committed records seen before this Unix time, and all that dead processes left.
+
+        Records past the time to live go too. Returns how many were removed.
+        """
 
     @abstractmethod
     def info(self) -> StoreInfo:
-        """Count."""
+        """Count what is filed, whether live or not."""
 
     @abstractmethod
     def close(self) -> None:
         """Withdraw own claims that are still open or scraped, then let go. Closing twice is allowed."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,221 @@
+"""The store whose rules are written once, whatever holds its tables."""
+
+from __future__ import annotations
+
+import secrets
+from abc import abstractmethod
+from functools import partial
+from itertools import islice
+from math import inf
+from typing import TYPE_CHECKING, TypeVar
+
+from dedupcrawl.stores.base import Candidate, ClaimState, Offer, Store, StoreInfo, url_key
+from dedupcrawl.stores.codec import decode, encode, seen
+from dedupcrawl.stores.tables import OWNER_BYTES, Claim, Owner
+from dedupcrawl.stores.view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from dedupcrawl.stores.base import Record
+    from dedupcrawl.stores.tables import Tables
+
+T = TypeVar("T")
+
+CHUNK = 256  #: most records removed in one transaction, so that other writers wait a few milliseconds
+SCAN = 16 * CHUNK  #: most records looked at in one
+
+
+class ClaimingStore(Store):
+    """Offers, claims and leases over :class:`~dedupcrawl.stores.tables.Tables`.
+
+    A subclass says how a piece of work runs in a transaction, and whether another owner still lives.
+    Work may run twice (a transaction that found the file too small is begun anew), so it changes
+    nothing but the tables.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        namespace: str,
+        scheme: str,
+        *,
+        lease: float,
+        ttl: float | None,
+        clock: Callable[[], float],
+    ) -> None:
+        self.url = url
+        self.namespace = namespace
+        self._scheme = scheme
+        self._lease = lease
+        self._ttl = inf if ttl is None else ttl
+        self._clock = clock
+        self._me = secrets.token_bytes(OWNER_BYTES)
+        self._own: set[int] = set()
+        self._lost = 0
+
+    @abstractmethod
+    def _read(self, work: Callable[[Tables], T]) -> T:
+        """Run ``work`` on one consistent view of the tables."""
+
+    @abstractmethod
+    def _write(self, work: Callable[[Tables], T]) -> T:
+        """Run ``work`` so that all its changes are made at once, or none."""
+
+    @abstractmethod
+    def _breathes(self, token: bytes) -> bool:
+        """Whether the process of another owner lives, as far as one can know."""
+
+    def _view(self, tables: Tables) -> View:
+        now = self._clock()
+        return View(tables, self._me, now, now - self._ttl, self._breathes)
+
+    # -- filing and looking -------------------------------------------------------------------
+
+    def offer(self, record: Record, since: int = 0) -> Offer:
+        offer = self._write(partial(self._offer, record, encode(record), since))
+        if offer.id is not None:
+            self._own.add(offer.id)
+        return offer
+
+    def _offer(self, record: Record, value: bytes, since: int, tables: Tables) -> Offer:
+        view = self._view(tables)
+        found, dead = view.search(record.looks_under, since)
+        for id in dead:
+            view.remove(id)
+        if found:
+            return Offer(None, tuple(found))
+        id = tables.next_id()
+        tables.put_record(id, value, record.keys)
+        tables.put_claim(id, Claim(self._me, ClaimState.OPEN, view.now + self._lease))
+        return Offer(id)
+
+    def find(self, probes: Sequence[bytes]) -> tuple[Candidate, ...]:
+        return self._read(lambda tables: tuple(self._view(tables).search(probes, 0)[0]))
+
+    def get(self, id: int) -> Candidate | None:
+        return self._read(lambda tables: self._view(tables).candidate(id))
+
+    def lookup(self, url: str) -> Candidate | None:
+        return self._read(partial(self._lookup, url))
+
+    def _lookup(self, url: str, tables: Tables) -> Candidate | None:
+        view = self._view(tables)
+        hits = (view.candidate(id) for id in tables.newest(url_key(url), 0))
+        return next((hit for hit in hits if hit is not None and hit.record.url == url), None)
+
+    # -- claims -------------------------------------------------------------------------------
+
+    def scraped(self, id: int) -> bool:
+        return self._write(partial(self._mark_scraped, id))
+
+    def _mark_scraped(self, id: int, tables: Tables) -> bool:
+        claim = tables.claim(id)
+        if claim is None or claim.owner != self._me:
+            return False
+        tables.put_claim(id, Claim(self._me, ClaimState.SCRAPED, claim.until))
+        return True
+
+    def commit(self, ids: Iterable[int], supersede: Iterable[int] = ()) -> int:
+        mine = self._write(partial(self._commit, set(ids), sorted(set(supersede))))
+        self._own.difference_update(mine)
+        return len(mine)
+
+    def _commit(self, ids: set[int], supersede: list[int], tables: Tables) -> list[int]:
+        mine = self._mine(ids, tables)
+        for id in mine:
+            tables.drop_claim(id)
+        view = self._view(tables)
+        for id in supersede if mine else ():
+            view.remove(id)
+        return mine
+
+    def release(self, ids: Iterable[int]) -> int:
+        mine = self._write(partial(self._release, set(ids)))
+        self._own.difference_update(mine)
+        return len(mine)
+
+    def _release(self, ids: set[int], tables: Tables) -> list[int]:
+        mine = self._mine(ids, tables)
+        view = self._view(tables)
+        for id in mine:
+            view.remove(id, tell=False)
+        return mine
+
+    def _mine(self, ids: Iterable[int], tables: Tables) -> list[int]:
+        claims = ((id, tables.claim(id)) for id in sorted(ids))
+        return [id for id, claim in claims if claim is not None and claim.owner == self._me]
+
+    def renew(self) -> int:
+        lost, gone = self._write(self._renew)
+        self._lost = lost
+        self._own.difference_update(gone)
+        return len(self._own)
+
+    def _renew(self, tables: Tables) -> tuple[int, set[int]]:
+        # Without a row somebody took this process for dead, and may have removed any claim.
+        owner = tables.owner(self._me) or Owner(0.0, self._lost + 1)
+        tables.put_owner(self._me, Owner(self._clock() + self._lease, owner.lost))
+        own = set(self._own) if owner.lost != self._lost else set()
+        return owner.lost, own.difference(self._mine(own, tables))
+
+    # -- housekeeping -------------------------------------------------------------------------
+
+    def forget(self, url: str) -> int:
+        return self._write(partial(self._forget, url))
+
+    def _forget(self, url: str, tables: Tables) -> int:
+        ids = list(tables.newest(url_key(url), 0))
+        values = ((id, tables.record(id)) for id in ids)
+        doomed = [id for id, value in values if value is not None and decode(value, id).url == url]
+        view = self._view(tables)
+        return sum(view.remove(id) for id in doomed)
+
+    def prune(self, older_than: float) -> int:
+        removed = 0
+        start: int | None = 0
+        while start is not None:
+            count, start = self._write(partial(self._prune, older_than, start))
+            removed += count
+        return removed
+
+    def _prune(self, older_than: float, start: int, tables: Tables) -> tuple[int, int | None]:
+        """Remove a chunk; return how many, and the id to go on with (None: at the end)."""
+        view = self._view(tables)
+        doomed: list[int] = []
+        following = None
+        for looked, (id, value) in enumerate(tables.records(start)):
+            if looked == SCAN or len(doomed) == CHUNK:
+                following = id
+                break
+            claim = tables.claim(id)
+            old = seen(value) < max(older_than, view.oldest)
+            if old if claim is None else not view.holds(claim):
+                doomed.append(id)
+        return sum(view.remove(id) for id in doomed), following
+
+    def info(self) -> StoreInfo:
+        return self._read(self._info)
+
+    def _info(self, tables: Tables) -> StoreInfo:
+        sizes = tables.sizes()
+        ends = tables.ends()
+        states = [claim.state for _, claim in tables.claims(0)]
+        return StoreInfo(
+            url=self.url,
+            namespace=self.namespace,
+            pages=sizes.pages,
+            open=states.count(ClaimState.OPEN),
+            scraped=states.count(ClaimState.SCRAPED),
+            keys=sizes.keys,
+            bytes=sizes.bytes,
+            oldest=seen(ends[0]) if ends else None,
+            newest=seen(ends[1]) if ends else None,
+            scheme=self._scheme,
+        )
+
+    def _withdraw(self) -> None:
+        """Release every own claim, a chunk at a time."""
+        ids = iter(sorted(self._own))
+        while chunk := list(islice(ids, CHUNK)):
+            self.release(chunk)

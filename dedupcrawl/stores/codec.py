@@ -1,0 +1,92 @@
+"""Records as bytes: a fixed head, then the parts one after the other; no pickle.
+
+===========  =====  ==========================================
+field        bytes  meaning
+===========  =====  ==========================================
+version          1  ``VERSION``
+crc              4  CRC-32 of all that follows
+seen             8  Unix time, IEEE 754 double
+keys             2  how many keys
+sketches         1  how many sketches
+url              4  bytes of the URL
+cluster          4  bytes of the cluster
+lengths        4·n  bytes of each sketch
+parts               keys, sketches, URL, cluster
+===========  =====  ==========================================
+
+All numbers are big-endian, texts are UTF-8. ``probes`` are not stored.
+"""
+
+from __future__ import annotations
+
+import struct
+from itertools import accumulate, pairwise
+from struct import Struct
+from zlib import crc32
+
+from dedupcrawl.errors import StoreError
+from dedupcrawl.stores.base import KEY_BYTES, Record
+
+VERSION = 1
+_SUM = Struct(">BI")
+_HEAD = Struct(">dHBII")
+_SEEN = Struct(">d")
+_TEXT = ("utf-8", "surrogatepass")
+
+
+def encode(record: Record) -> bytes:
+    """Pack a record.
+
+    Raises :class:`~dedupcrawl.errors.StoreError` for a record that breaks the contract: a key of
+    another size, or more parts than the layout can count.
+    """
+    if any(len(key) != KEY_BYTES for key in record.keys):
+        raise StoreError(f"The record of {record.url!r} has a key that is not {KEY_BYTES} bytes long.")
+    url, cluster = record.url.encode(*_TEXT), record.cluster.encode(*_TEXT)
+    counts = (len(record.keys), len(record.sketches), len(url), len(cluster))
+    try:
+        head = _HEAD.pack(record.seen, *counts)
+    except struct.error as error:
+        raise StoreError(f"The record of {record.url!r} has too many parts to be filed: {error}.") from error
+    lengths = b"".join(len(sketch).to_bytes(4, "big") for sketch in record.sketches)
+    body = b"".join((head, lengths, *record.keys, *record.sketches, url, cluster))
+    return _SUM.pack(VERSION, crc32(body)) + body
+
+
+def decode(value: bytes, key: object) -> Record:
+    """Unpack a record that stands under ``key``.
+
+    Raises :class:`~dedupcrawl.errors.StoreError`, naming the key, when the value is damaged or of
+    another version.
+    """
+    _check(value, key)
+    seen, keys, sketches, url, cluster = _HEAD.unpack_from(value, _SUM.size)
+    start = _SUM.size + _HEAD.size
+    lengths = [int.from_bytes(value[at : at + 4], "big") for at in range(start, start + 4 * sketches, 4)]
+    sizes = (*(KEY_BYTES,) * keys, *lengths, url, cluster)
+    cuts = accumulate(sizes, initial=start + 4 * sketches)
+    parts = [value[left:right] for left, right in pairwise(cuts)]
+    return Record(
+        url=parts[-2].decode(*_TEXT),
+        keys=tuple(parts[:keys]),
+        sketches=tuple(parts[keys:-2]),
+        seen=seen,
+        cluster=parts[-1].decode(*_TEXT),
+    )
+
+
+def seen(value: bytes) -> float:
+    """Read only the time from a packed record."""
+    time: float = _SEEN.unpack_from(value, _SUM.size)[0]
+    return time
+
+
+def _check(value: bytes, key: object) -> None:
+    """Refuse a value that is not what :func:`encode` wrote."""
+    if len(value) < _SUM.size + _HEAD.size:
+        raise StoreError(f"The record under {key!r} is damaged: only {len(value)} bytes are left of it.")
+    version, crc = _SUM.unpack_from(value)
+    if version != VERSION:
+        raise StoreError(f"The record under {key!r} is damaged or has layout {version}, not {VERSION}.")
+    if crc != crc32(memoryview(value)[_SUM.size :]):
+        raise StoreError(f"The record under {key!r} is damaged: its checksum is wrong.")

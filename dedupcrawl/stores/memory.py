@@ -1,0 +1,138 @@
+"""A store in memory: the same contract, for tests and one-off scripts."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from threading import RLock
+from typing import TYPE_CHECKING, TypeVar
+
+from dedupcrawl.errors import StoreError
+from dedupcrawl.stores.base import KEY_BYTES
+from dedupcrawl.stores.claiming import ClaimingStore
+from dedupcrawl.stores.tables import Claim, Owner, Sizes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from dedupcrawl.stores.tables import Tables
+
+T = TypeVar("T")
+
+
+class MemoryStore(ClaimingStore):
+    """Private to the object: what it holds ends with it."""
+
+    def __init__(
+        self,
+        namespace: str,
+        scheme: str,
+        *,
+        lease: float,
+        ttl: float | None,
+        clock: Callable[[], float],
+    ) -> None:
+        super().__init__("memory://", namespace, scheme, lease=lease, ttl=ttl, clock=clock)
+        self._lock = RLock()
+        self._tables: MemoryTables | None = MemoryTables()
+        self._tables.put_owner(self._me, Owner(clock() + lease))
+
+    def _read(self, work: Callable[[Tables], T]) -> T:
+        return self._write(work)
+
+    def _write(self, work: Callable[[Tables], T]) -> T:
+        with self._lock:
+            if self._tables is None:
+                raise StoreError("The store memory:// has been closed.")
+            return work(self._tables)
+
+    def _breathes(self, token: bytes) -> bool:
+        return token == self._me
+
+    def close(self) -> None:
+        with self._lock:
+            self._tables = None
+            self._own.clear()
+
+
+class MemoryTables:
+    """The tables as dicts; ids are filed in rising order, and dicts keep that order."""
+
+    def __init__(self) -> None:
+        self._last = 0
+        self._records: dict[int, bytes] = {}
+        self._claims: dict[int, Claim] = {}
+        self._owners: dict[bytes, Owner] = {}
+        # Most buckets hold one page: a bare id is a third of the size of a list of one.
+        self._buckets: dict[bytes, int | list[int]] = {}
+        self._keys = 0
+        self._bytes = 0
+
+    def next_id(self) -> int:
+        self._last += 1
+        return self._last
+
+    def put_record(self, id: int, value: bytes, keys: Iterable[bytes]) -> None:
+        self._records[id] = value
+        self._bytes += len(value)
+        for key in dict.fromkeys(keys):
+            self._keys += 1
+            ids = self._buckets.setdefault(key, id)
+            if isinstance(ids, list):
+                ids.append(id)
+            elif ids != id:
+                self._buckets[key] = [ids, id]
+
+    def drop_record(self, id: int, keys: Iterable[bytes]) -> None:
+        self._bytes -= len(self._records.pop(id))
+        for key in dict.fromkeys(keys):
+            self._keys -= 1
+            ids = self._buckets[key]
+            if isinstance(ids, list) and len(ids) > 1:
+                del ids[bisect_left(ids, id)]
+            else:
+                del self._buckets[key]
+
+    def record(self, id: int) -> bytes | None:
+        return self._records.get(id)
+
+    def records(self, start: int) -> Iterator[tuple[int, bytes]]:
+        return _walk(self._records, start)
+
+    def ends(self) -> tuple[bytes, bytes] | None:
+        if not self._records:
+            return None
+        return next(iter(self._records.values())), next(reversed(self._records.values()))
+
+    def newest(self, key: bytes, since: int) -> Sequence[int]:
+        ids = self._buckets.get(key)
+        if ids is None:
+            return ()
+        if isinstance(ids, int):
+            return (ids,) if ids > since else ()
+        return ids[: bisect_left(ids, since + 1) - len(ids) - 1 : -1]
+
+    def claim(self, id: int) -> Claim | None:
+        return self._claims.get(id)
+
+    def put_claim(self, id: int, claim: Claim) -> None:
+        self._claims[id] = claim
+
+    def drop_claim(self, id: int) -> None:
+        del self._claims[id]
+
+    def claims(self, start: int) -> Iterator[tuple[int, Claim]]:
+        return _walk(self._claims, start)
+
+    def owner(self, token: bytes) -> Owner | None:
+        return self._owners.get(token)
+
+    def put_owner(self, token: bytes, owner: Owner) -> None:
+        self._owners[token] = owner
+
+    def sizes(self) -> Sizes:
+        return Sizes(len(self._records), self._keys, self._bytes + self._keys * KEY_BYTES)
+
+
+def _walk(table: dict[int, T], start: int) -> Iterator[tuple[int, T]]:
+    ids = list(table)
+    return ((id, table[id]) for id in ids[bisect_left(ids, start) :])
