@@ -7,12 +7,13 @@ really a copy?* by comparing two **sketches**. A bucket hit is never a verdict: 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dedupcrawl.text.features import Features
 
 

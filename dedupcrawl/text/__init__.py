@@ -1,0 +1,1 @@
+"""Main text in, features out."""

@@ -1,0 +1,41 @@
+"""Banding: which slots are filed together (Mining of Massive Datasets, chapter 3.4)."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dedupcrawl.detectors.keys import bucket_keys
+from dedupcrawl.text.hashing import constants
+
+if TYPE_CHECKING:
+    from dedupcrawl.detectors.sketching import Slots
+
+#: What :func:`choose_bands` gives for the defaults. datasketch brings scipy, which takes a second to
+#: load; a crawl with default settings need not wait for it. The tests compare.
+_KNOWN: dict[tuple[float, int, float], tuple[int, int]] = {(0.8, 128, 0.5): (9, 13)}
+
+
+@functools.cache
+def choose_bands(threshold: float, slots: int, miss_weight: float) -> tuple[int, int]:
+    """Choose (bands, rows) for a similarity threshold by datasketch's optimiser.
+
+    It minimises (1 - w) * false candidates + w * misses over the s-curve 1 - (1 - s^rows)^bands, where
+    w is ``miss_weight``, 0…1.
+    """
+    known = _KNOWN.get((threshold, slots, miss_weight))
+    if known:
+        return known
+    from datasketch import MinHashLSH  # noqa: PLC0415 - see above
+
+    index = MinHashLSH(threshold=threshold, num_perm=slots, weights=(1 - miss_weight, miss_weight))
+    return index.b, index.r
+
+
+def band_keys(slots: Slots, bands: int, rows: int, seed: int) -> tuple[bytes, ...]:
+    """File a sketch under each of its bands."""
+    grid = slots[: bands * rows].reshape(bands, rows).astype(np.uint64)
+    hashes = (grid * constants(seed, "row", rows)).sum(axis=1, dtype=np.uint64)
+    return bucket_keys(hashes + constants(seed, "band", bands))

@@ -1,0 +1,53 @@
+"""Same text, byte for byte after normalisation."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
+from dedupcrawl.detectors.checks import check_whole, foreign_sketch
+from dedupcrawl.detectors.keys import KEY_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dedupcrawl.text.features import Features
+
+_BYTES = 16
+
+
+@dataclass(frozen=True)
+class Exact(Detector):
+    """A 128-bit BLAKE2b hash of the normalised main text.
+
+    Sketch: the 16 bytes of the hash. One key: its first bytes. A page without any text has none.
+    """
+
+    name: ClassVar[str] = "exact"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_whole(self, "seed", 0, 2**64 - 1)
+
+    def fingerprint(self, features: Features) -> Fingerprint | None:
+        """File the page under the hash of its text."""
+        if not features.length:
+            return None
+        text = features.points.astype("<u4", copy=False).tobytes()
+        sketch = hashlib.blake2b(text, digest_size=_BYTES, key=self.seed.to_bytes(8, "little")).digest()
+        return Fingerprint((sketch[:KEY_BYTES],), sketch)
+
+    def compare(self, new: bytes, old: bytes) -> Match | None:
+        """Match equal hashes."""
+        for sketch in (new, old):
+            if len(sketch) != _BYTES:
+                raise foreign_sketch(self, sketch)
+        if new != old:
+            return None
+        return Match(1.0, Relation.IDENTICAL, {"text": f"same {_BYTES * 8}-bit hash {new.hex()}"})
+
+    def scheme(self) -> Mapping[str, object]:
+        """Everything that shapes the hash."""
+        return {"version": 1, "seed": self.seed}

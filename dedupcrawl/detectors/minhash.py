@@ -1,0 +1,112 @@
+"""Near-duplicates by the Jaccard similarity of their shingles."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from dedupcrawl.detectors.bands import band_keys, choose_bands
+from dedupcrawl.detectors.base import Detector, Fingerprint, Match
+from dedupcrawl.detectors.checks import (
+    check_ratio,
+    check_share,
+    check_whole,
+    foreign_sketch,
+    setting_error,
+)
+from dedupcrawl.detectors.relations import Bounds, Sizes, containment, length_ratio, relate
+from dedupcrawl.detectors.sketching import Slots, fast_similarity_sketch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dedupcrawl.text.features import Features
+
+_HEAD = struct.Struct("<BII")
+_TAG = 0x4D
+_CHANCE = 1 / 256
+
+
+@dataclass(frozen=True)
+class MinHash(Detector):
+    """A sketch of the set of shingles, filed under its LSH bands.
+
+    Sketch, little-endian: ``B`` tag 0x4D, ``I`` length in characters, ``I`` distinct shingles, then one byte
+    a slot. The similarity is the share of agreeing slots, corrected for the one in 256 that agree
+    by chance. ``miss_weight`` tells the choice of bands how much worse a missed copy is than a candidate
+    compared in vain.
+    """
+
+    name: ClassVar[str] = "minhash"
+    threshold: float = 0.8
+    length_ratio: float = 1.10
+    containment: float = 0.9
+    slots: int = 128
+    characters: int = 5  #: length of a shingle that starts at a character of a script without spaces
+    words: int = 3  #: length of one that starts at a word
+    miss_weight: float = 0.5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_share(self, "threshold")
+        check_ratio(self, "length_ratio")
+        check_share(self, "containment")
+        if self.slots not in (16, 32, 64, 128, 256):
+            raise setting_error(self, "slots", "16, 32, 64, 128 or 256")
+        check_whole(self, "characters", 1, 64)
+        check_whole(self, "words", 1, 64)
+        check_share(self, "miss_weight")
+        check_whole(self, "seed", 0, 2**64 - 1)
+
+    def fingerprint(self, features: Features) -> Fingerprint | None:
+        """File the page under the bands of its sketch; None when it has no letter or digit."""
+        shingles = features.shingles(self.characters, self.words, self.seed)
+        if not len(shingles):
+            return None
+        slots, distinct = fast_similarity_sketch(shingles, self.slots, self.seed)
+        bands, rows = choose_bands(self.threshold, self.slots, self.miss_weight)
+        keys = band_keys(slots, bands, rows, self.seed)
+        return Fingerprint(keys, _HEAD.pack(_TAG, features.length, distinct) + slots.tobytes())
+
+    def compare(self, new: bytes, old: bytes) -> Match | None:
+        """Estimate the similarity and judge it by the two lengths."""
+        new_sizes, new_slots = self._read(new)
+        old_sizes, old_slots = self._read(old)
+        agreeing = int(np.count_nonzero(new_slots == old_slots))
+        similarity = max(0.0, (agreeing / self.slots - _CHANCE) / (1 - _CHANCE))
+        bounds = Bounds(self.threshold, self.length_ratio, self.containment)
+        relation = relate(similarity, new_sizes, old_sizes, bounds)
+        if relation is None:
+            return None
+        evidence = {
+            "slots": f"{agreeing} of {self.slots}",
+            "lengths": [new_sizes.length, old_sizes.length],
+            "length_ratio": round(length_ratio(new_sizes.length, old_sizes.length), 3),
+            "share_in_older": round(containment(similarity, new_sizes.features, old_sizes.features), 3),
+            "share_of_older": round(containment(similarity, old_sizes.features, new_sizes.features), 3),
+        }
+        return Match(similarity, relation, evidence)
+
+    def scheme(self) -> Mapping[str, object]:
+        """Everything that shapes slots and bands."""
+        bands, rows = choose_bands(self.threshold, self.slots, self.miss_weight)
+        return {
+            "version": 1,
+            "slots": self.slots,
+            "characters": self.characters,
+            "words": self.words,
+            "bands": bands,
+            "rows": rows,
+            "seed": self.seed,
+        }
+
+    def _read(self, sketch: bytes) -> tuple[Sizes, Slots]:
+        if len(sketch) != _HEAD.size + self.slots or sketch[0] != _TAG:
+            raise foreign_sketch(self, sketch)
+        _, length, distinct = _HEAD.unpack_from(sketch)
+        if not length or not distinct:
+            raise foreign_sketch(self, sketch)
+        return Sizes(length, distinct), np.frombuffer(sketch, np.uint8, offset=_HEAD.size)

@@ -1,0 +1,66 @@
+"""Which detectors there are, and how a user's choice becomes objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from dedupcrawl.detectors.exact import Exact
+from dedupcrawl.detectors.minhash import MinHash
+from dedupcrawl.errors import SettingError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dedupcrawl.config import Config
+    from dedupcrawl.detectors.base import Detector
+
+DETECTORS: Mapping[str, type[Detector]] = {detector.name: detector for detector in (Exact, MinHash)}
+SHARED = ("threshold", "length_ratio", "seed")  #: constants that a detector takes from the configuration
+
+
+def build_detectors(config: Config) -> tuple[Detector, ...]:
+    """Make the detectors that ``config.detectors`` names, in its order.
+
+    Raises :class:`~dedupcrawl.errors.SettingError` for a name or constant that does not exist, a
+    value that makes no sense, a name given twice, or none at all.
+    """
+    return tuple(_build(name, constants, config) for name, constants in _chosen(config.detectors).items())
+
+
+def schemes(detectors: Sequence[Detector]) -> dict[str, dict[str, object]]:
+    """Describe what a store is filled with, in JSON values; stores with equal ones may be shared."""
+    return {detector.name: dict(detector.scheme()) for detector in detectors}
+
+
+def _chosen(chosen: object) -> Mapping[str, Mapping[str, Any]]:
+    accepted = f"a list of names, or a dict from names to their constants; names are {', '.join(DETECTORS)}"
+    if not isinstance(chosen, Mapping):
+        if isinstance(chosen, str | bytes) or not hasattr(chosen, "__iter__"):
+            raise SettingError("detectors", chosen, accepted)
+        names = list(chosen)
+        if len(set(map(repr, names))) != len(names):
+            raise SettingError("detectors", chosen, f"each name once; {accepted}")
+        chosen = {name: {} for name in map(_known, names)}
+    if not chosen:
+        raise SettingError("detectors", chosen, f"at least one; {accepted}")
+    return {_known(name): constants or {} for name, constants in chosen.items()}
+
+
+def _known(name: object) -> str:
+    if not isinstance(name, str) or name not in DETECTORS:
+        raise SettingError("detectors", name, f"one of {', '.join(DETECTORS)}")
+    return name
+
+
+def _build(name: str, constants: object, config: Config) -> Detector:
+    detector = DETECTORS[name]
+    accepted = [field.name for field in fields(detector) if field.init]  # type: ignore[arg-type]
+    if not isinstance(constants, Mapping):
+        raise SettingError(f"detectors[{name!r}]", constants, f"a dict with any of {', '.join(accepted)}")
+    for constant, value in constants.items():
+        if constant not in accepted:
+            raise SettingError(f"detectors[{name!r}].{constant}", value, f"any of {', '.join(accepted)}")
+    shared = {constant: getattr(config, constant) for constant in SHARED if constant in accepted}
+    return detector(**{**shared, **constants})

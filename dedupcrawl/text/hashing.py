@@ -1,0 +1,66 @@
+"""Arithmetic of 64-bit hashes over numpy arrays; every product wraps around at 2^64.
+
+All randomness of the product starts here, from one seed, and must be the same on all workers.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import numpy.typing as npt
+
+Hashes = npt.NDArray[np.uint64]
+
+MASK = 2**64 - 1
+GOLDEN = 0x9E3779B97F4A7C15
+_M1 = np.uint64(0xFF51AFD7ED558CCD)
+_M2 = np.uint64(0xC4CEB9FE1A85EC53)
+_S33 = np.uint64(33)
+_S32 = np.uint64(32)
+_S29 = np.uint64(29)
+
+
+def mix(hashes: Hashes) -> Hashes:
+    """Avalanche in place by the finaliser of MurmurHash3 (a bijection), and return the array."""
+    hashes ^= hashes >> _S33
+    hashes *= _M1
+    hashes ^= hashes >> _S33
+    hashes *= _M2
+    hashes ^= hashes >> _S33
+    return hashes
+
+
+def stir(hashes: Hashes) -> Hashes:
+    """Mix in place with one multiplication: enough where another mixing follows or came before."""
+    hashes ^= hashes >> _S32
+    hashes *= _M1
+    hashes ^= hashes >> _S29
+    return hashes
+
+
+@functools.cache
+def constants(seed: int, purpose: str, count: int) -> Hashes:
+    """Return ``count`` odd random numbers, read-only, the same for the same seed and purpose (SplitMix64)."""
+    state = functools.reduce(lambda s, c: split_mix(s ^ c), purpose.encode(), seed & MASK)
+    numbers = np.array([split_mix(state + i * GOLDEN) | 1 for i in range(1, count + 1)], np.uint64)
+    numbers.flags.writeable = False
+    return numbers
+
+
+def split_mix(state: int) -> int:
+    """One output of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014)."""
+    z = (state + GOLDEN) & MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+    return z ^ (z >> 31)
+
+
+@functools.cache
+def powers(base: int, count: int) -> Hashes:
+    """Return base^0 … base^(count-1) modulo 2^64, read-only."""
+    factors = np.full(count, base & MASK, np.uint64)
+    factors[0] = 1
+    result = np.multiply.accumulate(factors)
+    result.flags.writeable = False
+    return result
