@@ -19,6 +19,7 @@ from dedupcrawl.detectors.checks import (
 )
 from dedupcrawl.detectors.relations import Bounds, Sizes, containment, length_ratio, relate
 from dedupcrawl.detectors.sketching import Slots, fast_similarity_sketch
+from dedupcrawl.text.shingles import LONGEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +35,7 @@ _CHANCE = 1 / 256
 class MinHash(Detector):
     """A sketch of the set of shingles, filed under its LSH bands.
 
-    Sketch, little-endian: ``B`` tag 0x4D, ``I`` length in characters, ``I`` distinct shingles, then one byte
+    Sketch, little-endian: ``B`` tag 0x4D, ``I`` length in characters, ``I`` shingles, then one byte
     a slot. The similarity is the share of agreeing slots, corrected for the one in 256 that agree
     by chance. ``miss_weight`` tells the choice of bands how much worse a missed copy is than a candidate
     compared in vain.
@@ -56,8 +57,8 @@ class MinHash(Detector):
         check_share(self, "containment")
         if self.slots not in (16, 32, 64, 128, 256):
             raise setting_error(self, "slots", "16, 32, 64, 128 or 256")
-        check_whole(self, "characters", 1, 64)
-        check_whole(self, "words", 1, 64)
+        check_whole(self, "characters", 1, LONGEST)
+        check_whole(self, "words", 1, LONGEST)
         check_share(self, "miss_weight")
         check_whole(self, "seed", 0, 2**64 - 1)
 
@@ -66,10 +67,10 @@ class MinHash(Detector):
         shingles = features.shingles(self.characters, self.words, self.seed)
         if not len(shingles):
             return None
-        slots, distinct = fast_similarity_sketch(shingles, self.slots, self.seed)
+        slots = fast_similarity_sketch(shingles, self.slots, self.seed)
         bands, rows = choose_bands(self.threshold, self.slots, self.miss_weight)
         keys = band_keys(slots, bands, rows, self.seed)
-        return Fingerprint(keys, _HEAD.pack(_TAG, features.length, distinct) + slots.tobytes())
+        return Fingerprint(keys, _HEAD.pack(_TAG, features.length, len(shingles)) + slots.tobytes())
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
         """Estimate the similarity and judge it by the two lengths."""
@@ -106,7 +107,7 @@ class MinHash(Detector):
     def _read(self, sketch: bytes) -> tuple[Sizes, Slots]:
         if len(sketch) != _HEAD.size + self.slots or sketch[0] != _TAG:
             raise foreign_sketch(self, sketch)
-        _, length, distinct = _HEAD.unpack_from(sketch)
-        if not length or not distinct:
+        _, length, shingles = _HEAD.unpack_from(sketch)
+        if not length or not shingles:
             raise foreign_sketch(self, sketch)
-        return Sizes(length, distinct), np.frombuffer(sketch, np.uint8, offset=_HEAD.size)
+        return Sizes(length, shingles), np.frombuffer(sketch, np.uint8, offset=_HEAD.size)

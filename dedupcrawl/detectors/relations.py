@@ -12,7 +12,7 @@ class Sizes:
     """How large a page is."""
 
     length: int  #: characters of the normalised main text
-    features: int  #: distinct features (shingles, codes) in it
+    features: int  #: features (shingles, codes) in it; repetitions may count if they do on both sides
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 Dahlgaard, Knudsen, Thorup, "Fast Similarity Sketching", FOCS 2017. In round r every element is
 thrown into one random slot with a random value; a slot belongs to the smallest (round, value) that
 fell into it. A slot that stays empty after the random rounds belongs to the least element under
-an order of its own. One round suffices for some 600 elements where MinHash hashes each 128 times,
+an order of its own. One round suffices for some 1,000 elements where MinHash hashes each 128 times,
 and the estimate's variance is smaller, because slots are sampled without replacement.
 """
 
@@ -17,61 +17,55 @@ from dedupcrawl.text.hashing import Hashes, constants, stir
 Slots = npt.NDArray[np.uint8]
 
 ROUNDS = 16  #: random rounds before the orders of their own
-_ROUND_BITS = 4
-_BATCH = 900  #: keys sorted at once: enough to fill 128 slots most of the time
+_VALUE_BITS = np.uint64(60)  #: of a key; above them stands the round
+_ROUND_BITS = np.uint64(4)
+_BATCH = 900  #: keys thrown at once: enough to fill 128 slots most of the time
+_EMPTY = np.uint64(2**64 - 1)
 
 
-def fast_similarity_sketch(elements: Hashes, slots: int, seed: int) -> tuple[Slots, int]:
-    """Sketch a set given as well-mixed 64-bit hashes, repetitions allowed.
+def fast_similarity_sketch(elements: Hashes, slots: int, seed: int) -> Slots:
+    """Sketch a set, not empty, given as well-mixed 64-bit hashes, repetitions allowed.
 
     ``slots`` is a power of two from 2 to 256. Returns 8 bits of the element that owns each slot, so
-    that slots of different elements agree by chance once in 256, and the number of distinct elements.
-    The result does not depend on how rounds are batched.
+    that slots of different elements agree by chance once in 256. The result does not depend on how rounds
+    are batched.
     """
-    bits = slots.bit_length() - 1
-    bounds = np.arange(slots, dtype=np.uint64) << np.uint64(64 - bits)
-    rounds = _batch(len(elements), 0)
-    keys = np.sort(_round_keys(elements, 0, rounds, bits, seed))
-    distinct = (1 + int(np.count_nonzero(keys[1:] != keys[:-1]))) // rounds
-    owners, filled = _owners(keys, bounds, bits)
-    while rounds < ROUNDS and not filled.all():
-        more = _batch(len(elements), rounds)
-        keys = np.concatenate((owners[filled], _round_keys(elements, rounds, more, bits, seed)))
-        keys.sort()
-        owners, filled = _owners(keys, bounds, bits)
-        rounds += more
-    if not filled.all():
-        empty = np.flatnonzero(~filled)
-        owners[empty] = _own_orders(elements, empty, slots, seed)
-    return owners.astype(np.uint8), distinct
+    owners = np.full(slots, _EMPTY)
+    thrown = 0
+    while owners.max() == _EMPTY:
+        batch = min(ROUNDS - thrown, 1 + _BATCH // len(elements))
+        if not batch:
+            _settle(owners, elements, seed)
+            break
+        _throw(owners, elements, range(thrown, thrown + batch), seed)
+        thrown += batch
+    return owners.astype(np.uint8)
 
 
-def _batch(elements: int, done: int) -> int:
-    return min(ROUNDS - done, max(1, 1 + _BATCH // elements))
+def _settle(owners: Hashes, elements: Hashes, seed: int) -> None:
+    """Give every empty slot to the least element under the slot's own order."""
+    empty = np.flatnonzero(owners == _EMPTY)
+    orders = constants(seed, "order", len(owners))[empty]
+    owners[empty] = stir(elements * orders[:, None]).min(axis=1)
 
 
-def _owners(keys: Hashes, bounds: Hashes, bits: int) -> tuple[Hashes, npt.NDArray[np.bool_]]:
-    """Take the least of the sorted ``keys`` in each slot; False where there is none."""
-    first = np.searchsorted(keys, bounds)
-    np.minimum(first, len(keys) - 1, out=first)
-    owners = keys[first]
-    return owners, (owners ^ bounds) < np.uint64(1 << (64 - bits))
+def _throw(owners: Hashes, elements: Hashes, rounds: range, seed: int) -> None:
+    """Let every element take, in each of ``rounds``, its slot from any greater (round, value)."""
+    thrown = _rehash(elements, rounds, seed)
+    keys = thrown >> _ROUND_BITS
+    if rounds.stop > 1:
+        keys |= np.arange(rounds.start, rounds.stop, dtype=np.uint64)[:, None] << _VALUE_BITS
+    # The slot's bits stand in the key as well: all keys of one slot have the same.
+    slots = thrown >> np.uint64(65 - len(owners).bit_length())
+    np.minimum.at(owners, slots.view(np.int64).ravel(), keys.ravel())
 
 
-def _round_keys(elements: Hashes, first: int, count: int, bits: int, seed: int) -> Hashes:
-    """Return slot | round | value of every element in ``count`` rounds, each a 64-bit key."""
-    factors = constants(seed, "round", ROUNDS)[first : first + count]
-    thrown = stir(elements[None, :] * factors[:, None])
-    value_bits = np.uint64(64 - bits - _ROUND_BITS)
-    keys = thrown >> np.uint64(_ROUND_BITS)
-    keys &= (np.uint64(1) << value_bits) - np.uint64(1)
-    slot_shift = np.uint64(64 - bits)
-    keys |= thrown >> slot_shift << slot_shift
-    keys |= (np.arange(first, first + count, dtype=np.uint64) << value_bits)[:, None]
-    return keys.ravel()
-
-
-def _own_orders(elements: Hashes, empty: npt.NDArray[np.int64], slots: int, seed: int) -> Hashes:
-    orders = constants(seed, "order", slots)[empty]
-    least: Hashes = stir(elements[None, :] * orders[:, None]).min(axis=1)
-    return least
+def _rehash(elements: Hashes, rounds: range, seed: int) -> Hashes:
+    """Return the elements' hashes for each round as a row; round 0 takes them as they are."""
+    if rounds.stop == 1:
+        return elements
+    factors = constants(seed, "round", ROUNDS)[rounds.start : rounds.stop, None]
+    rows = stir(elements * factors)
+    if rounds.start == 0:
+        rows[0] = elements
+    return rows

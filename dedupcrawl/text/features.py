@@ -23,7 +23,6 @@ class Features:
     """A lazy view of one page."""
 
     page: Page
-    _tokens: dict[int, Tokens] = field(default_factory=dict, init=False, repr=False, compare=False)
     _shingles: dict[tuple[int, int, int], Hashes] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -58,15 +57,14 @@ class Features:
         """The words of :attr:`text`; Chinese is segmented by jieba, which is loaded only now."""
         return words(self.text)
 
-    def tokens(self, seed: int) -> Tokens:
-        """Return the token stream, see :mod:`dedupcrawl.text.shingles`."""
-        if seed not in self._tokens:
-            self._tokens[seed] = tokens(self.packed, seed)
-        return self._tokens[seed]
+    @cached_property
+    def tokens(self) -> Tokens:
+        """The token stream, see :mod:`dedupcrawl.text.shingles`."""
+        return tokens(self.packed)
 
     def shingles(self, characters: int, words: int, seed: int) -> Hashes:
         """Return the hashes of all shingles (uint64, with repetitions), shared by the detectors."""
         scheme = (characters, words, seed)
         if scheme not in self._shingles:
-            self._shingles[scheme] = shingles(self.tokens(seed), characters, words, seed)
+            self._shingles[scheme] = shingles(self.tokens, characters, words, seed)
         return self._shingles[scheme]

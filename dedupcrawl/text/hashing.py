@@ -23,19 +23,21 @@ _S29 = np.uint64(29)
 
 def mix(hashes: Hashes) -> Hashes:
     """Avalanche in place by the finaliser of MurmurHash3 (a bijection), and return the array."""
-    hashes ^= hashes >> _S33
+    shifted = hashes >> _S33
+    hashes ^= shifted
     hashes *= _M1
-    hashes ^= hashes >> _S33
+    hashes ^= np.right_shift(hashes, _S33, out=shifted)
     hashes *= _M2
-    hashes ^= hashes >> _S33
+    hashes ^= np.right_shift(hashes, _S33, out=shifted)
     return hashes
 
 
 def stir(hashes: Hashes) -> Hashes:
-    """Mix in place with one multiplication: enough where another mixing follows or came before."""
-    hashes ^= hashes >> _S32
+    """Mix in place with one multiplication: enough for what was well mixed before."""
+    shifted = hashes >> _S32
+    hashes ^= shifted
     hashes *= _M1
-    hashes ^= hashes >> _S29
+    hashes ^= np.right_shift(hashes, _S29, out=shifted)
     return hashes
 
 

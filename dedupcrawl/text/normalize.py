@@ -29,6 +29,7 @@ ROLE_SHIFT = np.uint32(21)  #: above it: its :class:`~dedupcrawl.text.scripts.Ro
 ROLE = np.uint32(3 << 21)
 RESIZED = np.uint32(1 << 29)  #: table only: becomes no code point, or several
 COMBINES = np.uint32(1 << 30)  #: table only: the result depends on the neighbours
+_UTF32 = np.dtype("<u4")
 _SPACE = np.uint32(0x20)
 _PLANES = 0x110000
 
@@ -78,7 +79,7 @@ def pack(text: str) -> Points:
     Lone surrogates are kept as they are.
     """
     table = _table()
-    packed = table.packed[encode(text)]
+    packed = table.packed.take(encode(text))
     if not len(packed):
         return packed
     highest = packed.max()
@@ -92,12 +93,12 @@ def pack(text: str) -> Points:
 
 def encode(text: str) -> Points:
     """Return the code points of ``text``."""
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), _UTF32)
 
 
 def decode(points: Points) -> str:
     """Return the text that consists of ``points``."""
-    return points.astype("<u4", copy=False).tobytes().decode("utf-32-le", "surrogatepass")
+    return points.astype(_UTF32, copy=False).tobytes().decode("utf-32-le", "surrogatepass")
 
 
 def _fold(text: str) -> str:
@@ -106,13 +107,15 @@ def _fold(text: str) -> str:
 
 def _single_spaces(packed: Points) -> Points:
     space = packed == _SPACE
+    if not space.any():
+        return packed
     surplus = space[1:] & space[:-1]
     if surplus.any():
         keep = np.ones(len(packed), bool)
         np.logical_not(surplus, out=keep[1:])
         packed, space = packed[keep], space[keep]
-    start = int(bool(len(space)) and bool(space[0]))
-    stop = len(space) - int(len(space) > start and bool(space[-1]))
+    start = int(space[0])
+    stop = max(start, len(space) - int(space[-1]))
     return packed[start:stop]
 
 

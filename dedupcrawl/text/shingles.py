@@ -13,62 +13,73 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dedupcrawl.text.hashing import GOLDEN, Hashes, constants, mix, powers, stir
-from dedupcrawl.text.normalize import CODE, ROLE_SHIFT
+from dedupcrawl.text.hashing import GOLDEN, Hashes, constants, mix, powers
+from dedupcrawl.text.normalize import ROLE_SHIFT
 from dedupcrawl.text.scripts import Role
 
 if TYPE_CHECKING:
-    from dedupcrawl.text.normalize import Points
+    from dedupcrawl.text.normalize import Indices, Points
 
+LONGEST = 64  #: tokens of a shingle, at most
 _CHUNK = 1 << 16  #: code points hashed at a time; a word that is longer is cut
+_SEPARATOR = np.uint8(Role.SEPARATOR)
 _WORD = np.uint8(Role.WORD)
 _CHARACTER = np.uint8(Role.CHARACTER)
 
 
 class Tokens(NamedTuple):
-    """The token stream of a text, three arrays of one length."""
+    """The token stream of a text, two arrays of one length."""
 
-    hashes: Hashes  #: the same for equal tokens wherever they stand
-    starts: npt.NDArray[np.int64]  #: index of the first code point
+    hashes: Hashes  #: the same for equal tokens wherever they stand; not mixed
     characters: npt.NDArray[np.bool_]  #: whether the token is one character of a script without spaces
 
 
-def tokens(packed: Points, seed: int) -> Tokens:
+def tokens(packed: Points) -> Tokens:
     """Cut packed points (see :func:`~dedupcrawl.text.normalize.pack`) into hashed tokens."""
-    roles = (packed >> ROLE_SHIFT).astype(np.uint8)
+    roles = _roles(packed)
     word = roles == _WORD
-    begins = word.copy()
-    begins[1:] &= ~word[:-1]
-    characters = roles == _CHARACTER
-    begins |= characters
-    starts = np.flatnonzero(begins)
-    codes = (packed & CODE) * (roles > 0)
-    hashes = _hash_runs(codes, starts)
-    hashes ^= constants(seed, "token", 1)
-    return Tokens(stir(hashes), starts, characters[starts])
+    if not word.any():
+        hashes = packed[roles != _SEPARATOR].astype(np.uint64)
+        return Tokens(hashes, np.ones(len(hashes), bool))
+    starts = _starts(roles, word)
+    # A role goes with its code point, so it may stay in the hash.
+    return Tokens(_hash_runs(packed * (roles != _SEPARATOR), starts), roles[starts] == _CHARACTER)
 
 
-def token_ends(packed: Points, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the index behind the last code point of every token."""
-    bounds = (packed >> ROLE_SHIFT) == Role.SEPARATOR
+def token_spans(packed: Points) -> tuple[Indices, Indices]:
+    """Return for every token the index of its first code point and that behind its last."""
+    roles = _roles(packed)
+    starts = _starts(roles, roles == _WORD)
+    bounds = roles == _SEPARATOR
     bounds[starts] = True
     stops = np.append(np.flatnonzero(bounds), len(packed))
-    return stops[np.searchsorted(stops, starts, "right")]
+    return starts, stops[np.searchsorted(stops, starts, "right")]
 
 
-def _hash_runs(codes: Points, starts: npt.NDArray[np.int64]) -> Hashes:
+def _roles(packed: Points) -> npt.NDArray[np.uint8]:
+    return (packed >> ROLE_SHIFT).astype(np.uint8)
+
+
+def _starts(roles: npt.NDArray[np.uint8], word: npt.NDArray[np.bool_]) -> Indices:
+    begins = word.copy()
+    begins[1:] &= ~word[:-1]
+    begins |= roles == _CHARACTER
+    return np.flatnonzero(begins)
+
+
+def _hash_runs(codes: Points, starts: Indices) -> Hashes:
     """Polynomial hash of every run from one start to the next: the sum of code * P^(place in the run)."""
     if len(codes) <= _CHUNK:
-        return _hash_chunk(codes, starts) if len(starts) else np.zeros(0, np.uint64)
+        return _hash_chunk(codes, starts)
     parts = []
     for first in range(0, len(codes), _CHUNK):
         low, high = np.searchsorted(starts, (first, first + _CHUNK))
         if low < high:
             parts.append(_hash_chunk(codes[first : first + _CHUNK], starts[low:high] - first))
-    return np.concatenate(parts) if parts else np.zeros(0, np.uint64)
+    return np.concatenate(parts)
 
 
-def _hash_chunk(codes: Points, starts: npt.NDArray[np.int64]) -> Hashes:
+def _hash_chunk(codes: Points, starts: Indices) -> Hashes:
     # One product with P^i for the whole text; P is odd, so P^-start exists and makes the sums
     # independent of the place.
     weighted = codes * powers(GOLDEN, _CHUNK)[: len(codes)]
@@ -80,6 +91,7 @@ def _hash_chunk(codes: Points, starts: npt.NDArray[np.int64]) -> Hashes:
 def shingles(stream: Tokens, characters: int, words: int, seed: int) -> Hashes:
     """Hash every run of ``characters`` tokens from a character on, or of ``words`` tokens from a word on.
 
+    Both are from 1 to ``LONGEST``; the hashes are well mixed.
     A text that is too short for any is one shingle as a whole; a text without tokens has none.
     Equal shingles are repeated.
     """
@@ -103,12 +115,23 @@ def _mixed(hashes: Hashes, at: npt.NDArray[np.bool_], lengths: tuple[int, int], 
 
 
 def _runs(hashes: Hashes, length: int, seed: int) -> Hashes:
-    """Hash every run of ``length`` tokens; the order within the run counts."""
-    count = len(hashes) - length + 1
-    if count < 1:
+    """Hash every run of ``length`` tokens; the order within the run counts.
+
+    The hash is the polynomial h[0]*p^(length-1) + … + h[length-1], built by doubling: a run of 2m is two
+    of m, one of m + 1 is one of m and a token.
+    """
+    if len(hashes) < length:
         return np.zeros(0, np.uint64)
-    factors = constants(seed, "shingle", length)
-    result = hashes[:count] * factors[0]
-    for place in range(1, length):
-        result += hashes[place : place + count] * factors[place]
-    return mix(result)
+    power = powers(int(constants(seed, "shingle", 1)[0]), LONGEST)
+    run, done = hashes, 1
+    for bit in bin(length)[3:]:
+        run, done = _joined(run, run[done:], power[done]), 2 * done
+        if bit == "1":
+            run, done = _joined(run, hashes[done:], power[1]), done + 1
+    return mix(run.copy() if length == 1 else run)
+
+
+def _joined(left: Hashes, right: Hashes, power: np.uint64) -> Hashes:
+    joined = left[: len(right)] * power
+    joined += right
+    return joined
