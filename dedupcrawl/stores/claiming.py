@@ -172,12 +172,7 @@ class ClaimingStore(Store):
         return sum(view.remove(id) for id in doomed)
 
     def prune(self, older_than: float) -> int:
-        removed = 0
-        start: int | None = 0
-        while start is not None:
-            count, start = self._write(partial(self._prune, older_than, start))
-            removed += count
-        return removed
+        return self._bury() + self._in_chunks(partial(self._prune, older_than))
 
     def _prune(self, older_than: float, start: int, tables: Tables) -> tuple[int, int | None]:
         """Remove a chunk; return how many, and the id to go on with (None: at the end)."""
@@ -193,6 +188,30 @@ class ClaimingStore(Store):
             if old if claim is None else not view.holds(claim):
                 doomed.append(id)
         return sum(view.remove(id) for id in doomed), following
+
+    def _bury(self) -> int:
+        """Remove the dead owners and all their claims; return how many records went."""
+        owners = self._read(lambda tables: tables.owners())
+        dead = {token for token in owners if token != self._me and not self._breathes(token)}
+        removed = self._in_chunks(partial(self._bury_some, dead)) if dead else 0
+        for token in dead:
+            self._write(partial(_drop_owner, token))
+        return removed
+
+    def _bury_some(self, dead: set[bytes], start: int, tables: Tables) -> tuple[int, int | None]:
+        claims = list(islice(tables.claims(start), CHUNK))
+        view = self._view(tables)
+        removed = sum(view.remove(id, tell=False) for id, claim in claims if claim.owner in dead)
+        return removed, claims[-1][0] + 1 if claims else None
+
+    def _in_chunks(self, work: Callable[[int, Tables], tuple[int, int | None]]) -> int:
+        """Do a long piece of work in short transactions, each going on where the last one stopped."""
+        removed = 0
+        start: int | None = 0
+        while start is not None:
+            count, start = self._write(partial(work, start))
+            removed += count
+        return removed
 
     def info(self) -> StoreInfo:
         return self._read(self._info)
@@ -219,3 +238,7 @@ class ClaimingStore(Store):
         ids = iter(sorted(self._own))
         while chunk := list(islice(ids, CHUNK)):
             self.release(chunk)
+
+
+def _drop_owner(token: bytes, tables: Tables) -> None:
+    tables.drop_owner(token)

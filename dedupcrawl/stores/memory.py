@@ -129,6 +129,12 @@ class MemoryTables:
     def put_owner(self, token: bytes, owner: Owner) -> None:
         self._owners[token] = owner
 
+    def drop_owner(self, token: bytes) -> None:
+        del self._owners[token]
+
+    def owners(self) -> list[bytes]:
+        return list(self._owners)
+
     def sizes(self) -> Sizes:
         return Sizes(len(self._records), self._keys, self._bytes + self._keys * KEY_BYTES)
 

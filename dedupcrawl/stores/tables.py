@@ -81,5 +81,11 @@ class Tables(Protocol):
     def put_owner(self, token: bytes, owner: Owner) -> None:
         """Remember an owner."""
 
+    def drop_owner(self, token: bytes) -> None:
+        """Forget an owner, which has no claims any more."""
+
+    def owners(self) -> list[bytes]:
+        """Return the tokens of all owners."""
+
     def sizes(self) -> Sizes:
         """Count."""

@@ -1,0 +1,89 @@
+"""From the URL of a store to the store."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dedupcrawl.errors import SettingError
+from dedupcrawl.stores.lmdb import LmdbStore, namespaces_of
+from dedupcrawl.stores.memory import MemoryStore
+from dedupcrawl.stores.scheme import scheme_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from dedupcrawl.stores.base import Store
+
+MEMORY = "memory://"
+LMDB = "lmdb://"
+NAMESPACE_BYTES = 200  #: most bytes of a namespace in UTF-8
+
+
+def open_store(
+    url: str,
+    *,
+    namespace: str,
+    scheme: Mapping[str, object],
+    lease: float = 60.0,
+    ttl: float | None = None,
+    clock: Callable[[], float] = time.time,
+) -> Store:
+    """Open a store, making it if it is not there yet.
+
+    Args:
+        url: ``memory://`` (private to the object), ``lmdb://relative/folder`` or
+            ``lmdb:///absolute/folder``.
+        namespace: which part of the store; namespaces know nothing of each other.
+        scheme: every constant that shapes keys or sketches; plain JSON values.
+        lease: seconds for which a claim lives without being renewed.
+        ttl: seconds after which a record no longer counts; None: never.
+        clock: Unix time in seconds.
+
+    Raises:
+        SettingError: the URL or the namespace is not accepted.
+        StoreMismatchError: the store was filled under another scheme.
+        StoreError: it cannot be opened.
+    """
+    _check_namespace(namespace)
+    configuration = scheme_json(scheme)
+    if url == MEMORY:
+        return MemoryStore(namespace, configuration, lease=lease, ttl=ttl, clock=clock)
+    return LmdbStore(url, _folder(url), namespace, configuration, lease=lease, ttl=ttl, clock=clock)
+
+
+def open_existing(url: str, namespace: str) -> Store:
+    """Open a namespace that exists, under whichever configuration it was filled, to look and tidy.
+
+    Raises:
+        SettingError: the URL names no store that outlives its process.
+        StoreError: it cannot be opened, or there is no such store or namespace.
+    """
+    _check_namespace(namespace)
+    return LmdbStore(url, _folder(url), namespace, None, lease=60.0, ttl=None, clock=time.time)
+
+
+def list_namespaces(url: str) -> list[str]:
+    """List the namespaces of a store that exists, sorted.
+
+    Raises:
+        SettingError: the URL names no store that outlives its process.
+        StoreError: it cannot be opened, or there is no such store.
+    """
+    return namespaces_of(url, _folder(url))
+
+
+def _folder(url: str) -> Path:
+    folder = url.removeprefix(LMDB)
+    if not url.startswith(LMDB) or not folder or "\0" in folder:
+        raise SettingError("store", url, '"memory://", "lmdb://relative/folder" or "lmdb:///absolute/folder"')
+    return Path(folder)
+
+
+def _check_namespace(namespace: str) -> None:
+    size = len(namespace.encode("utf-8", "replace"))
+    if not 0 < size <= NAMESPACE_BYTES or "\0" in namespace:
+        raise SettingError(
+            "namespace", namespace, f"1 to {NAMESPACE_BYTES} bytes of UTF-8, none of them zero"
+        )
