@@ -1,0 +1,74 @@
+"""Records, clocks and stores for the tests of stores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from dedupcrawl.stores import open_store
+from dedupcrawl.stores.base import KEY_BYTES, Record, Store, url_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+START = 1_700_000_000.0
+
+
+def key(name: object) -> bytes:
+    """A bucket key of our own choice."""
+    return blake2b(str(name).encode(), digest_size=KEY_BYTES).digest()
+
+
+def record(url: str, *names: object, seen: float = START, cluster: str = "") -> Record:
+    """A page filed under the keys of these names and of its URL."""
+    keys = (*map(key, names), url_key(url))
+    return Record(url, keys, (blake2b(repr(url).encode(), digest_size=16).digest(), b""), seen, cluster)
+
+
+@dataclass
+class Clock:
+    """Time that passes when told."""
+
+    now: float = START
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class Opener:
+    """Opens stores of one kind, and closes them in the end."""
+
+    url: str
+    clock: Clock = field(default_factory=Clock)
+    opened: list[Store] = field(default_factory=list)
+
+    def __call__(
+        self,
+        *,
+        namespace: str = "news",
+        scheme: Mapping[str, object] | None = None,
+        lease: float = 60.0,
+        ttl: float | None = None,
+        clock: Callable[[], float] | None = None,
+    ) -> Store:
+        store = open_store(
+            self.url,
+            namespace=namespace,
+            scheme=scheme or {"exact": {"bits": 128}},
+            lease=lease,
+            ttl=ttl,
+            clock=clock or self.clock,
+        )
+        self.opened.append(store)
+        return store
+
+    def close(self) -> None:
+        for store in self.opened:
+            store.close()
+
+
+def lmdb_url(folder: Path) -> str:
+    return f"lmdb://{folder}"
