@@ -1,0 +1,102 @@
+"""What is on disk is pinned: another layout needs another version byte."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedupcrawl.errors import StoreError
+from dedupcrawl.stores.base import KEY_BYTES, Record, url_key
+from dedupcrawl.stores.codec import VERSION, decode, encode, seen
+
+GOLDEN = {
+    "full": (
+        Record(
+            url="http://例/a",
+            keys=(b"key--1", b"key--2"),
+            sketches=(b"\x01\x02\x03", b"", b"\xff"),
+            seen=1_700_000_000.25,
+            cluster="c1",
+        ),
+        "01990b2d19"
+        "41d954fc40100000"
+        "0002"
+        "03"
+        "0000000c"
+        "00000002"
+        "000000030000000000000001"
+        "6b65792d2d31"
+        "6b65792d2d32"
+        "010203"
+        "ff"
+        "687474703a2f2fe4be8b2f61"
+        "6331",
+    ),
+    "empty": (Record("", (), (), 0.0), "01da08c96f00000000000000000000000000000000000000"),
+}
+
+records = st.builds(
+    Record,
+    url=st.text(st.characters(), max_size=100),
+    keys=st.lists(st.binary(min_size=KEY_BYTES, max_size=KEY_BYTES), unique=True, max_size=20).map(tuple),
+    sketches=st.lists(st.binary(max_size=300), max_size=5).map(tuple),
+    seen=st.floats(allow_nan=False),
+    cluster=st.text(max_size=20),
+)
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_the_layout_is_pinned(name: str) -> None:
+    record, golden = GOLDEN[name]
+    assert encode(record).hex() == golden
+    assert decode(bytes.fromhex(golden), 1) == record
+
+
+def test_the_key_of_a_url_is_pinned() -> None:
+    assert url_key("http://a/").hex() == "8110d43c8766"
+    assert url_key("http://a/\udcff") != url_key("http://a/")
+
+
+@given(records)
+def test_a_record_comes_back_as_it_was(record: Record) -> None:
+    value = encode(record)
+    assert decode(value, 1) == record
+    assert seen(value) == record.seen
+
+
+@given(records, st.data())
+def test_any_damage_is_noticed(record: Record, data: st.DataObject) -> None:
+    value = bytearray(encode(record))
+    at = data.draw(st.integers(0, len(value) - 1))
+    value[at] ^= 1 << data.draw(st.integers(0, 7))
+    with pytest.raises(StoreError, match="record under 77 is damaged"):
+        decode(bytes(value), 77)
+
+
+@given(records, st.data())
+def test_a_value_cut_short_is_noticed(record: Record, data: st.DataObject) -> None:
+    value = encode(record)
+    cut = data.draw(st.integers(0, len(value) - 1))
+    with pytest.raises(StoreError, match="record under 77 is damaged"):
+        decode(value[:cut], 77)
+
+
+def test_another_version_is_named() -> None:
+    value = encode(Record("http://a", (), (), 0.0))
+    with pytest.raises(StoreError, match=f"has layout {VERSION + 1}, not {VERSION}"):
+        decode(bytes([VERSION + 1]) + value[1:], 1)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        Record("http://a", (b"short",), (), 0.0),
+        Record("http://a", (), (b"",) * 256, 0.0),
+        Record("http://a", tuple(n.to_bytes(KEY_BYTES, "big") for n in range(65536)), (), 0.0),
+    ],
+    ids=["key size", "sketches", "keys"],
+)
+def test_what_the_layout_cannot_hold_is_refused(record: Record) -> None:
+    with pytest.raises(StoreError, match="'http://a'"):
+        encode(record)

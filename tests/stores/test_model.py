@@ -1,0 +1,220 @@
+"""Both stores behave as one simple model of the contract does, whatever is asked in whatever order."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import hypothesis.strategies as st
+from hypothesis import settings
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
+
+from dedupcrawl.stores.base import Candidate, ClaimState, Record, Store
+from tests.stores.making import Clock, Opener, key, lmdb_url, record
+
+LEASE, TTL = 60.0, 400.0
+NAMES = st.sets(st.sampled_from("abcde"), max_size=3).map(sorted)
+URLS = st.sampled_from(["http://a/1", "http://a/2", "http://b/1"])
+
+
+@dataclass
+class Filed:
+    """A page as the model remembers it."""
+
+    record: Record
+    state: ClaimState
+    until: float
+
+
+class Model:
+    """The contract as a dict and plain loops, without buckets, bytes or transactions."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.last = 0
+        self.pages: dict[int, Filed] = {}
+
+    def live(self, id: int) -> bool:
+        page = self.pages[id]
+        held = page.state is ClaimState.COMMITTED or self.clock.now < page.until
+        return held and page.record.seen >= self.clock.now - TTL
+
+    def under(self, probes: tuple[bytes, ...], since: int) -> list[int]:
+        return [id for id, page in self.pages.items() if id > since and {*probes} & {*page.record.keys}]
+
+    def offer(self, page: Record, since: int) -> tuple[int | None, list[int]]:
+        met = self.under(page.looks_under, since)
+        found = [id for id in met if self.live(id)]
+        for id in met:
+            if not self.live(id):
+                del self.pages[id]
+        if found:
+            return None, found
+        self.last += 1
+        self.pages[self.last] = Filed(page, ClaimState.OPEN, self.clock.now + LEASE)
+        return self.last, []
+
+    def claims(self) -> list[int]:
+        return [id for id, page in self.pages.items() if page.state is not ClaimState.COMMITTED]
+
+    def commit(self, ids: list[int], supersede: list[int]) -> int:
+        mine = {*ids} & {*self.claims()}
+        for id in mine:
+            self.pages[id].state = ClaimState.COMMITTED
+        for id in supersede if mine else ():
+            self.pages.pop(id, None)
+        return len(mine)
+
+    def release(self, ids: list[int]) -> int:
+        mine = {*ids} & {*self.claims()}
+        for id in mine:
+            del self.pages[id]
+        return len(mine)
+
+    def prune(self, older_than: float) -> int:
+        old = max(older_than, self.clock.now - TTL)
+        doomed = [
+            id
+            for id, page in self.pages.items()
+            if (
+                page.record.seen < old if page.state is ClaimState.COMMITTED else self.clock.now >= page.until
+            )
+        ]
+        for id in doomed:
+            del self.pages[id]
+        return len(doomed)
+
+
+class Stores(RuleBasedStateMachine):
+    """Asks the model and both stores the same and compares what they say."""
+
+    ids: Bundle[int] = Bundle("ids")
+
+    @initialize()
+    def open(self) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.clock = Clock()
+        self.model = Model(self.clock)
+        urls = ("memory://", lmdb_url(Path(self.folder.name, "store")))
+        self.openers = [Opener(url, self.clock) for url in urls]
+        self.stores = [opener(lease=LEASE, ttl=TTL) for opener in self.openers]
+
+    def teardown(self) -> None:
+        for opener in getattr(self, "openers", []):
+            opener.close()
+        if hasattr(self, "folder"):
+            self.folder.cleanup()
+
+    def expect(self, id: int, candidate: Candidate | None) -> None:
+        if id not in self.model.pages or not self.model.live(id):
+            assert candidate is None
+            return
+        page = self.model.pages[id]
+        assert candidate == Candidate(
+            id, page.record, page.state, mine=page.state is not ClaimState.COMMITTED
+        )
+
+    @rule(target=ids, url=URLS, names=NAMES, since=st.integers(0, 12), back=st.integers(0, 500))
+    def offer(self, url: str, names: list[str], since: int, back: int) -> int:
+        page = record(url, *names, seen=self.clock.now - back)
+        id, found = self.model.offer(page, since)
+        for store in self.stores:
+            offer = store.offer(page, since)
+            assert offer.id == id
+            assert [candidate.id for candidate in offer.candidates] == found
+            for candidate in offer.candidates:
+                self.expect(candidate.id, candidate)
+        return multiple(*([id] if id else []))  # type: ignore[return-value]  # hypothesis' way to add none
+
+    @rule(ids=st.lists(ids, max_size=4), supersede=st.lists(ids, max_size=2))
+    def commit(self, ids: list[int], supersede: list[int]) -> None:
+        # What a commit supersedes is older than it, never among what is being committed.
+        supersede = [id for id in supersede if id not in ids]
+        committed = self.model.commit(ids, supersede)
+        assert [store.commit(ids, supersede) for store in self.stores] == [committed] * 2
+
+    @rule(ids=st.lists(ids, max_size=3))
+    def release(self, ids: list[int]) -> None:
+        released = self.model.release(ids)
+        assert [store.release(ids) for store in self.stores] == [released] * 2
+
+    @rule(id=ids)
+    def scraped(self, id: int) -> None:
+        claimed = id in self.model.claims()
+        if claimed:
+            self.model.pages[id].state = ClaimState.SCRAPED
+        assert [store.scraped(id) for store in self.stores] == [claimed] * 2
+
+    @rule()
+    def renew(self) -> None:
+        claims = self.model.claims()
+        for id in claims:
+            self.model.pages[id].until = self.clock.now + LEASE
+        assert [store.renew() for store in self.stores] == [len(claims)] * 2
+
+    @rule(seconds=st.sampled_from([1.0, 30.0, 60.0, 200.0]))
+    def wait(self, seconds: float) -> None:
+        self.clock.now += seconds
+
+    @rule(url=URLS)
+    def forget(self, url: str) -> None:
+        doomed = [id for id, page in self.model.pages.items() if page.record.url == url]
+        for id in doomed:
+            del self.model.pages[id]
+        assert [store.forget(url) for store in self.stores] == [len(doomed)] * 2
+
+    @rule(age=st.sampled_from([0.0, 50.0, 300.0, 10_000.0]))
+    def prune(self, age: float) -> None:
+        older_than = self.clock.now - age
+        pruned = self.model.prune(older_than)
+        assert [store.prune(older_than) for store in self.stores] == [pruned] * 2
+
+    @rule(names=NAMES)
+    def find(self, names: list[str]) -> None:
+        probes = tuple(map(key, names))
+        found = [id for id in self.model.under(probes, 0) if self.model.live(id)]
+        for store in self.stores:
+            assert [candidate.id for candidate in store.find(probes)] == found
+
+    @rule(url=URLS)
+    def lookup(self, url: str) -> None:
+        pages = self.model.pages.items()
+        ids = [id for id, page in pages if page.record.url == url and self.model.live(id)]
+        for store in self.stores:
+            found = store.lookup(url)
+            assert (found and found.id) == (ids[-1] if ids else None)
+
+    @rule(id=ids)
+    def get(self, id: int) -> None:
+        for store in self.stores:
+            self.expect(id, store.get(id))
+
+    @rule()
+    def reopen(self) -> None:
+        """Close the LMDB store, which withdraws its claims, and open it anew."""
+        for store in self.stores:
+            store.release(self.model.claims())
+        self.model.release(self.model.claims())
+        self.stores[1].close()
+        self.stores[1] = self.openers[1](lease=LEASE, ttl=TTL)
+
+    @invariant()
+    def counts(self) -> None:
+        for store in getattr(self, "stores", []):
+            self._compare_counts(store)
+
+    def _compare_counts(self, store: Store) -> None:
+        info = store.info()
+        pages = list(self.model.pages.values())
+        states = [page.state for page in pages]
+        assert info.pages == len(pages)
+        assert info.keys == sum(len(page.record.keys) for page in pages)
+        assert info.open == states.count(ClaimState.OPEN)
+        assert info.scraped == states.count(ClaimState.SCRAPED)
+        assert info.oldest == (pages[0].record.seen if pages else None)
+        assert info.newest == (pages[-1].record.seen if pages else None)
+
+
+Stores.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+test_stores = Stores.TestCase
