@@ -13,14 +13,14 @@ from dedupcrawl.text.hashing import constants
 if TYPE_CHECKING:
     from dedupcrawl.detectors.sketching import Slots
 
-#: What :func:`choose_bands` gives for the defaults. datasketch brings scipy, which takes a second to
-#: load; a crawl with default settings need not wait for it. The tests compare.
-_KNOWN: dict[tuple[float, int, float], tuple[int, int]] = {(0.8, 128, 0.5): (9, 13)}
+#: What the optimiser gives for the defaults. datasketch brings scipy, which takes a second to load; a
+#: crawl with default settings need not wait for it. A test compares.
+_KNOWN: dict[tuple[float, int, float], tuple[int, int]] = {(0.8, 96, 0.9): (12, 8)}
 
 
 @functools.cache
 def choose_bands(threshold: float, slots: int, miss_weight: float) -> tuple[int, int]:
-    """Choose (bands, rows) for a similarity threshold by datasketch's optimiser.
+    """Choose (bands, rows) for a similarity threshold by datasketch's optimiser, bands * rows <= slots.
 
     It minimises (1 - w) * false candidates + w * misses over the s-curve 1 - (1 - s^rows)^bands, where
     w is ``miss_weight``, 0…1.
@@ -30,7 +30,10 @@ def choose_bands(threshold: float, slots: int, miss_weight: float) -> tuple[int,
         return known
     from datasketch import MinHashLSH  # noqa: PLC0415 - see above
 
-    index = MinHashLSH(threshold=threshold, num_perm=slots, weights=(1 - miss_weight, miss_weight))
+    try:
+        index = MinHashLSH(threshold=threshold, num_perm=slots, weights=(1 - miss_weight, miss_weight))
+    except ValueError:  # it refuses a single band, the best for a threshold next to 1
+        return 2, slots // 2
     return index.b, index.r
 
 

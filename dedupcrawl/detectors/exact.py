@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
 from dedupcrawl.detectors.checks import check_whole, foreign_sketch
-from dedupcrawl.detectors.keys import KEY_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +21,7 @@ _BYTES = 16
 class Exact(Detector):
     """A 128-bit BLAKE2b hash of the normalised main text.
 
-    Sketch: the 16 bytes of the hash. One key: its first bytes. A page without any text has none.
+    Sketch and only key: the 16 bytes of the hash. A page without any text has none.
     """
 
     name: ClassVar[str] = "exact"
@@ -37,7 +36,7 @@ class Exact(Detector):
             return None
         text = features.points.astype("<u4", copy=False).tobytes()
         sketch = hashlib.blake2b(text, digest_size=_BYTES, key=self.seed.to_bytes(8, "little")).digest()
-        return Fingerprint((sketch[:KEY_BYTES],), sketch)
+        return Fingerprint((sketch,), sketch)
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
         """Match equal hashes."""

@@ -1,4 +1,4 @@
-"""Bucket keys: a hash of what a copy would be filed under, in the space of one detector."""
+"""Bucket keys: a hash of what a copy would be filed under."""
 
 from __future__ import annotations
 
@@ -9,13 +9,8 @@ from dedupcrawl.text.hashing import mix
 if TYPE_CHECKING:
     from dedupcrawl.text.hashing import Hashes
 
-KEY_BYTES = 6  #: 2^48 buckets; what :data:`dedupcrawl.stores.base.KEY_BYTES` asks for
-
 
 def bucket_keys(hashes: Hashes) -> tuple[bytes, ...]:
-    """Cut 64-bit hashes down to distinct keys; the order of first appearance is kept.
-
-    The caller has mixed in the detector's own constants, so that detectors do not share buckets.
-    """
+    """Return 64-bit hashes as distinct keys of 8 bytes, little-endian, in the order of first appearance."""
     packed = mix(hashes.copy()).astype("<u8", copy=False).tobytes()
-    return tuple(dict.fromkeys(packed[at : at + KEY_BYTES] for at in range(0, len(packed), 8)))
+    return tuple(dict.fromkeys(packed[at : at + 8] for at in range(0, len(packed), 8)))

@@ -17,7 +17,7 @@ from dedupcrawl.detectors.checks import (
     foreign_sketch,
     setting_error,
 )
-from dedupcrawl.detectors.relations import Bounds, Sizes, containment, length_ratio, relate
+from dedupcrawl.detectors.relations import Bounds, Overlap, judged
 from dedupcrawl.detectors.sketching import Slots, fast_similarity_sketch
 from dedupcrawl.text.shingles import LONGEST
 
@@ -37,8 +37,10 @@ class MinHash(Detector):
 
     Sketch, little-endian: ``B`` tag 0x4D, ``I`` length in characters, ``I`` shingles, then one byte
     a slot. The similarity is the share of agreeing slots, corrected for the one in 256 that agree
-    by chance. ``miss_weight`` tells the choice of bands how much worse a missed copy is than a candidate
-    compared in vain.
+    by chance.
+
+    Every key costs room in the store, so only the first ``filed`` slots go into bands;
+    ``miss_weight`` tells their choice how much worse a missed copy is than a candidate compared in vain.
     """
 
     name: ClassVar[str] = "minhash"
@@ -48,7 +50,8 @@ class MinHash(Detector):
     slots: int = 128
     characters: int = 5  #: length of a shingle that starts at a character of a script without spaces
     words: int = 3  #: length of one that starts at a word
-    miss_weight: float = 0.5
+    filed: int = 96
+    miss_weight: float = 0.9
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -59,6 +62,7 @@ class MinHash(Detector):
             raise setting_error(self, "slots", "16, 32, 64, 128 or 256")
         check_whole(self, "characters", 1, LONGEST)
         check_whole(self, "words", 1, LONGEST)
+        check_whole(self, "filed", 16, 256)
         check_share(self, "miss_weight")
         check_whole(self, "seed", 0, 2**64 - 1)
 
@@ -68,32 +72,23 @@ class MinHash(Detector):
         if not len(shingles):
             return None
         slots = fast_similarity_sketch(shingles, self.slots, self.seed)
-        bands, rows = choose_bands(self.threshold, self.slots, self.miss_weight)
+        bands, rows = self._bands()
         keys = band_keys(slots, bands, rows, self.seed)
         return Fingerprint(keys, _HEAD.pack(_TAG, features.length, len(shingles)) + slots.tobytes())
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
         """Estimate the similarity and judge it by the two lengths."""
-        new_sizes, new_slots = self._read(new)
-        old_sizes, old_slots = self._read(old)
+        new_length, new_shingles, new_slots = self._read(new)
+        old_length, old_shingles, old_slots = self._read(old)
         agreeing = int(np.count_nonzero(new_slots == old_slots))
         similarity = max(0.0, (agreeing / self.slots - _CHANCE) / (1 - _CHANCE))
+        overlap = Overlap.estimated(similarity, new_shingles, old_shingles)
         bounds = Bounds(self.threshold, self.length_ratio, self.containment)
-        relation = relate(similarity, new_sizes, old_sizes, bounds)
-        if relation is None:
-            return None
-        evidence = {
-            "slots": f"{agreeing} of {self.slots}",
-            "lengths": [new_sizes.length, old_sizes.length],
-            "length_ratio": round(length_ratio(new_sizes.length, old_sizes.length), 3),
-            "share_in_older": round(containment(similarity, new_sizes.features, old_sizes.features), 3),
-            "share_of_older": round(containment(similarity, old_sizes.features, new_sizes.features), 3),
-        }
-        return Match(similarity, relation, evidence)
+        return judged(overlap, new_length, old_length, bounds, {"slots": f"{agreeing} of {self.slots}"})
 
     def scheme(self) -> Mapping[str, object]:
         """Everything that shapes slots and bands."""
-        bands, rows = choose_bands(self.threshold, self.slots, self.miss_weight)
+        bands, rows = self._bands()
         return {
             "version": 1,
             "slots": self.slots,
@@ -104,10 +99,13 @@ class MinHash(Detector):
             "seed": self.seed,
         }
 
-    def _read(self, sketch: bytes) -> tuple[Sizes, Slots]:
+    def _bands(self) -> tuple[int, int]:
+        return choose_bands(self.threshold, min(self.filed, self.slots), self.miss_weight)
+
+    def _read(self, sketch: bytes) -> tuple[int, int, Slots]:
         if len(sketch) != _HEAD.size + self.slots or sketch[0] != _TAG:
             raise foreign_sketch(self, sketch)
         _, length, shingles = _HEAD.unpack_from(sketch)
         if not length or not shingles:
             raise foreign_sketch(self, sketch)
-        return Sizes(length, shingles), np.frombuffer(sketch, np.uint8, offset=_HEAD.size)
+        return length, shingles, np.frombuffer(sketch, np.uint8, offset=_HEAD.size)

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from dedupcrawl.detectors.datasketch import Datasketch
 from dedupcrawl.detectors.exact import Exact
+from dedupcrawl.detectors.feature_code import FeatureCode
+from dedupcrawl.detectors.feature_codes import FeatureCodes
 from dedupcrawl.detectors.minhash import MinHash
 from dedupcrawl.errors import SettingError
 
@@ -16,7 +19,9 @@ if TYPE_CHECKING:
     from dedupcrawl.config import Config
     from dedupcrawl.detectors.base import Detector
 
-DETECTORS: Mapping[str, type[Detector]] = {detector.name: detector for detector in (Exact, MinHash)}
+DETECTORS: Mapping[str, type[Detector]] = {
+    detector.name: detector for detector in (Exact, MinHash, FeatureCode, FeatureCodes, Datasketch)
+}
 SHARED = ("threshold", "length_ratio", "seed")  #: constants that a detector takes from the configuration
 
 

@@ -100,21 +100,21 @@ def shingles(stream: Tokens, characters: int, words: int, seed: int) -> Hashes:
         return hashes
     found = int(np.count_nonzero(at))
     if found == len(at):
-        result = _runs(hashes, characters, seed)
+        result = runs(hashes, characters, seed)
     elif found == 0:
-        result = _runs(hashes, words, seed)
+        result = runs(hashes, words, seed)
     else:
         result = _mixed(hashes, at, (characters, words), seed)
-    return result if len(result) else _runs(hashes, len(hashes), seed)
+    return result if len(result) else runs(hashes, len(hashes), seed)
 
 
 def _mixed(hashes: Hashes, at: npt.NDArray[np.bool_], lengths: tuple[int, int], seed: int) -> Hashes:
-    by_characters, by_words = (_runs(hashes, length, seed) for length in lengths)
+    by_characters, by_words = (runs(hashes, length, seed) for length in lengths)
     from_characters, from_words = by_characters[at[: len(by_characters)]], by_words[~at[: len(by_words)]]
     return np.concatenate((from_characters, from_words))
 
 
-def _runs(hashes: Hashes, length: int, seed: int) -> Hashes:
+def runs(hashes: Hashes, length: int, seed: int) -> Hashes:
     """Hash every run of ``length`` tokens; the order within the run counts.
 
     The hash is the polynomial h[0]*p^(length-1) + … + h[length-1], built by doubling: a run of 2m is two

@@ -1,0 +1,113 @@
+"""The codes at every end of a sentence, the few of smallest hash."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dedupcrawl.detectors.base import Detector, Fingerprint, Match
+from dedupcrawl.detectors.checks import (
+    check_ratio,
+    check_share,
+    check_whole,
+    foreign_sketch,
+    setting_error,
+)
+from dedupcrawl.detectors.codes import code_hashes, code_places
+from dedupcrawl.detectors.keys import bucket_keys
+from dedupcrawl.detectors.relations import Bounds, Overlap, judged
+from dedupcrawl.text.shingles import LONGEST
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dedupcrawl.text.features import Features
+
+Codes = npt.NDArray[np.uint32]
+
+_HEAD = struct.Struct("<BII")
+_TAG = 0x47
+_END = 2**32  #: above every code
+_LEAST_COMMON = 2  #: codes that must be shared: one sentence can be a quotation
+
+
+@dataclass(frozen=True)
+class FeatureCodes(Detector):
+    """The feature code at every sentence end; the k of smallest hash are a sample of all.
+
+    The share of equal codes is |A∩B| / |A∪B| among the codes up to the largest hash that both samples
+    reach (bottom-k sketch: Cohen, Kaplan, PODC 2007). The ``filed`` smallest are the keys. A page
+    with fewer than two codes has none.
+
+    Sketch, little-endian: ``B`` tag 0x47, ``I`` length in characters, ``I`` distinct codes, then the upper 32
+    bits of the k smallest hashes, rising.
+    """
+
+    name: ClassVar[str] = "feature_codes"
+    size: int = 10  #: L, tokens
+    kept: int = 32  #: k
+    share: float = 0.5  #: t
+    length_ratio: float = 1.10  #: α
+    containment: float = 0.9
+    filed: int = 8
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_whole(self, "size", 2, LONGEST)
+        if self.size % 2:
+            raise setting_error(self, "size", "an even number")
+        check_whole(self, "kept", 2, 1024)
+        check_share(self, "share")
+        check_ratio(self, "length_ratio")
+        check_share(self, "containment")
+        check_whole(self, "filed", 1, 64)
+        check_whole(self, "seed", 0, 2**64 - 1)
+
+    def fingerprint(self, features: Features) -> Fingerprint | None:
+        """File the page under its smallest codes."""
+        places = code_places(features, self.size)
+        hashes = np.unique(code_hashes(features, places, self.size, self.seed) >> np.uint64(32))
+        if len(hashes) < _LEAST_COMMON:
+            return None
+        codes = hashes[: self.kept].astype("<u4").tobytes()
+        head = _HEAD.pack(_TAG, features.length, len(hashes))
+        return Fingerprint(bucket_keys(hashes[: self.filed]), head + codes)
+
+    def compare(self, new: bytes, old: bytes) -> Match | None:
+        """Compare the two samples as far as both reach."""
+        new_length, new_codes, new_reach = self._read(new)
+        old_length, old_codes, old_reach = self._read(old)
+        reach = min(new_reach, old_reach)
+        of_new, of_old = new_codes[new_codes <= reach], old_codes[old_codes <= reach]
+        common = len(np.intersect1d(of_new, of_old, assume_unique=True))
+        if common < _LEAST_COMMON:
+            return None
+        union = len(of_new) + len(of_old) - common
+        overlap = Overlap(common / union, common / len(of_new), common / len(of_old))
+        bounds = Bounds(self.share, self.length_ratio, self.containment)
+        return judged(overlap, new_length, old_length, bounds, {"codes": f"{common} of {union}"})
+
+    def scheme(self) -> Mapping[str, object]:
+        """Everything that shapes codes and keys."""
+        return {
+            "version": 1,
+            "size": self.size,
+            "kept": self.kept,
+            "filed": self.filed,
+            "seed": self.seed,
+        }
+
+    def _read(self, sketch: bytes) -> tuple[int, Codes, int]:
+        """Return length, codes, and the largest hash up to which no code is left out."""
+        if len(sketch) < _HEAD.size or sketch[0] != _TAG:
+            raise foreign_sketch(self, sketch)
+        _, length, count = _HEAD.unpack_from(sketch)
+        held = min(count, self.kept)
+        if not length or count < _LEAST_COMMON or len(sketch) != _HEAD.size + 4 * held:
+            raise foreign_sketch(self, sketch)
+        codes = np.frombuffer(sketch, "<u4", offset=_HEAD.size)
+        return length, codes, _END if held == count else int(codes[-1])
