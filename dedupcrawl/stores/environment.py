@@ -42,8 +42,9 @@ class Environment:
         self.lock = RLock()
         self.syncing = Lock()
         self._tables: dict[str, Table] = {}
+        # No spare transactions (the default): one would keep a slot that a forked child wipes out.
         self._lmdb: lmdb.Environment | None = lmdb.open(
-            str(folder), map_size=MAP_SIZE, max_dbs=MAX_TABLES, sync=False, meminit=False, max_spare_txns=1
+            str(folder), map_size=MAP_SIZE, max_dbs=MAX_TABLES, sync=False, meminit=False
         )
         # A killed reader leaves a slot that would keep freed pages from being used again.
         self._lmdb.reader_check()
