@@ -1,0 +1,90 @@
+"""The folder of the demo: a Scrapy project in small, and what came of its crawls.
+
+``items.jsonl``   what has been kept, by this crawl and those before it
+``summary.json``  the figures of the last crawl
+``crawl.jsonl``   the feed of the last crawl, index pages among it
+``journal.jsonl`` what became of each page of the last crawl, in order
+``crawl.log``     its log
+``.scrapy/dedup`` the store (the default one of a Scrapy project); with it the next crawl keeps nothing twice
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from dedupcrawl.errors import DedupError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from dedupcrawl.demo.truth import DemoSummary
+
+PROJECT = "[settings]\ndefault = dedupcrawl.demo.settings\n"
+FEED = "crawl.jsonl"
+_FILES = ("items.jsonl", "summary.json", FEED, "journal.jsonl", "crawl.log")
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The files of the demo below ``path``."""
+
+    path: Path
+
+    def prepare(self, *, fresh: bool) -> None:
+        """Make the folder a Scrapy project; with ``fresh`` forget earlier crawls.
+
+        Raises :class:`~dedupcrawl.errors.DedupError` for a folder that is somebody else's project or
+        cannot be written.
+        """
+        project = self.path / "scrapy.cfg"
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            if project.exists() and project.read_text("utf-8") != PROJECT:
+                raise DedupError(
+                    f"{self.path} is a Scrapy project already; give the demo a folder of its own"
+                )
+            project.write_text(PROJECT, "utf-8")
+            if fresh:
+                self._forget()
+        except OSError as error:
+            raise DedupError(f"{self.path} cannot be written: {error}") from None
+
+    def _forget(self) -> None:
+        for name in _FILES:
+            (self.path / name).unlink(missing_ok=True)
+        shutil.rmtree(self.path / ".scrapy", ignore_errors=True)
+
+    def kept_urls(self) -> list[str]:
+        """Return the URLs of what earlier crawls kept."""
+        return [row["url"] for row in self._rows("items.jsonl")]
+
+    def journal(self) -> list[dict[str, Any]]:
+        """Return what is known so far of the pages of the crawl, in order."""
+        return self._rows("journal.jsonl")
+
+    def add_items(self, urls: Iterable[str]) -> None:
+        """Append the items of these pages from the feed of the last crawl."""
+        wanted = set(urls)
+        with (self.path / "items.jsonl").open("a", encoding="utf-8") as file:
+            for row in self._rows(FEED):
+                if row["url"] in wanted:
+                    file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+    def write_summary(self, summary: DemoSummary) -> None:
+        """Write the figures."""
+        (self.path / "summary.json").write_text(json.dumps(asdict(summary), indent=2) + "\n", "utf-8")
+
+    def forget_last(self) -> None:
+        """Remove what the next crawl writes anew, so that nothing old is taken for it."""
+        for name in (FEED, "journal.jsonl", "summary.json"):
+            (self.path / name).unlink(missing_ok=True)
+
+    def _rows(self, name: str) -> list[dict[str, Any]]:
+        file = self.path / name
+        # A last line without its end is still being written.
+        *lines, _ = file.read_text("utf-8").split("\n") if file.exists() else ("",)
+        return [json.loads(line) for line in lines]

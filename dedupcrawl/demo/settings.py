@@ -1,0 +1,14 @@
+"""Scrapy settings of the demo's crawl: the project's, in a hurry, and with a journal."""
+
+from __future__ import annotations
+
+from dedupcrawl.settings import *  # noqa: F403  # a settings module is the names that it holds
+
+# The sites are on this machine and were made to be crawled.
+DOWNLOAD_DELAY = 0
+AUTOTHROTTLE_ENABLED = False
+CONCURRENT_REQUESTS_PER_DOMAIN = 8
+
+EXTENSIONS = {"dedupcrawl.demo.journal.Journal": 500}
+JOURNAL_FILE = "journal.jsonl"
+LOG_LEVEL = "INFO"
