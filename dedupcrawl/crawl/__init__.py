@@ -1,0 +1,1 @@
+"""The rim around Scrapy: add-on, middlewares, pipeline, settings."""

@@ -1,0 +1,181 @@
+"""Settings in, one frozen dataclass out."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from scrapy.utils.project import data_path
+
+from dedupcrawl.config import CONFIG_FIELDS, Config
+from dedupcrawl.detectors.base import Relation
+from dedupcrawl.errors import SettingError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy.settings import BaseSettings
+
+PREFIX = "DEDUP_"
+FEED_MODE = "feed_slot_closed"
+
+_RIM = ("enabled", "action", "store", "namespace", "item_fields", "follow_duplicates", "commit")
+_LISTS = ("detectors", "drop", "item_fields")
+_BOOLEANS: Mapping[object, bool] = {"1": True, "0": False, "true": True, "false": False}
+
+SETTINGS = tuple(PREFIX + name.upper() for name in (*_RIM, *CONFIG_FIELDS))
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a user chose, valid as a whole."""
+
+    store: str  #: URL
+    namespace: str
+    config: Config
+    drops: bool = True  #: False: every page is kept, and tagged
+    item_fields: tuple[str, ...] = ()  #: whose text is judged; (): the page that the item came from
+    follow_duplicates: bool = True  #: False: the spider does not see pages that the store knows
+    commit_with_feeds: bool = False  #: an item is safe when its feeds are stored, not when it was scraped
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings, spider_name: str) -> Self:
+        """Read and check all settings that start with ``DEDUP_``.
+
+        Raises :class:`~dedupcrawl.errors.SettingError`, naming the setting, for a value that is not
+        accepted and for a name that does not exist.
+        """
+        _refuse_unknown(settings)
+        given = {name: _plain(settings[name], name) for name in SETTINGS if settings[name] is not None}
+        drops = _choice(given, "action", ("drop", "tag")) == "drop"
+        options = cls(
+            store=_text(given, "store") or default_store(settings),
+            namespace=_text(given, "namespace") or spider_name,
+            config=_config(given),
+            drops=drops,
+            item_fields=_names(given, "item_fields"),
+            follow_duplicates=_boolean(given, "follow_duplicates", default=True),
+            commit_with_feeds=_choice(given, "commit", ("item_scraped", FEED_MODE)) == FEED_MODE,
+        )
+        options._check_together(settings)
+        return options
+
+    def _check_together(self, settings: BaseSettings) -> None:
+        if self.commit_with_feeds and not (settings["FEEDS"] or settings["FEED_URI"]):
+            raise SettingError("DEDUP_COMMIT", FEED_MODE, '"item_scraped", as long as FEEDS names no feed')
+        if not self.follow_duplicates and not self.drops:
+            accepted = 'True with DEDUP_ACTION = "tag", which keeps every page'
+            raise SettingError("DEDUP_FOLLOW_DUPLICATES", False, accepted)
+        if not self.follow_duplicates and self.item_fields:
+            accepted = "True with DEDUP_ITEM_FIELDS, which judges items and not pages"
+            raise SettingError("DEDUP_FOLLOW_DUPLICATES", False, accepted)
+
+
+def is_enabled(settings: BaseSettings) -> bool:
+    """Read ``DEDUP_ENABLED``."""
+    given = {"DEDUP_ENABLED": settings["DEDUP_ENABLED"]} if settings["DEDUP_ENABLED"] is not None else {}
+    return _boolean(given, "enabled", default=True)
+
+
+def default_store(settings: BaseSettings) -> str:
+    """Return the URL of an LMDB store below ``JOBDIR``, else below the project's data folder."""
+    job = settings["JOBDIR"]
+    folder = Path(job, "dedup") if job else Path(data_path("dedup"))
+    return f"lmdb://{folder.absolute()}"
+
+
+def as_setting(error: SettingError) -> SettingError:
+    """Name a constant of :class:`~dedupcrawl.config.Config` as the setting that it came from."""
+    if error.name.startswith(PREFIX):
+        return error
+    constant, bracket, detail = error.name.partition("[")
+    return SettingError(PREFIX + constant.upper() + bracket + detail, error.value, error.accepted)
+
+
+def _refuse_unknown(settings: BaseSettings) -> None:
+    for name in settings:
+        if name.startswith(PREFIX) and name not in SETTINGS:
+            near = get_close_matches(name, SETTINGS, n=1, cutoff=0)
+            raise SettingError(name, settings[name], f"there is no such setting; the nearest is {near[0]}")
+
+
+def _plain(value: object, setting: str) -> object:
+    """Read what the command line can only give as text."""
+    if not isinstance(value, str):
+        return value
+    name = setting.removeprefix(PREFIX).lower()
+    if name in _LISTS:
+        return _from_json(value) if value.lstrip()[:1] in ("[", "{") else _split(value)
+    if name in CONFIG_FIELDS:
+        return _number(value)
+    return value
+
+
+def _from_json(value: str) -> object:
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def _split(value: str) -> list[str]:
+    return [name.strip() for name in value.split(",") if name.strip()]
+
+
+def _number(value: str) -> object:
+    if value.lower() == "none":
+        return None
+    for read in (int, float):
+        with suppress(ValueError):
+            return read(value)
+    return value
+
+
+def _config(given: Mapping[str, object]) -> Config:
+    names = {name: given[PREFIX + name.upper()] for name in CONFIG_FIELDS if PREFIX + name.upper() in given}
+    if "drop" in names:
+        names["drop"] = _relations(names["drop"])
+    try:
+        return Config(**names)  # type: ignore[arg-type]  # Config checks its values itself
+    except SettingError as error:
+        raise as_setting(error) from None
+
+
+def _relations(value: object) -> frozenset[Relation]:
+    try:
+        return frozenset(map(Relation, value))  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        raise SettingError("DEDUP_DROP", value, f"a list of relations, of {', '.join(Relation)}") from None
+
+
+def _names(given: Mapping[str, object], name: str) -> tuple[str, ...]:
+    value = given.get(PREFIX + name.upper(), ())
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) and each for each in value):
+        raise SettingError(PREFIX + name.upper(), value, "a list of names of item fields")
+    return tuple(value)
+
+
+def _text(given: Mapping[str, object], name: str) -> str:
+    value = given.get(PREFIX + name.upper(), "")
+    if not isinstance(value, str):
+        raise SettingError(PREFIX + name.upper(), value, "text")
+    return value
+
+
+def _choice(given: Mapping[str, object], name: str, accepted: tuple[str, str]) -> str:
+    value = given.get(PREFIX + name.upper(), accepted[0])
+    if value not in accepted:
+        raise SettingError(PREFIX + name.upper(), value, f'"{accepted[0]}" or "{accepted[1]}"')
+    return str(value)
+
+
+def _boolean(given: Mapping[str, object], name: str, *, default: bool) -> bool:
+    value = given.get(PREFIX + name.upper(), default)
+    known = _BOOLEANS.get(str(int(value)) if isinstance(value, bool | int) else str(value).lower())
+    if known is None:
+        raise SettingError(PREFIX + name.upper(), value, "True or False")
+    return known

@@ -1,0 +1,217 @@
+"""The item pipeline: an item goes on when its content is new."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+from weakref import ref
+
+from scrapy import signals
+from scrapy.exceptions import DropItem
+from scrapy.utils.asyncio import create_looping_call
+from scrapy.utils.defer import deferred_from_coro
+
+from dedupcrawl.crawl.holds import Hold
+from dedupcrawl.crawl.reading import SKIPPED, is_skipped, own_url, read_item
+from dedupcrawl.crawl.session import session_of
+from dedupcrawl.crawl.tagging import is_telling, tag
+from dedupcrawl.crawl.tally import described
+from dedupcrawl.crawl.waiting import Outcome
+from dedupcrawl.page import Page
+from dedupcrawl.policy import unchecked
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.extensions.feedexport import FeedSlot
+    from scrapy.http import Response
+    from scrapy.signalmanager import SignalManager
+    from scrapy.utils.asyncio import AsyncioLoopingCall
+    from twisted.internet.task import LoopingCall
+
+    from dedupcrawl.crawl.session import Session
+    from dedupcrawl.crawl.visits import Visit
+    from dedupcrawl.verdict import Verdict
+
+
+class DuplicatePage(DropItem):
+    """The item's content was stored before; the message names the page that had it first."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        # Scrapy logs a dropped item in full; the pipeline has said in a line what matters.
+        super().__init__(described(verdict), log_level="DEBUG")
+        self.verdict = verdict
+
+
+@dataclass(slots=True)
+class _Ticket:
+    """An item that this pipeline let in, until its outcome is known."""
+
+    hold: Hold
+    source: ref[Response] | None
+    is_used: bool = False
+
+
+#: Scrapy processes an item and reports its outcome in one context.
+_TICKET: ContextVar[_Ticket | None] = ContextVar("dedupcrawl_ticket", default=None)
+
+
+class DedupPipeline:
+    """Claims before storage, and settles the claim when the item's fate is known."""
+
+    def __init__(self, crawler: Crawler, session: Session) -> None:
+        self._session = session
+        self._options = session.options
+        self._visits, self._desk = session.visits, session.desk
+        self._tally, self._feeds = session.tally, session.feeds
+        self._is_over = False
+        self._renewal: AsyncioLoopingCall | LoopingCall | None = None
+        self._connect(crawler.signals)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Join the crawl's session, and hear of the outcome of items."""
+        return cls(crawler, session_of(crawler))
+
+    def _connect(self, manager: SignalManager) -> None:
+        manager.connect(self.item_scraped, signals.item_scraped)
+        manager.connect(self.item_refused, signals.item_dropped)
+        manager.connect(self.item_refused, signals.item_error)
+        if self._feeds is not None:
+            manager.connect(self._feeds.look, signals.spider_opened)
+            manager.connect(self.feed_slot_closed, signals.feed_slot_closed)
+            manager.connect(self.finish, signals.feed_exporter_closed)
+        manager.connect(self.finish, signals.engine_stopped)
+
+    async def open_spider(self) -> None:
+        """Begin to tell the store, three times a lease, that this process lives."""
+        self._renewal = create_looping_call(self._renew)
+        self._renewal.start(self._options.config.lease / 3, now=False)
+
+    async def close_spider(self) -> None:
+        """Settle what is left; with feeds that waits until they are closed."""
+        if self._feeds is None:
+            await self.finish()
+
+    async def finish(self) -> None:
+        """Settle what is left, once, and say what became of the pages."""
+        if self._is_over:
+            return
+        self._is_over = True
+        if self._renewal is not None and self._renewal.running:
+            self._renewal.stop()
+        await self._desk.close()
+        self._tally.summarise()
+
+    # -- items --------------------------------------------------------------------------------
+
+    async def process_item(self, item: Any) -> Any:
+        """Let an item go on, tagged if that is wanted, or raise :class:`DuplicatePage`."""
+        response = self._visits.take(item)
+        hold = await self._hold(item, response)
+        verdict = hold.verdict
+        _TICKET.set(_Ticket(hold, None if response is None else ref(response)))
+        if self._is_dropped(verdict):
+            raise DuplicatePage(verdict)
+        if verdict.reason != SKIPPED and (not self._options.drops or is_telling(verdict)):
+            tag(item, verdict)
+        return item
+
+    async def _hold(self, item: Any, response: Response | None) -> Hold:
+        if self._options.item_fields:
+            hold = await self._hold_of_item(item, response)
+        elif response is not None:
+            hold = await self._hold_of_page(response)
+        else:
+            hold = self._judged(Hold(unchecked(own_url(item), "no-response")))
+        hold.in_flight += 1
+        return hold
+
+    async def _hold_of_page(self, response: Response) -> Hold:
+        """Return the hold that all items of a response share; the first of them asks for it."""
+        visit = self._visits.of(response)
+        while visit.hold is None:
+            if visit.deciding is not None:
+                await visit.deciding.wait()
+            else:
+                await self._decide(visit, response)
+        return visit.hold
+
+    async def _decide(self, visit: Visit, response: Response) -> None:
+        visit.deciding = deciding = Outcome()
+        try:
+            page = self._session.read(response)
+            hold = await self._desk.judge(page, visit) if isinstance(page, Page) else Hold(page, visit)
+            visit.hold = self._judged(hold, len(response.body), again=visit.counted)
+            visit.counted = True
+        finally:
+            visit.deciding = None
+            deciding.settle()
+
+    async def _hold_of_item(self, item: Any, response: Response | None) -> Hold:
+        """Judge an item by its own text.
+
+        Its URL is followed over time where it is its own: another item of the same page may have the
+        page's URL too, and would look like a new version of the first.
+        """
+        url, base, seen = own_url(item), "", set[str]()
+        if response is not None:
+            if is_skipped(response):
+                return self._judged(Hold(unchecked(response.url, SKIPPED)))
+            base, seen = response.url, self._visits.of(response).urls
+        is_own = bool(url) and url != base and url not in seen
+        seen.add(url)
+        page = read_item(item, self._options.item_fields, url or base)
+        hold = await self._desk.judge(page, None, track_url=is_own)
+        return self._judged(hold, len(page.text.encode("utf-8", "replace")))
+
+    def _judged(self, hold: Hold, size: int = 0, *, again: bool = False) -> Hold:
+        self._tally.judged(hold.verdict, again=again)
+        if self._is_dropped(hold.verdict):
+            self._tally.dropped(hold.verdict, size)
+        return hold
+
+    def _is_dropped(self, verdict: Verdict) -> bool:
+        return self._options.drops and not verdict.keep
+
+    # -- outcomes -----------------------------------------------------------------------------
+
+    async def item_scraped(self, item: Any, response: object) -> None:
+        """Scrapy's signal: all pipelines took an item."""
+        hold = self._outcome_of(response)
+        if self._feeds is not None:
+            self._feeds.took(item, hold)
+        if hold is not None:
+            if not hold.scraped:
+                self._tally.kept()
+            await self._desk.scraped(hold)
+
+    async def item_refused(self, item: Any, response: object) -> None:
+        """Scrapy's signals: a pipeline dropped an item, or failed."""
+        hold = self._outcome_of(response)
+        if hold is not None:
+            await self._desk.refused(hold)
+            return
+        source = self._visits.lose(item)
+        waiting = None if source is None else self._visits.of(source).hold
+        if waiting is not None:
+            await self._desk.settle([waiting])
+
+    async def feed_slot_closed(self, slot: FeedSlot) -> None:
+        """Scrapy's signal: a feed's file is stored, or could not be."""
+        if self._feeds is not None:
+            await self._desk.settle(self._feeds.closed(slot))
+
+    def _outcome_of(self, response: object) -> Hold | None:
+        """Return the hold of the item whose outcome is being told; None: this pipeline did not see it.
+
+        The context may have been copied from that of another item, hence the check of the source.
+        """
+        ticket = _TICKET.get()
+        if ticket is None or ticket.is_used or (ticket.source and ticket.source() is not response):
+            return None
+        ticket.is_used = True
+        return ticket.hold
+
+    def _renew(self) -> None:
+        deferred_from_coro(self._desk.renew())

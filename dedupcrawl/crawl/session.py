@@ -1,0 +1,111 @@
+"""What the components of one crawl share."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from scrapy.extensions.feedexport import FeedExporter
+
+from dedupcrawl.crawl.desk import Desk
+from dedupcrawl.crawl.feeds import Feeds
+from dedupcrawl.crawl.options import FEED_MODE, Options, as_setting
+from dedupcrawl.crawl.reading import read_response
+from dedupcrawl.crawl.tally import Tally
+from dedupcrawl.crawl.visits import Visits
+from dedupcrawl.deduplicator import Deduplicator
+from dedupcrawl.errors import DedupError, SettingError
+from dedupcrawl.policy import unchecked
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from dedupcrawl.page import Page, ReadOptions
+    from dedupcrawl.verdict import Verdict
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One crawl's options, store and memory."""
+
+    options: Options
+    reading: ReadOptions
+    visits: Visits
+    desk: Desk
+    tally: Tally
+    feeds: Feeds | None  #: None: claims do not wait for feeds
+
+    @classmethod
+    def begin(cls, crawler: Crawler) -> Session:
+        """Check the settings and open the store.
+
+        An error ends the crawl before its first request; it is said in one sentence.
+        """
+        try:
+            return cls._begin(crawler)
+        except DedupError as error:
+            say(error)
+            raise
+
+    @classmethod
+    def _begin(cls, crawler: Crawler) -> Session:
+        options = Options.from_settings(crawler.settings, crawler.spidercls.name)
+        feeds = _feeds(crawler) if options.commit_with_feeds else None
+        dedup = _open(options)
+        tally = Tally(crawler)
+        desk = Desk(crawler, dedup, tally)
+        return cls(options, dedup.reading, Visits(), desk, tally, feeds)
+
+    def read(self, response: Response) -> Page | Verdict:
+        """Read a response once."""
+        visit = self.visits.of(response)
+        if visit.subject is None:
+            try:
+                visit.subject = read_response(response, self.reading)
+            except Exception as error:  # noqa: BLE001  # no page may end a crawl
+                self.tally.crashed(response.url, error)
+                visit.subject = unchecked(response.url, "error")
+        return visit.subject
+
+
+def session_of(crawler: Crawler) -> Session:
+    """Return the session that the add-on of this crawl opened."""
+    from dedupcrawl.crawl.addon import Addon  # noqa: PLC0415  # the add-on names the components
+
+    addon = crawler.get_addon(Addon)
+    if addon is None:
+        raise SettingError("ADDONS", crawler.settings["ADDONS"], 'a dict with "dedupcrawl.Addon": 500')
+    return addon.session
+
+
+def say(error: DedupError) -> None:
+    """Log an error that ends the crawl in one sentence.
+
+    It is still raised, so that the command fails and a script can catch it; but asyncio need not
+    print its traceback when the crawl's task is thrown away.
+    """
+    logger.error("dedupcrawl: %(error)s", {"error": error})
+    with suppress(RuntimeError):
+        task = asyncio.current_task()
+        if task is not None:
+            task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+
+
+def _open(options: Options) -> Deduplicator:
+    try:
+        return Deduplicator(options.store, options.namespace, config=options.config)
+    except SettingError as error:
+        raise as_setting(error) from None
+
+
+def _feeds(crawler: Crawler) -> Feeds:
+    exporter = crawler.get_extension(FeedExporter)
+    if exporter is None:
+        raise SettingError("DEDUP_COMMIT", FEED_MODE, '"item_scraped", as long as no feed of FEEDS is in use')
+    return Feeds(exporter)

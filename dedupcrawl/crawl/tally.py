@@ -1,0 +1,106 @@
+"""What a crawl's deduplication says: stats and log lines."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from dedupcrawl.verdict import Status
+
+if TYPE_CHECKING:
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+
+    from dedupcrawl.verdict import Verdict
+
+logger = logging.getLogger(__name__)
+
+_SUMMARY = ("checked", "kept", "dropped", "released")
+
+
+class Tally:
+    """Counts pages (items, when items are judged) under ``dedup/…``; integers only."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._told: set[str] = set()
+
+    def judged(self, verdict: Verdict, *, again: bool = False) -> None:
+        """Count a verdict; ``again``: the page had one before, but its claim was released."""
+        if verdict.status is Status.UNCHECKED:
+            self._count(f"unchecked/{verdict.reason}")
+        elif not again:
+            self._count("checked")
+        if verdict.status is Status.DUPLICATE:
+            self._count("duplicate")
+            self._count(f"duplicate/{verdict.relation}")
+        elif verdict.relation is not None:
+            self._count(f"related/{verdict.relation}")
+
+    def dropped(self, verdict: Verdict, size: int) -> None:
+        """Count and name a page that goes no further; ``size`` in bytes."""
+        self._count("dropped")
+        self._count("bytes_saved", size)
+        logger.info("Dropped %(what)s", {"what": described(verdict)}, extra={"spider": self._spider})
+
+    def kept(self) -> None:
+        """Count a page of which all pipelines took an item."""
+        self._count("kept")
+
+    def released(self, pages: int) -> None:
+        """Count claims that were given back: their pages were not stored after all."""
+        self._count("released", pages)
+
+    def store_failed(self, error: Exception) -> None:
+        """Count a failure of the store; its first message is logged, not one per page."""
+        self._count("store_errors")
+        if self._is_news(str(error)):
+            logger.error(
+                "The store failed, pages are kept unchecked: %(error)s",
+                {"error": error},
+                extra={"spider": self._spider},
+            )
+
+    def crashed(self, url: str, error: Exception) -> None:
+        """Count a fault of ours; the first of its kind is logged with its traceback."""
+        self._count("errors")
+        if self._is_news(type(error).__name__):
+            logger.error(
+                "Could not judge %(url)s, it is kept unchecked",
+                {"url": url},
+                exc_info=error,
+                extra={"spider": self._spider},
+            )
+
+    def summarise(self) -> None:
+        """Log what became of the pages."""
+        stats = self._crawler.stats.get_stats()
+        numbers = {
+            key.removeprefix("dedup/"): value for key, value in stats.items() if key.startswith("dedup/")
+        }
+        main = [f"{numbers.pop(name, 0)} {name}" for name in _SUMMARY]
+        details = [f"{name} {numbers[name]}" for name in sorted(numbers) if "/" in name]
+        logger.info(
+            "Pages: %(main)s%(details)s",
+            {"main": ", ".join(main), "details": f" ({', '.join(details)})" if details else ""},
+            extra={"spider": self._spider},
+        )
+
+    @property
+    def _spider(self) -> Spider | None:
+        return self._crawler.spider
+
+    def _count(self, name: str, by: int = 1) -> None:
+        if by:
+            self._crawler.stats.inc_value(f"dedup/{name}", by)
+
+    def _is_news(self, what: str) -> bool:
+        news = what not in self._told
+        self._told.add(what)
+        return news
+
+
+def described(verdict: Verdict) -> str:
+    """Say in one line which page another one repeats, how, and who says so."""
+    similarity = "" if verdict.similarity is None else f" {verdict.similarity:.2f}"
+    return f"{verdict.url}: {verdict.relation} of {verdict.of} ({verdict.detector}{similarity})"

@@ -1,0 +1,156 @@
+"""Pipelines, middlewares and add-ons of other people, as a crawl may have them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from itemadapter import ItemAdapter
+from scrapy.exceptions import DropItem
+from scrapy.extensions.feedexport import FileFeedStorage
+
+from dedupcrawl.errors import StoreError
+from dedupcrawl.stores.memory import MemoryStore
+from tests.crawl.spiders import soon
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.settings import BaseSettings
+
+
+class Refuse:
+    """Drops, or fails on, items whose URL contains a setting's text; after a while."""
+
+    def __init__(self, needle: str, how: str) -> None:
+        self.needle, self.how = needle, how
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler.settings["REFUSE"], crawler.settings.get("REFUSE_HOW", "drop"))
+
+    async def process_item(self, item: Any) -> Any:
+        await soon(0.1)
+        if self.needle in ItemAdapter(item)["url"] + ItemAdapter(item)["title"]:
+            raise DropItem("not wanted") if self.how == "drop" else ValueError("cannot be stored")
+        return item
+
+
+class Slow:
+    """Takes its time with every item."""
+
+    async def process_item(self, item: Any) -> Any:
+        await soon(0.15)
+        return item
+
+
+class Write:
+    """Writes every item to a file and flushes it, as one that writes to a database does."""
+
+    def __init__(self, path: str) -> None:
+        self.file = Path(path).open("a", encoding="utf-8")  # noqa: SIM115
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler.settings["WRITE_TO"])
+
+    def process_item(self, item: Any) -> Any:
+        self.file.write(json.dumps(ItemAdapter(item).asdict(), default=str) + "\n")
+        self.file.flush()
+        return item
+
+
+class Replace:
+    """Stands before deduplication and puts other objects in the items' places."""
+
+    def process_item(self, item: Any) -> Any:
+        return {**ItemAdapter(item).asdict(), "replaced": True}
+
+
+class DropEarly:
+    """Stands before deduplication and drops some items."""
+
+    def process_item(self, item: Any) -> Any:
+        if ItemAdapter(item)["title"].endswith(" 1"):
+            raise DropItem("early")
+        return item
+
+
+class Enrich:
+    """A spider middleware that yields one more item for every item."""
+
+    async def process_spider_output(self, response: Response, result: Any) -> Any:
+        async for output in result:
+            yield output
+            if isinstance(output, dict):
+                yield {**output, "title": "more"}
+
+
+class OtherAddon:
+    """Installs components of its own."""
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", Enrich, 543)
+        settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", Slow, 300)
+
+
+class FailingStorage(FileFeedStorage):
+    """A feed that cannot be uploaded."""
+
+    def store(self, file: Any) -> Any:
+        super().store(file)
+        raise OSError("the upload failed")
+
+
+class OddBatchesFail(FileFeedStorage):
+    """Fails for every second batch."""
+
+    def store(self, file: Any) -> Any:
+        super().store(file)
+        if int(Path(self.path).stem.rpartition("-")[2]) % 2:
+            raise OSError("the upload failed")
+
+
+class NoExporter:
+    """An item filter that takes nothing."""
+
+    def __init__(self, feed_options: object) -> None:
+        pass
+
+    def accepts(self, item: Any) -> bool:
+        return False
+
+
+class TornStore(MemoryStore):
+    """A store that fails now and then."""
+
+    asked = 0
+
+    def offer(self, record: Any, since: int = 0) -> Any:
+        TornStore.asked += 1
+        if TornStore.asked % 2 == 0:
+            raise StoreError("no space left on device")
+        return super().offer(record, since)
+
+
+class TornAddon:
+    """Puts the torn store and a failing detector in place, as no user could."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        from dedupcrawl import Addon
+
+        addon = self.crawler.get_addon(Addon)
+        assert addon is not None
+        dedup = addon.session.desk._dedup
+        if settings["TORN"] == "store":
+            dedup.store.__class__ = TornStore
+        else:
+            dedup._filer = None  # type: ignore[assignment]

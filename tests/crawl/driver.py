@@ -1,0 +1,97 @@
+"""Runs crawls in a process of its own: ``python -m tests.crawl.driver SPEC.json``.
+
+SPEC names crawls that run at once in one process, and the file that says what became of them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+from itemadapter import ItemAdapter
+from scrapy import signals
+from scrapy.exceptions import ScrapyDeprecationWarning
+from scrapy.settings import Settings
+
+BASE = {
+    "ADDONS": {"dedupcrawl.Addon": 500},
+    "TELNETCONSOLE_ENABLED": False,
+    "RETRY_ENABLED": False,
+    "ROBOTSTXT_OBEY": False,
+    "DOWNLOAD_DELAY": 0,
+    "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
+    "LOG_LEVEL": "DEBUG",
+    "LOGSTATS_INTERVAL": 0,
+}
+
+
+class Lines(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[dict[str, str]] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if record.exc_info:
+            text += "\n" + logging.Formatter().formatException(record.exc_info)
+        self.lines.append({"level": record.levelname, "logger": record.name, "text": text})
+
+
+def main(path: str) -> int:
+    spec = json.loads(Path(path).read_text())
+    lines = Lines()
+    reports: list[dict[str, Any]] = [{"items": [], "error": None} for _ in spec["crawls"]]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ScrapyDeprecationWarning)
+        process = _process(spec)
+        logging.root.addHandler(lines)
+        for crawl, report in zip(spec["crawls"], reports, strict=True):
+            _add(process, crawl, report)
+        process.start()
+    deprecated = [str(each.message) for each in caught if each.category is ScrapyDeprecationWarning]
+    for report in reports:
+        del report["receivers"]
+    out = {"reports": reports, "log": lines.lines, "deprecated": deprecated}
+    Path(spec["report"]).write_text(json.dumps(out, default=str))
+    return int(process.bootstrap_failed)
+
+
+def _process(spec: dict[str, Any]) -> Any:
+    from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
+
+    settings = Settings({**BASE, **spec["settings"]})
+    reactor = settings.get("TWISTED_REACTOR") or ""
+    if "asyncio" in reactor or not settings.getbool("TWISTED_REACTOR_ENABLED"):
+        return AsyncCrawlerProcess(settings)
+    return CrawlerProcess(settings)
+
+
+def _add(process: Any, crawl: dict[str, Any], report: dict[str, Any]) -> None:
+    from tests.crawl import spiders
+
+    spider = getattr(spiders, crawl["spider"])
+    custom = type(spider.__name__, (spider,), {"custom_settings": crawl["settings"]})
+    crawler = process.create_crawler(custom)
+
+    def keep(item: Any) -> None:
+        report["items"].append(ItemAdapter(item).asdict())
+
+    def note(reason: str) -> None:
+        report["reason"] = reason
+
+    def stats() -> None:
+        report["stats"] = crawler.stats.get_stats()
+
+    report["receivers"] = [keep, note, stats]  # they are held weakly
+    crawler.signals.connect(keep, signals.item_scraped)
+    crawler.signals.connect(note, signals.spider_closed)
+    crawler.signals.connect(stats, signals.engine_stopped)
+    process.crawl(crawler, **crawl["args"])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,206 @@
+"""Spiders as people write them; none knows of deduplication."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import attrs
+from pydantic import BaseModel, ConfigDict
+from scrapy import Field, Item, Request, Spider
+from scrapy.utils.asyncio import call_later
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from scrapy.http import Response
+
+
+class PlainItem(Item):
+    url = Field()
+    title = Field()
+    body = Field()
+
+
+class TaggedItem(PlainItem):
+    dedup = Field()
+
+
+@dataclass
+class DataItem:
+    url: str
+    title: str
+    body: str
+    dedup: Any = None
+
+
+@dataclass(frozen=True)
+class FrozenItem:
+    url: str
+    title: str
+    body: str
+    dedup: Any = None
+
+
+@attrs.define
+class AttrsItem:
+    url: str
+    title: str
+    body: str
+    dedup: Any = None
+
+
+@attrs.define
+class AttrsPlainItem:
+    url: str
+    title: str
+    body: str
+
+
+class PydanticItem(BaseModel):
+    url: str
+    title: str
+    body: str
+    dedup: Any = None
+
+
+class StrictItem(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    url: str
+    title: str
+    body: str
+
+
+KINDS: dict[str, Any] = {
+    "dict": dict,
+    "plain": PlainItem,
+    "tagged": TaggedItem,
+    "data": DataItem,
+    "frozen": FrozenItem,
+    "attrs": AttrsItem,
+    "attrs-plain": AttrsPlainItem,
+    "pydantic": PydanticItem,
+    "strict": StrictItem,
+}
+
+
+async def soon(seconds: float = 0.01) -> None:
+    waiter: Deferred[None] = Deferred()
+    call_later(seconds, waiter.callback, None)
+    await maybe_deferred_to_future(waiter)
+
+
+class Reader(Spider):
+    """Takes title and body of every article and follows links."""
+
+    name = "reader"
+    urls: tuple[str, ...] = ()
+    kind = "dict"
+    copies = 1  #: items per page
+
+    async def start(self) -> AsyncIterator[Any]:
+        for url in self.urls:
+            yield Request(url, meta={"dedup_skip": True} if url.endswith("skip") else {})
+
+    def items(self, response: Response) -> Iterator[Any]:
+        body = "\n".join(response.css("article p::text").getall())
+        if not body:
+            return
+        for number in range(self.copies):
+            title = response.css("h1::text").get("") + (f" {number}" if number else "")
+            yield KINDS[self.kind](url=response.url, title=title, body=body)
+
+    def parse(self, response: Response) -> Any:
+        yield from self.items(response)
+        for link in response.css("a.follow::attr(href)").getall():
+            yield response.follow(link, self.parse)
+
+
+class AsyncReader(Reader):
+    """Awaits something between and before items."""
+
+    name = "async_reader"
+
+    async def parse(self, response: Response) -> Any:
+        await soon()
+        for item in self.items(response):
+            yield item
+            await soon()
+        for link in response.css("a.follow::attr(href)").getall():
+            yield response.follow(link, self.parse)
+
+
+class ReturningReader(Reader):
+    """A coroutine that returns a list."""
+
+    name = "returning_reader"
+
+    async def parse(self, response: Response) -> Any:
+        await soon()
+        return [*self.items(response)]
+
+
+class StartItems(Reader):
+    """Yields items that come from no response."""
+
+    name = "start_items"
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield {"title": "from nowhere", "body": "x", "url": "start:1"}
+        yield {"title": "from nowhere", "body": "x", "url": "start:2"}
+        async for request in super().start():
+            yield request
+
+
+class Errbacks(Reader):
+    """Makes items of failures as well."""
+
+    name = "errbacks"
+
+    def parse(self, response: Response) -> Any:
+        yield from self.items(response)
+        for number in range(3):
+            yield Request(f"{response.urljoin('/')}missing{number}", self.parse, errback=self.failed)
+            yield Request(f"http://127.0.0.1:9/{number}", self.parse, errback=self.failed)
+
+    def failed(self, failure: Any) -> Any:
+        yield {"title": "failed", "body": type(failure.value).__name__, "url": failure.request.url}
+
+
+class Plainly(Reader):
+    """Does not parse: whatever comes becomes an item."""
+
+    name = "plainly"
+
+    def parse(self, response: Response) -> Any:
+        yield {"url": response.url, "title": str(response.status), "body": str(len(response.body))}
+
+
+class Sleeper(Reader):
+    """Keeps a page open after its item."""
+
+    name = "sleeper"
+
+    async def parse(self, response: Response) -> Any:
+        for item in self.items(response):
+            yield item
+        await asyncio.sleep(0.2)
+        if response.url.endswith("1"):
+            raise RuntimeError("the spider fails after its item")
+
+
+class Lister(Reader):
+    """Yields several items with texts and URLs of their own from one page."""
+
+    name = "lister"
+
+    def parse(self, response: Response) -> Any:
+        for block in response.css("div.entry"):
+            yield {
+                "url": block.css("a::attr(href)").get(response.url),
+                "title": block.css("h2::text").get(""),
+                "body": block.css("p::text").getall(),
+            }

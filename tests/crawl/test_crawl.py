@@ -1,0 +1,170 @@
+"""Whole crawls of a real site: what is kept, dropped, counted and said."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.crawl.running import REACTORS
+from tests.crawl.site import fancy, index, plain, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.crawl.running import Crawled
+    from tests.crawl.site import Site
+
+    Run = Callable[..., Crawled]
+
+
+def reprints(site: Site) -> list[str]:
+    """Three articles, the first of them on three sites; the list page leads to all of them."""
+    urls = [
+        site.put("/a/1", plain("Ice", text(1))),
+        site.put("/b/1", fancy("Ice", text(1)), delay=0.2),
+        site.put("/c/1", plain("ICE!", text(1).replace("Harbour", "harbour")), delay=0.4),
+        site.put("/a/2", plain("Lamps", text(2)), delay=0.1),
+        site.put("/b/3", fancy("Bridge", text(3)), delay=0.1),
+    ]
+    return [site.put("/", index(*urls))]
+
+
+@pytest.mark.parametrize("reactor", REACTORS)
+def test_each_article_once(site: Site, run: Run, reactor: str) -> None:
+    crawled = run(urls=reprints(site), reactor=reactor)
+
+    assert sorted(item["url"].removeprefix(site.base) for item in crawled.items) == ["/a/1", "/a/2", "/b/3"]
+    assert crawled.dedup["checked"] == 5
+    assert crawled.dedup["kept"] == 3
+    assert crawled.dedup["dropped"] == 2
+    assert crawled.dedup["duplicate"] == 2
+    assert sum(n for name, n in crawled.dedup.items() if name.startswith("duplicate/")) == 2
+    assert crawled.dedup["bytes_saved"] > 2000
+    assert all(type(n) is int for n in crawled.dedup.values())
+    assert crawled.stats["item_dropped_reasons_count/DuplicatePage"] == 2
+
+
+def test_the_log_names_what_each_page_duplicates(site: Site, run: Run) -> None:
+    crawled = run(urls=reprints(site))
+
+    dropped = crawled.lines("Dropped", "INFO")
+    assert len(dropped) == 2
+    for line in dropped:
+        assert f"of {site.base}/a/1 (" in line
+    assert len(crawled.lines(" of ", "DEBUG")) >= 2  # Scrapy's own line, with the item
+    assert crawled.lines("Pages: 5 checked, 3 kept, 2 dropped, 0 released", "INFO")
+    assert not crawled.lines("", "ERROR")
+    assert not crawled.lines("", "WARNING")
+
+
+def test_a_second_crawl_keeps_nothing_new(site: Site, run: Run) -> None:
+    urls = reprints(site)
+    first, second = run(urls=urls), run(urls=urls)
+
+    assert len(first.items) == 3
+    assert second.items == []
+    assert second.dedup["duplicate/unchanged"] == 3
+    assert second.dedup["dropped"] == 5
+
+
+def test_the_default_store_lies_in_the_job_folder(site: Site, run: Run, tmp_path: Path) -> None:
+    url = site.put("/a", plain("Ice", text(1)))
+    for _ in range(2):
+        run(urls=[url], settings={"JOBDIR": str(tmp_path / "job"), "DUPEFILTER_CLASS": NO_FILTER})
+
+    assert (tmp_path / "job" / "dedup").is_dir()
+    assert not (tmp_path / "work" / ".scrapy").exists()
+    assert run(urls=[url]).dedup["kept"] == 1  # another folder, another store
+    assert (tmp_path / "work" / ".scrapy" / "dedup").is_dir()
+
+
+NO_FILTER = "scrapy.dupefilters.BaseDupeFilter"
+
+
+def test_namespaces_never_meet(site: Site, run: Run) -> None:
+    url = site.put("/a", plain("Ice", text(1)))
+    kept = [len(run(urls=[url], settings={"DEDUP_NAMESPACE": name}).items) for name in ("x", "y", "x")]
+    kept += [len(run(spider, urls=[url]).items) for spider in ("Reader", "AsyncReader", "Reader")]
+
+    assert kept == [1, 1, 0, 1, 1, 0]
+
+
+def test_a_changed_page_is_kept_as_updated(site: Site, run: Run) -> None:
+    url = site.put("/a", plain("Ice", text(1)))
+    run(urls=[url])
+    site.put("/a", plain("Ice", text(1) + " " + text(4, 80)))
+    changed, again = run(urls=[url]), run(urls=[url])
+
+    assert [item["dedup"]["relation"] for item in changed.items] == ["updated"]
+    assert changed.dedup["related/updated"] == 1
+    assert again.items == []
+
+
+def test_off_means_off(site: Site, run: Run, tmp_path: Path) -> None:
+    crawled = run(urls=reprints(site), settings={"DEDUP_ENABLED": False, "DEDUP_THRESHOLD": "nonsense"})
+
+    assert len(crawled.items) == 5
+    assert crawled.dedup == {}
+    assert not (tmp_path / "work" / ".scrapy").exists()
+    assert not crawled.lines("Disabled")
+
+
+def test_a_page_can_opt_out(site: Site, run: Run) -> None:
+    urls = [site.put(path, plain("Ice", text(1))) for path in ("/a", "/b?skip", "/c?skip")]
+    crawled = run(urls=urls)
+
+    assert len(crawled.items) == 3
+    assert crawled.dedup["unchecked/skip"] == 2
+    assert not any("dedup" in item for item in crawled.items)
+
+
+def test_known_duplicates_need_not_be_followed(site: Site, run: Run) -> None:
+    deep = site.put("/deep", plain("Deep", text(9)))
+    url = site.put("/a", plain("Ice", text(1), deep))
+    settings = {"DEDUP_FOLLOW_DUPLICATES": False}
+    run(urls=[url], settings=settings)
+    before = len(site.asked)
+    second = run(urls=[url], settings=settings)
+
+    assert site.asked[before:] == ["/a"]
+    assert second.items == []
+    assert second.dedup["dropped"] == second.dedup["duplicate/unchanged"] == 1
+    assert len(second.lines("Dropped", "INFO")) == 1
+    assert "item_dropped_count" not in second.stats
+    assert len(run(urls=[url]).lines("Dropped", "INFO")) == 2  # by default links are followed
+
+
+def test_the_latest_copy_may_be_the_one_to_keep(site: Site, run: Run) -> None:
+    old = site.put("/a", plain("Ice", text(1)))
+    new = site.put("/b", fancy("Ice", text(1)))
+    settings = {"DEDUP_KEEP": "latest"}
+    run(urls=[old], settings=settings)
+    second = run(urls=[new], settings=settings)
+
+    assert [item["dedup"]["supersedes"] for item in second.items] == [old]
+    assert run(urls=[old], settings={"DEDUP_KEEP": "first"}).items == []
+
+
+def test_only_the_chosen_relations_are_dropped(site: Site, run: Run) -> None:
+    crawled = run(urls=reprints(site), settings={"DEDUP_DROP": "unchanged"})
+
+    assert len(crawled.items) == 5
+    assert crawled.dedup["duplicate"] == 2
+    assert "dropped" not in crawled.dedup
+    assert sum("dedup" in item for item in crawled.items) == 2
+
+
+def test_two_spiders_of_one_process_may_share_a_store(site: Site, tmp_path: Path) -> None:
+    from tests.crawl.running import finish, start
+
+    urls = reprints(site)
+    settings = {"DEDUP_NAMESPACE": "shared"}
+    process, report = start(
+        tmp_path, ("Reader", {"urls": urls}), ("AsyncReader", {"urls": urls}), settings=settings
+    )
+    both = finish(process, report)
+
+    kept = [item["title"].casefold().strip("!") for each in both for item in each.items]
+    assert sorted(kept) == ["bridge", "ice", "lamps"]
