@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from dedupcrawl.text.normalize import Indices, Points
 
 LONGEST = 64  #: tokens of a shingle, at most
-_CHUNK = 1 << 16  #: code points hashed at a time; a word that is longer is cut
+_CHUNK = 1 << 16  #: code points hashed at a time
+_INVERSE = pow(GOLDEN, -1, 1 << 64)
 _SEPARATOR = np.uint8(Role.SEPARATOR)
 _WORD = np.uint8(Role.WORD)
 _CHARACTER = np.uint8(Role.CHARACTER)
@@ -71,20 +72,23 @@ def _hash_runs(codes: Points, starts: Indices) -> Hashes:
     """Polynomial hash of every run from one start to the next: the sum of code * P^(place in the run)."""
     if len(codes) <= _CHUNK:
         return _hash_chunk(codes, starts)
-    parts = []
-    for first in range(0, len(codes), _CHUNK):
-        low, high = np.searchsorted(starts, (first, first + _CHUNK))
-        if low < high:
-            parts.append(_hash_chunk(codes[first : first + _CHUNK], starts[low:high] - first))
+    ends = np.append(starts[1:], len(codes))
+    parts, low = [], 0
+    while low < len(starts):
+        high = max(low + 1, int(np.searchsorted(ends, starts[low] + _CHUNK, "right")))
+        parts.append(_hash_chunk(codes[starts[low] : ends[high - 1]], starts[low:high] - starts[low]))
+        low = high
     return np.concatenate(parts)
 
 
 def _hash_chunk(codes: Points, starts: Indices) -> Hashes:
-    # One product with P^i for the whole text; P is odd, so P^-start exists and makes the sums
-    # independent of the place.
-    weighted = codes * powers(GOLDEN, _CHUNK)[: len(codes)]
-    hashes: Hashes = np.add.reduceat(weighted, starts)
-    hashes *= powers(pow(GOLDEN, -1, 1 << 64), _CHUNK)[starts]
+    # One product with P^i for all runs; P is odd, so P^-start exists and makes the sums independent
+    # of the place.
+    rising, falling = powers(GOLDEN, _CHUNK), powers(_INVERSE, _CHUNK)
+    if len(codes) > _CHUNK:  # a single run
+        rising = powers.__wrapped__(GOLDEN, len(codes))
+    hashes: Hashes = np.add.reduceat(codes * rising[: len(codes)], starts)
+    hashes *= falling[starts]
     return hashes
 
 
