@@ -184,7 +184,7 @@ class ClaimingStore(Store):
                 following = id
                 break
             claim = tables.claim(id)
-            old = seen(value) < max(older_than, view.oldest)
+            old = seen(value, id) < max(older_than, view.oldest)
             if old if claim is None else not view.holds(claim):
                 doomed.append(id)
         return sum(view.remove(id) for id in doomed), following
@@ -218,7 +218,7 @@ class ClaimingStore(Store):
 
     def _info(self, tables: Tables) -> StoreInfo:
         sizes = tables.sizes()
-        ends = tables.ends()
+        moments = [seen(value, id) for id, value in tables.ends()]
         states = [claim.state for _, claim in tables.claims(0)]
         return StoreInfo(
             url=self.url,
@@ -228,8 +228,8 @@ class ClaimingStore(Store):
             scraped=states.count(ClaimState.SCRAPED),
             keys=sizes.keys,
             bytes=sizes.bytes,
-            oldest=seen(ends[0]) if ends else None,
-            newest=seen(ends[1]) if ends else None,
+            oldest=moments[0] if moments else None,
+            newest=moments[-1] if moments else None,
             scheme=self._scheme,
         )
 

@@ -75,18 +75,26 @@ def decode(value: bytes, key: object) -> Record:
     )
 
 
-def seen(value: bytes) -> float:
-    """Read only the time from a packed record."""
+def seen(value: bytes, key: object) -> float:
+    """Read only the time from a packed record.
+
+    Raises :class:`~dedupcrawl.errors.StoreError`, naming the key, when there is none in it.
+    """
+    _check_length(value, key)
     time: float = _SEEN.unpack_from(value, _SUM.size)[0]
     return time
 
 
 def _check(value: bytes, key: object) -> None:
     """Refuse a value that is not what :func:`encode` wrote."""
-    if len(value) < _SUM.size + _HEAD.size:
-        raise StoreError(f"The record under {key!r} is damaged: only {len(value)} bytes are left of it.")
+    _check_length(value, key)
     version, crc = _SUM.unpack_from(value)
     if version != VERSION:
         raise StoreError(f"The record under {key!r} is damaged or has layout {version}, not {VERSION}.")
     if crc != crc32(memoryview(value)[_SUM.size :]):
         raise StoreError(f"The record under {key!r} is damaged: its checksum is wrong.")
+
+
+def _check_length(value: bytes, key: object) -> None:
+    if len(value) < _SUM.size + _HEAD.size:
+        raise StoreError(f"The record under {key!r} is damaged: only {len(value)} bytes are left of it.")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAP_SIZE = 64 << 20  #: bytes of the first map; it doubles whenever the file outgrows it
+FORKED = "was opened before this process forked: open it anew in the child"
 MAX_TABLES = 256  #: most tables that one process has open in one folder
 
 
@@ -41,6 +42,7 @@ class Environment:
         self.folder = folder
         self.lock = RLock()
         self.syncing = Lock()
+        self.lost = ""  #: why it can no longer be used, "" while it can
         self._tables: dict[str, Table] = {}
         # No spare transactions (the default): one would keep a slot that a forked child wipes out.
         self._lmdb: lmdb.Environment | None = lmdb.open(
@@ -93,36 +95,37 @@ class Environment:
     def close(self) -> None:
         """Let the file go."""
         with self.syncing, self.lock:
-            self.drop()
+            self.drop("has been closed")
 
-    def drop(self) -> None:
+    def drop(self, reason: str) -> None:
         """Let the file go without a lock, as a forked child must."""
         if self._lmdb is not None:
             self._lmdb.close()
-            self._lmdb = None
-
-    @property
-    def closed(self) -> bool:
-        """Whether it was let go, by its last user or in a forked child."""
-        return self._lmdb is None
+            self._lmdb, self.lost = None, reason
 
     @property
     def _open(self) -> lmdb.Environment:
         if self._lmdb is None:
-            raise StoreError(
-                f"The store in {self.folder} is closed, or was opened before this process forked."
-            )
+            raise StoreError(f"The store in {self.folder} {self.lost}.")
         return self._lmdb
 
     def _begin(self, *, write: bool) -> Transaction:
         try:
             return self._open.begin(write=write)
         except lmdb.MapResizedError:  # another process has filled more than our map shows
-            self._open.set_mapsize(0)
+            self._map(0)
             return self._open.begin(write=write)
 
     def _grow(self) -> None:
-        self._open.set_mapsize(2 * self._open.info()["map_size"])
+        self._map(2 * self._open.info()["map_size"])
+
+    def _map(self, size: int) -> None:
+        """Map the file anew. LMDB lets the old map go first, so that after a failure there is none."""
+        try:
+            self._open.set_mapsize(size)
+        except lmdb.Error as error:
+            self.drop(f"has no memory to map its file: {error}")
+            raise
 
 
 @dataclass
@@ -142,7 +145,9 @@ def borrow(folder: Path) -> Environment:
     """Return the environment of an existing folder; :func:`give_back` is owed."""
     name = os.path.realpath(folder)
     with _shared.lock:
-        environment, users = _shared.users.get(name) or (Environment(folder), 0)
+        environment, users = _shared.users.get(name, (None, 0))
+        if environment is None or environment.lost:
+            environment, users = Environment(folder), 0
         _shared.users[name] = environment, users + 1
         return environment
 
@@ -176,7 +181,7 @@ def _after_fork() -> None:
 def _after_fork_in_child() -> None:
     """Drop what the parent opened, so that the child can open stores of its own."""
     for environment, _ in _shared.users.values():
-        environment.drop()
+        environment.drop(FORKED)
     _after_fork()
     _shared.users.clear()
 

@@ -53,7 +53,7 @@ class Folder:
         self.owners.leave()
         with self._alone():
             try:
-                if not self.owners.sweep():
+                if not self.owners.sweep() and not self.environment.lost:
                     self.environment.sync()
                     self._running.unlink(missing_ok=True)
             finally:

@@ -10,6 +10,7 @@ import lmdb
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.claiming import ClaimingStore
+from dedupcrawl.stores.environment import FORKED
 from dedupcrawl.stores.folder import Folder
 from dedupcrawl.stores.lmdb_tables import Handles, LmdbTables
 from dedupcrawl.stores.namespaces import admit, names
@@ -96,27 +97,24 @@ class LmdbStore(ClaimingStore):
     def close(self) -> None:
         try:
             with self._environment.lock:
-                if self._closed or self._environment.closed:
-                    return
-                self._withdraw()
-                self._write(lambda tables: tables.drop_owner(self._me))
+                if not self._closed and not self._environment.lost:
+                    self._withdraw()
+                    self._write(lambda tables: tables.drop_owner(self._me))
         finally:
             self._let_go()
 
     def _let_go(self) -> None:
         with self._environment.lock:
-            closed, self._closed = self._closed or self._environment.closed, True
-        if not closed:
+            # In a forked child there is nothing to let go: lock and file are the parent's.
+            done, self._closed = self._closed or self._environment.lost == FORKED, True
+        if not done:
             with _telling(self.url, "closed"):
                 self._folder.leave()
 
     def _check_open(self) -> None:
-        if self._closed:
-            raise StoreError(f"The store {self.url} has been closed.")
-        if self._environment.closed:
-            raise StoreError(
-                f"The store {self.url} was opened before this process forked: open it anew in the child."
-            )
+        lost = "has been closed" if self._closed else self._environment.lost
+        if lost:
+            raise StoreError(f"The store {self.url} {lost}.")
 
 
 def namespaces_of(url: str, folder: Path) -> list[str]:

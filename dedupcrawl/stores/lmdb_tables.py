@@ -89,13 +89,10 @@ class LmdbTables:
     def records(self, start: int) -> Iterator[tuple[int, bytes]]:
         return self._walk(start, self._handles.records)
 
-    def ends(self) -> tuple[bytes, bytes] | None:
+    def ends(self) -> list[tuple[int, bytes]]:
         cursor = self._transaction.cursor(self._handles.records)
-        if not cursor.first():
-            return None
-        first = cursor.value()
-        cursor.last()
-        return first, cursor.value()
+        items = [cursor.item() for move in (cursor.first, cursor.last) if move()]
+        return [(int.from_bytes(key, "big"), value) for key, value in items]
 
     def newest(self, key: bytes, since: int) -> Iterable[int]:
         if since >= LAST_ID or not self._keys.set_range(key + _packed(since + 1)):

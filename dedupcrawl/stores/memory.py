@@ -98,10 +98,12 @@ class MemoryTables:
     def records(self, start: int) -> Iterator[tuple[int, bytes]]:
         return _walk(self._records, start)
 
-    def ends(self) -> tuple[bytes, bytes] | None:
-        if not self._records:
-            return None
-        return next(iter(self._records.values())), next(reversed(self._records.values()))
+    def ends(self) -> list[tuple[int, bytes]]:
+        return (
+            [next(iter(self._records.items())), next(reversed(self._records.items()))]
+            if self._records
+            else []
+        )
 
     def newest(self, key: bytes, since: int) -> Sequence[int]:
         ids = self._buckets.get(key)

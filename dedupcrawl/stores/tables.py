@@ -57,8 +57,8 @@ class Tables(Protocol):
     def records(self, start: int) -> Iterator[tuple[int, bytes]]:
         """Walk the packed records from the id ``start`` on."""
 
-    def ends(self) -> tuple[bytes, bytes] | None:
-        """Return the packed records filed first and last."""
+    def ends(self) -> list[tuple[int, bytes]]:
+        """Return the packed records filed first and last, or nothing."""
 
     def newest(self, key: bytes, since: int) -> Iterable[int]:
         """Walk the ids above ``since`` in a bucket, newest first."""

@@ -29,7 +29,7 @@ class View:
     def candidate(self, id: int) -> Candidate | None:
         """Return the live record with this id."""
         value = self.tables.record(id)
-        if value is None or seen(value) < self.oldest:
+        if value is None or seen(value, id) < self.oldest:
             return None
         claim = self.tables.claim(id)
         if claim is None:

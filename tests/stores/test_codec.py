@@ -54,7 +54,7 @@ def test_the_key_of_a_url_is_pinned() -> None:
 def test_a_record_comes_back_as_it_was(record: Record) -> None:
     value = encode(record)
     assert decode(value, 1) == record
-    assert seen(value) == record.seen
+    assert seen(value, 1) == record.seen
 
 
 @given(records, st.data())

@@ -1,0 +1,418 @@
+"""What only a store in a folder can do, suffer or be told."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import lmdb
+import pytest
+
+from dedupcrawl.errors import SettingError, StoreError, StoreMismatchError
+from dedupcrawl.stores import list_namespaces, open_existing, open_store
+from dedupcrawl.stores.base import ClaimState
+from tests.stores.making import START, Opener, key, lmdb_url, record
+
+if TYPE_CHECKING:
+    from dedupcrawl.stores.base import Store
+
+
+def commit(store: Store, url: str, *names: object) -> int:
+    id = store.offer(record(url, *names)).id
+    assert id is not None
+    assert store.commit([id]) == 1
+    return id
+
+
+def refused(url: str, match: str, namespace: str = "news") -> None:
+    """Opening must fail with one sentence that names the store."""
+    with pytest.raises(StoreError, match=match) as caught:
+        open_store(url, namespace=namespace, scheme={"exact": {"bits": 128}})
+    assert "\n" not in str(caught.value)
+    assert url.removeprefix("lmdb://") in str(caught.value)
+
+
+# -- URLs and namespaces ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "url", ["redis://host", "lmdb://", "lmdb:/x", "memory", "memory://x", "", "lmdb://a\0b"]
+)
+def test_other_urls_are_refused(url: str) -> None:
+    with pytest.raises(SettingError, match=r"^store = .*lmdb://relative/folder"):
+        open_store(url, namespace="news", scheme={})
+
+
+@pytest.mark.parametrize("namespace", ["", "x" * 201, "例" * 67, "a\0b"])
+@pytest.mark.parametrize("url", ["memory://", "lmdb://x"])
+def test_namespaces_that_no_table_can_be_named_after_are_refused(url: str, namespace: str) -> None:
+    with pytest.raises(SettingError, match=r"^namespace = "):
+        open_store(url, namespace=namespace, scheme={})
+
+
+def test_a_relative_url_is_a_folder_below_the_working_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with open_store("lmdb://some/new folder", namespace="news", scheme={}) as store:
+        commit(store, "http://a")
+    assert (tmp_path / "some" / "new folder" / "data.mdb").is_file()
+
+
+def test_namespaces_know_nothing_of_each_other(shared: Opener) -> None:
+    names = ["news", "例子", "a/b", "a", "x" * 200]
+    stores = [shared(namespace=name, scheme={"slots": n}) for n, name in enumerate(names)]
+    for store in stores:
+        commit(store, "http://a", "story")
+    assert [store.info().pages for store in stores] == [1] * 5
+    assert [store.forget("http://a") for store in stores[:2]] == [1, 1]
+    assert [store.info().pages for store in stores] == [0, 0, 1, 1, 1]
+    shared.close()
+    assert list_namespaces(shared.url) == sorted(names, key=str.encode)
+
+
+def test_memory_stores_are_private() -> None:
+    one, other = (open_store("memory://", namespace="news", scheme={}) for _ in range(2))
+    commit(one, "http://a", "story")
+    assert other.find([key("story")]) == ()
+
+
+# -- several objects on one folder --------------------------------------------------------------
+
+
+def test_store_objects_on_one_folder_see_each_others_claims(shared: Opener) -> None:
+    one, other = shared(), shared()
+    id = one.offer(record("http://a", "story")).id
+    assert id is not None
+    (candidate,) = other.offer(record("http://b", "story")).candidates
+    assert (candidate.id, candidate.state, candidate.mine) == (id, ClaimState.OPEN, False)
+    assert (other.scraped(id), other.commit([id]), other.release([id]), other.renew()) == (False, 0, 0, 0)
+    assert one.scraped(id)
+    assert [hit.state for hit in other.find([key("story")])] == [ClaimState.SCRAPED]
+    assert one.commit([id]) == 1
+    (candidate,) = other.find([key("story")])
+    assert (candidate.state, candidate.mine) == (ClaimState.COMMITTED, False)
+
+
+def test_a_folder_is_the_same_by_any_name(shared: Opener, tmp_path: Path) -> None:
+    commit(shared(), "http://a", "story")
+    (tmp_path / "link").symlink_to(tmp_path / "store")
+    for name in ("link", "store/../store/"):
+        with open_existing(lmdb_url(tmp_path / name), "news") as store:
+            assert store.lookup("http://a") is not None
+
+
+def test_closing_withdraws_own_claims_only(shared: Opener) -> None:
+    one, other = shared(), shared()
+    kept = commit(one, "http://kept", "kept")
+    open_id = one.offer(record("http://open", "open")).id
+    scraped = one.offer(record("http://scraped", "scraped")).id
+    theirs = other.offer(record("http://theirs", "theirs")).id
+    assert open_id is not None
+    assert scraped is not None
+    assert theirs is not None
+    one.scraped(scraped)
+    one.close()
+    assert [other.get(id) is None for id in (kept, open_id, scraped, theirs)] == [False, True, True, False]
+    assert other.commit([theirs]) == 1
+
+
+def test_the_lease_of_another_ends_too(shared: Opener) -> None:
+    one, other = shared(), shared()
+    lost = one.offer(record("http://a", "story")).id
+    kept = one.offer(record("http://c", "other")).id
+    assert lost is not None
+    assert kept is not None
+    shared.clock.now += 61
+    assert other.get(lost) is None
+    assert other.offer(record("http://b", "story")).id is not None
+    assert one.renew() == 1
+    assert one.commit([lost, kept]) == 1
+
+
+def test_forgetting_a_url_ends_the_claim_of_another(shared: Opener) -> None:
+    one, other = shared(), shared()
+    id = one.offer(record("http://a", "story")).id
+    assert id is not None
+    assert other.forget("http://a") == 1
+    assert one.renew() == 0
+    assert one.commit([id]) == 0
+
+
+def test_records_outlive_the_store_and_ids_go_on(shared: Opener) -> None:
+    store = shared()
+    first = commit(store, "http://a", "story")
+    released = store.offer(record("http://b", "other")).id
+    assert released is not None
+    store.close()
+    again = shared()
+    found = again.get(first)
+    assert found is not None
+    assert found.record == record("http://a", "story")
+    assert commit(again, "http://c", "third") > released
+
+
+def test_a_folder_left_by_all_is_tidy(shared: Opener, tmp_path: Path) -> None:
+    stores = [shared(), shared(namespace="other")]
+    folder = tmp_path / "store"
+    assert len(list((folder / "owners").iterdir())) == 2
+    for store in stores:
+        assert (folder / "running").exists()
+        store.close()
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "data.mdb",
+        "lock.mdb",
+        "opening.lock",
+        "owners",
+    ]
+    assert list((folder / "owners").iterdir()) == []
+
+
+# -- opening what exists ------------------------------------------------------------------------
+
+
+def test_open_existing_takes_any_configuration(shared: Opener) -> None:
+    commit(shared(scheme={"minhash": {"slots": 64}}), "http://a")
+    with open_existing(shared.url, "news") as store:
+        assert store.info().scheme == '{"minhash":{"slots":64}}'
+        assert store.forget("http://a") == 1
+
+
+def test_what_does_not_exist_is_not_made(shared: Opener, tmp_path: Path) -> None:
+    for look in (lambda: open_existing(shared.url, "news"), lambda: list_namespaces(shared.url)):
+        with pytest.raises(StoreError, match="There is no store"):
+            look()
+    assert list(tmp_path.iterdir()) == []
+    shared(namespace="b").close()
+    shared(namespace="a").close()
+    with pytest.raises(StoreError, match=r"has no namespace 'news'; it has 'a', 'b'\."):
+        open_existing(shared.url, "news")
+
+
+def test_memory_cannot_exist_already() -> None:
+    with pytest.raises(SettingError, match=r"^store = 'memory://'"):
+        open_existing("memory://", "news")
+
+
+# -- the guard ----------------------------------------------------------------------------------
+
+
+def test_another_configuration_is_refused(shared: Opener) -> None:
+    commit(shared(scheme={"minhash": {"slots": 64}}), "http://a")
+    for _ in range(2):
+        with pytest.raises(StoreMismatchError, match=r"'news'.*minhash\.slots is 64 there, 128 here"):
+            shared(scheme={"minhash": {"slots": 128}})
+    assert shared(scheme={"minhash": {"slots": 64}}).info().pages == 1
+    assert shared(scheme={"minhash": {"slots": 128}}, namespace="another").info().pages == 0
+
+
+def test_another_format_is_refused(shared: Opener, tmp_path: Path) -> None:
+    shared().close()
+    with lmdb.open(str(tmp_path / "store"), max_dbs=9) as environment:
+        about = environment.open_db(b"dedupcrawl")
+        with environment.begin(write=True) as transaction:
+            transaction.put(b"format", b"9", db=about)
+    refused(shared.url, "has format 9, and this version reads format 1")
+
+
+# -- folders that cannot be used ----------------------------------------------------------------
+
+
+def test_a_path_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    refused(lmdb_url(tmp_path / "file"), "cannot be opened: .*(File exists|Not a directory)")
+    refused(lmdb_url(tmp_path / "file" / "below"), "cannot be opened: .*Not a directory")
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that nobody can write to")
+def test_an_unwritable_folder_is_refused() -> None:
+    refused("lmdb:///proc/dedupcrawl", "cannot be opened: ")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_permission_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    try:
+        refused(lmdb_url(tmp_path / "store"), "cannot be opened: .*Permission denied")
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "data.mdb").write_bytes(b"not what it seems " * 1000)
+    refused(lmdb_url(tmp_path), "cannot be opened: .*(MDB_INVALID|not an LMDB file)")
+    assert list((tmp_path / "owners").iterdir()) == []
+
+
+def test_the_database_of_another_program_is_refused(tmp_path: Path) -> None:
+    with lmdb.open(str(tmp_path), max_dbs=2) as environment:
+        table = environment.open_db(b"theirs")
+        with environment.begin(write=True) as transaction:
+            transaction.put(b"a", b"b", db=table)
+    refused(lmdb_url(tmp_path), "another program's LMDB database is there")
+    with lmdb.open(str(tmp_path), max_dbs=2) as environment:
+        assert environment.dbs() == [b"theirs"]
+
+
+# -- damage -------------------------------------------------------------------------------------
+
+
+def filled(opener: Opener, pages: int = 300) -> None:
+    with opener() as store:
+        for n in range(pages):
+            commit(store, f"http://a/{n}", n)
+
+
+def test_a_file_cut_short_is_refused(shared: Opener, tmp_path: Path) -> None:
+    filled(shared)
+    data = tmp_path / "store" / "data.mdb"
+    os.truncate(data, data.stat().st_size // 2)
+    refused(shared.url, "is shorter than it says and is damaged .*remove the folder")
+
+
+def test_a_free_page_missing_at_the_end_is_no_damage(shared: Opener, tmp_path: Path) -> None:
+    filled(shared)
+    with shared() as store:
+        store.prune(START + 1)
+        commit(store, "http://b", "b")
+    data = tmp_path / "store" / "data.mdb"
+    os.truncate(data, data.stat().st_size - 4096)
+    with shared() as store:
+        assert store.lookup("http://b") is not None
+
+
+def test_after_the_machine_went_down_the_file_is_checked(
+    shared: Opener, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    filled(shared)
+    folder = tmp_path / "store"
+    (folder / "running").write_text("another boot")
+    with caplog.at_level(logging.WARNING):
+        shared().close()
+    assert "was open when the machine went down: checking it" in caplog.text
+    caplog.clear()
+    shared().close()
+    assert caplog.text == ""
+
+    (folder / "running").write_text("another boot")
+    pages = bytearray((folder / "data.mdb").read_bytes())
+    pages[4096 * 20 : 4096 * 30] = bytes(4096 * 10)  # pages that never reached the disk
+    (folder / "data.mdb").write_bytes(pages)
+    refused(shared.url, "was open when the machine went down and is damaged .*remove the folder")
+    refused(shared.url, "was open when the machine went down and is damaged .*remove the folder")
+
+
+def test_a_damaged_record_is_named(shared: Opener, tmp_path: Path) -> None:
+    filled(shared, 3)
+    with lmdb.open(str(tmp_path / "store"), max_dbs=9) as environment:
+        table = environment.open_db(b"news/records")
+        with environment.begin(write=True) as transaction:
+            transaction.put((2).to_bytes(6, "big"), b"\x01nonsense", db=table)
+    store = shared()
+    assert store.get(1) is not None
+    for look in (lambda: store.get(2), lambda: store.offer(record("http://b", 1)), lambda: store.prune(2e9)):
+        with pytest.raises(StoreError, match="record under 2 is damaged"):
+            look()
+
+
+# -- growth -------------------------------------------------------------------------------------
+
+
+def test_the_map_grows_by_itself(shared: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dedupcrawl.stores.environment.MAP_SIZE", 1 << 16)
+    store = shared()
+    ids = [commit(store, f"http://a/{n}/" + "x" * 3000, n) for n in range(200)]
+    assert ids == list(range(1, 201))
+    assert store.info().pages == 200
+    assert store.info().bytes > 1 << 19
+
+
+def test_freed_space_is_used_again(shared: Opener, tmp_path: Path) -> None:
+    store = shared()
+    data = tmp_path / "store" / "data.mdb"
+
+    def churn(first: int) -> int:
+        for n in range(first, first + 1000):
+            commit(store, f"http://a/{n}", n, f"other {n}")
+        shared.clock.now += 10
+        assert store.prune(shared.clock.now) == 1000
+        return data.stat().st_size
+
+    sizes = [churn(1000 * turn) for turn in range(6)]
+    assert sizes[-1] <= 1.2 * sizes[1]
+
+
+def run(script: str, url: str) -> list[str]:
+    """Run a script in a process of its own, since it is starved; return what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", script, url], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+_FULL_DISK = """
+import resource, sys
+from dedupcrawl.errors import StoreError
+from dedupcrawl.stores import open_store
+from tests.stores.making import record
+with open_store(sys.argv[1], namespace="news", scheme={}) as store:
+    kept = []
+    for n in range(50):
+        kept.append(store.offer(record(f"http://a/{n}", n)).id)
+        store.commit(kept[-1:])
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 19, resource.RLIM_INFINITY))
+    try:
+        for n in range(50, 5000):
+            kept.append(store.offer(record(f"http://a/{n}/" + "x" * 3000, n)).id)
+            store.commit(kept[-1:])
+    except StoreError as error:
+        print(error)
+    assert all(store.get(id) for id in kept), "what was filed is there still"
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert store.offer(record("http://a/last", "last")).id, "with room again, it goes on"
+"""
+
+
+def test_a_full_disk_is_told_and_survived(tmp_path: Path) -> None:
+    url = lmdb_url(tmp_path / "store")
+    (line,) = run(_FULL_DISK, url)
+    assert line.startswith(f"The store {url} cannot be written: ")
+
+
+_NO_MEMORY = """
+import resource, sys
+from pathlib import Path
+from dedupcrawl.errors import StoreError
+from dedupcrawl.stores import environment, open_store
+from tests.stores.making import record
+environment.MAP_SIZE = 1 << 16
+with open_store(sys.argv[1], namespace="news", scheme={}) as store:
+    filed = [store.offer(record("http://a/0", 0)).id]
+    store.commit(filed)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (16 << 20), resource.RLIM_INFINITY))
+    for _ in range(2):
+        try:
+            while True:
+                filed.append(store.offer(record(f"http://a/{len(filed)}/" + "x" * 3000, len(filed))).id)
+                store.commit(filed[-1:])
+        except StoreError as error:
+            print(error)
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+with open_store(sys.argv[1], namespace="news", scheme={}) as store:
+    assert store.info().pages in (len(filed), len(filed) - 1), "only what was in flight may be gone"
+    assert store.offer(record("http://a/last", "last")).id
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
+def test_a_map_that_cannot_grow_is_told(tmp_path: Path) -> None:
+    url = lmdb_url(tmp_path / "store")
+    first, second = run(_NO_MEMORY, url)
+    assert first.startswith(f"The store {url} cannot be written: ")
+    assert second.startswith(f"The store {url} has no memory to map its file: ")
