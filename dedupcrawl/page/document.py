@@ -1,0 +1,57 @@
+"""Text to tree: what is refused, what is repaired, and how HTML is parsed."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from lxml import html
+from parsel.selector import create_root_node
+
+from dedupcrawl.page.encoding import decode
+from dedupcrawl.page.errors import BINARY, TOO_LARGE, PageError
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+SIGNATURES = (
+    b"%PDF-", b"\x89PNG\r\n", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"\x7fELF", b"MZ\x90", b"Rar!",
+    b"7z\xbc\xaf", b"ID3", b"OggS", b"RIFF", b"\xd0\xcf\x11\xe0", b"\0\0\0\x18ftyp", b"\0\0\0 ftyp", b"BZh9", b"wOFF",
+    b"\xfd7zXZ", b"II*\0", b"MM\0*", b"\x1aE\xdf\xa3", b"FWS", b"CWS",
+)  # fmt: skip
+#: Bytes that no text has, as the WHATWG MIME Sniffing Standard counts them, but for NUL: broken pages hold some.
+_binary_bytes = re.compile(rb"[\x01-\x08\x0b\x0e-\x1a\x1c-\x1f]").findall
+UTF16_STARTS = (b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<")
+LOOKED_AT = 4096  #: bytes of a page that are searched for signs of binary data
+BINARY_SHARE = 0.02  #: of them, how many binary ones a broken page may have
+
+
+def is_binary(body: bytes) -> bool:
+    """Whether bytes are no text at all, whatever their Content-Type says."""
+    if body.startswith(SIGNATURES):
+        return True
+    if body.startswith(UTF16_STARTS):
+        return False
+    start = body[:LOOKED_AT]
+    return len(_binary_bytes(start)) > BINARY_SHARE * len(start)
+
+
+def check_size(size: int, most: int) -> None:
+    """Raise :class:`PageError` if a page has more than ``most`` bytes."""
+    if size > most:
+        raise PageError(TOO_LARGE, f"a page of {size} bytes is larger than max_bytes = {most}")
+
+
+def to_text(source: bytes | str, *, encoding: str | None, content_type: str, most: int) -> str:
+    """Return a page's text. Raises :class:`PageError` for what is too large or no text."""
+    check_size(len(source), most)
+    if isinstance(source, str):
+        return source
+    if is_binary(source):
+        raise PageError(BINARY, "the page is binary data, not text")
+    return decode(source, encoding=encoding, content_type=content_type)
+
+
+def parse(text: str) -> _Element:
+    """Parse a page as Scrapy does; broken markup is repaired, and there is always a root."""
+    return create_root_node("", html.HTMLParser, body=text.encode("utf-8", "replace"))

@@ -1,0 +1,20 @@
+"""The one error that reading a page can end with."""
+
+from __future__ import annotations
+
+from dedupcrawl.errors import DedupError
+
+
+class PageError(DedupError):
+    """What was given is no page that can be read.
+
+    ``reason`` is one short word for a verdict's ``unchecked`` reason: :data:`BINARY` or :data:`TOO_LARGE`.
+    """
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+BINARY = "binary"  #: an image, an archive, an office document… whatever its Content-Type says
+TOO_LARGE = "too-large"  #: more bytes than ``ReadOptions.max_bytes``

@@ -1,0 +1,34 @@
+"""The constants of page reading that a user may change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dedupcrawl.errors import SettingError
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How a page is read; the defaults are those of the block model's authors.
+
+    Raises :class:`~dedupcrawl.errors.SettingError` for a value that makes no sense.
+    """
+
+    link_density_noise: float = 0.9  #: R1: a block with a larger share of guide links is noise
+    link_density_content: float = 0.3  #: R2: a block with a smaller share keeps its links
+    link_run: int = 3  #: S: between R1 and R2, a longer run of adjacent links is noise
+    max_bytes: int = 20_000_000  #: a larger page is refused ("too-large")
+
+    def __post_init__(self) -> None:
+        checks = {
+            "link_density_noise": (
+                self.link_density_content <= self.link_density_noise <= 1,
+                "a number from link_density_content to 1",
+            ),
+            "link_density_content": (self.link_density_content >= 0, "a number of at least 0"),
+            "link_run": (self.link_run >= 0, "a whole number of at least 0"),
+            "max_bytes": (self.max_bytes >= 1, "a whole number of bytes, at least 1"),
+        }
+        for name, (fine, accepted) in checks.items():
+            if not fine:
+                raise SettingError(name, getattr(self, name), accepted)

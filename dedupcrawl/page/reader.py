@@ -1,0 +1,123 @@
+"""HTML in, page out: the steps of page reading in their order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dedupcrawl.page.blocks import Draft, Outline, outline
+from dedupcrawl.page.container import choose
+from dedupcrawl.page.document import check_size, parse, to_text
+from dedupcrawl.page.flatten import flatten
+from dedupcrawl.page.metadata import metadata
+from dedupcrawl.page.model import Block, Kind, Page
+from dedupcrawl.page.noise import LANDMARK, MAIN_TEXT
+from dedupcrawl.page.options import ReadOptions
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+    from scrapy.http import Response
+
+DEFAULT = ReadOptions()
+INDEX_TEXT = 200  #: bytes: on an index page less than this is left of the text…
+INDEX_SHARE = 0.5  #: …and more than this share of the page is guide links
+
+
+def read_page(
+    source: bytes | str,
+    url: str = "",
+    *,
+    encoding: str | None = None,
+    content_type: str = "",
+    options: ReadOptions = DEFAULT,
+) -> Page:
+    """Read a page from its HTML (plain text is read as a page without markup).
+
+    Args:
+        source: the body of a response, or its text.
+        url: where it comes from; relative links in its metadata are resolved against it.
+        encoding: label of the encoding of bytes, if somebody knows it better than the page.
+        content_type: the HTTP header of that name, which may declare an encoding.
+        options: the constants of the link rules and the bound on size.
+
+    Raises:
+        PageError: the source is larger than ``options.max_bytes``, or binary data.
+
+    >>> read_page("<title>News</title><p>It rained in the hills all night.").text
+    'It rained in the hills all night.'
+    """
+    text = to_text(source, encoding=encoding, content_type=content_type, most=options.max_bytes)
+    return read_tree(parse(text), url, options=options)
+
+
+def read_response(response: Response, options: ReadOptions = DEFAULT) -> Page:
+    """Read a Scrapy response, from the tree of its selector, which the spider will use anyway.
+
+    Raises:
+        PageError: as :func:`read_page`.
+    """
+    check_size(len(response.body), options.max_bytes)
+    return read_tree(response.selector.root, response.url, options=options)
+
+
+def read_tree(root: _Element, url: str = "", options: ReadOptions = DEFAULT) -> Page:
+    """Read a page from the root element of its lxml tree, which is left as it is.
+
+    Raises:
+        PageError: the text of the tree is larger than ``options.max_bytes``.
+    """
+    page = _outline(root, options)
+    reasons = choose(page, options)
+    if not any(reason == MAIN_TEXT for reason in reasons) and LANDMARK in reasons:
+        page = _outline(root, options, open_landmarks=True)
+        reasons = choose(page, options)
+    return _page(page, reasons, root, url)
+
+
+def _outline(root: _Element, options: ReadOptions, *, open_landmarks: bool = False) -> Outline:
+    stream = flatten(root, open_landmarks=open_landmarks)
+    check_size(len(stream), options.max_bytes)
+    return outline(stream)
+
+
+def _page(page: Outline, reasons: list[str], root: _Element, url: str) -> Page:
+    head = metadata(page.metadata, root, url)
+    kind = _kind(page.drafts, reasons)
+    return Page(
+        url=url,
+        text="\n".join(
+            [draft[0] for draft, reason in zip(page.drafts, reasons, strict=True) if reason == MAIN_TEXT]
+        ),
+        title=head.title,
+        language=head.language,
+        published=head.published,
+        canonical=head.canonical,
+        keywords=head.keywords,
+        description=head.description,
+        blocks=_blocks(page, reasons),
+        kind=kind,
+    )
+
+
+def _blocks(page: Outline, reasons: list[str]) -> tuple[Block, ...]:
+    kinds = page.kinds
+    return tuple(
+        [
+            Block(*draft[:5], kinds[draft[5]][0], reason == MAIN_TEXT, reason)
+            for draft, reason in zip(page.drafts, reasons, strict=True)
+        ]
+    )
+
+
+def _kind(drafts: list[Draft], reasons: list[str]) -> Kind:
+    if not drafts:
+        return Kind.EMPTY
+    kept = sum(draft[1] for draft, reason in zip(drafts, reasons, strict=True) if reason == MAIN_TEXT)
+    if kept >= INDEX_TEXT:
+        return Kind.ARTICLE
+    whole = sum(draft[1] for draft in drafts)
+    guide = sum(
+        draft[1] if reason == LANDMARK else draft[2] for draft, reason in zip(drafts, reasons, strict=True)
+    )
+    if guide > INDEX_SHARE * whole:
+        return Kind.INDEX
+    return Kind.ARTICLE if kept else Kind.EMPTY

@@ -1,0 +1,37 @@
+"""Class and id words that name the side parts of a page."""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+
+
+class Side(IntEnum):
+    """How sure a container's class or id is that it holds no main text."""
+
+    NONE = 0
+    LIKELY = 1  #: a side part unless much of the page's text is in it
+    COMMENTS = 2  #: a side part as long as other text is left
+    LANDMARK = 3  #: an element for side parts (nav, aside, footer…)
+
+
+COMMENT_WORDS = frozenset("comment comments commentlist commentary disqus livefyre replies respond".split())
+SIDE_WORDS = frozenset(
+    "ad ads adsbygoogle advert advertisement advertising adverts bio breadcrumb breadcrumbs byline caption captions "
+    "consent cookie cookies copyright credit credits crumb crumbs disclaimer editor erweima foot footer gallery gdpr "
+    "hidden hotnews keywords login masthead menu menus mostpopular mostread nav navbar navigation newsletter "
+    "newsletters noprint outbrain pagenav pager pagination popular popup modal promo promos promotion qrcode rail "
+    "readmore moreon recirc recommend recommendation recommendations recommended register related relatedarticles "
+    "relatedposts rightcol rightrail share sharebar shares sharing sidebar sidebars signin signup sns social sponsor "
+    "sponsored sponsors submenu subscribe subscriber subscription taboola tag taglist tags teaser teasers toc toolbar "
+    "topbar trending tuijian widget widgets xiangguan zebian".split()
+)
+_words = re.compile(r"[A-Z]?[a-z]+|[A-Z]+").findall
+
+
+def side_part(names: str) -> Side:
+    """Judge the class and id of an element (``"post-body relatedPosts"``) by the words in them."""
+    words = {word.lower() for word in _words(names)}
+    if not COMMENT_WORDS.isdisjoint(words):
+        return Side.COMMENTS
+    return Side.NONE if SIDE_WORDS.isdisjoint(words) else Side.LIKELY
