@@ -11,7 +11,7 @@ from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
 
 from dedupcrawl.errors import SettingError
-from dedupcrawl.page import PageError, read_page
+from dedupcrawl.page import PageError, read_response
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -39,7 +39,7 @@ class SitePage:
 
 
 class SiteSpider(Spider):
-    """Follows every link that stays on the hosts it starts from (their subdomains count as them).
+    """Follows every link; those that leave the hosts it starts from (and their subdomains) are not requested.
 
     Args:
         url: where to start; several addresses are joined by commas. The ports of a host are one.
@@ -56,7 +56,7 @@ class SiteSpider(Spider):
         if not self.starts:
             raise SettingError("url", url, _ACCEPTED)
         self.allowed_domains = sorted({_host(address) for address in self.starts})
-        self._links = LinkExtractor(allow_domains=self.allowed_domains)
+        self._links = LinkExtractor()
 
     async def start(self) -> AsyncIterator[Request]:
         """Request the addresses given, once each although pages link back to them."""
@@ -86,7 +86,7 @@ def _host(address: str) -> str:
 def _item(response: HtmlResponse) -> SitePage:
     site = urlsplit(response.url).netloc
     try:
-        page: Page = read_page(response)
+        page: Page = read_response(response)
     except PageError:
         title = response.css("title::text").get("").strip()
         return SitePage(response.url, site, title, text="", kind="")

@@ -1,0 +1,104 @@
+"""The demo end to end: the real crawler, twice."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner
+
+from dedupcrawl.cli import app
+from dedupcrawl.demo.content import load_content
+from dedupcrawl.demo.folder import Folder
+from dedupcrawl.demo.runner import run_demo
+from dedupcrawl.errors import DedupError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CONTENT = load_content()
+PAGES = len(CONTENT.pages)
+CLUSTERS = {page.cluster for page in CONTENT.pages}
+_FIGURES = {"pages": PAGES, "distinct": len(CLUSTERS), "wrongly_dropped": 0, "missed": 0}
+
+
+def rows(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text("utf-8").strip().split("\n")]
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes, list[dict[str, Any]], str]:
+    """Crawl twice, on other ports; the folder, items and journal in between, what was shown."""
+    out = tmp_path_factory.mktemp("demo") / "demo-out"
+    run_demo(out, first_port=0)
+    between = [(out / name).read_bytes() for name in ("summary.json", "items.jsonl")]
+    journal = rows(out / "journal.jsonl")
+    shown = CliRunner().invoke(app, ["demo", "--out", str(out)])
+    assert shown.exit_code == 0, shown.output
+    first = json.loads(between[0])
+    assert first == _FIGURES | {"kept": len(CLUSTERS), "dropped": PAGES - len(CLUSTERS)}
+    return out, between[1], journal, shown.output
+
+
+Crawled = tuple["Path", bytes, list[dict[str, Any]], str]
+
+
+def test_the_first_crawl_keeps_every_content_once(crawled: Crawled) -> None:
+    of_path = {page.path: page.cluster for page in CONTENT.pages}
+    items = [json.loads(line) for line in crawled[1].decode().strip().split("\n")]
+    kept = [of_path["/" + item["url"].split("/", 3)[3]] for item in items]
+    assert sorted(kept) == sorted(CLUSTERS)
+    assert all(item["dedup"]["keep"] and item["text"] and item["title"] for item in items)
+
+
+def test_index_pages_pass_unjudged(crawled: Crawled) -> None:
+    listed = {section.path for site in CONTENT.sites.values() for section in site.sections} | {"/"}
+    index = [row for row in crawled[2] if "/" + row["url"].split("/", 3)[3] in listed]
+    assert len(index) == len(CONTENT.sites) + sum(len(site.sections) for site in CONTENT.sites.values())
+    assert all(row["kept"] for row in index)
+    assert {row["verdict"].get("reason") for row in index} == {"index"}
+
+
+def test_dropped_pages_name_a_kept_page_of_their_content(crawled: Crawled) -> None:
+    of_path = {page.path: page.cluster for page in CONTENT.pages}
+    kept = {row["url"] for row in crawled[2] if row["kept"]}
+    for row in crawled[2]:
+        if not row["kept"]:
+            first = row["verdict"]["of"]
+            assert first in kept
+            assert of_path["/" + first.split("/", 3)[3]] == of_path["/" + row["url"].split("/", 3)[3]]
+
+
+def test_the_second_crawl_keeps_nothing_new(crawled: Crawled) -> None:
+    out, items, _, shown = crawled
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary == _FIGURES | {"kept": 0, "dropped": PAGES}
+    assert (out / "items.jsonl").read_bytes() == items
+    assert "nothing new" in shown
+
+
+def test_the_third_crawl_finds_the_addresses_of_the_second_unchanged(crawled: Crawled) -> None:
+    out = crawled[0]
+    assert run_demo(out).kept == 0
+    assert (out / ".scrapy" / "dedup").is_dir()
+
+
+def test_a_verdict_against_the_truth_ends_with_status_1(
+    crawled: Crawled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As if the earlier crawls had kept nothing: now every drop is wrong.
+    monkeypatch.setattr(Folder, "kept_urls", lambda _: [])
+    result = CliRunner().invoke(app, ["demo", "--out", str(crawled[0])])
+    assert result.exit_code == 1
+    assert f"{len(CLUSTERS)} wrongly dropped" not in result.output
+    assert f"{PAGES} wrongly dropped" in result.output
+
+
+def test_a_crawler_that_fails_is_reported_with_its_last_words(tmp_path: Path) -> None:
+    # The folder of the store is a file: nothing can be remembered.
+    folder = Folder(tmp_path)
+    folder.prepare(fresh=False)
+    (tmp_path / ".scrapy").write_text("")
+    with pytest.raises(DedupError, match=r"crawl\.log"):
+        run_demo(tmp_path, first_port=0)
