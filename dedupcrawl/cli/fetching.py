@@ -29,7 +29,7 @@ def fetch_page(where: str) -> Page:
         raise DedupError(f"{where}: {error}") from error
 
 
-def _body(where: str) -> tuple[str, bytes, str | None]:
+def _body(where: str) -> tuple[str, bytes, str]:
     if urlsplit(where).scheme in ("http", "https"):
         return _download(where)
     path = Path(where)
@@ -39,13 +39,13 @@ def _body(where: str) -> tuple[str, bytes, str | None]:
     except (OSError, EOFError) as error:
         raise DedupError(f"{where}: neither an http(s) URL nor a readable file: {error}") from error
     plain = path.name.removesuffix(".gz").endswith(".txt")
-    return path.absolute().as_uri(), body, "text/plain" if plain else None
+    return path.absolute().as_uri(), body, "text/plain" if plain else ""
 
 
-def _download(url: str) -> tuple[str, bytes, str | None]:
+def _download(url: str) -> tuple[str, bytes, str]:
     request = Request(url, headers={"User-Agent": _AGENT})  # noqa: S310 - http and https only, see above
     try:
         with urlopen(request, timeout=_TIMEOUT) as response:  # noqa: S310
-            return response.url, response.read(_LIMIT), response.headers.get("Content-Type")
+            return response.url, response.read(_LIMIT), response.headers.get("Content-Type", "")
     except (URLError, OSError, ValueError) as error:
         raise DedupError(f"{url}: cannot be fetched: {error}") from error

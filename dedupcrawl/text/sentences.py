@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 _CLOSERS = "\"'”’»›」』】》〉)\\]}"
 _ENDS = re.compile(rf"([。！？｡!?.‼⁇⁈⁉।۔؟]+)[{_CLOSERS}]*")
@@ -37,3 +38,10 @@ def _ends(text: str, match: re.Match[str]) -> bool:
         return False
     before = _LAST_WORD.search(text, max(0, match.start() - _LOOK_BACK), match.start())
     return before is None or _ABBREVIATION.fullmatch(before.group()) is None
+
+
+def sentences(text: str) -> list[str]:
+    """Cut ``text`` behind every sentence and at every line break; white space around is dropped."""
+    cuts = [0, *sentence_ends(text), len(text)]
+    pieces = (text[start:stop] for start, stop in pairwise(cuts))
+    return [line.strip() for piece in pieces for line in piece.splitlines() if line.strip()]
