@@ -1,0 +1,192 @@
+"""How fast the stores check pages, and what a page costs on disk, as they grow.
+
+Run ``python -m benchmarks.store [--pages 200000]``. Made-up pages of the shape that the default
+detectors give them (sketches of 16 and 137 bytes, an exact key, the band keys, the key of a URL of about
+80 characters) are offered and committed; one in ten repeats an earlier page, half of those word for word,
+half with some bands in common. Memory store, LMDB store and datasketch's ``MinHashLSH`` in memory (the
+same bands: query, then insert) take turns on the same pages, and the median over the turns is given,
+so that a noisy machine disturbs all alike. All times are CPU time of this process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from datasketch import MinHash as DatasketchMinHash
+from datasketch import MinHashLSH
+
+from dedupcrawl.detectors.minhash import MinHash
+from dedupcrawl.stores import open_store
+from dedupcrawl.stores.base import KEY_BYTES, Record, Store, url_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+SLOTS = MinHash().slots
+BANDS, ROWS = (int(str(MinHash().scheme()[name])) for name in ("bands", "rows"))
+TURN = 1000  #: pages a contender takes before the next has its turn
+WINDOW = 5  #: turns up to a mark that count for it
+REPEATS = 0.1
+SITES = ("www.example-daily.com", "news.example.org", "m.example.cn", "www.the-example-herald.co.uk")
+
+
+@dataclass(frozen=True)
+class Made:
+    """One page, as the stores and as datasketch take it."""
+
+    record: Record
+    signature: np.ndarray[Any, np.dtype[np.uint64]]
+
+
+def make(number: int) -> Made:
+    """Make the page with this number, always the same."""
+    chance = Random(number)
+    repeat = number > 100 and chance.random() < REPEATS
+    story = Random(chance.randrange(number) if repeat else number)
+    exact, sketch = story.randbytes(16), story.randbytes(9 + SLOTS)
+    bands = [story.randbytes(KEY_BYTES) for _ in range(BANDS)]
+    if repeat and chance.random() < 0.5:  # an edited copy: other text, some bands in common
+        exact = chance.randbytes(16)
+        changed = chance.sample(range(BANDS), chance.randrange(1, BANDS - 1))
+        bands = [chance.randbytes(KEY_BYTES) if n in changed else band for n, band in enumerate(bands)]
+    path = (
+        f"{chance.randrange(2010, 2026)}/{chance.randrange(1, 13):02}/{number}/{chance.randbytes(16).hex()}"
+    )
+    url = f"https://{chance.choice(SITES)}/{path}.html"
+    record = Record(url, (exact[:KEY_BYTES], *bands, url_key(url)), (exact, sketch), 1.7e9 + number)
+    return Made(record, _signature(bands))
+
+
+def _signature(bands: Sequence[bytes]) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """Slots that fall into the same buckets as these bands."""
+    slots = np.zeros(SLOTS, np.uint64)
+    for n, band in enumerate(bands):
+        slots[n * ROWS : (n + 1) * ROWS] = int.from_bytes(band, "big")
+    return slots
+
+
+@dataclass
+class Contender:
+    """Something that checks pages, and its times: microseconds a page, one figure a turn."""
+
+    name: str
+    prepare: Callable[[Made], Any]
+    check: Callable[[Any], None]
+    times: list[float] = field(default_factory=list)
+
+    def take_turn(self, pages: Sequence[Made]) -> None:
+        """Check these pages and note the time."""
+        ready = [self.prepare(page) for page in pages]
+        start = time.process_time()
+        for page in ready:
+            self.check(page)
+        self.times.append((time.process_time() - start) / len(pages) * 1e6)
+
+    def microseconds(self) -> float:
+        """The median of the last turns."""
+        return statistics.median(self.times[-WINDOW:])
+
+
+def of_store(name: str, store: Store) -> Contender:
+    """Offer and commit."""
+
+    def check(record: Record) -> None:
+        offer = store.offer(record)
+        if offer.id is not None:
+            store.commit([offer.id])
+
+    return Contender(name, lambda made: made.record, check)
+
+
+def of_datasketch() -> Contender:
+    """Query and insert."""
+    index = MinHashLSH(num_perm=SLOTS, params=(BANDS, ROWS))
+
+    def check(pair: tuple[str, DatasketchMinHash]) -> None:
+        url, minhash = pair
+        if not index.query(minhash):
+            index.insert(url, minhash)
+
+    def prepare(made: Made) -> tuple[str, DatasketchMinHash]:
+        minhash = DatasketchMinHash(num_perm=SLOTS, scheme="legacy", hashvalues=made.signature)
+        return made.record.url, minhash
+
+    return Contender("datasketch", prepare, check)
+
+
+def measure(pages: int, folder: Path) -> list[dict[str, float]]:
+    """Fill all three, and return a row of figures for each mark."""
+    data = folder / "data.mdb"
+    with (
+        open_store("memory://", namespace="bench", scheme={}) as memory,
+        open_store(f"lmdb://{folder}", namespace="bench", scheme={}) as lmdb,
+    ):
+        contenders = [of_store("memory", memory), of_store("lmdb", lmdb), of_datasketch()]
+        rows = []
+        for first in range(0, pages, TURN):
+            made = [make(number) for number in range(first, first + TURN)]
+            turn = first // TURN
+            for contender in contenders[turn % 3 :] + contenders[: turn % 3]:
+                contender.take_turn(made)
+            if (offered := first + TURN) in marks(pages):
+                kept = lmdb.info().pages
+                row: dict[str, float] = {"offered": offered, "kept": kept}
+                row |= {f"{each.name}_us": each.microseconds() for each in contenders}
+                row["lmdb_bytes"] = data.stat().st_blocks * 512 / kept
+                row["memory_bytes"] = memory.info().bytes / kept
+                rows.append(row)
+                show(row)
+    return rows
+
+
+def marks(pages: int) -> set[int]:
+    """Where to look: at 10,000, and then at each doubling and at the end."""
+    first = min(10_000, pages)
+    return {first << n for n in range(20) if first << n < pages} | {pages}
+
+
+def show(row: dict[str, float]) -> None:
+    """Print one mark."""
+    speeds = (f"{row[f'{name}_us']:8.1f} {1e6 / row[f'{name}_us']:9,.0f}" for name in NAMES)
+    print(f"{row['offered']:8,.0f} {row['kept']:8,.0f} ", *speeds, f"{row['lmdb_bytes']:10.0f}", flush=True)
+
+
+NAMES = ("memory", "lmdb", "datasketch")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument(
+        "--pages", type=int, default=200_000, help="how many pages to offer (a multiple of 1000)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the rows as JSON in the end")
+    options = parser.parse_args()
+    print(f"{BANDS} bands of {ROWS} slots, {BANDS + 2} keys a page")
+    print("offered     kept ", *(f"{name + ' µs':>11} {'/s':>6}" for name in NAMES), " lmdb bytes/page")
+    with tempfile.TemporaryDirectory() as folder:
+        rows = measure(max(TURN, options.pages // TURN * TURN), Path(folder, "store"))
+    first, last = rows[0], rows[-1]
+    for name in NAMES:
+        growth = last[f"{name}_us"] / first[f"{name}_us"]
+        beside = last[f"{name}_us"] / last["datasketch_us"]
+        print(
+            f"{name}: {last[f'{name}_us']:.1f} µs a page at {last['offered']:,.0f} = {growth:.2f} x that at "
+            f"{first['offered']:,.0f} (bar: < 2) = {beside:.2f} x datasketch's"
+        )
+    print(f"lmdb: {last['lmdb_bytes']:.0f} bytes on disk a page (bar: <= 1000)")
+    if options.json:
+        print(json.dumps(rows))
+
+
+if __name__ == "__main__":
+    main()
