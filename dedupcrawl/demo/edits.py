@@ -34,7 +34,7 @@ class Reprint:
 Blocks = tuple[Block, ...]
 
 _SENTENCE = re.compile(r"[^。！？]*[。！？]+[”’」]?|[^。！？]+$")
-_ENGLISH_SENTENCE = re.compile(r"\S.*?[.!?][”’\"']?(?=\s|$)|\S.+$", re.DOTALL)
+_ENGLISH_SENTENCE = re.compile(r"\S.*?(?:(?<=[.!?])|(?<=[.!?][”’\"']))(?=\s|$)|\S.*$", re.DOTALL)
 _HALF_WIDTH = str.maketrans("，。：；？！（）", ",.:;?!()")
 _FULL_WIDTH = str.maketrans({",": "，", ";": "；", ":": "：", "?": "？"})
 _CORNERS = str.maketrans("“”‘’", "「」『』")

@@ -88,8 +88,7 @@ def _item(response: HtmlResponse) -> SitePage:
     try:
         page: Page = read_response(response)
     except PageError:
-        title = response.css("title::text").get("").strip()
-        return SitePage(response.url, site, title, text="", kind="")
+        return SitePage(response.url, site, title="", text="", kind="")
     return SitePage(
         url=response.url,
         site=site,

@@ -14,7 +14,7 @@ ZH = Reprint("zh", "江潮晚报网", "沈砚秋", "桥上的人。", seed=7)
 EN = Reprint("en", "The Harbour Courier", "Imogen Tarrant", "The quay.", seed=7)
 CHINESE = (Block("天亮了。“船呢？”他问。船在已经结冰的河上。"), Block("人在桥上，看了很久；没有做声。"))
 ENGLISH = (
-    Block("It was light. “Where’s the ferry?” he asked."),
+    Block("It was light. “Where’s the ferry?” he asked. Silence."),
     Block("Nobody answered. Somebody, perhaps, shivered."),
 )
 CASES = [(CHINESE, ZH), (ENGLISH, EN)]
@@ -34,7 +34,12 @@ def test_sentences_hold_the_whole_paragraph(article: object) -> None:
 
 def test_sentences_end_behind_the_closing_quote() -> None:
     assert sentences(CHINESE[0].text, "zh") == ["天亮了。", "“船呢？”", "他问。", "船在已经结冰的河上。"]
-    assert sentences(ENGLISH[0].text, "en") == ["It was light.", "“Where’s the ferry?”", "he asked."]
+    assert sentences(ENGLISH[0].text, "en") == [
+        "It was light.",
+        "“Where’s the ferry?”",
+        "he asked.",
+        "Silence.",
+    ]
 
 
 def test_a_source_is_named_first_and_an_editor_last() -> None:
@@ -51,7 +56,12 @@ def test_a_caption_is_no_paragraph() -> None:
 
 @pytest.mark.parametrize(("blocks", "reprint"), CASES)
 def test_the_last_sentence_goes(blocks: Blocks, reprint: Reprint) -> None:
-    assert text(apply(("drop_end",), blocks, reprint)) == text(blocks[:1])
+    last = sentences(blocks[-1].text, reprint.language)[-1]
+    assert text(apply(("drop_end",), blocks, reprint)) == text(blocks).removesuffix("".join(last.split()))
+
+
+def test_a_paragraph_of_one_sentence_goes_with_it() -> None:
+    assert apply(("drop_end",), CHINESE, ZH) == CHINESE[:1]
 
 
 @pytest.mark.parametrize(("blocks", "reprint"), CASES)

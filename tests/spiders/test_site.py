@@ -13,6 +13,7 @@ import pytest
 from scrapy.http import HtmlResponse, TextResponse
 
 from dedupcrawl.errors import SettingError
+from dedupcrawl.page import ReadOptions
 from dedupcrawl.spiders.site import SitePage, SiteSpider
 
 if TYPE_CHECKING:
@@ -83,8 +84,8 @@ def test_a_crawl_yields_every_page_of_the_host_once(origin: str, tmp_path: Path)
     assert story["title"] == "A story"
     assert story["site"] == origin.removeprefix("http://")
     assert story["kind"] == "article"
-    assert story["dedup"]["status"] == "unique"
     assert found[origin + "/"]["kind"] == "index"
+    assert found[origin + "/"]["dedup"]["reason"] == "index"
     assert "'offsite/filtered': 1" in done.stderr
     assert f"'downloader/request_count': {len(PAGES) + 1}" in done.stderr  # and robots.txt
     assert "WARNING" not in done.stderr
@@ -119,18 +120,18 @@ def parsed(response: TextResponse) -> tuple[list[SitePage], list[str]]:
 
 def test_links_to_pages_are_followed_and_others_are_not() -> None:
     body = (
-        b"<a href='/x'>x</a><a href='https://m.example.com/y'>y</a><a href='/x#part'>z</a>"
+        b"<a href='/x'>x</a><a href='https://m.example.com/y'>y</a><a href='tel:1'>z</a>"
         b"<a href='mailto:a@example.com'>m</a><a href='/song.mp3'>s</a>"
     )
     _, links = parsed(HtmlResponse("https://www.example.com/", body=body, encoding="utf-8"))
     assert links == ["https://www.example.com/x", "https://m.example.com/y"]
 
 
-def test_a_page_that_cannot_be_read_is_an_item_all_the_same() -> None:
-    body = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40
-    pages, _ = parsed(HtmlResponse("https://example.com/", body=body))
-    assert [page.url for page in pages] == ["https://example.com/"]
-    assert pages[0].text == ""
+def test_a_page_that_is_too_large_to_be_read_is_an_item_all_the_same() -> None:
+    body = b"<title>Spaces</title><a href='/x'>x</a>" + b" " * ReadOptions().max_bytes
+    pages, links = parsed(HtmlResponse("https://example.com/", body=body, encoding="utf-8"))
+    assert [(page.url, page.text, page.kind) for page in pages] == [("https://example.com/", "", "")]
+    assert links == ["https://example.com/x"]
 
 
 def test_what_is_no_html_yields_nothing() -> None:
