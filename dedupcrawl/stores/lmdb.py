@@ -133,4 +133,5 @@ def _telling(url: str, what: str) -> Iterator[None]:
     try:
         yield
     except (lmdb.Error, OSError) as error:
-        raise StoreError(f"The store {url} cannot be {what}: {error}.") from error
+        reason = str(error).rstrip(".")
+        raise StoreError(f"The store {url} cannot be {what}: {reason}.") from error

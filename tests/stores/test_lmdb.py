@@ -306,6 +306,17 @@ def test_after_the_machine_went_down_the_file_is_checked(
     refused(shared.url, "was open when the machine went down and is damaged .*remove the folder")
 
 
+def test_a_machine_that_went_down_at_the_very_first_moment_did_no_damage(tmp_path: Path) -> None:
+    (tmp_path / "running").write_bytes(b"\xff another boot")
+    for data in (None, b""):
+        if data is not None:
+            (tmp_path / "data.mdb").write_bytes(data)
+        with open_store(lmdb_url(tmp_path), namespace="news", scheme={}) as store:
+            assert store.info().pages == 0
+        (tmp_path / "data.mdb").unlink()
+        (tmp_path / "lock.mdb").unlink()
+
+
 def test_a_damaged_record_is_named(shared: Opener, tmp_path: Path) -> None:
     filled(shared, 3)
     with lmdb.open(str(tmp_path / "store"), max_dbs=9) as environment:
