@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dedupcrawl.errors import DedupError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable
     from pathlib import Path
 
     from dedupcrawl.demo.truth import DemoSummary
@@ -66,12 +66,11 @@ class Folder:
         """Return what is known so far of the pages of the crawl, in order."""
         return self._rows("journal.jsonl")
 
-    def add_items(self, urls: Iterable[str]) -> None:
-        """Append the items of these pages from the feed of the last crawl."""
-        wanted = set(urls)
+    def add_items(self, is_wanted: Callable[[str], bool]) -> None:
+        """Append those items of the last crawl's feed whose URL is wanted."""
         with (self.path / "items.jsonl").open("a", encoding="utf-8") as file:
             for row in self._rows(FEED):
-                if row["url"] in wanted:
+                if is_wanted(row["url"]):
                     file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
     def write_summary(self, summary: DemoSummary) -> None:

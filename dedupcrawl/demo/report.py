@@ -60,10 +60,12 @@ def _table(sites: Mapping[str, str], judged: Sequence[tuple[Outcome, Fault | Non
     for outcome, fault in judged:
         if not outcome.truth.is_index or fault:
             of_clusters.setdefault(outcome.truth.cluster, []).append((outcome, fault))
-    for group in of_clusters.values():
+    # Contents of one page stand together at the end: traps, mostly.
+    for group in sorted(of_clusters.values(), key=lambda group: len(group) == 1):
         for outcome, fault in group:
             table.add_row(*_row(sites, outcome, fault))
-        table.add_section()
+        if len(group) > 1:
+            table.add_section()
     return table
 
 

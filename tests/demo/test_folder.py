@@ -54,10 +54,11 @@ def test_fresh_forgets_items_and_store_and_nothing_else(tmp_path: Path) -> None:
 def test_kept_items_gather_over_crawls(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     write(tmp_path / FEED, "http://a/1", "http://a/2", "http://a/index")
-    folder.add_items(["http://a/1", "http://a/2"])
+    folder.add_items(lambda url: not url.endswith("index"))
     write(tmp_path / FEED, "http://a/3")
-    folder.add_items(["http://a/3"])
-    folder.add_items([])
+    folder.add_items(lambda _: True)
+    folder.forget_last()
+    folder.add_items(lambda _: True)
     assert folder.kept_urls() == ["http://a/1", "http://a/2", "http://a/3"]
 
 

@@ -10,6 +10,7 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 from lxml import html as lxml_html
+from parsel import Selector
 
 from dedupcrawl.demo.content import Site, load_content
 from dedupcrawl.demo.layout import Layout
@@ -87,7 +88,7 @@ def test_chinese_pages_use_characters_beyond_the_charset_that_they_declare(web: 
 
 
 def links(url: str, body: bytes) -> set[str]:
-    hrefs = {str(href) for href in lxml_html.fromstring(body).xpath("//a/@href")}
+    hrefs = Selector(body.decode("latin-1")).css("a::attr(href)").getall()
     targets = {urljoin(url, href) for href in hrefs if not href.startswith(("javascript:", "#"))}
     return {target.partition("#")[0] for target in targets}
 

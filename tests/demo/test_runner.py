@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +17,7 @@ from dedupcrawl.cli import app
 from dedupcrawl.demo.content import load_content
 from dedupcrawl.demo.folder import Folder
 from dedupcrawl.demo.runner import run_demo
+from dedupcrawl.demo.truth import DemoSummary
 from dedupcrawl.errors import DedupError
 
 if TYPE_CHECKING:
@@ -94,6 +100,20 @@ def test_a_verdict_against_the_truth_ends_with_status_1(
     assert result.exit_code == 1
     assert f"{len(CLUSTERS)} wrongly dropped" not in result.output
     assert f"{PAGES} wrongly dropped" in result.output
+
+
+def test_a_demo_that_was_killed_is_made_up_for(tmp_path: Path) -> None:
+    script = f"from dedupcrawl.cli import app; app({['demo', '--out', str(tmp_path)]!r})"
+    killed = subprocess.Popen(
+        [sys.executable, "-c", script], start_new_session=True, stdout=subprocess.DEVNULL
+    )
+    journal = tmp_path / "journal.jsonl"
+    while killed.poll() is None and not (journal.exists() and journal.read_text().count("\n") > 30):
+        time.sleep(0.01)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.wait(10)
+    assert not (tmp_path / "summary.json").exists()
+    assert run_demo(tmp_path) == DemoSummary(**_FIGURES, kept=len(CLUSTERS), dropped=PAGES - len(CLUSTERS))
 
 
 def test_a_crawler_that_fails_is_reported_with_its_last_words(tmp_path: Path) -> None:
