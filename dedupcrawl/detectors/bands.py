@@ -13,9 +13,15 @@ from dedupcrawl.text.hashing import constants
 if TYPE_CHECKING:
     from dedupcrawl.detectors.sketching import Slots
 
-#: What the optimiser gives for the defaults. datasketch brings scipy, which takes a second to load; a
-#: crawl with default settings need not wait for it. A test compares.
-_KNOWN: dict[tuple[float, int, float], tuple[int, int]] = {(0.8, 96, 0.9): (12, 8)}
+#: What the optimiser gives for common thresholds. datasketch brings scipy, which takes a second to load;
+#: a crawl with default settings need not wait for it. A test compares.
+_KNOWN: dict[tuple[float, int, float], tuple[int, int]] = {
+    (0.70, 96, 0.9): (16, 6),
+    (0.75, 96, 0.9): (13, 7),
+    (0.80, 96, 0.9): (12, 8),
+    (0.85, 96, 0.9): (9, 10),
+    (0.90, 96, 0.9): (7, 13),
+}
 
 
 @functools.cache

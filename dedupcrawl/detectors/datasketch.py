@@ -21,7 +21,7 @@ from dedupcrawl.detectors.checks import (
     foreign_sketch,
     setting_error,
 )
-from dedupcrawl.detectors.relations import Bounds, Overlap, judged
+from dedupcrawl.detectors.relations import Agreement, Bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -91,10 +91,9 @@ class Datasketch(Detector):
         """Estimate J as datasketch does, and judge it by the two lengths."""
         new_length, new_tokens, new_values = self._read(new)
         old_length, old_tokens, old_values = self._read(old)
-        agreeing = int(np.count_nonzero(new_values == old_values))
-        overlap = Overlap.estimated(agreeing / self.num_perm, new_tokens, old_tokens)
+        agreement = Agreement(int(np.count_nonzero(new_values == old_values)), self.num_perm)
         bounds = Bounds(self.threshold, self.length_ratio, self.containment)
-        return judged(overlap, new_length, old_length, bounds, {"slots": f"{agreeing} of {self.num_perm}"})
+        return agreement.judged((new_length, new_tokens), (old_length, old_tokens), bounds)
 
     def scheme(self) -> Mapping[str, object]:
         """Everything that shapes values and bands."""
@@ -148,7 +147,7 @@ class Datasketch(Detector):
 
     def _resolve(self, constant: str) -> Callable[..., Any]:
         function: Callable[..., Any] | None = None
-        with contextlib.suppress(ValueError, ImportError, AttributeError):
+        with contextlib.suppress(ValueError, TypeError, ImportError, AttributeError):
             function = pkgutil.resolve_name(getattr(self, constant))
         if not callable(function):
             kinds = '"words", "characters" or ' if constant == "tokens" else ""

@@ -17,7 +17,7 @@ from dedupcrawl.detectors.checks import (
     foreign_sketch,
     setting_error,
 )
-from dedupcrawl.detectors.relations import Bounds, Overlap, judged
+from dedupcrawl.detectors.relations import Agreement, Bounds
 from dedupcrawl.detectors.sketching import Slots, fast_similarity_sketch
 from dedupcrawl.text.shingles import LONGEST
 
@@ -80,11 +80,9 @@ class MinHash(Detector):
         """Estimate the similarity and judge it by the two lengths."""
         new_length, new_shingles, new_slots = self._read(new)
         old_length, old_shingles, old_slots = self._read(old)
-        agreeing = int(np.count_nonzero(new_slots == old_slots))
-        similarity = max(0.0, (agreeing / self.slots - _CHANCE) / (1 - _CHANCE))
-        overlap = Overlap.estimated(similarity, new_shingles, old_shingles)
+        agreement = Agreement(int(np.count_nonzero(new_slots == old_slots)), self.slots, _CHANCE)
         bounds = Bounds(self.threshold, self.length_ratio, self.containment)
-        return judged(overlap, new_length, old_length, bounds, {"slots": f"{agreeing} of {self.slots}"})
+        return agreement.judged((new_length, new_shingles), (old_length, old_shingles), bounds)
 
     def scheme(self) -> Mapping[str, object]:
         """Everything that shapes slots and bands."""

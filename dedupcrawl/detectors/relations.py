@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from dedupcrawl.detectors.base import Match, Relation
 
+_LEAST = 8  #: one slot in so many must agree
+
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
@@ -57,3 +59,28 @@ def judged(overlap: Overlap, new: int, old: int, bounds: Bounds, counted: dict[s
         "old_in_new": round(overlap.old_in_new, 3),
     }
     return Match(overlap.similarity, relation, evidence)
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How many slots of two sketches agree."""
+
+    agreeing: int
+    slots: int
+    chance: float = 0.0  #: share of slots in which different elements agree
+
+    @property
+    def similarity(self) -> float:
+        """The estimate of J, corrected for chance."""
+        return max(0.0, (self.agreeing / self.slots - self.chance) / (1 - self.chance))
+
+    def judged(self, new: tuple[int, int], old: tuple[int, int], bounds: Bounds) -> Match | None:
+        """Judge two pages of the given (length, number of features).
+
+        Containment multiplies the estimate by up to the ratio of the sizes, and its error too, so fewer
+        slots than one in eight prove nothing.
+        """
+        if self.agreeing * _LEAST < self.slots:
+            return None
+        overlap = Overlap.estimated(self.similarity, new[1], old[1])
+        return judged(overlap, new[0], old[0], bounds, {"slots": f"{self.agreeing} of {self.slots}"})

@@ -1,0 +1,150 @@
+"""Near-duplicates, excerpts and expansions by their shingles."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedupcrawl.detectors.base import Fingerprint, Match, Relation
+from dedupcrawl.detectors.minhash import MinHash
+from dedupcrawl.errors import SettingError
+from dedupcrawl.page.model import Page
+from dedupcrawl.text.features import Features
+from tests import oracles
+from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
+
+MINHASH = MinHash()
+
+
+def fingerprint(text: str, detector: MinHash = MINHASH) -> Fingerprint:
+    found = detector.fingerprint(Features(Page.from_text(text)))
+    assert found is not None
+    return found
+
+
+def compare(new: str, old: str, detector: MinHash = MINHASH) -> Match | None:
+    return detector.compare(fingerprint(new, detector).sketch, fingerprint(old, detector).sketch)
+
+
+def met(new: str, old: str) -> bool:
+    return not set(fingerprint(new).keys).isdisjoint(fingerprint(old).keys)
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        (ENGLISH, ENGLISH),
+        (ENGLISH + " By our own correspondent.", ENGLISH),
+        (ENGLISH.replace("borrowed drill", "borrowed dril"), ENGLISH),
+        (CHINESE, CHINESE),
+        ("本报记者报道 " + CHINESE, CHINESE),
+        (CHINESE.replace("，", ", ").replace("。", ". "), CHINESE),
+    ],
+)
+def test_copies_meet_and_match(new: str, old: str) -> None:
+    match = compare(new, old)
+    assert met(new, old)
+    assert match is not None
+    assert match.relation is Relation.NEAR_DUPLICATE
+    assert match.similarity >= 0.8
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        (ENGLISH, OTHER_ENGLISH),
+        (CHINESE, OTHER_CHINESE),
+        (ENGLISH[:300] + OTHER_ENGLISH, ENGLISH),
+        (CHINESE, ENGLISH),
+    ],
+)
+def test_others_do_not_match(new: str, old: str) -> None:
+    assert compare(new, old) is None
+
+
+@pytest.mark.parametrize(("whole", "part"), [(ENGLISH, ENGLISH[:560]), (CHINESE, CHINESE[:150])])
+def test_a_part_is_an_excerpt_and_the_whole_its_expansion(whole: str, part: str) -> None:
+    excerpt, expansion = compare(part, whole), compare(whole, part)
+    assert excerpt is not None
+    assert excerpt.relation is Relation.EXCERPT
+    assert expansion is not None
+    assert expansion.relation is Relation.EXPANSION
+
+
+def test_two_stories_in_one_contain_each() -> None:
+    for story in (ENGLISH, OTHER_ENGLISH):
+        match = compare(ENGLISH + " " + OTHER_ENGLISH, story, MinHash(containment=0.8))
+        assert match is not None
+        assert match.relation is Relation.EXPANSION
+
+
+def test_evidence_says_what_a_person_needs() -> None:
+    match = compare(ENGLISH, ENGLISH)
+    assert match is not None
+    assert match.similarity == 1
+    assert match.evidence == {
+        "slots": "128 of 128",
+        "lengths": [len(ENGLISH)] * 2,
+        "length_ratio": 1.0,
+        "new_in_old": 1.0,
+        "old_in_new": 1.0,
+    }
+
+
+@given(st.integers(0, 40), st.integers(0, 40))
+def test_the_estimate_is_near_the_truth(cut: int, start: int) -> None:
+    words = ENGLISH.split()
+    new, old = " ".join(words[start:]), " ".join(words[: len(words) - cut])
+    detector = MinHash(threshold=0.01, length_ratio=99)
+    match = compare(new, old, detector)
+    true = oracles.jaccard(set(oracles.shingles(new)), set(oracles.shingles(old)))
+    assert match is not None
+    assert match.similarity == pytest.approx(true, abs=0.16)
+
+
+def test_a_text_without_letters_is_not_filed() -> None:
+    assert MINHASH.fingerprint(Features(Page.from_text("😀 !!! …"))) is None
+
+
+def test_twelve_keys_and_137_bytes_a_page() -> None:
+    found = fingerprint(ENGLISH)
+    assert len(found.keys) == 12
+    assert len(found.sketch) == 137
+    assert found.probes is None
+
+
+@pytest.mark.parametrize(
+    ("constant", "value", "accepted"),
+    [
+        ("threshold", 0, "above 0"),
+        ("threshold", 1.1, "at most 1"),
+        ("threshold", "high", "a number"),
+        ("length_ratio", 0.9, "at least 1"),
+        ("containment", 2, "at most 1"),
+        ("slots", 100, "16, 32, 64, 128 or 256"),
+        ("characters", 0, "from 1 to 64"),
+        ("words", 2.5, "a whole number"),
+        ("filed", 4, "from 16"),
+        ("miss_weight", 0, "above 0"),
+        ("seed", -1, "from 0"),
+        ("seed", True, "a whole number"),
+    ],
+)
+def test_constants_that_make_no_sense_are_named(constant: str, value: object, accepted: str) -> None:
+    with pytest.raises(SettingError, match=accepted) as caught:
+        MinHash(**{constant: value})  # type: ignore[arg-type]
+    assert caught.value.name == f"detectors['minhash'].{constant}"
+    assert caught.value.value == value
+
+
+@pytest.mark.parametrize("threshold", [0.3, 0.5, 0.95, 1.0])
+def test_other_thresholds_have_bands_of_their_own(threshold: float) -> None:
+    detector = MinHash(threshold=threshold)
+    assert detector.fingerprint(Features(Page.from_text(ENGLISH)))
+    assert detector.scheme() != MINHASH.scheme()
+
+
+def test_what_only_compare_uses_is_no_part_of_the_scheme() -> None:
+    assert MinHash(length_ratio=2, containment=0.5).scheme() == MINHASH.scheme()
+    assert MinHash(seed=1).scheme() != MINHASH.scheme()

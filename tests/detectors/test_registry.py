@@ -1,0 +1,98 @@
+"""From a user's choice to detectors."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, is_dataclass
+
+import pytest
+
+from dedupcrawl.config import Config
+from dedupcrawl.detectors.exact import Exact
+from dedupcrawl.detectors.minhash import MinHash
+from dedupcrawl.detectors.registry import DETECTORS, build_detectors, schemes
+from dedupcrawl.errors import SettingError
+
+
+def test_names_are_built_in_their_order() -> None:
+    assert build_detectors(Config(detectors=["minhash", "exact"])) == (MinHash(), Exact())
+    assert [detector.name for detector in build_detectors(Config(detectors=tuple(DETECTORS)))] == list(
+        DETECTORS
+    )
+
+
+def test_the_configuration_is_handed_on_unless_it_is_overridden() -> None:
+    config = Config(
+        detectors={"exact": {}, "minhash": {"threshold": 0.6, "words": 2}},
+        threshold=0.7,
+        length_ratio=1.2,
+        seed=9,
+    )
+    assert build_detectors(config) == (
+        Exact(seed=9),
+        MinHash(threshold=0.6, words=2, length_ratio=1.2, seed=9),
+    )
+
+
+@pytest.mark.parametrize(
+    ("chosen", "name", "accepted"),
+    [
+        (["minhush"], "detectors", "one of exact, minhash"),
+        ([], "detectors", "at least one"),
+        ({}, "detectors", "at least one"),
+        (["exact", "exact"], "detectors", "each name once"),
+        ("exact", "detectors", "a list of names"),
+        (None, "detectors", "a list of names"),
+        (7, "detectors", "a list of names"),
+        ([["exact"]], "detectors", "one of exact"),
+        ({3: {}}, "detectors", "one of exact"),
+        ({"minhash": 0.8}, "detectors['minhash']", "a dict"),
+        ({"minhash": {"treshold": 0.8}}, "detectors['minhash'].treshold", "any of threshold"),
+        ({"exact": {"threshold": 0.8}}, "detectors['exact'].threshold", "any of seed"),
+        ({"exact": {"name": "x"}}, "detectors['exact'].name", "any of seed"),
+        ({"minhash": {"threshold": 8}}, "detectors['minhash'].threshold", "at most 1"),
+        ({"minhash": {3: 1}}, "detectors['minhash'].3", "any of"),
+    ],
+)
+def test_a_choice_that_makes_no_sense_is_named(chosen: object, name: str, accepted: str) -> None:
+    with pytest.raises(SettingError, match=accepted) as caught:
+        build_detectors(Config(detectors=chosen))  # type: ignore[arg-type]
+    assert caught.value.name == name
+
+
+@pytest.mark.parametrize("constants", [None, {}])
+def test_a_dict_may_leave_the_constants_out(constants: object) -> None:
+    assert build_detectors(Config(detectors={"minhash": constants})) == (MinHash(),)  # type: ignore[dict-item]
+
+
+def test_schemes_are_json_and_tell_configurations_apart() -> None:
+    every = build_detectors(Config(detectors=list(DETECTORS)))
+    assert json.loads(json.dumps(schemes(every))) == schemes(every)
+    assert list(schemes(every)) == list(DETECTORS)
+    other = build_detectors(Config(detectors=list(DETECTORS), threshold=0.6))
+    assert schemes(other)["minhash"] != schemes(every)["minhash"]
+
+
+@pytest.mark.parametrize("detector", DETECTORS.values())
+def test_every_detector_is_a_frozen_dataclass_with_defaults(detector: type) -> None:
+    assert is_dataclass(detector)
+    made = detector()
+    first = fields(made)[0].name
+    with pytest.raises(AttributeError):
+        setattr(made, first, 1)
+    assert made == detector()
+    assert hash(made) == hash(detector())
+
+
+def test_no_default_needs_what_is_slow_to_load() -> None:
+    import subprocess
+    import sys
+
+    program = (
+        "import sys\n"
+        "from dedupcrawl.config import Config\n"
+        "from dedupcrawl.detectors.registry import build_detectors, schemes\n"
+        "schemes(build_detectors(Config()))\n"
+        "assert not {'datasketch', 'scipy', 'jieba'} & set(sys.modules)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -1,0 +1,179 @@
+"""Every detector: what is stored is pinned, damage is told, odd texts do no harm."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from dedupcrawl.config import Config
+from dedupcrawl.detectors.base import Detector, Fingerprint
+from dedupcrawl.detectors.registry import DETECTORS, build_detectors
+from dedupcrawl.errors import StoreError
+from dedupcrawl.page.model import Page
+from dedupcrawl.text.features import Features
+from tests.texts import CHINESE, ENGLISH
+
+EVERY = build_detectors(Config(detectors=list(DETECTORS)))
+by_name = pytest.mark.parametrize("detector", EVERY, ids=lambda detector: detector.name)
+
+TEXTS = {
+    "english": ENGLISH,
+    "chinese": CHINESE,
+    "mixed": f"{CHINESE} The 3rd issue of 《Harbour News》 cost ３.50 €. {ENGLISH}",
+    "short": "Ice. 冰。",
+    "thai": "ท่าเรือกลายเป็นน้ำแข็งในตอนกลางคืน และเรือข้ามฟากจอดอยู่",
+}
+
+#: Digests of keys, sketch and probes. Another value means that stores already filled are no longer
+#: understood: then the version in the detector's scheme has to change as well.
+GOLDEN: dict[tuple[str, str], str] = {
+    ("exact", "english"): "7071649880981b88",
+    ("exact", "chinese"): "0cebe09757daf607",
+    ("exact", "mixed"): "d81b979578c2aad0",
+    ("exact", "short"): "3ce65122fde33274",
+    ("exact", "thai"): "1b8695248f6482da",
+    ("minhash", "english"): "d2126be54ee9d21b",
+    ("minhash", "chinese"): "e3e718d9a95eec18",
+    ("minhash", "mixed"): "924be094e273b871",
+    ("minhash", "short"): "36982aa215d77e9b",
+    ("minhash", "thai"): "14bc96255ad5eb67",
+    ("feature_code", "english"): "2f4c14eeb3308920",
+    ("feature_code", "chinese"): "9438642c0e0e0b09",
+    ("feature_code", "mixed"): "7f4c8ecea084fb9a",
+    ("feature_code", "short"): "none",
+    ("feature_code", "thai"): "none",
+    ("feature_codes", "english"): "be16e857adc16f22",
+    ("feature_codes", "chinese"): "cd7d1d1ff38a658a",
+    ("feature_codes", "mixed"): "fff8c6649c979b5d",
+    ("feature_codes", "short"): "none",
+    ("feature_codes", "thai"): "none",
+    ("datasketch", "english"): "cfef88d49108e836",
+    ("datasketch", "chinese"): "2a3858682dea58e0",
+    ("datasketch", "mixed"): "2000bd680b4fec45",
+    ("datasketch", "short"): "9ae27c31cf57bb72",
+    ("datasketch", "thai"): "c1fbe7381a74f87e",
+}
+
+ODD = {
+    "empty": "",
+    "spaces": " \n\t ",
+    "emoji": "😀😃😄😁😆",
+    "other emoji": "🚗🚕🚙🚌🚎",
+    "one word": "buffalo " * 300,
+    "another word": "badger " * 300,
+    "one character": "哈" * 300,
+    "another character": "呵" * 300,
+    "no full stop": "words without any end " * 3 + "of theirs",
+    "no full stop, Chinese": "没有句号也没有别的标点的一段文字就这样一直写下去",
+    "full stops": "." * 500,
+    "Chinese full stops": "。" * 500,
+    "one letter": "a",
+    "one digit": "1",
+    "one Han character": "一",
+    "Thai": TEXTS["thai"],
+    "Arabic": "تجمد الميناء أثناء الليل، وفي الصباح كانت العبارات بيضاء. لم يصب أحد بأذى. هل يعود الصيادون؟",
+    "Hindi": "रात में बंदरगाह जम गया। सुबह नावें सफ़ेद खड़ी थीं। कोई घायल नहीं हुआ।",
+    "surrogate": "\ud800",
+    "other surrogate": "\udfff",
+    "nul": "\x00\x00",
+    "giant word": "x" * 100_000,
+    "other giant word": "x" * 99_999 + "y",
+    "marks": "\u0301" * 50,
+    "controls": "\x01\x02\x03",
+    "private use": "\ue000\ue001",
+    "digits": " ".join(map(str, range(200))),
+}
+
+
+def fingerprint(detector: Detector, text: str) -> Fingerprint | None:
+    return detector.fingerprint(Features(Page.from_text(text)))
+
+
+def digest(found: Fingerprint | None) -> str:
+    if found is None:
+        return "none"
+    parts = (*found.keys, found.sketch, *(found.probes or ()))
+    return hashlib.sha256(b"".join(len(part).to_bytes(4, "big") + part for part in parts)).hexdigest()[:16]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@by_name
+def test_what_is_stored_is_pinned(detector: Detector, text: str) -> None:
+    assert digest(fingerprint(detector, TEXTS[text])) == GOLDEN[detector.name, text]
+
+
+@by_name
+def test_a_fingerprint_is_the_same_every_time(detector: Detector) -> None:
+    assert fingerprint(detector, TEXTS["mixed"]) == fingerprint(detector, TEXTS["mixed"])
+
+
+@by_name
+def test_keys_are_distinct(detector: Detector) -> None:
+    for text in TEXTS.values():
+        found = fingerprint(detector, text)
+        if found:
+            assert len(set(found.keys)) == len(found.keys) > 0
+            assert len(set(found.probes or ())) == len(found.probes or ())
+
+
+@by_name
+def test_an_odd_text_does_no_harm_and_matches_only_itself(detector: Detector) -> None:
+    found = {name: fingerprint(detector, text) for name, text in ODD.items()}
+    sketches = {name: one.sketch for name, one in found.items() if one}
+    for (new, new_sketch), (old, old_sketch) in itertools.product(sketches.items(), repeat=2):
+        match = detector.compare(new_sketch, old_sketch)
+        assert (match is not None) == (new == old), (new, old, match)
+    assert "empty" not in sketches
+    assert "spaces" not in sketches
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(st.characters(), max_size=300))
+@by_name
+def test_any_text_matches_itself(detector: Detector, text: str) -> None:
+    found = fingerprint(detector, text)
+    if found is not None:
+        match = detector.compare(found.sketch, found.sketch)
+        assert match is not None
+        assert match.similarity == 1
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=200))
+@example(b"")
+@by_name
+def test_a_foreign_sketch_is_told_in_a_sentence(detector: Detector, foreign: bytes) -> None:
+    found = fingerprint(detector, ENGLISH)
+    assert found is not None
+    for one, other in ((found.sketch, foreign), (foreign, found.sketch)):
+        try:
+            detector.compare(one, other)
+        except StoreError as error:
+            assert f"detector '{detector.name}'" in str(error)  # noqa: PT017 - bytes may also happen to fit
+
+
+@by_name
+def test_a_cut_sketch_and_that_of_another_detector_are_refused(detector: Detector) -> None:
+    found = fingerprint(detector, ENGLISH)
+    assert found is not None
+    foreign = [fingerprint(other, ENGLISH) for other in EVERY if other is not detector]
+    for sketch in (found.sketch[:-1], found.sketch[:3], b"", *(one.sketch for one in foreign if one)):
+        if detector.name == "feature_code" and sketch == found.sketch[:-1]:
+            continue  # a shorter last word
+        with pytest.raises(StoreError, match=f"not one of detector '{detector.name}'"):
+            detector.compare(found.sketch, sketch)
+
+
+@pytest.mark.parametrize("name", [name for name in DETECTORS if name != "datasketch"])
+def test_the_one_seed_changes_every_key(name: str) -> None:
+    keys = []
+    for seed in (0, 1, 2**64 - 1):
+        (detector,) = build_detectors(Config(detectors=[name], seed=seed))
+        found = fingerprint(detector, ENGLISH)
+        assert found is not None
+        keys.append(set(found.keys))
+    assert all(left.isdisjoint(right) for left, right in itertools.combinations(keys, 2))
