@@ -32,6 +32,7 @@ class Article:
     paragraphs: tuple[str, ...]
     other_title: str = ""  #: what another editor calls it
     caption: str = ""  #: of its photograph
+    comments: bool = True  #: whether sites let readers comment on it
     ending: tuple[str, ...] = ()  #: paragraphs with which another story begins like this one and ends
 
 

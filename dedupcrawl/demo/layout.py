@@ -124,6 +124,8 @@ class Layout:
         return self._links(by_checksum[:_POPULAR])
 
     def _comments(self, page: PlannedPage) -> list[dict[str, str]]:
+        if not self.content.articles[page.article].comments:
+            return []
         pool = self.content.comments[self.site.language]
         chosen = sorted(pool, key=lambda comment: crc32((page.path + comment[0]).encode()))
         return [

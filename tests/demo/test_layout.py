@@ -143,3 +143,13 @@ def test_links_stand_inside_the_text_where_the_editor_set_them(web: dict[str, by
     section = CONTENT.sites["shuiyuan"].section_of(CONTENT.articles[page.article]).path
     markup = web[ORIGINS["shuiyuan"] + page.path].decode("gb18030")
     assert f'<a href="{section}">望潮闸</a>' in markup
+
+
+@SITES
+def test_readers_comment_on_stories_and_not_on_house_notes(site: Site, web: dict[str, bytes]) -> None:
+    names = [name for name, _ in CONTENT.comments[site.language]]
+    for page in CONTENT.pages:
+        if page.site == site.key and page.view == "article":
+            text = text_of(site, web[ORIGINS[site.key] + page.path])
+            commented = any("".join(name.split()) in text for name in names)
+            assert commented == CONTENT.articles[page.article].comments, page.path
