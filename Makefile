@@ -16,8 +16,8 @@ $(STAMP): requirements.txt pyproject.toml
 demo: install
 	$(BIN)/dedupcrawl demo
 
-demo-clean: install
-	$(BIN)/dedupcrawl demo --clean
+demo-clean:
+	rm -rf demo-out
 
 test: lint types pytest
 

@@ -329,9 +329,8 @@ def test_store_of_another_configuration_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_bad_value_is_named(name: str, value: object) -> None:
-    with pytest.raises(SettingError, match=name) as caught:
+    with pytest.raises(SettingError, match=rf"{name}.* is not accepted: ."):
         Deduplicator(config=Config(**{name: value}))  # type: ignore[arg-type]
-    assert repr(value)[:8].strip("[{'") in str(caught.value)
 
 
 def test_verdict_as_plain_values(dedup: Deduplicator) -> None:
