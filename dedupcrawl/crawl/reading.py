@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from itemadapter import ItemAdapter
 from scrapy.http import HtmlResponse, JsonResponse, TextResponse, XmlResponse
 
-from dedupcrawl.page import Page, PageError, read_tree
+from dedupcrawl.page import Page, PageError, read_response
+from dedupcrawl.page.document import is_binary
+from dedupcrawl.page.errors import BINARY
 from dedupcrawl.policy import unchecked
 
 if TYPE_CHECKING:
@@ -22,16 +24,15 @@ SKIP = "dedup_skip"  #: key of ``Request.meta``
 SKIPPED = "skip"
 
 
-def read_response(response: Response, options: ReadOptions) -> Page | Verdict:
+def read_page_of(response: Response, options: ReadOptions) -> Page | Verdict:
     """Read a page from the tree that the spider has parsed anyway, or say why it is not judged."""
-    refusal = _refusal(response, options)
-    if refusal is not None:
+    refusal = _refusal(response)
+    if refusal:
         return unchecked(response.url, refusal)
-    assert isinstance(response, TextResponse)
-    if not isinstance(response, HtmlResponse) and _is_plain(response):
+    if isinstance(response, TextResponse) and _is_plain(response):
         return Page.from_text(response.text, response.url)
     try:
-        return read_tree(response.selector.root, response.url, options)
+        return read_response(response, options)
     except PageError as error:
         return unchecked(response.url, error.reason)
 
@@ -45,9 +46,7 @@ def read_item(item: Any, names: Sequence[str], url: str) -> Page:
 
 def own_url(item: Any) -> str:
     """Return what an item names as its URL, "" if it names none."""
-    if not ItemAdapter.is_item(item):
-        return ""
-    url = ItemAdapter(item).get("url")
+    url = ItemAdapter(item).get("url") if ItemAdapter.is_item(item) else ""
     return url if isinstance(url, str) else ""
 
 
@@ -56,7 +55,7 @@ def is_skipped(response: Response) -> bool:
     return bool(response.request is not None and response.request.meta.get(SKIP))
 
 
-def _refusal(response: Response, options: ReadOptions) -> str | None:
+def _refusal(response: Response) -> str:
     if is_skipped(response):
         return SKIPPED
     if response.status != 200:
@@ -65,12 +64,12 @@ def _refusal(response: Response, options: ReadOptions) -> str | None:
         return "not-html"
     if not response.body.strip():
         return "empty"
-    return "too-large" if len(response.body) > options.max_bytes else None
+    return BINARY if is_binary(response.body) else ""
 
 
 def _is_plain(response: TextResponse) -> bool:
     kind = response.headers.get("Content-Type") or b""
-    return kind.startswith(b"text/plain")
+    return not isinstance(response, HtmlResponse) and kind.startswith(b"text/plain")
 
 
 def _text(value: object) -> str:

@@ -13,7 +13,7 @@ from scrapy.extensions.feedexport import FeedExporter
 from dedupcrawl.crawl.desk import Desk
 from dedupcrawl.crawl.feeds import Feeds
 from dedupcrawl.crawl.options import FEED_MODE, Options, as_setting
-from dedupcrawl.crawl.reading import read_response
+from dedupcrawl.crawl.reading import read_page_of
 from dedupcrawl.crawl.tally import Tally
 from dedupcrawl.crawl.visits import Visits
 from dedupcrawl.deduplicator import Deduplicator
@@ -67,7 +67,7 @@ class Session:
         visit = self.visits.of(response)
         if visit.subject is None:
             try:
-                visit.subject = read_response(response, self.reading)
+                visit.subject = read_page_of(response, self.reading)
             except Exception as error:  # noqa: BLE001  # no page may end a crawl
                 self.tally.crashed(response.url, error)
                 visit.subject = unchecked(response.url, "error")

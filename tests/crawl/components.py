@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from itemadapter import ItemAdapter
 from scrapy.exceptions import DropItem
+from scrapy.exporters import JsonLinesItemExporter
 from scrapy.extensions.feedexport import FileFeedStorage
 
 from dedupcrawl.errors import StoreError
@@ -40,8 +41,15 @@ class Refuse:
 class Slow:
     """Takes its time with every item."""
 
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler.settings.getfloat("SLOW", 0.15))
+
     async def process_item(self, item: Any) -> Any:
-        await soon(0.15)
+        await soon(self.seconds)
         return item
 
 
@@ -104,7 +112,10 @@ class FailingStorage(FileFeedStorage):
 
 
 class OddBatchesFail(FileFeedStorage):
-    """Fails for every second batch."""
+    """Fails for every file of an odd number; its URLs may begin with ``odd:``."""
+
+    def __init__(self, uri: str, **options: Any) -> None:
+        super().__init__(uri.removeprefix("odd://"), **options)
 
     def store(self, file: Any) -> Any:
         super().store(file)
@@ -154,3 +165,12 @@ class TornAddon:
             dedup.store.__class__ = TornStore
         else:
             dedup._filer = None  # type: ignore[assignment]
+
+
+class Choking(JsonLinesItemExporter):
+    """An exporter that cannot write one of the items."""
+
+    def export_item(self, item: Any) -> None:
+        if ItemAdapter(item)["title"] == "T3":
+            raise OSError("the disk is full")
+        super().export_item(item)

@@ -1,12 +1,10 @@
-"""Runs crawls in a process of its own: ``python -m tests.crawl.driver SPEC.json``.
-
-SPEC names crawls that run at once in one process, and the file that says what became of them.
-"""
+"""What runs in the processes of :mod:`tests.crawl.running`."""
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -14,8 +12,11 @@ from typing import Any
 
 from itemadapter import ItemAdapter
 from scrapy import signals
+from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.settings import Settings
+
+from tests.crawl import spiders
 
 BASE = {
     "ADDONS": {"dedupcrawl.Addon": 500},
@@ -41,10 +42,15 @@ class Lines(logging.Handler):
         self.lines.append({"level": record.levelname, "logger": record.name, "text": text})
 
 
-def main(path: str) -> int:
+def main(path: str) -> None:
+    """Run the crawls that a file names, all at once, in the file's folder, and write what became of them."""
     spec = json.loads(Path(path).read_text())
+    os.chdir(Path(path).parent)
+    out = os.open(Path(path).with_suffix(".out"), os.O_CREAT | os.O_WRONLY)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
     lines = Lines()
-    reports: list[dict[str, Any]] = [{"items": [], "error": None} for _ in spec["crawls"]]
+    reports: list[dict[str, Any]] = [{"items": []} for _ in spec["crawls"]]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ScrapyDeprecationWarning)
         process = _process(spec)
@@ -52,17 +58,15 @@ def main(path: str) -> int:
         for crawl, report in zip(spec["crawls"], reports, strict=True):
             _add(process, crawl, report)
         process.start()
-    deprecated = [str(each.message) for each in caught if each.category is ScrapyDeprecationWarning]
     for report in reports:
         del report["receivers"]
-    out = {"reports": reports, "log": lines.lines, "deprecated": deprecated}
-    Path(spec["report"]).write_text(json.dumps(out, default=str))
-    return int(process.bootstrap_failed)
+    deprecated = [str(each.message) for each in caught if each.category is ScrapyDeprecationWarning]
+    whole = {"reports": reports, "log": lines.lines, "deprecated": deprecated}
+    Path(spec["report"]).write_text(json.dumps(whole, default=str))
+    sys.exit(int(process.bootstrap_failed))
 
 
 def _process(spec: dict[str, Any]) -> Any:
-    from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
-
     settings = Settings({**BASE, **spec["settings"]})
     reactor = settings.get("TWISTED_REACTOR") or ""
     if "asyncio" in reactor or not settings.getbool("TWISTED_REACTOR_ENABLED"):
@@ -71,8 +75,6 @@ def _process(spec: dict[str, Any]) -> Any:
 
 
 def _add(process: Any, crawl: dict[str, Any], report: dict[str, Any]) -> None:
-    from tests.crawl import spiders
-
     spider = getattr(spiders, crawl["spider"])
     custom = type(spider.__name__, (spider,), {"custom_settings": crawl["settings"]})
     crawler = process.create_crawler(custom)
@@ -91,7 +93,3 @@ def _add(process: Any, crawl: dict[str, Any], report: dict[str, Any]) -> None:
     crawler.signals.connect(note, signals.spider_closed)
     crawler.signals.connect(stats, signals.engine_stopped)
     process.crawl(crawler, **crawl["args"])
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import multiprocessing
 import uuid
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from tests.data import ROOT
+from tests.crawl.driver import main
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from multiprocessing.context import ForkServerContext
+    from multiprocessing.process import BaseProcess
     from pathlib import Path
 
 ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
@@ -43,14 +45,40 @@ class Crawled:
         return [line["text"] for line in self.log if needle in line["text"] and level in ("", line["level"])]
 
 
+@dataclass(frozen=True)
+class Running:
+    """A process with crawls in it."""
+
+    process: BaseProcess
+    report: Path
+
+    @property
+    def output(self) -> str:
+        """What it wrote to the terminal."""
+        return self.report.with_suffix(".out").read_text()
+
+    def wait(self) -> int | None:
+        """Return how it ended."""
+        self.process.join(60)
+        return self.process.exitcode
+
+
+@cache
+def _processes() -> ForkServerContext:
+    """Begin processes with everything imported; that takes longer than most crawls of these tests."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.crawl.driver", "tests.crawl.components", "scrapy.crawler"])
+    return context
+
+
 def start(
     folder: Path,
     *crawls: tuple[str, Mapping[str, Any]],
     settings: Mapping[str, Any] | None = None,
     own: Sequence[Mapping[str, Any]] = (),
     reactor: str = "asyncio",
-) -> tuple[subprocess.Popen[str], Path]:
-    """Start a process with crawls of (spider class, arguments); return it and where it will report."""
+) -> Running:
+    """Start a process with crawls of (spider class, arguments), each with settings of its ``own``."""
     report = folder / f"report-{uuid.uuid4().hex}.json"
     spec = {
         "settings": {**REACTORS[reactor], **(settings or {})},
@@ -62,19 +90,15 @@ def start(
     }
     path = report.with_suffix(".spec")
     path.write_text(json.dumps(spec, default=str))
-    command = [sys.executable, "-m", "tests.crawl.driver", str(path)]
-    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(folder)}
-    process = subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    return process, report
+    process = _processes().Process(target=main, args=(str(path),))
+    process.start()
+    return Running(process, report)
 
 
-def finish(process: subprocess.Popen[str], report: Path) -> list[Crawled]:
+def finish(running: Running) -> list[Crawled]:
     """Wait for a process that is to end well; return what became of its crawls."""
-    output, _ = process.communicate(timeout=60)
-    assert process.returncode == 0, output
-    out = json.loads(report.read_text())
+    assert running.wait() == 0, running.output
+    out = json.loads(running.report.read_text())
     assert out["deprecated"] == []
     return [
         Crawled(each["items"], each["stats"], each["reason"], out["log"], out["deprecated"])
@@ -82,8 +106,20 @@ def finish(process: subprocess.Popen[str], report: Path) -> list[Crawled]:
     ]
 
 
+def on_every_reactor(
+    folder: Path, *crawls: tuple[str, Mapping[str, Any]], reactors: Iterable[str] = REACTORS, **how: Any
+) -> dict[str, list[Crawled]]:
+    """Run the same crawls on several reactors, each in a folder of its own, all at once."""
+    started = {}
+    for reactor in reactors:
+        own = folder / reactor
+        own.mkdir(exist_ok=True)
+        started[reactor] = start(own, *crawls, reactor=reactor, **how)
+    return {reactor: finish(running) for reactor, running in started.items()}
+
+
 def crawl(
     folder: Path, spider: str = "Reader", *, reactor: str = "asyncio", settings: Any = None, **args: Any
 ) -> Crawled:
     """Run one crawl to its end."""
-    return finish(*start(folder, (spider, args), settings=settings, reactor=reactor))[0]
+    return finish(start(folder, (spider, args), settings=settings, reactor=reactor))[0]

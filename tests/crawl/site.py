@@ -43,6 +43,8 @@ class Site:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            wbufsize = -1  # head and body in one packet
+            disable_nagle_algorithm = True
 
             def do_GET(self) -> None:
                 site.asked.append(self.path)
@@ -59,7 +61,11 @@ class Site:
             def log_message(self, *args: object) -> None:
                 """Keep the test's output clean."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        class Server(ThreadingHTTPServer):
+            def handle_error(self, *connection: object) -> None:
+                """A crawl that was killed hangs up."""
+
+        self._server = Server(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self.base = f"http://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
-from tests.crawl.running import REACTORS
+from tests.crawl.running import finish, on_every_reactor, start
 from tests.crawl.site import fancy, index, plain, text
 
 if TYPE_CHECKING:
@@ -31,10 +29,13 @@ def reprints(site: Site) -> list[str]:
     return [site.put("/", index(*urls))]
 
 
-@pytest.mark.parametrize("reactor", REACTORS)
-def test_each_article_once(site: Site, run: Run, reactor: str) -> None:
-    crawled = run(urls=reprints(site), reactor=reactor)
+def test_each_article_once(site: Site, tmp_path: Path) -> None:
+    urls = reprints(site)
+    for (crawled,) in on_every_reactor(tmp_path, ("Reader", {"urls": urls})).values():
+        check_once(site, crawled)
 
+
+def check_once(site: Site, crawled: Crawled) -> None:
     assert sorted(item["url"].removeprefix(site.base) for item in crawled.items) == ["/a/1", "/a/2", "/b/3"]
     assert crawled.dedup["checked"] == 5
     assert crawled.dedup["kept"] == 3
@@ -157,14 +158,11 @@ def test_only_the_chosen_relations_are_dropped(site: Site, run: Run) -> None:
 
 
 def test_two_spiders_of_one_process_may_share_a_store(site: Site, tmp_path: Path) -> None:
-    from tests.crawl.running import finish, start
-
     urls = reprints(site)
     settings = {"DEDUP_NAMESPACE": "shared"}
-    process, report = start(
-        tmp_path, ("Reader", {"urls": urls}), ("AsyncReader", {"urls": urls}), settings=settings
+    both = finish(
+        start(tmp_path, ("Reader", {"urls": urls}), ("AsyncReader", {"urls": urls}), settings=settings)
     )
-    both = finish(process, report)
 
     kept = [item["title"].casefold().strip("!") for each in both for item in each.items]
     assert sorted(kept) == ["bridge", "ice", "lamps"]

@@ -1,0 +1,136 @@
+"""With ``DEDUP_COMMIT = "feed_slot_closed"`` an item is safe when its feeds are stored."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.crawl.running import finish, on_every_reactor, start
+from tests.crawl.site import fancy, plain, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.crawl.running import Crawled
+    from tests.crawl.site import Site
+
+    Run = Callable[..., Crawled]
+
+LINES = {"format": "jsonlines"}
+REACTORS = ("asyncio", "epoll")  # slots close in another order on each
+
+
+def waiting_for(*feeds: str, storage: str = "", **more: Any) -> dict[str, Any]:
+    settings: dict[str, Any] = {
+        "DEDUP_COMMIT": "feed_slot_closed",
+        "FEEDS": dict.fromkeys(feeds, LINES),
+        "FEED_STORAGES": {"odd": "tests.crawl.components.OddBatchesFail"},
+        **more,
+    }
+    if storage:
+        settings["FEED_STORAGES"] = dict.fromkeys(("", "file"), f"tests.crawl.components.{storage}")
+    return settings
+
+
+def articles(site: Site, count: int = 5) -> list[str]:
+    return [site.put(f"/{n}", plain(f"T{n}", text(n)), delay=n * 0.03) for n in range(count)]
+
+
+def written(folder: Path, pattern: str = "out*") -> list[str]:
+    """Return the titles in the feeds of a folder."""
+    lines = (line for path in folder.glob(pattern) for line in path.read_text().splitlines())
+    return sorted(json.loads(line)["title"] for line in lines)
+
+
+def test_a_stored_feed_commits(site: Site, tmp_path: Path) -> None:
+    urls = [*articles(site), site.put("/copy", fancy("T0", text(0)), delay=0.3)]
+    settings = waiting_for("out.jl")
+    for _ in range(2):
+        done = on_every_reactor(tmp_path, ("Reader", {"urls": urls}), settings=settings, reactors=REACTORS)
+    for reactor, (crawled,) in done.items():
+        assert crawled.items == []
+        assert written(tmp_path / reactor) == ["T0", "T1", "T2", "T3", "T4"]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_batches_commit_as_they_are_stored(site: Site, tmp_path: Path, count: int) -> None:
+    settings = waiting_for("out-%(batch_id)d.jl", FEED_EXPORT_BATCH_ITEM_COUNT=count)
+    urls = articles(site)
+    for round_ in range(2):
+        done = on_every_reactor(tmp_path, ("Reader", {"urls": urls}), settings=settings, reactors=REACTORS)
+        for reactor, (crawled,) in done.items():
+            assert len(crawled.items) == (5, 0)[round_], reactor
+    for reactor in REACTORS:
+        assert written(tmp_path / reactor) == ["T0", "T1", "T2", "T3", "T4"]
+
+
+def test_a_feed_that_is_not_stored_releases_its_items(site: Site, tmp_path: Path) -> None:
+    urls = articles(site)
+    settings = waiting_for("out.jl", storage="FailingStorage")
+    for _ in range(2):
+        done = on_every_reactor(tmp_path, ("Reader", {"urls": urls}), settings=settings, reactors=REACTORS)
+        for (crawled,) in done.values():
+            assert len(crawled.items) == 5
+            assert crawled.dedup["released"] == 5
+            assert crawled.dedup["kept"] == 5
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_only_the_batches_that_failed_come_again(site: Site, tmp_path: Path, count: int) -> None:
+    urls = articles(site, 6)
+    crawl = ("Reader", {"urls": urls})
+    failing = waiting_for("out-%(batch_id)d.jl", storage="OddBatchesFail", FEED_EXPORT_BATCH_ITEM_COUNT=count)
+    on_every_reactor(tmp_path, crawl, settings=failing, reactors=REACTORS)
+    lost = {
+        reactor: sorted(title for n in (1, 3, 5) for title in written(tmp_path / reactor, f"out-{n}.jl"))
+        for reactor in REACTORS
+    }
+    again = on_every_reactor(tmp_path, crawl, settings=waiting_for("again.jl"), reactors=REACTORS)
+    for reactor, (crawled,) in again.items():
+        assert sorted(item["title"] for item in crawled.items) == lost[reactor], reactor
+        assert len(lost[reactor]) == (3, 4)[count - 1]
+
+
+def test_of_several_feeds_all_must_be_stored(site: Site, tmp_path: Path, run: Run) -> None:
+    urls = articles(site)
+    one_fails = waiting_for("out.jl", "odd://odd-1.jl")
+    none_fails = waiting_for("out.jl", "odd://odd-2.jl")
+    kept = [len(run(urls=urls, settings=settings).items) for settings in (one_fails, none_fails, none_fails)]
+    assert kept == [5, 5, 0]
+
+
+def test_an_item_that_no_feed_takes_is_safe(site: Site, run: Run) -> None:
+    settings = waiting_for("out.jl")
+    settings["FEEDS"] = {"out.jl": {**LINES, "item_filter": "tests.crawl.components.NoExporter"}}
+    urls = articles(site)
+    assert len(run(urls=urls, settings=settings).items) == 5
+    assert run(urls=urls, settings=settings).items == []
+
+
+def test_an_item_that_a_feed_cannot_write_is_released(site: Site, run: Run, tmp_path: Path) -> None:
+    urls = articles(site)
+    cannot = waiting_for("out.x")
+    cannot["FEEDS"] = {"out.x": {"format": "choking"}}
+    cannot["FEED_EXPORTERS"] = {"choking": "tests.crawl.components.Choking"}
+    run(urls=urls, settings=cannot)
+    again = run(urls=urls, settings=waiting_for("out.jl"))
+    assert [item["title"] for item in again.items] == ["T3"]
+
+
+def test_a_crawl_that_is_stopped_keeps_what_its_feed_has(site: Site, tmp_path: Path) -> None:
+    urls = [site.put(f"/{n}", plain(f"T{n}", text(n)), delay=0.1) for n in range(40)]
+    settings = waiting_for("out.jl", CONCURRENT_REQUESTS_PER_DOMAIN=2)
+    running = start(tmp_path, ("Reader", {"urls": urls}), settings=settings)
+    site.on_request = lambda count: os.kill(running.process.pid or 0, signal.SIGINT) if count == 10 else None
+    stopped = finish(running)[0]
+    site.on_request = None
+
+    assert stopped.reason == "shutdown"
+    assert 0 < len(stopped.items) < 40
+    finish(start(tmp_path, ("Reader", {"urls": urls}), settings=settings))
+    assert written(tmp_path) == sorted(f"T{n}" for n in range(40))

@@ -1,0 +1,141 @@
+"""Items of every kind, from every place, find the page they came from."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from tests.crawl.running import finish, on_every_reactor, start
+from tests.crawl.site import fancy, index, plain, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.crawl.running import Crawled
+    from tests.crawl.site import Site
+
+    Run = Callable[..., Crawled]
+
+KINDS = ("dict", "plain", "tagged", "data", "frozen", "attrs", "attrs-plain", "pydantic", "strict")
+TAKE_TAGS = {"dict", "tagged", "data", "attrs", "pydantic"}
+
+
+def pair(site: Site, number: int = 1) -> list[str]:
+    return [
+        site.put(f"/a/{number}", plain(f"Ice {number}", text(number))),
+        site.put(f"/b/{number}", fancy(f"Ice {number}", text(number)), delay=0.2),
+    ]
+
+
+def test_tags_go_where_an_item_takes_one_and_fail_nowhere(site: Site, tmp_path: Path) -> None:
+    urls = pair(site)
+    crawls = [("Reader", {"urls": urls, "kind": kind}) for kind in KINDS]
+    own = [{"DEDUP_NAMESPACE": kind, "DEDUP_ACTION": "tag"} for kind in KINDS]
+    for kind, crawled in zip(KINDS, finish(start(tmp_path, *crawls, own=own)), strict=True):
+        assert len(crawled.items) == 2, kind
+        assert crawled.dedup["duplicate"] == 1
+        assert "dropped" not in crawled.dedup
+        tags: list[Any] = [item.get("dedup") for item in crawled.items]
+        if kind in TAKE_TAGS:
+            second, first = sorted(tags, key=lambda each: str(each["status"]))
+            assert [first["status"], second["status"]] == ["unique", "duplicate"], kind
+            assert second["of"] == first["url"]
+            assert second["keep"] is False
+            assert first["cluster"] == second["cluster"]
+        else:
+            assert tags == [None, None], kind
+
+
+def test_dropping_works_for_every_kind(site: Site, tmp_path: Path) -> None:
+    urls = pair(site)
+    crawls = [("Reader", {"urls": urls, "kind": kind}) for kind in KINDS]
+    own = [{"DEDUP_NAMESPACE": kind} for kind in KINDS]
+    for crawled in finish(start(tmp_path, *crawls, own=own)):
+        assert [item.get("dedup") for item in crawled.items] == [None]
+        assert crawled.dedup["dropped"] == 1
+
+
+def test_every_way_to_yield(site: Site, tmp_path: Path) -> None:
+    urls = [url for number in range(6) for url in pair(site, number)]
+    spiders = ("Reader", "AsyncReader", "ReturningReader")
+    crawls = [(spider, {"urls": urls, "copies": 3}) for spider in spiders]
+    for crawled in chain(*on_every_reactor(tmp_path, *crawls).values()):
+        by_title: dict[str, list[str]] = {}
+        for item in crawled.items:
+            by_title.setdefault(item["title"], []).append(item["url"])
+        assert len(by_title) == 18  # all three items of every first page…
+        assert all(len(seen) == 1 for seen in by_title.values())  # …and none of the second
+        assert crawled.dedup["checked"] == 12
+        assert crawled.dedup["kept"] == crawled.dedup["dropped"] == 6
+        assert crawled.stats["item_dropped_reasons_count/DuplicatePage"] == 18
+
+
+def test_items_without_a_response_are_kept(site: Site, tmp_path: Path) -> None:
+    urls = pair(site)
+    crawls = [("StartItems", {"urls": urls}), ("Errbacks", {"urls": urls})]
+    for began, failed in on_every_reactor(tmp_path, *crawls).values():
+        assert len(began.items) == 3
+        assert began.dedup["unchecked/no-response"] == 2
+        assert began.dedup["dropped"] == 1
+        assert sorted(item["title"] for item in failed.items).count("failed") == len(failed.items) - 1
+        assert failed.dedup["unchecked/no-response"] + failed.dedup.get("unchecked/status", 0) >= 6
+        assert failed.dedup["kept"] == len(failed.items)
+
+
+def test_items_of_other_peoples_middlewares_and_addons(site: Site, tmp_path: Path) -> None:
+    addons = {"dedupcrawl.Addon": 500, "tests.crawl.components.OtherAddon": 600}
+    crawl = ("Reader", {"urls": pair(site)})
+    for (crawled,) in on_every_reactor(tmp_path, crawl, settings={"ADDONS": addons}).values():
+        assert sorted(item["title"] for item in crawled.items) == ["Ice 1", "more"]
+        assert crawled.dedup["kept"] == crawled.dedup["dropped"] == 1
+
+
+def test_an_earlier_pipeline_may_replace_or_drop_items(site: Site, tmp_path: Path) -> None:
+    early = {"tests.crawl.components.DropEarly": 10, "tests.crawl.components.Replace": 20}
+    urls = [site.put("/", index(*pair(site, 5), *pair(site, 6)))]
+    crawl = ("AsyncReader", {"urls": urls, "copies": 3})
+    settings = {"ITEM_PIPELINES": early}
+    done = on_every_reactor(tmp_path, crawl, settings=settings, reactors=("asyncio", "none"))
+    for (crawled,) in done.values():
+        assert sorted(item["title"] for item in crawled.items) == ["Ice 5", "Ice 5 2", "Ice 6", "Ice 6 2"]
+        assert all(item["replaced"] for item in crawled.items)
+        assert crawled.dedup["kept"] == crawled.dedup["dropped"] == 2
+        assert not any("unchecked" in name for name in crawled.dedup)
+
+
+def entry(title: str, body: str, url: str = "") -> str:
+    link = f'<a href="{url}">{title}</a>' if url else ""
+    return f"<div class=entry><h2>{title}</h2>{link}<p>{body}</p></div>"
+
+
+def test_items_may_be_judged_by_their_own_text(site: Site, run: Run) -> None:
+    first, second, third = (text(number).replace("\n", " ") for number in (1, 2, 3))
+    urls = [
+        site.put("/one", entry("A", first, "/x/1") + entry("B", second, "/x/2")),
+        site.put("/two", entry("A again", first) + entry("C", third), delay=0.2),
+        site.put("/three", entry("Short", "no") + entry("None", ""), delay=0.3),
+    ]
+    crawled = run("Lister", urls=urls, settings={"DEDUP_ITEM_FIELDS": ["body"]})
+
+    assert sorted(item["title"] for item in crawled.items) == ["A", "B", "C", "None", "Short"]
+    assert crawled.dedup["checked"] == 5
+    assert crawled.dedup["dropped"] == 1
+    assert crawled.dedup["unchecked/empty"] == 1
+    assert crawled.lines(f"Dropped {urls[1]}: identical of /x/1")
+
+    site.put("/one", entry("A", text(7), "/x/1") + entry("B", second, "/x/2"))
+    again = run("Lister", urls=urls[:2], settings={"DEDUP_ITEM_FIELDS": "title,body"})
+    assert {item["title"] for item in again.items} >= {"A"}  # other fields, other texts
+
+
+def test_an_items_own_url_is_followed_over_time(site: Site, run: Run) -> None:
+    settings = {"DEDUP_ITEM_FIELDS": ["body"]}
+    first, second = (text(number).replace("\n", " ") for number in (1, 2))
+    page = site.put("/list", entry("A", first, "/x/1") + entry("B", second) + entry("C", text(3)))
+    run("Lister", urls=[page], settings=settings)
+    site.put("/list", entry("A", text(4), "/x/1") + entry("B", second) + entry("C", text(3)))
+    again = run("Lister", urls=[page], settings=settings)
+
+    told: list[Any] = [(item["title"], item["dedup"]["relation"]) for item in again.items]
+    assert told == [("A", "updated")]

@@ -1,0 +1,131 @@
+"""A worker may be killed at any moment: no article is lost, and none is stored twice for nothing."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dedupcrawl import Deduplicator
+from tests.crawl.running import finish, start
+from tests.crawl.site import fancy, index, plain, text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.crawl.site import Site
+
+ARTICLES = 30
+AT_ONCE = 4
+BATCH = 5
+KILLS = 4
+
+
+class Killing:
+    """Crawls a site again and again with one store, and kills all crawls but the last."""
+
+    def __init__(self, site: Site, folder: Path, settings: dict[str, Any]) -> None:
+        self.site, self.folder = site, folder
+        self.store = f"lmdb://{folder}/store"
+        self.settings = {
+            "DEDUP_STORE": self.store,
+            "CONCURRENT_REQUESTS_PER_DOMAIN": AT_ONCE,
+            "LOG_LEVEL": "INFO",
+            **settings,
+        }
+        copies = [(lay, n) for n in range(ARTICLES) for lay in (plain, fancy)]
+        urls = [site.put(f"/{lay.__name__}/{n}", lay(f"T{n}", text(n)), delay=0.02) for lay, n in copies]
+        self.start_url = site.put("/", index(*urls))
+        self.seed = random.randrange(2**32)
+        self.chance = random.Random(self.seed)
+
+    def kill_at_random(self, run: int) -> None:
+        running = start(self.folder, ("Reader", {"urls": [self.start_url]}), settings=self.of_run(run))
+        fatal = len(self.site.asked) + self.chance.randint(3, 2 * ARTICLES - 5)
+        delay = self.chance.uniform(0, 0.03)
+
+        def kill(count: int) -> None:
+            if count == fatal:
+                threading.Timer(delay, running.process.kill).start()
+
+        self.site.on_request = kill
+        ended = running.wait()
+        self.site.on_request = None
+        assert ended == -signal.SIGKILL, f"the crawl ended before request {fatal}"
+
+    def crawl_to_the_end(self, run: int) -> None:
+        finish(start(self.folder, ("Reader", {"urls": [self.start_url]}), settings=self.of_run(run)))
+
+    def of_run(self, run: int) -> dict[str, Any]:
+        """Name the outputs of each run after it."""
+        return json.loads(json.dumps(self.settings).replace("RUN", str(run)))
+
+    def written(self, run: int) -> list[str]:
+        """Return what a run has left on disk; a torn last line is no article."""
+        lines = (line for path in self.folder.glob(f"out-{run}*") for line in path.read_text().splitlines())
+        return [json.loads(line)["title"] for line in lines if line.endswith("}")]
+
+    def committed(self) -> set[str]:
+        """Return the articles that the store will not let pass again."""
+        with Deduplicator(self.store, "reader") as dedup:
+            return {
+                f"T{n}"
+                for n in range(ARTICLES)
+                if dedup.check(html=plain(f"T{n}", text(n)), url="https://elsewhere.example/").is_duplicate
+            }
+
+
+WRITING = {
+    "ITEM_PIPELINES": {"tests.crawl.components.Write": 300},
+    "WRITE_TO": "out-RUN.jl",
+    "DEDUP_COMMIT": "item_scraped",
+}
+BATCHES = {
+    "FEEDS": {"out-RUN-%(batch_id)d.jl": {"format": "jsonlines", "batch_item_count": BATCH}},
+    "DEDUP_COMMIT": "feed_slot_closed",
+}
+
+
+@pytest.mark.parametrize(
+    ("settings", "unsettled"),
+    [(WRITING, AT_ONCE), (BATCHES, BATCH + AT_ONCE)],
+    ids=["item_scraped", "feed_slot_closed"],
+)
+def test_kills_lose_nothing_and_repeat_only_what_was_in_flight(
+    site: Site, tmp_path: Path, settings: dict[str, Any], unsettled: int
+) -> None:
+    killing = Killing(site, tmp_path, settings)
+    settled: set[str] = set()
+    for run in range(KILLS + 1):
+        if run < KILLS:
+            killing.kill_at_random(run)
+        else:
+            killing.crawl_to_the_end(run)
+        written, committed = killing.written(run), killing.committed()
+        assert len(written) == len(set(written)), f"seed {killing.seed}"
+        assert not settled & set(written), f"stored again although committed, seed {killing.seed}"
+        assert len(set(written) - committed) <= unsettled, f"seed {killing.seed}"
+        settled |= committed & set(written)
+        assert committed == settled, f"committed but not on disk, seed {killing.seed}"
+
+    union = Counter(title for run in range(KILLS + 1) for title in killing.written(run))
+    assert set(union) == {f"T{n}" for n in range(ARTICLES)}, f"lost, seed {killing.seed}"
+    assert sum(union.values()) - ARTICLES <= KILLS * unsettled
+
+
+def test_a_buffered_feed_needs_feed_slot_closed(site: Site, tmp_path: Path) -> None:
+    """With ``item_scraped`` a kill loses what the feed had not written yet."""
+    settings = {"FEEDS": {"out-RUN.jl": {"format": "jsonlines"}}, "DEDUP_COMMIT": "item_scraped"}
+    killing = Killing(site, tmp_path, settings)
+    killing.chance.randint = lambda *_: 30  # type: ignore[method-assign,assignment]
+    killing.kill_at_random(0)
+    killing.crawl_to_the_end(1)
+
+    union = {*killing.written(0), *killing.written(1)}
+    assert union < {f"T{n}" for n in range(ARTICLES)}
+    assert killing.committed() == {f"T{n}" for n in range(ARTICLES)}

@@ -1,0 +1,125 @@
+"""Settings, from Python or as text from the command line, become one valid object."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy.settings import Settings
+
+from dedupcrawl.config import CONFIG_FIELDS, Config
+from dedupcrawl.crawl.options import SETTINGS, Options, is_enabled
+from dedupcrawl.detectors.base import Relation
+from dedupcrawl.errors import SettingError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def options(**settings: Any) -> Options:
+    return Options.from_settings(Settings(settings), "news")
+
+
+def test_without_settings_everything_is_as_in_config() -> None:
+    chosen = options()
+
+    assert chosen.config == Config()
+    assert chosen.namespace == "news"
+    assert chosen.drops
+    assert chosen.follow_duplicates
+    assert not chosen.commit_with_feeds
+    assert chosen.item_fields == ()
+    assert is_enabled(Settings())
+
+
+def test_every_constant_of_config_is_a_setting() -> None:
+    assert {f"DEDUP_{name.upper()}" for name in CONFIG_FIELDS} <= set(SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "as_text"),
+    [
+        ("threshold", 0.7, "0.7"),
+        ("length_ratio", 1.5, "1.5"),
+        ("min_chars", 30, "30"),
+        ("link_run", 5, "5"),
+        ("seed", 7, "7"),
+        ("ttl", 3600, "3600"),
+        ("ttl", None, "None"),
+        ("wait", 0, "0"),
+        ("lease", 5.0, "5.0"),
+        ("keep", "latest", "latest"),
+        ("detectors", ["minhash"], "minhash"),
+        ("detectors", ["exact", "minhash"], "exact, minhash"),
+        ("detectors", ["exact"], '["exact"]'),
+        ("detectors", {"minhash": {"slots": 64}}, '{"minhash": {"slots": 64}}'),
+        ("drop", frozenset({Relation.IDENTICAL, Relation.EXCERPT}), "identical,excerpt"),
+        ("drop", frozenset({Relation.UNCHANGED}), '["unchanged"]'),
+        ("drop", frozenset(), ""),
+    ],
+)
+def test_values_may_be_python_or_text(setting: str, value: object, as_text: str) -> None:
+    for given in (value, as_text):
+        assert getattr(options(**{f"DEDUP_{setting.upper()}": given}).config, setting) == value
+
+
+@pytest.mark.parametrize(("text", "value"), [("0", False), ("False", False), ("true", True), (1, True)])
+def test_booleans(text: object, value: bool) -> None:
+    assert options(DEDUP_FOLLOW_DUPLICATES=text).follow_duplicates is value
+    assert is_enabled(Settings({"DEDUP_ENABLED": text})) is value
+
+
+def test_names_of_fields() -> None:
+    assert options(DEDUP_ITEM_FIELDS="title, body").item_fields == ("title", "body")
+    assert options(DEDUP_ITEM_FIELDS=["title"]).item_fields == ("title",)
+
+
+BAD: list[tuple[dict[str, Any], str, str]] = [
+    ({"DEDUP_THRESHOLD": 7}, "DEDUP_THRESHOLD = 7", "at most 1"),
+    ({"DEDUP_THRESHOLD": "high"}, "DEDUP_THRESHOLD = 'high'", "a number above 0"),
+    ({"DEDUP_LENGTH_RATIO": 0.5}, "DEDUP_LENGTH_RATIO = 0.5", "at least 1"),
+    ({"DEDUP_MIN_CHARS": 1.5}, "DEDUP_MIN_CHARS = 1.5", "a whole number"),
+    ({"DEDUP_MIN_CHARS": None, "DEDUP_SEED": -1}, "DEDUP_SEED = -1", "a whole number from 0"),
+    ({"DEDUP_LINK_DENSITY_NOISE": 0.1}, "DEDUP_LINK_DENSITY_NOISE = 0.1", "link_density_content"),
+    ({"DEDUP_LINK_RUN": "many"}, "DEDUP_LINK_RUN = 'many'", "a whole number"),
+    ({"DEDUP_KEEP": "newest"}, "DEDUP_KEEP = 'newest'", '"first" or "latest"'),
+    ({"DEDUP_DROP": ["same"]}, "DEDUP_DROP = ['same']", "near-duplicate"),
+    ({"DEDUP_DROP": 3}, "DEDUP_DROP = 3", "a list of relations"),
+    ({"DEDUP_LEASE": 0}, "DEDUP_LEASE = 0", "seconds above 0"),
+    ({"DEDUP_WAIT": -1}, "DEDUP_WAIT = -1", "seconds of at least 0"),
+    ({"DEDUP_TTL": "soon"}, "DEDUP_TTL = 'soon'", "seconds above 0, or None"),
+    ({"DEDUP_ACTION": "delete"}, "DEDUP_ACTION = 'delete'", '"drop" or "tag"'),
+    ({"DEDUP_COMMIT": "later"}, "DEDUP_COMMIT = 'later'", '"item_scraped" or "feed_slot_closed"'),
+    ({"DEDUP_COMMIT": "feed_slot_closed"}, "DEDUP_COMMIT = 'feed_slot_closed'", "FEEDS"),
+    ({"DEDUP_FOLLOW_DUPLICATES": "maybe"}, "DEDUP_FOLLOW_DUPLICATES = 'maybe'", "True or False"),
+    ({"DEDUP_FOLLOW_DUPLICATES": False, "DEDUP_ACTION": "tag"}, "DEDUP_FOLLOW_DUPLICATES = False", "tag"),
+    (
+        {"DEDUP_FOLLOW_DUPLICATES": False, "DEDUP_ITEM_FIELDS": ["body"]},
+        "DEDUP_FOLLOW_DUPLICATES = False",
+        "DEDUP_ITEM_FIELDS",
+    ),
+    ({"DEDUP_ITEM_FIELDS": {"body": 1}}, "DEDUP_ITEM_FIELDS = {'body': 1}", "names of item fields"),
+    ({"DEDUP_ITEM_FIELDS": [""]}, "DEDUP_ITEM_FIELDS = ['']", "names of item fields"),
+    ({"DEDUP_STORE": 5}, "DEDUP_STORE = 5", "text"),
+    ({"DEDUP_NAMESPACE": ["x"]}, "DEDUP_NAMESPACE = ['x']", "text"),
+    ({"DEDUP_TRESHOLD": 0.5}, "DEDUP_TRESHOLD = 0.5", "the nearest is DEDUP_THRESHOLD"),
+    ({"DEDUP_XYZ": 1}, "DEDUP_XYZ = 1", "there is no such setting"),
+]
+
+
+@pytest.mark.parametrize(("settings", "says", "accepts"), BAD)
+def test_what_makes_no_sense_is_named(settings: dict[str, Any], says: str, accepts: str) -> None:
+    with pytest.raises(SettingError) as caught:
+        options(**settings)
+
+    message = str(caught.value)
+    assert message.startswith(f"{says} is not accepted: ")
+    assert accepts in message
+    assert "\n" not in message
+
+
+def test_the_default_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert options().store == f"lmdb://{tmp_path}/.scrapy/dedup"
+    assert options(JOBDIR="job").store == f"lmdb://{tmp_path}/job/dedup"
+    assert options(JOBDIR="job", DEDUP_STORE="memory://").store == "memory://"
