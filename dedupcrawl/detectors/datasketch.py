@@ -21,7 +21,7 @@ from dedupcrawl.detectors.checks import (
     foreign_sketch,
     setting_error,
 )
-from dedupcrawl.detectors.relations import Agreement, Bounds
+from dedupcrawl.detectors.relations import Agreement, Bounds, Size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -89,11 +89,11 @@ class Datasketch(Detector):
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
         """Estimate J as datasketch does, and judge it by the two lengths."""
-        new_length, new_tokens, new_values = self._read(new)
-        old_length, old_tokens, old_values = self._read(old)
+        new_size, new_values = self._read(new)
+        old_size, old_values = self._read(old)
         agreement = Agreement(int(np.count_nonzero(new_values == old_values)), self.num_perm)
         bounds = Bounds(self.threshold, self.length_ratio, self.containment)
-        return agreement.judged((new_length, new_tokens), (old_length, old_tokens), bounds)
+        return agreement.judged(new_size, old_size, bounds)
 
     def scheme(self) -> Mapping[str, object]:
         """Everything that shapes values and bands."""
@@ -156,14 +156,14 @@ class Datasketch(Detector):
             )
         return function
 
-    def _read(self, sketch: bytes) -> tuple[int, int, npt.NDArray[Any]]:
+    def _read(self, sketch: bytes) -> tuple[Size, npt.NDArray[Any]]:
         if len(sketch) < _HEAD.size or sketch[0] != _TAG:
             raise foreign_sketch(self, sketch)
         _, scheme, length, count = _HEAD.unpack_from(sketch)
         values = np.dtype(self._stored).itemsize * self.num_perm
         if scheme != _SCHEMES.index(self.permutations) or len(sketch) != _HEAD.size + values or not count:
             raise foreign_sketch(self, sketch)
-        return length, count, np.frombuffer(sketch, self._stored, offset=_HEAD.size)
+        return Size(length, count), np.frombuffer(sketch, self._stored, offset=_HEAD.size)
 
 
 def _runs(units: Any, size: int) -> Iterable[Any]:

@@ -19,7 +19,7 @@ from dedupcrawl.detectors.checks import (
 )
 from dedupcrawl.detectors.codes import code_hashes, code_places
 from dedupcrawl.detectors.keys import bucket_keys
-from dedupcrawl.detectors.relations import Bounds, Overlap, judged
+from dedupcrawl.detectors.relations import Bounds, Overlap, Size, judged
 from dedupcrawl.text.shingles import LONGEST
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ class FeatureCodes(Detector):
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
         """Compare the two samples as far as both reach."""
-        new_length, new_codes, new_reach = self._read(new)
-        old_length, old_codes, old_reach = self._read(old)
+        new_size, new_codes, new_reach = self._read(new)
+        old_size, old_codes, old_reach = self._read(old)
         reach = min(new_reach, old_reach)
         of_new, of_old = new_codes[new_codes <= reach], old_codes[old_codes <= reach]
         common = len(np.intersect1d(of_new, of_old, assume_unique=True))
@@ -89,7 +89,7 @@ class FeatureCodes(Detector):
         union = len(of_new) + len(of_old) - common
         overlap = Overlap(common / union, common / len(of_new), common / len(of_old))
         bounds = Bounds(self.share, self.length_ratio, self.containment)
-        return judged(overlap, new_length, old_length, bounds, {"codes": f"{common} of {union}"})
+        return judged(overlap, new_size, old_size, bounds, {"codes": f"{common} of {union}"})
 
     def scheme(self) -> Mapping[str, object]:
         """Everything that shapes codes and keys."""
@@ -101,8 +101,8 @@ class FeatureCodes(Detector):
             "seed": self.seed,
         }
 
-    def _read(self, sketch: bytes) -> tuple[int, Codes, int]:
-        """Return length, codes, and the largest hash up to which no code is left out."""
+    def _read(self, sketch: bytes) -> tuple[Size, Codes, int]:
+        """Return size, codes, and the largest hash up to which no code is left out."""
         if len(sketch) < _HEAD.size or sketch[0] != _TAG:
             raise foreign_sketch(self, sketch)
         _, length, count = _HEAD.unpack_from(sketch)
@@ -110,4 +110,4 @@ class FeatureCodes(Detector):
         if not length or count < _LEAST_COMMON or len(sketch) != _HEAD.size + 4 * held:
             raise foreign_sketch(self, sketch)
         codes = np.frombuffer(sketch, "<u4", offset=_HEAD.size)
-        return length, codes, _END if held == count else int(codes[-1])
+        return Size(length, count), codes, _END if held == count else int(codes[-1])

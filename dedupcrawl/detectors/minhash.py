@@ -17,7 +17,7 @@ from dedupcrawl.detectors.checks import (
     foreign_sketch,
     setting_error,
 )
-from dedupcrawl.detectors.relations import Agreement, Bounds
+from dedupcrawl.detectors.relations import Agreement, Bounds, Size
 from dedupcrawl.detectors.sketching import Slots, fast_similarity_sketch
 from dedupcrawl.text.shingles import LONGEST
 
@@ -39,6 +39,9 @@ class MinHash(Detector):
     a slot. The similarity is the share of agreeing slots, corrected for the one in 256 that agree
     by chance.
 
+    Two pages may differ by ``byline`` shingles whatever the ratio: a byline and a date line are about twenty
+    words or characters, more than a tenth of a short text.
+
     Every key costs room in the store, so only the first ``filed`` slots go into bands;
     ``miss_weight`` tells their choice how much worse a missed copy is than a candidate compared in vain.
     """
@@ -47,6 +50,7 @@ class MinHash(Detector):
     threshold: float = 0.8
     length_ratio: float = 1.10
     containment: float = 0.9
+    byline: int = 20
     slots: int = 128
     characters: int = 5  #: length of a shingle that starts at a character of a script without spaces
     words: int = 3  #: length of one that starts at a word
@@ -58,6 +62,7 @@ class MinHash(Detector):
         check_share(self, "threshold")
         check_ratio(self, "length_ratio")
         check_share(self, "containment")
+        check_whole(self, "byline", 0, 10**6)
         if self.slots not in (16, 32, 64, 128, 256):
             raise setting_error(self, "slots", "16, 32, 64, 128 or 256")
         check_whole(self, "characters", 1, LONGEST)
@@ -78,11 +83,11 @@ class MinHash(Detector):
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
         """Estimate the similarity and judge it by the two lengths."""
-        new_length, new_shingles, new_slots = self._read(new)
-        old_length, old_shingles, old_slots = self._read(old)
+        new_size, new_slots = self._read(new)
+        old_size, old_slots = self._read(old)
         agreement = Agreement(int(np.count_nonzero(new_slots == old_slots)), self.slots, _CHANCE)
-        bounds = Bounds(self.threshold, self.length_ratio, self.containment)
-        return agreement.judged((new_length, new_shingles), (old_length, old_shingles), bounds)
+        bounds = Bounds(self.threshold, self.length_ratio, self.containment, self.byline)
+        return agreement.judged(new_size, old_size, bounds)
 
     def scheme(self) -> Mapping[str, object]:
         """Everything that shapes slots and bands."""
@@ -100,10 +105,10 @@ class MinHash(Detector):
     def _bands(self) -> tuple[int, int]:
         return choose_bands(self.threshold, min(self.filed, self.slots), self.miss_weight)
 
-    def _read(self, sketch: bytes) -> tuple[int, int, Slots]:
+    def _read(self, sketch: bytes) -> tuple[Size, Slots]:
         if len(sketch) != _HEAD.size + self.slots or sketch[0] != _TAG:
             raise foreign_sketch(self, sketch)
         _, length, shingles = _HEAD.unpack_from(sketch)
         if not length or not shingles:
             raise foreign_sketch(self, sketch)
-        return length, shingles, np.frombuffer(sketch, np.uint8, offset=_HEAD.size)
+        return Size(length, shingles), np.frombuffer(sketch, np.uint8, offset=_HEAD.size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from dedupcrawl.detectors.base import Match, Relation
 
@@ -16,6 +17,7 @@ class Bounds:
     similarity: float  #: least Jaccard similarity of a near-duplicate
     length_ratio: float  #: most that the longer may exceed the shorter
     containment: float  #: least share of the shorter in the longer to call it an excerpt
+    byline: int = 0  #: features by which two pages may differ whatever the ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,28 +35,44 @@ class Overlap:
         return cls(similarity, min(1.0, common / new), min(1.0, common / old))
 
 
+class Size(NamedTuple):
+    """How large a page is."""
+
+    length: int  #: characters of the normalised main text, at least 1
+    features: int  #: shingles or codes, at least 1; repetitions may count if they do on both sides
+
+
 def length_ratio(new: int, old: int) -> float:
     """Longer / shorter, at least 1; lengths are positive."""
     return max(new, old) / min(new, old)
 
 
-def relate(overlap: Overlap, new: int, old: int, bounds: Bounds) -> Relation | None:
-    """Say how a new page of length ``new`` relates to an old one, None: not enough to speak of."""
-    if overlap.similarity >= bounds.similarity and length_ratio(new, old) <= bounds.length_ratio:
+def same_length(new: Size, old: Size, bounds: Bounds) -> bool:
+    """Tell whether copies may have these sizes: the ratio is in bounds, or a byline explains it."""
+    if abs(new.features - old.features) <= bounds.byline:
+        return True
+    return length_ratio(new.length, old.length) <= bounds.length_ratio
+
+
+def relate(overlap: Overlap, new: Size, old: Size, bounds: Bounds) -> Relation | None:
+    """Say how a new page relates to an old one, None: not enough to speak of."""
+    if overlap.similarity >= bounds.similarity and same_length(new, old, bounds):
         return Relation.NEAR_DUPLICATE
-    if new <= old:
+    if new.length <= old.length:
         return Relation.EXCERPT if overlap.new_in_old >= bounds.containment else None
     return Relation.EXPANSION if overlap.old_in_new >= bounds.containment else None
 
 
-def judged(overlap: Overlap, new: int, old: int, bounds: Bounds, counted: dict[str, object]) -> Match | None:
+def judged(
+    overlap: Overlap, new: Size, old: Size, bounds: Bounds, counted: dict[str, object]
+) -> Match | None:
     """Make a match of a relation, with what was ``counted`` and the lengths as its evidence."""
     relation = relate(overlap, new, old, bounds)
     if relation is None:
         return None
     evidence = counted | {
-        "lengths": [new, old],
-        "length_ratio": round(length_ratio(new, old), 3),
+        "lengths": [new.length, old.length],
+        "length_ratio": round(length_ratio(new.length, old.length), 3),
         "new_in_old": round(overlap.new_in_old, 3),
         "old_in_new": round(overlap.old_in_new, 3),
     }
@@ -74,13 +92,13 @@ class Agreement:
         """The estimate of J, corrected for chance."""
         return max(0.0, (self.agreeing / self.slots - self.chance) / (1 - self.chance))
 
-    def judged(self, new: tuple[int, int], old: tuple[int, int], bounds: Bounds) -> Match | None:
-        """Judge two pages of the given (length, number of features).
+    def judged(self, new: Size, old: Size, bounds: Bounds) -> Match | None:
+        """Judge two pages by their sketches and sizes.
 
         Containment multiplies the estimate by up to the ratio of the sizes, and its error too, so fewer
         slots than one in eight prove nothing.
         """
         if self.agreeing * _LEAST < self.slots:
             return None
-        overlap = Overlap.estimated(self.similarity, new[1], old[1])
-        return judged(overlap, new[0], old[0], bounds, {"slots": f"{self.agreeing} of {self.slots}"})
+        overlap = Overlap.estimated(self.similarity, new.features, old.features)
+        return judged(overlap, new, old, bounds, {"slots": f"{self.agreeing} of {self.slots}"})

@@ -15,7 +15,10 @@ from dedupcrawl.errors import SettingError
 
 
 def test_names_are_built_in_their_order() -> None:
-    assert build_detectors(Config(detectors=["minhash", "exact"])) == (MinHash(), Exact())
+    assert build_detectors(Config(detectors=["minhash", "exact"])) == (
+        MinHash(threshold=Config().threshold),
+        Exact(),
+    )
     assert [detector.name for detector in build_detectors(Config(detectors=tuple(DETECTORS)))] == list(
         DETECTORS
     )
@@ -62,7 +65,7 @@ def test_a_choice_that_makes_no_sense_is_named(chosen: object, name: str, accept
 
 @pytest.mark.parametrize("constants", [None, {}])
 def test_a_dict_may_leave_the_constants_out(constants: object) -> None:
-    assert build_detectors(Config(detectors={"minhash": constants})) == (MinHash(),)  # type: ignore[dict-item]
+    assert build_detectors(Config(detectors={"minhash": constants}, threshold=0.8)) == (MinHash(),)  # type: ignore[dict-item]
 
 
 def test_schemes_are_json_and_tell_configurations_apart() -> None:
