@@ -33,6 +33,8 @@ def fast_similarity_sketch(elements: Hashes, slots: int, seed: int) -> Slots:
     owners = np.full(slots, _EMPTY)
     thrown = 0
     while owners.max() == _EMPTY:
+        if thrown and len(elements) > _BATCH:  # so many would have filled the slots, were they distinct
+            elements = np.unique(elements)
         batch = min(ROUNDS - thrown, 1 + _BATCH // len(elements))
         if not batch:
             _settle(owners, elements, seed)

@@ -42,6 +42,12 @@ def test_it_does_not_matter_how_rounds_are_batched(numbers: set[int]) -> None:
             assert (fast_similarity_sketch(elements, 128, 0) == expected).all()
 
 
+def test_a_long_text_of_few_shingles_takes_little_room() -> None:
+    elements = mixed(range(6))
+    sketch = fast_similarity_sketch(np.tile(elements, 500_000), 128, 0)
+    assert (sketch == fast_similarity_sketch(elements, 128, 0)).all()
+
+
 @settings(max_examples=50)
 @given(sets)
 def test_a_slot_goes_to_the_first_element_thrown_into_it(numbers: set[int]) -> None:
