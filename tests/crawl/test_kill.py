@@ -63,7 +63,8 @@ class Killing:
 
     def of_run(self, run: int) -> dict[str, Any]:
         """Name the outputs of each run after it."""
-        return json.loads(json.dumps(self.settings).replace("RUN", str(run)))
+        named: dict[str, Any] = json.loads(json.dumps(self.settings).replace("RUN", str(run)))
+        return named
 
     def written(self, run: int) -> list[str]:
         """Return what a run has left on disk; a torn last line is no article."""
@@ -122,7 +123,7 @@ def test_a_buffered_feed_needs_feed_slot_closed(site: Site, tmp_path: Path) -> N
     """With ``item_scraped`` a kill loses what the feed had not written yet."""
     settings = {"FEEDS": {"out-RUN.jl": {"format": "jsonlines"}}, "DEDUP_COMMIT": "item_scraped"}
     killing = Killing(site, tmp_path, settings)
-    killing.chance.randint = lambda *_: 30  # type: ignore[method-assign,assignment]
+    killing.chance.randint = lambda *_: 30  # type: ignore[method-assign]
     killing.kill_at_random(0)
     killing.crawl_to_the_end(1)
 

@@ -1,0 +1,286 @@
+"""What deduplication adds to a crawl: ``python benchmarks/crawl.py [--rounds N] [--pages N]``.
+
+A server process of its own holds a site of generated pages of about 20 kB, all different, which is
+the dearest case: every page is read, sketched, claimed and committed. A spider takes title and body
+by CSS and follows links. It crawls the site in three ways, each in a fresh process, taking turns:
+
+* *off*: without the add-on;
+* *shell*: with the add-on, but pages are not read and the store is not asked;
+* *on*: with the add-on and its defaults, into a new LMDB store.
+
+The figure is CPU time (user + system) of the crawling process from the opening of the spider to the
+end of the crawl, per page; what is added is the median over the rounds of the difference to *off*.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+from functools import cached_property
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Spider, signals
+from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.settings import Settings
+
+from dedupcrawl import Addon, Claim, Config, Page, Status, Verdict
+from dedupcrawl.crawl.desk import Desk
+from dedupcrawl.crawl.options import Options
+from dedupcrawl.crawl.session import Session
+from dedupcrawl.crawl.tally import Tally
+from dedupcrawl.crawl.visits import Visits
+from dedupcrawl.page import ReadOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from scrapy.http import Response
+
+BAR = 1.0  #: ms of CPU that may be added per page
+MODES = ("off", "shell", "on")
+LINKS = 10
+ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+
+# -- the site -------------------------------------------------------------------------------------
+
+
+def page(number: int, pages: int) -> bytes:
+    """Generate a page of about 20 kB: an article of 700 words between what sites put around one."""
+    chance = random.Random(number)
+    title = sentence(chance, 7)
+    story = "".join(f"<p>{' '.join(sentence(chance, 18) for _ in range(4))}</p>\n" for _ in range(10))
+    onward = "".join(
+        f'<li><a class="next" href="/{(number * LINKS + i + 1) % pages}">{sentence(chance, 6)}</a></li>\n'
+        for i in range(LINKS)
+    )
+    return f"""<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title} | The Daily</title>
+<meta name="description" content="{sentence(chance, 15)}"><link rel="stylesheet" href="/style.css">
+<style>{".c{color:#123;margin:0 auto;padding:1px 2px}" * 30}</style>
+<script>{"window.q=window.q||[];q.push(['event',1,2,3]);" * 60}</script></head><body>
+<header><div class="logo"><a href="/">The Daily</a></div><nav><ul>{menu(30)}</ul></nav></header>
+<div id="wrap"><main><article><h1>{title}</h1><div class="meta">By <a href="/staff/7">A. Writer</a>
+<time datetime="2024-05-01">1 May 2024</time></div>
+{story}</article>
+<section class="comments"><h2>Comments</h2>{comments(chance)}</section></main>
+<aside class="related"><h3>Read next</h3><ul>{onward}</ul></aside></div>
+<footer><ul>{menu(20)}</ul><p>All rights reserved.</p></footer></body></html>""".encode()
+
+
+def sentence(chance: random.Random, words: int) -> str:
+    """Write words of two to nine letters."""
+    letters = "etaoinshrdlucmf"
+    return " ".join("".join(chance.choices(letters, k=chance.randint(2, 9))) for _ in range(words)) + "."
+
+
+def menu(entries: int) -> str:
+    """Write a list of links that stands on every page."""
+    return "".join(
+        f'<li class="menu-item"><a href="/section/{i}">Section {i}</a></li>\n' for i in range(entries)
+    )
+
+
+def comments(chance: random.Random) -> str:
+    """Write a few comments."""
+    return "".join(
+        f'<div class="comment"><b>reader{i}</b><p>{sentence(chance, 25)}</p></div>\n' for i in range(8)
+    )
+
+
+def serve(pages: int) -> None:
+    """Serve the site until the standard input is closed; print its port."""
+    bodies = [page(number, pages) for number in range(pages)]
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        wbufsize = -1
+        disable_nagle_algorithm = True
+
+        def do_GET(self) -> None:
+            name = self.path[1:]
+            body = bodies[int(name)] if name.isdigit() and int(name) < pages else b"not here"
+            self.send_response(200 if name.isdigit() else 404)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    mean = sum(map(len, bodies)) / len(bodies)
+    print(json.dumps({"port": server.server_address[1], "bytes": round(mean)}), flush=True)
+    server.serve_forever()
+
+
+# -- the crawl ------------------------------------------------------------------------------------
+
+
+class Daily(Spider):
+    """Takes title and body and follows links."""
+
+    name = "daily"
+    start_url = ""
+
+    async def start(self) -> Any:
+        """Begin at the first page."""
+        from scrapy import Request  # noqa: PLC0415
+
+        yield Request(self.start_url)
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        """Yield the article and its links."""
+        yield {
+            "url": response.url,
+            "title": response.css("h1::text").get(),
+            "body": "\n".join(response.css("article p::text").getall()),
+        }
+        for link in response.css("a.next::attr(href)").getall():
+            yield response.follow(link)
+
+
+class Nothing:
+    """Stands in for a deduplicator that finds every page new at once."""
+
+    config = Config()
+
+    def __init__(self) -> None:
+        self._ids = count(1)
+
+    def try_claim(self, page: Page, **_: object) -> Claim:
+        """Claim without looking."""
+        verdict = Verdict(page.url, Status.UNIQUE, keep=True)
+        return Claim(verdict, self, next(self._ids))  # type: ignore[arg-type]
+
+    def commit(self, claims: Iterable[Claim]) -> None:
+        """Do nothing."""
+
+    def renew(self) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class ShellSession(Session):
+    """A session that does not read."""
+
+    def read(self, response: Response) -> Page:
+        """Make a page of nothing but its URL."""
+        return Page(response.url, "")
+
+
+class Shell(Addon):
+    """The add-on with everything in place but the work."""
+
+    @cached_property
+    def session(self) -> Session:
+        """Make a session that neither reads nor files."""
+        crawler = self._crawler
+        options = Options.from_settings(crawler.settings, "daily")
+        tally = Tally(crawler)
+        desk = Desk(crawler, Nothing(), tally)  # type: ignore[arg-type]
+        return ShellSession(options, ReadOptions(), Visits(), desk, tally, None)
+
+
+def crawl(mode: str, url: str) -> None:
+    """Crawl the site once and print what it took."""
+    addons = {"off": {}, "shell": {Shell: 500}, "on": {Addon: 500}}[mode]
+    with tempfile.TemporaryDirectory() as folder:
+        settings = {
+            "ADDONS": addons,
+            "DEDUP_STORE": f"lmdb://{folder}/store",
+            "TWISTED_REACTOR": ASYNCIO,
+            "TELNETCONSOLE_ENABLED": False,
+            "LOG_LEVEL": "WARNING",
+            "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
+            "DOWNLOAD_DELAY": 0,
+        }
+        process = AsyncCrawlerProcess(Settings(settings))
+        crawler = process.create_crawler(Daily)
+        began: list[float] = []
+
+        def begin() -> None:
+            began.append(cpu())
+
+        crawler.signals.connect(begin, signals.spider_opened)
+        process.crawl(crawler, start_url=url)
+        process.start()
+        spent = cpu() - began[0]
+        stats = crawler.stats.get_stats()
+        kept = stats.get("dedup/kept")
+        print(json.dumps({"cpu": spent, "items": stats["item_scraped_count"], "kept": kept}))
+
+
+def cpu() -> float:
+    """Return the CPU seconds of this process so far, user and system."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+# -- the comparison -------------------------------------------------------------------------------
+
+
+def compare(rounds: int, pages: int) -> dict[str, Any]:
+    """Let the three ways take turns; return milliseconds per page."""
+    me = [sys.executable, __file__, "--pages", str(pages)]
+    spent: dict[str, list[float]] = {mode: [] for mode in MODES}
+    with subprocess.Popen([*me, "--serve"], stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        site = json.loads(server.stdout.readline())
+        try:
+            for number in range(rounds):
+                for mode in (*MODES[number % 3 :], *MODES[: number % 3]):
+                    command = [*me, "--crawl", mode, "--url", f"http://127.0.0.1:{site['port']}/0"]
+                    told = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+                    assert told["items"] == pages, told
+                    assert told["kept"] == (None if mode == "off" else pages), told
+                    spent[mode].append(1000 * told["cpu"] / pages)
+        finally:
+            server.kill()
+    added = {
+        mode: [with_it - without for with_it, without in zip(spent[mode], spent["off"], strict=True)]
+        for mode in MODES[1:]
+    }
+    return {
+        "pages": pages,
+        "bytes_per_page": site["bytes"],
+        "rounds": rounds,
+        "ms_per_page": {mode: round(statistics.median(figures), 3) for mode, figures in spent.items()},
+        "ms_added": {mode: round(statistics.median(figures), 3) for mode, figures in added.items()},
+        "ms_added_least_and_most": {
+            mode: [round(min(figures), 3), round(max(figures), 3)] for mode, figures in added.items()
+        },
+        "bar": BAR,
+        "holds": statistics.median(added["on"]) <= BAR,
+    }
+
+
+def main() -> None:
+    """Compare, or play one of the parts."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--pages", type=int, default=2000)
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--crawl", choices=MODES, help=argparse.SUPPRESS)
+    parser.add_argument("--url", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.serve:
+        serve(asked.pages)
+    elif asked.crawl:
+        crawl(asked.crawl, asked.url)
+    else:
+        print(json.dumps(compare(asked.rounds, asked.pages), indent=2))
+
+
+if __name__ == "__main__":
+    main()
