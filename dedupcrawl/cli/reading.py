@@ -28,7 +28,7 @@ def read(
     """Print the main text of a page."""
     page = fetch_page(where)
     if as_json:
-        print_json(asdict(page))
+        print_json(asdict(page) | {"blocks": [block._asdict() for block in page.blocks]})
     elif blocks:
         out().print(_table(page))
     else:

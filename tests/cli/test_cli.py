@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import gzip
+import http.server
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+from typer.testing import CliRunner
+
+from dedupcrawl import Deduplicator
+from dedupcrawl.cli import app, main
+from tests.texts import CHINESE, ENGLISH, OTHER_ENGLISH
+
+runner = CliRunner()
+
+
+def html(text: str, title: str = "News") -> str:
+    paragraphs = "".join(f"<p>{sentence}.</p>" for sentence in text.split(". "))
+    menu = "<ul>" + "".join(f'<li><a href="/{n}">Section {n}</a></li>' for n in range(8)) + "</ul>"
+    return f"<html><head><title>{title}</title></head><body>{menu}<div>{paragraphs}</div></body></html>"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    texts = {
+        "first": ENGLISH,
+        "copy": ENGLISH.replace("Nobody was hurt", "No one was hurt"),
+        "other": OTHER_ENGLISH,
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.html").write_text(html(text), encoding="utf-8")
+    return {name: str(tmp_path / f"{name}.html") for name in texts}
+
+
+@pytest.fixture
+def served(files: dict[str, str]) -> Iterator[str]:
+    folder = str(Path(files["first"]).parent)
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *args: object, **kwargs: object) -> None:
+            super().__init__(*args, directory=folder)  # type: ignore[arg-type]
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def run(*args: str) -> str:
+    result = runner.invoke(app, list(args), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def complaint(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *args: str) -> str:
+    monkeypatch.setattr("sys.argv", ["dedupcrawl", *args])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_read_prints_the_main_text(files: dict[str, str], served: str) -> None:
+    for where in (files["first"], f"{served}/first.html"):
+        text = run("read", where)
+        assert "thermos flasks" in text
+        assert "Section" not in text
+
+
+def test_read_takes_packed_files_and_bytes_in_gbk(tmp_path: Path) -> None:
+    path = tmp_path / "page.html.gz"
+    page = f"<meta charset=gb2312><title>港口</title><p>{CHINESE}</p>"
+    path.write_bytes(gzip.compress(page.encode("gb18030")))
+    assert "港口在夜里结了冰" in run("read", str(path))
+
+
+def test_read_shows_every_block_with_its_reason(files: dict[str, str]) -> None:
+    table = run("read", "--blocks", files["first"])
+    assert "Section" in table
+    assert "article" in table
+    blocks = orjson.loads(run("read", "--json", files["first"]))["blocks"]
+    assert {block["kept"] for block in blocks} == {True, False}
+    assert all(block["reason"] for block in blocks)
+
+
+def test_compare_says_what_both_share(files: dict[str, str]) -> None:
+    said = orjson.loads(run("compare", "--json", files["first"], files["copy"]))
+    assert said["verdict"]["relation"] == "near-duplicate"
+    assert said["verdict"]["evidence"]
+    where = {passage["text"]: passage["in"] for passage in said["passages"]}
+    assert where["Nobody was hurt."] == "first"
+    assert where["No one was hurt."] == "second"
+    assert "both" in where.values()
+    shown = run("compare", files["first"], files["copy"])
+    assert "near-duplicate" in shown
+    assert "Nobody was hurt." in shown
+
+
+def test_compare_of_strangers(files: dict[str, str]) -> None:
+    said = orjson.loads(run("compare", "--json", files["first"], files["other"]))
+    assert said["verdict"]["status"] == "unique"
+    assert {passage["in"] for passage in said["passages"]} == {"first", "second"}
+
+
+def test_eval_pages(tmp_path: Path) -> None:
+    (tmp_path / "html").mkdir()
+    (tmp_path / "html" / "a.html.gz").write_bytes(gzip.compress(html(ENGLISH).encode()))
+    truth = {"id": "a", "url": "https://a.example/", "text": ENGLISH}
+    (tmp_path / "truth.jsonl").write_bytes(orjson.dumps(truth))
+    figures = orjson.loads(run("eval", "pages", str(tmp_path), "--json"))
+    assert set(figures) == {"pages", "f1", "precision", "recall", "ms_per_page", "ratio_to_parse"}
+    assert figures["f1"] > 0.9
+    assert "precision" in run("eval", "pages", str(tmp_path))
+
+
+def test_eval_duplicates(tmp_path: Path) -> None:
+    rows = [
+        {"id": "1", "url": "https://a.example/1", "html": html(ENGLISH), "cluster": "a", "edit": "original"},
+        {"id": "2", "url": "https://b.example/2", "text": ENGLISH, "cluster": "a", "edit": "layout"},
+        {"id": "3", "url": "https://b.example/3", "text": ENGLISH, "cluster": "b", "edit": "other"},
+    ]
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b"\n".join(map(orjson.dumps, rows)))
+    figures = orjson.loads(run("eval", "duplicates", str(path), "--json"))
+    assert set(figures) == {"detectors", "pages", "drops", "pairs", "by_edit", "us_per_page"}
+    assert figures["drops"]["wrongly_dropped"] == 1
+    assert figures["by_edit"]["layout"]["dropped"] == 1
+    shown = run("eval", "duplicates", str(path), "--detector", "exact", "--mistakes")
+    assert "wrongly dropped" in shown
+    assert "exact" in shown
+
+
+def test_store_commands(tmp_path: Path) -> None:
+    url = f"lmdb://{tmp_path}/seen"
+    with Deduplicator(url, "news", clock=lambda: time.time() - 3600) as dedup:
+        dedup.add(text=ENGLISH, url="https://a.example/1")
+        dedup.add(text=CHINESE, url="https://a.example/2")
+    with Deduplicator(url, "blogs") as dedup:
+        dedup.add(text=OTHER_ENGLISH, url="https://a.example/3")
+    infos = {info["namespace"]: info for info in orjson.loads(run("store", "info", url, "--json"))}
+    assert {name: info["pages"] for name, info in infos.items()} == {"news": 2, "blogs": 1}
+    assert "minhash" in run("store", "info", url, "--namespace", "news")
+    assert "1 record" in run("store", "forget", url, "https://a.example/1#top")
+    assert "1 record" in run("store", "prune", url, "--older-than", "30m")
+    infos = {info["namespace"]: info for info in orjson.loads(run("store", "info", url, "--json"))}
+    assert {name: info["pages"] for name, info in infos.items()} == {"news": 0, "blogs": 1}
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("read", "absent.html"), "absent.html"),
+        (("read", "http://127.0.0.1:9/"), "cannot be fetched"),
+        (("eval", "pages", "absent"), "absent"),
+        (("eval", "duplicates", "absent.jsonl"), "absent.jsonl"),
+        (("store", "info", "lmdb:///absent/store"), "absent"),
+        (("store", "info", "mysql://x"), "mysql"),
+        (("store", "prune", "lmdb:///absent", "--older-than", "soon"), "soon"),
+    ],
+)
+def test_what_a_user_got_wrong_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], args: tuple[str, ...], said: str
+) -> None:
+    text = complaint(monkeypatch, capsys, *args)
+    assert said in text
+    assert "Traceback" not in text
+    assert len(text.strip().splitlines()) == 1
+
+
+def test_unknown_detector_is_named(
+    files: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = complaint(monkeypatch, capsys, "compare", files["first"], files["copy"], "--detector", "minhahs")
+    assert "minhahs" in text
+    assert "minhash" in text
