@@ -5,7 +5,7 @@ transaction runs, and a forked child must not use what its parent opened. So all
 process on a folder pass through one object with one lock.
 
 A commit is not flushed to the disk (``sync=False``): it hands its pages to the operating system, so
-that a killed process loses nothing. :meth:`Environment.sync` flushes. The map is not writable
+that a killed process loses nothing. :meth:`Environment.tend` flushes. The map is not writable
 (``writemap=False``), so that a stray pointer cannot write into the file and the file grows only as it
 is filled.
 """
@@ -48,8 +48,6 @@ class Environment:
         self._lmdb: lmdb.Environment | None = lmdb.open(
             str(folder), map_size=MAP_SIZE, max_dbs=MAX_TABLES, sync=False, meminit=False
         )
-        # A killed reader leaves a slot that would keep freed pages from being used again.
-        self._lmdb.reader_check()
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         """Run ``work`` in a transaction that sees one moment."""
@@ -87,10 +85,15 @@ class Environment:
             pages = self._open.info()["last_pgno"] + 1
             return (self.folder / "data.mdb").stat().st_size < pages * self._open.stat()["psize"]
 
-    def sync(self) -> None:
-        """Flush all commits to the disk; other threads may go on meanwhile."""
+    def tend(self) -> None:
+        """Flush all commits to the disk, and take back what killed readers hold.
+
+        Other threads may go on meanwhile.
+        """
         with self.syncing:
             self._open.sync(True)
+            # A killed reader leaves a slot that keeps freed pages from being used again.
+            self._open.reader_check()
 
     def close(self) -> None:
         """Let the file go."""

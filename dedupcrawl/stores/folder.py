@@ -54,7 +54,7 @@ class Folder:
         with self._alone():
             try:
                 if not self.owners.sweep() and not self.environment.lost:
-                    self.environment.sync()
+                    self.environment.tend()
                     self._running.unlink(missing_ok=True)
             finally:
                 give_back(self.environment)

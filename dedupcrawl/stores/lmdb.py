@@ -91,7 +91,7 @@ class LmdbStore(ClaimingStore):
     def renew(self) -> int:
         held = super().renew()
         with _telling(self.url, "written"):
-            self._environment.sync()
+            self._environment.tend()
         return held
 
     def close(self) -> None:

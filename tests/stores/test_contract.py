@@ -170,6 +170,17 @@ def test_released_claims_are_gone_with_their_keys(store: Store) -> None:
     assert store.release(ids[:2]) == 0
 
 
+@pytest.mark.parametrize("gone", range(3))
+def test_a_record_leaves_its_bucket_and_nobody_elses_place(store: Store, gone: int) -> None:
+    ids = [file(store, f"http://a/{n}", "hot", commit=False) for n in range(3)]
+    assert store.release([ids[gone]]) == 1
+    left = [id for id in ids if id != ids[gone]]
+    assert [hit.id for hit in store.find([key("hot")])] == left
+    assert store.info().keys == 4
+    assert store.release(left) == 2
+    assert store.info().keys == 0
+
+
 def test_commit_takes_many_and_counts_those_that_were_there(store: Store) -> None:
     ids = [file(store, f"http://a/{n}", n, commit=False) for n in range(4)]
     store.release([ids[0]])

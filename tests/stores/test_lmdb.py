@@ -6,8 +6,9 @@ import logging
 import os
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import lmdb
 import pytest
@@ -15,10 +16,16 @@ import pytest
 from dedupcrawl.errors import SettingError, StoreError, StoreMismatchError
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
 from dedupcrawl.stores.base import ClaimState
+from dedupcrawl.stores.environment import Environment
 from tests.stores.making import START, Opener, key, lmdb_url, record
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dedupcrawl.stores.base import Store
+    from dedupcrawl.stores.environment import Transaction
+
+T = TypeVar("T")
 
 
 def commit(store: Store, url: str, *names: object) -> int:
@@ -118,6 +125,7 @@ def test_closing_withdraws_own_claims_only(shared: Opener) -> None:
     one.scraped(scraped)
     one.close()
     assert [other.get(id) is None for id in (kept, open_id, scraped, theirs)] == [False, True, True, False]
+    assert other.info().pages == 2
     assert other.commit([theirs]) == 1
 
 
@@ -154,6 +162,39 @@ def test_records_outlive_the_store_and_ids_go_on(shared: Opener) -> None:
     assert found is not None
     assert found.record == record("http://a", "story")
     assert commit(again, "http://c", "third") > released
+
+
+def test_what_was_filed_is_flushed_by_renewing_and_by_the_last_to_leave(
+    shared: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[Environment] = []
+    monkeypatch.setattr(Environment, "tend", lambda self: flushed.append(self))
+    one, other = shared(), shared()
+    commit(one, "http://a")
+    assert len(flushed) == 0
+    one.renew()
+    assert len(flushed) == 1
+    one.close()
+    assert len(flushed) == 1
+    other.close()
+    assert len(flushed) == 2
+
+
+def test_prune_lets_others_write_in_between(shared: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = shared()
+    for n in range(600):
+        commit(store, f"http://a/{n}", n)
+    sizes = [store.info().pages]
+    write = Environment.write
+
+    def watched(self: Environment, work: Callable[[Transaction], T]) -> T:
+        result = write(self, work)
+        sizes.append(store.info().pages)
+        return result
+
+    monkeypatch.setattr(Environment, "write", watched)
+    assert store.prune(START + 1) == 600
+    assert max(before - after for before, after in pairwise(sizes)) <= 256
 
 
 def test_a_folder_left_by_all_is_tidy(shared: Opener, tmp_path: Path) -> None:
@@ -415,7 +456,8 @@ with open_store(sys.argv[1], namespace="news", scheme={}) as store:
         except StoreError as error:
             print(error)
     resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-with open_store(sys.argv[1], namespace="news", scheme={}) as store:
+    other = open_store(sys.argv[1], namespace="news", scheme={})
+with other as store:
     assert store.info().pages in (len(filed), len(filed) - 1), "only what was in flight may be gone"
     assert store.offer(record("http://a/last", "last")).id
 """

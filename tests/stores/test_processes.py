@@ -10,10 +10,12 @@ from functools import partial
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
+import lmdb
 import lmdb.verify
 import pytest
 
 from dedupcrawl.stores.base import ClaimState
+from dedupcrawl.stores.environment import borrow, give_back
 from tests.stores import workers
 from tests.stores.making import Opener, key, lmdb_url, record
 
@@ -84,17 +86,42 @@ def test_a_killed_process_loses_its_claims_at_once_and_nothing_else(
         assert [hit.id for hit in reopened.find([key(f"story {n}") for n in range(700)])] == [ids[0], taken]
 
 
-def test_prune_removes_what_a_killed_process_left(
-    fresh: multiprocessing.context.ForkServerContext, url: str
+def test_prune_removes_what_a_killed_process_left_and_nobody_elses(
+    fresh: multiprocessing.context.ForkServerContext, url: str, tmp_path: Path
 ) -> None:
     with workers.open_here(url) as living:
+        before = living.offer(record("http://living/before", "before")).id
         victim = Victim(fresh, workers.claim_and_hang, url, 300)
         victim.ready.recv()
+        after = living.offer(record("http://living/after", "after")).id
+        assert before is not None
+        assert after is not None
         assert living.prune(0.0) == 0
         victim.kill()
-        assert living.info().pages == 300
+        assert living.info().pages == 302
         assert living.prune(0.0) == 299
-        assert living.info().pages == 1
+        assert living.info().pages == 3
+        assert living.renew() == 2
+        assert living.commit([before, after]) == 2
+    with lmdb.open(str(tmp_path / "store"), max_dbs=9) as environment:
+        owners = environment.open_db(b"news/owners")
+        with environment.begin(owners) as transaction:
+            assert transaction.stat(owners)["entries"] == 0
+
+
+def test_a_killed_reader_does_not_keep_freed_pages(
+    fresh: multiprocessing.context.ForkServerContext, url: str, tmp_path: Path
+) -> None:
+    with workers.open_here(url) as living:
+        environment = borrow(tmp_path / "store")
+        victim = Victim(fresh, workers.read_and_hang, str(tmp_path / "store"))
+        victim.ready.recv()
+        victim.kill()
+        assert environment._lmdb is not None
+        assert str(victim.process.pid) in environment._lmdb.readers()
+        living.renew()
+        assert str(victim.process.pid) not in environment._lmdb.readers()
+        give_back(environment)
 
 
 def test_lock_files_of_the_dead_are_cleared_away(

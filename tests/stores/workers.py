@@ -7,6 +7,8 @@ import time
 from random import Random
 from typing import TYPE_CHECKING
 
+import lmdb
+
 from dedupcrawl.stores import open_store
 from dedupcrawl.stores.base import Store, url_key
 from tests.stores.making import record
@@ -78,6 +80,13 @@ def write_until_killed(url: str, worker: int, ready: Connection) -> None:
             ready.send((n, offer.id))
         else:
             store.release([offer.id])
+
+
+def read_and_hang(folder: str, ready: Connection) -> None:
+    """Begin to read, and wait to be killed."""
+    with lmdb.open(folder, max_dbs=9) as environment, environment.begin():
+        ready.send("reading")
+        time.sleep(600)
 
 
 def use_parents(store: Store) -> str:
