@@ -1,175 +1,203 @@
 """Which blocks are the main text: the link rules, then the choice of one container, then its edges.
 
-All arithmetic is on flat lists, one number a container; parents precede their children, so that a sum over all
-descendants is one pass backwards.
+All arithmetic is on flat lists, one number a container; parents precede their children, so that a sum over
+all descendants is one pass backwards.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from dedupcrawl.page.noise import (
     EDGE,
-    GUIDE_LINKS,
     LANDMARK,
-    LINK_RUN,
     MAIN_TEXT,
     OUTSIDE,
     POOR_CONTAINER,
     SIDE_CLASS,
+    TEASER,
     link_noise,
 )
 from dedupcrawl.page.sideparts import Side
 
 if TYPE_CHECKING:
-    from dedupcrawl.page.blocks import Outline
+    from dedupcrawl.page.blocks import Draft, Outline
     from dedupcrawl.page.options import ReadOptions
 
 COST = 40.0  #: bytes a block must have before it speaks for its container: labels and dates do not
-LINK_COST = 3.0  #: a byte of link text outweighs as many of plain text
+LINK_COST = 3.0  #: a byte of link text outweighs so many of plain text
 PARAGRAPH = 30.0  #: what being a <p> is worth
 MOST, LEAST = 600.0, -200.0  #: no single block decides alone
+HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 HEADING = 200  #: a heading shorter than this says nothing for or against its container
-POOR = -120.0  #: a container worth less is cut out of the main text
+CELLS = frozenset({"dd", "dt", "li", "td", "th"})  #: short by nature: without links they cost nothing
+POOR = -120.0  #: a container worth less is cut out of the main text…
+POOR_LINKS = 0.5  #: …and so is one worth less than nothing with a larger share of links
+CUT_COST = -60.0  #: what a cut container still costs the one around it
 LIKELY_SHARE = 0.4  #: a side part by its class may hold less than this share of all good text
 LEFT_OVER = 200.0  #: comments are cut while at least this much good text is left
-UP = 1.12  #: an ancestor must be worth this many times more to take the place of the best container
-PARENT, GRANDPARENT, SELF = 1.0, 0.55, 0.9  #: how far the good text of a container speaks for those around it
-EDGE_STEP = -40.0  #: what a short block at an edge may cost at most
+TEASERS = 4  #: so many teasers side by side are a list of other stories
+TEASER_TEXT = 500  #: bytes beside the link that a teaser has at most
+UP = 1.3  #: an ancestor must be worth so many times more to take the place of the best container
+EDGE_COST = -40.0  #: what a short block near an edge costs at most
 
 
 def choose(outline: Outline, options: ReadOptions) -> list[str]:
-    """Return for each draft of ``outline`` why it is kept (:data:`~dedupcrawl.page.noise.MAIN_TEXT`) or cut."""
-    reasons = [_noise(draft, outline, options) for draft in outline.drafts]
-    worths = [_worth(draft, reason, outline) for draft, reason in zip(outline.drafts, reasons, strict=True)]
-    if not any(worth > 0 for worth in worths):
+    """Return for each draft of ``outline`` why it is kept (:data:`~.noise.MAIN_TEXT`) or cut (another reason)."""
+    containers = Containers(outline)
+    reasons, worths = containers.weigh(outline.drafts, options)
+    if not any(containers.good):
         return [reason or MAIN_TEXT for reason in reasons]
-    tree = Containers(outline, worths)
-    tree.cut_side_parts()
-    tree.prune()
-    tree.keep(tree.best())
+    containers.cut_teasers()
+    containers.cut_side_parts()
+    containers.prune()
+    fates = containers.fates(containers.best())
+    kept = []
     for place, draft in enumerate(outline.drafts):
         if not reasons[place]:
-            reasons[place] = tree.reasons[draft[5]]
-    _trim(reasons, worths)
+            reasons[place] = fates[draft[6]]
+            if reasons[place] is MAIN_TEXT:
+                kept.append(place)
+    begin, end = stretch([worths[place] for place in kept])
+    for place in kept[:begin] + kept[end:]:
+        reasons[place] = EDGE
     return reasons
 
 
-def _noise(draft, outline, options):
-    if outline.kinds[draft[5]][1] is Side.LANDMARK:
-        return LANDMARK
-    return link_noise(draft[1], draft[2], draft[4], options) or ""
-
-
-def _worth(draft, reason, outline):
-    if reason == LANDMARK:
-        return 0.0
-    _, length, link_length, _, _, container = draft
-    if reason == GUIDE_LINKS:
+def worth(draft: Draft, *, is_noise: bool) -> float:
+    """Return what a block says for (or, below 0, against) its container, in bytes of good text."""
+    _, length, link_length, _, _, tag, _ = draft
+    if is_noise:
         return max(LEAST, -COST - length)
-    tag = outline.kinds[container][0]
-    worth = length - LINK_COST * link_length - COST
-    if tag == "p":
-        worth += PARAGRAPH
-    elif tag[0] == "h" and length < HEADING:
+    if tag in HEADINGS and length < HEADING:
         return 0.0
-    if reason == LINK_RUN:
-        worth = min(worth, -COST)
-    return max(LEAST, min(MOST, worth))
+    value = length - LINK_COST * link_length - COST
+    if tag == "p":
+        value = max(value + PARAGRAPH, length - link_length - COST)
+    elif tag in CELLS and not link_length and value < 0:
+        return 0.0
+    return max(LEAST, min(MOST, value))
+
+
+def stretch(worths: list[float]) -> tuple[int, int]:
+    """Return begin and end of the stretch of blocks worth most (Kadane)."""
+    best = current = 0.0
+    begin = start = 0
+    end = len(worths)
+    for place, value in enumerate(worths):
+        if current <= 0:
+            current, start = 0.0, place
+        current += max(value, EDGE_COST)
+        if current > best:
+            best, begin, end = current, start, place + 1
+    return begin, end
 
 
 class Containers:
-    """The containers of a page and what is known of them."""
+    """The containers of a page and what is known of them; the lists have one entry a container."""
 
-    def __init__(self, outline: Outline, worths: list[float]) -> None:
+    def __init__(self, outline: Outline) -> None:
         count = len(outline.parents)
         self.parents = outline.parents
-        self.sides = [side for _, side in outline.kinds]
-        self.worth = [0.0] * count  #: of all blocks directly inside
-        self.good = [0.0] * count  #: of those that are worth something
+        self.sides = outline.sides
+        self.worth = [0.0] * count  #: of the blocks in it
+        self.good = [0.0] * count  #: of those blocks in it that speak for it
         self.length = [0] * count
         self.link_length = [0] * count
-        self.reasons = [""] * count
-        self.total = self.worth
-        for draft, worth in zip(outline.drafts, worths, strict=True):
-            container = draft[5]
-            self.worth[container] += worth
-            self.length[container] += draft[1]
-            self.link_length[container] += draft[2]
-            if worth > 0:
-                self.good[container] += worth
+        self.guides = [0] * count  #: blocks of guide links
+        self.plain = [0] * count  #: length of the other blocks
+        self.cut = [""] * count  #: why it is cut
+
+    def weigh(self, drafts: list[Draft], options: ReadOptions) -> tuple[list[str], list[float]]:
+        """Apply the link rules to the blocks, and sum up what they are worth."""
+        reasons, worths = [], []
+        for draft in drafts:
+            _, length, link_length, _, run, _, home = draft
+            if self.sides[home] == Side.LANDMARK:
+                reasons.append(LANDMARK)
+                worths.append(0.0)
+                continue
+            reason = link_noise(length, link_length, run, options) if link_length else None
+            if reason:
+                self.guides[home] += 1
+            else:
+                self.plain[home] += length
+            value = worth(draft, is_noise=bool(reason))
+            if value > 0:
+                self.good[home] += value
+            self.worth[home] += value
+            self.length[home] += length
+            self.link_length[home] += link_length
+            reasons.append(reason or "")
+            worths.append(value)
+        return reasons, worths
+
+    def sums(self, values: list[float] | list[int]) -> list[float]:
+        """Return for each container the sum of ``values`` over it and all inside it."""
+        sums: list[float] = [*values]
+        for child in range(len(sums) - 1, 0, -1):
+            sums[self.parents[child]] += sums[child]
+        return sums
+
+    def cut_teasers(self) -> None:
+        """Cut headlines of other stories with their first lines, where several stand side by side."""
+        guides, plain, parents = self.sums(self.guides), self.sums(self.plain), self.parents
+        teasers = [
+            child for child in range(1, len(parents)) if guides[child] and 0 < plain[child] < TEASER_TEXT
+        ]
+        beside = Counter([parents[child] for child in teasers])
+        for child in teasers:
+            if beside[parents[child]] >= TEASERS:
+                self.cut[child] = TEASER
 
     def cut_side_parts(self) -> None:
         """Cut what its class or id calls a side part, unless that leaves too little."""
-        inside = self.good[:]
-        parents = self.parents
-        for child in range(len(parents) - 1, 0, -1):
-            inside[parents[child]] += inside[child]
-        whole = left = inside[0]
+        parents, sides, cut = self.parents, self.sides, self.cut
+        good = self.sums(self.good)
+        left = good[0]
+        likely = LIKELY_SHARE * left
         for child in range(1, len(parents)):
-            side = self.sides[child]
-            if self.reasons[parents[child]]:
-                self.reasons[child] = self.reasons[parents[child]]
-            elif (side is Side.COMMENTS and left - inside[child] > LEFT_OVER) or (
-                side is Side.LIKELY and inside[child] < LIKELY_SHARE * whole
-            ):
-                self.reasons[child] = SIDE_CLASS
-                left -= inside[child]
+            if cut[parents[child]]:
+                cut[child] = cut[parents[child]]
+            elif cut[child]:
+                left -= good[child]
+            elif sides[child]:
+                limit = likely if sides[child] == Side.LIKELY else left - LEFT_OVER
+                if good[child] < limit:
+                    cut[child] = SIDE_CLASS
+                    left -= good[child]
 
     def prune(self) -> None:
-        """Sum up from the leaves and cut containers that hold little but links and labels."""
-        parents, total, length, link_length = self.parents, self.total, self.length, self.link_length
+        """Sum up from the leaves what containers are worth, and cut those that hold little but links and labels."""
+        parents, worth, length, links, cut = self.parents, self.worth, self.length, self.link_length, self.cut
         for child in range(len(parents) - 1, 0, -1):
-            if self.reasons[child]:
+            if cut[child]:
                 continue
             parent = parents[child]
+            value = worth[child]
             length[parent] += length[child]
-            link_length[parent] += link_length[child]
-            worth = total[child]
-            if worth < POOR or (worth < 0 and link_length[child] > 0.5 * length[child]):
-                self.reasons[child] = POOR_CONTAINER
-                worth = -60.0
-            total[parent] += worth
+            links[parent] += links[child]
+            if value < 0 and (value < POOR or links[child] > POOR_LINKS * length[child]):
+                cut[child] = POOR_CONTAINER
+                value = CUT_COST
+            worth[parent] += value
 
     def best(self) -> int:
-        """Return the container around most good text, as Readability counts it, or an ancestor worth clearly more."""
-        scores = [0.0] * len(self.parents)
-        for child, good in enumerate(self.good):
-            if good > 0 and not self.reasons[child]:
-                scores[child] += good * SELF
-                parent = self.parents[child]
-                if parent >= 0:
-                    scores[parent] += good * PARENT
-                    grandparent = self.parents[parent]
-                    if grandparent >= 0:
-                        scores[grandparent] += good * GRANDPARENT
-        best = max(range(len(scores)), key=scores.__getitem__)
-        above = self.parents[best]
+        """Return the container that holds most good text itself, or an ancestor that is worth clearly more."""
+        own = [0.0 if cut else good for good, cut in zip(self.good, self.cut, strict=True)]
+        best = above = max(range(len(own)), key=own.__getitem__)
         while above >= 0:
-            if self.total[above] > UP * self.total[best] and self.total[above] > 0:
+            if self.worth[above] > max(0.0, UP * self.worth[best]):
                 best = above
             above = self.parents[above]
         return best
 
-    def keep(self, best: int) -> None:
-        self.reasons[best] = MAIN_TEXT
-        for child in range(len(self.parents)):
-            if not self.reasons[child]:
-                inside = child and self.reasons[self.parents[child]] == MAIN_TEXT
-                self.reasons[child] = MAIN_TEXT if inside else OUTSIDE
-
-
-def _trim(reasons: list[str], worths: list[float]) -> None:
-    """Cut the short blocks at both ends: keep the stretch whose sum is largest (Kadane)."""
-    kept = [place for place, reason in enumerate(reasons) if reason == MAIN_TEXT]
-    best = current = 0.0
-    begin = start = 0
-    end = len(kept)
-    for rank, place in enumerate(kept):
-        if current <= 0:
-            current, start = 0.0, rank
-        current += max(worths[place], EDGE_STEP)
-        if current > best:
-            best, begin, end = current, start, rank + 1
-    for place in kept[:begin] + kept[end:]:
-        reasons[place] = EDGE
+    def fates(self, best: int) -> list[str]:
+        """Return for each container why the blocks in it are kept or cut."""
+        fates = [reason or OUTSIDE for reason in self.cut]
+        fates[best] = MAIN_TEXT
+        for child in range(best + 1, len(fates)):
+            if fates[child] is OUTSIDE and fates[self.parents[child]] is MAIN_TEXT:
+                fates[child] = MAIN_TEXT
+        return fates

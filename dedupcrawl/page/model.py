@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class Kind(StrEnum):
@@ -14,15 +15,15 @@ class Kind(StrEnum):
     EMPTY = "empty"  #: no text at all
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """A run of text between two block boundaries, and what became of it.
 
     Lengths are in UTF-8 bytes after white space is folded, so that one Chinese character (three
-    bytes) weighs about as much as the half of an English word that it stands for.
+    bytes) weighs about as much as the half of an English word that it stands for. A named tuple,
+    because hundreds are made of every page.
     """
 
-    text: str
+    text: str  #: lines (``<br>``) separated by ``\n``
     length: int
     link_length: int  #: of ``length``, how much is quasi-noise (text of links to web pages)
     links: int

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 MAIN_TEXT = "main text"  #: kept
 GUIDE_LINKS = "guide links"  #: cut: R > R1
-LINK_RUN = "link run"  #: cut: R2 <= R <= R1 and more than S links in a row
+LINK_RUN = "link run"  #: cut: in a block with R2 <= R <= R1, more than S links in a row
 LANDMARK = "landmark"  #: cut: HTML's own side elements (nav, aside, footer…)
 SIDE_CLASS = "side class"  #: cut: its class or id names a side part (sidebar, related, comments…)
+TEASER = "teaser"  #: cut: one of several headlines in a row that lead elsewhere, with the first lines of their story
 POOR_CONTAINER = "poor container"  #: cut: its container holds little text or mostly links
 OUTSIDE = "outside"  #: cut: not in the container of the main text
 EDGE = "edge"  #: cut: short blocks before the beginning or after the end of the main text
@@ -30,24 +31,26 @@ EDGE = "edge"  #: cut: short blocks before the beginning or after the end of the
 SEPARATORS = " \t\r\n\xa0\u3000|/\\·•・‧∙●■◆›»>«‹<→←-–—_~:：;；,，、.。…*+[]()（）【】「」『』&"
 
 FILE_TYPES = frozenset(
-    "7z aac aiff apk asf avi bin bmp bz2 chm csv deb dmg doc docx epub exe flac flv gif gz ico iso jar jpeg jpg m3u m4a "
-    "m4v mid midi mkv mobi mov mp3 mp4 mpeg mpg msi odp ods odt ogg ogv opus pdf pls png ppt pptx ps psd ra ram rar rm "
-    "rmvb rpm rtf svg swf tar tgz tif tiff torrent txt wav webm webp wma wmv xls xlsx xz zip".split()
+    """
+    7z aac aiff apk asf avi bin bmp bz2 chm csv deb dmg doc docx epub exe flac flv gif gz ico iso jar jpeg jpg m3u
+    m4a m4v mid midi mkv mobi mov mp3 mp4 mpeg mpg msi odp ods odt ogg ogv opus pdf pls png ppt pptx ps psd ra ram
+    rar rm rmvb rpm rtf svg swf tar tgz tif tiff torrent txt wav webm webp wma wmv xls xlsx xz zip
+    """.split()
 )
 
 
-def leads_to_file(target: str) -> bool:
-    """Whether a link's target is no web page, judged by its extension.
+def leads_to_page(target: str) -> bool:
+    """Whether a link leads to a web page: it has a target, and that is no file by its extension.
 
-    >>> leads_to_file("/song.MP3?from=list"), leads_to_file("/get?file=a.zip"), leads_to_file("/a.html")
-    (True, True, False)
+    >>> [leads_to_page(target) for target in ("/a.html", "/song.MP3?from=list", "/get?file=a.zip", "")]
+    [True, False, False, False]
     """
-    if target.rpartition(".")[2].lower() in FILE_TYPES:
-        return True
+    if not target or target.rpartition(".")[2].lower() in FILE_TYPES:
+        return False
     if "?" in target or "#" in target:
-        path = target.partition("?")[0].partition("#")[0]
-        return path.rpartition(".")[2].lower() in FILE_TYPES
-    return False
+        path = target.partition("#")[0].partition("?")[0]
+        return path.rpartition(".")[2].lower() not in FILE_TYPES
+    return True
 
 
 def link_noise(length: int, link_length: int, longest_run: int, options: ReadOptions) -> str | None:

@@ -76,7 +76,7 @@ def read_tree(root: _Element, url: str = "", options: ReadOptions = DEFAULT) -> 
 def _outline(root: _Element, options: ReadOptions, *, open_landmarks: bool = False) -> Outline:
     stream = flatten(root, open_landmarks=open_landmarks)
     check_size(len(stream), options.max_bytes)
-    return outline(stream)
+    return outline(stream, options)
 
 
 def _page(page: Outline, reasons: list[str], root: _Element, url: str) -> Page:
@@ -99,10 +99,10 @@ def _page(page: Outline, reasons: list[str], root: _Element, url: str) -> Page:
 
 
 def _blocks(page: Outline, reasons: list[str]) -> tuple[Block, ...]:
-    kinds = page.kinds
+    new = tuple.__new__
     return tuple(
         [
-            Block(*draft[:5], kinds[draft[5]][0], reason == MAIN_TEXT, reason)
+            new(Block, (*draft[:6], reason is MAIN_TEXT, reason))
             for draft, reason in zip(page.drafts, reasons, strict=True)
         ]
     )

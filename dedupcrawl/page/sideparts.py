@@ -15,23 +15,34 @@ class Side(IntEnum):
     LANDMARK = 3  #: an element for side parts (nav, aside, footer…)
 
 
-COMMENT_WORDS = frozenset("comment comments commentlist commentary disqus livefyre replies respond".split())
+COMMENT_WORDS = frozenset({
+    "comment", "commentary", "commentlist", "comments", "disqus", "livefyre", "replies", "respond",
+})  # fmt: skip
 SIDE_WORDS = frozenset(
-    "ad ads adsbygoogle advert advertisement advertising adverts bio breadcrumb breadcrumbs byline caption captions "
-    "consent cookie cookies copyright credit credits crumb crumbs disclaimer editor erweima foot footer gallery gdpr "
-    "hidden hotnews keywords login masthead menu menus mostpopular mostread nav navbar navigation newsletter "
-    "newsletters noprint outbrain pagenav pager pagination popular popup modal promo promos promotion qrcode rail "
-    "readmore moreon recirc recommend recommendation recommendations recommended register related relatedarticles "
-    "relatedposts rightcol rightrail share sharebar shares sharing sidebar sidebars signin signup sns social sponsor "
-    "sponsored sponsors submenu subscribe subscriber subscription taboola tag taglist tags teaser teasers toc toolbar "
-    "topbar trending tuijian widget widgets xiangguan zebian".split()
+    """
+    ad ads adsbygoogle advert advertisement advertising adverts bio breadcrumb breadcrumbs byline caption captions
+    consent cookie cookies copyright credit credits crumb crumbs disclaimer editor erweima foot footer gallery gdpr
+    hidden hotnews keywords login masthead menu menus mostpopular mostread nav navbar navigation newsletter
+    newsletters noprint outbrain pagenav pager pagination popular popup modal promo promos promotion qrcode rail
+    readmore moreon recirc recommend recommendation recommendations recommended register related relatedarticles
+    relatedposts rightcol rightrail share sharebar shares sharing sidebar sidebars signin signup sns social sponsor
+    sponsored sponsors submenu subscribe subscriber subscription taboola tag taglist tags teaser teasers toc toolbar
+    topbar trending tuijian widget widgets xiangguan zebian
+    """.split()
 )
+#: A name that begins so says something of the text inside, or of what stands beside it: WordPress puts
+#: ``tag-politics`` on an article and ``has-sidebar`` on a page.
+ABOUT = ("category-", "has-", "hide-", "no-", "post-", "show-", "tag-", "tags-", "with-", "without-")
 _words = re.compile(r"[A-Z]?[a-z]+|[A-Z]+").findall
 
 
 def side_part(names: str) -> Side:
-    """Judge the class and id of an element (``"post-body relatedPosts"``) by the words in them."""
-    words = {word.lower() for word in _words(names)}
+    """Judge the class and id of an element by the words in them.
+
+    >>> side_part("post-body relatedPosts"), side_part("hentry tag-cookies")
+    (<Side.LIKELY: 1>, <Side.NONE: 0>)
+    """
+    words = {word.lower() for name in names.split() if not name.startswith(ABOUT) for word in _words(name)}
     if not COMMENT_WORDS.isdisjoint(words):
         return Side.COMMENTS
     return Side.NONE if SIDE_WORDS.isdisjoint(words) else Side.LIKELY
