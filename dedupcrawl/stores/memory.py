@@ -76,11 +76,13 @@ class MemoryTables:
         self._bytes += len(value)
         for key in dict.fromkeys(keys):
             self._keys += 1
-            ids = self._buckets.setdefault(key, id)
-            if isinstance(ids, list):
-                ids.append(id)
-            elif ids != id:
+            ids = self._buckets.get(key)
+            if ids is None:
+                self._buckets[key] = id
+            elif isinstance(ids, int):
                 self._buckets[key] = [ids, id]
+            else:
+                ids.append(id)
 
     def drop_record(self, id: int, keys: Iterable[bytes]) -> None:
         self._bytes -= len(self._records.pop(id))

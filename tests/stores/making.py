@@ -27,6 +27,15 @@ def record(url: str, *names: object, seen: float = START, cluster: str = "") -> 
     return Record(url, keys, (blake2b(repr(url).encode(), digest_size=16).digest(), b""), seen, cluster)
 
 
+def file(store: Store, url: str, *names: object, commit: bool = True, seen: float = START) -> int:
+    """File a page whether or not copies of it are there."""
+    offer = store.offer(record(url, *names, seen=seen), since=2**63 - 1)
+    assert offer.id is not None
+    if commit:
+        assert store.commit([offer.id]) == 1
+    return offer.id
+
+
 @dataclass
 class Clock:
     """Time that passes when told."""
