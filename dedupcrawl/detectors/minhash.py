@@ -39,9 +39,6 @@ class MinHash(Detector):
     a slot. The similarity is the share of agreeing slots, corrected for the one in 256 that agree
     by chance.
 
-    Two pages may differ by ``byline`` shingles whatever the ratio: a byline and a date line are about twenty
-    words or characters, more than a tenth of a short text.
-
     Every key costs room in the store, so only the first ``filed`` slots go into bands;
     ``miss_weight`` tells their choice how much worse a missed copy is than a candidate compared in vain.
     """
@@ -50,7 +47,6 @@ class MinHash(Detector):
     threshold: float = 0.8
     length_ratio: float = 1.10
     containment: float = 0.9
-    byline: int = 20
     slots: int = 128
     characters: int = 5  #: length of a shingle that starts at a character of a script without spaces
     words: int = 3  #: length of one that starts at a word
@@ -62,7 +58,6 @@ class MinHash(Detector):
         check_share(self, "threshold")
         check_ratio(self, "length_ratio")
         check_share(self, "containment")
-        check_whole(self, "byline", 0, 10**6)
         if self.slots not in (16, 32, 64, 128, 256):
             raise setting_error(self, "slots", "16, 32, 64, 128 or 256")
         check_whole(self, "characters", 1, LONGEST)
@@ -86,7 +81,7 @@ class MinHash(Detector):
         new_size, new_slots = self._read(new)
         old_size, old_slots = self._read(old)
         agreement = Agreement(int(np.count_nonzero(new_slots == old_slots)), self.slots, _CHANCE)
-        bounds = Bounds(self.threshold, self.length_ratio, self.containment, self.byline)
+        bounds = Bounds(self.threshold, self.length_ratio, self.containment)
         return agreement.judged(new_size, old_size, bounds)
 
     def scheme(self) -> Mapping[str, object]:

@@ -17,7 +17,6 @@ class Bounds:
     similarity: float  #: least Jaccard similarity of a near-duplicate
     length_ratio: float  #: most that the longer may exceed the shorter
     containment: float  #: least share of the shorter in the longer to call it an excerpt
-    byline: int = 0  #: features by which two pages may differ whatever the ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +46,12 @@ def length_ratio(new: int, old: int) -> float:
     return max(new, old) / min(new, old)
 
 
-def same_length(new: Size, old: Size, bounds: Bounds) -> bool:
-    """Tell whether copies may have these sizes: the ratio is in bounds, or a byline explains it."""
-    if abs(new.features - old.features) <= bounds.byline:
-        return True
-    return length_ratio(new.length, old.length) <= bounds.length_ratio
-
-
 def relate(overlap: Overlap, new: Size, old: Size, bounds: Bounds) -> Relation | None:
     """Say how a new page relates to an old one, None: not enough to speak of."""
-    if overlap.similarity >= bounds.similarity and same_length(new, old, bounds):
+    if (
+        overlap.similarity >= bounds.similarity
+        and length_ratio(new.length, old.length) <= bounds.length_ratio
+    ):
         return Relation.NEAR_DUPLICATE
     if new.length <= old.length:
         return Relation.EXCERPT if overlap.new_in_old >= bounds.containment else None

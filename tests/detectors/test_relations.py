@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedupcrawl.detectors.base import Relation
-from dedupcrawl.detectors.relations import Bounds, Overlap, Size, length_ratio, relate, same_length
+from dedupcrawl.detectors.relations import Bounds, Overlap, Size, length_ratio, relate
 from tests.oracles import jaccard
 
 BOUNDS = Bounds(similarity=0.8, length_ratio=1.1, containment=0.9)
@@ -29,19 +29,6 @@ BOUNDS = Bounds(similarity=0.8, length_ratio=1.1, containment=0.9)
 )
 def test_relations(overlap: Overlap, new: int, old: int, expected: Relation | None) -> None:
     assert relate(overlap, Size(new, new), Size(old, old), BOUNDS) == expected
-
-
-@pytest.mark.parametrize(
-    ("new", "old", "same"),
-    [
-        (Size(1000, 200), Size(1100, 230), True),
-        (Size(1000, 200), Size(1101, 221), False),
-        (Size(1000, 200), Size(1500, 220), True),
-        (Size(1500, 220), Size(1000, 200), True),
-    ],
-)
-def test_a_byline_explains_a_difference_whatever_the_ratio(new: Size, old: Size, *, same: bool) -> None:
-    assert same_length(new, old, Bounds(0.8, 1.1, 0.9, byline=20)) == same
 
 
 @given(st.sets(st.integers(0, 40), min_size=1), st.sets(st.integers(0, 40), min_size=1))
