@@ -1,6 +1,7 @@
 """How well main text is read: the 4-gram score of article-extraction-benchmark, and what reading costs.
 
-A page set is a folder with ``html/<id>.html.gz`` and ``truth.jsonl``, whose rows hold ``id``, ``url`` and ``text``.
+A page set is a folder with ``html/<id>.html.gz`` and ``truth.jsonl``, whose rows hold ``id``, ``url`` and
+``text``.
 """
 
 from __future__ import annotations
@@ -116,8 +117,8 @@ def evaluate_pages(
 ) -> PagesReport:
     """Read every page of a set, score the text and time the reading beside the parse.
 
-    Parses and readings alternate, and of ``repeats`` rounds the best of each page counts, so that what else the
-    machine does weighs on both alike.
+    Parses and readings alternate, and of ``repeats`` rounds the best of each page counts, so that what else
+    the machine does weighs on both alike.
 
     Raises:
         PageSetError: the folder is no page set or a file of it is garbled.

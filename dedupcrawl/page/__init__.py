@@ -1,8 +1,8 @@
 """Page reading: HTML in, main text and metadata out.
 
-The steps are bytes → text (:mod:`~dedupcrawl.page.encoding`) → tree (:mod:`~dedupcrawl.page.document`) → marked
-text (:mod:`~dedupcrawl.page.flatten`) → blocks (:mod:`~dedupcrawl.page.blocks`) → reasons
-(:mod:`~dedupcrawl.page.noise`, :mod:`~dedupcrawl.page.container`) → :class:`Page`.
+The steps, a module each: bytes → text (``encoding``) → tree (``document``) → marked text (``flatten``) →
+blocks (``blocks``, ``links``) → why each is kept or cut (``noise``, ``sideparts``, ``container``) → page
+(``reader``).
 """
 
 from dedupcrawl.page.errors import PageError

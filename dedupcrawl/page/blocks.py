@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from dedupcrawl.page.flatten import BEGIN, END, LANDMARKS, LINK, TEXT
-from dedupcrawl.page.links import byte_length, fold, measure, split_runs
+from dedupcrawl.page.flatten import BEGIN, BREAK, END, LANDMARKS, LINK, TEXT
+from dedupcrawl.page.links import byte_length, lines, measure, split_runs
 from dedupcrawl.page.noise import LINK_RUN, link_noise
 from dedupcrawl.page.sideparts import Side, side_part
+from dedupcrawl.page.tables import words
 
 if TYPE_CHECKING:
     from dedupcrawl.page.options import ReadOptions
@@ -18,11 +19,9 @@ if TYPE_CHECKING:
 #: A plain tuple, because hundreds are made of every page. Lengths in UTF-8 bytes.
 Draft = tuple[str, int, int, int, int, str, int]
 
-#: Elements that seldom hold others: unless their class says what they are, they are no containers, and their text
-#: belongs to the container around them.
-LEAVES = frozenset(
-    "address caption dd dt figcaption h1 h2 h3 h4 h5 h6 legend li p pre summary th".split()  # noqa: SIM905
-)
+#: Elements that seldom hold others: unless their class says what they are, they are no containers, and their
+#: text belongs to the container around them.
+LEAVES = words("address caption dd dt figcaption h1 h2 h3 h4 h5 h6 legend li p pre summary th")
 
 
 @dataclass(slots=True)
@@ -35,81 +34,62 @@ class Outline:
     metadata: list[str] = field(default_factory=list)  #: ``@name=value``
 
 
-def outline(stream: str, options: ReadOptions) -> Outline:
-    """Build the outline of a flattened page (see :mod:`dedupcrawl.page.flatten`)."""
+def outline(stream: str, options: ReadOptions) -> Outline:  # noqa: C901 - see below
+    """Build the outline of a flattened page (see :mod:`dedupcrawl.page.flatten`).
+
+    One loop over all that a page holds; a call for each of its steps would cost a third as much again.
+    """
     page = Outline()
-    builder = _Builder(page, options)
-    take, close, opened = builder.take, builder.close, builder.opened
+    drafts, parents, sides = page.drafts, page.parents, page.sides
+    opened = ["body"]  # heads of the open elements
+    chain: list[int] = []  # containers of the outermost of them: they are made when text is found inside
+    inside = False  # a link to a web page is open
     for part in stream.split(BEGIN):
         head, _, rest = part.partition(TEXT)
         if head[:1] == "@":
             page.metadata.append(head)
         elif head != "/":
             opened.append(head)
-        raw, end, rest = rest.partition(END)
-        if raw and not raw.isspace():
-            take(raw)
+        end = END
         while end:
-            close()
             raw, end, rest = rest.partition(END)
             if raw and not raw.isspace():
-                take(raw)
+                tag, _, leaf = _element(opened[-1])
+                depth = len(opened) - leaf
+                for head in opened[len(chain) : depth]:
+                    parents.append(chain[-1] if chain else -1)
+                    chain.append(len(sides))
+                    sides.append(_element(head)[1])
+                if inside or LINK in raw:
+                    inside = _take_linked(drafts, raw, tag, chain[depth - 1], options, inside=inside)
+                else:
+                    text = " ".join(raw.split())
+                    if BREAK in text:
+                        text = lines(text)
+                    length = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+                    if length:
+                        drafts.append((text, length, 0, 0, 0, tag, chain[depth - 1]))
+            if end and len(opened) > 1:
+                opened.pop()
+                if len(chain) > len(opened):
+                    chain.pop()
     return page
 
 
-class _Builder:
-    """Follows the open elements; only those in which text is found become containers."""
-
-    __slots__ = ("chain", "inside", "opened", "options", "page")
-
-    def __init__(self, page: Outline, options: ReadOptions) -> None:
-        self.page = page
-        self.options = options
-        self.opened = ["body"]  #: heads of the open elements
-        self.chain: list[int] = []  #: containers of the outermost of them, as far as they are made
-        self.inside = False  #: a link to a web page is open
-
-    def close(self) -> None:
-        """End the element begun last."""
-        opened = self.opened
-        if len(opened) > 1:
-            opened.pop()
-            if len(self.chain) > len(opened):
-                self.chain.pop()
-
-    def take(self, raw: str) -> None:
-        """Make a block of the text between two boundaries."""
-        if self.inside or LINK in raw:
-            self.take_linked(raw)
-            return
-        text = fold(raw)
-        if text:
-            tag, home = self.place()
-            self.page.drafts.append((text, byte_length(text), 0, 0, 0, tag, home))
-
-    def take_linked(self, raw: str) -> None:
-        """The same for a text with links; a run of links that is noise becomes a block of its own."""
-        text, length, link_length, links, run, inside = measure(raw, inside=self.inside)
-        self.inside = inside
-        if not text:
-            return
-        tag, home = self.place()
-        if run > self.options.link_run and link_noise(length, link_length, run, self.options) == LINK_RUN:
-            raw, text = split_runs(raw, run - 1)
-            length = link_length = byte_length(text)
-            self.take(raw)
-        self.page.drafts.append((text, length, link_length, links, run, tag, home))
-
-    def place(self) -> tuple[str, int]:
-        """Return the tag of the element that holds the text, and its container."""
-        tag, _, leaf = _element(self.opened[-1])
-        depth = len(self.opened) - leaf
-        chain = self.chain
-        for head in self.opened[len(chain) : depth]:
-            self.page.parents.append(chain[-1] if chain else -1)
-            self.page.sides.append(_element(head)[1])
-            chain.append(len(self.page.sides) - 1)
-        return tag, chain[depth - 1]
+def _take_linked(
+    drafts: list[Draft], raw: str, tag: str, home: int, options: ReadOptions, *, inside: bool
+) -> bool:
+    """Add the block of a text with links, and say whether its last link goes on."""
+    text, length, link_length, links, run, inside = measure(raw, inside=inside)
+    if run > options.link_run and link_noise(length, link_length, run, options) == LINK_RUN:
+        raw, text = split_runs(raw, options.link_run)
+        length = link_length = byte_length(text)
+        rest = measure(raw, inside=False)
+        if rest[0]:
+            drafts.append((*rest[:5], tag, home))
+    if text:
+        drafts.append((text, length, link_length, links, run, tag, home))
+    return inside
 
 
 @lru_cache(maxsize=32768)

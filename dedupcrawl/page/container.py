@@ -44,7 +44,7 @@ EDGE_COST = -40.0  #: what a short block near an edge costs at most
 
 
 def choose(outline: Outline, options: ReadOptions) -> list[str]:
-    """Return for each draft of ``outline`` why it is kept (:data:`~.noise.MAIN_TEXT`) or cut (another reason)."""
+    """Return for each draft of ``outline`` why it is kept (``noise.MAIN_TEXT``) or cut (another reason)."""
     containers = Containers(outline)
     reasons, worths = containers.weigh(outline.drafts, options)
     if not any(containers.good):
@@ -169,7 +169,7 @@ class Containers:
                     left -= good[child]
 
     def prune(self) -> None:
-        """Sum up from the leaves what containers are worth, and cut those that hold little but links and labels."""
+        """Sum up from the leaves what containers are worth; cut those of little but links and labels."""
         parents, worth, length, links, cut = self.parents, self.worth, self.length, self.link_length, self.cut
         for child in range(len(parents) - 1, 0, -1):
             if cut[child]:
@@ -184,7 +184,7 @@ class Containers:
             worth[parent] += value
 
     def best(self) -> int:
-        """Return the container that holds most good text itself, or an ancestor that is worth clearly more."""
+        """Return the container with most good text of its own, or an ancestor that is worth clearly more."""
         own = [0.0 if cut else good for good, cut in zip(self.good, self.cut, strict=True)]
         best = above = max(range(len(own)), key=own.__getitem__)
         while above >= 0:

@@ -14,12 +14,13 @@ from dedupcrawl.page.errors import BINARY, TOO_LARGE, PageError
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
+#: How files that are no text begin.
 SIGNATURES = (
-    b"%PDF-", b"\x89PNG\r\n", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"\x7fELF", b"MZ\x90", b"Rar!",
-    b"7z\xbc\xaf", b"ID3", b"OggS", b"RIFF", b"\xd0\xcf\x11\xe0", b"\0\0\0\x18ftyp", b"\0\0\0 ftyp", b"BZh9", b"wOFF",
-    b"\xfd7zXZ", b"II*\0", b"MM\0*", b"\x1aE\xdf\xa3", b"FWS", b"CWS",
+    b"%PDF-", b"\x89PNG\r\n", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"\x7fELF", b"MZ\x90",
+    b"Rar!", b"7z\xbc\xaf", b"ID3", b"OggS", b"RIFF", b"\xd0\xcf\x11\xe0", b"\0\0\0\x18ftyp", b"\0\0\0 ftyp",
+    b"BZh9", b"wOFF", b"\xfd7zXZ", b"II*\0", b"MM\0*", b"\x1aE\xdf\xa3", b"FWS", b"CWS",
 )  # fmt: skip
-#: Bytes that no text has, as the WHATWG MIME Sniffing Standard counts them, but for NUL: broken pages hold some.
+#: Bytes that no text has, by the WHATWG MIME Sniffing Standard; NUL is left out: broken pages hold it.
 _binary_bytes = re.compile(rb"[\x01-\x08\x0b\x0e-\x1a\x1c-\x1f]").findall
 UTF16_STARTS = (b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<")
 LOOKED_AT = 4096  #: bytes of a page that are searched for signs of binary data

@@ -1,8 +1,8 @@
 """Bytes to text: which encoding a page is really in.
 
-Browsers ask the byte order mark, the HTTP header, the markup (``<meta charset>``) and then guess; labels mean what
-the WHATWG Encoding Standard says (``gb2312`` is gb18030, ``latin-1`` is windows-1252; w3lib knows them). Labels lie,
-so one is believed only as far as the bytes agree with it.
+Browsers ask the byte order mark, the HTTP header, the markup (``<meta charset>``) and then guess; labels mean
+what the WHATWG Encoding Standard says (``gb2312`` is gb18030, ``latin-1`` is windows-1252; w3lib knows them).
+Labels lie, so one is believed only as far as the bytes agree with it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ from w3lib.encoding import (
 #: Encodings found on the web, those of several bytes first: they can be told apart by their errors.
 MULTIBYTE = ("gb18030", "big5hkscs", "cp932", "euc_jp", "cp949")
 SINGLE_BYTE = (
-    "cp1251", "koi8_r", "cp1250", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874",
+    "cp1251", "koi8_r", "cp1250", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258",
+    "cp874",
 )  # fmt: skip
 UTF8_PROOF = 16  #: continuation bytes that make valid UTF-8 no accident, whatever the label says
 SAMPLE = 4096  #: bytes outside ASCII that guessing looks at
 FEW_ERRORS = 0.02  #: undecodable share of the characters outside ASCII that a true label may have
+
+FALLBACK = "cp1252"  #: what is taken, by Scrapy too, when nothing else is known
 
 _foreign_runs = re.compile(rb"[\x80-\xff][^\x00-\x1f<>\"]*").finditer
 _REPLACED = "\ufffd"
@@ -50,6 +53,18 @@ def decode(body: bytes, *, encoding: str | None = None, content_type: str = "") 
         if _agrees(text):
             return text
     return to_unicode(body, guess(body))
+
+
+def believable(body: bytes, text: str, label: str, content_type: str = "") -> bool:
+    """Whether ``text`` is what ``body`` says, after somebody decoded it by ``label`` alone."""
+    if body.isascii():
+        return True
+    true_text = _as_utf8(body)
+    if true_text is not None:
+        return label == "utf-8" or not _is_proof(body, true_text)
+    if label == FALLBACK and not _labels(body, None, content_type):
+        return guess(body) == FALLBACK
+    return _agrees(text)
 
 
 def _labels(body: bytes, encoding: str | None, content_type: str) -> list[str]:
@@ -102,7 +117,7 @@ def guess(body: bytes) -> str:
         return best.encoding
     errors = {name: sample.decode(name, "replace").count(_REPLACED) for name in ("utf-8", *MULTIBYTE)}
     name = min(errors, key=errors.__getitem__)
-    return name if errors[name] <= 0.05 * len(sample) else "cp1252"
+    return name if errors[name] <= 0.05 * len(sample) else FALLBACK
 
 
 def _sample(body: bytes) -> bytes:

@@ -1,8 +1,8 @@
 """The one walk over the tree: done by libxslt, it flattens a page into a string of marked text.
 
-In Python every node visited costs a proxy object, and making those alone takes half as long as parsing the page
-did. A stylesheet walks the tree in C and leaves only what a reader needs: text, block boundaries, links and
-metadata. A tree is never too deep for it: the parser stops at 2,048 levels, libxslt would at 3,000.
+In Python every node visited costs a proxy object, and making those alone takes half as long as parsing the
+page did. A stylesheet walks the tree in C and leaves only what a reader needs: text, block boundaries, links
+and metadata. A tree is never too deep for it: the parser stops at 2,048 levels, libxslt would at 3,000.
 
 The stream is ``part*`` with ``part = BEGIN head TEXT text (END text)*``. A head is
 
@@ -11,8 +11,8 @@ The stream is ``part*`` with ``part = BEGIN head TEXT text (END text)*``. A head
 * ``@name=value`` for metadata.
 
 ``END`` ends the block element begun last. Inside a text, ``BREAK`` is a ``<br>`` and a link is
-``LINK target ANCHOR text UNLINK``. The marks are Unicode noncharacters, "never to be interchanged"; a page that
-holds them all the same is cut at odd places, which harms nobody but itself.
+``LINK target ANCHOR text UNLINK``. The marks are Unicode noncharacters, "never to be interchanged"; a page
+that holds them all the same is cut at odd places, which harms nobody but itself.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from lxml import etree
+
+from dedupcrawl.page.tables import words
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -35,22 +37,18 @@ END = "\ufdd5"
 BREAK = "\ufdd6"
 
 #: Elements that begin and end a block. ``form`` is one and never skipped: ASP.NET wraps whole pages in it.
-#: Those whose children are blocks anyway (``tr``, ``tbody``, ``dl``, ``body``…) need no boundary of their own.
-BLOCKS = frozenset(
-    """
-    address article blockquote caption center dd details div dt fieldset figcaption figure form frameset h1 h2 h3
-    h4 h5 h6 header hgroup legend li main noframes ol p pre section summary table td th ul
-    """.split()
-)
+#: Those whose children are blocks anyway (``tr``, ``tbody``, ``dl``, ``body``…) need no boundary.
+BLOCKS = words("""
+    address article blockquote caption center dd details div dt fieldset figcaption figure form frameset
+    h1 h2 h3 h4 h5 h6 header hgroup legend li main noframes ol p pre section summary table td th ul
+""")
 #: Elements that HTML itself sets apart from the main text; each is one block, unless that leaves nothing.
 LANDMARKS = frozenset({"aside", "dialog", "footer", "menu", "nav"})
 #: Elements whose inside is never read as text.
-IGNORED = frozenset(
-    """
-    applet area audio button canvas embed iframe input map math noscript object optgroup option script select style
-    svg template textarea video
-    """.split()
-)
+IGNORED = words("""
+    applet area audio button canvas embed iframe input map math noscript object optgroup option script
+    select style svg template textarea video
+""")
 #: Block elements whose class and id say what they are for.
 NAMED = LANDMARKS | {"div", "figure", "form", "ol", "p", "section", "table", "ul"}
 

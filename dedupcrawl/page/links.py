@@ -1,41 +1,37 @@
 """Measuring the links of one raw text: how much of it is link text, and how the links stand together.
 
-A raw text holds links as ``LINK target ANCHOR label UNLINK`` (see :mod:`dedupcrawl.page.flatten`). Only links to
-web pages count; those to files and anchors without a target are text like any other.
+A raw text holds links as ``LINK target ANCHOR label UNLINK`` (see :mod:`dedupcrawl.page.flatten`). Only links
+to web pages count; those to files and anchors without a target are text like any other.
 """
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from dedupcrawl.page.flatten import ANCHOR, BREAK, LINK, UNLINK
 from dedupcrawl.page.noise import SEPARATORS, leads_to_page
 
-#: Text up to this many characters parts two links no more than a separator does ("and", "与").
+#: A shorter text parts two links no more than a separator does ("&", "与").
 SHORT_GAP = 3
 
 _links = re.compile(f"{LINK}([^{ANCHOR}]*){ANCHOR}([^{UNLINK}{LINK}]*){UNLINK}?")
 _separators = SEPARATORS + BREAK
 
 
-class Measured(NamedTuple):
-    """A text without marks, and what its links come to; lengths in UTF-8 bytes."""
-
-    text: str
-    length: int
-    link_length: int
-    links: int
-    longest_run: int
-    inside: bool  #: the last link is still open: the next text begins in it
+#: A text without marks and what its links come to: text, length, link length, links, longest run (in bytes of
+#: UTF-8), and whether the last link is still open, so that the next text begins in it.
+Measured = tuple[str, int, int, int, int, bool]
 
 
 def fold(raw: str) -> str:
-    """Fold white space; a ``<br>`` becomes a line end, empty lines go."""
+    """Fold white space; a ``<br>`` becomes a line end."""
     text = " ".join(raw.split())
-    if BREAK in text:
-        return "\n".join(filter(None, map(str.strip, text.split(BREAK))))
-    return text
+    return lines(text) if BREAK in text else text
+
+
+def lines(text: str) -> str:
+    """Make line ends of the ``<br>`` of a folded text; empty lines go."""
+    return "\n".join(filter(None, map(str.strip, text.split(BREAK))))
 
 
 def byte_length(text: str) -> int:
@@ -45,25 +41,12 @@ def byte_length(text: str) -> int:
 
 def measure(raw: str, *, inside: bool) -> Measured:
     """Measure a raw text with links; ``inside`` says that it begins in one."""
-    if inside or raw.count(LINK) != 1:
-        return _measure_many(raw, inside=inside)
-    before, _, rest = raw.partition(LINK)
-    target, _, rest = rest.partition(ANCHOR)
-    label, closed, after = rest.partition(UNLINK)
-    if (after and not after.isspace()) or (before and not before.isspace()):
-        text = fold(before + label + after)
-        length = byte_length(text)
-        link_length = min(length, byte_length(fold(label)))
-    else:
-        text = fold(label)
-        link_length = length = byte_length(text)
-    if leads_to_page(target):
-        return Measured(text, length, link_length, 1, 1, not closed)
-    return Measured(text, length, 0, 0, 0, inside=False)
-
-
-def _measure_many(raw: str, *, inside: bool) -> Measured:
     before, *pieces = raw.split(LINK)
+    if len(pieces) == 1 and not inside and (not before or before.isspace()):
+        target, _, rest = pieces[0].partition(ANCHOR)
+        label, closed, after = rest.partition(UNLINK)
+        if not after or after.isspace():
+            return _measure_one(label, target, closed)
     texts = [before]
     labels = ""
     links = run = longest = 0
@@ -75,19 +58,28 @@ def _measure_many(raw: str, *, inside: bool) -> Measured:
         target, _, rest = piece.partition(ANCHOR)
         label, closed, after = rest.partition(UNLINK)
         texts += label, after
-        if not leads_to_page(target):
-            run = 0
-            continue
-        labels += label
-        links += 1
-        run += 1
-        longest = max(longest, run)
-        inside = not closed
-        if parts_links(after):
+        if leads_to_page(target):
+            labels += label
+            links += 1
+            run += 1
+            inside = not closed
+            longest = max(longest, run)
+            if parts_links(after):
+                run = 0
+        else:
             run = 0
     text = fold("".join(texts).replace(UNLINK, ""))
     length = byte_length(text)
-    return Measured(text, length, min(length, byte_length(fold(labels))), links, longest, inside)
+    return text, length, min(length, byte_length(fold(labels))), links, longest, inside
+
+
+def _measure_one(label: str, target: str, closed: str) -> Measured:
+    """The common case made quick: nothing but one link."""
+    text = fold(label)
+    length = byte_length(text)
+    if leads_to_page(target):
+        return text, length, length, 1, 1, not closed
+    return text, length, 0, 0, 0, False
 
 
 def parts_links(text: str) -> bool:

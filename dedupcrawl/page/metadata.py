@@ -22,11 +22,11 @@ CANONICAL = ("canonical", "og:url")
 LANGUAGE = ("lang", "content-language", "og:locale", "dc.language")
 PUBLISHED = (
     "article:published_time", "datepublished", "og:published_time", "pubdate", "publishdate", "publish-date",
-    "publish_date", "ptime", "og:release_date", "dc.date.issued", "dc.date", "dcterms.created", "sailthru.date",
-    "parsely-pub-date", "weibo: article:create_at", "og:time", "date", "ld",
+    "publish_date", "ptime", "og:release_date", "dc.date.issued", "dc.date", "dcterms.created",
+    "sailthru.date", "parsely-pub-date", "weibo: article:create_at", "og:time", "date", "ld",
 )  # fmt: skip
 
-_first_time = etree.XPath("(//time/@datetime)[1]", smart_strings=False)
+_first_time = etree.XPath("string((//time/@datetime)[1])", smart_strings=False)
 _json_string = re.compile(r'\s*:\s*"([^"]+)"').match
 _subtag = re.compile(r"(?!utf)[a-z]{2,3}(?![a-z])").match
 
@@ -75,8 +75,7 @@ def _published(said: dict[str, str], root: _Element) -> str:
     published = _first(said, PUBLISHED)
     if published:
         return published
-    times = _first_time(root)
-    return " ".join(times[0].split()) if isinstance(times, list) and times else ""
+    return str(_first_time(root)).strip()
 
 
 def primary_subtag(tag: str) -> str:

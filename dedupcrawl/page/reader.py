@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.page.blocks import Draft, Outline, outline
 from dedupcrawl.page.container import choose
-from dedupcrawl.page.document import check_size, parse, to_text
+from dedupcrawl.page.document import check_size, is_binary, parse, to_text
+from dedupcrawl.page.encoding import believable
+from dedupcrawl.page.errors import BINARY, PageError
 from dedupcrawl.page.flatten import flatten
 from dedupcrawl.page.metadata import metadata
 from dedupcrawl.page.model import Block, Kind, Page
@@ -15,7 +17,7 @@ from dedupcrawl.page.options import ReadOptions
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
-    from scrapy.http import Response
+    from scrapy.http import TextResponse
 
 DEFAULT = ReadOptions()
 INDEX_TEXT = 200  #: bytes: on an index page less than this is left of the text…
@@ -49,14 +51,22 @@ def read_page(
     return read_tree(parse(text), url, options=options)
 
 
-def read_response(response: Response, options: ReadOptions = DEFAULT) -> Page:
+def read_response(response: TextResponse, options: ReadOptions = DEFAULT) -> Page:
     """Read a Scrapy response, from the tree of its selector, which the spider will use anyway.
+
+    Only where the response's encoding is evidently wrong is the body decoded and parsed anew.
 
     Raises:
         PageError: as :func:`read_page`.
     """
-    check_size(len(response.body), options.max_bytes)
-    return read_tree(response.selector.root, response.url, options=options)
+    body = response.body
+    check_size(len(body), options.max_bytes)
+    if is_binary(body):
+        raise PageError(BINARY, f"{response.url} is binary data, not text")
+    header = (response.headers.get("Content-Type") or b"").decode("latin-1")
+    if believable(body, response.text, response.encoding, header):
+        return read_tree(response.selector.root, response.url, options)
+    return read_page(body, response.url, content_type=header, options=options)
 
 
 def read_tree(root: _Element, url: str = "", options: ReadOptions = DEFAULT) -> Page:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from enum import IntEnum
 
+from dedupcrawl.page.tables import words
+
 
 class Side(IntEnum):
     """How sure a container's class or id is that it holds no main text."""
@@ -15,25 +17,22 @@ class Side(IntEnum):
     LANDMARK = 3  #: an element for side parts (nav, aside, footer…)
 
 
-COMMENT_WORDS = frozenset({
-    "comment", "commentary", "commentlist", "comments", "disqus", "livefyre", "replies", "respond",
-})  # fmt: skip
-SIDE_WORDS = frozenset(
-    """
-    ad ads adsbygoogle advert advertisement advertising adverts bio breadcrumb breadcrumbs byline caption captions
-    consent cookie cookies copyright credit credits crumb crumbs disclaimer editor erweima foot footer gallery gdpr
-    hidden hotnews keywords login masthead menu menus mostpopular mostread nav navbar navigation newsletter
-    newsletters noprint outbrain pagenav pager pagination popular popup modal promo promos promotion qrcode rail
-    readmore moreon recirc recommend recommendation recommendations recommended register related relatedarticles
-    relatedposts rightcol rightrail share sharebar shares sharing sidebar sidebars signin signup sns social sponsor
-    sponsored sponsors submenu subscribe subscriber subscription taboola tag taglist tags teaser teasers toc toolbar
-    topbar trending tuijian widget widgets xiangguan zebian
-    """.split()
-)
+COMMENT_WORDS = words("comment commentary commentlist comments disqus livefyre replies respond")
+SIDE_WORDS = words("""
+    ad ads adsbygoogle advert advertisement advertising adverts bio breadcrumb breadcrumbs byline
+    caption captions consent cookie cookies copyright credit credits crumb crumbs disclaimer editor
+    erweima foot footer gallery gdpr hidden hotnews keywords login masthead menu menus mostpopular
+    mostread nav navbar navigation newsletter newsletters noprint outbrain pagenav pager pagination
+    popular popup modal promo promos promotion qrcode rail readmore moreon recirc recommend
+    recommendation recommendations recommended register related relatedarticles relatedposts rightcol
+    rightrail share sharebar shares sharing sidebar sidebars signin signup sns social sponsor sponsored
+    sponsors submenu subscribe subscriber subscription taboola tag taglist tags teaser teasers toc
+    toolbar topbar trending tuijian widget widgets xiangguan zebian
+""")
 #: A name that begins so says something of the text inside, or of what stands beside it: WordPress puts
 #: ``tag-politics`` on an article and ``has-sidebar`` on a page.
 ABOUT = ("category-", "has-", "hide-", "no-", "post-", "show-", "tag-", "tags-", "with-", "without-")
-_words = re.compile(r"[A-Z]?[a-z]+|[A-Z]+").findall
+_parts = re.compile(r"[A-Z]?[a-z]+|[A-Z]+").findall
 
 
 def side_part(names: str) -> Side:
@@ -42,7 +41,7 @@ def side_part(names: str) -> Side:
     >>> side_part("post-body relatedPosts"), side_part("hentry tag-cookies")
     (<Side.LIKELY: 1>, <Side.NONE: 0>)
     """
-    words = {word.lower() for name in names.split() if not name.startswith(ABOUT) for word in _words(name)}
-    if not COMMENT_WORDS.isdisjoint(words):
+    found = {word.lower() for name in names.split() if not name.startswith(ABOUT) for word in _parts(name)}
+    if not COMMENT_WORDS.isdisjoint(found):
         return Side.COMMENTS
-    return Side.NONE if SIDE_WORDS.isdisjoint(words) else Side.LIKELY
+    return Side.NONE if SIDE_WORDS.isdisjoint(found) else Side.LIKELY
