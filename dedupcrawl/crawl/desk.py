@@ -81,8 +81,9 @@ class Desk:
     async def settle(self, holds: Iterable[Hold]) -> None:
         """Commit those of ``holds`` whose items are all safe; release those that a feed lost."""
         ripe = [hold for hold in holds if hold.scraped and hold.is_ripe and not hold.over]
-        await self._commit([hold for hold in ripe if not hold.lost])
-        await self._release([hold for hold in ripe if hold.lost])
+        if ripe:
+            await self._commit([hold for hold in ripe if not hold.lost])
+            await self._release([hold for hold in ripe if hold.lost])
 
     async def close(self) -> None:
         """Settle what is left when no item will come any more, and let the store go."""

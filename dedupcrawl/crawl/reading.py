@@ -29,7 +29,8 @@ def read_page_of(response: Response, options: ReadOptions) -> Page | Verdict:
     refusal = _refusal(response)
     if refusal:
         return unchecked(response.url, refusal)
-    if isinstance(response, TextResponse) and _is_plain(response):
+    assert isinstance(response, TextResponse)
+    if _is_plain(response):
         return Page.from_text(response.text, response.url)
     try:
         return read_response(response, options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from dedupcrawl.detectors.base import Relation
 from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
@@ -15,6 +16,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_SAID = {
+    Relation.IDENTICAL: "identical to",
+    Relation.NEAR_DUPLICATE: "near-duplicate of",
+    Relation.EXCERPT: "excerpt of",
+    Relation.EXPANSION: "expansion of",
+    Relation.UNCHANGED: "unchanged copy of",
+    Relation.UPDATED: "new version of",
+}
 _SUMMARY = ("checked", "kept", "dropped", "released")
 
 
@@ -102,5 +111,6 @@ class Tally:
 
 def described(verdict: Verdict) -> str:
     """Say in one line which page another one repeats, how, and who says so."""
+    how = _SAID[verdict.relation] if verdict.relation else "related to"
     similarity = "" if verdict.similarity is None else f" {verdict.similarity:.2f}"
-    return f"{verdict.url}: {verdict.relation} of {verdict.of} ({verdict.detector}{similarity})"
+    return f"{verdict.url}: {how} {verdict.of} ({verdict.detector}{similarity})"
