@@ -17,14 +17,12 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedupcrawl.errors import DedupError
-from dedupcrawl.page import ReadOptions, read_page, read_tree
+from dedupcrawl.page import PageError, ReadOptions, read_tree
 from dedupcrawl.page.document import parse, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
-
-    from lxml.etree import _Element
 
 GRAM = 4
 REPEATS = 3
@@ -117,6 +115,8 @@ def evaluate_pages(
 ) -> PagesReport:
     """Read every page of a set, score the text and time the reading beside the parse.
 
+    A page that the reader refuses counts as one in which nothing was found.
+
     Parses and readings alternate, and of ``repeats`` rounds the best of each page counts, so that what else
     the machine does weighs on both alike.
 
@@ -126,19 +126,25 @@ def evaluate_pages(
     options = options or ReadOptions()
     overlaps, reading, parsing = [], 0.0, 0.0
     for row in load_pages(folder):
-        overlaps.append(overlap(row.text, read_page(row.html, row.url, options=options).text))
-        text = to_text(row.html, encoding=None, content_type="", most=options.max_bytes)
+        try:
+            text = to_text(row.html, encoding=None, content_type="", most=options.max_bytes)
+            found = read_tree(parse(text), row.url, options).text
+        except PageError:
+            overlaps.append(overlap(row.text, ""))
+            continue
+        overlaps.append(overlap(row.text, found))
         times = [_time(text, row.url, options) for _ in range(repeats)]
         parsing += min(parse_time for parse_time, _ in times)
         reading += min(read_time for _, read_time in times)
     f1, precision, recall = score(overlaps)
     pages = len(overlaps)
-    return PagesReport(pages, f1, precision, recall, 1000 * reading / pages, reading / parsing)
+    ratio = reading / parsing if parsing else 0.0
+    return PagesReport(pages, f1, precision, recall, 1000 * reading / pages, ratio)
 
 
 def _time(text: str, url: str, options: ReadOptions) -> tuple[float, float]:
     start = time.perf_counter()
-    root: _Element = parse(text)
+    root = parse(text)
     parsed = time.perf_counter()
     read_tree(root, url, options)
     return parsed - start, time.perf_counter() - parsed
@@ -155,8 +161,11 @@ def load_pages(folder: Path) -> Iterator[PageRow]:
         raise PageSetError(
             f"{folder} is no page set: it has no truth.jsonl (and html/<id>.html.gz beside it)"
         )
-    with truth.open(encoding="utf-8") as lines:
-        rows = [_row(line, truth, number) for number, line in enumerate(lines, 1) if line.strip()]
+    try:
+        lines = truth.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PageSetError(f"{truth} cannot be read: {error}") from error
+    rows = [_row(line, truth, number) for number, line in enumerate(lines, 1) if line.strip()]
     if not rows:
         raise PageSetError(f"{truth} holds no page")
     for row in rows:

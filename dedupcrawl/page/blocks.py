@@ -96,7 +96,7 @@ def _take_linked(
 def _element(head: str) -> tuple[str, Side, bool]:
     """Return the tag of an element, what its names say it is, and whether it is a leaf."""
     tag, _, names = head.partition(" ")
-    if tag in LANDMARKS:
+    if head in LANDMARKS:  # one that is walked inside has names, if only empty ones
         return tag, Side.LANDMARK, False
     side = Side.LIKELY if tag == "figcaption" else side_part(names)
     return tag, side, tag in LEAVES and side is Side.NONE

@@ -25,6 +25,9 @@ SINGLE_BYTE = (
     "cp874",
 )  # fmt: skip
 UTF8_PROOF = 16  #: continuation bytes that make valid UTF-8 no accident, whatever the label says
+#: Encodings that agree on most letters; which of them it is shows only in a longer text.
+LATIN = frozenset({"cp1250", "cp1254", "cp1257", "cp1258"})
+LATIN_PROOF = 100  #: letters outside ASCII that make a text long enough
 SAMPLE = 4096  #: bytes outside ASCII that guessing looks at
 FEW_ERRORS = 0.02  #: undecodable share of the characters outside ASCII that a true label may have
 
@@ -49,8 +52,8 @@ def decode(body: bytes, *, encoding: str | None = None, content_type: str = "") 
     if text is not None and (not labels or _is_proof(body, text)):
         return text
     for label in labels:
-        text = to_unicode(body, label)
-        if _agrees(text):
+        text = _decoded(body, label)
+        if text is not None and _agrees(text):
             return text
     return to_unicode(body, guess(body))
 
@@ -89,6 +92,13 @@ def _utf16_without_mark(body: bytes) -> str | None:
     return None
 
 
+def _decoded(body: bytes, label: str) -> str | None:
+    try:
+        return to_unicode(body, label)
+    except (LookupError, UnicodeError):  # Python has codecs that are no charsets: "hex", "idna"…
+        return None
+
+
 def _as_utf8(body: bytes) -> str | None:
     try:
         return body.decode("utf-8")
@@ -114,10 +124,14 @@ def guess(body: bytes) -> str:
     sample = _sample(body)
     best = from_bytes(sample, cp_isolation=[*MULTIBYTE, *SINGLE_BYTE]).best()
     if best is not None:
-        return best.encoding
+        return FALLBACK if best.encoding in LATIN and _is_short(sample) else best.encoding
     errors = {name: sample.decode(name, "replace").count(_REPLACED) for name in ("utf-8", *MULTIBYTE)}
     name = min(errors, key=errors.__getitem__)
     return name if errors[name] <= 0.05 * len(sample) else FALLBACK
+
+
+def _is_short(sample: bytes) -> bool:
+    return sum(byte >= 0x80 for byte in sample) < LATIN_PROOF
 
 
 def _sample(body: bytes) -> bytes:

@@ -40,13 +40,13 @@ BREAK = "\ufdd6"
 #: Those whose children are blocks anyway (``tr``, ``tbody``, ``dl``, ``body``…) need no boundary.
 BLOCKS = words("""
     address article blockquote caption center dd details div dt fieldset figcaption figure form frameset
-    h1 h2 h3 h4 h5 h6 header hgroup legend li main noframes ol p pre section summary table td th ul
+    h1 h2 h3 h4 h5 h6 header hgroup legend li main ol p pre section summary table td th ul
 """)
 #: Elements that HTML itself sets apart from the main text; each is one block, unless that leaves nothing.
 LANDMARKS = frozenset({"aside", "dialog", "footer", "menu", "nav"})
 #: Elements whose inside is never read as text.
 IGNORED = words("""
-    applet area audio button canvas embed iframe input map math noscript object optgroup option script
+    applet area audio button canvas embed iframe input map math noembed noframes noscript object optgroup option script
     select style svg template textarea video
 """)
 #: Block elements whose class and id say what they are for.

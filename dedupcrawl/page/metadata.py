@@ -55,9 +55,16 @@ def metadata(entries: Iterable[str], root: _Element, url: str) -> Metadata:
         description=_first(said, DESCRIPTION),
         keywords=_first(said, KEYWORDS),
         published=_published(said, root),
-        canonical=urljoin(url, _first(said, CANONICAL)) if _first(said, CANONICAL) else "",
+        canonical=_absolute(url, _first(said, CANONICAL)),
         language=primary_subtag(_first(said, LANGUAGE)),
     )
+
+
+def _absolute(base: str, target: str) -> str:
+    try:
+        return urljoin(base, target) if target else ""
+    except ValueError:  # "http://[" and its like
+        return target
 
 
 def _first(said: dict[str, str], names: tuple[str, ...]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dedupcrawl.page.blocks import Draft, Outline, outline
+from dedupcrawl.page.blocks import Outline, outline
 from dedupcrawl.page.container import choose
 from dedupcrawl.page.document import check_size, is_binary, parse, to_text
 from dedupcrawl.page.encoding import believable
@@ -75,23 +75,30 @@ def read_tree(root: _Element, url: str = "", options: ReadOptions = DEFAULT) -> 
     Raises:
         PageError: the text of the tree is larger than ``options.max_bytes``.
     """
-    page = _outline(root, options)
-    reasons = choose(page, options)
-    if not any(reason == MAIN_TEXT for reason in reasons) and LANDMARK in reasons:
-        page = _outline(root, options, open_landmarks=True)
-        reasons = choose(page, options)
+    page, reasons = _read(root, options)
+    if LANDMARK in reasons and kept_bytes(page, reasons) < INDEX_TEXT:
+        # A landmark that was never closed holds the rest of the page.
+        again, again_reasons = _read(root, options, open_landmarks=True)
+        if kept_bytes(again, again_reasons) >= max(INDEX_TEXT, kept_bytes(page, reasons)):
+            page, reasons = again, again_reasons
     return _page(page, reasons, root, url)
 
 
-def _outline(root: _Element, options: ReadOptions, *, open_landmarks: bool = False) -> Outline:
+def _read(root: _Element, options: ReadOptions, *, open_landmarks: bool = False) -> tuple[Outline, list[str]]:
     stream = flatten(root, open_landmarks=open_landmarks)
     check_size(len(stream), options.max_bytes)
-    return outline(stream, options)
+    page = outline(stream, options)
+    return page, choose(page, options)
+
+
+def kept_bytes(page: Outline, reasons: list[str]) -> int:
+    """Return the length of the main text."""
+    return sum([draft[1] for draft, reason in zip(page.drafts, reasons, strict=True) if reason is MAIN_TEXT])
 
 
 def _page(page: Outline, reasons: list[str], root: _Element, url: str) -> Page:
     head = metadata(page.metadata, root, url)
-    kind = _kind(page.drafts, reasons)
+    kind = _kind(page, reasons)
     return Page(
         url=url,
         text="\n".join(
@@ -118,16 +125,14 @@ def _blocks(page: Outline, reasons: list[str]) -> tuple[Block, ...]:
     )
 
 
-def _kind(drafts: list[Draft], reasons: list[str]) -> Kind:
-    if not drafts:
-        return Kind.EMPTY
-    kept = sum(draft[1] for draft, reason in zip(drafts, reasons, strict=True) if reason == MAIN_TEXT)
+def _kind(page: Outline, reasons: list[str]) -> Kind:
+    kept = kept_bytes(page, reasons)
     if kept >= INDEX_TEXT:
         return Kind.ARTICLE
-    whole = sum(draft[1] for draft in drafts)
-    guide = sum(
-        draft[1] if reason == LANDMARK else draft[2] for draft, reason in zip(drafts, reasons, strict=True)
-    )
+    whole = guide = 0
+    for draft, reason in zip(page.drafts, reasons, strict=True):
+        whole += draft[1]
+        guide += draft[1] if reason is LANDMARK else draft[2]
     if guide > INDEX_SHARE * whole:
         return Kind.INDEX
     return Kind.ARTICLE if kept else Kind.EMPTY

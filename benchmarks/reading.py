@@ -1,0 +1,107 @@
+"""How well and how fast main text is read: ``python benchmarks/reading.py [FOLDER …] [--repeats N]``.
+
+Without folders, the page sets ``aeb`` and ``cwced`` of the data folder. For each set it prints F1, precision and
+recall by the 4-gram score of article-extraction-benchmark and the time as a multiple of the lxml parse of the
+same pages, measured in turns. Where trafilatura is installed, it is measured in the same run: it gets the same
+tree, copied outside the clock because it changes it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import importlib
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dedupcrawl.errors import DedupError
+from dedupcrawl.evaluation.extraction import evaluate_pages, load_pages, overlap, score
+from dedupcrawl.page.document import parse, to_text
+from dedupcrawl.page.reader import DEFAULT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+DATA = Path(
+    os.environ.get("DEDUPCRAWL_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data")
+)
+F1 = {"aeb": 0.95, "cwced": 0.94}
+RATIO = 1.2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print a table; the exit code says whether every known set passes its bars."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folders", nargs="*", type=Path, help="page sets (html/<id>.html.gz + truth.jsonl)")
+    parser.add_argument("--repeats", type=int, default=5, help="rounds per page, of which the best counts")
+    options = parser.parse_args(arguments)
+    folders = options.folders or [folder for name in F1 if (folder := DATA / "pages" / name).is_dir()]
+    if not folders:
+        print(f"no page set found below {DATA} (set DEDUPCRAWL_DATA, or name folders)", file=sys.stderr)
+        return 2
+    print(
+        f"{'set':8} {'reader':12} {'pages':>5} {'F1':>7} {'precision':>9} {'recall':>7} {'ms/page':>8} {'/parse':>7}"
+    )
+    try:
+        passed = [measure(folder, options.repeats) for folder in folders]
+    except DedupError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0 if all(passed) else 1
+
+
+def measure(folder: Path, repeats: int) -> bool:
+    """Print the rows of one set, and say whether it passes its bars."""
+    report = evaluate_pages(folder, DEFAULT, repeats=repeats)
+    row(folder.name, "dedupcrawl", *report.to_dict().values())
+    trafilatura = _trafilatura()
+    if trafilatura:
+        row(folder.name, "trafilatura", *other(folder, trafilatura, min(repeats, 2)))
+    passed = report.f1 >= F1.get(folder.name, 0) and report.ratio_to_parse <= RATIO
+    bars = f"F1 >= {F1.get(folder.name, 0)}, at most {RATIO} x the parse"
+    print(f"{folder.name:8} {'passes' if passed else 'fails'}: {bars}")
+    return passed
+
+
+def row(name: str, reader: str, pages: float, *figures: float) -> None:
+    """Print one row of the table."""
+    f1, precision, recall, ms_per_page, ratio = figures
+    print(
+        f"{name:8} {reader:12} {pages:5.0f} {f1:7.4f} {precision:9.4f} {recall:7.4f} {ms_per_page:8.2f} {ratio:6.2f}x",
+        flush=True,
+    )
+
+
+def other(folder: Path, trafilatura: Any, repeats: int) -> tuple[float, ...]:
+    """Measure trafilatura as it is meant for articles: no comments."""
+    overlaps, reading, parsing = [], 0.0, 0.0
+    for page in load_pages(folder):
+        text = to_text(page.html, encoding=None, content_type="", most=DEFAULT.max_bytes)
+        best_parse = best_read = float("inf")
+        for _ in range(repeats):
+            start = time.perf_counter()
+            root = parse(text)
+            best_parse = min(best_parse, time.perf_counter() - start)
+            tree = copy.deepcopy(root)
+            start = time.perf_counter()
+            found = trafilatura.extract(tree, include_comments=False)
+            best_read = min(best_read, time.perf_counter() - start)
+        overlaps.append(overlap(page.text, found or ""))
+        parsing += best_parse
+        reading += best_read
+    pages = len(overlaps)
+    return (pages, *score(overlaps), 1000 * reading / pages, reading / parsing)
+
+
+def _trafilatura() -> Any:
+    try:
+        return importlib.import_module("trafilatura")
+    except ImportError:
+        return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

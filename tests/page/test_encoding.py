@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scrapy.http import HtmlResponse
+
+from dedupcrawl.page import read_page, read_response
+from dedupcrawl.page.encoding import decode
+from tests.page.samples import CHINESE, CHINESE_TWO
+
+TRADITIONAL = "昨夜的大雨讓河水漲到了橋下一掌的地方，清晨全村的人都來到岸邊觀看，誰也說不清自己在等待什麼。"
+JAPANESE = "昨夜の大雨で川の水は橋のすぐ下まで上がり、朝には村じゅうの人が岸に集まって眺めていました。"
+KOREAN = "어젯밤 큰비로 강물이 다리 바로 아래까지 차올랐고 아침에는 온 마을 사람들이 강가에 나와 지켜보았다."
+RUSSIAN = (
+    "Ночью из-за сильного дождя вода в реке поднялась почти до моста, и утром вся деревня вышла посмотреть."
+)
+FRENCH = (
+    "Pendant la nuit, la rivière est montée jusqu'à une main du pont; à l'aube, tout le village était là."
+)
+
+
+def html(text: str, charset: str = "") -> str:
+    meta = f'<meta charset="{charset}">' if charset else ""
+    return f"<html><head>{meta}<title>{text[:8]}</title></head><body><p>{text}</p><p>{text[::-1]}</p></body>"
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "codec"),
+    [
+        (CHINESE, "gb2312", "gb18030"),
+        (CHINESE + "镕", "gb2312", "gbk"),  # beyond GB2312, as pages so labelled are
+        (CHINESE, "gbk", "gbk"),
+        (CHINESE + "𠮷㐂", "gb18030", "gb18030"),
+        (TRADITIONAL, "big5", "big5"),
+        (TRADITIONAL + "嘅喺", "big5", "big5hkscs"),
+        (JAPANESE, "shift_jis", "cp932"),
+        (JAPANESE, "euc-jp", "euc_jp"),
+        (KOREAN, "euc-kr", "cp949"),
+        (RUSSIAN, "windows-1251", "cp1251"),
+        (FRENCH + " “œuvre”", "iso-8859-1", "cp1252"),
+        (CHINESE, "utf-8", "utf-8"),
+    ],
+)
+@pytest.mark.parametrize("where", ["meta", "header", "argument"])
+def test_declared(text: str, label: str, codec: str, where: str) -> None:
+    body = html(text, label if where == "meta" else "").encode(codec)
+    page = read_page(
+        body,
+        encoding=label if where == "argument" else None,
+        content_type=f"text/html; charset={label}" if where == "header" else "text/html",
+    )
+    assert text in page.text
+
+
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be", "utf-8", "utf-32-le"])
+def test_byte_order_mark_is_asked_first(codec: str) -> None:
+    body = ("\ufeff" + html(CHINESE, "big5")).encode(codec)
+    assert CHINESE in read_page(body, content_type="text/html; charset=gbk").text
+
+
+def test_utf_16_without_mark() -> None:
+    assert CHINESE in read_page(html(CHINESE).encode("utf-16-le")).text
+
+
+@pytest.mark.parametrize(
+    ("text", "codec"),
+    [
+        (CHINESE, "gb18030"),
+        (TRADITIONAL, "big5"),
+        (JAPANESE, "cp932"),
+        (JAPANESE, "euc_jp"),
+        (KOREAN, "cp949"),
+        (RUSSIAN, "cp1251"),
+        (FRENCH, "cp1252"),
+        (CHINESE, "utf-8"),
+    ],
+)
+def test_nothing_declared(text: str, codec: str) -> None:
+    assert text in read_page(html(text).encode(codec)).text
+
+
+@pytest.mark.parametrize(
+    ("true", "claimed"), [("gb18030", "utf-8"), ("utf-8", "gb2312"), ("utf-8", "iso-8859-1")]
+)
+@pytest.mark.parametrize("where", ["meta", "header"])
+def test_lying_label(true: str, claimed: str, where: str) -> None:
+    body = html(CHINESE, claimed if where == "meta" else "").encode(true)
+    header = f"text/html; charset={claimed}" if where == "header" else ""
+    assert CHINESE in read_page(body, content_type=header).text
+
+
+def test_a_lying_header_gives_way_to_a_true_meta() -> None:
+    body = html(TRADITIONAL, "big5").encode("big5")
+    assert TRADITIONAL in read_page(body, content_type="text/html; charset=utf-8").text
+
+
+def test_an_unknown_label_is_passed_over() -> None:
+    assert (
+        CHINESE
+        in read_page(html(CHINESE, "klingon").encode("gbk"), content_type="text/html; charset=x-y").text
+    )
+
+
+def test_a_few_broken_bytes_do_not_refute_a_label() -> None:
+    body = (
+        html(CHINESE * 20 + CHINESE_TWO, "gbk")
+        .encode("gbk")
+        .replace("磨坊主".encode("gbk"), b"\xff\xff\xff", 1)
+    )
+    text = read_page(body).text
+    assert CHINESE in text
+    assert "\ufffd" in text
+
+
+def test_short_words_that_look_like_utf8_keep_their_label() -> None:
+    body = "<p>éé".encode()
+    assert "Ã" in decode(body, content_type="text/html; charset=windows-1252")
+
+
+def test_iso_2022_jp_is_ascii_bytes_only() -> None:
+    assert JAPANESE[:20] in decode(html(JAPANESE, "iso-2022-jp").encode("iso2022_jp"))
+
+
+@pytest.mark.parametrize(
+    ("codec", "header"),
+    [
+        ("gb18030", "text/html"),  # Scrapy takes it for cp1252
+        ("gb18030", "text/html; charset=utf-8"),
+        ("utf-8", "text/html; charset=gbk"),
+        ("gb18030", "text/html; charset=gb2312"),
+        ("utf-8", "text/html"),
+    ],
+)
+def test_responses(codec: str, header: str) -> None:
+    response = HtmlResponse(
+        "http://example.com/", body=html(CHINESE).encode(codec), headers={"Content-Type": header}
+    )
+    assert CHINESE in read_response(response).text
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.binary(max_size=300), st.sampled_from(["", "utf-8", "gb2312", "utf-16", "utf-7", "hex", "zz"]))
+def test_any_bytes_decode(body: bytes, label: str) -> None:
+    assert isinstance(decode(body, encoding=label or None), str)
+    assert isinstance(decode(body, content_type=f"text/html; charset={label}"), str)
+    assert isinstance(decode(b'<meta charset="' + label.encode() + b'">' + body), str)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=200))
+def test_utf8_is_read_back(text: str) -> None:
+    assert decode(("\ufeff" + text).encode()) == text

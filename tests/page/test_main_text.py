@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import pytest
+
+from dedupcrawl.page import Kind, Page, read_page
+from dedupcrawl.page.noise import (
+    EDGE,
+    GUIDE_LINKS,
+    LANDMARK,
+    OUTSIDE,
+    POOR_CONTAINER,
+    SIDE_CLASS,
+    TEASER,
+)
+from dedupcrawl.page.sideparts import Side, side_part
+from tests.page.samples import CHINESE, CHINESE_TWO, PARAGRAPH, SECOND, article, links
+
+THIRD = (
+    "By noon the water had begun to fall, a finger's breadth in the hour, and the children were sent back to "
+    "school with mud on their boots and a story that none of them would ever finish telling."
+)
+
+
+TEASE = THIRD[:90].strip()
+
+
+def reason_of(page: Page, text: str) -> str:
+    return next(block.reason for block in page.blocks if text in block.text)
+
+
+# -- what goes ------------------------------------------------------------------------------------
+
+
+def test_navigation_footer_and_side_column_go() -> None:
+    page = read_page(
+        f"<nav>{' '.join(links(8))}</nav><table><tr><td width=160>{'<br>'.join(links(12))}</td>"
+        f"<td><h1>The flood</h1><p>{PARAGRAPH}</p><p>{SECOND}</p><p>{THIRD}</p></td>"
+        f"<td>Weather: rain<br>Wind: west</td></tr></table><footer>{SECOND[::-1]}</footer>"
+    )
+    assert page.text == f"{PARAGRAPH}\n{SECOND}\n{THIRD}"
+    assert page.kind is Kind.ARTICLE
+    assert reason_of(page, SECOND[::-1]) == LANDMARK
+    assert reason_of(page, "Weather") in {OUTSIDE, POOR_CONTAINER}
+
+
+@pytest.mark.parametrize("names", ['class="relatedPosts"', 'id="sidebar-left"', 'class="box share_bar"'])
+def test_side_classes_go(names: str) -> None:
+    page = read_page(article(f"<div {names}><p>{TEASE}</p></div><p>{THIRD}</p><p>{PARAGRAPH[::-1]}</p>"))
+    assert reason_of(page, TEASE) == SIDE_CLASS
+    assert THIRD in page.text
+
+
+def test_comments_go_although_they_are_longer_than_the_article() -> None:
+    comments = "".join(f"<div class='comment'><p>{number} {THIRD}</p></div>" for number in range(30))
+    page = read_page(f"<div><p>{PARAGRAPH}</p><p>{SECOND}</p></div><div id='comments'>{comments}</div>")
+    assert page.text == f"{PARAGRAPH}\n{SECOND}"
+    assert reason_of(page, THIRD) == SIDE_CLASS
+
+
+def test_a_page_of_comments_alone_is_its_comments() -> None:
+    assert (
+        read_page(f"<div id='comments'><p>{PARAGRAPH}</p><p>{SECOND}</p></div>").text
+        == f"{PARAGRAPH}\n{SECOND}"
+    )
+
+
+def test_a_class_word_does_not_cut_most_of_the_text() -> None:
+    page = read_page(f"<div class='page has-sidebar sidebar'><p>{PARAGRAPH}</p><p>{SECOND}</p></div>")
+    assert page.text == f"{PARAGRAPH}\n{SECOND}"
+
+
+def test_teasers_of_other_stories_go() -> None:
+    teasers = "".join(
+        f"<div><h3><a href='/{number}'>Headline of story {number}</a></h3><p>{TEASE} {number}</p></div>"
+        for number in range(6)
+    )
+    page = read_page(article(f"<div>{teasers}</div>"))
+    assert page.text == f"{PARAGRAPH}\n{SECOND}"
+    assert reason_of(page, TEASE) == TEASER
+    assert reason_of(page, "Headline") == GUIDE_LINKS
+
+
+def test_short_blocks_at_the_edges_go() -> None:
+    page = read_page(f"<div><div>Monday</div><p>{PARAGRAPH}</p><p>{SECOND}</p><div>Page 1</div></div>")
+    assert page.text == f"{PARAGRAPH}\n{SECOND}"
+    assert reason_of(page, "Monday") == EDGE
+    assert reason_of(page, "Page 1") == EDGE
+
+
+# -- what stays -----------------------------------------------------------------------------------
+
+
+def test_short_blocks_inside_stay() -> None:
+    page = read_page(article(f"<h2>At noon</h2><p>It fell.</p><p>{THIRD}</p>"))
+    assert page.text == f"{PARAGRAPH}\n{SECOND}\nAt noon\nIt fell.\n{THIRD}"
+
+
+def test_lists_and_tables_inside_stay() -> None:
+    rows = "".join(f"<tr><td>{hour} h</td><td>{hour * 7} cm</td></tr>" for hour in range(12))
+    page = read_page(article(f"<ul><li>Rain</li><li>Snow</li></ul><table>{rows}</table><p>{THIRD}</p>"))
+    assert "Rain\nSnow" in page.text
+    assert "11 h\n77 cm" in page.text
+
+
+def test_line_breaks_part_lines_of_one_block() -> None:
+    page = read_page(f"<td>{PARAGRAPH}<br><br> {SECOND} <br/>{THIRD}</td>")
+    assert page.text == f"{PARAGRAPH}\n{SECOND}\n{THIRD}"
+    assert len(page.blocks) == 1
+
+
+def test_a_rule_parts_blocks() -> None:
+    assert len(read_page(f"<div>{PARAGRAPH}<hr>{SECOND}</div>").blocks) == 2
+
+
+def test_text_after_a_paragraph_is_a_block_of_its_own() -> None:
+    page = read_page(f"<div><p>{PARAGRAPH}</p>{SECOND}<h2>Noon</h2>{THIRD}</div>")
+    assert page.text == f"{PARAGRAPH}\n{SECOND}\nNoon\n{THIRD}"
+
+
+def test_inline_elements_part_no_words() -> None:
+    page = read_page(article("<p>It was <b>bold</b>ly<span> said</span>, <i>once</i> <font>more</font>.</p>"))
+    assert (
+        next(block.text for block in page.blocks if "bold" in block.text) == "It was boldly said, once more."
+    )
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "<div class=content>{}</div>",
+        "<form><table><tr><td>{}</td></tr></table></form>",
+        "<article><section>{}</section></article>",
+        "<div><ul><li><a href=/>Home</a></li></ul></div><center>{}</center><div>All rights reserved</div>",
+        "<main><div><div><div>{}</div></div></div></main><aside><p>Read us on paper</p></aside>",
+    ],
+)
+@pytest.mark.parametrize(("first", "second"), [(PARAGRAPH, SECOND), (CHINESE, CHINESE_TWO)])
+def test_the_same_article_in_any_template_is_the_same_text(template: str, first: str, second: str) -> None:
+    assert read_page(template.format(f"<p>{first}</p><p>{second}</p>")).text == f"{first}\n{second}"
+    assert read_page(template.format(f"{first}<br>{second}")).text == f"{first}\n{second}"
+
+
+# -- kinds ----------------------------------------------------------------------------------------
+
+
+def test_nothing_but_guide_links_is_an_index() -> None:
+    lists = "".join(
+        f"<div><h2>Part {part}</h2><ul><li>{'<li>'.join(links(15))}</ul></div>" for part in range(4)
+    )
+    page = read_page(f"<title>Portal</title><nav>{' '.join(links(9))}</nav>{lists}<p>All rights reserved</p>")
+    assert page.kind is Kind.INDEX
+
+
+def test_a_bare_list_of_links_is_an_index() -> None:
+    page = read_page("<br>".join(links(30)))
+    assert (page.kind, page.text) == (Kind.INDEX, "")
+
+
+def test_a_page_of_navigation_alone_is_an_index() -> None:
+    assert read_page(f"<nav>{' '.join(links(30))}</nav>").kind is Kind.INDEX
+
+
+def test_a_list_of_files_is_an_article() -> None:
+    page = read_page("<br>".join(links(30, "/{}.pdf", "Annual report of the mill, volume {}")))
+    assert page.kind is Kind.ARTICLE
+    assert "volume 30" in page.text
+
+
+def test_a_short_page_is_an_article() -> None:
+    page = read_page("<html><body>Closed today.</body></html>")
+    assert (page.kind, page.text) == (Kind.ARTICLE, "Closed today.")
+
+
+# -- names ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("names", "side"),
+    [
+        ("", Side.NONE),
+        ("article-body content", Side.NONE),
+        ("relatedPosts", Side.LIKELY),
+        ("rel main_RELATED-box", Side.LIKELY),
+        ("post tag-ads category-newsletter has-sidebar", Side.NONE),
+        ("commentlist", Side.COMMENTS),
+        ("related comments", Side.COMMENTS),
+        ("recommentation headline download shadow", Side.NONE),
+    ],
+)
+def test_words_in_names(names: str, side: Side) -> None:
+    assert side_part(names) is side
