@@ -1,9 +1,9 @@
 """How well and how fast main text is read: ``python benchmarks/reading.py [FOLDER …] [--repeats N]``.
 
-Without folders, the page sets ``aeb`` and ``cwced`` of the data folder. For each set it prints F1, precision and
-recall by the 4-gram score of article-extraction-benchmark and the time as a multiple of the lxml parse of the
-same pages, measured in turns. Where trafilatura is installed, it is measured in the same run: it gets the same
-tree, copied outside the clock because it changes it.
+Without folders, the page sets ``aeb`` and ``cwced`` of the data folder. For each set it prints F1, precision
+and recall by the 4-gram score of article-extraction-benchmark and the time as a multiple of the lxml parse of
+the same pages, measured in turns. Where trafilatura is installed, it is measured in the same run: it gets the
+same tree, copied outside the clock because it changes it.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ DATA = Path(
 )
 F1 = {"aeb": 0.95, "cwced": 0.94}
 RATIO = 1.2
+HEADING = "set      reader       pages      F1 precision  recall  ms/page  /parse"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,9 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not folders:
         print(f"no page set found below {DATA} (set DEDUPCRAWL_DATA, or name folders)", file=sys.stderr)
         return 2
-    print(
-        f"{'set':8} {'reader':12} {'pages':>5} {'F1':>7} {'precision':>9} {'recall':>7} {'ms/page':>8} {'/parse':>7}"
-    )
+    print(HEADING)
     try:
         passed = [measure(folder, options.repeats) for folder in folders]
     except DedupError as error:
@@ -69,10 +68,8 @@ def measure(folder: Path, repeats: int) -> bool:
 def row(name: str, reader: str, pages: float, *figures: float) -> None:
     """Print one row of the table."""
     f1, precision, recall, ms_per_page, ratio = figures
-    print(
-        f"{name:8} {reader:12} {pages:5.0f} {f1:7.4f} {precision:9.4f} {recall:7.4f} {ms_per_page:8.2f} {ratio:6.2f}x",
-        flush=True,
-    )
+    scores = f"{f1:7.4f} {precision:9.4f} {recall:7.4f}"
+    print(f"{name:8} {reader:12} {pages:5.0f} {scores} {ms_per_page:8.2f} {ratio:6.2f}x", flush=True)
 
 
 def other(folder: Path, trafilatura: Any, repeats: int) -> tuple[float, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from dedupcrawl.page.flatten import BEGIN, BREAK, END, LANDMARKS, LINK, TEXT
+from dedupcrawl.page.flatten import BEGIN, BREAK, END, LANDMARKS, LINK, NOTE, TEXT
 from dedupcrawl.page.links import byte_length, lines, measure, split_runs
 from dedupcrawl.page.noise import LINK_RUN, link_noise
 from dedupcrawl.page.sideparts import Side, side_part
@@ -31,7 +31,7 @@ class Outline:
     drafts: list[Draft] = field(default_factory=list)
     parents: list[int] = field(default_factory=list)  #: of each container, -1 for the first
     sides: list[Side] = field(default_factory=list)  #: of each container
-    metadata: list[str] = field(default_factory=list)  #: ``@name=value``
+    metadata: list[str] = field(default_factory=list)  #: ``name=value``
 
 
 def outline(stream: str, options: ReadOptions) -> Outline:  # noqa: C901 - see below
@@ -40,15 +40,15 @@ def outline(stream: str, options: ReadOptions) -> Outline:  # noqa: C901 - see b
     One loop over all that a page holds; a call for each of its steps would cost a third as much again.
     """
     page = Outline()
-    drafts, parents, sides = page.drafts, page.parents, page.sides
+    drafts = page.drafts
     opened = ["body"]  # heads of the open elements
     chain: list[int] = []  # containers of the outermost of them: they are made when text is found inside
     inside = False  # a link to a web page is open
     for part in stream.split(BEGIN):
         head, _, rest = part.partition(TEXT)
-        if head[:1] == "@":
-            page.metadata.append(head)
-        elif head != "/":
+        if NOTE in head:
+            page.metadata.append(head[1:])
+        else:
             opened.append(head)
         end = END
         while end:
@@ -56,10 +56,8 @@ def outline(stream: str, options: ReadOptions) -> Outline:  # noqa: C901 - see b
             if raw and not raw.isspace():
                 tag, _, leaf = _element(opened[-1])
                 depth = len(opened) - leaf
-                for head in opened[len(chain) : depth]:
-                    parents.append(chain[-1] if chain else -1)
-                    chain.append(len(sides))
-                    sides.append(_element(head)[1])
+                if depth > len(chain):
+                    _make_containers(page, chain, opened[len(chain) : depth])
                 if inside or LINK in raw:
                     inside = _take_linked(drafts, raw, tag, chain[depth - 1], options, inside=inside)
                 else:
@@ -74,6 +72,14 @@ def outline(stream: str, options: ReadOptions) -> Outline:  # noqa: C901 - see b
                 if len(chain) > len(opened):
                     chain.pop()
     return page
+
+
+def _make_containers(page: Outline, chain: list[int], heads: list[str]) -> None:
+    """Lengthen the chain of open containers by one for each head."""
+    for head in heads:
+        page.parents.append(chain[-1] if chain else -1)
+        chain.append(len(page.sides))
+        page.sides.append(_element(head)[1])
 
 
 def _take_linked(

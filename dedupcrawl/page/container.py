@@ -65,17 +65,14 @@ def choose(outline: Outline, options: ReadOptions) -> list[str]:
     return reasons
 
 
-def worth(draft: Draft, *, is_noise: bool) -> float:
-    """Return what a block says for (or, below 0, against) its container, in bytes of good text."""
-    _, length, link_length, _, _, tag, _ = draft
-    if is_noise:
-        return max(LEAST, -COST - length)
+def worth(tag: str, length: int, link_length: int) -> float:
+    """Return what a block says for its container (below 0: against it), in bytes of good text."""
     if tag in HEADINGS and length < HEADING:
         return 0.0
     value = length - LINK_COST * link_length - COST
     if tag == "p":
         value = max(value + PARAGRAPH, length - link_length - COST)
-    elif tag in CELLS and not link_length and value < 0:
+    elif value < 0 and not link_length and tag in CELLS:
         return 0.0
     return max(LEAST, min(MOST, value))
 
@@ -112,24 +109,24 @@ class Containers:
     def weigh(self, drafts: list[Draft], options: ReadOptions) -> tuple[list[str], list[float]]:
         """Apply the link rules to the blocks, and sum up what they are worth."""
         reasons, worths = [], []
-        for draft in drafts:
-            _, length, link_length, _, run, _, home = draft
-            if self.sides[home] == Side.LANDMARK:
-                reasons.append(LANDMARK)
-                worths.append(0.0)
-                continue
-            reason = link_noise(length, link_length, run, options) if link_length else None
-            if reason:
+        landmark, sides = Side.LANDMARK, self.sides
+        for _, length, link_length, _, run, tag, home in drafts:
+            reason = (link_length and link_noise(length, link_length, run, options)) or ""
+            if sides[home] is landmark:
+                reason = LANDMARK
+                value = 0.0
+            elif reason:
+                value = max(LEAST, -COST - length)
                 self.guides[home] += 1
             else:
+                value = worth(tag, length, link_length)
                 self.plain[home] += length
-            value = worth(draft, is_noise=bool(reason))
-            if value > 0:
-                self.good[home] += value
+                if value > 0:
+                    self.good[home] += value
             self.worth[home] += value
             self.length[home] += length
             self.link_length[home] += link_length
-            reasons.append(reason or "")
+            reasons.append(reason)
             worths.append(value)
         return reasons, worths
 

@@ -7,8 +7,8 @@ and metadata. A tree is never too deep for it: the parser stops at 2,048 levels,
 The stream is ``part*`` with ``part = BEGIN head TEXT text (END text)*``. A head is
 
 * ``tag class id`` where a block element begins,
-* ``/`` at an ``<hr>``,
-* ``@name=value`` for metadata.
+* ``NOTE name=value`` for metadata,
+* ``NOTE`` alone at an ``<hr>``.
 
 ``END`` ends the block element begun last. Inside a text, ``BREAK`` is a ``<br>`` and a link is
 ``LINK target ANCHOR text UNLINK``. The marks are Unicode noncharacters, "never to be interchanged"; a page
@@ -35,6 +35,7 @@ ANCHOR = "\ufdd3"
 UNLINK = "\ufdd4"
 END = "\ufdd5"
 BREAK = "\ufdd6"
+NOTE = "\ufdd7"
 
 #: Elements that begin and end a block. ``form`` is one and never skipped: ASP.NET wraps whole pages in it.
 #: Those whose children are blocks anyway (``tr``, ``tbody``, ``dl``, ``body``…) need no boundary.
@@ -46,8 +47,8 @@ BLOCKS = words("""
 LANDMARKS = frozenset({"aside", "dialog", "footer", "menu", "nav"})
 #: Elements whose inside is never read as text.
 IGNORED = words("""
-    applet area audio button canvas embed iframe input map math noembed noframes noscript object optgroup option script
-    select style svg template textarea video
+    applet area audio button canvas embed iframe input map math noembed noframes noscript object
+    optgroup option script select style svg template textarea video
 """)
 #: Block elements whose class and id say what they are for.
 NAMED = LANDMARKS | {"div", "figure", "form", "ol", "p", "section", "table", "ul"}
@@ -68,13 +69,14 @@ def stylesheet(*, open_landmarks: bool) -> str:
         *map(_block, sorted(BLOCKS)),
         *map(landmark, sorted(LANDMARKS)),
         _template("br", _say(BREAK)),
-        _template("hr", _say(BEGIN, "/", TEXT)),
+        _template("hr", _say(BEGIN, NOTE, TEXT)),
         _template("a", _say(LINK), _value("@href"), _say(ANCHOR), _INSIDE, _say(UNLINK)),
         _template("/", _metadata(_say("lang"), "/*/@lang"), _INSIDE),
         _template("head", _HEAD),
         _template("title", _metadata(_say("title"), ".")),
         _template("meta[@content]", _metadata(_value("@name|@property|@itemprop|@http-equiv"), "@content")),
         _template("link[@rel='canonical']", _metadata(_say("canonical"), "@href")),
+        _template("time[@datetime]", _metadata(_say("time"), "@datetime"), _INSIDE),
         _template("script[@type='application/ld+json']", _metadata(_say("ld"), _PUBLISHED)),
     )
     return (
@@ -105,7 +107,7 @@ def _landmark(tag: str) -> str:
 
 
 def _metadata(name: str, value: str) -> str:
-    return _say(BEGIN, "@") + name + _say("=") + _value(value) + _say(TEXT)
+    return _say(BEGIN, NOTE) + name + _say("=") + _value(value) + _say(TEXT)
 
 
 class _Walkers(threading.local):

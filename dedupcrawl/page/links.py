@@ -45,8 +45,12 @@ def measure(raw: str, *, inside: bool) -> Measured:
     if len(pieces) == 1 and not inside and (not before or before.isspace()):
         target, _, rest = pieces[0].partition(ANCHOR)
         label, closed, after = rest.partition(UNLINK)
-        if not after or after.isspace():
-            return _measure_one(label, target, closed)
+        if not after or after.isspace():  # nothing but one link: every second text with links is so
+            text = fold(label)
+            length = byte_length(text)
+            if leads_to_page(target):
+                return text, length, length, 1, 1, not closed
+            return text, length, 0, 0, 0, False
     texts = [before]
     labels = ""
     links = run = longest = 0
@@ -71,15 +75,6 @@ def measure(raw: str, *, inside: bool) -> Measured:
     text = fold("".join(texts).replace(UNLINK, ""))
     length = byte_length(text)
     return text, length, min(length, byte_length(fold(labels))), links, longest, inside
-
-
-def _measure_one(label: str, target: str, closed: str) -> Measured:
-    """The common case made quick: nothing but one link."""
-    text = fold(label)
-    length = byte_length(text)
-    if leads_to_page(target):
-        return text, length, length, 1, 1, not closed
-    return text, length, 0, 0, 0, False
 
 
 def parts_links(text: str) -> bool:

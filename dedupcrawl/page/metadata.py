@@ -7,12 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
-from lxml import etree
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from lxml.etree import _Element
 
 #: For each field the names it goes by, the most trusted first.
 TITLE = ("og:title", "title", "headline")
@@ -23,10 +19,9 @@ LANGUAGE = ("lang", "content-language", "og:locale", "dc.language")
 PUBLISHED = (
     "article:published_time", "datepublished", "og:published_time", "pubdate", "publishdate", "publish-date",
     "publish_date", "ptime", "og:release_date", "dc.date.issued", "dc.date", "dcterms.created",
-    "sailthru.date", "parsely-pub-date", "weibo: article:create_at", "og:time", "date", "ld",
+    "sailthru.date", "parsely-pub-date", "weibo: article:create_at", "og:time", "date", "ld", "time",
 )  # fmt: skip
 
-_first_time = etree.XPath("string((//time/@datetime)[1])", smart_strings=False)
 _json_string = re.compile(r'\s*:\s*"([^"]+)"').match
 _subtag = re.compile(r"(?!utf)[a-z]{2,3}(?![a-z])").match
 
@@ -43,18 +38,21 @@ class Metadata:
     language: str = ""
 
 
-def metadata(entries: Iterable[str], root: _Element, url: str) -> Metadata:
-    """Choose among the ``@name=value`` entries of a flattened page; the first of a name counts."""
+def metadata(entries: Iterable[str], url: str) -> Metadata:
+    """Choose among the ``name=value`` entries of a flattened page; the first of a name counts."""
     said: dict[str, str] = {}
     for entry in entries:
-        name, _, value = entry[1:].partition("=")
+        name, _, value = entry.partition("=")
         if value:
             said.setdefault(name.lower(), value)
+    if "ld" in said:
+        found = _json_string(said["ld"])
+        said["ld"] = found[1] if found else ""
     return Metadata(
         title=_first(said, TITLE),
         description=_first(said, DESCRIPTION),
         keywords=_first(said, KEYWORDS),
-        published=_published(said, root),
+        published=_first(said, PUBLISHED),
         canonical=_absolute(url, _first(said, CANONICAL)),
         language=primary_subtag(_first(said, LANGUAGE)),
     )
@@ -74,15 +72,6 @@ def _first(said: dict[str, str], names: tuple[str, ...]) -> str:
             if value:
                 return value
     return ""
-
-
-def _published(said: dict[str, str], root: _Element) -> str:
-    found = _json_string(said.get("ld", ""))
-    said["ld"] = found.group(1) if found else ""
-    published = _first(said, PUBLISHED)
-    if published:
-        return published
-    return str(_first_time(root)).strip()
 
 
 def primary_subtag(tag: str) -> str:

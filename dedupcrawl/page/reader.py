@@ -81,7 +81,7 @@ def read_tree(root: _Element, url: str = "", options: ReadOptions = DEFAULT) -> 
         again, again_reasons = _read(root, options, open_landmarks=True)
         if kept_bytes(again, again_reasons) >= max(INDEX_TEXT, kept_bytes(page, reasons)):
             page, reasons = again, again_reasons
-    return _page(page, reasons, root, url)
+    return _page(page, reasons, url)
 
 
 def _read(root: _Element, options: ReadOptions, *, open_landmarks: bool = False) -> tuple[Outline, list[str]]:
@@ -96,8 +96,8 @@ def kept_bytes(page: Outline, reasons: list[str]) -> int:
     return sum([draft[1] for draft, reason in zip(page.drafts, reasons, strict=True) if reason is MAIN_TEXT])
 
 
-def _page(page: Outline, reasons: list[str], root: _Element, url: str) -> Page:
-    head = metadata(page.metadata, root, url)
+def _page(page: Outline, reasons: list[str], url: str) -> Page:
+    head = metadata(page.metadata, url)
     kind = _kind(page, reasons)
     return Page(
         url=url,
