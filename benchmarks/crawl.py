@@ -53,18 +53,18 @@ ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
 
 def page(number: int, pages: int) -> bytes:
-    """Generate a page of about 20 kB: an article of 1,000 words between what sites put around one."""
+    """Generate a page of about 20 kB: an article of 600 words between what sites put around one."""
     chance = random.Random(number)
     title = sentence(chance, 7)
-    story = "".join(f"<p>{' '.join(sentence(chance, 18) for _ in range(4))}</p>\n" for _ in range(14))
+    story = "".join(f"<p>{' '.join(sentence(chance, 15) for _ in range(4))}</p>\n" for _ in range(10))
     onward = "".join(
         f'<li><a class="next" href="/{(number * LINKS + i + 1) % pages}">{sentence(chance, 6)}</a></li>\n'
         for i in range(LINKS)
     )
     return f"""<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title} | The Daily</title>
 <meta name="description" content="{sentence(chance, 15)}"><link rel="stylesheet" href="/style.css">
-<style>{".c{color:#123;margin:0 auto;padding:1px 2px}" * 30}</style>
-<script>{"window.q=window.q||[];q.push(['event',1,2,3]);" * 60}</script></head><body>
+<style>{".c{color:#123;margin:0 auto;padding:1px 2px}" * 60}</style>
+<script>{"window.q=window.q||[];q.push(['event',1,2,3]);" * 90}</script></head><body>
 <header><div class="logo"><a href="/">The Daily</a></div><nav><ul>{menu(40)}</ul></nav></header>
 <div id="wrap"><main><article><h1>{title}</h1><div class="meta">By <a href="/staff/7">A. Writer</a>
 <time datetime="2024-05-01">1 May 2024</time></div>
@@ -238,22 +238,29 @@ def cpu() -> float:
 
 def compare(rounds: int, pages: int) -> dict[str, Any]:
     """Let the three ways take turns; return milliseconds per page."""
-    me = [sys.executable, __file__, "--pages", str(pages)]
     spent: dict[str, list[float]] = {mode: [] for mode in MODES}
-    with subprocess.Popen([*me, "--serve"], stdout=subprocess.PIPE, text=True) as server:
+    serving = [sys.executable, __file__, "--pages", str(pages), "--serve"]
+    with subprocess.Popen(serving, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         site = json.loads(server.stdout.readline())
         try:
             for number in range(rounds):
                 for mode in (*MODES[number % 3 :], *MODES[: number % 3]):
-                    command = [*me, "--crawl", mode, "--url", f"http://127.0.0.1:{site['port']}/0"]
-                    told = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+                    told = take_turn(mode, pages, site["port"])
                     assert told["items"] == pages, told
                     assert told["kept"] == (None if mode == "off" else pages), told
                     spent[mode].append(1000 * told["cpu"] / pages)
         finally:
             server.kill()
     return report(spent, pages, site["bytes"])
+
+
+def take_turn(mode: str, pages: int, port: int) -> dict[str, Any]:
+    """Crawl once, in a process of its own."""
+    command = [sys.executable, __file__, "--pages", str(pages), "--crawl", mode]
+    command += ["--url", f"http://127.0.0.1:{port}/0"]
+    told: dict[str, Any] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+    return told
 
 
 def report(spent: dict[str, list[float]], pages: int, size: int) -> dict[str, Any]:
