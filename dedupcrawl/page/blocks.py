@@ -23,6 +23,8 @@ Draft = tuple[str, int, int, int, int, str, int]
 #: text belongs to the container around them.
 LEAVES = words("address caption dd dt figcaption h1 h2 h3 h4 h5 h6 legend li p pre summary th")
 
+MOST_NAMES = 250  #: characters of class and id that are looked at: what is remembered of them is bounded
+
 
 @dataclass(slots=True)
 class Outline:
@@ -49,7 +51,7 @@ def outline(stream: str, options: ReadOptions) -> Outline:  # noqa: C901 - see b
         if NOTE in head:
             page.metadata.append(head[1:])
         else:
-            opened.append(head)
+            opened.append(head if len(head) < MOST_NAMES else head[:MOST_NAMES])
         end = END
         while end:
             raw, end, rest = rest.partition(END)
@@ -98,7 +100,7 @@ def _take_linked(
     return inside
 
 
-@lru_cache(maxsize=32768)
+@lru_cache(maxsize=16384)
 def _element(head: str) -> tuple[str, Side, bool]:
     """Return the tag of an element, what its names say it is, and whether it is a leaf."""
     tag, _, names = head.partition(" ")

@@ -224,3 +224,10 @@ def test_reading_leaves_the_tree_alone_and_is_repeatable(html: str) -> None:
     before = lxml_html.tostring(root)
     assert read_tree(root) == read_tree(root)
     assert lxml_html.tostring(root) == before
+
+
+def test_endless_class_names_are_read() -> None:
+    page = read_page(
+        article(f"<div class='{'related ' * 100_000}'><p>Elsewhere</p></div><p>{SECOND[::-1]}</p>")
+    )
+    assert "Elsewhere" not in page.text
