@@ -129,7 +129,7 @@ class _Pairs:
         self._found = 0
 
     def add(self, row: Row, page: Page) -> None:
-        key = f"{row.url}?{len(self._clusters)}"  # two rows may have one URL, and are still two pages
+        key = f"row:{len(self._clusters)}"  # two rows may have one URL, and are still two pages
         page = replace(page, url=key)
         for other in self._matches(page):
             self._found += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
@@ -35,16 +36,19 @@ def read_rows(path: Path) -> Iterator[Row]:
     Raises:
         DedupError: the file or a line of it cannot be read; the message names the line.
     """
-    number = 0
+    number, found = 0, False
     try:
         with _opened(path) as lines:
             for number, line in enumerate(lines, 1):  # noqa: B007 - the messages below name it
                 if line.strip():
+                    found = True
                     yield _row(orjson.loads(line))
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise DedupError(f"{path}: cannot be read after line {number}: {error}") from error
     except (ValueError, TypeError, KeyError) as error:
         raise DedupError(f"{path}, line {number}: not a row of a duplicates file: {error}") from error
+    if not found:
+        raise DedupError(f"{path} holds no page")
 
 
 @contextmanager
@@ -57,16 +61,19 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 def _row(fields: object) -> Row:
     if not isinstance(fields, dict):
         raise TypeError("a row is a JSON object with id, url, html or text, and cluster")
-    missing = [name for name in ("id", "url", "cluster") if name not in fields]
-    if not {"html", "text"} & fields.keys():
+    missing = [name for name in ("id", "url", "cluster") if fields.get(name) is None]
+    html, text = fields.get("html"), fields.get("text")
+    if html is None and text is None:
         missing.append("html or text")
     if missing:
         raise KeyError(f"{', '.join(missing)} missing")
+    if not all(isinstance(content, str | None) for content in (html, text)):
+        raise TypeError("html and text are strings")
     return Row(
         id=str(fields["id"]),
         url=str(fields["url"]),
         cluster=str(fields["cluster"]),
-        html=fields.get("html"),
-        text=fields.get("text"),
+        html=html,
+        text=text,
         edit=str(fields.get("edit", "")),
     )

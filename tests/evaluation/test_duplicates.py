@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -63,6 +64,11 @@ def test_copy_of_a_wrongly_dropped_page_is_dropped_wrongly_too() -> None:
     assert evaluate_duplicates(rows).wrongly_dropped == 2
 
 
+def test_rows_that_differ_only_in_the_fragment_are_two_pages() -> None:
+    rows = [replace(row(n, "a", ENGLISH), url=f"https://s{n}.example/#top") for n in (1, 1, 2)]
+    assert evaluate_duplicates(rows).pairs == Scores(right=3, wrong=0, missing=0)
+
+
 def test_other_detectors_may_be_named() -> None:
     report = evaluate_duplicates(
         [row(1, "a", ENGLISH), row(2, "a", ENGLISH[:-1])], Config(detectors=("exact",))
@@ -104,6 +110,9 @@ def test_rows_come_from_plain_and_packed_files(tmp_path: Path) -> None:
         (b"[]", "JSON object"),
         (b'{"id": 1, "url": "u", "cluster": 2}', "html or text missing"),
         (b'{"id": 1, "url": "u", "text": "t"}', "cluster missing"),
+        (b'{"id": 1, "url": "u", "text": null, "html": null, "cluster": 1}', "html or text missing"),
+        (b'{"id": 1, "url": null, "text": "t", "cluster": 1}', "url missing"),
+        (b'{"id": 1, "url": "u", "text": 5, "cluster": 1}', "html and text are strings"),
     ],
 )
 def test_bad_row_is_named(tmp_path: Path, line: bytes, said: str) -> None:
@@ -117,6 +126,14 @@ def test_damaged_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl.gz"
     path.write_bytes(gzip.compress(b'{"id": 1}\n' * 1000)[:-20])
     with pytest.raises(DedupError, match=r"rows\.jsonl\.gz"):
+        list(read_rows(path))
+    packed = bytearray(gzip.compress(b'{"id": 1}\n' * 1000))
+    packed[10:14] = b"zzzz"
+    path.write_bytes(packed)
+    with pytest.raises(DedupError, match=r"rows\.jsonl\.gz"):
+        list(read_rows(path))
+    path.write_bytes(gzip.compress(b"\n"))
+    with pytest.raises(DedupError, match="holds no page"):
         list(read_rows(path))
     with pytest.raises(DedupError, match="absent"):
         list(read_rows(tmp_path / "absent.jsonl"))
