@@ -14,6 +14,7 @@ from dedupcrawl.cli.options import DetectorNames, config_of
 from dedupcrawl.cli.screen import out, print_json
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.text.sentences import sentences
+from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,15 +35,20 @@ def compare(
     """Say whether B repeats A, why, and which passages they share."""
     old, new = fetch_page(first), fetch_page(second)
     with Deduplicator(config=config_of(detector)) as dedup:
-        dedup.add(old)
-        verdict = dedup.check(new)
+        earlier, verdict = dedup.add(old), dedup.check(new)
     passages = list(_passages(sentences(old.text), sentences(new.text)))
     if as_json:
         print_json(
-            {"verdict": verdict.to_dict(), "passages": [{"in": who, "text": text} for who, text in passages]}
+            {
+                "earlier": earlier.to_dict(),
+                "verdict": verdict.to_dict(),
+                "passages": [{"in": who, "text": text} for who, text in passages],
+            }
         )
-    else:
-        _show(out(), verdict, passages)
+        return
+    if earlier.status is Status.UNCHECKED:
+        out().print(Text(f"Nothing can repeat {first}: it is unchecked({earlier.reason}).", style="yellow"))
+    _show(out(), verdict, passages)
 
 
 def _passages(old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:

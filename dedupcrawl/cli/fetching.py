@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import zlib
+from http.client import HTTPException
 from pathlib import Path
 from urllib.error import URLError
-from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from dedupcrawl.errors import DedupError
@@ -30,22 +31,22 @@ def fetch_page(where: str) -> Page:
 
 
 def _body(where: str) -> tuple[str, bytes, str]:
-    if urlsplit(where).scheme in ("http", "https"):
+    if where.lower().startswith(("http://", "https://")):
         return _download(where)
     path = Path(where)
     try:
         raw = path.read_bytes()
         body = gzip.decompress(raw) if path.suffix == ".gz" else raw
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise DedupError(f"{where}: neither an http(s) URL nor a readable file: {error}") from error
     plain = path.name.removesuffix(".gz").endswith(".txt")
     return path.absolute().as_uri(), body, "text/plain" if plain else ""
 
 
 def _download(url: str) -> tuple[str, bytes, str]:
-    request = Request(url, headers={"User-Agent": _AGENT})  # noqa: S310 - http and https only, see above
     try:
+        request = Request(url, headers={"User-Agent": _AGENT})  # noqa: S310 - http and https only, see above
         with urlopen(request, timeout=_TIMEOUT) as response:  # noqa: S310
             return response.url, response.read(_LIMIT), response.headers.get("Content-Type", "")
-    except (URLError, OSError, ValueError) as error:
+    except (URLError, HTTPException, OSError, ValueError) as error:
         raise DedupError(f"{url}: cannot be fetched: {error}") from error

@@ -109,6 +109,25 @@ def test_compare_of_strangers(files: dict[str, str]) -> None:
     assert {passage["in"] for passage in said["passages"]} == {"first", "second"}
 
 
+def test_compare_says_when_the_earlier_page_cannot_be_judged(files: dict[str, str], tmp_path: Path) -> None:
+    index = tmp_path / "index.html"
+    index.write_text("".join(f'<p><a href="/{n}">Section {n} of all</a></p>' for n in range(40)))
+    said = orjson.loads(run("compare", "--json", str(index), files["first"]))
+    assert said["earlier"]["reason"] == "index"
+    assert "unchecked(index)" in run("compare", str(index), files["first"])
+    assert "unchecked" not in run("compare", files["first"], files["other"])
+
+
+def test_damaged_packed_file_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    packed = bytearray(gzip.compress(ENGLISH.encode()))
+    packed[10:14] = b"zzzz"
+    path = tmp_path / "page.html.gz"
+    path.write_bytes(packed)
+    assert "page.html.gz" in complaint(monkeypatch, capsys, "read", str(path))
+
+
 def test_eval_pages(tmp_path: Path) -> None:
     (tmp_path / "html").mkdir()
     (tmp_path / "html" / "a.html.gz").write_bytes(gzip.compress(html(ENGLISH).encode()))
@@ -158,6 +177,7 @@ def test_store_commands(tmp_path: Path) -> None:
     [
         (("read", "absent.html"), "absent.html"),
         (("read", "http://127.0.0.1:9/"), "cannot be fetched"),
+        (("read", "http://[::1"), "cannot be fetched"),
         (("eval", "pages", "absent"), "absent"),
         (("eval", "duplicates", "absent.jsonl"), "absent.jsonl"),
         (("store", "info", "lmdb:///absent/store"), "absent"),
