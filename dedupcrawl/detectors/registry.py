@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dedupcrawl.config import Config
     from dedupcrawl.detectors.base import Detector
 
+#: New ones go to the end: stores that are filled count on the order.
 DETECTORS: Mapping[str, type[Detector]] = {
     detector.name: detector for detector in (Exact, MinHash, FeatureCode, FeatureCodes, Datasketch)
 }
@@ -26,12 +27,14 @@ SHARED = ("threshold", "length_ratio", "seed")  #: constants that a detector tak
 
 
 def build_detectors(config: Config) -> tuple[Detector, ...]:
-    """Make the detectors that ``config.detectors`` names, in its order.
+    """Make the detectors that ``config.detectors`` names, in the order of ``DETECTORS``.
 
+    A store files sketches by their place, so two users who name the same detectors must get the same order.
     Raises :class:`~dedupcrawl.errors.SettingError` for a name or constant that does not exist, a
     value that makes no sense, a name given twice, or none at all.
     """
-    return tuple(_build(name, constants, config) for name, constants in _chosen(config.detectors).items())
+    chosen = _chosen(config.detectors)
+    return tuple(_build(name, chosen[name], config) for name in DETECTORS if name in chosen)
 
 
 def schemes(detectors: Sequence[Detector]) -> dict[str, dict[str, object]]:

@@ -14,14 +14,15 @@ from dedupcrawl.detectors.registry import DETECTORS, build_detectors, schemes
 from dedupcrawl.errors import SettingError
 
 
-def test_names_are_built_in_their_order() -> None:
-    assert build_detectors(Config(detectors=["minhash", "exact"])) == (
-        MinHash(threshold=Config().threshold),
-        Exact(),
-    )
-    assert [detector.name for detector in build_detectors(Config(detectors=tuple(DETECTORS)))] == list(
-        DETECTORS
-    )
+def test_names_are_built_in_one_order() -> None:
+    for chosen in (["minhash", "exact"], ["exact", "minhash"]):
+        assert build_detectors(Config(detectors=chosen)) == (Exact(), MinHash(threshold=Config().threshold))
+    every = build_detectors(Config(detectors=tuple(DETECTORS)))
+    assert [detector.name for detector in every] == list(DETECTORS)
+
+
+def test_the_order_that_filled_stores_count_on_is_pinned() -> None:
+    assert list(DETECTORS)[:5] == ["exact", "minhash", "feature_code", "feature_codes", "datasketch"]
 
 
 def test_the_configuration_is_handed_on_unless_it_is_overridden() -> None:
