@@ -6,6 +6,7 @@ The Scrapy settings, the command line and the evaluation all start from ``Config
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any, TypedDict
 
@@ -45,7 +46,7 @@ class Config:
     detectors: Detectors = ("exact", "minhash")
     threshold: float = 0.8  #: least similarity of a near-duplicate, for detectors that have one
     length_ratio: float = 1.10  #: most that the longer of two copies may exceed the shorter (α)
-    min_chars: int = 100  #: shorter main texts are compared by ``exact`` only
+    min_chars: int = 100  #: main texts that are shorter, or all but symbols, are compared by ``exact`` only
     link_density_noise: float = 0.9  #: R1
     link_density_content: float = 0.3  #: R2
     link_run: int = 3  #: S
@@ -57,6 +58,8 @@ class Config:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        with suppress(TypeError, ValueError):  # what is not made of relations is refused below
+            object.__setattr__(self, "drop", frozenset(map(Relation, self.drop)))
         for name, (is_fine, accepted) in _ACCEPTED.items():
             try:
                 fine = is_fine(self)
@@ -84,7 +87,7 @@ _ACCEPTED: Mapping[str, tuple[Callable[[Config], bool], str]] = {
     ),
     "link_run": (lambda c: _whole(c.link_run) and c.link_run >= 0, "a whole number of at least 0"),
     "drop": (
-        lambda c: frozenset(c.drop) <= frozenset(Relation),
+        lambda c: isinstance(c.drop, frozenset) and c.drop <= frozenset(Relation),
         f"a set of relations, of {', '.join(Relation)}",
     ),
     "keep": (lambda c: c.keep in ("first", "latest"), '"first" or "latest"'),

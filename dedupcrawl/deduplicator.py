@@ -64,6 +64,7 @@ class Deduplicator:
         self._filer = Filer(detectors, self.config.min_chars, clock)
         self._judge = Judge(detectors)
         self._policy = Policy(self.config.drop, self.config.keep)
+        self._held: set[int] = set()  # claims made here that were neither committed nor released
         self.reading = ReadOptions(
             link_density_noise=self.config.link_density_noise,
             link_density_content=self.config.link_density_content,
@@ -184,26 +185,31 @@ class Deduplicator:
             offered = replace(record, cluster=decision.cluster) if decision.cluster else record
             offer = self.store.offer(offered, since=max(seen, default=0))
             if offer.id is not None:
+                self._held.add(offer.id)
                 return Claim(decision.verdict, self, offer.id, offered, decision.supersedes)
             seen.update((candidate.id, candidate) for candidate in offer.candidates)
 
     # -- what becomes of claims ---------------------------------------------------------------
 
     def commit(self, claims: Iterable[Claim]) -> None:
-        """Make these claims permanent, and with them remove what they supersede."""
-        held = [claim for claim in claims if claim.id is not None]
+        """Make these claims permanent, and with them remove what they supersede.
+
+        A claim that has been committed or released already stays as it is.
+        """
+        held = {claim.id: claim for claim in claims if claim.id is not None and claim.id in self._held}
         if not held:
             return
-        ids = [claim.id for claim in held if claim.id is not None]
-        supersede = [old for claim in held for old in claim.supersedes]
-        if self.store.commit(ids, supersede) < len(ids):
-            self._refile(held)
+        supersede = [old for claim in held.values() for old in claim.supersedes]
+        if self.store.commit(held, supersede) < len(held):
+            self._refile(held.values())
+        self._held.difference_update(held)
 
     def release(self, claims: Iterable[Claim]) -> None:
         """Withdraw these claims: their pages were not stored."""
-        ids = [claim.id for claim in claims if claim.id is not None]
+        ids = {claim.id for claim in claims if claim.id is not None}
         if ids:
             self.store.release(ids)
+            self._held.difference_update(ids)
 
     def renew(self) -> int:
         """Extend the lease of every open claim; return how many there are."""
@@ -257,7 +263,7 @@ class Deduplicator:
     def _findings(self, record: Record) -> list[Finding]:
         return self._judge.findings(record, self.store.find(record.looks_under), versions=True)
 
-    def _refile(self, claims: list[Claim]) -> None:
+    def _refile(self, claims: Iterable[Claim]) -> None:
         """File again, at once committed, the pages whose claim was lost with its lease.
 
         Their items are stored: without a record every later copy would be stored too.

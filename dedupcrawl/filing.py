@@ -35,13 +35,16 @@ class Filer:
     clock: Callable[[], float]
 
     def file(self, page: Page, *, track_url: bool = True) -> Record | Unfit:
-        """Fingerprint ``page``; its URL is one more key unless ``track_url`` is False."""
+        """Fingerprint ``page``, and file it under its URL too.
+
+        With ``track_url`` it also looks for earlier versions there.
+        """
         if page.kind is not Kind.ARTICLE:
             return Unfit(str(page.kind))
         features = Features(page)
         if features.length == 0:
             return Unfit("empty")
-        short = features.length < self.min_chars
+        short = self._says_little(features)
         prints = [
             detector.fingerprint(features) if not short or detector.name == SHORT_TEXT_DETECTOR else None
             for detector in self.detectors
@@ -50,16 +53,25 @@ class Filer:
             return Unfit("short" if short else "no-fingerprint")
         return self._record(page, prints, track_url)
 
+    def _says_little(self, features: Features) -> bool:
+        """Whether a text is too short, or too poor in letters and digits, for any but equal ones to match.
+
+        Shingles know nothing of symbols: two pages of emoji and the one word "ok" would be alike.
+        """
+        return features.length < self.min_chars or 2 * features.letters < self.min_chars
+
     def _record(self, page: Page, prints: list[Fingerprint | None], track_url: bool) -> Record:
         url = without_fragment(page.url)
-        own = (url_key(url),) if track_url and url else ()
-        keys = own + _bucket_keys((i, p.keys) for i, p in enumerate(prints) if p)
-        probes = None
+        own = (url_key(url),) if url else ()
+        keys = _bucket_keys((i, p.keys) for i, p in enumerate(prints) if p)
+        probes = keys
         if any(p and p.probes is not None for p in prints):
             sought = ((i, p.keys if p.probes is None else p.probes) for i, p in enumerate(prints) if p)
-            probes = own + _bucket_keys(sought)
+            probes = _bucket_keys(sought)
         sketches = tuple(p.sketch if p else b"" for p in prints)
-        return Record(url=url, keys=keys, sketches=sketches, seen=self.clock(), probes=probes)
+        if track_url:
+            probes = own + probes
+        return Record(url=url, keys=own + keys, sketches=sketches, seen=self.clock(), probes=probes)
 
 
 def without_fragment(url: str) -> str:

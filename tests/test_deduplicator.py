@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dedupcrawl import Claim, Config, Deduplicator, Page, Pending, Status
+from dedupcrawl import Claim, Deduplicator, Page, Pending, Status
 from dedupcrawl.detectors.base import Relation
-from dedupcrawl.errors import SettingError, StoreMismatchError
+from dedupcrawl.errors import StoreMismatchError
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
 
@@ -99,6 +99,13 @@ def test_empty_texts_never_match(dedup: Deduplicator, text: str) -> None:
         assert (verdict.status, verdict.reason, verdict.keep) == (Status.UNCHECKED, "empty", True)
 
 
+def test_texts_that_are_all_but_symbols_are_compared_exactly_only(dedup: Deduplicator) -> None:
+    faces, signs = ("".join(chr(first + n % 64) for n in range(150)) for first in (0x1F600, 0x1F680))
+    assert dedup.add(text=f"ok {faces}", url="https://a.example/1").keep
+    assert dedup.add(text=f"ok {signs}", url="https://a.example/2").status is Status.UNIQUE
+    assert dedup.add(text=f"OK {signs}", url="https://a.example/3").relation is Relation.IDENTICAL
+
+
 def test_short_text_without_exact_stays_unchecked() -> None:
     with Deduplicator(detectors=["minhash"]) as dedup:
         assert dedup.add(text="The council met on Monday.", url="https://a.example/1").reason == "short"
@@ -147,6 +154,18 @@ def test_released_claim_frees_the_content(dedup: Deduplicator) -> None:
     claim = dedup.claim(text=ENGLISH, url="https://a.example/1")
     claim.release()
     assert dedup.add(text=ENGLISH, url="https://b.example/2").status is Status.UNIQUE
+
+
+def test_claim_is_settled_once(dedup: Deduplicator) -> None:
+    with dedup.claim(text=ENGLISH, url="https://a.example/1") as claim:
+        claim.release()  # its item could not be stored, and nobody raised
+    assert dedup.add(text=ENGLISH, url="https://b.example/2").status is Status.UNIQUE
+    committed = dedup.claim(text=CHINESE, url="https://a.example/3")
+    committed.commit()
+    committed.release()
+    dedup.forget("https://a.example/3")
+    committed.commit()
+    assert dedup.add(text=CHINESE, url="https://b.example/4").status is Status.UNIQUE
 
 
 def test_block_that_raises_releases(dedup: Deduplicator) -> None:
@@ -233,6 +252,8 @@ def test_items_of_one_page_are_no_versions_of_it(dedup: Deduplicator) -> None:
         held(dedup.try_claim(page(ENGLISH, "https://a.example/1"), track_url=False)).verdict.relation
         == "unchanged"
     )
+    assert dedup.lookup("https://a.example/1") is not None
+    assert dedup.forget("https://a.example/1") == 2
 
 
 # -- policy
@@ -297,40 +318,20 @@ def test_second_run_with_the_same_store_remembers(tmp_path: Path) -> None:
         assert dedup.check(text=ENGLISH, url="https://a.example/1").status is Status.UNIQUE
 
 
+def test_the_order_of_detectors_means_nothing(tmp_path: Path) -> None:
+    url = f"lmdb://{tmp_path}/seen"
+    with Deduplicator(url, detectors=["minhash", "exact"]) as dedup:
+        dedup.add(text=ENGLISH, url="https://a.example/1")
+    with Deduplicator(url, detectors=["exact", "minhash"]) as dedup:
+        assert dedup.check(text=ENGLISH, url="https://a.example/1").relation is Relation.UNCHANGED
+        assert dedup.check(text=retouched(ENGLISH), url="https://b.example/2").is_duplicate
+
+
 def test_store_of_another_configuration_is_refused(tmp_path: Path) -> None:
     url = f"lmdb://{tmp_path}/seen"
     Deduplicator(url, seed=1).close()
     with pytest.raises(StoreMismatchError, match="seed"):
         Deduplicator(url, seed=2)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("threshold", 0),
-        ("threshold", 1.5),
-        ("threshold", "high"),
-        ("threshold", float("nan")),
-        ("length_ratio", 0.9),
-        ("min_chars", -1),
-        ("min_chars", 1.5),
-        ("keep", "newest"),
-        ("drop", frozenset({"copies"})),
-        ("lease", 0),
-        ("wait", -1),
-        ("ttl", 0),
-        ("seed", -1),
-        ("detectors", ["minhahs"]),
-        ("detectors", []),
-        ("detectors", {"minhash": {"slot": 128}}),
-        ("link_density_noise", 1.1),
-        ("link_density_content", -0.1),
-        ("link_run", -1),
-    ],
-)
-def test_bad_value_is_named(name: str, value: object) -> None:
-    with pytest.raises(SettingError, match=rf"{name}.* is not accepted: ."):
-        Deduplicator(config=Config(**{name: value}))  # type: ignore[arg-type]
 
 
 def test_verdict_as_plain_values(dedup: Deduplicator) -> None:

@@ -75,15 +75,19 @@ def list_namespaces(url: str) -> list[str]:
 
 
 def _folder(url: str) -> Path:
-    folder = url.removeprefix(LMDB)
-    if not url.startswith(LMDB) or not folder or "\0" in folder:
+    folder = url.removeprefix(LMDB) if _is_text(url) and url.startswith(LMDB) else ""
+    if not folder or "\0" in folder:
         raise SettingError("store", url, '"memory://", "lmdb://relative/folder" or "lmdb:///absolute/folder"')
     return Path(folder)
 
 
 def _check_namespace(namespace: str) -> None:
-    size = len(namespace.encode("utf-8", "replace"))
-    if not 0 < size <= NAMESPACE_BYTES or "\0" in namespace:
+    if not _is_text(namespace) or not 0 < len(namespace.encode()) <= NAMESPACE_BYTES or "\0" in namespace:
         raise SettingError(
             "namespace", namespace, f"1 to {NAMESPACE_BYTES} bytes of UTF-8, none of them zero"
         )
+
+
+def _is_text(value: object) -> bool:
+    """Whether this is a string that UTF-8 can hold: one without lone surrogates."""
+    return isinstance(value, str) and value.encode("utf-8", "replace").decode() == value

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from dedupcrawl.text.normalize import CODE, decode, pack
+import numpy as np
+
+from dedupcrawl.text.normalize import CODE, ROLE, decode, pack
 from dedupcrawl.text.sentences import sentence_ends
 from dedupcrawl.text.shingles import shingles, tokens
 from dedupcrawl.text.words import words
@@ -46,6 +48,11 @@ class Features:
     def length(self) -> int:
         """Length of the normalised main text in characters."""
         return len(self.packed)
+
+    @property
+    def letters(self) -> int:
+        """How many of these characters are letters, digits or marks, which is all that tokens are made of."""
+        return int(np.count_nonzero(self.packed & ROLE))
 
     @cached_property
     def sentence_ends(self) -> tuple[int, ...]:

@@ -17,6 +17,7 @@ def test_the_views_agree() -> None:
     features = Features(Page.from_text(f" {ENGLISH}\n\n{CHINESE} "))
     assert features.text == normalize(ENGLISH + " " + CHINESE)
     assert features.length == len(features.text) == len(features.points)
+    assert features.letters == sum(character.isalnum() for character in features.text)
     assert features.text[: features.sentence_ends[0]].endswith("at their piers.")
     assert {"harbour", "港口"} <= set(features.words)
 
