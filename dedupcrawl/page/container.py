@@ -36,6 +36,7 @@ POOR = -120.0  #: a container worth less is cut out of the main text…
 POOR_LINKS = 0.5  #: …and so is one worth less than nothing with a larger share of links
 CUT_COST = -60.0  #: what a cut container still costs the one around it
 LIKELY_SHARE = 0.4  #: a side part by its class may hold less than this share of all good text
+LIKELY_LEAST = 200.0  #: one that holds less good text goes even if nothing else is there
 LEFT_OVER = 200.0  #: comments are cut while at least this much good text is left
 TEASERS = 4  #: so many teasers side by side are a list of other stories
 TEASER_TEXT = 500  #: bytes beside the link that a teaser has at most
@@ -153,7 +154,7 @@ class Containers:
         parents, sides, cut = self.parents, self.sides, self.cut
         good = self.sums(self.good)
         left = good[0]
-        likely = LIKELY_SHARE * left
+        likely = max(LIKELY_LEAST, LIKELY_SHARE * left)
         for child in range(1, len(parents)):
             if cut[parents[child]]:
                 cut[child] = cut[parents[child]]

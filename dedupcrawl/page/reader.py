@@ -10,8 +10,9 @@ from dedupcrawl.page.document import check_size, is_binary, parse, to_text
 from dedupcrawl.page.encoding import believable
 from dedupcrawl.page.errors import BINARY, PageError
 from dedupcrawl.page.flatten import flatten
+from dedupcrawl.page.kinds import kept_bytes, kind_of
 from dedupcrawl.page.metadata import metadata
-from dedupcrawl.page.model import Block, Kind, Page
+from dedupcrawl.page.model import Block, Page
 from dedupcrawl.page.noise import LANDMARK, MAIN_TEXT
 from dedupcrawl.page.options import ReadOptions
 
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from scrapy.http import TextResponse
 
 DEFAULT = ReadOptions()
-INDEX_TEXT = 200  #: bytes: on an index page less than this is left of the text…
-INDEX_SHARE = 0.5  #: …and more than this share of the page is guide links
+LITTLE = 200  #: bytes: where less is kept, the landmarks are searched too
 
 
 def read_page(
@@ -76,10 +76,10 @@ def read_tree(root: _Element, url: str = "", options: ReadOptions = DEFAULT) -> 
         PageError: the text of the tree is larger than ``options.max_bytes``.
     """
     page, reasons = _read(root, options)
-    if LANDMARK in reasons and kept_bytes(page, reasons) < INDEX_TEXT:
+    if LANDMARK in reasons and kept_bytes(page, reasons) < LITTLE:
         # A landmark that was never closed holds the rest of the page.
         again, again_reasons = _read(root, options, open_landmarks=True)
-        if kept_bytes(again, again_reasons) >= max(INDEX_TEXT, kept_bytes(page, reasons)):
+        if kept_bytes(again, again_reasons) >= max(LITTLE, kept_bytes(page, reasons)):
             page, reasons = again, again_reasons
     return _page(page, reasons, url)
 
@@ -91,14 +91,9 @@ def _read(root: _Element, options: ReadOptions, *, open_landmarks: bool = False)
     return page, choose(page, options)
 
 
-def kept_bytes(page: Outline, reasons: list[str]) -> int:
-    """Return the length of the main text."""
-    return sum([draft[1] for draft, reason in zip(page.drafts, reasons, strict=True) if reason is MAIN_TEXT])
-
-
 def _page(page: Outline, reasons: list[str], url: str) -> Page:
     head = metadata(page.metadata, url)
-    kind = _kind(page, reasons)
+    kind = kind_of(page, reasons)
     return Page(
         url=url,
         text="\n".join(
@@ -123,16 +118,3 @@ def _blocks(page: Outline, reasons: list[str]) -> tuple[Block, ...]:
             for draft, reason in zip(page.drafts, reasons, strict=True)
         ]
     )
-
-
-def _kind(page: Outline, reasons: list[str]) -> Kind:
-    kept = kept_bytes(page, reasons)
-    if kept >= INDEX_TEXT:
-        return Kind.ARTICLE
-    whole = guide = 0
-    for draft, reason in zip(page.drafts, reasons, strict=True):
-        whole += draft[1]
-        guide += draft[1] if reason is LANDMARK else draft[2]
-    if guide > INDEX_SHARE * whole:
-        return Kind.INDEX
-    return Kind.ARTICLE if kept else Kind.EMPTY

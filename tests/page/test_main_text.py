@@ -151,6 +151,31 @@ def test_nothing_but_guide_links_is_an_index() -> None:
     assert page.kind is Kind.INDEX
 
 
+@pytest.mark.parametrize(
+    "owner",
+    ["© 2024 The Gazette. All rights reserved.", "版权所有 江潮晚报 京ICP备05000248号", "The Gazette"],
+)
+def test_an_index_is_one_although_its_owner_signs_it(owner: str) -> None:
+    lists = "".join(f"<ul><li>{'<li>'.join(links(15))}</ul>" for _ in range(4))
+    assert read_page(f"{lists}<div><p>{owner}</p></div>").kind is Kind.INDEX
+
+
+def test_a_footer_does_not_make_an_article_of_an_index() -> None:
+    footer = (
+        "<div id='footer'><p>Notes is held together with string. Entries and comments. 23 queries.</p></div>"
+    )
+    assert read_page(f"<ul><li>{'<li>'.join(links(40))}</ul>{footer}").kind is Kind.INDEX
+
+
+@pytest.mark.parametrize(
+    "notice", ["Ridge Lane is closed to vehicles on Saturday from noon.", "周六中午起山脊路禁止车辆通行。"]
+)
+def test_a_notice_among_many_links_is_an_article(notice: str) -> None:
+    page = read_page(f"<nav>{' '.join(links(40))}</nav><div><h1>Road closure</h1><p>{notice}</p></div>")
+    assert page.kind is Kind.ARTICLE
+    assert notice in page.text
+
+
 def test_a_bare_list_of_links_is_an_index() -> None:
     page = read_page("<br>".join(links(30)))
     assert (page.kind, page.text) == (Kind.INDEX, "")
