@@ -85,6 +85,8 @@ class ClaimingStore(Store):
             view.remove(id)
         if found:
             return Offer(None, tuple(found))
+        if self._ttl < inf:
+            view.expire()
         id = tables.next_id()
         tables.put_record(id, value, record.keys)
         tables.put_claim(id, Claim(self._me, ClaimState.OPEN, view.now + self._lease))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import BUCKET_CAP, SCAN_CAP, Candidate, ClaimState
 from dedupcrawl.stores.codec import decode, seen
 
@@ -81,6 +83,18 @@ class View:
             if tell:
                 self._tell_loss(claim.owner)
         return True
+
+    def expire(self) -> None:
+        """Remove the two oldest records if they are past their time to live.
+
+        So a store to which pages are added does not grow without end, and no addition takes long.
+        """
+        for _ in range(2):
+            oldest = self.tables.ends()[:1]
+            if not oldest or seen(oldest[0][1], oldest[0][0]) >= self.oldest:
+                return
+            with suppress(StoreError):  # a damaged record stays, and nobody has to wait for its sake
+                self.remove(oldest[0][0])
 
     def _tell_loss(self, token: bytes) -> None:
         """Let an owner know, when it next renews, that a claim of its own is gone."""

@@ -217,3 +217,24 @@ def test_info_counts(opener: Opener) -> None:
     assert (info.oldest, info.newest) == (START + 1, START + 3)
     assert info.bytes > 3 * 50
     assert info.scheme == '{"exact":{},"minhash":{"slots":128}}'
+
+
+def test_expired_records_do_not_pile_up(opener: Opener, clock: Clock) -> None:
+    store = opener(ttl=100)
+    for n in range(200):
+        clock.now += 10
+        file(store, f"https://a.example/{n}", seen=clock.now)
+        assert store.info().pages <= 11
+    held = store.offer(record("https://a.example/open", seen=clock.now)).id
+    assert held is not None
+    clock.now += 101
+    file(store, "https://a.example/last", seen=clock.now)
+    assert store.info().pages <= 11
+
+
+def test_a_store_whose_records_never_expire_keeps_them(opener: Opener, clock: Clock) -> None:
+    store = opener()
+    for n in range(20):
+        clock.now += 1e8
+        file(store, f"https://a.example/{n}")
+    assert store.info().pages == 20

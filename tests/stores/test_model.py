@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -41,6 +42,9 @@ class Model:
         held = page.state is ClaimState.COMMITTED or self.clock.now < page.until
         return held and page.record.seen >= self.clock.now - TTL
 
+    def expired(self, id: int) -> bool:
+        return self.pages[id].record.seen < self.clock.now - TTL
+
     def under(self, probes: tuple[bytes, ...], since: int) -> list[int]:
         return [id for id, page in self.pages.items() if id > since and {*probes} & {*page.record.keys}]
 
@@ -52,6 +56,8 @@ class Model:
                 del self.pages[id]
         if found:
             return None, found
+        for id in list(takewhile(self.expired, list(self.pages)[:2])):
+            del self.pages[id]
         self.last += 1
         self.pages[self.last] = Filed(page, ClaimState.OPEN, self.clock.now + LEASE)
         return self.last, []
