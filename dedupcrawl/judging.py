@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 #: Relations by which a page repeats an earlier one.
 DUPLICATE = frozenset({Relation.IDENTICAL, Relation.NEAR_DUPLICATE, Relation.UNCHANGED})
 
+#: Stands for a detector where nothing but the URL relates two pages, and nothing was measured.
+BY_URL = "url"
+
 #: When several earlier pages are related, the first of these decides.
 _STRENGTH = {
     relation: rank
@@ -89,7 +92,9 @@ class Judge:
             return _restated(finding, Relation.UNCHANGED)
         if not versions:
             return finding
-        return _restated(finding or Finding(candidate, Match(0.0, Relation.UPDATED), "url"), Relation.UPDATED)
+        return _restated(
+            finding or Finding(candidate, Match(0.0, Relation.UPDATED), BY_URL), Relation.UPDATED
+        )
 
     def _strongest(self, record: Record, candidate: Candidate) -> Finding | None:
         best: Finding | None = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.claim import Pending
 from dedupcrawl.detectors.base import Relation
-from dedupcrawl.judging import DUPLICATE
+from dedupcrawl.judging import BY_URL, DUPLICATE
 from dedupcrawl.verdict import Status, Verdict
 
 if TYPE_CHECKING:
@@ -63,8 +63,9 @@ class Policy:
             return Decision(Verdict(url=url, status=Status.UNIQUE, keep=True, cluster=cluster_of(record)))
         first = findings[0]
         relation, old = first.relation, first.candidate.record
+        measured = None if first.detector == BY_URL else round(first.match.similarity, 4)
         joins = cluster_of(old) if relation in _SAME_CONTENT else ""
-        replaces = self._replaces(relation)
+        replaces = self._replaces(first)
         verdict = Verdict(
             url=url,
             status=Status.DUPLICATE if relation in DUPLICATE else Status.UNIQUE,
@@ -72,17 +73,18 @@ class Policy:
             relation=relation,
             of=old.url,
             cluster=joins or cluster_of(record),
-            similarity=round(first.match.similarity, 4),
+            similarity=measured,
             detector=first.detector,
             evidence=first.match.evidence,
             supersedes=old.url if replaces else None,
         )
-        old_ids = (finding.candidate.id for finding in findings if self._replaces(finding.relation))
+        old_ids = (finding.candidate.id for finding in findings if self._replaces(finding))
         return Decision(verdict, joins, tuple(old_ids) if replaces else ())
 
-    def _replaces(self, relation: Relation) -> bool:
+    def _replaces(self, finding: Finding) -> bool:
+        relation = finding.relation
         wanted = relation in self.drop or relation is Relation.UPDATED
-        return self.keep == "latest" and wanted and relation in _REPLACEABLE
+        return self.keep == "latest" and wanted and relation in _REPLACEABLE and finding.settled
 
 
 def unchecked(url: str, reason: str, of: str | None = None) -> Verdict:

@@ -31,7 +31,7 @@ class Verdict:
     of: str | None = None  #: URL of the page it relates to: the first of its kind
     cluster: str | None = None  #: the same for all pages with the same content
     similarity: float | None = None  #: 0…1, in the measure of ``detector``
-    detector: str | None = None
+    detector: str | None = None  #: "url" where only the URL is the same: the page was rewritten
     evidence: Mapping[str, object] = field(default_factory=dict)
     reason: str | None = None  #: why a page is unchecked
     supersedes: str | None = None  #: URL of the page that this one replaces (``keep="latest"``)

@@ -75,6 +75,7 @@ def test_same_url_unchanged_then_updated(dedup: Deduplicator) -> None:
     assert (again.relation, again.keep, again.status) == (Relation.UNCHANGED, False, Status.DUPLICATE)
     assert (small.relation, small.keep, small.status) == (Relation.UPDATED, True, Status.UNIQUE)
     assert (other.relation, other.keep) == (Relation.UPDATED, True)
+    assert (other.detector, other.similarity) == ("url", None)
     assert small.cluster == other.cluster
     assert dedup.add(text=OTHER_ENGLISH, url="https://a.example/1").relation is Relation.UNCHANGED
 
@@ -280,6 +281,16 @@ def test_superseded_page_stays_until_its_successor_is_safe(store: str) -> None:
         dedup.add(text=ENGLISH, url="https://a.example/1")
         dedup.claim(text=ENGLISH, url="https://b.example/2").release()
         assert dedup.lookup("https://a.example/1") is not None
+
+
+def test_a_version_whose_fate_is_open_is_not_superseded(store: str) -> None:
+    with Deduplicator(store, keep="latest") as dedup:
+        older = dedup.claim(text=ENGLISH, url="https://a.example/1")
+        newer = dedup.add(text=CHINESE, url="https://a.example/1")
+        assert (newer.relation, newer.supersedes) == (Relation.UPDATED, None)
+        assert isinstance(dedup.try_claim(page(ENGLISH, "https://b.example/2")), Pending)
+        older.commit()
+        assert dedup.check(text=ENGLISH, url="https://b.example/2").supersedes == "https://a.example/1"
 
 
 def test_relations_to_drop_can_be_chosen() -> None:
