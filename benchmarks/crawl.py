@@ -2,14 +2,16 @@
 
 A server process of its own holds a site of generated pages of about 20 kB, all different, which is
 the dearest case: every page is read, sketched, claimed and committed. A spider takes title and body
-by CSS and follows links. It crawls the site in three ways, each in a fresh process, taking turns:
+by CSS and follows links. It crawls the site in three ways:
 
 * *off*: without the add-on;
 * *shell*: with the add-on, but pages are not read and the store is not asked;
 * *on*: with the add-on and its defaults, into a new LMDB store.
 
-The figure is CPU time (user + system) of the crawling process from the opening of the spider to the
-end of the crawl, per page; what is added is the median over the rounds of the difference to *off*.
+A round is a new process that crawls the whole site in each way, a part of it at a time, the ways
+taking turns: on a machine that does other things too, CPU times of long crawls swing by a third.
+The figure is CPU time (user + system) from the opening of the spider to the end of its crawl, per page;
+what is added is the median over the rounds of the difference to *off*.
 """
 
 from __future__ import annotations
@@ -28,8 +30,11 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Spider, signals
-from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.crawler import Crawler
 from scrapy.settings import Settings
+from scrapy.utils.defer import deferred_f_from_coro_f
+from scrapy.utils.reactor import install_reactor
+from twisted.internet.task import react
 
 from dedupcrawl import Addon, Claim, Config, Page, Status, Verdict
 from dedupcrawl.crawl.desk import Desk
@@ -47,19 +52,21 @@ if TYPE_CHECKING:
 BAR = 1.0  #: ms of CPU that may be added per page
 MODES = ("off", "shell", "on")
 LINKS = 10
+PART = 250  #: pages that are crawled in a turn; links stay within their part
 ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
 # -- the site -------------------------------------------------------------------------------------
 
 
-def page(number: int, pages: int) -> bytes:
+def page(number: int) -> bytes:
     """Generate a page of about 20 kB: an article of 600 words between what sites put around one."""
     chance = random.Random(number)
+    part = number - number % PART
     title = sentence(chance, 7)
     story = "".join(f"<p>{' '.join(sentence(chance, 15) for _ in range(4))}</p>\n" for _ in range(10))
     onward = "".join(
-        f'<li><a class="next" href="/{(number * LINKS + i + 1) % pages}">{sentence(chance, 6)}</a></li>\n'
-        for i in range(LINKS)
+        f'<li><a class="next" href="/{part + other % PART}">{sentence(chance, 6)}</a></li>\n'
+        for other in range(number * LINKS + 1, number * LINKS + 1 + LINKS)
     )
     return f"""<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title} | The Daily</title>
 <meta name="description" content="{sentence(chance, 15)}"><link rel="stylesheet" href="/style.css">
@@ -102,7 +109,7 @@ def comments(chance: random.Random) -> str:
 
 def serve(pages: int) -> None:
     """Serve the site until the standard input is closed; print its port."""
-    bodies = [page(number, pages) for number in range(pages)]
+    bodies = [page(number) for number in range(pages)]
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -198,33 +205,42 @@ class Shell(Addon):
         return ShellSession(options, ReadOptions(), Visits(), desk, tally, None)
 
 
-def crawl(mode: str, url: str) -> None:
-    """Crawl the site once and print what it took."""
+async def crawl(mode: str, url: str, store: str) -> tuple[float, int]:
+    """Crawl a part of the site; return the CPU seconds it took and the pages kept."""
     addons = {"off": {}, "shell": {Shell: 500}, "on": {Addon: 500}}[mode]
+    settings = {
+        "ADDONS": addons,
+        "DEDUP_STORE": store,
+        "TELNETCONSOLE_ENABLED": False,
+        "LOG_LEVEL": "WARNING",
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
+        "DOWNLOAD_DELAY": 0,
+    }
+    crawler = Crawler(Daily, Settings(settings))
+    began: list[float] = []
+
+    def begin() -> None:
+        began.append(cpu())
+
+    crawler.signals.connect(begin, signals.spider_opened)
+    await crawler.crawl_async(start_url=url)
+    spent = cpu() - began[0]
+    stats = crawler.stats
+    kept: int = stats.get_value("item_scraped_count" if mode == "off" else "dedup/kept", 0)
+    return spent, kept
+
+
+@deferred_f_from_coro_f
+async def take_turns(_: object, base: str, parts: int) -> None:
+    """Crawl the site in all three ways, part by part, and print what each took."""
+    spent, kept = dict.fromkeys(MODES, 0.0), dict.fromkeys(MODES, 0)
     with tempfile.TemporaryDirectory() as folder:
-        settings = {
-            "ADDONS": addons,
-            "DEDUP_STORE": f"lmdb://{folder}/store",
-            "TWISTED_REACTOR": ASYNCIO,
-            "TELNETCONSOLE_ENABLED": False,
-            "LOG_LEVEL": "WARNING",
-            "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
-            "DOWNLOAD_DELAY": 0,
-        }
-        process = AsyncCrawlerProcess(Settings(settings))
-        crawler = process.create_crawler(Daily)
-        began: list[float] = []
-
-        def begin() -> None:
-            began.append(cpu())
-
-        crawler.signals.connect(begin, signals.spider_opened)
-        process.crawl(crawler, start_url=url)
-        process.start()
-        spent = cpu() - began[0]
-        stats = crawler.stats.get_stats()
-        kept = stats.get("dedup/kept")
-        print(json.dumps({"cpu": spent, "items": stats["item_scraped_count"], "kept": kept}))
+        for part in range(parts):
+            for mode in (*MODES[part % 3 :], *MODES[: part % 3]):
+                seconds, pages = await crawl(mode, f"{base}/{part * PART}", f"lmdb://{folder}/store")
+                spent[mode] += seconds
+                kept[mode] += pages
+    print(json.dumps({"cpu": spent, "kept": kept}))
 
 
 def cpu() -> float:
@@ -237,30 +253,22 @@ def cpu() -> float:
 
 
 def compare(rounds: int, pages: int) -> dict[str, Any]:
-    """Let the three ways take turns; return milliseconds per page."""
+    """Measure some rounds; return milliseconds per page."""
     spent: dict[str, list[float]] = {mode: [] for mode in MODES}
-    serving = [sys.executable, __file__, "--pages", str(pages), "--serve"]
-    with subprocess.Popen(serving, stdout=subprocess.PIPE, text=True) as server:
+    me = [sys.executable, __file__, "--pages", str(pages)]
+    with subprocess.Popen([*me, "--serve"], stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         site = json.loads(server.stdout.readline())
         try:
-            for number in range(rounds):
-                for mode in (*MODES[number % 3 :], *MODES[: number % 3]):
-                    told = take_turn(mode, pages, site["port"])
-                    assert told["items"] == pages, told
-                    assert told["kept"] == (None if mode == "off" else pages), told
-                    spent[mode].append(1000 * told["cpu"] / pages)
+            for _ in range(rounds):
+                command = [*me, "--crawl", f"http://127.0.0.1:{site['port']}"]
+                told = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+                assert told["kept"] == dict.fromkeys(MODES, pages), told
+                for mode, seconds in told["cpu"].items():
+                    spent[mode].append(1000 * seconds / pages)
         finally:
             server.kill()
     return report(spent, pages, site["bytes"])
-
-
-def take_turn(mode: str, pages: int, port: int) -> dict[str, Any]:
-    """Crawl once, in a process of its own."""
-    command = [sys.executable, __file__, "--pages", str(pages), "--crawl", mode]
-    command += ["--url", f"http://127.0.0.1:{port}/0"]
-    told: dict[str, Any] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
-    return told
 
 
 def report(spent: dict[str, list[float]], pages: int, size: int) -> dict[str, Any]:
@@ -284,16 +292,18 @@ def report(spent: dict[str, list[float]], pages: int, size: int) -> dict[str, An
 def main() -> None:
     """Compare, or play one of the parts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--pages", type=int, default=2000)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--crawl", choices=MODES, help=argparse.SUPPRESS)
-    parser.add_argument("--url", help=argparse.SUPPRESS)
+    parser.add_argument("--crawl", help=argparse.SUPPRESS)
     asked = parser.parse_args()
+    if asked.pages % PART:
+        parser.error(f"--pages {asked.pages} is not accepted: a multiple of {PART}")
     if asked.serve:
         serve(asked.pages)
     elif asked.crawl:
-        crawl(asked.crawl, asked.url)
+        install_reactor(ASYNCIO)
+        react(take_turns, (asked.crawl, asked.pages // PART))
     else:
         print(json.dumps(compare(asked.rounds, asked.pages), indent=2))
 

@@ -144,6 +144,7 @@ class DedupPipeline:
             hold = await self._desk.judge(page, visit) if isinstance(page, Page) else Hold(page, visit)
             visit.hold = self._judged(hold, len(response.body), again=visit.counted)
             visit.counted = True
+            visit.subject = None  # what was read has served; should the claim be released, it is read again
         finally:
             visit.deciding = None
             deciding.settle()
