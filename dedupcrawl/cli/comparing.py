@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.verdict import Verdict
 
+_LONG = 500  #: sentences, from which on those that come again and again only match beside others
 _STYLE = {"both": "green", "first": "red", "second": "yellow"}
 
 
@@ -53,7 +54,9 @@ def compare(
 
 def _passages(old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
     """Yield ("both" | "first" | "second", passage) in reading order, cut at sentence ends."""
-    for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    # "Reply" under each of a thousand posts would make difflib compare each with each, over and over.
+    long = max(len(old), len(new)) > _LONG
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new, autojunk=long).get_opcodes():
         if tag == "equal":
             yield "both", "\n".join(old[i1:i2])
             continue

@@ -109,6 +109,17 @@ def test_compare_of_strangers(files: dict[str, str]) -> None:
     assert {passage["in"] for passage in said["passages"]} == {"first", "second"}
 
 
+def test_compare_of_long_pages_full_of_repetitions_ends(tmp_path: Path) -> None:
+    """Without a bound this takes many minutes."""
+    for name in ("first", "second"):
+        posts = (f"Post {n} of the {name} page.\nReply.\nShare." for n in range(2000))
+        (tmp_path / f"{name}.txt").write_text("\n".join(("A shared beginning.", *posts)))
+    started = time.monotonic()
+    said = orjson.loads(run("compare", "--json", *(str(tmp_path / f"{n}.txt") for n in ("first", "second"))))
+    assert time.monotonic() - started < 60
+    assert said["passages"][0]["in"] == "both"
+
+
 def test_compare_says_when_the_earlier_page_cannot_be_judged(files: dict[str, str], tmp_path: Path) -> None:
     index = tmp_path / "index.html"
     index.write_text("".join(f'<p><a href="/{n}">Section {n} of all</a></p>' for n in range(40)))
