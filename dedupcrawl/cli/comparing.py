@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dedupcrawl.cli.fetching import fetch_page
+from dedupcrawl.cli.measuring import measure
 from dedupcrawl.cli.options import DetectorNames, config_of
 from dedupcrawl.cli.screen import out, print_json
 from dedupcrawl.deduplicator import Deduplicator
@@ -35,21 +36,27 @@ def compare(
 ) -> None:
     """Say whether B repeats A, why, and which passages they share."""
     old, new = fetch_page(first), fetch_page(second)
-    with Deduplicator(config=config_of(detector)) as dedup:
+    config = config_of(detector)
+    with Deduplicator(config=config) as dedup:
         earlier, verdict = dedup.add(old), dedup.check(new)
+    measured = measure(config, old, new)
     passages = list(_passages(sentences(old.text), sentences(new.text)))
     if as_json:
         print_json(
             {
                 "earlier": earlier.to_dict(),
                 "verdict": verdict.to_dict(),
+                "measured": measured,
                 "passages": [{"in": who, "text": text} for who, text in passages],
             }
         )
         return
     if earlier.status is Status.UNCHECKED:
         out().print(Text(f"Nothing can repeat {first}: it is unchecked({earlier.reason}).", style="yellow"))
-    _show(out(), verdict, passages)
+    _show_verdict(out(), verdict)
+    if verdict.relation is None:
+        _show_measures(out(), measured)
+    _show_passages(out(), passages)
 
 
 def _passages(old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
@@ -66,7 +73,7 @@ def _passages(old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
             yield "second", "\n".join(new[j1:j2])
 
 
-def _show(console: Console, verdict: Verdict, passages: list[tuple[str, str]]) -> None:
+def _show_verdict(console: Console, verdict: Verdict) -> None:
     facts = Table(show_header=False, box=None)
     for name, value in verdict.to_dict().items():
         if name == "evidence" and isinstance(value, dict):
@@ -75,6 +82,16 @@ def _show(console: Console, verdict: Verdict, passages: list[tuple[str, str]]) -
         else:
             facts.add_row(name, Text(str(value), style="bold" if name in ("status", "relation") else ""))
     console.print(facts)
+
+
+def _show_measures(console: Console, measured: dict[str, dict[str, object] | None]) -> None:
+    """Say how far from each other the pages are, where that is no evidence of a verdict."""
+    for name, found in measured.items():
+        said = ", ".join(f"{what} {figure}" for what, figure in (found or {}).items())
+        console.print(Text(f" {name}: {said or 'nothing in common that it could measure'}", style="dim"))
+
+
+def _show_passages(console: Console, passages: list[tuple[str, str]]) -> None:
     console.rule("passages: in both, only in the first, only in the second")
     for who, text in passages:
         console.print(

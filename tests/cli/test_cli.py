@@ -107,6 +107,22 @@ def test_compare_of_strangers(files: dict[str, str]) -> None:
     said = orjson.loads(run("compare", "--json", files["first"], files["other"]))
     assert said["verdict"]["status"] == "unique"
     assert {passage["in"] for passage in said["passages"]} == {"first", "second"}
+    assert said["measured"] == {"exact": None, "minhash": None}
+    assert "minhash: nothing in common" in run("compare", files["first"], files["other"])
+
+
+def test_compare_measures_what_is_no_copy(tmp_path: Path) -> None:
+    for name, text in (("whole", ENGLISH + OTHER_ENGLISH), ("part", ENGLISH)):
+        (tmp_path / f"{name}.txt").write_text(text)
+    where = [str(tmp_path / f"{name}.txt") for name in ("whole", "part")]
+    every = ("minhash", "feature_code", "feature_codes", "datasketch")
+    said = orjson.loads(run("compare", "--json", *where, *(f"--detector={name}" for name in every)))
+    assert set(said["measured"]) == set(every)
+    assert 0.2 < said["measured"]["minhash"]["similarity"] < 0.8
+    assert said["measured"]["minhash"]["new_in_old"] > 0.7
+    said = run("compare", *where)
+    assert "relation" not in said
+    assert "minhash: similarity 0." in said
 
 
 def test_compare_of_long_pages_full_of_repetitions_ends(tmp_path: Path) -> None:
