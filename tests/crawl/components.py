@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from itemadapter import ItemAdapter
 from scrapy.exceptions import DropItem
 from scrapy.exporters import JsonLinesItemExporter
-from scrapy.extensions.feedexport import FileFeedStorage
+from scrapy.extensions.feedexport import BlockingFeedStorage, FileFeedStorage
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.memory import MemoryStore
@@ -112,15 +112,28 @@ class FailingStorage(FileFeedStorage):
 
 
 class OddBatchesFail(FileFeedStorage):
-    """Fails for every file of an odd number; its URLs may begin with ``odd:``."""
-
-    def __init__(self, uri: str, **options: Any) -> None:
-        super().__init__(uri.removeprefix("odd://"), **options)
+    """Fails for every file of an odd number."""
 
     def store(self, file: Any) -> Any:
         super().store(file)
-        if int(Path(self.path).stem.rpartition("-")[2]) % 2:
-            raise OSError("the upload failed")
+        fail_if_odd(self.path)
+
+
+class Upload(BlockingFeedStorage):
+    """Uploads in a thread; fails for every file of an odd number."""
+
+    def __init__(self, uri: str, *, feed_options: Any = None) -> None:
+        self.path = uri.removeprefix("upload://")
+
+    def _store_in_thread(self, file: IO[bytes]) -> None:
+        file.seek(0)
+        Path(self.path).write_bytes(file.read())
+        fail_if_odd(self.path)
+
+
+def fail_if_odd(path: str) -> None:
+    if int(Path(path).stem.rpartition("-")[2]) % 2:
+        raise OSError("the upload failed")
 
 
 class NoExporter:

@@ -29,7 +29,7 @@ def waiting_for(*feeds: str, storage: str = "", **more: Any) -> dict[str, Any]:
     settings: dict[str, Any] = {
         "DEDUP_COMMIT": "feed_slot_closed",
         "FEEDS": dict.fromkeys(feeds, LINES),
-        "FEED_STORAGES": {"odd": "tests.crawl.components.OddBatchesFail"},
+        "FEED_STORAGES": {"upload": "tests.crawl.components.Upload"},
         **more,
     }
     if storage:
@@ -98,8 +98,8 @@ def test_only_the_batches_that_failed_come_again(site: Site, tmp_path: Path, cou
 
 def test_of_several_feeds_all_must_be_stored(site: Site, tmp_path: Path, run: Run) -> None:
     urls = articles(site)
-    one_fails = waiting_for("out.jl", "odd://odd-1.jl")
-    none_fails = waiting_for("out.jl", "odd://odd-2.jl")
+    one_fails = waiting_for("out.jl", "upload://up-1.jl")
+    none_fails = waiting_for("out.jl", "upload://up-2.jl")
     kept = [len(run(urls=urls, settings=settings).items) for settings in (one_fails, none_fails, none_fails)]
     assert kept == [5, 5, 0]
 
