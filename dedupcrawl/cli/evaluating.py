@@ -80,7 +80,9 @@ def _show(console: Console, report: DuplicatesReport) -> None:
 
 
 def _list_mistakes(console: Console, report: DuplicatesReport) -> None:
-    table = Table("mistake", "id", "edit", "URL", "verdict", title="mistakes")
+    table = Table(title="mistakes")
+    for name in ("mistake", "id", "edit", "URL", "verdict"):
+        table.add_column(name, overflow="fold")
     for mistake in report.mistakes:
         verdict = mistake.verdict
         said = verdict.reason or " ".join(

@@ -95,6 +95,8 @@ def _table(info: StoreInfo) -> Table:
         "newest": _when(info.newest),
         "filled with": info.scheme,
     }
+    table.add_column()
+    table.add_column(overflow="fold")
     for name, value in rows.items():
         table.add_row(name, value)
     return table
