@@ -10,7 +10,7 @@ from dedupcrawl.cli.comparing import compare
 from dedupcrawl.cli.demonstrating import demo
 from dedupcrawl.cli.evaluating import evaluation
 from dedupcrawl.cli.reading import read
-from dedupcrawl.cli.screen import complain
+from dedupcrawl.cli.screen import complain, show_any_text
 from dedupcrawl.cli.storing import store
 from dedupcrawl.errors import DedupError
 
@@ -30,6 +30,7 @@ app.add_typer(store, name="store")
 
 def main() -> None:
     """Run the command; what a user got wrong ends in one sentence, not in a traceback."""
+    show_any_text()
     try:
         app()
     except DedupError as error:

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import gzip
 import http.server
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -143,6 +146,17 @@ def test_compare_says_when_the_earlier_page_cannot_be_judged(files: dict[str, st
     assert said["earlier"]["reason"] == "index"
     assert "unchecked(index)" in run("compare", str(index), files["first"])
     assert "unchecked" not in run("compare", files["first"], files["other"])
+
+
+def test_a_terminal_that_knows_ascii_only_is_no_error(tmp_path: Path) -> None:
+    path = tmp_path / "page.txt"
+    path.write_text(CHINESE, encoding="utf-8")
+    program = [sys.executable, "-c", "from dedupcrawl.cli import main; main()", "read", str(path)]
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    shown = subprocess.run(program, env=ascii_only, capture_output=True, check=True).stdout
+    assert shown.isascii()
+    written = subprocess.run([*program, "--json"], env=ascii_only, capture_output=True, check=True).stdout
+    assert orjson.loads(written)["text"] == CHINESE
 
 
 def test_damaged_packed_file_is_named(
