@@ -53,8 +53,6 @@ IGNORED = words("""
 #: Block elements whose class and id say what they are for.
 NAMED = LANDMARKS | {"div", "figure", "form", "ol", "p", "section", "table", "ul"}
 
-GIVEN = "urn:given"  #: namespace of the function by which a stylesheet asks for the page
-_PAGE = "given:page()"
 _INSIDE = "<xsl:apply-templates/>"
 _NAMES = (
     '<xsl:text> </xsl:text><xsl:value-of select="@class"/><xsl:text> </xsl:text><xsl:value-of select="@id"/>'
@@ -73,7 +71,7 @@ def stylesheet(*, open_landmarks: bool) -> str:
         _template("br", _say(BREAK)),
         _template("hr", _say(BEGIN, NOTE, TEXT)),
         _template("a", _say(LINK), _value("@href"), _say(ANCHOR), _INSIDE, _say(UNLINK)),
-        _template("/", _metadata(_say("lang"), f"{_PAGE}/@lang"), f'<xsl:apply-templates select="{_PAGE}"/>'),
+        _template("/", _metadata(_say("lang"), "/*/@lang"), _INSIDE),
         _template("head", _HEAD),
         _template("title", _metadata(_say("title"), ".")),
         _template("meta[@content]", _metadata(_value("@name|@property|@itemprop|@http-equiv"), "@content")),
@@ -82,8 +80,8 @@ def stylesheet(*, open_landmarks: bool) -> str:
         _template("script[@type='application/ld+json']", _metadata(_say("ld"), _PUBLISHED)),
     )
     return (
-        '<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform"'
-        f' xmlns:given="{GIVEN}"><xsl:output method="text"/>{"".join(templates)}</xsl:stylesheet>'
+        '<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">'
+        f'<xsl:output method="text"/>{"".join(templates)}</xsl:stylesheet>'
     )
 
 
@@ -113,18 +111,11 @@ def _metadata(name: str, value: str) -> str:
 
 
 class _Walkers(threading.local):
-    """The compiled stylesheets of a thread: lxml would copy one that crosses threads at every use.
-
-    It would also copy the page, node by node, were that their input; one they ask for is walked where it is.
-    """
-
-    page: _Element | None = None
+    """The compiled stylesheets of a thread: lxml would copy one that crosses threads at every use."""
 
     def __init__(self) -> None:
-        given = {(GIVEN, "page"): lambda _: self.page}
-        self.nothing = etree.XML("<nothing/>")
-        self.walk = etree.XSLT(etree.XML(stylesheet(open_landmarks=False)), extensions=given)
-        self.walk_all = etree.XSLT(etree.XML(stylesheet(open_landmarks=True)), extensions=given)
+        self.walk = etree.XSLT(etree.XML(stylesheet(open_landmarks=False)))
+        self.walk_all = etree.XSLT(etree.XML(stylesheet(open_landmarks=True)))
 
 
 @cache
@@ -138,9 +129,4 @@ def flatten(root: _Element, *, open_landmarks: bool = False) -> str:
     With ``open_landmarks`` the elements of :data:`LANDMARKS` are walked like any other block.
     """
     walkers = _walkers()
-    walk = walkers.walk_all if open_landmarks else walkers.walk
-    walkers.page = root
-    try:
-        return str(walk(walkers.nothing))
-    finally:
-        walkers.page = None
+    return str(walkers.walk_all(root) if open_landmarks else walkers.walk(root))
