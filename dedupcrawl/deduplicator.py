@@ -89,6 +89,8 @@ class Deduplicator:
         """Read a page with the constants in force, or say why it stays unchecked."""
         if (html is None) == (text is None):
             raise TypeError("give either html or text")
+        if not isinstance(url, str) or not isinstance(text, str | None):
+            raise TypeError("url and text are str")
         if html is None:
             return Page.from_text(text or "", url)
         try:

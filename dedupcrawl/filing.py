@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.page.model import Kind
 from dedupcrawl.stores.base import KEY_BYTES, Record, url_key
 from dedupcrawl.text.features import Features
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 
     from dedupcrawl.detectors.base import Detector, Fingerprint
     from dedupcrawl.page.model import Page
-
-SHORT_TEXT_DETECTOR = "exact"  #: the only one that may judge a text under ``min_chars``
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,11 @@ class Unfit:
 
 @dataclass(frozen=True, slots=True)
 class Filer:
-    """Turns pages into records."""
+    """Turns pages into records.
+
+    A record has a sketch of each detector. Where ``exact`` is none of them its sketch, the hash of the
+    text, stands behind the others: it tells whether a page seen again is unchanged.
+    """
 
     detectors: tuple[Detector, ...]
     min_chars: int
@@ -46,12 +49,16 @@ class Filer:
             return Unfit("empty")
         short = self._says_little(features)
         prints = [
-            detector.fingerprint(features) if not short or detector.name == SHORT_TEXT_DETECTOR else None
+            detector.fingerprint(features) if not short or detector.name == Exact.name else None
             for detector in self.detectors
         ]
         if not any(prints):
             return Unfit("short" if short else "no-fingerprint")
-        return self._record(page, prints, track_url)
+        record = self._record(page, prints, track_url)
+        if any(detector.name == Exact.name for detector in self.detectors):
+            return record
+        text = Exact().fingerprint(features)
+        return replace(record, sketches=(*record.sketches, text.sketch if text else b""))
 
     def _says_little(self, features: Features) -> bool:
         """Whether a text is too short, or too poor in letters and digits, for any but equal ones to match.

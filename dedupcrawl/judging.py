@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dedupcrawl.detectors.base import Match, Relation
+from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.stores.base import ClaimState
 
 if TYPE_CHECKING:
@@ -88,19 +89,16 @@ class Judge:
         finding = self._strongest(record, candidate)
         if not record.url or candidate.record.url != record.url:
             return finding
-        if finding is not None and self._says_equal(finding):
-            return _restated(finding, Relation.UNCHANGED)
+        if self._has_equal_text(record, candidate.record):
+            return _restated(finding or _by_url(candidate, 1.0), Relation.UNCHANGED)
         if not versions:
             return finding
-        return _restated(
-            finding or Finding(candidate, Match(0.0, Relation.UPDATED), BY_URL), Relation.UPDATED
-        )
+        return _restated(finding or _by_url(candidate, 0.0), Relation.UPDATED)
 
     def _strongest(self, record: Record, candidate: Candidate) -> Finding | None:
         best: Finding | None = None
-        for detector, new, old in zip(
-            self.detectors, record.sketches, candidate.record.sketches, strict=True
-        ):
+        for place, detector in enumerate(self.detectors):
+            new, old = record.sketches[place], candidate.record.sketches[place]
             match = detector.compare(new, old) if new and old else None
             if match is None:
                 continue
@@ -109,12 +107,15 @@ class Judge:
                 best = finding
         return best
 
-    def _says_equal(self, finding: Finding) -> bool:
-        """Tell equal texts from similar ones; where ``exact`` is not in use, similarity 1 must do."""
-        if finding.relation is Relation.IDENTICAL:
-            return True
-        knows = any(detector.name == "exact" for detector in self.detectors)
-        return not knows and finding.match.similarity >= 1
+    def _has_equal_text(self, new: Record, old: Record) -> bool:
+        """Compare the hashes of the texts, which every record has (see :class:`~dedupcrawl.filing.Filer`)."""
+        names = [detector.name for detector in self.detectors]
+        place = names.index(Exact.name) if Exact.name in names else len(names)
+        return new.sketches[place] == old.sketches[place]
+
+
+def _by_url(candidate: Candidate, similarity: float) -> Finding:
+    return Finding(candidate, Match(similarity, Relation.UPDATED), BY_URL)
 
 
 def _restated(finding: Finding, relation: Relation) -> Finding:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.base import Record
 
 _REPLACEABLE = frozenset({Relation.IDENTICAL, Relation.NEAR_DUPLICATE, Relation.UPDATED})
-_SAME_CONTENT = DUPLICATE | {Relation.UPDATED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,9 @@ class Policy:
         first = findings[0]
         relation, old = first.relation, first.candidate.record
         measured = None if first.detector == BY_URL else round(first.match.similarity, 4)
-        joins = cluster_of(old) if relation in _SAME_CONTENT else ""
+        # An updated page of which the URL alone says so has nothing of its old text.
+        same_content = relation in DUPLICATE or (relation is Relation.UPDATED and measured is not None)
+        joins = cluster_of(old) if same_content else ""
         replaces = self._replaces(first)
         verdict = Verdict(
             url=url,

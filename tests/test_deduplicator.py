@@ -76,8 +76,21 @@ def test_same_url_unchanged_then_updated(dedup: Deduplicator) -> None:
     assert (small.relation, small.keep, small.status) == (Relation.UPDATED, True, Status.UNIQUE)
     assert (other.relation, other.keep) == (Relation.UPDATED, True)
     assert (other.detector, other.similarity) == ("url", None)
-    assert small.cluster == other.cluster
+    assert small.cluster == again.cluster
+    assert other.cluster != again.cluster
     assert dedup.add(text=OTHER_ENGLISH, url="https://a.example/1").relation is Relation.UNCHANGED
+
+
+@pytest.mark.parametrize("name", ["feature_code", "feature_codes", "minhash", "datasketch"])
+def test_unchanged_means_the_same_text_whatever_detector_judges(name: str) -> None:
+    with Deduplicator(detectors=[name]) as dedup:
+        dedup.add(text=ENGLISH, url="https://a.example/1")
+        assert dedup.add(text=ENGLISH.upper(), url="https://a.example/1").relation is Relation.UNCHANGED
+        first, _, rest = ENGLISH.partition(". ")
+        rewritten = f"{first}. {OTHER_ENGLISH}"[: len(first) + len(rest)]
+        for text in (retouched(ENGLISH), rewritten):
+            verdict = dedup.add(text=text, url="https://a.example/1")
+            assert (verdict.relation, verdict.keep) == (Relation.UPDATED, True)
 
 
 def test_every_version_of_an_updated_page_still_guards_its_content(dedup: Deduplicator) -> None:
@@ -135,6 +148,8 @@ def test_exactly_one_source_is_accepted(dedup: Deduplicator) -> None:
         dedup.check(url="https://a.example/")
     with pytest.raises(TypeError, match="html"):
         dedup.check(html="<p>", text="a", url="https://a.example/")
+    with pytest.raises(TypeError, match="str"):
+        dedup.check(text=b"a")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="page"):
         dedup.check(Page.from_text("a"), text="a")
 
