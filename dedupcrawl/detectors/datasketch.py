@@ -32,15 +32,16 @@ _HEAD = struct.Struct("<BBII")
 _TAG = 0x44
 _STORED = {"affine32": "<u4", "affine64": "<u8", "legacy": "<u4"}  #: legacy values need no more than 32 bits
 _SCHEMES = tuple(_STORED)
-_UNITS = ("characters", "words")
+_UNITS = ("characters", "words", "segmented")
 
 
 @dataclass(frozen=True)
 class Datasketch(Detector):
     """``datasketch.MinHash``, value by value, and the bands of ``datasketch.MinHashLSH``.
 
-    ``tokens`` is "words" (runs of ``size`` words joined by a space) or "characters" (runs of ``size``
-    characters), both of the normalised text, or the dotted name of an own function from the page's text
+    ``tokens`` is "words" (runs of ``size`` words between white space, joined by a space), "segmented" (the
+    same of words that jieba finds, for Chinese) or "characters" (runs of ``size`` characters), all of the
+    normalised text, or the dotted name of an own function from the page's text
     to an iterable of bytes. ``hashfunc`` is the dotted name of a hash function, "" for datasketch's default.
     ``permutation_seed`` is datasketch's ``seed``; it does not follow the seed of the configuration, since
     the signatures that a user already has do not either.
@@ -111,8 +112,8 @@ class Datasketch(Detector):
         }
 
     def _tokens(self, features: Features) -> Iterable[bytes]:
-        if self.tokens == "words":
-            words = features.text.split()
+        if self.tokens in ("words", "segmented"):
+            words = features.text.split() if self.tokens == "words" else features.words
             return (" ".join(run).encode("utf-8", "surrogatepass") for run in _runs(words, self.size))
         if self.tokens == "characters":
             return (run.encode("utf-8", "surrogatepass") for run in _runs(features.text, self.size))
@@ -150,7 +151,7 @@ class Datasketch(Detector):
         with contextlib.suppress(ValueError, TypeError, ImportError, AttributeError):
             function = pkgutil.resolve_name(getattr(self, constant))
         if not callable(function):
-            kinds = '"words", "characters" or ' if constant == "tokens" else ""
+            kinds = '"words", "segmented", "characters" or ' if constant == "tokens" else ""
             raise setting_error(
                 self, constant, f'{kinds}the dotted name of a function, "package.module:name"'
             )

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable, Iterable
 
 import numpy as np
+import jieba
 import pytest
 from datasketch import MinHash, MinHashLSH
 
@@ -51,9 +52,15 @@ def five_characters(text: str) -> list[bytes]:
     return [normal[at : at + 5].encode() for at in range(len(normal) - 4)]
 
 
+def three_segmented_words(text: str) -> list[bytes]:
+    words = [word for word in jieba.cut(normalize(text)) if word[0].isalnum()]
+    return [" ".join(words[at : at + 3]).encode() for at in range(len(words) - 2)]
+
+
 CASES: list[tuple[Datasketch, str, Callable[[str], Iterable[bytes]], dict[str, object]]] = [
     (Datasketch(), ENGLISH, three_words, {}),
     (Datasketch(tokens="characters", size=5), CHINESE, five_characters, {}),
+    (Datasketch(tokens="segmented"), CHINESE, three_segmented_words, {}),
     (Datasketch(permutations="affine64"), ENGLISH, three_words, {"scheme": "affine64"}),
     (
         Datasketch(permutations="legacy", num_perm=64),
