@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from dedupcrawl.page.flatten import BEGIN, BREAK, END, LANDMARKS, LINK, NOTE, TEXT
+from dedupcrawl.page.flatten import BREAK, LANDMARKS, LINK, MARK, NOTE
 from dedupcrawl.page.links import byte_length, lines, measure, split_runs
 from dedupcrawl.page.noise import LINK_RUN, link_noise
 from dedupcrawl.page.sideparts import Side, side_part
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 #: A block of which nothing is decided yet: text, length, link length, links, longest run, tag, container.
 #: A plain tuple, because hundreds are made of every page. Lengths in UTF-8 bytes.
 Draft = tuple[str, int, int, int, int, str, int]
+
+#: A text with its marks, without space around it; the tag of its element, and its container.
+Raw = tuple[str, str, int]
 
 #: Elements that seldom hold others: unless their class says what they are, they are no containers, and their
 #: text belongs to the container around them.
@@ -36,52 +39,68 @@ class Outline:
     metadata: list[str] = field(default_factory=list)  #: ``name=value``
 
 
-def outline(stream: str, options: ReadOptions) -> Outline:  # noqa: C901 - see below
-    """Build the outline of a flattened page (see :mod:`dedupcrawl.page.flatten`).
-
-    One loop over all that a page holds; a call for each of its steps would cost a third as much again.
-    """
+def outline(stream: str, options: ReadOptions) -> Outline:
+    """Build the outline of a flattened page (see :mod:`dedupcrawl.page.flatten`)."""
     page = Outline()
-    drafts = page.drafts
-    opened = ["body"]  # heads of the open elements
-    chain: list[int] = []  # containers of the outermost of them: they are made when text is found inside
-    inside = False  # a link to a web page is open
-    for part in stream.split(BEGIN):
-        head, _, rest = part.partition(TEXT)
-        if NOTE in head:
-            page.metadata.append(head[1:])
-        else:
-            opened.append(head if len(head) < MOST_NAMES else head[:MOST_NAMES])
-        end = END
-        while end:
-            raw, end, rest = rest.partition(END)
-            if raw and not raw.isspace():
-                tag, _, leaf = _element(opened[-1])
-                depth = len(opened) - leaf
-                if depth > len(chain):
-                    _make_containers(page, chain, opened[len(chain) : depth])
-                if inside or LINK in raw:
-                    inside = _take_linked(drafts, raw, tag, chain[depth - 1], options, inside=inside)
-                else:
-                    text = " ".join(raw.split())
-                    if BREAK in text:
-                        text = lines(text)
-                    length = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
-                    if length:
-                        drafts.append((text, length, 0, 0, 0, tag, chain[depth - 1]))
-            if end and len(opened) > 1:
-                opened.pop()
-                if len(chain) > len(opened):
-                    chain.pop()
+    parts = stream.split(MARK)
+    heads = parts[1::2]
+    page.metadata = [head[1:] for head in heads if NOTE in head]
+    found = _place(page, ["", *heads], parts[::2])
+    page.drafts = _measure(found, options)
     return page
 
 
-def _make_containers(page: Outline, chain: list[int], heads: list[str]) -> None:
-    """Lengthen the chain of open containers by one for each head."""
-    for head in heads:
-        page.parents.append(chain[-1] if chain else -1)
-        chain.append(len(page.sides))
-        page.sides.append(_element(head)[1])
+def _place(page: Outline, heads: list[str], raws: list[str]) -> list[Raw]:
+    """Return the texts that are not empty, and note in ``page`` the containers that hold them.
+
+    One loop over all that a page holds: what is open is kept by depth: an end is one subtraction.
+    """
+    found: list[Raw] = []
+    opened = ["body"] * (len(heads) + 1)  # heads of the open elements
+    homes = [-1] * (len(heads) + 1)  # their containers, -1 where there is none yet
+    depth = 0
+    for head, raw in zip(heads, map(str.strip, raws), strict=False):
+        if head:
+            depth += 1
+            opened[depth] = head[:MOST_NAMES]
+            homes[depth] = -1
+        elif depth:
+            depth -= 1
+        if raw:
+            tag, _, leaf = _element(opened[depth])
+            holder = depth - leaf
+            if homes[holder] < 0:
+                _make_containers(page, opened, homes, holder)
+            found.append((raw, tag, homes[holder]))
+    return found
+
+
+def _make_containers(page: Outline, opened: list[str], homes: list[int], last: int) -> None:
+    """Give a container to the element at depth ``last`` and to those around it that have none."""
+    first = last
+    while first and homes[first - 1] < 0:
+        first -= 1
+    for depth in range(first, last + 1):
+        homes[depth] = len(page.parents)
+        page.parents.append(homes[depth - 1] if depth else -1)
+        page.sides.append(_element(opened[depth])[1])
+
+
+def _measure(found: list[Raw], options: ReadOptions) -> list[Draft]:
+    """Fold the texts and measure their links."""
+    drafts: list[Draft] = []
+    inside = False  # a link to a web page is open
+    for raw, tag, home in found:
+        if inside or LINK in raw:
+            inside = _take_linked(drafts, raw, tag, home, options, inside=inside)
+        else:
+            text = " ".join(raw.split())
+            if BREAK in text:
+                text = lines(text)
+            if text:
+                length = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+                drafts.append((text, length, 0, 0, 0, tag, home))
+    return drafts
 
 
 def _take_linked(

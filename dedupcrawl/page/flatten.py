@@ -4,15 +4,15 @@ In Python every node visited costs a proxy object, and making those alone takes 
 page did. A stylesheet walks the tree in C and leaves only what a reader needs: text, block boundaries, links
 and metadata. A tree is never too deep for it: the parser stops at 2,048 levels, libxslt would at 3,000.
 
-The stream is ``part*`` with ``part = BEGIN head TEXT text (END text)*``. A head is
+The stream is ``text (MARK head MARK text)*``. A head is
 
 * ``tag class id`` where a block element begins,
-* ``NOTE name=value`` for metadata,
-* ``NOTE`` alone at an ``<hr>``.
+* empty where the block element begun last ends,
+* ``NOTE name=value`` for metadata, and ``NOTE`` alone at an ``<hr>``: an element that ends at once.
 
-``END`` ends the block element begun last. Inside a text, ``BREAK`` is a ``<br>`` and a link is
-``LINK target ANCHOR text UNLINK``. The marks are Unicode noncharacters, "never to be interchanged"; a page
-that holds them all the same is cut at odd places, which harms nobody but itself.
+So the texts are every second part of ``stream.split(MARK)``. Inside a text, ``BREAK`` is a ``<br>`` and a
+link is ``LINK target ANCHOR text UNLINK``. The marks are Unicode noncharacters, "never to be interchanged"; a
+page that holds them all the same is cut at odd places, which harms nobody but itself.
 """
 
 from __future__ import annotations
@@ -28,12 +28,10 @@ from dedupcrawl.page.tables import words
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-BEGIN = "\ufdd0"
-TEXT = "\ufdd1"
+MARK = "\ufdd0"
 LINK = "\ufdd2"
 ANCHOR = "\ufdd3"
 UNLINK = "\ufdd4"
-END = "\ufdd5"
 BREAK = "\ufdd6"
 NOTE = "\ufdd7"
 
@@ -69,7 +67,7 @@ def stylesheet(*, open_landmarks: bool) -> str:
         *map(_block, sorted(BLOCKS)),
         *map(landmark, sorted(LANDMARKS)),
         _template("br", _say(BREAK)),
-        _template("hr", _say(BEGIN, NOTE, TEXT)),
+        _template("hr", _say(MARK, NOTE, MARK, MARK, MARK)),
         _template("a", _say(LINK), _value("@href"), _say(ANCHOR), _INSIDE, _say(UNLINK)),
         _template("/", _metadata(_say("lang"), "/*/@lang"), _INSIDE),
         _template("head", _HEAD),
@@ -99,15 +97,15 @@ def _template(match: str, *body: str) -> str:
 
 def _block(tag: str) -> str:
     names = _NAMES if tag in NAMED else ""
-    return _template(tag, _say(BEGIN, tag), names, _say(TEXT), _INSIDE, _say(END))
+    return _template(tag, _say(MARK, tag), names, _say(MARK), _INSIDE, _say(MARK, MARK))
 
 
 def _landmark(tag: str) -> str:
-    return _template(tag, _say(BEGIN, tag, TEXT), _value("normalize-space(.)"), _say(END))
+    return _template(tag, _say(MARK, tag, MARK), _value("normalize-space(.)"), _say(MARK, MARK))
 
 
 def _metadata(name: str, value: str) -> str:
-    return _say(BEGIN, NOTE) + name + _say("=") + _value(value) + _say(TEXT)
+    return _say(MARK, NOTE) + name + _say("=") + _value(value) + _say(MARK, MARK, MARK)
 
 
 class _Walkers(threading.local):

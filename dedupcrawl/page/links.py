@@ -40,17 +40,10 @@ def byte_length(text: str) -> int:
 
 
 def measure(raw: str, *, inside: bool) -> Measured:
-    """Measure a raw text with links; ``inside`` says that it begins in one."""
+    """Measure a raw text with links and no space around; ``inside`` says that it begins in one."""
+    if raw[0] == LINK and raw[-1] == UNLINK and not inside and raw.find(LINK, 1) < 0:
+        return _measure_lone(raw)  # every second text with links is so
     before, *pieces = raw.split(LINK)
-    if len(pieces) == 1 and not inside and (not before or before.isspace()):
-        target, _, rest = pieces[0].partition(ANCHOR)
-        label, closed, after = rest.partition(UNLINK)
-        if not after or after.isspace():  # nothing but one link: every second text with links is so
-            text = fold(label)
-            length = byte_length(text)
-            if leads_to_page(target):
-                return text, length, length, 1, 1, not closed
-            return text, length, 0, 0, 0, False
     texts = [before]
     labels = ""
     links = run = longest = 0
@@ -67,14 +60,23 @@ def measure(raw: str, *, inside: bool) -> Measured:
             links += 1
             run += 1
             inside = not closed
-            longest = max(longest, run)
-            if parts_links(after):
-                run = 0
-        else:
-            run = 0
+            if len(after) < SHORT_GAP or not parts_links(after):
+                continue
+        longest = max(longest, run)
+        run = 0
+    longest = max(longest, run)
     text = fold("".join(texts).replace(UNLINK, ""))
     length = byte_length(text)
     return text, length, min(length, byte_length(fold(labels))), links, longest, inside
+
+
+def _measure_lone(raw: str) -> Measured:
+    target, _, label = raw[1:-1].partition(ANCHOR)
+    text = fold(label)
+    length = byte_length(text)
+    if leads_to_page(target):
+        return text, length, length, 1, 1, False
+    return text, length, 0, 0, 0, False
 
 
 def parts_links(text: str) -> bool:
