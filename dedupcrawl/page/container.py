@@ -75,7 +75,9 @@ def worth(tag: str, length: int, link_length: int) -> float:
         value = max(value + PARAGRAPH, length - link_length - COST)
     elif value < 0 and not link_length and tag in CELLS:
         return 0.0
-    return max(LEAST, min(MOST, value))
+    if value < LEAST:
+        return LEAST
+    return min(value, MOST)
 
 
 def stretch(worths: list[float]) -> tuple[int, int]:
@@ -110,9 +112,13 @@ class Containers:
     def weigh(self, drafts: list[Draft], options: ReadOptions) -> tuple[list[str], list[float]]:
         """Apply the link rules to the blocks, and sum up what they are worth."""
         reasons, worths = [], []
-        landmark, sides = Side.LANDMARK, self.sides
+        worth_in, good, length_in, links_in = self.worth, self.good, self.length, self.link_length
+        plain, landmark, sides = self.plain, Side.LANDMARK, self.sides
         for _, length, link_length, _, run, tag, home in drafts:
-            reason = (link_length and link_noise(length, link_length, run, options)) or ""
+            reason = ""
+            if link_length:
+                reason = link_noise(length, link_length, run, options) or ""
+                links_in[home] += link_length
             if sides[home] is landmark:
                 reason = LANDMARK
                 value = 0.0
@@ -121,12 +127,11 @@ class Containers:
                 self.guides[home] += 1
             else:
                 value = worth(tag, length, link_length)
-                self.plain[home] += length
+                plain[home] += length
                 if value > 0:
-                    self.good[home] += value
-            self.worth[home] += value
-            self.length[home] += length
-            self.link_length[home] += link_length
+                    good[home] += value
+            worth_in[home] += value
+            length_in[home] += length
             reasons.append(reason)
             worths.append(value)
         return reasons, worths
@@ -134,8 +139,11 @@ class Containers:
     def sums(self, values: list[float] | list[int]) -> list[float]:
         """Return for each container the sum of ``values`` over it and all inside it."""
         sums: list[float] = [*values]
+        parents = self.parents
         for child in range(len(sums) - 1, 0, -1):
-            sums[self.parents[child]] += sums[child]
+            value = sums[child]
+            if value:  # most containers hold nothing of their own
+                sums[parents[child]] += value
         return sums
 
     def cut_teasers(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 from dedupcrawl.page.blocks import Outline, outline
@@ -111,10 +112,7 @@ def _page(page: Outline, reasons: list[str], url: str) -> Page:
 
 
 def _blocks(page: Outline, reasons: list[str]) -> tuple[Block, ...]:
-    new = tuple.__new__
-    return tuple(
-        [
-            new(Block, (*draft[:6], reason is MAIN_TEXT, reason))
-            for draft, reason in zip(page.drafts, reasons, strict=True)
-        ]
-    )
+    columns = list(zip(*page.drafts, strict=True))[:6]
+    kept = [reason is MAIN_TEXT for reason in reasons]
+    # what Block(*values) does, without a Python frame for each of hundreds
+    return tuple(map(tuple.__new__, repeat(Block), zip(*columns, kept, reasons, strict=True)))
