@@ -26,6 +26,8 @@ from lxml import etree
 from dedupcrawl.page.tables import words
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from lxml.etree import _Element
 
 MARK = "\ufdd0"
@@ -46,7 +48,7 @@ LANDMARKS = frozenset({"aside", "dialog", "footer", "menu", "nav"})
 #: Elements whose inside is never read as text.
 IGNORED = words("""
     applet area audio button canvas embed iframe input map math noembed noframes noscript object
-    optgroup option script select style svg template textarea video
+    optgroup option select style svg template textarea video
 """)
 #: Block elements whose class and id say what they are for.
 NAMED = LANDMARKS | {"div", "figure", "form", "ol", "p", "section", "table", "ul"}
@@ -75,12 +77,17 @@ def stylesheet(*, open_landmarks: bool) -> str:
         _template("meta[@content]", _metadata(_value("@name|@property|@itemprop|@http-equiv"), "@content")),
         _template("link[@rel='canonical']", _metadata(_say("canonical"), "@href")),
         _template("time[@datetime]", _metadata(_say("time"), "@datetime"), _INSIDE),
-        _template("script[@type='application/ld+json']", _metadata(_say("ld"), _PUBLISHED)),
+        _template("script", _if("@type='application/ld+json'", _metadata(_say("ld"), _PUBLISHED))),
     )
     return (
         '<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">'
-        f'<xsl:output method="text"/>{"".join(templates)}</xsl:stylesheet>'
+        f'<xsl:output method="text"/>{_joined(templates)}</xsl:stylesheet>'
     )
+
+
+def _joined(parts: Iterable[str]) -> str:
+    """Join parts of a stylesheet; texts that meet become one, since each costs libxslt a call."""
+    return "".join(parts).replace("</xsl:text><xsl:text>", "")
 
 
 def _say(*signs: str) -> str:
@@ -89,6 +96,10 @@ def _say(*signs: str) -> str:
 
 def _value(path: str) -> str:
     return f'<xsl:value-of select="{path}"/>'
+
+
+def _if(test: str, *body: str) -> str:
+    return f'<xsl:if test="{test}">{"".join(body)}</xsl:if>'
 
 
 def _template(match: str, *body: str) -> str:
