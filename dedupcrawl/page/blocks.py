@@ -77,13 +77,14 @@ def _place(page: Outline, heads: list[str], raws: list[str]) -> list[Raw]:
 
 def _make_containers(page: Outline, opened: list[str], homes: list[int], last: int) -> None:
     """Give a container to the element at depth ``last`` and to those around it that have none."""
+    parents, sides = page.parents, page.sides
     first = last
     while first and homes[first - 1] < 0:
         first -= 1
     for depth in range(first, last + 1):
-        homes[depth] = len(page.parents)
-        page.parents.append(homes[depth - 1] if depth else -1)
-        page.sides.append(_element(opened[depth])[1])
+        homes[depth] = len(parents)
+        parents.append(homes[depth - 1] if depth else -1)
+        sides.append(_element(opened[depth])[1])
 
 
 def _measure(found: list[Raw], options: ReadOptions) -> list[Draft]:

@@ -68,7 +68,7 @@ def choose(outline: Outline, options: ReadOptions) -> list[str]:
 
 def worth(tag: str, length: int, link_length: int) -> float:
     """Return what a block says for its container (below 0: against it), in bytes of good text."""
-    if tag in HEADINGS and length < HEADING:
+    if length < HEADING and tag in HEADINGS:
         return 0.0
     value = length - LINK_COST * link_length - COST
     if tag == "p":
@@ -148,9 +148,13 @@ class Containers:
 
     def cut_teasers(self) -> None:
         """Cut headlines of other stories with their first lines, where several stand side by side."""
+        if sum(self.guides) < TEASERS:
+            return
         guides, plain, parents = self.sums(self.guides), self.sums(self.plain), self.parents
         teasers = [
-            child for child in range(1, len(parents)) if guides[child] and 0 < plain[child] < TEASER_TEXT
+            child
+            for child, guiding in enumerate(guides)
+            if guiding and child and 0 < plain[child] < TEASER_TEXT
         ]
         beside = Counter([parents[child] for child in teasers])
         for child in teasers:

@@ -71,7 +71,7 @@ def stylesheet(*, open_landmarks: bool) -> str:
         _template("br", _say(BREAK)),
         _template("hr", _say(MARK, NOTE, MARK, MARK, MARK)),
         _template("a", _say(LINK), _value("@href"), _say(ANCHOR), _INSIDE, _say(UNLINK)),
-        _template("/", _metadata(_say("lang"), "/*/@lang"), _INSIDE),
+        _template("/", "<stream>", _metadata(_say("lang"), "/*/@lang"), _INSIDE, "</stream>"),
         _template("head", _HEAD),
         _template("title", _metadata(_say("title"), ".")),
         _template("meta[@content]", _metadata(_value("@name|@property|@itemprop|@http-equiv"), "@content")),
@@ -81,7 +81,7 @@ def stylesheet(*, open_landmarks: bool) -> str:
     )
     return (
         '<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">'
-        f'<xsl:output method="text"/>{_joined(templates)}</xsl:stylesheet>'
+        f"{_joined(templates)}</xsl:stylesheet>"
     )
 
 
@@ -138,4 +138,5 @@ def flatten(root: _Element, *, open_landmarks: bool = False) -> str:
     With ``open_landmarks`` the elements of :data:`LANDMARKS` are walked like any other block.
     """
     walkers = _walkers()
-    return str(walkers.walk_all(root) if open_landmarks else walkers.walk(root))
+    walked = walkers.walk_all(root) if open_landmarks else walkers.walk(root)
+    return walked.getroot().text or ""  # as a text, the stream would be written out before it is decoded

@@ -21,6 +21,7 @@ _separators = SEPARATORS + BREAK
 #: A text without marks and what its links come to: text, length, link length, links, longest run (in bytes of
 #: UTF-8), and whether the last link is still open, so that the next text begins in it.
 Measured = tuple[str, int, int, int, int, bool]
+NOTHING: Measured = ("", 0, 0, 0, 0, False)
 
 
 def fold(raw: str) -> str:
@@ -41,9 +42,9 @@ def byte_length(text: str) -> int:
 
 def measure(raw: str, *, inside: bool) -> Measured:
     """Measure a raw text with links and no space around; ``inside`` says that it begins in one."""
-    if raw[0] == LINK and raw[-1] == UNLINK and not inside and raw.find(LINK, 1) < 0:
-        return _measure_lone(raw)  # every second text with links is so
     before, *pieces = raw.split(LINK)
+    if len(pieces) == 1 and not before and not inside and raw[-1] == UNLINK:
+        return _measure_lone(*pieces)  # every second text with links is so
     texts = [before]
     labels = ""
     links = run = longest = 0
@@ -67,12 +68,15 @@ def measure(raw: str, *, inside: bool) -> Measured:
     longest = max(longest, run)
     text = fold("".join(texts).replace(UNLINK, ""))
     length = byte_length(text)
-    return text, length, min(length, byte_length(fold(labels))), links, longest, inside
+    link_length = min(length, byte_length(fold(labels))) if labels else 0
+    return text, length, link_length, links, longest, inside
 
 
-def _measure_lone(raw: str) -> Measured:
-    target, _, label = raw[1:-1].partition(ANCHOR)
-    text = fold(label)
+def _measure_lone(link: str) -> Measured:
+    target, _, label = link.partition(ANCHOR)
+    text = fold(label.replace(UNLINK, ""))
+    if not text:
+        return NOTHING
     length = byte_length(text)
     if leads_to_page(target):
         return text, length, length, 1, 1, False
