@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from scrapy.extensions.feedexport import FeedExporter
+from scrapy.utils.conf import build_component_list
+from scrapy.utils.misc import load_object
 
 from dedupcrawl.crawl.desk import Desk
 from dedupcrawl.crawl.feeds import Feeds
@@ -23,6 +25,7 @@ from dedupcrawl.policy import unchecked
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from scrapy.settings import BaseSettings
 
     from dedupcrawl.page import Page, ReadOptions
     from dedupcrawl.verdict import Verdict
@@ -55,12 +58,13 @@ class Session:
 
     @classmethod
     def _begin(cls, crawler: Crawler) -> Session:
-        options = Options.from_settings(crawler.settings, crawler.spidercls.name)
+        options = Options.from_settings(crawler.settings, _spider_name(crawler))
         feeds = _feeds(crawler) if options.commit_with_feeds else None
         dedup = _open(options)
         tally = Tally(crawler)
         desk = Desk(crawler, dedup, tally)
-        return cls(options, dedup.reading, Visits(), desk, tally, feeds)
+        visits = Visits(may_be_replaced=_has_earlier_pipelines(crawler.settings))
+        return cls(options, dedup.reading, visits, desk, tally, feeds)
 
     def read(self, response: Response) -> Page | Verdict:
         """Read a response once."""
@@ -95,6 +99,18 @@ def say(error: DedupError) -> None:
         task = asyncio.current_task()
         if task is not None:
             task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+
+
+def _spider_name(crawler: Crawler) -> str:
+    """Return the name that the spider bears now: it may have been given one as it was made."""
+    return (crawler.spider or crawler.spidercls).name
+
+
+def _has_earlier_pipelines(settings: BaseSettings) -> bool:
+    from dedupcrawl.crawl.pipeline import DedupPipeline  # noqa: PLC0415  # it joins this session
+
+    pipelines = build_component_list(settings.get_component_priority_dict_with_base("ITEM_PIPELINES"))
+    return bool(pipelines) and load_object(pipelines[0]) is not DedupPipeline
 
 
 def _open(options: Options) -> Deduplicator:

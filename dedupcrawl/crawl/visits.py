@@ -44,13 +44,19 @@ class Visits:
 
     The last spider middleware hands items over with :meth:`yielded`, the pipeline takes them up
     with :meth:`take`. An item of an errback never passes a spider middleware, so it has no source
-    although the context that it runs in may well stem from another response.
+    although the context that it runs in may well stem from another response: hence the context is
+    asked only where an earlier pipeline can have put another object in an item's place.
+
+    Args:
+        may_be_replaced: whether other pipelines stand before this one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, may_be_replaced: bool = False) -> None:
+        self._may_be_replaced = may_be_replaced
         self._visits: WeakKeyDictionary[Response, Visit] = WeakKeyDictionary()
-        # The item itself is kept, for an id may be used again once its object is gone.
-        self._links: dict[int, tuple[Any, Response]] = {}
+        # The item itself is kept, for an id may be used again once its object is gone; a spider may
+        # yield one object several times.
+        self._links: dict[int, tuple[Any, list[Response]]] = {}
 
     def of(self, response: Response) -> Visit:
         """Return what is known of a response."""
@@ -65,7 +71,7 @@ class Visits:
 
     def yielded(self, item: Any, response: Response) -> None:
         """Remember where an item comes from until a pipeline takes it up."""
-        self._links[id(item)] = (item, response)
+        self._links.setdefault(id(item), (item, []))[1].append(response)
         self.of(response).awaited += 1
         if len(self._links) > MOST_LINKS:
             self._unlink(next(iter(self._links)))
@@ -74,7 +80,7 @@ class Visits:
         """Return the response that an item came from; None: from none, as far as one can tell."""
         if id(item) in self._links:
             return self._unlink(id(item))
-        return self._take_replaced()
+        return self._take_replaced() if self._may_be_replaced else None
 
     def lose(self, item: Any) -> Response | None:
         """Forget an item that an earlier pipeline refused; return its response if it was still awaited."""
@@ -85,9 +91,12 @@ class Visits:
         current = CURRENT.get()
         response = current() if current else None
         links = self._links.items()
-        return next((self._unlink(key) for key, (_, source) in links if source is response), None)
+        return next((self._unlink(key) for key, (_, sources) in links if sources[0] is response), None)
 
     def _unlink(self, key: int) -> Response:
-        _, response = self._links.pop(key)
+        _, sources = self._links[key]
+        response = sources.pop(0)
+        if not sources:
+            del self._links[key]
         self.of(response).awaited -= 1
         return response

@@ -170,6 +170,39 @@ class Errbacks(Reader):
         yield {"title": "failed", "body": type(failure.value).__name__, "url": failure.request.url}
 
 
+class FailingLinks(Reader):
+    """Follows links that lead nowhere before it yields its items."""
+
+    name = "failing_links"
+
+    def parse(self, response: Response) -> Any:
+        for number in range(3):
+            yield Request(f"http://127.0.0.1:9{response.url[-4:]}/{number}", self.parse, errback=self.failed)
+        yield from self.items(response)
+
+    def failed(self, failure: Any) -> Any:
+        yield {"title": "failed", "body": "", "url": failure.request.url}
+
+
+class Reuser(Reader):
+    """Yields one object again and again."""
+
+    name = "reuser"
+
+    def parse(self, response: Response) -> Any:
+        for item in self.items(response):
+            yield from [item] * 3
+
+
+class Named(Reader):
+    """Gets its name as it is made, as one class for many sites does."""
+
+    name = ""
+
+    def __init__(self, site: str, **kwargs: Any) -> None:
+        super().__init__(name=f"reader-{site}", **kwargs)
+
+
 class Plainly(Reader):
     """Does not parse: whatever comes becomes an item."""
 

@@ -92,6 +92,12 @@ def test_namespaces_never_meet(site: Site, run: Run) -> None:
     assert kept == [1, 1, 0, 1, 1, 0]
 
 
+def test_the_namespace_is_the_name_that_the_spider_bears(site: Site, run: Run) -> None:
+    url = site.put("/a", plain("Ice", text(1)))
+
+    assert [len(run("Named", urls=[url], site=name).items) for name in ("x", "y", "x")] == [1, 1, 0]
+
+
 def test_a_changed_page_is_kept_as_updated(site: Site, run: Run) -> None:
     url = site.put("/a", plain("Ice", text(1)))
     run(urls=[url])

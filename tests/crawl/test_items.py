@@ -83,6 +83,24 @@ def test_items_without_a_response_are_kept(site: Site, tmp_path: Path) -> None:
         assert failed.dedup["kept"] == len(failed.items)
 
 
+def test_a_failure_is_not_taken_for_an_item_of_the_page_that_led_to_it(site: Site, tmp_path: Path) -> None:
+    crawl = ("FailingLinks", {"urls": pair(site), "copies": 9})
+    slow = {"CONCURRENT_ITEMS": 1, "ITEM_PIPELINES": {"tests.crawl.components.Slow": 300}}
+    for (crawled,) in on_every_reactor(tmp_path, crawl, settings=slow).values():
+        titles = [item["title"] for item in crawled.items]
+        assert titles.count("failed") == 6
+        assert len(titles) == 6 + 9
+        assert crawled.dedup["unchecked/no-response"] == 6
+
+
+def test_an_object_that_is_yielded_again_has_a_source(site: Site, tmp_path: Path) -> None:
+    crawl = ("Reuser", {"urls": pair(site)})
+    for (crawled,) in on_every_reactor(tmp_path, crawl).values():
+        assert len(crawled.items) == 3
+        assert crawled.dedup["kept"] == crawled.dedup["dropped"] == 1
+        assert not any("unchecked" in name for name in crawled.dedup)
+
+
 def test_items_of_other_peoples_middlewares_and_addons(site: Site, tmp_path: Path) -> None:
     addons = {"dedupcrawl.Addon": 500, "tests.crawl.components.OtherAddon": 600}
     crawl = ("Reader", {"urls": pair(site)})

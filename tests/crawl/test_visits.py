@@ -39,14 +39,26 @@ def test_a_visit_is_over_when_the_last_item_was_taken() -> None:
     assert visits.lose(item) is None
 
 
+def test_an_object_yielded_several_times_has_a_source_each_time() -> None:
+    visits, sources, item = Visits(), [response(1), response(2)], {"a": 1}
+    for source in (*sources, sources[1]):
+        visits.yielded(item, source)
+    assert [visits.take(item) for _ in range(4)] == [*sources, sources[1], None]
+    assert [visits.of(source).awaited for source in sources] == [0, 0]
+
+
 def test_a_context_of_another_response_gives_no_source() -> None:
-    visits, source = Visits(), response()
+    visits, source = Visits(may_be_replaced=True), response()
     token = CURRENT.set(ref(source))
     try:
         assert visits.take({"from": "an errback"}) is None
         visits.yielded({"replaced": "later"}, source)
         assert visits.take({"the": "replacement"}) is source
         assert visits.take({"from": "an errback"}) is None
+
+        alone = Visits()
+        alone.yielded({"not": "taken up yet"}, source)
+        assert alone.take({"from": "an errback"}) is None
     finally:
         CURRENT.reset(token)
 
