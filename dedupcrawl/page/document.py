@@ -9,7 +9,7 @@ from lxml import html
 from parsel.selector import create_root_node
 
 from dedupcrawl.page.encoding import decode
-from dedupcrawl.page.errors import BINARY, TOO_LARGE, PageError
+from dedupcrawl.page.errors import BINARY, TOO_DEEP, TOO_LARGE, PageError
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -24,6 +24,7 @@ SIGNATURES = (
 _binary_bytes = re.compile(rb"[\x01-\x08\x0b\x0e-\x1a\x1c-\x1f]").findall
 UTF16_STARTS = (b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<")
 LOOKED_AT = 4096  #: bytes of a page that are searched for signs of binary data
+DEEPEST = 2040  #: levels; libxml2 stops at 2,048
 BINARY_SHARE = 0.02  #: of them, how many binary ones a broken page may have
 
 
@@ -41,6 +42,20 @@ def check_size(size: int, most: int) -> None:
     """Raise :class:`PageError` if a page has more than ``most`` bytes."""
     if size > most:
         raise PageError(TOO_LARGE, f"a page of {size} bytes is larger than max_bytes = {most}")
+
+
+def check_depth(root: _Element) -> None:
+    """Raise :class:`PageError` if the parser has stopped because tags were nested too deep.
+
+    What it left out may be all that tells the page from another one. Where it stopped, the last
+    element of every level is the parent of the next.
+    """
+    depth = 0
+    while len(root):
+        root = root[-1]
+        depth += 1
+    if depth >= DEEPEST:
+        raise PageError(TOO_DEEP, f"tags are nested {depth} levels deep, beyond which nothing is parsed")
 
 
 def to_text(source: bytes | str, *, encoding: str | None, content_type: str, most: int) -> str:

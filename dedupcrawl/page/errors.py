@@ -8,7 +8,8 @@ from dedupcrawl.errors import DedupError
 class PageError(DedupError):
     """What was given is no page that can be read.
 
-    ``reason`` is one short word for a verdict's ``unchecked`` reason: :data:`BINARY` or :data:`TOO_LARGE`.
+    ``reason`` is one short word for a verdict's ``unchecked`` reason: :data:`BINARY`, :data:`TOO_LARGE` or
+    :data:`TOO_DEEP`.
     """
 
     def __init__(self, reason: str, message: str) -> None:
@@ -18,3 +19,4 @@ class PageError(DedupError):
 
 BINARY = "binary"  #: an image, an archive, an office document… whatever its Content-Type says
 TOO_LARGE = "too-large"  #: more bytes than ``ReadOptions.max_bytes``
+TOO_DEEP = "too-deep"  #: tags nested so deep that the parser has left out the rest of the page

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.page.blocks import Outline, outline
 from dedupcrawl.page.container import choose
-from dedupcrawl.page.document import check_size, is_binary, parse, to_text
+from dedupcrawl.page.document import check_depth, check_size, is_binary, parse, to_text
 from dedupcrawl.page.encoding import believable
 from dedupcrawl.page.errors import BINARY, PageError
 from dedupcrawl.page.flatten import flatten
@@ -43,7 +43,8 @@ def read_page(
         options: the constants of the link rules and the bound on size.
 
     Raises:
-        PageError: the source is larger than ``options.max_bytes``, or binary data.
+        PageError: the source is larger than ``options.max_bytes``, or binary data, or nested deeper than
+            parsers go.
 
     >>> read_page("<title>News</title><p>It rained in the hills all night.").text
     'It rained in the hills all night.'
@@ -74,8 +75,10 @@ def read_tree(root: _Element, url: str = "", options: ReadOptions = DEFAULT) -> 
     """Read a page from the root element of its lxml tree, which is left as it is.
 
     Raises:
-        PageError: the text of the tree is larger than ``options.max_bytes``.
+        PageError: the text of the tree is larger than ``options.max_bytes``, or the tree was cut off at the
+            depth at which parsers stop.
     """
+    check_depth(root)
     page, reasons = _read(root, options)
     if LANDMARK in reasons and kept_bytes(page, reasons) < LITTLE:
         # A landmark that was never closed holds the rest of the page.

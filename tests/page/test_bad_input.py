@@ -97,12 +97,26 @@ def test_noncharacters_do_not_raise(mark: str) -> None:
 # -- too much ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("tag", ["div", "span", "b", "table", "a href=x", "p", "li", "font"])
-def test_deep_nesting(tag: str) -> None:
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize("tag", ["div", "span", "b", "table", "font"])
+def test_a_page_too_deep_to_be_parsed_to_its_end_is_refused(tag: str, *, closed: bool) -> None:
+    end = f"</{tag}>" * 100_000 if closed else ""
     start = time.monotonic()
-    page = read_page(f"<p>{PARAGRAPH}</p>" + f"<{tag}>" * 100_000 + "bottom")
-    assert PARAGRAPH in page.text
+    with pytest.raises(PageError, match="nested") as caught:
+        read_page(f"<p>{PARAGRAPH}</p>" + f"<{tag}>" * 100_000 + end + "bottom")
+    assert caught.value.reason == "too-deep"
     assert time.monotonic() - start < 20
+
+
+@pytest.mark.parametrize("tag", ["p", "li", "a href=x"])
+def test_tags_that_end_each_other_are_not_deep(tag: str) -> None:
+    assert PARAGRAPH in read_page(f"<p>{PARAGRAPH}</p>" + f"<{tag}>" * 100_000 + "bottom").text
+
+
+@pytest.mark.parametrize("depth", [1000, 2000])
+def test_a_deep_page_is_read_to_its_end(depth: int) -> None:
+    for end in ("", "</div>" * depth):
+        assert SECOND in read_page(f"<p>{PARAGRAPH}</p>" + "<div>" * depth + end + f"<p>{SECOND}</p>").text
 
 
 def test_a_deep_tree_of_another_parser_is_read() -> None:
