@@ -65,9 +65,7 @@ class Feeds:
 
     def _has_failed(self, item: Any, took: set[str]) -> bool:
         """Whether a feed that accepts the item has not taken it: writing it raised."""
-        return any(
-            slot.filter.accepts(item) for slot in self._exporter.slots if slot.uri_template not in took
-        )
+        return any(_accepts(slot, item) for slot in self._exporter.slots if slot.uri_template not in took)
 
     def _watch(self, slot: FeedSlot) -> None:
         store = slot.storage.store
@@ -89,3 +87,10 @@ class Feeds:
     def _note(self, result: Any, slot: FeedSlot) -> Any:
         self._stored.add(slot)
         return result
+
+
+def _accepts(slot: FeedSlot, item: Any) -> bool:
+    try:
+        return slot.filter.accepts(item)
+    except Exception:  # noqa: BLE001  # the exporter's own question failed so too, and left the item out
+        return True

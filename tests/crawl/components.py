@@ -146,6 +146,16 @@ class NoExporter:
         return False
 
 
+class FailingFilter:
+    """An item filter that relies on what not every item has."""
+
+    def __init__(self, feed_options: object) -> None:
+        pass
+
+    def accepts(self, item: Any) -> bool:
+        return bool(ItemAdapter(item)["price"])
+
+
 class TornStore(MemoryStore):
     """A store that fails now and then."""
 

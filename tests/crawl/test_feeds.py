@@ -112,6 +112,16 @@ def test_an_item_that_no_feed_takes_is_safe(site: Site, run: Run) -> None:
     assert run(urls=urls, settings=settings).items == []
 
 
+def test_an_item_filter_that_fails_holds_nobody_up(site: Site, run: Run) -> None:
+    urls = [*articles(site, 2), site.put("/copy", fancy("T0", text(0)))]
+    settings = waiting_for("out.jl", ITEM_PIPELINES={"tests.crawl.components.Slow": 300})
+    settings["FEEDS"] = {"out.jl": {**LINES, "item_filter": "tests.crawl.components.FailingFilter"}}
+    crawled = run(urls=urls, settings=settings)
+    assert crawled.dedup["kept"] + crawled.dedup.get("dropped", 0) == 3
+    again = run(urls=urls, settings=waiting_for("out.jl"))
+    assert sorted(item["title"] for item in again.items) == ["T0", "T1"]  # no feed had them
+
+
 def test_an_item_that_a_feed_cannot_write_is_released(site: Site, run: Run, tmp_path: Path) -> None:
     urls = articles(site)
     cannot = waiting_for("out.x")
