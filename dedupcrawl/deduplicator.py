@@ -69,6 +69,7 @@ class Deduplicator:
             link_density_noise=self.config.link_density_noise,
             link_density_content=self.config.link_density_content,
             link_run=self.config.link_run,
+            blocks=False,
         )
         self.store = (
             store

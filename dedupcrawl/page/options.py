@@ -18,6 +18,7 @@ class ReadOptions:
     link_density_content: float = 0.3  #: R2: a block with a smaller share keeps its links
     link_run: int = 3  #: S: between R1 and R2, a longer run of adjacent links is noise
     max_bytes: int = 10_000_000  #: a larger page is refused ("too-large")
+    blocks: bool = True  #: whether the page keeps its blocks; who only judges pages need not pay for them
 
     def __post_init__(self) -> None:
         checks = {

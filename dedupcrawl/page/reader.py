@@ -85,7 +85,7 @@ def read_tree(root: _Element, url: str = "", options: ReadOptions = DEFAULT) -> 
         again, again_reasons = _read(root, options, open_landmarks=True)
         if kept_bytes(again, again_reasons) >= max(LITTLE, kept_bytes(page, reasons)):
             page, reasons = again, again_reasons
-    return _page(page, reasons, url)
+    return _page(page, reasons, url, options)
 
 
 def _read(root: _Element, options: ReadOptions, *, open_landmarks: bool = False) -> tuple[Outline, list[str]]:
@@ -95,7 +95,7 @@ def _read(root: _Element, options: ReadOptions, *, open_landmarks: bool = False)
     return page, choose(page, options)
 
 
-def _page(page: Outline, reasons: list[str], url: str) -> Page:
+def _page(page: Outline, reasons: list[str], url: str, options: ReadOptions) -> Page:
     head = metadata(page.metadata, url)
     kind = kind_of(page, reasons)
     return Page(
@@ -109,7 +109,7 @@ def _page(page: Outline, reasons: list[str], url: str) -> Page:
         canonical=head.canonical,
         keywords=head.keywords,
         description=head.description,
-        blocks=_blocks(page, reasons),
+        blocks=_blocks(page, reasons) if options.blocks else (),
         kind=kind,
     )
 

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
 
 from dedupcrawl.errors import SettingError
-from dedupcrawl.page import ReadOptions
+from dedupcrawl.page import ReadOptions, read_page
 
 
 @pytest.mark.parametrize(
@@ -22,3 +23,10 @@ def test_what_makes_no_sense_is_refused(changes: dict[str, Any], name: str) -> N
     with pytest.raises(SettingError, match=name) as caught:
         ReadOptions(**changes)
     assert str(changes[name]) in str(caught.value)
+
+
+def test_blocks_may_be_left_out() -> None:
+    html = "<p>The ferry was late again, and nobody on the pier was surprised.</p>"
+    with_blocks, without = read_page(html), read_page(html, options=ReadOptions(blocks=False))
+    assert with_blocks.blocks
+    assert without == dataclasses.replace(with_blocks, blocks=())
