@@ -143,6 +143,26 @@ def test_html_and_page_are_judged_alike(dedup: Deduplicator) -> None:
     ).is_duplicate
 
 
+TERMS = (
+    "All prices include value added tax and are valid while stocks last. We ship within three working days; "
+    "goods may be returned within thirty days in their original packing, and we refund the price in full."
+)
+
+
+def catalogue(number: int) -> str:
+    goods = "".join(
+        f"<div class=card><h3>Tool {number}-{n}</h3><span>{(number * 37 + n * 13) % 97}.50 EUR</span></div>"
+        for n in range(20)
+    )
+    return f"<h1>Catalogue</h1><div class=grid>{goods}</div><div class=terms><p>{TERMS}</p></div>"
+
+
+def test_pages_of_a_catalogue_are_not_copies_for_their_terms(dedup: Deduplicator) -> None:
+    verdicts = [dedup.add(html=catalogue(n), url=f"https://a.example/{n}") for n in range(5)]
+    assert [verdict.keep for verdict in verdicts] == [True] * 5
+    assert dedup.add(html=catalogue(3), url="https://b.example/3").relation is Relation.IDENTICAL
+
+
 def test_exactly_one_source_is_accepted(dedup: Deduplicator) -> None:
     with pytest.raises(TypeError, match="html"):
         dedup.check(url="https://a.example/")

@@ -52,6 +52,7 @@ class Page:
     description: str = ""
     blocks: tuple[Block, ...] = ()
     kind: Kind = Kind.ARTICLE
+    rest: str = ""  #: what else the page states, where that is more than its main text; it is judged too
 
     @classmethod
     def from_text(cls, text: str, url: str = "", title: str = "") -> Page:

@@ -32,6 +32,8 @@ POOR_CONTAINER = "poor container"  #: cut: its container holds little text or mo
 OUTSIDE = "outside"  #: cut: not in the container of the main text
 EDGE = "edge"  #: cut: short blocks before the beginning or after the end of the main text
 
+STATED = frozenset({EDGE, OUTSIDE, POOR_CONTAINER})  #: cut for where it stands, not for what it is
+
 #: What may stand between the links of one run.
 SEPARATORS = " \t\r\n\xa0\u3000|/\\·•・‧∙●■◆›»>«‹<→←-–—_~:：;；,，、.。…*+[]()（）【】「」『』&"
 

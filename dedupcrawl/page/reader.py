@@ -14,7 +14,7 @@ from dedupcrawl.page.flatten import flatten
 from dedupcrawl.page.kinds import kept_bytes, kind_of
 from dedupcrawl.page.metadata import metadata
 from dedupcrawl.page.model import Block, Page
-from dedupcrawl.page.noise import LANDMARK, MAIN_TEXT
+from dedupcrawl.page.noise import LANDMARK, MAIN_TEXT, STATED
 from dedupcrawl.page.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -103,6 +103,7 @@ def _page(page: Outline, reasons: list[str], url: str, options: ReadOptions) -> 
         text="\n".join(
             [draft[0] for draft, reason in zip(page.drafts, reasons, strict=True) if reason == MAIN_TEXT]
         ),
+        rest=_rest(page, reasons),
         title=head.title,
         language=head.language,
         published=head.published,
@@ -112,6 +113,17 @@ def _page(page: Outline, reasons: list[str], url: str, options: ReadOptions) -> 
         blocks=_blocks(page, reasons) if options.blocks else (),
         kind=kind,
     )
+
+
+def _rest(page: Outline, reasons: list[str]) -> str:
+    """Return what was cut for its place alone, where it outweighs the main text.
+
+    Twenty goods over a paragraph of terms are no copy of the next page of the catalogue.
+    """
+    left_out = [draft for draft, reason in zip(page.drafts, reasons, strict=True) if reason in STATED]
+    if sum([length - link_length for _, length, link_length, *_ in left_out]) <= kept_bytes(page, reasons):
+        return ""
+    return "\n".join([text for text, *_ in left_out])
 
 
 def _blocks(page: Outline, reasons: list[str]) -> tuple[Block, ...]:

@@ -31,8 +31,12 @@ class Features:
 
     @cached_property
     def packed(self) -> Points:
-        """The normalised main text as packed points, see :func:`~dedupcrawl.text.normalize.pack`."""
-        return pack(self.page.text)
+        """The normalised text as packed points, see :func:`~dedupcrawl.text.normalize.pack`.
+
+        That is the main text, and the rest of the page where it outweighs the main text.
+        """
+        page = self.page
+        return pack(f"{page.text}\n{page.rest}" if page.rest else page.text)
 
     @cached_property
     def points(self) -> Points:

@@ -214,3 +214,17 @@ def test_a_short_page_is_an_article() -> None:
 )
 def test_words_in_names(names: str, side: Side) -> None:
     assert side_part(names) is side
+
+
+def test_what_outweighs_the_main_text_is_the_rest_of_the_page() -> None:
+    terms = (
+        "Orders are shipped within three working days; goods may be returned within thirty days of delivery."
+    )
+    goods = "".join(f"<div><h3>Saw {n}</h3><span>{n}9.50 EUR</span></div>" for n in range(20))
+    page = read_page(f"<div>{goods}</div><div><p>{terms}</p></div>")
+    assert page.text == terms
+    assert "Saw 7\n79.50 EUR" in page.rest
+
+
+def test_an_article_has_no_rest() -> None:
+    assert read_page(article(f"<p>{PARAGRAPH}</p><p>{SECOND}</p>")).rest == ""
