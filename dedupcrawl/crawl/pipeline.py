@@ -14,11 +14,11 @@ from scrapy.utils.defer import deferred_from_coro
 
 from dedupcrawl.crawl.holds import Hold
 from dedupcrawl.crawl.reading import SKIPPED, is_skipped, own_url, read_item
+from dedupcrawl.crawl.rounds import Rounds
 from dedupcrawl.crawl.session import session_of
 from dedupcrawl.crawl.tagging import is_telling, tag
 from dedupcrawl.crawl.tally import described
 from dedupcrawl.crawl.waiting import Outcome
-from dedupcrawl.page import Page
 from dedupcrawl.policy import unchecked
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ class DedupPipeline:
         self._options = session.options
         self._visits, self._desk = session.visits, session.desk
         self._tally, self._feeds = session.tally, session.feeds
+        self._rounds = Rounds(session)
         self._is_over = False
         self._renewal: AsyncioLoopingCall | LoopingCall | None = None
         self._connect(crawler.signals)
@@ -140,8 +141,7 @@ class DedupPipeline:
     async def _decide(self, visit: Visit, response: Response) -> None:
         visit.deciding = deciding = Outcome()
         try:
-            page = self._session.read(response)
-            hold = await self._desk.judge(page, visit) if isinstance(page, Page) else Hold(page, visit)
+            hold = await self._rounds.judge(visit, response)
             visit.hold = self._judged(hold, len(response.body), again=visit.counted)
             visit.counted = True
             visit.subject = None  # what was read has served; should the claim be released, it is read again
