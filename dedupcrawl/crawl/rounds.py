@@ -6,9 +6,10 @@ from which Scrapy's own work has driven them; a round pays that once.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from typing import TYPE_CHECKING, Any
 
-from scrapy.utils.asyncio import call_later
+from scrapy.utils.asyncio import call_later, is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro
 
 from dedupcrawl.crawl.holds import Hold
@@ -17,6 +18,8 @@ from dedupcrawl.page import Page
 from dedupcrawl.policy import unchecked
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from scrapy.http import Response
 
     from dedupcrawl.crawl.session import Session
@@ -44,6 +47,7 @@ class Rounds:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._entries: list[_Entry] = []
+        self._tasks: set[asyncio.Task[None]] = set()  # asyncio itself keeps none of them alive
 
     async def judge(self, visit: Visit, response: Response) -> Hold:
         """Read a response and claim its content in the next round."""
@@ -61,7 +65,16 @@ class Rounds:
         for entry in entries:
             self._session.read(entry.response)
         for entry in entries:
-            deferred_from_coro(self._judge(entry))
+            self._start(self._judge(entry))
+
+    def _start(self, judging: Coroutine[Any, Any, None]) -> None:
+        """Let a judgement run beside the others: it may have to wait for an item of one of them."""
+        if not is_asyncio_available():
+            deferred_from_coro(judging)
+            return
+        task = asyncio.get_running_loop().create_task(judging)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _judge(self, entry: _Entry) -> None:
         page = self._session.read(entry.response)

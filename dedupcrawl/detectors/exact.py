@@ -19,7 +19,7 @@ _BYTES = 16
 
 @dataclass(frozen=True)
 class Exact(Detector):
-    """A 128-bit BLAKE2b hash of the normalised main text.
+    """A 128-bit BLAKE2b hash of the normalised main text in UTF-8.
 
     Sketch and only key: the 16 bytes of the hash. A page without any text has none.
     """
@@ -34,7 +34,7 @@ class Exact(Detector):
         """File the page under the hash of its text."""
         if not features.length:
             return None
-        text = features.points.astype("<u4", copy=False).tobytes()
+        text = features.text.encode("utf-8", "surrogatepass")
         sketch = hashlib.blake2b(text, digest_size=_BYTES, key=self.seed.to_bytes(8, "little")).digest()
         return Fingerprint((sketch,), sketch)
 
