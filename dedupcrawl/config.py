@@ -12,9 +12,11 @@ from typing import Any, TypedDict
 
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import SettingError
+from dedupcrawl.page.options import ReadOptions
 
 Detectors = Sequence[str] | Mapping[str, Mapping[str, Any]]
 
+_READING = ReadOptions()  #: pages are read alike whether they are judged or shown
 DROP = frozenset({Relation.IDENTICAL, Relation.NEAR_DUPLICATE, Relation.UNCHANGED})
 
 
@@ -47,9 +49,9 @@ class Config:
     threshold: float = 0.8  #: least similarity of a near-duplicate, for detectors that have one
     length_ratio: float = 1.10  #: most that the longer of two copies may exceed the shorter (α)
     min_chars: int = 100  #: main texts that are shorter, or all but symbols, are compared by ``exact`` only
-    link_density_noise: float = 0.9  #: R1
-    link_density_content: float = 0.3  #: R2
-    link_run: int = 3  #: S
+    link_density_noise: float = _READING.link_density_noise  #: R1
+    link_density_content: float = _READING.link_density_content  #: R2
+    link_run: int = _READING.link_run  #: S
     drop: frozenset[Relation] = DROP
     keep: str = "first"
     lease: float = 60.0  #: seconds

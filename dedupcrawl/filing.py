@@ -55,7 +55,7 @@ class Filer:
         if not any(prints):
             return Unfit("short" if short else "no-fingerprint")
         record = self._record(page, prints, track_url)
-        if any(detector.name == Exact.name for detector in self.detectors):
+        if text_place(self.detectors) < len(self.detectors):
             return record
         text = Exact().fingerprint(features)
         return replace(record, sketches=(*record.sketches, text.sketch if text else b""))
@@ -79,6 +79,12 @@ class Filer:
         if track_url:
             probes = own + probes
         return Record(url=url, keys=own + keys, sketches=sketches, seen=self.clock(), probes=probes)
+
+
+def text_place(detectors: tuple[Detector, ...]) -> int:
+    """Return which sketch of a record is the hash of its text: that of ``exact``, else the last."""
+    names = [detector.name for detector in detectors]
+    return names.index(Exact.name) if Exact.name in names else len(names)
 
 
 def without_fragment(url: str) -> str:

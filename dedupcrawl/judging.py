@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dedupcrawl.detectors.base import Match, Relation
-from dedupcrawl.detectors.exact import Exact
+from dedupcrawl.filing import text_place
 from dedupcrawl.stores.base import ClaimState
 
 if TYPE_CHECKING:
@@ -109,8 +109,7 @@ class Judge:
 
     def _has_equal_text(self, new: Record, old: Record) -> bool:
         """Compare the hashes of the texts, which every record has (see :class:`~dedupcrawl.filing.Filer`)."""
-        names = [detector.name for detector in self.detectors]
-        place = names.index(Exact.name) if Exact.name in names else len(names)
+        place = text_place(self.detectors)
         return new.sketches[place] == old.sketches[place]
 
 

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from dedupcrawl.cli.screen import out, print_json
 from dedupcrawl.errors import SettingError
+from dedupcrawl.filing import without_fragment
 from dedupcrawl.stores import list_namespaces, open_existing
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def forget(
     removed = 0
     for name in _namespaces(where, namespace):
         with open_existing(where, name) as opened:
-            removed += sum(opened.forget(url.partition("#")[0]) for url in urls)
+            removed += sum(opened.forget(without_fragment(url)) for url in urls)
     out().print(f"{removed} records forgotten")
     if not removed:
         raise typer.Exit(1)

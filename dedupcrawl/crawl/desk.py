@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from itertools import islice
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from dedupcrawl.deduplicator import Deduplicator
     from dedupcrawl.page import Page
     from dedupcrawl.verdict import Verdict
-
-logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.crawl.session import Session
     from dedupcrawl.crawl.visits import Visit
+    from dedupcrawl.verdict import Verdict
 
 MOMENT = 0.02  #: seconds for which a page waits for others
 MOST = 16  #: pages judged in one go: the reactor is not held up for more than some 20 ms
@@ -62,10 +63,9 @@ class Rounds:
 
     def _begin(self) -> None:
         entries, self._entries = self._entries, []
-        for entry in entries:
-            self._session.read(entry.response)
-        for entry in entries:
-            self._start(self._judge(entry))
+        subjects = [self._session.read(entry.response) for entry in entries]
+        for entry, subject in zip(entries, subjects, strict=True):
+            self._start(self._judge(entry, subject))
 
     def _start(self, judging: Coroutine[Any, Any, None]) -> None:
         """Let a judgement run beside the others: it may have to wait for an item of one of them."""
@@ -76,12 +76,11 @@ class Rounds:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _judge(self, entry: _Entry) -> None:
-        page = self._session.read(entry.response)
+    async def _judge(self, entry: _Entry, subject: Page | Verdict) -> None:
         try:
-            if isinstance(page, Page):
-                entry.hold = await self._session.desk.judge(page, entry.visit)
+            if isinstance(subject, Page):
+                entry.hold = await self._session.desk.judge(subject, entry.visit)
             else:
-                entry.hold = Hold(page, entry.visit)
+                entry.hold = Hold(subject, entry.visit)
         finally:
             entry.over.settle()
