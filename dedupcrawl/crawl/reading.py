@@ -8,8 +8,7 @@ from itemadapter import ItemAdapter
 from scrapy.http import HtmlResponse, JsonResponse, TextResponse, XmlResponse
 
 from dedupcrawl.page import Page, PageError, read_response
-from dedupcrawl.page.document import is_binary
-from dedupcrawl.page.errors import BINARY
+from dedupcrawl.page.document import check_body
 from dedupcrawl.policy import unchecked
 
 if TYPE_CHECKING:
@@ -30,9 +29,10 @@ def read_page_of(response: Response, options: ReadOptions) -> Page | Verdict:
     if refusal:
         return unchecked(response.url, refusal)
     assert isinstance(response, TextResponse)
-    if _is_plain(response):
-        return Page.from_text(response.text, response.url)
     try:
+        if _is_plain(response):
+            check_body(response.body, options.max_bytes)
+            return Page.from_text(response.text, response.url)
         return read_response(response, options)
     except PageError as error:
         return unchecked(response.url, error.reason)
@@ -63,9 +63,7 @@ def _refusal(response: Response) -> str:
         return "status"
     if not isinstance(response, TextResponse) or isinstance(response, JsonResponse | XmlResponse):
         return "not-html"
-    if not response.body.strip():
-        return "empty"
-    return BINARY if is_binary(response.body) else ""
+    return "" if response.body.strip() else "empty"
 
 
 def _is_plain(response: TextResponse) -> bool:

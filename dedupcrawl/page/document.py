@@ -57,13 +57,19 @@ def check_depth(root: _Element) -> None:
         raise PageError(TOO_DEEP, f"tags are nested {depth} levels deep, beyond which nothing is parsed")
 
 
+def check_body(body: bytes, most: int, name: str = "the page") -> None:
+    """Raise :class:`PageError` for bytes that are too many, or no text; the message calls them ``name``."""
+    check_size(len(body), most)
+    if is_binary(body):
+        raise PageError(BINARY, f"{name} is binary data, not text")
+
+
 def to_text(source: bytes | str, *, encoding: str | None, content_type: str, most: int) -> str:
     """Return a page's text. Raises :class:`PageError` for what is too large or no text."""
-    check_size(len(source), most)
     if isinstance(source, str):
+        check_size(len(source), most)
         return source
-    if is_binary(source):
-        raise PageError(BINARY, "the page is binary data, not text")
+    check_body(source, most)
     return decode(source, encoding=encoding, content_type=content_type)
 
 

@@ -25,9 +25,11 @@ def kept_bytes(page: Outline, reasons: list[str]) -> int:
     return sum([draft[1] for draft, reason in zip(page.drafts, reasons, strict=True) if reason is MAIN_TEXT])
 
 
-def kind_of(page: Outline, reasons: list[str]) -> Kind:
-    """Tell an article from an index: nothing is left but guide links and a line or two of the owner."""
-    kept = kept_bytes(page, reasons)
+def kind_of(page: Outline, reasons: list[str], kept: int) -> Kind:
+    """Tell an article from an index: nothing is left but guide links and a line or two of the owner.
+
+    ``kept`` is what :func:`kept_bytes` says of the page.
+    """
     if kept >= ENOUGH:
         return Kind.ARTICLE
     whole = guide = 0

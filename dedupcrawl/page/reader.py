@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.page.blocks import Outline, outline
 from dedupcrawl.page.container import choose
-from dedupcrawl.page.document import check_depth, check_size, is_binary, parse, to_text
+from dedupcrawl.page.document import check_body, check_depth, check_size, parse, to_text
 from dedupcrawl.page.encoding import believable
-from dedupcrawl.page.errors import BINARY, PageError
 from dedupcrawl.page.flatten import flatten
 from dedupcrawl.page.kinds import kept_bytes, kind_of
 from dedupcrawl.page.metadata import metadata
@@ -62,9 +61,7 @@ def read_response(response: TextResponse, options: ReadOptions = DEFAULT) -> Pag
         PageError: as :func:`read_page`.
     """
     body = response.body
-    check_size(len(body), options.max_bytes)
-    if is_binary(body):
-        raise PageError(BINARY, f"{response.url} is binary data, not text")
+    check_body(body, options.max_bytes, response.url)
     header = (response.headers.get("Content-Type") or b"").decode("latin-1")
     if believable(body, response.text, response.encoding, header):
         return read_tree(response.selector.root, response.url, options)
@@ -79,31 +76,34 @@ def read_tree(root: _Element, url: str = "", options: ReadOptions = DEFAULT) -> 
             depth at which parsers stop.
     """
     check_depth(root)
-    page, reasons = _read(root, options)
-    if LANDMARK in reasons and kept_bytes(page, reasons) < LITTLE:
+    page, reasons, kept = _read(root, options)
+    if kept < LITTLE and LANDMARK in reasons:
         # A landmark that was never closed holds the rest of the page.
-        again, again_reasons = _read(root, options, open_landmarks=True)
-        if kept_bytes(again, again_reasons) >= max(LITTLE, kept_bytes(page, reasons)):
-            page, reasons = again, again_reasons
-    return _page(page, reasons, url, options)
+        again = _read(root, options, open_landmarks=True)
+        if again[2] >= max(LITTLE, kept):
+            page, reasons, kept = again
+    return _page(page, reasons, kept, url, options)
 
 
-def _read(root: _Element, options: ReadOptions, *, open_landmarks: bool = False) -> tuple[Outline, list[str]]:
+def _read(
+    root: _Element, options: ReadOptions, *, open_landmarks: bool = False
+) -> tuple[Outline, list[str], int]:
+    """Return the outline, why each block is kept or cut, and the length of the main text."""
     stream = flatten(root, open_landmarks=open_landmarks)
     check_size(len(stream), options.max_bytes)
     page = outline(stream, options)
-    return page, choose(page, options)
+    reasons = choose(page, options)
+    return page, reasons, kept_bytes(page, reasons)
 
 
-def _page(page: Outline, reasons: list[str], url: str, options: ReadOptions) -> Page:
+def _page(page: Outline, reasons: list[str], kept: int, url: str, options: ReadOptions) -> Page:
     head = metadata(page.metadata, url)
-    kind = kind_of(page, reasons)
     return Page(
         url=url,
         text="\n".join(
             [draft[0] for draft, reason in zip(page.drafts, reasons, strict=True) if reason == MAIN_TEXT]
         ),
-        rest=_rest(page, reasons),
+        rest=_rest(page, reasons, kept),
         title=head.title,
         language=head.language,
         published=head.published,
@@ -111,17 +111,17 @@ def _page(page: Outline, reasons: list[str], url: str, options: ReadOptions) -> 
         keywords=head.keywords,
         description=head.description,
         blocks=_blocks(page, reasons) if options.blocks else (),
-        kind=kind,
+        kind=kind_of(page, reasons, kept),
     )
 
 
-def _rest(page: Outline, reasons: list[str]) -> str:
+def _rest(page: Outline, reasons: list[str], kept: int) -> str:
     """Return what was cut for its place alone, where it outweighs the main text.
 
     Twenty goods over a paragraph of terms are no copy of the next page of the catalogue.
     """
     left_out = [draft for draft, reason in zip(page.drafts, reasons, strict=True) if reason in STATED]
-    if sum([length - link_length for _, length, link_length, *_ in left_out]) <= kept_bytes(page, reasons):
+    if sum([length - link_length for _, length, link_length, *_ in left_out]) <= kept:
         return ""
     return "\n".join([text for text, *_ in left_out])
 
