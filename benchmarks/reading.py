@@ -43,8 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     folders = options.folders or [folder for name in F1 if (folder := DATA / "pages" / name).is_dir()]
     if not folders:
-        print(f"no page set found below {DATA} (set DEDUPCRAWL_DATA, or name folders)", file=sys.stderr)
-        return 2
+        print(f"skipped: no page set below {DATA} (set DEDUPCRAWL_DATA, or name folders)", file=sys.stderr)
+        return 0
     print(HEADING)
     try:
         reports = {folder.name: measure(folder, options.repeats) for folder in folders}
