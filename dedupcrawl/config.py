@@ -12,7 +12,8 @@ from typing import Any, TypedDict
 
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import SettingError
-from dedupcrawl.page.options import ReadOptions
+from dedupcrawl.page.options import READER_ACCEPTED, ReadOptions
+from dedupcrawl.text.words import SEGMENTER_ACCEPTED
 
 Detectors = Sequence[str] | Mapping[str, Mapping[str, Any]]
 
@@ -27,6 +28,10 @@ class ConfigChanges(TypedDict, total=False):
     threshold: float
     length_ratio: float
     min_chars: int
+    reader: str
+    segmenter: str
+    lexicon: str
+    fold_chinese: bool
     link_density_noise: float
     link_density_content: float
     link_run: int
@@ -49,6 +54,10 @@ class Config:
     threshold: float = 0.8  #: least similarity of a near-duplicate, for detectors that have one
     length_ratio: float = 1.10  #: most that the longer of two copies may exceed the shorter (α)
     min_chars: int = 100  #: main texts that are shorter, or all but symbols, are compared by ``exact`` only
+    reader: str = _READING.reader
+    segmenter: str = "jieba"  #: cuts Chinese into words, for the detectors that need them
+    lexicon: str = ""  #: path of document frequencies; "": those that come with the package
+    fold_chinese: bool = False  #: whether traditional characters are read as simplified ones
     link_density_noise: float = _READING.link_density_noise  #: R1
     link_density_content: float = _READING.link_density_content  #: R2
     link_run: int = _READING.link_run  #: S
@@ -79,6 +88,10 @@ _ACCEPTED: Mapping[str, tuple[Callable[[Config], bool], str]] = {
     "threshold": (lambda c: 0 < c.threshold <= 1, "a number above 0, at most 1"),
     "length_ratio": (lambda c: c.length_ratio >= 1, "a number of at least 1"),
     "min_chars": (lambda c: _whole(c.min_chars) and c.min_chars >= 0, "a whole number of at least 0"),
+    "reader": (lambda c: isinstance(c.reader, str) and bool(c.reader), READER_ACCEPTED),
+    "segmenter": (lambda c: isinstance(c.segmenter, str) and bool(c.segmenter), SEGMENTER_ACCEPTED),
+    "lexicon": (lambda c: isinstance(c.lexicon, str), "the path of a lexicon file, or an empty text"),
+    "fold_chinese": (lambda c: isinstance(c.fold_chinese, bool), "True or False"),
     "link_density_content": (
         lambda c: 0 <= c.link_density_content <= 1,
         "a number from 0 to 1",

@@ -61,11 +61,12 @@ class Deduplicator:
         self.config = replace(config or Config(), **changes)
         detectors = build_detectors(self.config)
         self.names = tuple(detector.name for detector in detectors)
-        self._filer = Filer(detectors, self.config.min_chars, clock)
+        self._filer = Filer(detectors, self.config.min_chars, clock, fold_chinese=self.config.fold_chinese)
         self._judge = Judge(detectors)
         self._policy = Policy(self.config.drop, self.config.keep)
         self._held: set[int] = set()  # claims made here that were neither committed nor released
         self.reading = ReadOptions(
+            reader=self.config.reader,
             link_density_noise=self.config.link_density_noise,
             link_density_content=self.config.link_density_content,
             link_run=self.config.link_run,
@@ -77,7 +78,7 @@ class Deduplicator:
             else open_store(
                 store,
                 namespace=namespace,
-                scheme=schemes(detectors),
+                scheme=schemes(detectors, self.config),
                 lease=self.config.lease,
                 ttl=self.config.ttl,
                 clock=clock,

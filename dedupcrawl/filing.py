@@ -36,6 +36,7 @@ class Filer:
     detectors: tuple[Detector, ...]
     min_chars: int
     clock: Callable[[], float]
+    fold_chinese: bool = False
 
     def file(self, page: Page, *, track_url: bool = True) -> Record | Unfit:
         """Fingerprint ``page``, and file it under its URL too.
@@ -44,7 +45,7 @@ class Filer:
         """
         if page.kind is not Kind.ARTICLE:
             return Unfit(str(page.kind))
-        features = Features(page)
+        features = Features(page, self.fold_chinese)
         if features.length == 0:
             return Unfit("empty")
         short = self._says_little(features)

@@ -25,6 +25,7 @@ FEED_MODE = "feed_slot_closed"
 
 _RIM = ("enabled", "action", "store", "namespace", "item_fields", "follow_duplicates", "commit")
 _LISTS = ("detectors", "drop", "item_fields")
+_TEXTS = ("keep", "reader", "segmenter", "lexicon")
 _BOOLEANS: Mapping[object, bool] = {"1": True, "0": False, "true": True, "false": False}
 
 SETTINGS = tuple(PREFIX + name.upper() for name in (*_RIM, *CONFIG_FIELDS))
@@ -110,7 +111,9 @@ def _plain(value: object, setting: str) -> object:
     name = setting.removeprefix(PREFIX).lower()
     if name in _LISTS:
         return _from_json(value) if value.lstrip()[:1] in ("[", "{") else _split(value)
-    if name in CONFIG_FIELDS:
+    if name == "fold_chinese":
+        return _BOOLEANS.get(value.lower(), value)
+    if name in CONFIG_FIELDS and name not in _TEXTS:
         return _number(value)
     return value
 

@@ -60,6 +60,7 @@ class Datasketch(Detector):
     hashfunc: str = ""
     tokens: str = "words"
     size: int = 3
+    segmenter: str = "jieba"  #: cuts Chinese for "segmented" tokens
     miss_weight: float = 0.5
 
     def __post_init__(self) -> None:
@@ -113,7 +114,7 @@ class Datasketch(Detector):
 
     def _tokens(self, features: Features) -> Iterable[bytes]:
         if self.tokens in ("words", "segmented"):
-            words = features.text.split() if self.tokens == "words" else features.words
+            words = features.text.split() if self.tokens == "words" else features.words(self.segmenter)
             return (" ".join(run).encode("utf-8", "surrogatepass") for run in _runs(words, self.size))
         if self.tokens == "characters":
             return (run.encode("utf-8", "surrogatepass") for run in _runs(features.text, self.size))

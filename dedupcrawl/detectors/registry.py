@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from dedupcrawl.config import Config
 from dedupcrawl.detectors.datasketch import Datasketch
 from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.detectors.feature_code import FeatureCode
@@ -16,14 +17,20 @@ from dedupcrawl.errors import SettingError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dedupcrawl.config import Config
     from dedupcrawl.detectors.base import Detector
 
 #: New ones go to the end: stores that are filled count on the order.
 DETECTORS: Mapping[str, type[Detector]] = {
     detector.name: detector for detector in (Exact, MinHash, FeatureCode, FeatureCodes, Datasketch)
 }
-SHARED = ("threshold", "length_ratio", "seed")  #: constants that a detector takes from the configuration
+SHARED = (
+    "threshold",
+    "length_ratio",
+    "seed",
+    "segmenter",
+    "lexicon",
+)  #: constants that a detector takes from the configuration
+_SHAPES_TEXT = ("reader", "fold_chinese")  #: constants that decide which text the detectors see
 
 
 def build_detectors(config: Config) -> tuple[Detector, ...]:
@@ -37,9 +44,13 @@ def build_detectors(config: Config) -> tuple[Detector, ...]:
     return tuple(_build(name, chosen[name], config) for name in DETECTORS if name in chosen)
 
 
-def schemes(detectors: Sequence[Detector]) -> dict[str, dict[str, object]]:
+def schemes(detectors: Sequence[Detector], config: Config) -> dict[str, dict[str, object]]:
     """Describe what a store is filled with, in JSON values; stores with equal ones may be shared."""
-    return {detector.name: dict(detector.scheme()) for detector in detectors}
+    described = {detector.name: dict(detector.scheme()) for detector in detectors}
+    default = Config()
+    text = {name: getattr(config, name) for name in _SHAPES_TEXT}
+    changed = {name: value for name, value in text.items() if value != getattr(default, name)}
+    return {**described, "text": changed} if changed else described
 
 
 def _chosen(chosen: object) -> Mapping[str, Mapping[str, Any]]:

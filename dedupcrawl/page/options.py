@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from dedupcrawl.errors import SettingError
 
+READER_ACCEPTED = '"blocks", "topic", "text" or the dotted name of a function, "package.module:name"'
+
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
@@ -17,6 +19,7 @@ class ReadOptions:
     link_density_noise: float = 0.9  #: R1: a block with a larger share of guide links is noise
     link_density_content: float = 0.3  #: R2: a block with a smaller share keeps its links
     link_run: int = 3  #: S: between R1 and R2, a longer run of adjacent links is noise
+    reader: str = "blocks"  #: which method finds the main text
     max_bytes: int = 10_000_000  #: a larger page is refused ("too-large")
     blocks: bool = True  #: whether the page keeps its blocks; who only judges pages need not pay for them
 

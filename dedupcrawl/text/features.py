@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dedupcrawl.page.model import Page
+from dedupcrawl.text.chinese import simplify
 from dedupcrawl.text.normalize import CODE, ROLE, decode, pack
 from dedupcrawl.text.sentences import sentence_ends
 from dedupcrawl.text.shingles import shingles, tokens
 from dedupcrawl.text.words import words
 
 if TYPE_CHECKING:
-    from dedupcrawl.page.model import Page
     from dedupcrawl.text.hashing import Hashes
     from dedupcrawl.text.normalize import Points
     from dedupcrawl.text.shingles import Tokens
@@ -25,6 +26,8 @@ class Features:
     """A lazy view of one page."""
 
     page: Page
+    fold_chinese: bool = False  #: traditional characters are read as simplified ones
+    _words: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _shingles: dict[tuple[int, int, int], Hashes] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -36,7 +39,8 @@ class Features:
         That is the main text, and the rest of the page where it outweighs the main text.
         """
         page = self.page
-        return pack(f"{page.text}\n{page.rest}" if page.rest else page.text)
+        packed = pack(f"{page.text}\n{page.rest}" if page.rest else page.text)
+        return simplify(packed) if self.fold_chinese else packed
 
     @cached_property
     def points(self) -> Points:
@@ -64,14 +68,19 @@ class Features:
         return sentence_ends(self.text)
 
     @cached_property
-    def words(self) -> tuple[str, ...]:
-        """The words of :attr:`text`; Chinese is segmented by jieba, which is loaded only now."""
-        return words(self.text)
-
-    @cached_property
     def tokens(self) -> Tokens:
         """The token stream, see :mod:`dedupcrawl.text.shingles`."""
         return tokens(self.packed)
+
+    def words(self, segmenter: str = "jieba") -> tuple[str, ...]:
+        """Return the words of :attr:`text`, shared by the detectors; see :func:`dedupcrawl.text.words.words`."""
+        if segmenter not in self._words:
+            self._words[segmenter] = words(self.text, segmenter)
+        return self._words[segmenter]
+
+    def part(self, text: str) -> Features:
+        """Return the features of another text of the page (its title, say), normalised in the same way."""
+        return Features(Page.from_text(text), self.fold_chinese)
 
     def shingles(self, characters: int, words: int, seed: int) -> Hashes:
         """Return the hashes of all shingles (uint64, with repetitions), shared by the detectors."""

@@ -16,7 +16,10 @@ _RUNS = re.compile(rf"[{_HAN}]+|[^\W_{_HAN}]+")
 _IS_HAN = re.compile(rf"[{_HAN}]").match
 
 
-def words(text: str) -> tuple[str, ...]:
+SEGMENTER_ACCEPTED = '"jieba", "rjieba" or the dotted name of a function, "package.module:name"'
+
+
+def words(text: str, segmenter: str = "jieba") -> tuple[str, ...]:
     """Return the words of ``text`` in order, punctuation left out.
 
     Runs of Han characters are segmented by jieba (github.com/fxsjy/jieba), which is loaded, and its

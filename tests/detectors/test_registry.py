@@ -71,10 +71,16 @@ def test_a_dict_may_leave_the_constants_out(constants: object) -> None:
 
 def test_schemes_are_json_and_tell_configurations_apart() -> None:
     every = build_detectors(Config(detectors=list(DETECTORS)))
-    assert json.loads(json.dumps(schemes(every))) == schemes(every)
-    assert list(schemes(every)) == list(DETECTORS)
+    assert json.loads(json.dumps(schemes(every, Config()))) == schemes(every, Config())
+    assert list(schemes(every, Config())) == list(DETECTORS)
     other = build_detectors(Config(detectors=list(DETECTORS), threshold=0.6))
-    assert schemes(other)["minhash"] != schemes(every)["minhash"]
+    assert schemes(other, Config())["minhash"] != schemes(every, Config())["minhash"]
+
+
+@pytest.mark.parametrize("changes", [{"reader": "text"}, {"fold_chinese": True}])
+def test_schemes_tell_other_texts_apart(changes: dict[str, Any]) -> None:
+    detectors = build_detectors(Config())
+    assert schemes(detectors, Config(**changes)) == {**schemes(detectors, Config()), "text": changes}
 
 
 @pytest.mark.parametrize("detector", DETECTORS.values())
@@ -96,7 +102,7 @@ def test_no_default_needs_what_is_slow_to_load() -> None:
         "import sys\n"
         "from dedupcrawl.config import Config\n"
         "from dedupcrawl.detectors.registry import build_detectors, schemes\n"
-        "schemes(build_detectors(Config()))\n"
+        "schemes(build_detectors(Config()), Config())\n"
         "assert not {'datasketch', 'scipy', 'jieba'} & set(sys.modules)\n"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

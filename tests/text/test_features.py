@@ -19,7 +19,7 @@ def test_the_views_agree() -> None:
     assert features.length == len(features.text) == len(features.points)
     assert features.letters == sum(character.isalnum() for character in features.text)
     assert features.text[: features.sentence_ends[0]].endswith("at their piers.")
-    assert {"harbour", "港口"} <= set(features.words)
+    assert {"harbour", "港口"} <= set(features.words())
 
 
 def test_nothing_is_computed_twice(monkeypatch: pytest.MonkeyPatch) -> None:
