@@ -23,13 +23,8 @@ if TYPE_CHECKING:
 DETECTORS: Mapping[str, type[Detector]] = {
     detector.name: detector for detector in (Exact, MinHash, FeatureCode, FeatureCodes, Datasketch)
 }
-SHARED = (
-    "threshold",
-    "length_ratio",
-    "seed",
-    "segmenter",
-    "lexicon",
-)  #: constants that a detector takes from the configuration
+#: Constants that a detector takes from the configuration.
+SHARED = ("threshold", "length_ratio", "seed", "segmenter", "lexicon")
 _SHAPES_TEXT = ("reader", "fold_chinese")  #: constants that decide which text the detectors see
 
 

@@ -23,7 +23,8 @@ def simplify(packed: Points) -> Points:
     """Return packed points (see :func:`~dedupcrawl.text.normalize.pack`) with Chinese folded."""
     table = _table()
     codes = packed & CODE
-    return (packed ^ codes) | table.take(np.minimum(codes, len(table) - 1))
+    folded: Points = (packed ^ codes) | table.take(np.minimum(codes, len(table) - 1))
+    return folded
 
 
 @functools.cache

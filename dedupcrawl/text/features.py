@@ -73,7 +73,7 @@ class Features:
         return tokens(self.packed)
 
     def words(self, segmenter: str = "jieba") -> tuple[str, ...]:
-        """Return the words of :attr:`text`, shared by the detectors; see :func:`dedupcrawl.text.words.words`."""
+        """Return the words of :attr:`text`, see :func:`dedupcrawl.text.words.words`."""
         if segmenter not in self._words:
             self._words[segmenter] = words(self.text, segmenter)
         return self._words[segmenter]

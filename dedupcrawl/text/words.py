@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
+import pkgutil
 import re
 import warnings
 from typing import TYPE_CHECKING
+
+from dedupcrawl.errors import SettingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -25,17 +29,32 @@ def words(text: str, segmenter: str = "jieba") -> tuple[str, ...]:
     Runs of Han characters are segmented by jieba (github.com/fxsjy/jieba), which is loaded, and its
     dictionary read, when the first of them is met; all else is cut where letters and digits end.
     """
+    cut: Callable[[str], Iterable[str]] | None = None
     found: list[str] = []
     for run in _RUNS.findall(text):
         if _IS_HAN(run):
-            found.extend(_segmenter()(run))
+            cut = cut or _segmenter(segmenter)
+            found.extend(cut(run))
         else:
             found.append(run)
     return tuple(found)
 
 
 @functools.cache
-def _segmenter() -> Callable[[str], Iterable[str]]:
+def _segmenter(name: str) -> Callable[[str], Iterable[str]]:
+    if name == "jieba":
+        return _jieba()
+    if name == "rjieba":
+        return _rjieba()
+    function: Callable[[str], Iterable[str]] | None = None
+    with contextlib.suppress(ValueError, ImportError, AttributeError):
+        function = pkgutil.resolve_name(name)
+    if not callable(function):
+        raise SettingError("segmenter", name, SEGMENTER_ACCEPTED)
+    return function
+
+
+def _jieba() -> Callable[[str], Iterable[str]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # jieba probes for the retired pkg_resources and has old escapes
         import jieba  # noqa: PLC0415 - it must not load before it is needed
@@ -43,3 +62,10 @@ def _segmenter() -> Callable[[str], Iterable[str]]:
     jieba.setLogLevel(logging.ERROR)
     segmenter: Callable[[str], Iterable[str]] = jieba.Tokenizer().cut
     return segmenter
+
+
+def _rjieba() -> Callable[[str], Iterable[str]]:
+    import rjieba  # noqa: PLC0415 - optional
+
+    cut: Callable[[str], Iterable[str]] = rjieba.cut
+    return cut
