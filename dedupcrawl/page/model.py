@@ -53,6 +53,7 @@ class Page:
     blocks: tuple[Block, ...] = ()
     kind: Kind = Kind.ARTICLE
     rest: str = ""  #: what else the page states, where that is more than its main text; it is judged too
+    anchors: str = ""  #: text of topic-anchor blocks (the patent's reader)
 
     @classmethod
     def from_text(cls, text: str, url: str = "", title: str = "") -> Page:
