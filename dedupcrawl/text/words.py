@@ -40,6 +40,11 @@ def words(text: str, segmenter: str = "jieba") -> tuple[str, ...]:
     return tuple(found)
 
 
+def is_han(word: str) -> bool:
+    """Whether a word is one of Han characters, which a segmenter has cut."""
+    return _IS_HAN(word) is not None
+
+
 @functools.cache
 def _segmenter(name: str) -> Callable[[str], Iterable[str]]:
     if name == "jieba":

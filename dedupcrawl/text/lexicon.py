@@ -1,0 +1,207 @@
+"""Document frequencies of words: how rare a word is in a language.
+
+The idf of a word is ln(N / n), where n of N documents hold it (Spärck Jones, *A statistical interpretation of term
+specificity and its application in retrieval*, 1972; jieba computes the same).
+
+The built-in lexicon needs no file. Its Chinese is jieba's own table of 270,131 words in 1,088,899 documents. Its English
+are the 30,000 most frequent words of the frequency dictionary of SymSpell (github.com/wolfgarbe/SymSpell, MIT licence),
+whose counts p are shares of all running words; a document of 500 words, a typical article, holds a word with
+probability 1 - exp(-500 p). They stand as documents out of a nominal million.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dedupcrawl.errors import SettingError
+from dedupcrawl.text.lexicon_file import Counts, LexiconFileError, read_counts
+from dedupcrawl.text.words import is_han
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BUILT_IN = ("zh", "en")
+_ACCEPTED = "the path of a file made by `dedupcrawl lexicon build`, or an empty text for the built-in one"
+
+
+@dataclass(frozen=True)
+class Part:
+    """The words of one language."""
+
+    idfs: Mapping[str, float]
+    documents: int
+
+    @cached_property
+    def least(self) -> float:
+        """The idf of the commonest word."""
+        return min(self.idfs.values())
+
+    @cached_property
+    def greatest(self) -> float:
+        """The idf of the rarest word."""
+        return max(self.idfs.values())
+
+    @cached_property
+    def median(self) -> float:
+        """The idf in the middle."""
+        return sorted(self.idfs.values())[len(self.idfs) // 2]
+
+    def nidf(self, word: str) -> float | None:
+        """Return where between the commonest and the rarest word a word stands, 0…1."""
+        idf = self.idfs.get(word)
+        if idf is None:
+            return None
+        return (idf - self.least) / (self.greatest - self.least) if self.greatest > self.least else 0.0
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """How rare words are. Words are normalised as :func:`dedupcrawl.text.words.words` gives them."""
+
+    documents: int  #: how many were counted, of all languages
+    language: str  #: primary subtag of BCP 47; "" if it was not named, or there are several
+    segmenter: str  #: what cut its Chinese; "" where no word was cut by one
+    digest: str  #: hex, of all content; detectors put it into their scheme
+    parts: tuple[Part, ...]  #: no word stands in two
+
+    def idf(self, word: str) -> float | None:
+        """Return ln(N / n); None: the word is not in the lexicon."""
+        for part in self.parts:
+            idf = part.idfs.get(word)
+            if idf is not None:
+                return idf
+        return None
+
+    def nidf(self, word: str) -> float | None:
+        """Return the normalised idf, 0…1; None: the word is not in the lexicon.
+
+        It is (idf - least) / (greatest - least) within the word's language (Chowdhury, Frieder, Grossman,
+        McCabe, *Collection statistics for fast duplicate document detection*, ACM TOIS 2002).
+        """
+        for part in self.parts:
+            nidf = part.nidf(word)
+            if nidf is not None:
+                return nidf
+        return None
+
+    def weight(self, word: str) -> float:
+        """Return the idf, or for an unknown word the median of its language, as jieba does."""
+        idf = self.idf(word)
+        return self.median_of(word) if idf is None else idf
+
+    def median_of(self, word: str) -> float:
+        """Return the median idf of the part that a word, known or not, belongs to by its script."""
+        return self._medians[is_han(word)]
+
+    @cached_property
+    def median_idf(self) -> float:
+        """The median of all idfs; better is :meth:`weight`, which tells the languages apart."""
+        return sorted(idf for part in self.parts for idf in part.idfs.values())[len(self) // 2]
+
+    @cached_property
+    def _medians(self) -> tuple[float, float]:
+        """The medians for words that are not, and that are, in Han characters."""
+        if len(self.parts) == 1:
+            return self.parts[0].median, self.parts[0].median
+        chinese, other = self.parts
+        return other.median, chinese.median
+
+    def __len__(self) -> int:
+        return sum(len(part.idfs) for part in self.parts)
+
+    def __contains__(self, word: object) -> bool:
+        return any(word in part.idfs for part in self.parts)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(word for part in self.parts for word in part.idfs))
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __eq__(self, other: object) -> bool:
+        return self.digest == other.digest if isinstance(other, Lexicon) else NotImplemented
+
+
+def open_lexicon(path: str, *, segmenter: str, language: str = "") -> Lexicon:
+    """Open the lexicon at ``path``; "" is the built-in one, all of it or its "zh" or "en".
+
+    Each file is read once while it stays what it is.
+
+    Raises:
+        SettingError: the file is missing, damaged, of another segmenter, or of another language.
+    """
+    if not path:
+        return built_in(language)
+    try:
+        at = Path(path).stat()
+        found = _opened(path, at.st_mtime_ns, at.st_size)
+    except (OSError, LexiconFileError) as error:
+        said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise SettingError("lexicon", path, f"{_ACCEPTED}; this one cannot be read: {said}") from error
+    if found.segmenter not in ("", segmenter):
+        said = f"its words were cut by the segmenter {found.segmenter!r}, the configured one is {segmenter!r}"
+        raise SettingError("lexicon", path, f"{_ACCEPTED}; {said}")
+    if language and found.language not in ("", language):
+        said = f"it is of the language {found.language!r}, {language!r} is asked for"
+        raise SettingError("lexicon", path, f"{_ACCEPTED}; {said}")
+    return found
+
+
+@functools.cache
+def built_in(language: str = "") -> Lexicon:
+    """Return what ships with the package and with jieba: "zh", "en", or "" for both.
+
+    Raises:
+        SettingError: there is none of this language.
+    """
+    if language == "en":
+        return _lexicon(_english(), language)
+    if language == "zh":
+        return _jieba()
+    if language:
+        said = f"built in are {' and '.join(BUILT_IN)}, and {language!r} is asked for"
+        raise SettingError("lexicon", "", f"{_ACCEPTED}; {said}")
+    chinese, english = _jieba(), built_in("en")
+    digest = blake2b((chinese.digest + english.digest).encode(), digest_size=16).hexdigest()
+    documents = chinese.documents + english.documents
+    return Lexicon(documents, "", chinese.segmenter, digest, (*chinese.parts, *english.parts))
+
+
+@functools.lru_cache(maxsize=4)
+def _opened(path: str, changed: int, size: int) -> Lexicon:
+    del changed, size  # they tell a file that was written anew
+    counts = read_counts(Path(path).read_bytes())
+    return _lexicon(counts, counts.head.language)
+
+
+def _lexicon(counts: Counts, language: str) -> Lexicon:
+    documents = counts.head.documents
+    idfs = {word: math.log(documents / n) for word, n in counts.frequencies.items()}
+    return Lexicon(documents, language, counts.head.segmenter, counts.digest, (Part(idfs, documents),))
+
+
+def _english() -> Counts:
+    return read_counts(resources.files("dedupcrawl.text").joinpath("data", "en.lexicon.gz").read_bytes())
+
+
+def _jieba() -> Lexicon:
+    """Read the idf table that jieba's own keyword extraction uses; jieba itself is not loaded for it."""
+    spec = importlib.util.find_spec("jieba")
+    folder = spec.submodule_search_locations if spec else None
+    if not folder:
+        raise SettingError("lexicon", "", "a path, for the package jieba is not installed")
+    data = Path(folder[0], "analyse", "idf.txt").read_bytes()
+    lines = (line.split(" ") for line in data.decode("utf-8").splitlines())
+    idfs = {word: float(idf) for word, idf in lines}
+    documents = round(math.exp(max(idfs.values())))  # its rarest words stand in one document
+    digest = blake2b(data, digest_size=16).hexdigest()
+    return Lexicon(documents, "zh", "jieba", digest, (Part(idfs, documents),))

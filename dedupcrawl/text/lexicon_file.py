@@ -1,0 +1,126 @@
+"""The file of a lexicon: gzip'd JSON Lines, a head and then one line a word.
+
+The first line is the head, an object: ``format`` "dedupcrawl-lexicon", ``version`` 1, ``language``, ``segmenter``,
+``fold_chinese``, ``documents``, ``words``, ``source``. Every other line is ``["word", document frequency]``, the words
+in sorted order. The last line is the hex BLAKE2b-128 of all lines before it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tempfile
+import zlib
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+
+from dedupcrawl.errors import DedupError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+FORMAT = "dedupcrawl-lexicon"
+VERSION = 1
+
+
+class LexiconFileError(DedupError):
+    """A file is no lexicon, or a damaged one; the message says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a lexicon says of itself."""
+
+    language: str  #: primary subtag of BCP 47, "" if it was not named
+    segmenter: str  #: what cut its Chinese; "" where no word was cut by one
+    fold_chinese: bool  #: whether traditional characters were read as simplified ones
+    documents: int  #: how many were counted
+    words: int
+    source: str = ""  #: what was counted, in words
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The content of a file: document frequencies, each from 1 to ``head.documents``."""
+
+    head: Head
+    frequencies: Mapping[str, int]
+    digest: str  #: hex, of head and words
+
+
+def read_counts(data: bytes) -> Counts:
+    """Read the bytes of a file.
+
+    Raises:
+        LexiconFileError: it is no lexicon, of another version, or damaged.
+    """
+    try:
+        body, _, seal = gzip.decompress(data).rstrip(b"\n").rpartition(b"\n")
+    except (OSError, EOFError, zlib.error) as error:
+        raise LexiconFileError(f"it is no gzip file, or is cut off ({error})") from error
+    head = _head(body.partition(b"\n")[0])
+    digest = _digest(body + b"\n")
+    if seal.decode("ascii", "replace") != digest:
+        raise LexiconFileError("it is damaged: its content is not what its digest was made of")
+    pairs = orjson.loads(b"[" + b",".join(body.split(b"\n")[1:]) + b"]")
+    return Counts(head, dict(pairs), digest)
+
+
+def write_counts(path: Path, head: Head, frequencies: Mapping[str, int]) -> str:
+    """Write a file in one step, so that nobody ever reads half of it; return its digest.
+
+    Raises:
+        DedupError: the file cannot be written.
+    """
+    body = b"".join(_lines(head, frequencies))
+    digest = _digest(body)
+    data = gzip.compress(body + digest.encode("ascii") + b"\n", 9, mtime=0)
+    try:
+        _replace(path, data)
+    except OSError as error:
+        raise DedupError(f"{path}: cannot be written: {error}") from error
+    return digest
+
+
+def _lines(head: Head, frequencies: Mapping[str, int]) -> Iterator[bytes]:
+    yield orjson.dumps({"format": FORMAT, "version": VERSION, **asdict(head)}) + b"\n"
+    for word in sorted(frequencies):
+        yield orjson.dumps([word, frequencies[word]]) + b"\n"
+
+
+def _head(line: bytes) -> Head:
+    try:
+        fields = orjson.loads(line)
+        known = fields.pop("format") == FORMAT
+        version = fields.pop("version")
+    except (ValueError, AttributeError, KeyError, TypeError) as error:
+        raise LexiconFileError("it is no lexicon") from error
+    if not known:
+        raise LexiconFileError("it is no lexicon")
+    if version != VERSION:
+        raise LexiconFileError(f"it is of version {version}, this program reads version {VERSION}")
+    return Head(**fields)
+
+
+def _digest(body: bytes) -> str:
+    return blake2b(body, digest_size=16).hexdigest()
+
+
+def _replace(path: Path, data: bytes) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(name).unlink()
+        raise
