@@ -23,6 +23,11 @@ REACTORS: Mapping[str, Mapping[str, Any]] = {
     "epoll": {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
     "none": {"TWISTED_REACTOR_ENABLED": False},
 }
+#: Pages come one after the other, in the order of their links, however busy the machine is.
+IN_TURN: Mapping[str, Any] = {
+    "CONCURRENT_REQUESTS": 1,
+    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+}
 
 
 @dataclass(frozen=True)

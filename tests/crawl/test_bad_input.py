@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.crawl.running import IN_TURN
 from tests.crawl.site import index, plain, text
 
 if TYPE_CHECKING:
@@ -75,12 +76,12 @@ def test_pages_that_are_only_odd_are_judged(site: Site, run: Run) -> None:
     urls = [
         site.put("/nul/1", article.replace("<h1>", "<h1>\0")),
         site.put("/plain/1", text(2), kind="text/plain"),
-        site.put("/plain/2", text(2), kind="text/plain", delay=0.2),
+        site.put("/plain/2", text(2), kind="text/plain"),
         site.put("/gbk/1", plain("冰", chinese).encode("gbk"), kind="text/html; charset=gbk"),
-        site.put("/utf/1", plain("冰", chinese), delay=0.2),
-        site.put("/wrong/1", article, kind="text/html; charset=no-such-thing", delay=0.2),
+        site.put("/utf/1", plain("冰", chinese)),
+        site.put("/wrong/1", article, kind="text/html; charset=no-such-thing"),
     ]
-    crawled = run("Plainly", urls=urls)
+    crawled = run("Plainly", urls=urls, settings=IN_TURN)
 
     kept = sorted(item["url"].removeprefix(site.base) for item in crawled.items)
     assert kept == ["/gbk/1", "/nul/1", "/plain/1"]
@@ -89,8 +90,8 @@ def test_pages_that_are_only_odd_are_judged(site: Site, run: Run) -> None:
 
 def test_short_texts_are_compared_exactly(site: Site, run: Run) -> None:
     bodies = ("Closed on Monday.", "Closed on Monday.", "Closed on Tuesday.")
-    urls = [site.put(f"/{n}", plain("", body), delay=n * 0.1) for n, body in enumerate(bodies)]
-    crawled = run(urls=urls)
+    urls = [site.put(f"/{n}", plain("", body)) for n, body in enumerate(bodies)]
+    crawled = run(urls=urls, settings=IN_TURN)
 
     assert [item["body"] for item in crawled.items] == ["Closed on Monday.", "Closed on Tuesday."]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.crawl.running import finish, on_every_reactor, start
+from tests.crawl.running import IN_TURN, finish, on_every_reactor, start
 from tests.crawl.site import fancy, index, plain, text
 
 if TYPE_CHECKING:
@@ -21,17 +21,17 @@ def reprints(site: Site) -> list[str]:
     """Three articles, the first of them on three sites; the list page leads to all of them."""
     urls = [
         site.put("/a/1", plain("Ice", text(1))),
-        site.put("/b/1", fancy("Ice", text(1)), delay=0.2),
-        site.put("/c/1", plain("ICE!", text(1).replace("Harbour", "harbour")), delay=0.4),
-        site.put("/a/2", plain("Lamps", text(2)), delay=0.1),
-        site.put("/b/3", fancy("Bridge", text(3)), delay=0.1),
+        site.put("/b/1", fancy("Ice", text(1))),
+        site.put("/c/1", plain("ICE!", text(1).replace("Harbour", "harbour"))),
+        site.put("/a/2", plain("Lamps", text(2))),
+        site.put("/b/3", fancy("Bridge", text(3))),
     ]
     return [site.put("/", index(*urls))]
 
 
 def test_each_article_once(site: Site, tmp_path: Path) -> None:
     urls = reprints(site)
-    for (crawled,) in on_every_reactor(tmp_path, ("Reader", {"urls": urls})).values():
+    for (crawled,) in on_every_reactor(tmp_path, ("Reader", {"urls": urls}), settings=IN_TURN).values():
         check_once(site, crawled)
 
 
@@ -48,7 +48,7 @@ def check_once(site: Site, crawled: Crawled) -> None:
 
 
 def test_the_log_names_what_each_page_duplicates(site: Site, run: Run) -> None:
-    crawled = run(urls=reprints(site))
+    crawled = run(urls=reprints(site), settings=IN_TURN)
 
     dropped = crawled.lines("Dropped", "INFO")
     assert len(dropped) == 2

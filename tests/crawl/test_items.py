@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from tests.crawl.running import finish, on_every_reactor, start
+from tests.crawl.running import IN_TURN, finish, on_every_reactor, start
 from tests.crawl.site import fancy, index, plain, text
 
 if TYPE_CHECKING:
@@ -131,10 +131,10 @@ def test_items_may_be_judged_by_their_own_text(site: Site, run: Run) -> None:
     first, second, third = (text(number).replace("\n", " ") for number in (1, 2, 3))
     urls = [
         site.put("/one", entry("A", first, "/x/1") + entry("B", second, "/x/2")),
-        site.put("/two", entry("A again", first) + entry("C", third), delay=0.2),
-        site.put("/three", entry("Short", "no") + entry("None", ""), delay=0.3),
+        site.put("/two", entry("A again", first) + entry("C", third)),
+        site.put("/three", entry("Short", "no") + entry("None", "")),
     ]
-    crawled = run("Lister", urls=urls, settings={"DEDUP_ITEM_FIELDS": ["body"]})
+    crawled = run("Lister", urls=urls, settings={**IN_TURN, "DEDUP_ITEM_FIELDS": ["body"]})
 
     assert sorted(item["title"] for item in crawled.items) == ["A", "B", "C", "None", "Short"]
     assert crawled.dedup["checked"] == 5

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dedupcrawl import Deduplicator
-from tests.crawl.running import finish, on_every_reactor, start
+from tests.crawl.running import IN_TURN, finish, on_every_reactor, start
 from tests.crawl.site import fancy, plain, text
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ def test_a_refused_first_copy_does_not_cost_the_second(site: Site, tmp_path: Pat
 
 
 def test_a_page_is_scraped_when_one_of_its_items_is(site: Site, run: Run) -> None:
-    urls = [site.put("/a", plain("Ice", text(1))), site.put("/b", fancy("Ice", text(1)), delay=0.3)]
-    crawled = run("AsyncReader", urls=urls, copies=3, settings={**REFUSE, "REFUSE": "Ice 1"})
+    urls = [site.put("/a", plain("Ice", text(1))), site.put("/b", fancy("Ice", text(1)))]
+    crawled = run("AsyncReader", urls=urls, copies=3, settings={**IN_TURN, **REFUSE, "REFUSE": "Ice 1"})
 
     assert [item["title"] for item in crawled.items] == ["Ice", "Ice 2"]
     assert {item["url"] for item in crawled.items} == {urls[0]}
