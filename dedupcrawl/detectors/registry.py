@@ -7,11 +7,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.config import Config
-from dedupcrawl.detectors.datasketch import Datasketch
-from dedupcrawl.detectors.exact import Exact
-from dedupcrawl.detectors.feature_code import FeatureCode
-from dedupcrawl.detectors.feature_codes import FeatureCodes
-from dedupcrawl.detectors.minhash import MinHash
+from dedupcrawl.detectors.catalogue import Catalogue
 from dedupcrawl.errors import SettingError
 
 if TYPE_CHECKING:
@@ -20,11 +16,20 @@ if TYPE_CHECKING:
     from dedupcrawl.detectors.base import Detector
 
 #: New ones go to the end: stores that are filled count on the order.
-DETECTORS: Mapping[str, type[Detector]] = {
-    detector.name: detector for detector in (Exact, MinHash, FeatureCode, FeatureCodes, Datasketch)
-}
+DETECTORS: Mapping[str, type[Detector]] = Catalogue(
+    "dedupcrawl.detectors",
+    {
+        "exact": "exact:Exact",
+        "minhash": "minhash:MinHash",
+        "feature_code": "feature_code:FeatureCode",
+        "feature_codes": "feature_codes:FeatureCodes",
+        "datasketch": "datasketch:Datasketch",
+    },
+)
 #: Constants that a detector takes from the configuration.
 SHARED = ("threshold", "length_ratio", "seed", "segmenter", "lexicon")
+_TOP = "detectors"  #: where a choice of detectors stands in the configuration
+_COMBINED = "combined"  #: has other detectors among its constants
 _SHAPES_TEXT = ("reader", "fold_chinese")  #: constants that decide which text the detectors see
 
 
@@ -35,8 +40,10 @@ def build_detectors(config: Config) -> tuple[Detector, ...]:
     Raises :class:`~dedupcrawl.errors.SettingError` for a name or constant that does not exist, a
     value that makes no sense, a name given twice, or none at all.
     """
-    chosen = _chosen(config.detectors)
-    return tuple(_build(name, chosen[name], config) for name in DETECTORS if name in chosen)
+    chosen = _chosen(config.detectors, _TOP)
+    if not chosen:
+        raise SettingError(_TOP, config.detectors, f"at least one; {_accepted()}")
+    return tuple(_build(name, chosen[name], config, _TOP) for name in DETECTORS if name in chosen)
 
 
 def schemes(detectors: Sequence[Detector], config: Config) -> dict[str, dict[str, object]]:
@@ -48,33 +55,64 @@ def schemes(detectors: Sequence[Detector], config: Config) -> dict[str, dict[str
     return {**described, "text": changed} if changed else described
 
 
-def _chosen(chosen: object) -> Mapping[str, Mapping[str, Any]]:
-    accepted = f"a list of names, or a dict from names to their constants; names are {', '.join(DETECTORS)}"
+def _accepted() -> str:
+    return f"a list of names, or a dict from names to their constants; names are {', '.join(DETECTORS)}"
+
+
+def _chosen(chosen: object, place: str) -> Mapping[str, Mapping[str, Any]]:
+    """Read a user's choice, which stands at ``place`` of the settings: names to constants, in its order."""
     if not isinstance(chosen, Mapping):
         if isinstance(chosen, str | bytes) or not hasattr(chosen, "__iter__"):
-            raise SettingError("detectors", chosen, accepted)
+            raise SettingError(place, chosen, _accepted())
         names = list(chosen)
         if len(set(map(repr, names))) != len(names):
-            raise SettingError("detectors", chosen, f"each name once; {accepted}")
-        chosen = {name: {} for name in map(_known, names)}
-    if not chosen:
-        raise SettingError("detectors", chosen, f"at least one; {accepted}")
-    return {_known(name): constants or {} for name, constants in chosen.items()}
+            raise SettingError(place, chosen, f"each name once; {_accepted()}")
+        chosen = {_known(name, place): {} for name in names}
+    return {_known(name, place): constants or {} for name, constants in chosen.items()}
 
 
-def _known(name: object) -> str:
+def _known(name: object, place: str) -> str:
     if not isinstance(name, str) or name not in DETECTORS:
-        raise SettingError("detectors", name, f"one of {', '.join(DETECTORS)}")
+        raise SettingError(place, name, f"one of {', '.join(DETECTORS)}")
     return name
 
 
-def _build(name: str, constants: object, config: Config) -> Detector:
-    detector = DETECTORS[name]
+def _build(name: str, constants: object, config: Config, place: str) -> Detector:
+    detector, here = DETECTORS[name], f"{place}[{name!r}]"
     accepted = [field.name for field in fields(detector) if field.init]  # type: ignore[arg-type]
     if not isinstance(constants, Mapping):
-        raise SettingError(f"detectors[{name!r}]", constants, f"a dict with any of {', '.join(accepted)}")
+        raise SettingError(here, constants, f"a dict with any of {', '.join(accepted)}")
     for constant, value in constants.items():
         if constant not in accepted:
-            raise SettingError(f"detectors[{name!r}].{constant}", value, f"any of {', '.join(accepted)}")
+            raise SettingError(f"{here}.{constant}", value, f"any of {', '.join(accepted)}")
+    if name == _COMBINED:
+        constants = _with_members(detector, constants, config, here)
     shared = {constant: getattr(config, constant) for constant in SHARED if constant in accepted}
-    return detector(**{**shared, **constants})
+    try:
+        return detector(**{**shared, **constants})
+    except SettingError as error:
+        raise _placed(error, place) from None
+
+
+def _with_members(
+    detector: type[Detector], rules: Mapping[str, object], config: Config, here: str
+) -> Mapping[str, tuple[Detector, ...]]:
+    """Make the members of a combined detector, in the order in which the user names them.
+
+    They get the constants of the configuration too; without any rule they are the detector's own.
+    """
+    if not rules:
+        default: Any = detector()
+        rules = {"all_of": [member.name for member in default.all_of]}
+    chosen = {rule: _chosen(names, f"{here}.{rule}") for rule, names in rules.items()}
+    return {
+        rule: tuple(_build(name, of[name], config, f"{here}.{rule}") for name in of)
+        for rule, of in chosen.items()
+    }
+
+
+def _placed(error: SettingError, place: str) -> SettingError:
+    """Name a constant of a member by where it stands in the settings."""
+    if not error.name.startswith(f"{_TOP}["):
+        return error
+    return SettingError(place + error.name.removeprefix(_TOP), error.value, error.accepted)

@@ -95,6 +95,10 @@ def test_every_detector_is_a_frozen_dataclass_with_defaults(detector: type) -> N
     assert hash(made) == hash(detector())
 
 
+def test_every_detector_stands_under_its_own_name() -> None:
+    assert [detector.name for detector in DETECTORS.values()] == list(DETECTORS)
+
+
 def test_no_default_needs_what_is_slow_to_load() -> None:
     import subprocess
     import sys
@@ -104,6 +108,8 @@ def test_no_default_needs_what_is_slow_to_load() -> None:
         "from dedupcrawl.config import Config\n"
         "from dedupcrawl.detectors.registry import build_detectors, schemes\n"
         "schemes(build_detectors(Config()), Config())\n"
-        "assert not {'datasketch', 'scipy', 'jieba'} & set(sys.modules)\n"
+        "assert not {'datasketch', 'scipy', 'jieba', 'opencc'} & set(sys.modules)\n"
+        "loaded = [name for name in sys.modules if name.startswith('dedupcrawl.detectors.feature')]\n"
+        "assert not loaded, loaded\n"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
