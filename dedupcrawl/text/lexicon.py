@@ -1,12 +1,13 @@
 """Document frequencies of words: how rare a word is in a language.
 
-The idf of a word is ln(N / n), where n of N documents hold it (Spärck Jones, *A statistical interpretation of term
-specificity and its application in retrieval*, 1972; jieba computes the same).
+The idf of a word is ln(N / n), where n of N documents hold it (Spärck Jones, *A statistical
+interpretation of term specificity and its application in retrieval*, 1972; jieba computes the same).
 
-The built-in lexicon needs no file. Its Chinese is jieba's own table of 270,131 words in 1,088,899 documents. Its English
-are the 30,000 most frequent words of the frequency dictionary of SymSpell (github.com/wolfgarbe/SymSpell, MIT licence),
-whose counts p are shares of all running words; a document of 500 words, a typical article, holds a word with
-probability 1 - exp(-500 p). They stand as documents out of a nominal million.
+The built-in lexicon needs no file. Its Chinese is jieba's own table: 270,132 words in 1,088,899 documents.
+Its English are the 30,000 most frequent words of wordfreq 3.1.1 by Robyn Speer (github.com/rspeer/wordfreq,
+data under CC BY-SA 4.0): of their shares p of all running words, a document of 500, a typical article,
+holds a word with probability 1 - exp(-500 p). They stand as documents out of a nominal million, rounded to
+three digits.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from __future__ import annotations
 import functools
 import importlib.util
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -27,7 +27,7 @@ from dedupcrawl.text.lexicon_file import Counts, LexiconFileError, read_counts
 from dedupcrawl.text.words import is_han
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 BUILT_IN = ("zh", "en")
 _ACCEPTED = "the path of a file made by `dedupcrawl lexicon build`, or an empty text for the built-in one"

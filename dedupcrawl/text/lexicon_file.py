@@ -1,8 +1,8 @@
 """The file of a lexicon: gzip'd JSON Lines, a head and then one line a word.
 
-The first line is the head, an object: ``format`` "dedupcrawl-lexicon", ``version`` 1, ``language``, ``segmenter``,
-``fold_chinese``, ``documents``, ``words``, ``source``. Every other line is ``["word", document frequency]``, the words
-in sorted order. The last line is the hex BLAKE2b-128 of all lines before it.
+The first line is the head, an object: ``format`` "dedupcrawl-lexicon", ``version`` 1 and the fields of
+:class:`Head`. Every other line is ``["word", document frequency]``, the words in sorted order. The last line
+is the hex BLAKE2b-128 of all lines before it.
 """
 
 from __future__ import annotations
