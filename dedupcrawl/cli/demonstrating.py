@@ -12,9 +12,13 @@ from dedupcrawl.demo.runner import run_demo
 
 def demo(
     out: Annotated[Path, typer.Option(help="Where items.jsonl and summary.json go.")] = Path("demo-out"),
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", "-s", metavar="NAME=VALUE", help="A setting of this crawl, as for scrapy."),
+    ] = None,
     fresh: Annotated[bool, typer.Option(help="Forget earlier demo crawls first.")] = False,
 ) -> None:
     """Crawl five bundled sites that reprint each other, and check every verdict."""
-    summary = run_demo(out, fresh=fresh)
+    summary = run_demo(out, settings=settings or (), fresh=fresh)
     if summary.wrongly_dropped or summary.missed:
         raise typer.Exit(1)

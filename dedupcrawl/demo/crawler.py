@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import dedupcrawl
@@ -16,6 +18,8 @@ from dedupcrawl.demo.server import HOST
 from dedupcrawl.errors import DedupError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
     from dedupcrawl.demo.folder import Folder
@@ -24,7 +28,7 @@ _PAUSE = 0.1  #: seconds between two looks at the journal
 _PATIENCE = 30  #: seconds for the crawler to finish after an interrupt
 
 
-def crawl(folder: Folder, start: str, pages: int, console: Console) -> None:
+def crawl(folder: Folder, start: str, pages: int, console: Console, settings: Sequence[str] = ()) -> None:
     """Run ``scrapy crawl site`` in the folder of the demo, and show how far it is.
 
     Args:
@@ -32,12 +36,15 @@ def crawl(folder: Folder, start: str, pages: int, console: Console) -> None:
         start: URL of the first page.
         pages: how many there are.
         console: where to show.
+        settings: each as ``NAME=VALUE``, as scrapy's option ``-s`` takes them.
 
     Raises:
         DedupError: the crawler failed.
     """
     command = ["scrapy", "crawl", "site", "-a", f"url={start}", "-O", FEED]
-    console.print(f"In {folder.path}: [bold]{' '.join(command)}[/]", highlight=False, soft_wrap=True)
+    command += [part for setting in settings for part in ("-s", setting)]
+    shown = escape(shlex.join(command))
+    console.print(f"In {folder.path}: [bold]{shown}[/]", highlight=False, soft_wrap=True)
     log = folder.path / "crawl.log"
     with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603  # our own command

@@ -28,11 +28,14 @@ _START = "jiangchao"
 _WIDE = 170  #: columns of the report where there is no terminal
 
 
-def run_demo(out: Path, *, fresh: bool = False, first_port: int = FIRST_PORT) -> DemoSummary:
+def run_demo(
+    out: Path, *, settings: Sequence[str] = (), fresh: bool = False, first_port: int = FIRST_PORT
+) -> DemoSummary:
     """Serve the bundled web, crawl it with ``scrapy crawl site``, show and check every verdict.
 
     Args:
         out: folder for all that comes of it (see :mod:`dedupcrawl.demo.folder`), the store included.
+        settings: Scrapy settings in force for this crawl, each as ``NAME=VALUE``.
         fresh: forget what earlier demo crawls left there.
         first_port: see :func:`~dedupcrawl.demo.server.serve`.
 
@@ -48,7 +51,7 @@ def run_demo(out: Path, *, fresh: bool = False, first_port: int = FIRST_PORT) ->
     with serve(content, first_port) as origins:
         sites = {urlsplit(origin).netloc: key for key, origin in origins.items()}
         try:
-            crawl(folder, f"{origins[_START]}/", len(pages), console)
+            crawl(folder, f"{origins[_START]}/", len(pages), console, settings)
         finally:
             # Whatever ended the crawl: the store will not let these articles through again.
             folder.add_items(_is_article(sites, pages))
