@@ -24,6 +24,7 @@ DETECTORS: Mapping[str, type[Detector]] = Catalogue(
         "feature_code": "feature_code:FeatureCode",
         "feature_codes": "feature_codes:FeatureCodes",
         "datasketch": "datasketch:Datasketch",
+        "shingling": "shingling:Shingling",
     },
 )
 #: Constants that a detector takes from the configuration.

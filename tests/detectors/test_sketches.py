@@ -56,6 +56,11 @@ GOLDEN: dict[tuple[str, str], str] = {
     ("datasketch", "mixed"): "2000bd680b4fec45",
     ("datasketch", "short"): "9ae27c31cf57bb72",
     ("datasketch", "thai"): "c1fbe7381a74f87e",
+    ("shingling", "english"): "3006185bb51d51bf",
+    ("shingling", "chinese"): "8a55e2c3a89b6bb8",
+    ("shingling", "mixed"): "3aa80296980accd8",
+    ("shingling", "short"): "b26c034728ae9f5b",
+    ("shingling", "thai"): "c5a8d879cc888557",
 }
 
 ODD = {
