@@ -12,7 +12,8 @@ from typing import Any, TypedDict
 
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import SettingError
-from dedupcrawl.page.options import READER_ACCEPTED, ReadOptions
+from dedupcrawl.page.options import ReadOptions
+from dedupcrawl.page.readers import READER_ACCEPTED
 from dedupcrawl.text.words import SEGMENTER_ACCEPTED
 
 Detectors = Sequence[str] | Mapping[str, Mapping[str, Any]]

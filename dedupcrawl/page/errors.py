@@ -20,3 +20,7 @@ class PageError(DedupError):
 BINARY = "binary"  #: an image, an archive, an office document… whatever its Content-Type says
 TOO_LARGE = "too-large"  #: more bytes than ``ReadOptions.max_bytes``
 TOO_DEEP = "too-deep"  #: tags nested so deep that the parser has left out the rest of the page
+
+
+class ReaderError(DedupError):
+    """A reader of the user's own failed on a page, or returned what is no main text."""

@@ -5,8 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dedupcrawl.errors import SettingError
+from dedupcrawl.page.readers import check_reader
 
-READER_ACCEPTED = '"blocks", "topic", "text" or the dotted name of a function, "package.module:name"'
+
+@dataclass(frozen=True, slots=True)
+class TopicOptions:
+    """The constants of the reader ``"topic"``, as patent CN101645082 has them.
+
+    Raises :class:`~dedupcrawl.errors.SettingError` for a value that makes no sense.
+    """
+
+    characters: int = 100  #: of text, from which on a block element is a block of its own
+    levels: int = 5  #: level tags, from which on it is one too
+    overlap: float = 0.3  #: share of its words that a block has in common with the longest, to be topic
+    anchors: float = 0.7  #: a topic block with a larger share of anchor text is a topic-anchor block
+
+    def __post_init__(self) -> None:
+        for name in ("characters", "levels"):
+            if getattr(self, name) < 1:
+                raise SettingError(name, getattr(self, name), "a whole number of at least 1")
+        for name in ("overlap", "anchors"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise SettingError(name, getattr(self, name), "a number from 0 to 1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +39,8 @@ class ReadOptions:
     link_density_noise: float = 0.9  #: R1: a block with a larger share of guide links is noise
     link_density_content: float = 0.3  #: R2: a block with a smaller share keeps its links
     link_run: int = 3  #: S: between R1 and R2, a longer run of adjacent links is noise
-    reader: str = "blocks"  #: which method finds the main text
+    reader: str = "blocks"  #: which method finds the main text, see :mod:`dedupcrawl.page.readers`
+    topic: TopicOptions = TopicOptions()  #: the constants of one of these methods
     max_bytes: int = 10_000_000  #: a larger page is refused ("too-large")
     blocks: bool = True  #: whether the page keeps its blocks; who only judges pages need not pay for them
 
@@ -36,3 +57,4 @@ class ReadOptions:
         for name, (fine, accepted) in checks.items():
             if not fine:
                 raise SettingError(name, getattr(self, name), accepted)
+        check_reader(self.reader)

@@ -1,27 +1,22 @@
-"""HTML in, page out: the steps of page reading in their order."""
+"""HTML in, page out: what every reader of main text has in common."""
 
 from __future__ import annotations
 
-from itertools import repeat
 from typing import TYPE_CHECKING
 
-from dedupcrawl.page.blocks import Outline, outline
-from dedupcrawl.page.container import choose
-from dedupcrawl.page.document import check_body, check_depth, check_size, parse, to_text
+from dedupcrawl.page.document import check_body, check_depth, parse, to_text
 from dedupcrawl.page.encoding import believable
-from dedupcrawl.page.flatten import flatten
-from dedupcrawl.page.kinds import kept_bytes, kind_of
-from dedupcrawl.page.metadata import metadata
-from dedupcrawl.page.model import Block, Page
-from dedupcrawl.page.noise import LANDMARK, MAIN_TEXT, STATED
 from dedupcrawl.page.options import ReadOptions
+from dedupcrawl.page.own import read_with
+from dedupcrawl.page.readers import READERS, own_reader
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
     from scrapy.http import TextResponse
 
+    from dedupcrawl.page.model import Page
+
 DEFAULT = ReadOptions()
-LITTLE = 200  #: bytes: where less is kept, the landmarks are searched too
 
 
 def read_page(
@@ -39,17 +34,18 @@ def read_page(
         url: where it comes from; relative links in its metadata are resolved against it.
         encoding: label of the encoding of bytes, if somebody knows it better than the page.
         content_type: the HTTP header of that name, which may declare an encoding.
-        options: the constants of the link rules and the bound on size.
+        options: which reader finds the main text, its constants and the bound on size.
 
     Raises:
         PageError: the source is larger than ``options.max_bytes``, or binary data, or nested deeper than
             parsers go.
+        ReaderError: a reader of the user's own failed.
 
     >>> read_page("<title>News</title><p>It rained in the hills all night.").text
     'It rained in the hills all night.'
     """
     text = to_text(source, encoding=encoding, content_type=content_type, most=options.max_bytes)
-    return read_tree(parse(text), url, options=options)
+    return read_tree(parse(text), url, options, html=text)
 
 
 def read_response(response: TextResponse, options: ReadOptions = DEFAULT) -> Page:
@@ -58,76 +54,35 @@ def read_response(response: TextResponse, options: ReadOptions = DEFAULT) -> Pag
     Only where the response's encoding is evidently wrong is the body decoded and parsed anew.
 
     Raises:
-        PageError: as :func:`read_page`.
+        PageError, ReaderError: as :func:`read_page`.
     """
     body = response.body
     check_body(body, options.max_bytes, response.url)
     header = (response.headers.get("Content-Type") or b"").decode("latin-1")
     if believable(body, response.text, response.encoding, header):
-        return read_tree(response.selector.root, response.url, options)
+        return read_tree(response.selector.root, response.url, options, html=response.text)
     return read_page(body, response.url, content_type=header, options=options)
 
 
-def read_tree(root: _Element, url: str = "", options: ReadOptions = DEFAULT) -> Page:
+def read_tree(
+    root: _Element, url: str = "", options: ReadOptions = DEFAULT, *, html: str | None = None
+) -> Page:
     """Read a page from the root element of its lxml tree, which is left as it is.
+
+    Args:
+        root: the ``<html>`` element.
+        url: as in :func:`read_page`.
+        options: as in :func:`read_page`.
+        html: what the tree was parsed from; a reader of the user's own gets it. Without it that reader
+            gets the tree written out again.
 
     Raises:
         PageError: the text of the tree is larger than ``options.max_bytes``, or the tree was cut off at the
             depth at which parsers stop.
+        ReaderError: a reader of the user's own failed.
     """
     check_depth(root)
-    page, reasons, kept = _read(root, options)
-    if kept < LITTLE and LANDMARK in reasons:
-        # A landmark that was never closed holds the rest of the page.
-        again = _read(root, options, open_landmarks=True)
-        if again[2] >= max(LITTLE, kept):
-            page, reasons, kept = again
-    return _page(page, reasons, kept, url, options)
-
-
-def _read(
-    root: _Element, options: ReadOptions, *, open_landmarks: bool = False
-) -> tuple[Outline, list[str], int]:
-    """Return the outline, why each block is kept or cut, and the length of the main text."""
-    stream = flatten(root, open_landmarks=open_landmarks)
-    check_size(len(stream), options.max_bytes)
-    page = outline(stream, options)
-    reasons = choose(page, options)
-    return page, reasons, kept_bytes(page, reasons)
-
-
-def _page(page: Outline, reasons: list[str], kept: int, url: str, options: ReadOptions) -> Page:
-    head = metadata(page.metadata, url)
-    return Page(
-        url=url,
-        text="\n".join(
-            [draft[0] for draft, reason in zip(page.drafts, reasons, strict=True) if reason == MAIN_TEXT]
-        ),
-        rest=_rest(page, reasons, kept),
-        title=head.title,
-        language=head.language,
-        published=head.published,
-        canonical=head.canonical,
-        keywords=head.keywords,
-        description=head.description,
-        blocks=_blocks(page, reasons) if options.blocks else (),
-        kind=kind_of(page, reasons, kept),
-    )
-
-
-def _rest(page: Outline, reasons: list[str], kept: int) -> str:
-    """Return what was cut for its place alone, where it outweighs the main text.
-
-    Twenty goods over a paragraph of terms are no copy of the next page of the catalogue.
-    """
-    left_out = [draft for draft, reason in zip(page.drafts, reasons, strict=True) if reason in STATED]
-    if sum([length - link_length for _, length, link_length, *_ in left_out]) <= kept:
-        return ""
-    return "\n".join([text for text, *_ in left_out])
-
-
-def _blocks(page: Outline, reasons: list[str]) -> tuple[Block, ...]:
-    columns = list(zip(*page.drafts, strict=True))[:6]
-    kept = [reason is MAIN_TEXT for reason in reasons]
-    # what Block(*values) does, without a Python frame for each of hundreds
-    return tuple(map(tuple.__new__, repeat(Block), zip(*columns, kept, reasons, strict=True)))
+    built_in = READERS.get(options.reader)
+    if built_in is not None:
+        return built_in(root, url, options)
+    return read_with(own_reader(options.reader), root, html, url, options)
