@@ -50,7 +50,7 @@ class MinHash(Detector):
     slots: int = 128
     characters: int = 5  #: length of a shingle that starts at a character of a script without spaces
     words: int = 3  #: length of one that starts at a word
-    filed: int = 96
+    filed: int = 32
     miss_weight: float = 0.9
     seed: int = 0
 

@@ -118,9 +118,9 @@ def test_a_text_without_letters_is_not_filed() -> None:
     assert MINHASH.fingerprint(Features(Page.from_text("😀 !!! …"))) is None
 
 
-def test_twelve_keys_and_137_bytes_a_page() -> None:
+def test_six_keys_and_137_bytes_a_page() -> None:
     found = fingerprint(ENGLISH)
-    assert len(found.keys) == 12
+    assert len(found.keys) == 6
     assert len(found.sketch) == 137
     assert found.probes is None
 
