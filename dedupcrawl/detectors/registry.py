@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dedupcrawl.config import Config
 from dedupcrawl.detectors.catalogue import Catalogue
 from dedupcrawl.errors import SettingError
+from dedupcrawl.text.chinese import folding_digest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,6 +54,8 @@ def schemes(detectors: Sequence[Detector], config: Config) -> dict[str, dict[str
     default = Config()
     text = {name: getattr(config, name) for name in _SHAPES_TEXT}
     changed = {name: value for name, value in text.items() if value != getattr(default, name)}
+    if config.fold_chinese:
+        changed["fold_chinese"] = folding_digest()
     return {**described, "text": changed} if changed else described
 
 
