@@ -47,7 +47,7 @@ def folding_digest() -> str:
 
 @functools.cache
 def _table() -> Points:
-    """Return by code point the bits in which what it is folded to differs; the last entry is for all beyond."""
+    """Return by code point in which bits what it is folded to differs; the last entry is for all beyond."""
     simplified = [*_conversions(_TO_SIMPLIFIED), *((pair[0], pair[1]) for pair in _WITHIN_WORDS)]
     votes = Counter(target for _, target in simplified)
     table = np.arange(_HAN[-1][1] + 1, dtype=np.uint32)
