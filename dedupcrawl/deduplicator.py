@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Self, Unpack, overload
@@ -11,7 +12,7 @@ from dedupcrawl.config import Config
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.filing import Filer, Unfit, without_fragment
 from dedupcrawl.judging import Finding, Judge
-from dedupcrawl.page import PageError, ReadOptions, read_page
+from dedupcrawl.page import PageError, ReaderError, ReadOptions, read_page
 from dedupcrawl.page.model import Page
 from dedupcrawl.policy import Policy, unchecked
 from dedupcrawl.stores import open_store
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     from dedupcrawl.config import ConfigChanges
     from dedupcrawl.stores.base import Record, StoreInfo
+
+logger = logging.getLogger(__name__)
 
 _LAST = 2**63 - 1  #: an id that no record has: offering "since" it files in any case
 
@@ -65,6 +68,7 @@ class Deduplicator:
         self._judge = Judge(detectors)
         self._policy = Policy(self.config.drop, self.config.keep)
         self._held: set[int] = set()  # claims made here that were neither committed nor released
+        self._told: set[str] = set()  # failures of the user's own reader that were logged
         self.reading = ReadOptions(
             reader=self.config.reader,
             link_density_noise=self.config.link_density_noise,
@@ -88,7 +92,11 @@ class Deduplicator:
     def read(
         self, *, html: bytes | str | None = None, text: str | None = None, url: str = ""
     ) -> Page | Verdict:
-        """Read a page with the constants in force, or say why it stays unchecked."""
+        """Read a page with the constants in force, or say why it stays unchecked.
+
+        A page on which the user's own reader fails stays unchecked("error"); the first failure of a kind is
+        logged with its traceback.
+        """
         if (html is None) == (text is None):
             raise TypeError("give either html or text")
         if not isinstance(url, str) or not isinstance(text, str | None):
@@ -99,6 +107,9 @@ class Deduplicator:
             return read_page(html, url, options=self.reading)
         except PageError as error:
             return unchecked(url, error.reason)
+        except ReaderError as error:
+            self._tell(error)
+            return unchecked(url, "error")
 
     def findings(self, page: Page) -> list[Finding]:
         """Return every filed page that ``page`` is related to, the most telling first."""
@@ -263,6 +274,11 @@ class Deduplicator:
         if html is not None or text is not None:
             raise TypeError("give a page, or html, or text, and no two of them")
         return page
+
+    def _tell(self, error: ReaderError) -> None:
+        if error.kind not in self._told:
+            self._told.add(error.kind)
+            logger.error("%(error)s; the page is kept unchecked", {"error": error}, exc_info=error.__cause__)
 
     def _findings(self, record: Record) -> list[Finding]:
         return self._judge.findings(record, self.store.find(record.looks_under), versions=True)

@@ -31,6 +31,7 @@ app.add_typer(store, name="store")
 def main() -> None:
     """Run the command; what a user got wrong ends in one sentence, not in a traceback."""
     show_any_text()
+    sys.path.append("")  # a user's own reader may lie in the working directory, as it may for scrapy
     try:
         app()
     except DedupError as error:

@@ -10,14 +10,14 @@ from urllib.error import URLError
 from urllib.request import Request, urlopen
 
 from dedupcrawl.errors import DedupError
-from dedupcrawl.page import Page, PageError, read_page
+from dedupcrawl.page import Page, PageError, ReadOptions, read_page
 
 _TIMEOUT = 30  # seconds
 _LIMIT = 64 * 1024 * 1024  # bytes
 _AGENT = "dedupcrawl (+https://pypi.org/project/dedupcrawl/)"
 
 
-def fetch_page(where: str) -> Page:
+def fetch_page(where: str, options: ReadOptions | None = None) -> Page:
     """Read the page at ``where``, a URL or the path of a file (``.gz`` is unpacked).
 
     Raises:
@@ -25,7 +25,7 @@ def fetch_page(where: str) -> Page:
     """
     url, body, content_type = _body(where)
     try:
-        return read_page(body, url, content_type=content_type)
+        return read_page(body, url, content_type=content_type, options=options or ReadOptions())
     except PageError as error:
         raise DedupError(f"{where}: {error}") from error
 

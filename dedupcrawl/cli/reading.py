@@ -11,9 +11,15 @@ from rich.text import Text
 
 from dedupcrawl.cli.fetching import fetch_page
 from dedupcrawl.cli.screen import out, print_json
+from dedupcrawl.page import ReadOptions
+from dedupcrawl.page.readers import READER_ACCEPTED
 
 if TYPE_CHECKING:
     from dedupcrawl.page import Page
+
+ReaderName = Annotated[
+    str, typer.Option("--reader", metavar="NAME", help=f"What finds the main text: {READER_ACCEPTED}.")
+]
 
 
 def read(
@@ -23,10 +29,11 @@ def read(
     blocks: Annotated[
         bool, typer.Option(help="Show every block with the reason why it was kept or cut.")
     ] = False,
+    reader: ReaderName = "blocks",
     as_json: Annotated[bool, typer.Option("--json", help="Write everything that was read as JSON.")] = False,
 ) -> None:
     """Print the main text of a page."""
-    page = fetch_page(where)
+    page = fetch_page(where, ReadOptions(reader=reader))
     if as_json:
         print_json(asdict(page) | {"blocks": [block._asdict() for block in page.blocks]})
     elif blocks:

@@ -71,9 +71,12 @@ class Tally:
             )
 
     def crashed(self, url: str, error: Exception) -> None:
-        """Count a fault of ours; the first of its kind is logged with its traceback."""
+        """Count a fault of ours, or of the user's own reader.
+
+        The first of its kind is logged with its traceback.
+        """
         self._count("errors")
-        if self._is_news(type(error).__name__):
+        if self._is_news(type(error.__cause__ or error).__name__):
             logger.error(
                 "Could not judge %(url)s, it is kept unchecked",
                 {"url": url},

@@ -128,7 +128,7 @@ def evaluate_pages(
     for row in load_pages(folder):
         try:
             text = to_text(row.html, encoding=None, content_type="", most=options.max_bytes)
-            found = read_tree(parse(text), row.url, options).text
+            found = read_tree(parse(text), row.url, options, html=text).text
         except PageError:
             overlaps.append(overlap(row.text, ""))
             continue
@@ -146,7 +146,7 @@ def _time(text: str, url: str, options: ReadOptions) -> tuple[float, float]:
     start = time.perf_counter()
     root = parse(text)
     parsed = time.perf_counter()
-    read_tree(root, url, options)
+    read_tree(root, url, options, html=text)
     return parsed - start, time.perf_counter() - parsed
 
 

@@ -1,13 +1,26 @@
 """Page reading: HTML in, main text and metadata out.
 
-The steps, a module each: bytes → text (``encoding``) → tree (``document``) → marked text (``flatten``) →
-blocks (``blocks``, ``links``) → why each is kept or cut (``noise``, ``sideparts``, ``container``) → page
-(``reader``).
+What is common: bytes → text (``encoding``) → tree (``document``) → a reader by its name (``reader``,
+``readers``). The default one, a module a step: tree → marked text (``flatten``) → blocks (``blocks``,
+``links``) → why each is kept or cut (``noise``, ``sideparts``, ``container``) → page (``maintext``). The others
+find another main text (``topic``, with ``segments`` and ``topicwords``; ``everything``; a user's ``own``) and
+take the rest of the page from it (``framing``).
 """
 
-from dedupcrawl.page.errors import PageError
+from dedupcrawl.page.errors import PageError, ReaderError
 from dedupcrawl.page.model import Block, Kind, Page
-from dedupcrawl.page.options import ReadOptions
+from dedupcrawl.page.options import ReadOptions, TopicOptions
 from dedupcrawl.page.reader import read_page, read_response, read_tree
 
-__all__ = ["Block", "Kind", "Page", "PageError", "ReadOptions", "read_page", "read_response", "read_tree"]
+__all__ = [
+    "Block",
+    "Kind",
+    "Page",
+    "PageError",
+    "ReadOptions",
+    "ReaderError",
+    "TopicOptions",
+    "read_page",
+    "read_response",
+    "read_tree",
+]

@@ -17,10 +17,18 @@ class PageError(DedupError):
         self.reason = reason
 
 
+class ReaderError(DedupError):
+    """A reader of the user's own failed on a page, or returned what is no main text.
+
+    What it raised is the cause.
+    """
+
+    @property
+    def kind(self) -> str:
+        """The name of what was raised: who logs a failure of each kind once tells them apart by it."""
+        return type(self.__cause__ or self).__name__
+
+
 BINARY = "binary"  #: an image, an archive, an office document… whatever its Content-Type says
 TOO_LARGE = "too-large"  #: more bytes than ``ReadOptions.max_bytes``
 TOO_DEEP = "too-deep"  #: tags nested so deep that the parser has left out the rest of the page
-
-
-class ReaderError(DedupError):
-    """A reader of the user's own failed on a page, or returned what is no main text."""

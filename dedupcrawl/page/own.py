@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from dedupcrawl.page.readers import OwnReader
 
 
-def read_with(
-    reader: OwnReader, root: _Element, html: str | None, url: str, options: ReadOptions
-) -> Page:
+def read_with(reader: OwnReader, root: _Element, html: str | None, url: str, options: ReadOptions) -> Page:
     """Read a page with a user's function.
 
     Args:

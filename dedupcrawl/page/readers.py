@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from functools import cache
 from inspect import iscoroutinefunction
 from pkgutil import resolve_name
@@ -14,6 +13,8 @@ from dedupcrawl.page.maintext import read_blocks
 from dedupcrawl.page.topic import read_topic
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from lxml.etree import _Element
 
     from dedupcrawl.page.model import Page

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 LEVEL = "\ufdd8"  #: where a level element begins
 
-TITLES = words("h1 h2 h3 h4 h5 h6")  #: ``title`` itself is metadata
+TITLES = words("h1 h2 h3 h4 h5 h6")  #: ``title`` itself is metadata, wherever it stands
 LEVELS = words("b big em font i s small strike strong u")
 #: Elements that are a paragraph, an entry or a caption: others, but on lines of their own.
 LINES = words("address caption dd details dt figcaption figure legend li p pre summary th")
 CONTAINERS = (BLOCKS | LANDMARKS) - TITLES - LINES
-LEFT_OUT = IGNORED | {"head", "script"}
+LEFT_OUT = IGNORED | {"head", "script", "title"}
 
 _INSIDE = "<xsl:apply-templates/>"
 
@@ -80,28 +80,39 @@ Measured: TypeAlias = tuple[str, int, int, int, bool]
 
 def segments(root: _Element, options: TopicOptions) -> list[Segment]:
     """Return the segments of a page that hold text, inner ones before those around them."""
-    parts = _walkers().walk(root).getroot().text or ""
-    texts = parts.split(MARK)
+    parts = (_walkers().walk(root).getroot().text or "").split(MARK)
     found: list[Segment] = []
-    opened = [Segment("body")]
+    tags = ["body"]  # of the open elements
+    held: list[Segment | None] = [None]  # what each of them holds: most hold nothing of their own
     inside = False  # a link is open
-    for place, (head, raw) in enumerate(zip(["", *texts[1::2]], texts[::2], strict=True)):
+    for place, (head, raw) in enumerate(zip(["", *parts[1::2]], parts[::2], strict=False)):
         if head:
-            opened.append(Segment(head))
-        elif len(opened) > 1:
-            _close(opened.pop(), opened[-1], found, options)
+            tags.append(head)
+            held.append(None)
+        elif len(tags) > 1:
+            _close(tags, held, found, options)
         if raw and not raw.isspace():
-            inside = _add(opened[-1], place, raw, inside=inside)
-    # Every element that begins ends too: only the root is open.
-    return [*found, opened[0]] if opened[0].texts else found
+            segment = held[-1] = held[-1] or Segment(tags[-1])
+            inside = _add(segment, place, raw, inside=inside)
+    while len(tags) > 1:  # a page that has marks of its own
+        _close(tags, held, found, options)
+    rest = held[0]
+    return [*found, rest] if rest is not None and rest.texts else found
 
 
-def _close(segment: Segment, parent: Segment, found: list[Segment], options: TopicOptions) -> None:
+def _close(tags: list[str], held: list[Segment | None], found: list[Segment], options: TopicOptions) -> None:
+    """End the innermost element: what it holds is a segment, or goes to the element around it."""
+    tag, segment = tags.pop(), held.pop()
+    if segment is None:
+        return
     enough = segment.length >= options.characters or segment.levels >= options.levels
-    if segment.texts and (enough or segment.tag in TITLES):
+    if segment.texts and (enough or tag in TITLES):
         found.append(segment)
+    elif (around := held[-1]) is not None:
+        around.take(segment)
     else:
-        parent.take(segment)
+        segment.tag = tags[-1]
+        held[-1] = segment
 
 
 def _add(segment: Segment, place: int, raw: str, *, inside: bool) -> bool:

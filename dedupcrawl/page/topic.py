@@ -55,7 +55,8 @@ def classify(found: Sequence[Segment], options: TopicOptions) -> list[str]:
     wanted = topic_words(found[longest].text)
     for place in rest:
         segment = found[place]
-        if place == longest or overlap(topic_words(segment.text), wanted) > options.overlap:
+        is_topic = place == longest or overlap(topic_words(segment.text), wanted) > options.overlap
+        if is_topic:
             reasons[place] = TOPIC_ANCHORS if segment.anchor_share > options.anchors else TOPIC
     return reasons
 
