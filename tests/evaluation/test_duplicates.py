@@ -34,7 +34,7 @@ def test_perfect_stream() -> None:
     assert report["pages"] == 5
     assert report["detectors"] == ["exact", "minhash"]
     assert report["drops"] == {"precision": 1, "recall": 1, "f1": 1, "wrongly_dropped": 0, "missed": 0}
-    assert report["pairs"] == {"precision": 1, "recall": 1, "f1": 1}
+    assert report["pairs"] == {"precision": 1, "recall": 1, "f1": 1, "wrong": 0, "missed": 0}
     assert report["by_edit"] == {
         "": {"pages": 4, "dropped": 2, "wrongly_dropped": 0, "missed": 0},
         "case": {"pages": 1, "dropped": 1, "wrongly_dropped": 0, "missed": 0},

@@ -1,0 +1,98 @@
+"""``dedupcrawl eval duplicates``: the evaluations that it runs, and how they are shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.progress import Progress
+
+from dedupcrawl.cli.scoreboard import edit_tables, mistakes_table, scores_tables
+from dedupcrawl.cli.screen import out, print_json
+from dedupcrawl.evaluation.duplicates import judge_pages
+from dedupcrawl.evaluation.plot import draw
+from dedupcrawl.evaluation.readings import Shelf
+from dedupcrawl.evaluation.rows import read_rows
+from dedupcrawl.evaluation.sweep import Curve, Point
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from rich.table import Table
+
+    from dedupcrawl.cli.scoreboard import Entry
+    from dedupcrawl.config import Config
+    from dedupcrawl.evaluation.contestants import Contestant
+    from dedupcrawl.evaluation.report import DuplicatesReport
+    from dedupcrawl.evaluation.sweep import Measure, Sweep
+
+_COLUMNS = 100  #: of a table that goes into a file or a pipe
+
+
+def evaluate(file: Path, configs: Sequence[Config]) -> list[DuplicatesReport]:
+    """Read the labelled pages once, and judge them under each configuration."""
+    with Progress(transient=True, disable=not out().is_terminal) as progress:
+        shelf = Shelf(progress.track(read_rows(file), total=None, description="rows"))
+        return [
+            judge_pages(shelf.read(config), config) for config in progress.track(configs, description="runs")
+        ]
+
+
+def run_contest(file: Path, field: Sequence[Contestant], *, mistakes: bool, as_json: bool) -> None:
+    """Evaluate every contestant, and print a row of each."""
+    reports = evaluate(file, [each.config for each in field])
+    entries = [(each.label, report) for each, report in zip(field, reports, strict=True)]
+    if as_json:
+        rows = [{"name": name, **report.to_dict()} for name, report in entries]
+        print_json(rows[0] if len(rows) == 1 else {"pages": reports[0].pages, "runs": rows})
+        return
+    _show("detector", entries, mistakes=mistakes)
+
+
+def run_sweep(
+    file: Path, sweep: Sweep, measure: Measure, precision: float, plot: Path | None, *, as_json: bool
+) -> None:
+    """Evaluate every setting, print a row of each, draw the curve and name the best one."""
+    reports = evaluate(file, [setting.config for setting in sweep.settings])
+    values = (setting.value for setting in sweep.settings)
+    points = (Point(value, report, measure) for value, report in zip(values, reports, strict=True))
+    curve = Curve(sweep.name, tuple(points), measure, precision)
+    if plot is not None:
+        draw(plot, curve)
+    if as_json:
+        print_json(curve.to_dict())
+        return
+    entries = [(f"{point.value:g}", point.report) for point in curve.points]
+    _print(scores_tables(sweep.name, entries, _width()))
+    out().print(_sentence(curve))
+
+
+def _show(subject: str, entries: Sequence[Entry], *, mistakes: bool) -> None:
+    _print(scores_tables(subject, entries, _width()))
+    _print(edit_tables(subject, entries, _width()))
+    if mistakes:
+        _print(mistakes_table(name, report.mistakes) for name, report in entries if report.mistakes)
+
+
+def _print(tables: Iterable[Table]) -> None:
+    for table in tables:
+        out().print(table)
+        out().print()
+
+
+def _width() -> int:
+    return out().width if out().is_terminal else _COLUMNS
+
+
+def _sentence(curve: Curve) -> str:
+    wanted, chosen = f"{curve.precision:g}", curve.best
+    if chosen is None:
+        nearest = curve.most_precise
+        return (
+            f"No setting reaches the precision of {wanted} for {curve.measure}; "
+            f"{curve.name} = {nearest.value:g} comes to {nearest.scores.precision:.4f}."
+        )
+    return (
+        f"Most {curve.measure} found at a precision of at least {wanted}: {curve.name} = {chosen.value:g} "
+        f"(precision {chosen.scores.precision:.4f}, recall {chosen.scores.recall:.4f})."
+    )

@@ -1,0 +1,73 @@
+"""Constants by name: ``threshold`` of the configuration, ``minhash.slots`` of one detector in use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+from dedupcrawl.config import CONFIG_FIELDS
+from dedupcrawl.detectors.registry import DETECTORS, SHARED, build_detectors
+from dedupcrawl.errors import SettingError
+
+if TYPE_CHECKING:
+    from dedupcrawl.config import Config
+
+#: Those of ``Config`` that decide nothing in an evaluation, or are chosen in another way.
+_NOT_HERE = frozenset({"detectors", "lease", "wait", "ttl"})
+GENERAL = tuple(name for name in CONFIG_FIELDS if name not in _NOT_HERE)
+
+
+def with_constant(config: Config, name: str, value: object) -> Config:
+    """Return ``config`` with one constant changed.
+
+    Raises :class:`~dedupcrawl.errors.SettingError` for a name that is none, a value that makes no sense,
+    and a constant that no detector in use has.
+    """
+    detector, constant = _parts(config, name, value)
+    if detector:
+        chosen = constants_of(config)
+        changed = replace(config, detectors={**chosen, detector: {**chosen[detector], constant: value}})
+    else:
+        changes: dict[str, Any] = {name: value}
+        changed = replace(config, **changes)
+    same = build_detectors(changed) == build_detectors(config)
+    if name in SHARED and same and value != getattr(config, name):
+        raise SettingError(name, value, f"{' and '.join(constants_of(config))} would not heed it")
+    return changed
+
+
+def value_of(config: Config, name: str) -> object:
+    """Return what a constant is in ``config``.
+
+    Raises :class:`~dedupcrawl.errors.SettingError` for a name that is none.
+    """
+    detector, constant = _parts(config, name, "")
+    if not detector:
+        return getattr(config, name)
+    built = {each.name: each for each in build_detectors(config)}
+    return getattr(built[detector], constant)
+
+
+def constants_of(config: Config) -> dict[str, dict[str, Any]]:
+    """Return the detectors in use, each with the constants that were given for it."""
+    chosen = config.detectors
+    if isinstance(chosen, Mapping):
+        return {name: dict(constants or {}) for name, constants in chosen.items()}
+    return {name: {} for name in chosen}
+
+
+def constants_named(detector: str) -> tuple[str, ...]:
+    """Return the names of a detector's constants."""
+    return tuple(each.name for each in fields(DETECTORS[detector]) if each.init)  # type: ignore[arg-type]
+
+
+def _parts(config: Config, name: str, value: object) -> tuple[str, str]:
+    """Split a name into detector ("" for the configuration) and constant, which must exist."""
+    detector, dot, constant = name.partition(".")
+    if not dot:
+        detector, constant = "", name
+    names = [*GENERAL, *(f"{each}.{own}" for each in constants_of(config) for own in constants_named(each))]
+    if name not in names:
+        raise SettingError(name, value, f"the constants are {', '.join(names)}")
+    return detector, constant

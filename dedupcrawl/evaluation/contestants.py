@@ -1,0 +1,113 @@
+"""Who takes part in a bake-off: every detector, in each of its published variants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from dedupcrawl.detectors.registry import DETECTORS, build_detectors
+from dedupcrawl.errors import SettingError
+from dedupcrawl.evaluation.constants import GENERAL, constants_named, constants_of, with_constant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dedupcrawl.config import Config
+
+ALL = "all"
+Assignments = Mapping[str, Any]  #: values of constants, by their names
+
+#: The constants of the variants of a method; a detector that is not named here has one.
+VARIANTS: Mapping[str, tuple[Mapping[str, Any], ...]] = {
+    "keywords": tuple({"variant": variant} for variant in range(1, 6)),
+    "datasketch": ({"tokens": "words"}, {"tokens": "segmented"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """A row of the table."""
+
+    label: str
+    config: Config
+
+
+def contestants(config: Config, names: Sequence[str], assignments: Assignments) -> list[Contestant]:
+    """Return who is to be evaluated: ``all`` alone is everybody, other names are used together.
+
+    Without names it is the detectors of ``config``.
+
+    Raises :class:`~dedupcrawl.errors.SettingError` for names and values that make no sense.
+    """
+    if ALL not in names:
+        chosen = assigned(replace(config, detectors=tuple(names)) if names else config, assignments)
+        return [Contestant(label(chosen), chosen)]
+    if len(names) > 1:
+        raise SettingError("--detector", " ".join(names), f'"{ALL}" alone, or names of detectors')
+    return everybody(config, assignments)
+
+
+def everybody(config: Config, assignments: Assignments) -> list[Contestant]:
+    """Return every detector alone, and last the default ones where they are several.
+
+    A constant goes to whoever has it.
+    """
+    general = {name: value for name, value in assignments.items() if "." not in name}
+    own = {name: value for name, value in assignments.items() if name not in general}
+    _check(own, general)
+    base = replace(config, **general)
+    found = [
+        _variant(base, name, variant, own) for name in DETECTORS for variant in VARIANTS.get(name, ({},))
+    ]
+    if len(constants_of(config)) > 1:
+        found.append(assigned(base, {name: value for name, value in own.items() if _has(base, name)}))
+    return [Contestant(label(each), each) for each in _distinct(found)]
+
+
+def assigned(config: Config, assignments: Assignments) -> Config:
+    """Return ``config`` with these constants."""
+    for name, value in assignments.items():
+        config = with_constant(config, name, value)
+    build_detectors(config)
+    return config
+
+
+def label(config: Config) -> str:
+    """Name the detectors in use, with the variant of those that come in several."""
+    return " + ".join(_label(name, given) for name, given in constants_of(config).items())
+
+
+def _label(name: str, given: Mapping[str, Any]) -> str:
+    telling = {constant for variant in VARIANTS.get(name, ()) for constant in variant}
+    return " ".join((name, *(str(value) for constant, value in given.items() if constant in telling)))
+
+
+def _variant(config: Config, name: str, variant: Mapping[str, Any], own: Assignments) -> Config:
+    mine = {each: value for each, value in own.items() if each.partition(".")[0] == name}
+    return assigned(replace(config, detectors={name: dict(variant)}), mine)
+
+
+def _check(own: Assignments, general: Assignments) -> None:
+    """Refuse a constant that nobody has: with many detectors in the run it would go unnoticed."""
+    for name, value in own.items():
+        detector, _, constant = name.partition(".")
+        if detector not in DETECTORS:
+            raise SettingError(name, value, f"the detectors are {', '.join(DETECTORS)}")
+        if constant not in constants_named(detector):
+            raise SettingError(name, value, f"{detector} has {', '.join(constants_named(detector))}")
+    for name, value in general.items():
+        if name not in GENERAL:
+            raise SettingError(name, value, f"the constants are {', '.join(GENERAL)}")
+
+
+def _has(config: Config, name: str) -> bool:
+    return name.partition(".")[0] in constants_of(config)
+
+
+def _distinct(configs: Iterable[Config]) -> list[Config]:
+    found: list[Config] = []
+    for config in configs:
+        if config not in found:
+            found.append(config)
+    return found

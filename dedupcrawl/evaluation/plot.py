@@ -1,0 +1,191 @@
+"""The precision-recall curve of a sweep, as a picture."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Literal
+
+from dedupcrawl.errors import DedupError, SettingError
+from dedupcrawl.evaluation.labels import Box, between, place
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from dedupcrawl.evaluation.sweep import Curve, Point
+
+FORMATS = (".svg", ".png")
+_Side = Literal["left", "right"]
+_CURVE, _BEST, _FAINT = "#0072B2", "#D55E00", "#767676"  # Okabe and Ito's colours, told apart by everybody
+_F1 = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
+_LEAST = 0.02  #: of each scale is always shown
+_LOOK: Any = {"svg.fonttype": "none", "svg.hashsalt": "dedupcrawl", "font.size": 10}
+
+
+def check_plot(path: Path) -> None:
+    """See that a picture can be drawn, before the work is done.
+
+    Raises:
+        SettingError: the name of the file says neither SVG nor PNG.
+        DedupError: matplotlib is missing, or there is no such folder.
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise SettingError("--plot", str(path), f"the name of a file that ends in {' or '.join(FORMATS)}")
+    if find_spec("matplotlib") is None:
+        raise DedupError("--plot needs matplotlib, which is not installed: pip install 'dedupcrawl[plots]'")
+    if not path.absolute().parent.is_dir():
+        raise DedupError(f"--plot: there is no folder {path.absolute().parent}")
+
+
+def draw(path: Path, curve: Curve) -> None:
+    """Draw recall and precision of every setting, labelled with its value; the best one is marked.
+
+    Lines of equal F1 and the wanted precision lie underneath.
+
+    Raises:
+        SettingError, DedupError: as :func:`check_plot`, and when the file cannot be written.
+    """
+    check_plot(path)
+    from matplotlib import rc_context  # noqa: PLC0415 - an optional dependency, slow to load
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    with rc_context(_LOOK):
+        figure = Figure(figsize=(8, 6), dpi=144, layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.add_subplot()
+        _set_up(axes, curve)
+        _f1_lines(axes)
+        _wanted(axes, curve)
+        _plot(axes, curve)
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # labels are placed by what has been laid out
+        _label(axes, curve)
+        _save(figure, path)
+
+
+def _save(figure: Figure, path: Path) -> None:
+    metadata = {"Date": None} if path.suffix.lower() == ".svg" else None  # the same figures, the same file
+    try:
+        figure.savefig(path, metadata=metadata)
+    except OSError as error:
+        raise DedupError(f"{path}: cannot be written: {error}") from error
+
+
+def _set_up(axes: Axes, curve: Curve) -> None:
+    detectors = " + ".join(curve.points[0].report.detectors)
+    axes.set_title(f"{detectors}: {curve.measure} by {curve.name}", loc="left", fontweight="bold", pad=14)
+    axes.set_xlabel("recall: share of the copies that are found")
+    axes.set_ylabel("precision: share of what is found that is a copy")
+    axes.set_xlim(*_zoomed([point.scores.recall for point in curve.points]))
+    axes.set_ylim(*_zoomed([point.scores.precision for point in curve.points]))
+    axes.grid(visible=True, color="#ececec", linewidth=0.8)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def _zoomed(values: Sequence[float]) -> tuple[float, float]:
+    """Return bounds that show all values with some room, and nothing much beyond 0 and 1."""
+    low, high = min(values), max(values)
+    room = max(0.15 * (high - low), (_LEAST - (high - low)) / 2)
+    return max(low - room, -room / 4), min(high + room, 1 + room / 4)
+
+
+def _f1_lines(axes: Axes) -> None:
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    for f1 in _F1:
+        recalls = [left + (right - left) * step / 500 for step in range(501)]
+        line = [
+            (recall, f1 * recall / (2 * recall - f1))
+            for recall in recalls
+            if f1 / 2 < recall <= 1 and bottom <= f1 * recall / (2 * recall - f1) <= min(top, 1)
+        ]
+        if len(line) < 50:  # a corner, hardly to be seen
+            continue
+        axes.plot(*zip(*line, strict=True), color="#c8c8c8", linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
+        _remark(axes, f"F1 {f1:g}", line[-1], (-3, 4))
+
+
+def _wanted(axes: Axes, curve: Curve) -> None:
+    bottom, top = axes.get_ylim()
+    if bottom < curve.precision < top:
+        axes.axhline(curve.precision, color=_BEST, linewidth=0.9, linestyle=":", zorder=1)
+        _remark(axes, f"wanted: {curve.precision:g}", (axes.get_xlim()[0], curve.precision), (4, 4), "left")
+
+
+def _remark(
+    axes: Axes, text: str, where: tuple[float, float], offset: tuple[float, float], side: _Side = "right"
+) -> None:
+    axes.annotate(text, where, offset, textcoords="offset points", color=_FAINT, fontsize=8, ha=side)
+
+
+def _plot(axes: Axes, curve: Curve) -> None:
+    recalls = [point.scores.recall for point in curve.points]
+    precisions = [point.scores.precision for point in curve.points]
+    axes.plot(recalls, precisions, color=_CURVE, linewidth=1.2, alpha=0.6, zorder=2, clip_on=False)
+    marks = axes.plot(recalls, precisions, "o", color=_CURVE, markersize=6, zorder=3, clip_on=False)
+    marks[0].set_gid("points")
+    if curve.best is not None:
+        scores = curve.best.scores
+        mark = axes.plot([scores.recall], [scores.precision], "D", markersize=8, zorder=4, clip_on=False)
+        mark[0].set(markerfacecolor=_BEST, markeredgecolor="white", markeredgewidth=1)
+
+
+def _label(axes: Axes, curve: Curve) -> None:
+    """Write the values beside their points, where they cover neither points nor each other."""
+    unit = axes.figure.dpi / 72
+    pixels = _pixels(axes, [(point.scores.recall, point.scores.precision) for point in curve.points])
+    taken = [Box.around(x, y, 10 * unit, 10 * unit) for x, y in pixels]
+    taken += [Box.around(x, y, 4 * unit, 4 * unit) for x, y in between(pixels, 4 * unit)]
+    taken += [Box(*map(float, text.get_window_extent().extents)) for text in axes.texts]
+    bounds = Box(*map(float, axes.get_window_extent().extents))
+    for where, values in sorted(_together(curve).items(), key=lambda each: not _is_best(curve, each[1])):
+        best = curve.best if _is_best(curve, values) else None
+        text = _range(values) if best is None else _praise(curve, best, values)
+        (pixel,) = _pixels(axes, [where])
+        width = (6.3 if best is None else 7.2) * len(text)
+        box, offset = place(pixel, (width * unit, 12 * unit), taken, bounds, unit)
+        taken.append(box)
+        axes.annotate(
+            text,
+            where,
+            offset,
+            textcoords="offset points",
+            color="#222222" if best is None else _BEST,
+            fontweight="normal" if best is None else "bold",
+            ha="center",
+            va="center",
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": "#a0a0a0", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 4},
+            zorder=5,
+        )
+
+
+def _pixels(axes: Axes, places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    return [(float(x), float(y)) for x, y in axes.transData.transform(places)]
+
+
+def _together(curve: Curve) -> dict[tuple[float, float], list[float]]:
+    """Return the values that came to the same recall and precision, by these."""
+    found: dict[tuple[float, float], list[float]] = {}
+    for point in curve.points:
+        found.setdefault((point.scores.recall, point.scores.precision), []).append(point.value)
+    return found
+
+
+def _is_best(curve: Curve, values: Sequence[float]) -> bool:
+    return curve.best is not None and curve.best.value in values
+
+
+def _praise(curve: Curve, best: Point, values: Sequence[float]) -> str:
+    """Name the best setting, and those that came to the same."""
+    name = curve.name.rpartition(".")[2]
+    return f"{name} = {best.value:g}" + (f" ({_range(values)} alike)" if len(values) > 1 else "")
+
+
+def _range(values: Sequence[float]) -> str:
+    return f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g} … {values[-1]:g}"
