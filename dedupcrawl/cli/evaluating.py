@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-from rich.progress import Progress
 from rich.table import Table
 
-from dedupcrawl.cli.options import DetectorNames, config_of
+from dedupcrawl.cli.bakeoff import run_contest, run_sweep
+from dedupcrawl.cli.options import Assignments, assignments_of
+from dedupcrawl.cli.reading import ReaderName
 from dedupcrawl.cli.screen import out, print_json
-from dedupcrawl.evaluation.duplicates import DuplicatesReport, evaluate_duplicates
+from dedupcrawl.config import Config
+from dedupcrawl.errors import SettingError
+from dedupcrawl.evaluation.contestants import ALL, contestants
 from dedupcrawl.evaluation.extraction import evaluate_pages
-from dedupcrawl.evaluation.rows import read_rows
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from dedupcrawl.evaluation.plot import check_plot
+from dedupcrawl.evaluation.sweep import sweep_of
+from dedupcrawl.page import ReadOptions
+from dedupcrawl.page.readers import READER_ACCEPTED
 
 evaluation = typer.Typer(help="Score the reader and the detectors on labelled pages.", no_args_is_help=True)
 AsJson = Annotated[bool, typer.Option("--json", help="Write the figures as JSON.")]
@@ -25,10 +28,11 @@ AsJson = Annotated[bool, typer.Option("--json", help="Write the figures as JSON.
 @evaluation.command()
 def pages(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="html/<id>.html.gz and truth.jsonl")],
+    reader: ReaderName = "blocks",
     as_json: AsJson = False,
 ) -> None:
     """Score main texts against hand-made ones, by 4-grams."""
-    figures = evaluate_pages(folder).to_dict()
+    figures = evaluate_pages(folder, ReadOptions(reader=reader)).to_dict()
     if as_json:
         print_json(figures)
         return
@@ -43,52 +47,45 @@ def duplicates(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="JSON Lines (.gz) of id, url, html|text, cluster")
     ],
-    detector: DetectorNames = None,
+    *,
+    detector: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help=f'Use this detector instead of the default ones; repeatable. "{ALL}": each alone.',
+        ),
+    ] = None,
+    assignments: Assignments = None,
+    reader: Annotated[str | None, typer.Option(help=f"What finds the main text: {READER_ACCEPTED}.")] = None,
+    sweep: Annotated[
+        str | None,
+        typer.Option(metavar="NAME=BEGIN:END:STEP", help="Try these values of a constant in turn."),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the curve of the sweep (.svg, .png).")
+    ] = None,
+    precision: Annotated[
+        float, typer.Option(min=0, max=1, help="That the best setting of the sweep has to reach.")
+    ] = 0.99,
+    of_pairs: Annotated[
+        bool, typer.Option("--pairs", help="Best setting and curve go by pairs, not by drops.")
+    ] = False,
     mistakes: Annotated[
-        bool, typer.Option(help="List every page that was wrongly dropped or missed.")
+        bool, typer.Option("--mistakes", help="List every page that was wrongly dropped or missed.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Score the drops that a crawler would make, and all pairs."""
-    config = config_of(detector)
-    with Progress(transient=True, disable=not out().is_terminal) as progress:
-        report = evaluate_duplicates(progress.track(read_rows(file), total=None), config)
-    if as_json:
-        print_json(report.to_dict())
+    chosen = assignments_of(assignments) | ({} if reader is None else {"reader": reader})
+    field = contestants(Config(), detector or (), chosen)
+    if sweep is None:
+        if plot is not None:
+            raise SettingError("--plot", str(plot), "a picture of a --sweep, which is missing")
+        run_contest(file, field, mistakes=mistakes, as_json=as_json)
         return
-    console = out()
-    _show(console, report)
-    if mistakes:
-        _list_mistakes(console, report)
-
-
-def _show(console: Console, report: DuplicatesReport) -> None:
-    figures = f"{report.pages} pages, {report.seconds / max(report.pages, 1) * 1e6:.0f} µs each"
-    table = Table(title=f"{', '.join(report.detectors)} · {figures}")
-    for name in ("", "precision", "recall", "F1", "wrongly dropped", "missed"):
-        table.add_column(name, justify="left" if not name else "right")
-    for name, scores in (("drops", report.drops), ("pairs", report.pairs)):
-        measures = [f"{value:.4f}" for value in scores.to_dict().values()]
-        table.add_row(name, *measures, str(scores.wrong), str(scores.missing))
-    console.print(table)
-    edits = Table("edit", "pages", "dropped", "wrongly dropped", "missed", title="by kind of edit")
-    for edit, counter in sorted(report.by_edit.items()):
-        edits.add_row(
-            edit or "-", *(str(counter[key]) for key in ("pages", "dropped", "wrongly_dropped", "missed"))
-        )
-    console.print(edits)
-
-
-def _list_mistakes(console: Console, report: DuplicatesReport) -> None:
-    table = Table(title="mistakes")
-    for name in ("mistake", "id", "edit", "URL", "verdict"):
-        table.add_column(name, overflow="fold")
-    for mistake in report.mistakes:
-        verdict = mistake.verdict
-        said = verdict.reason or " ".join(
-            str(part) for part in (verdict.relation, verdict.of, verdict.similarity, verdict.detector) if part
-        )
-        table.add_row(
-            mistake.kind, mistake.row.id, mistake.row.edit, mistake.row.url, f"{verdict.status} {said}"
-        )
-    console.print(table)
+    if len(field) > 1:
+        raise SettingError("--sweep", sweep, f'one detector, or several together, not "{ALL}"')
+    if plot is not None:
+        check_plot(plot)
+    tried = sweep_of(sweep, field[0].config)
+    run_sweep(file, tried, "pairs" if of_pairs else "drops", precision, plot, as_json=as_json)
