@@ -1,0 +1,76 @@
+"""Near-duplicates by the signs of the sum of their tokens' random vectors."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from dedupcrawl.detectors.base import Detector, Fingerprint, Match
+from dedupcrawl.detectors.bits import MOST_KEYS, WORD, agreeing, block_keys, read_bits, sign_bits
+from dedupcrawl.detectors.checks import check_whole, setting_error
+from dedupcrawl.text.hashing import constants, mix
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dedupcrawl.text.features import Features
+    from dedupcrawl.text.hashing import Hashes
+
+_TAG = 0x52
+
+
+@dataclass(frozen=True)
+class RandomProjection(Detector):
+    """Charikar's random projection as Henzinger used it (*Finding near-duplicate web pages*, SIGIR 2006).
+
+    Every token is a fixed vector in {-1, +1}^b, drawn from the seed. A page is the sum of the vectors of all
+    its tokens, each as often as it occurs; positive numbers become 1, others 0. Two pages match when at least
+    ``agreement`` of the ``bits`` agree: the share of agreeing bits is 1 - angle / pi, so this is
+    a bound of the cosine of their token counts. The order of tokens does not count.
+
+    Cut into ``bits`` - ``agreement`` + 1 blocks, matching pages have an equal one: the keys are the blocks.
+
+    Sketch: tag 0x52, then the bits, little-endian.
+    """
+
+    name: ClassVar[str] = "random_projection"
+    bits: int = 384  #: b
+    agreement: int = 372  #: c
+    characters: int = 1  #: how many characters in a row are a token, in a script without spaces
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_whole(self, "bits", WORD, 1024)
+        if self.bits % WORD:
+            raise setting_error(self, "bits", f"a multiple of {WORD}")
+        check_whole(self, "agreement", max(self.bits // 2, self.bits - MOST_KEYS + 1), self.bits)
+        check_whole(self, "characters", 1, 16)
+        check_whole(self, "seed", 0, 2**64 - 1)
+
+    def fingerprint(self, features: Features) -> Fingerprint | None:
+        """File the page under its blocks; None when it has no letter or digit."""
+        tokens, counts = np.unique(self._tokens(features), return_counts=True)
+        if not len(tokens):
+            return None
+        salts = constants(self.seed, "projection", self.bits // WORD)
+        bits = b"".join(sign_bits(mix(tokens + salt), counts) for salt in salts)
+        keys = block_keys(bits, self.bits - self.agreement + 1, self.bits - self.agreement)
+        return Fingerprint(keys, bytes((_TAG,)) + bits)
+
+    def compare(self, new: bytes, old: bytes) -> Match | None:
+        """Count the bits that agree."""
+        return agreeing(self._read(new), self._read(old), self.agreement)
+
+    def scheme(self) -> Mapping[str, object]:
+        """Everything that shapes bits and keys."""
+        return {"version": 1, **asdict(self)}
+
+    def _tokens(self, features: Features) -> Hashes:
+        if self.characters == 1:
+            return features.tokens.hashes
+        return features.shingles(self.characters, 1, self.seed)
+
+    def _read(self, sketch: bytes) -> bytes:
+        return read_bits(self, sketch, _TAG, self.bits)
