@@ -26,6 +26,11 @@ DETECTORS: Mapping[str, type[Detector]] = Catalogue(
         "feature_codes": "feature_codes:FeatureCodes",
         "datasketch": "datasketch:Datasketch",
         "shingling": "shingling:Shingling",
+        "segments": "segments:Segments",
+        "keywords": "keywords:Keywords",
+        "imatch": "imatch:IMatch",
+        "imatch_randomized": "imatch_randomized:IMatchRandomized",
+        "boolean": "boolean:Boolean",
     },
 )
 #: Constants that a detector takes from the configuration.

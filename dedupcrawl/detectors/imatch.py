@@ -1,0 +1,127 @@
+"""I-Match: one hash over the words that are neither common nor rare."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b, sha1
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
+from dedupcrawl.detectors.checks import check_whole, foreign_sketch, setting_error
+from dedupcrawl.text.lexicon import open_lexicon
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from dedupcrawl.text.features import Features
+    from dedupcrawl.text.lexicon import Lexicon
+
+_HEAD = struct.Struct("<BIH20s")
+_TAG = 0x49
+_SHOWN = 5  #: terms that the evidence shows
+_SHOWN_LENGTH = 32  #: characters of each
+
+
+class Term(NamedTuple):
+    """A word of a page that the lexicon holds."""
+
+    word: str
+    nidf: float  #: 0…1
+
+
+@dataclass(frozen=True)
+class IMatch(Detector):
+    """SHA-1 over the unique terms whose normalised idf lies in a band, 0.2…0.8, in sorted order.
+
+    Terms that are not in the lexicon are not used (Chowdhury, Frieder, Grossman, McCabe, *Collection
+    statistics for fast duplicate document detection*, ACM TOIS 2002). A page without such terms has no
+    fingerprint. Nor has one of whose different words they are less than ``least_share``: of a page in a
+    language that the lexicon does not know only some names remain, and those do not tell pages apart.
+    How often a term stands in the page does not count.
+
+    Only key: a seeded hash of the signature, which every match has in common.
+
+    Sketch, little-endian: ``B`` tag 0x49, ``I`` terms, ``H`` bytes of the text at the end, 20 bytes SHA-1,
+    then the rarest of the terms as UTF-8 between spaces, for the evidence.
+    """
+
+    name: ClassVar[str] = "imatch"
+    lowest: float = 0.2  #: least normalised idf
+    highest: float = 0.8  #: greatest normalised idf
+    least_share: float = 0.2  #: of the different words of a page, those that are terms
+    segmenter: str = "jieba"
+    lexicon: str = ""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for constant in ("lowest", "highest", "least_share"):
+            value = getattr(self, constant)
+            if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
+                raise setting_error(self, constant, "a number from 0 to 1")
+        if self.lowest > self.highest:
+            raise setting_error(self, "lowest", "a number that is at most highest")
+        check_whole(self, "seed", 0, 2**64 - 1)
+        self.idfs  # noqa: B018 - a lexicon that cannot be read is told at once
+
+    @cached_property
+    def idfs(self) -> Lexicon:
+        """The lexicon."""
+        return open_lexicon(self.lexicon, segmenter=self.segmenter)
+
+    def terms(self, features: Features) -> list[Term]:
+        """Return the terms of a page in sorted order; none, if they are too small a share of its words."""
+        words = set(features.words(self.segmenter))
+        found = [Term(word, nidf) for word in words if (nidf := self.idfs.nidf(word)) is not None]
+        kept = sorted(term for term in found if self.lowest <= term.nidf <= self.highest)
+        return kept if len(kept) >= self.least_share * len(words) else []
+
+    def fingerprint(self, features: Features) -> Fingerprint | None:
+        """File the page under its signature."""
+        terms = self.terms(features)
+        if not terms:
+            return None
+        digest = signature(term.word for term in terms)
+        key = blake2b(digest, digest_size=8, key=self.seed.to_bytes(8, "little")).digest()
+        shown = rarest(terms)
+        return Fingerprint((key,), _HEAD.pack(_TAG, len(terms), len(shown), digest) + shown)
+
+    def compare(self, new: bytes, old: bytes) -> Match | None:
+        """Match equal signatures."""
+        terms, digest, shown = self._read(new)
+        if digest != self._read(old)[1]:
+            return None
+        evidence = {"signature": digest.hex(), "terms": terms, "rarest": shown}
+        return Match(1.0, Relation.NEAR_DUPLICATE, evidence)
+
+    def scheme(self) -> Mapping[str, object]:
+        """Everything that shapes signatures."""
+        return {
+            "version": 1,
+            "lowest": float(self.lowest),
+            "highest": float(self.highest),
+            "least_share": float(self.least_share),
+            "segmenter": self.segmenter,
+            "lexicon": self.idfs.digest,
+            "seed": self.seed,
+        }
+
+    def _read(self, sketch: bytes) -> tuple[int, bytes, list[str]]:
+        if len(sketch) < _HEAD.size:
+            raise foreign_sketch(self, sketch)
+        tag, terms, length, digest = _HEAD.unpack_from(sketch)
+        if tag != _TAG or not terms or len(sketch) != _HEAD.size + length:
+            raise foreign_sketch(self, sketch)
+        return terms, digest, sketch[_HEAD.size :].decode("utf-8", "replace").split(" ")
+
+
+def signature(words: Iterable[str]) -> bytes:
+    """Return SHA-1 over words in sorted order with single spaces between them."""
+    return sha1(" ".join(words).encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()
+
+
+def rarest(terms: Sequence[Term]) -> bytes:
+    """Return some terms that say most, as UTF-8 between spaces."""
+    found = sorted(terms, key=lambda term: (-term.nidf, term.word))[:_SHOWN]
+    return " ".join(term.word[:_SHOWN_LENGTH] for term in found).encode("utf-8", "replace")

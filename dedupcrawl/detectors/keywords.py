@@ -1,0 +1,155 @@
+"""The rules of the search engine Tianwang: the summary of a page, or its heaviest keywords."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b, md5
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import numpy as np
+
+from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
+from dedupcrawl.detectors.checks import check_share, check_whole, foreign_sketch
+from dedupcrawl.text.keywords import keywords
+from dedupcrawl.text.lexicon import open_lexicon
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from dedupcrawl.text.features import Features
+    from dedupcrawl.text.keywords import Keyword
+    from dedupcrawl.text.lexicon import Lexicon
+
+_HEAD = struct.Struct("<BBH16s")
+_TAG = 0x54
+_SUMMARY_BYTES = 512
+_SHOWN = 32  #: characters of a keyword that the evidence shows
+_SHOWN_SUMMARY = 80
+
+
+class _Sketch(NamedTuple):
+    digest: bytes
+    weights: npt.NDArray[np.float32]
+    text: str
+
+
+@dataclass(frozen=True)
+class Keywords(Detector):
+    """Equal MD5 of the summary or of the N heaviest keywords (Tianwang, five variants; N = 10, a = 0.01).
+
+    Des is the page's description, else the first 512 bytes of its main text; T are the N heaviest words by
+    TF-IDF, W their weights; Con is T in the order of weight, Sort is T sorted, both with single spaces. Two
+    pages match when these are equal: 1 Des; 2 Con; 3 Sort; 4 Con, and Σ(Wi-Wj)² / (ΣWi² + ΣWj²) < a; 5 Sort,
+    and the same bound.
+
+    A page with fewer than N keywords has no fingerprint. A description of fewer than N different tokens says
+    nothing, and the main text is taken instead; if that has fewer, there is no fingerprint either.
+
+    Only key: a seeded hash of the MD5, which every match has in common.
+
+    Sketch, little-endian: ``B`` tag 0x54, ``B`` variant, ``H`` bytes of the text at the end, 16 bytes MD5;
+    variants 4 and 5: N ``f``, the weights in the order of that text; then, as UTF-8 for the evidence, the
+    keywords between spaces or the beginning of the summary.
+    """
+
+    name: ClassVar[str] = "keywords"
+    variant: int = 3
+    count: int = 10  #: N
+    difference: float = 0.01  #: a
+    segmenter: str = "jieba"
+    lexicon: str = ""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_whole(self, "variant", 1, 5)
+        check_whole(self, "count", 1, 256)
+        check_share(self, "difference")
+        check_whole(self, "seed", 0, 2**64 - 1)
+        if not self._by_summary:
+            self._idfs  # noqa: B018 - a lexicon that cannot be read is told at once
+
+    def fingerprint(self, features: Features) -> Fingerprint | None:
+        """File the page under the MD5 of its variant."""
+        return self._of_summary(features) if self._by_summary else self._of_keywords(features)
+
+    def compare(self, new: bytes, old: bytes) -> Match | None:
+        """Match equal MD5, and weights within the bound where the variant has one."""
+        mine, other = self._read(new), self._read(old)
+        if mine.digest != other.digest:
+            return None
+        evidence: dict[str, object] = {"md5": mine.digest.hex()}
+        evidence |= {"summary": mine.text} if self._by_summary else {"keywords": mine.text.split(" ")}
+        if not self._weighs:
+            return Match(1.0, Relation.NEAR_DUPLICATE, evidence)
+        difference = weight_difference(mine.weights, other.weights)
+        if not difference < self.difference:
+            return None
+        return Match(1 - difference, Relation.NEAR_DUPLICATE, evidence | {"difference": round(difference, 5)})
+
+    def scheme(self) -> Mapping[str, object]:
+        """Everything that shapes the MD5 and the key."""
+        shared = {"version": 1, "variant": self.variant, "count": self.count, "seed": self.seed}
+        if self._by_summary:
+            return shared
+        return {**shared, "segmenter": self.segmenter, "lexicon": self._idfs.digest}
+
+    @property
+    def _by_summary(self) -> bool:
+        return self.variant == 1
+
+    @property
+    def _weighs(self) -> bool:
+        return self.variant >= 4
+
+    @cached_property
+    def _idfs(self) -> Lexicon:
+        return open_lexicon(self.lexicon, segmenter=self.segmenter)
+
+    def _of_summary(self, features: Features) -> Fingerprint | None:
+        said = features.part(features.page.description)
+        summary = said.text.encode("utf-8", "surrogatepass")
+        if not self._says_enough(said):
+            summary = features.text.encode("utf-8", "surrogatepass")[:_SUMMARY_BYTES]
+            if not self._says_enough(features.part(summary.decode("utf-8", "ignore"))):
+                return None
+        return self._filed(summary, (), summary.decode("utf-8", "ignore")[:_SHOWN_SUMMARY])
+
+    def _says_enough(self, features: Features) -> bool:
+        return len(np.unique(features.tokens.hashes)) >= self.count
+
+    def _of_keywords(self, features: Features) -> Fingerprint | None:
+        found = keywords(features.words(self.segmenter), self._idfs, self.count)
+        if len(found) < self.count:
+            return None
+        if self.variant in (3, 5):
+            found.sort()
+        joined = " ".join(keyword.word for keyword in found)
+        shown = " ".join(keyword.word[:_SHOWN] for keyword in found)
+        return self._filed(joined.encode("utf-8", "surrogatepass"), found, shown)
+
+    def _filed(self, hashed: bytes, weighed: Sequence[Keyword], shown: str) -> Fingerprint:
+        digest = md5(hashed, usedforsecurity=False).digest()
+        key = blake2b(digest, digest_size=8, key=self.seed.to_bytes(8, "little")).digest()
+        weights = np.array([keyword.weight for keyword in weighed] if self._weighs else [], "<f4").tobytes()
+        text = shown.encode("utf-8", "replace")
+        return Fingerprint((key,), _HEAD.pack(_TAG, self.variant, len(text), digest) + weights + text)
+
+    def _read(self, sketch: bytes) -> _Sketch:
+        if len(sketch) < _HEAD.size:
+            raise foreign_sketch(self, sketch)
+        tag, variant, length, digest = _HEAD.unpack_from(sketch)
+        start = _HEAD.size + 4 * self.count * self._weighs
+        if tag != _TAG or variant != self.variant or len(sketch) != start + length:
+            raise foreign_sketch(self, sketch)
+        weights = np.frombuffer(sketch[_HEAD.size : start], "<f4")
+        return _Sketch(digest, weights, sketch[start:].decode("utf-8", "replace"))
+
+
+def weight_difference(new: npt.NDArray[np.float32], old: npt.NDArray[np.float32]) -> float:
+    """Return Σ(Wi-Wj)² / (ΣWi² + ΣWj²), 0…1, of the weights of the same keywords in two pages."""
+    mine, others = new.astype(np.float64), old.astype(np.float64)
+    return float(((mine - others) ** 2).sum() / ((mine**2).sum() + (others**2).sum()))

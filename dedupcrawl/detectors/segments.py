@@ -1,0 +1,118 @@
+"""N segments of a text, one hash each."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, ClassVar
+
+from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
+from dedupcrawl.detectors.checks import check_whole, foreign_sketch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dedupcrawl.text.features import Features
+
+_TAG = b"S"
+_BYTES = 8  #: of a segment's hash
+_BREAK = "\0"  #: stands for a line break, which normalisation would make a space
+
+
+@dataclass(frozen=True)
+class Segments(Detector):
+    """The text is cut into N segments, and M of them must be equal (segment signatures, N = 8, M = 6).
+
+    It is cut at the ends of paragraphs where there are at least N, else into equal parts. Where segments
+    are equal among themselves they count once, or one repeated word would match another number of it; a
+    page with fewer than M distinct ones has no fingerprint.
+
+    A page of d distinct segments is filed under the d - M + 1 of smallest hash. Two pages that share M have a
+    smallest common segment; at least M - 1 common ones are greater, so at most d - M of either page are
+    smaller: it is among the first d - M + 1 of both.
+
+    Sketch: ``S``, then 8 bytes a segment in the order of the text.
+    """
+
+    name: ClassVar[str] = "segments"
+    count: int = 8  #: N
+    equal: int = 6  #: M
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_whole(self, "count", 1, 64)
+        check_whole(self, "equal", 1, self.count)
+        check_whole(self, "seed", 0, 2**64 - 1)
+
+    def fingerprint(self, features: Features) -> Fingerprint | None:
+        """File the page under its smallest segments."""
+        segments = cut(paragraphs(features), self.count)
+        key = self.seed.to_bytes(8, "little")
+        texts = (segment.encode("utf-8", "surrogatepass") for segment in segments)
+        hashes = [blake2b(text, digest_size=_BYTES, key=key).digest() for text in texts]
+        distinct = sorted(set(hashes))
+        if len(distinct) < self.equal:
+            return None
+        return Fingerprint(tuple(distinct[: len(distinct) - self.equal + 1]), _TAG + b"".join(hashes))
+
+    def compare(self, new: bytes, old: bytes) -> Match | None:
+        """Match pages that share M segments, wherever they stand."""
+        new_hashes, old_hashes = self._read(new), self._read(old)
+        mine, others = set(new_hashes), set(old_hashes)
+        common = mine & others
+        if len(common) < self.equal:
+            return None
+        evidence = {
+            "segments": f"{len(common)} of {self.count}",
+            "equal": _places(new_hashes, common),
+            "older_equal": _places(old_hashes, common),
+        }
+        return Match(len(common) / max(len(mine), len(others)), Relation.NEAR_DUPLICATE, evidence)
+
+    def scheme(self) -> Mapping[str, object]:
+        """Everything that shapes segments and keys."""
+        return {"version": 1, "count": self.count, "equal": self.equal, "seed": self.seed}
+
+    def _read(self, sketch: bytes) -> list[bytes]:
+        if len(sketch) != 1 + _BYTES * self.count or sketch[:1] != _TAG:
+            raise foreign_sketch(self, sketch)
+        return [sketch[at : at + _BYTES] for at in range(1, len(sketch), _BYTES)]
+
+
+def paragraphs(features: Features) -> list[str]:
+    """Return the normalised lines of a page that are not empty."""
+    page = features.page
+    text = f"{page.text}\n{page.rest}".replace("\n", _BREAK)
+    lines = (line.strip() for line in features.part(text).text.split(_BREAK))
+    return [line for line in lines if line]
+
+
+def cut(lines: Sequence[str], count: int) -> list[str]:
+    """Cut a text of ``lines`` into ``count`` segments, none of them empty; too short a text into no segments.
+
+    With at least ``count`` lines the cuts are those ends of lines that are nearest to equal parts.
+    """
+    if len(lines) >= count:
+        return [" ".join(lines[start:stop]) for start, stop in pairwise(_cuts(lines, count))]
+    text = " ".join(lines)
+    if len(text) < count:
+        return []
+    return [text[len(text) * i // count : len(text) * (i + 1) // count] for i in range(count)]
+
+
+def _cuts(lines: Sequence[str], count: int) -> list[int]:
+    ends = [0, *accumulate(map(len, lines))]
+    cuts = [0]
+    for i in range(1, count):
+        wanted = ends[-1] * i / count
+        after = bisect_left(ends, wanted)
+        nearest = after if ends[after] - wanted < wanted - ends[after - 1] else after - 1
+        cuts.append(min(max(nearest, cuts[-1] + 1), len(lines) - count + i))
+    return [*cuts, len(lines)]
+
+
+def _places(hashes: Sequence[bytes], common: set[bytes]) -> list[int]:
+    """Return which segments are common, counted from 1."""
+    return [place for place, found in enumerate(hashes, 1) if found in common]
