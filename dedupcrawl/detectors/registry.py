@@ -31,6 +31,7 @@ DETECTORS: Mapping[str, type[Detector]] = Catalogue(
         "imatch": "imatch:IMatch",
         "imatch_randomized": "imatch_randomized:IMatchRandomized",
         "boolean": "boolean:Boolean",
+        "spotsigs": "spotsigs:SpotSigs",
     },
 )
 #: Constants that a detector takes from the configuration.

@@ -86,6 +86,11 @@ GOLDEN: dict[tuple[str, str], str] = {
     ("boolean", "mixed"): "5b6661222161f3bb",
     ("boolean", "short"): "none",
     ("boolean", "thai"): "none",
+    ("spotsigs", "english"): "75d7612546cb0a06",
+    ("spotsigs", "chinese"): "d1ad131e72e384bd",
+    ("spotsigs", "mixed"): "9c44b6bf54ddfd0b",
+    ("spotsigs", "short"): "none",
+    ("spotsigs", "thai"): "none",
 }
 
 ODD = {
