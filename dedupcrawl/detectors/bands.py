@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 #: What the optimiser gives for common thresholds. datasketch brings scipy, which takes a second to load;
 #: a crawl with default settings need not wait for it. A test compares.
 _KNOWN: dict[tuple[float, int, float], tuple[int, int]] = {
-    (0.70, 96, 0.9): (16, 6),
-    (0.75, 96, 0.9): (13, 7),
-    (0.80, 96, 0.9): (12, 8),
-    (0.85, 96, 0.9): (9, 10),
-    (0.90, 96, 0.9): (7, 13),
+    (0.70, 32, 0.9): (8, 4),
+    (0.75, 32, 0.9): (6, 5),
+    (0.80, 32, 0.9): (6, 5),
+    (0.85, 32, 0.9): (5, 6),
+    (0.90, 32, 0.9): (4, 8),
 }
 
 
