@@ -10,6 +10,7 @@ from dedupcrawl.config import Config
 from dedupcrawl.detectors.catalogue import Catalogue
 from dedupcrawl.errors import SettingError
 from dedupcrawl.text.chinese import folding_digest
+from dedupcrawl.text.segmenters import check_segmenter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,6 +98,8 @@ def _build(name: str, constants: object, config: Config, place: str) -> Detector
             raise SettingError(f"{here}.{constant}", value, f"any of {', '.join(accepted)}")
     if name == _COMBINED:
         constants = _with_members(detector, constants, config, here)
+    if "segmenter" in constants:
+        check_segmenter(constants["segmenter"], f"detectors[{name!r}].segmenter")
     shared = {constant: getattr(config, constant) for constant in SHARED if constant in accepted}
     try:
         return detector(**{**shared, **constants})

@@ -1,0 +1,257 @@
+"""Charikar's fingerprint of weighted shingles."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from simhash import Simhash
+
+from dedupcrawl.detectors.base import Match, Relation
+from dedupcrawl.detectors.fields import Field, Weighing
+from dedupcrawl.detectors.rabin import irreducible
+from dedupcrawl.detectors.simhash import SimHash
+from dedupcrawl.errors import SettingError
+from dedupcrawl.page.model import Page
+from dedupcrawl.text.features import Features
+from tests import oracles
+from tests.detectors import charikar
+from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
+
+SIMHASH = SimHash()
+MIXED = f"{CHINESE} The 3rd issue of 《Harbour News》 cost ３.50 €. {ENGLISH}"
+LONG = f"{ENGLISH} {OTHER_ENGLISH}"
+ODD = [
+    "one",
+    "一",
+    "two words",
+    "一 word",
+    "word 一",
+    "一二三四",
+    "a b 一 c",
+    "buffalo " * 9,
+    "ice. 冰。" * 3,
+]
+TEXTS = [ENGLISH, CHINESE, MIXED, *ODD]
+PAGE = Page(
+    url="",
+    text=ENGLISH,
+    title="The harbour froze over",
+    keywords="ice, harbour",
+    description="Ferries stood white at their piers",
+    anchors="More on the ice of the harbour",
+)
+FIELDS = (PAGE.title, f"{PAGE.keywords}\n{PAGE.description}", PAGE.text, PAGE.anchors)
+texts = st.lists(
+    st.sampled_from([*"一二三四五的了是", "ice", "the", "a", "harbour"]), min_size=1, max_size=40
+)
+
+
+def sketch(page: Page | str, detector: SimHash = SIMHASH) -> bytes:
+    made = Page.from_text(page) if isinstance(page, str) else page
+    found = detector.fingerprint(Features(made))
+    assert found is not None
+    return found.sketch
+
+
+def compare(new: str, old: str, detector: SimHash = SIMHASH) -> Match | None:
+    return detector.compare(sketch(new, detector), sketch(old, detector))
+
+
+def test_a_worked_example() -> None:
+    # Terms: ice 2, is 1, cold 1. Shingles of two: "ice is" 3, "is cold" 2, "cold ice" 3; and 1 for the text.
+    weighted = charikar.by_terms([("Ice is cold ice", 1)], 2, 2)
+    assert sorted(weighted) == [(("cold", "ice"), 4), (("ice", "is"), 4), (("is", "cold"), 3)]
+    # No weight outweighs the other two, so every bit is that of two of the three hashes.
+    hashes, modulus = charikar.token_hashes("ice is cold"), irreducible(0)
+    one, other, third = (charikar.rabin((hashes[t] for t in shingle), modulus) for shingle, _ in weighted)
+    majority = one & other | one & third | other & third
+    assert sketch("Ice is cold ice", SimHash(words=2)) == b"\x48" + majority.to_bytes(8, "little")
+
+
+@pytest.mark.parametrize("bits", [64, 128, 256])
+@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
+def test_it_is_the_definition_for_term_weights(text: str, bits: int) -> None:
+    moduli = [irreducible(7, number) for number in range(bits // 64)]
+    expected = charikar.simhash(charikar.by_terms([(text, 1)], 5, 3), text, moduli)
+    assert sketch(text, SimHash(bits=bits, seed=7))[1:] == expected
+
+
+@settings(max_examples=40, deadline=None)
+@given(texts, st.integers(1, 6), st.integers(1, 4), st.sampled_from([1, 5]))
+def test_it_is_the_definition_for_any_text(
+    tokens: list[str], characters: int, words: int, weight: int
+) -> None:
+    text, moduli = " ".join(tokens), [irreducible(0)]
+    for name, weigh in (("terms", charikar.by_terms), ("occurrences", charikar.by_occurrences)):
+        detector = SimHash(characters=characters, words=words, weights=name, text_weight=weight)
+        expected = charikar.simhash(weigh([(text, weight)], characters, words), text, moduli)
+        assert sketch(text, detector)[1:] == expected, name
+
+
+@pytest.mark.parametrize("name", ["terms", "occurrences"])
+def test_fields_have_their_weights(name: str) -> None:
+    chosen = (7, 3, 1, 2)
+    detector = SimHash(
+        weights=name, title_weight=7, keywords_weight=3, text_weight=1, anchors_weight=2, distance=0, blocks=1
+    )
+    weigh = charikar.by_terms if name == "terms" else charikar.by_occurrences
+    weighted = weigh(zip(FIELDS, chosen, strict=True), 5, 3)
+    expected = charikar.simhash(weighted, " ".join(FIELDS), [irreducible(0)])
+    assert sketch(PAGE, detector)[1:] == expected
+    assert sketch(PAGE, detector) != sketch(PAGE)
+
+
+def test_a_field_of_weight_zero_is_not_read() -> None:
+    no_anchors = SimHash(anchors_weight=0)
+    assert sketch(PAGE, no_anchors) == sketch(ENGLISH)
+    assert sketch(PAGE) == sketch(replace(PAGE, title="Another", keywords="other", description=""))
+    heavy = SimHash(title_weight=1000)
+    assert sketch(PAGE, heavy) != sketch(replace(PAGE, title="Another title of it"), heavy)
+
+
+def test_fields_without_a_token_are_passed_over() -> None:
+    every = SimHash(title_weight=3, keywords_weight=3)
+    assert sketch(Page(url="", text=ENGLISH, title="…", keywords="  ", anchors="»"), every) == sketch(
+        ENGLISH, every
+    )
+    assert every.fingerprint(Features(Page(url="", text="😀 !!! …", title="A title of words"))) is None
+
+
+def features(text: str) -> Features:
+    return Features(Page.from_text(text))
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
+def test_the_package_simhash_agrees_when_it_hashes_alike(text: str) -> None:
+    weighing = Weighing(5, 3, 0, 1)
+    fields = [Field(features(text).tokens, 1)]
+    counted, by_terms = weighing.by_occurrences(fields), weighing.by_terms(fields)
+    assert by_terms.weights is not None
+    named = {str(number).encode(): number for number in counted.hashes[0].tolist()}
+
+    def hashed(name: bytes) -> int:
+        return named.get(name, 0)
+
+    occurrences = Simhash([str(number) for number in counted.hashes[0].tolist()], hashfunc=hashed)
+    pairs = zip(by_terms.hashes[0].tolist(), by_terms.weights.tolist(), strict=True)
+    terms = Simhash({str(number): weight for number, weight in pairs}, hashfunc=hashed)
+    for theirs, name in ((occurrences, "occurrences"), (terms, "terms")):
+        assert sketch(text, SimHash(weights=name))[1:] == theirs.value.to_bytes(8, "little"), name
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
+def test_shingles_stand_where_those_of_the_other_detectors_do(text: str) -> None:
+    found = Weighing(5, 3, 0, 1).by_occurrences([Field(features(text).tokens, 1)])
+    hashes, modulus = charikar.token_hashes(text), irreducible(0)
+    expected = [charikar.rabin((hashes[t] for t in shingle), modulus) for shingle in oracles.shingles(text)]
+    assert found.hashes[0].tolist() == expected
+    assert len(expected) == len(features(text).shingles(5, 3, 0))
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        (ENGLISH, ENGLISH),
+        (ENGLISH.upper().replace(",", " –"), ENGLISH),
+        (LONG.replace("borrowed drill", "borrowed dril"), LONG),
+        (CHINESE, CHINESE),
+        (CHINESE.replace("，", ", ").replace("。", ". "), CHINESE),
+    ],
+)
+def test_copies_meet_and_match(new: str, old: str) -> None:
+    prints = [SIMHASH.fingerprint(features(text)) for text in (new, old)]
+    assert prints[0] is not None
+    assert prints[1] is not None
+    assert not set(prints[0].keys).isdisjoint(prints[1].keys)
+    match = compare(new, old)
+    assert match is not None
+    assert match.relation is Relation.NEAR_DUPLICATE
+    assert match.similarity >= 61 / 64
+
+
+@pytest.mark.parametrize(
+    ("new", "old"), [(ENGLISH, OTHER_ENGLISH), (CHINESE, OTHER_CHINESE), (CHINESE, ENGLISH)]
+)
+@pytest.mark.parametrize(
+    "detector", [SIMHASH, SimHash(bits=128, distance=3, characters=1, words=1, weights="occurrences")]
+)
+def test_others_do_not_match(new: str, old: str, detector: SimHash) -> None:
+    assert compare(new, old, detector) is None
+
+
+def test_one_letter_in_a_short_text_can_be_too_much_for_shingles_but_not_for_tokens() -> None:
+    edited = ENGLISH.replace("borrowed drill", "borrowed dril")
+    assert compare(edited, ENGLISH) is None
+    assert compare(edited, ENGLISH, SimHash(characters=1, words=1)) is not None
+
+
+def test_tokens_as_features_know_no_order() -> None:
+    tokens = SimHash(characters=1, words=1)
+    turned = " ".join(reversed(ENGLISH.split()))
+    match = compare(turned, ENGLISH, tokens)
+    assert match is not None
+    assert match.similarity == 1
+    assert compare(turned, ENGLISH) is None
+
+
+def test_four_keys_and_nine_bytes_a_page() -> None:
+    found = SIMHASH.fingerprint(features(ENGLISH))
+    assert found is not None
+    assert len(found.keys) == 4
+    assert len(found.sketch) == 9
+    assert found.probes is None
+
+
+@pytest.mark.parametrize(("blocks", "keys"), [(4, 4), (5, 10), (6, 20), (7, 35)])
+def test_more_blocks_are_more_keys(blocks: int, keys: int) -> None:
+    found = SimHash(blocks=blocks).fingerprint(features(ENGLISH))
+    assert found is not None
+    assert len(found.keys) == keys
+
+
+@pytest.mark.parametrize(
+    ("constants", "constant", "accepted"),
+    [
+        ({"bits": 96}, "bits", "64, 128 or 256"),
+        ({"bits": 64.0}, "bits", "a whole number"),
+        ({"distance": -1}, "distance", "from 0 to 16"),
+        ({"distance": 4}, "blocks", "from 5 to 64"),
+        ({"blocks": 3}, "blocks", "from 4 to 64"),
+        ({"blocks": 12}, "blocks", "choices by 3, the keys of a page, are at most 128"),
+        ({"characters": 0}, "characters", "from 1 to 16"),
+        ({"words": 17}, "words", "from 1 to 16"),
+        ({"weights": "idf"}, "weights", '"terms" or "occurrences"'),
+        ({"title_weight": -1}, "title_weight", "from 0 to 1000"),
+        ({"keywords_weight": 2.5}, "keywords_weight", "a whole number"),
+        ({"text_weight": 0}, "text_weight", "from 1 to 1000"),
+        ({"anchors_weight": 1001}, "anchors_weight", "from 0 to 1000"),
+        ({"seed": -1}, "seed", "from 0"),
+    ],
+)
+def test_constants_that_make_no_sense_are_named(
+    constants: dict[str, object], constant: str, accepted: str
+) -> None:
+    with pytest.raises(SettingError, match=accepted) as caught:
+        SimHash(**constants)  # type: ignore[arg-type]
+    assert caught.value.name == f"detectors['simhash'].{constant}"
+
+
+def test_every_constant_shapes_what_is_stored() -> None:
+    others = [
+        SimHash(bits=128),
+        SimHash(distance=2),
+        SimHash(blocks=5),
+        SimHash(characters=4),
+        SimHash(words=2),
+        SimHash(weights="occurrences"),
+        SimHash(title_weight=1),
+        SimHash(keywords_weight=1),
+        SimHash(text_weight=2),
+        SimHash(anchors_weight=2),
+        SimHash(seed=1),
+    ]
+    schemes = [str(detector.scheme()) for detector in (SIMHASH, *others)]
+    assert len(set(schemes)) == len(schemes)
