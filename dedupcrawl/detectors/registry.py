@@ -33,6 +33,8 @@ DETECTORS: Mapping[str, type[Detector]] = Catalogue(
         "imatch_randomized": "imatch_randomized:IMatchRandomized",
         "boolean": "boolean:Boolean",
         "spotsigs": "spotsigs:SpotSigs",
+        "simhash": "simhash:SimHash",
+        "random_projection": "random_projection:RandomProjection",
     },
 )
 #: Constants that a detector takes from the configuration.

@@ -91,6 +91,16 @@ GOLDEN: dict[tuple[str, str], str] = {
     ("spotsigs", "mixed"): "9c44b6bf54ddfd0b",
     ("spotsigs", "short"): "none",
     ("spotsigs", "thai"): "none",
+    ("simhash", "english"): "65e23451447cecd4",
+    ("simhash", "chinese"): "6497f36bbb123247",
+    ("simhash", "mixed"): "2ddfbb60f18caa60",
+    ("simhash", "short"): "5b8188916aecd482",
+    ("simhash", "thai"): "186f1066a154b7cb",
+    ("random_projection", "english"): "586700932757e28d",
+    ("random_projection", "chinese"): "4024a6781f01dfab",
+    ("random_projection", "mixed"): "d9eb224663d24a2f",
+    ("random_projection", "short"): "e0637cda04ec7d77",
+    ("random_projection", "thai"): "bdb7eaf5cdd4b714",
 }
 
 ODD = {
