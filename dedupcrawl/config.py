@@ -14,7 +14,7 @@ from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import SettingError
 from dedupcrawl.page.options import ReadOptions
 from dedupcrawl.page.readers import READER_ACCEPTED
-from dedupcrawl.text.words import SEGMENTER_ACCEPTED
+from dedupcrawl.text.segmenters import SEGMENTER_ACCEPTED, check_segmenter
 
 Detectors = Sequence[str] | Mapping[str, Mapping[str, Any]]
 
@@ -79,6 +79,7 @@ class Config:
                 fine = False
             if not fine:
                 raise SettingError(name, getattr(self, name), accepted)
+        check_segmenter(self.segmenter)
 
 
 def _whole(value: object) -> bool:

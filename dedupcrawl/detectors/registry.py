@@ -98,10 +98,10 @@ def _build(name: str, constants: object, config: Config, place: str) -> Detector
     for constant, value in constants.items():
         if constant not in accepted:
             raise SettingError(f"{here}.{constant}", value, f"any of {', '.join(accepted)}")
+    if "segmenter" in constants:
+        check_segmenter(constants["segmenter"], f"{here}.segmenter")
     if name == _COMBINED:
         constants = _with_members(detector, constants, config, here)
-    if "segmenter" in constants:
-        check_segmenter(constants["segmenter"], f"detectors[{name!r}].segmenter")
     shared = {constant: getattr(config, constant) for constant in SHARED if constant in accepted}
     try:
         return detector(**{**shared, **constants})

@@ -91,6 +91,14 @@ def pack(text: str) -> Points:
     return _single_spaces(packed)
 
 
+@functools.cache
+def roles() -> npt.NDArray[np.uint8]:
+    """Return by code point its :class:`~dedupcrawl.text.scripts.Role`, read-only."""
+    result = ((_table().packed & ROLE) >> ROLE_SHIFT).astype(np.uint8)
+    result.flags.writeable = False
+    return result
+
+
 def encode(text: str) -> Points:
     """Return the code points of ``text``."""
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), _UTF32)

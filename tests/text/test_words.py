@@ -1,29 +1,154 @@
-"""Words of Chinese, English and both."""
+"""Words of Chinese, English and both, and of scripts that put no spaces between them."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
+import orjson
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from dedupcrawl.text.words import words
+from dedupcrawl.text.features import Features
+from dedupcrawl.text.normalize import normalize, roles
+from dedupcrawl.text.scripts import Role
+from dedupcrawl.text.segmenters import JIEBA, load_segmenter, pieces
+from dedupcrawl.text.words import is_han, words
+from tests.data import data
+from tests.texts import CHINESE, ENGLISH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+HERE = __name__
 
 
+def letters(text: str) -> str:
+    return "".join(character for character in text if roles()[ord(character)] != Role.SEPARATOR)
+
+
+def pairs(run: str) -> Iterable[str]:
+    """A segmenter of one's own; untidy, as users' are."""
+    yield ""
+    for at in range(0, len(run), 2):
+        yield run[at : at + 2]
+        yield " \u3000"
+
+
+def numbers(run: str) -> list[int]:
+    return [len(run)]
+
+
+@pytest.mark.parametrize("segmenter", JIEBA)
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("我来到北京清华大学", ("我", "来到", "北京", "清华大学")),
         ("the 2nd harbour, frozen!", ("the", "2nd", "harbour", "frozen")),
         ("北京 2008 olympics。", ("北京", "2008", "olympics")),
+        ("在北京的2008年奥运会", ("在", "北京", "的", "2008", "年", "奥运会")),
         ("don't_stop", ("don", "t", "stop")),
         ("한국어 문장", ("한국어", "문장")),
+        ("मैं हिन्दी।", ("मैं", "हिन्दी")),
+        ("مرحبا بالعالم", ("مرحبا", "بالعالم")),
+        ("東京でラーメンを食べる", ("東京", "で", "ラーメン", "を", "食", "べる")),
+        ("コーヒー・カップ らーめん", ("コーヒー", "カップ", "らーめん")),
+        ("สวัสดีชาวโลก ข่าว", ("สวัสดีชาวโลก", "ข่าว")),
+        ("ភាសាខ្មែរ។", ("ភាសាខ្មែរ",)),
+        ("二〇二四年", ("二", "〇", "二", "四年")),
         ("", ()),
         ("…！", ()),
+        ("😀👍🏽 \ud800 \x00", ()),
     ],
 )
-def test_words(text: str, expected: tuple[str, ...]) -> None:
-    assert words(text) == expected
+def test_words(text: str, expected: tuple[str, ...], segmenter: str) -> None:
+    assert words(text, segmenter) == expected
+
+
+def test_traditional_chinese_is_cut_where_it_is_folded() -> None:
+    from dedupcrawl.page.model import Page
+
+    assert Features(Page.from_text("我來到臺灣大學"), fold_chinese=True).words() == ("我", "来到", "台湾大学")
+    assert "".join(words("我來到臺灣大學")) == "我來到臺灣大學"
+
+
+SAMPLES = st.lists(
+    st.sampled_from(
+        "的了一鿕鿖我國国北京大学〇々㐀𠀀かなカナー・ไทยខ្មែरहिन् 한국a1_é،م。！😀\ud800\n\t \u3000"
+    )
+    | st.characters(),
+    max_size=60,
+).map("".join)
+
+
+@pytest.mark.parametrize("segmenter", [*JIEBA, f"{HERE}:pairs"])
+@given(SAMPLES)
+@settings(max_examples=150, deadline=None)
+def test_words_joined_are_the_letters_of_the_text(segmenter: str, text: str) -> None:
+    normal = normalize(text)
+    found = words(normal, segmenter)
+    assert "".join(found) == letters(normal)
+    assert all(found)
+
+
+@given(SAMPLES)
+@settings(max_examples=150, deadline=None)
+def test_rjieba_finds_the_words_of_jieba(text: str) -> None:
+    assert words(normalize(text), "rjieba") == words(normalize(text), "jieba")
+
+
+def test_rjieba_finds_the_words_of_jieba_in_real_pages_with_and_without_its_model() -> None:
+    import jieba
+    import rjieba
+
+    lines = data("pages", "cwced", "truth.jsonl").read_bytes().splitlines()
+    texts = [normalize(orjson.loads(line)["text"]) for line in lines if line]
+    assert texts
+    for text in texts:
+        assert words(text, "rjieba") == words(text, "jieba")
+        han = "\n".join(word for word in words(text) if is_han(word))
+        assert rjieba.cut(han, hmm=False) == list(jieba.cut(han, HMM=False))
+
+
+def test_a_text_is_cut_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dedupcrawl.page.model import Page
+    from dedupcrawl.text import features as module
+
+    calls: list[str] = []
+
+    def counted(text: str, segmenter: str) -> tuple[str, ...]:
+        calls.append(segmenter)
+        return words(text, segmenter)
+
+    monkeypatch.setattr(module, "words", counted)
+    features = Features(Page.from_text(CHINESE))
+    assert features.words() is features.words()
+    assert features.words("rjieba") is features.words("rjieba")
+    assert calls == ["jieba", "rjieba"]
+
+
+def test_a_segmenter_of_ones_own_gets_each_run_of_a_script_without_spaces() -> None:
+    assert words("北京大学 in 東京でไทย!", f"{HERE}:pairs") == ("北京", "大学", "in", "東京", "でไ", "ทย")
+
+
+def test_what_is_no_text_is_told() -> None:
+    with pytest.raises(TypeError, match=r"numbers' gave 2, which is no str"):
+        words("北京", f"{HERE}:numbers")
+    with pytest.raises(TypeError):
+        list(pieces(f"{HERE}:numbers", "北京"))
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"), [("北京", True), ("〇", True), ("の", False), ("beijing", False), ("ไทย", False)]
+)
+def test_is_han(word: str, expected: bool) -> None:
+    assert is_han(word) is expected
+
+
+def test_a_segmenter_is_loaded_once() -> None:
+    assert load_segmenter("jieba") is load_segmenter("jieba")
 
 
 def test_jieba_is_silent_and_loaded_only_for_chinese() -> None:
@@ -36,3 +161,7 @@ def test_jieba_is_silent_and_loaded_only_for_chinese() -> None:
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_english_is_cut_as_it_was() -> None:
+    assert len(words(normalize(ENGLISH))) == len(ENGLISH.split())

@@ -1,0 +1,92 @@
+"""Which program cuts into words what is written without spaces, by the name that a user gives it."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import logging
+import pkgutil
+import warnings
+from collections.abc import Callable, Iterable
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from dedupcrawl.errors import SettingError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Segmenter = Callable[[str], Iterable[str]]
+
+SEGMENTER_ACCEPTED = '"jieba", "rjieba" or the dotted name of a function, "package.module:name"'
+JIEBA = ("jieba", "rjieba")  #: two programs that find the same words
+_PROBE = "中文"
+
+
+def check_segmenter(name: str, setting: str = "segmenter") -> None:
+    """See whether a segmenter can be used. jieba, which takes a second to load, is not tried.
+
+    Raises:
+        SettingError: there is none of this name, it is not installed, or it does not cut a Chinese word.
+    """
+    if name == "jieba":
+        return
+    try:
+        list(pieces(name, _PROBE))
+    except SettingError as error:
+        raise SettingError(setting, name, error.accepted) from error
+    except Exception as error:  # a user's function may raise anything
+        said = f"a function from str to an iterable of str; given {_PROBE!r} this one fails: {error!r}"
+        raise SettingError(setting, name, said) from error
+
+
+def pieces(name: str, run: str) -> Iterator[str]:
+    """Yield what a segmenter makes of ``run``, without what is empty or white space.
+
+    Raises:
+        SettingError: there is no such segmenter.
+        TypeError: a user's function gives something other than str. What it raises itself is not caught.
+    """
+    for piece in load_segmenter(name)(run):
+        if not isinstance(piece, str):
+            raise TypeError(f"segmenter {name!r} gave {piece!r}, which is no str")
+        if piece.strip():
+            yield piece
+
+
+@functools.cache
+def load_segmenter(name: str) -> Segmenter:
+    """Return the function behind a name.
+
+    Raises:
+        SettingError: there is none.
+    """
+    if name == "jieba":
+        return _jieba()
+    if name == "rjieba":
+        return _rjieba()
+    try:
+        function: Segmenter = pkgutil.resolve_name(name)
+    except Exception as error:  # the user's module may raise anything when it is imported
+        said = f"{SEGMENTER_ACCEPTED}; this one cannot be loaded: {error}"
+        raise SettingError("segmenter", name, said) from error
+    if not callable(function):
+        raise SettingError("segmenter", name, f"{SEGMENTER_ACCEPTED}; this one is no function")
+    return function
+
+
+def _jieba() -> Segmenter:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # jieba probes for the retired pkg_resources and has old escapes
+        import jieba  # noqa: PLC0415 - it must not load before it is needed
+
+    jieba.setLogLevel(logging.ERROR)
+    segmenter: Segmenter = jieba.Tokenizer().cut
+    return segmenter
+
+
+def _rjieba() -> Segmenter:
+    if find_spec("rjieba") is None:
+        raise SettingError("segmenter", "rjieba", 'install it first, by pip install "dedupcrawl[rjieba]"')
+    segmenter: Segmenter = importlib.import_module("rjieba").cut
+    return segmenter
