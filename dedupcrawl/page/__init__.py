@@ -2,7 +2,7 @@
 
 What is common: bytes → text (``encoding``) → tree (``document``) → a reader by its name (``reader``,
 ``readers``). The default one, a module a step: tree → marked text (``flatten``) → blocks (``blocks``,
-``links``) → why each is kept or cut (``noise``, ``sideparts``, ``container``) → page (``maintext``). The others
+``links``) → why each is kept or cut (``noise``, ``sideparts``, ``container``) → page (``maintext``). Others
 find another main text (``topic``, with ``segments`` and ``topicwords``; ``everything``; a user's ``own``) and
 take the rest of the page from it (``framing``).
 """

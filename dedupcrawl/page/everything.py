@@ -1,13 +1,14 @@
-"""The reader ``"text"``: everything that who looks at the page can read, noise and all."""
+"""The reader ``"text"``: all that can be read on the page, noise and link texts included."""
 
 from __future__ import annotations
 
-import re
+import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dedupcrawl.page.flatten import ANCHOR, LINK, MARK, UNLINK, flatten
+from dedupcrawl.page.blocks import outline
+from dedupcrawl.page.flatten import flatten
 from dedupcrawl.page.framing import framed
-from dedupcrawl.page.links import byte_length, fold
 from dedupcrawl.page.model import Block, Page
 
 if TYPE_CHECKING:
@@ -17,20 +18,14 @@ if TYPE_CHECKING:
 
 EVERYTHING = "everything"  #: kept: this reader cuts nothing
 
-_link_marks = re.compile(f"{LINK}[^{ANCHOR}{MARK}]*{ANCHOR}?|{UNLINK}")
-
 
 def read_everything(root: _Element, url: str, options: ReadOptions) -> Page:
-    """Read all visible text of a page in its order, a line for every block.
+    """Read all text of a page in its order, a line for every block.
 
     Raises:
         PageError: the text of the tree is larger than ``options.max_bytes``.
     """
-    parts = _link_marks.sub("", flatten(root, open_landmarks=True)).split(MARK)
-    texts = [text for text in map(fold, parts[::2]) if text]
-    blocks = tuple(map(_block, texts)) if options.blocks else ()
-    return framed(root, url, options, "\n".join(texts), blocks=blocks)
-
-
-def _block(text: str) -> Block:
-    return Block(text, byte_length(text), 0, 0, 0, "", kept=True, reason=EVERYTHING)
+    whole_runs = replace(options, link_run=sys.maxsize)  # a run of links stays where it stands
+    drafts = outline(flatten(root, open_landmarks=True), whole_runs).drafts
+    blocks = tuple(Block(*draft[:6], True, EVERYTHING) for draft in drafts) if options.blocks else ()
+    return framed(root, url, options, "\n".join([text for text, *_ in drafts]), blocks=blocks)
