@@ -76,7 +76,7 @@ def _show(subject: str, entries: Sequence[Entry], *, mistakes: bool) -> None:
 
 def _print(tables: Iterable[Table]) -> None:
     for table in tables:
-        out().print(table)
+        out().print(table, width=_width())
         out().print()
 
 
@@ -88,6 +88,8 @@ def _sentence(curve: Curve) -> str:
     wanted, chosen = f"{curve.precision:g}", curve.best
     if chosen is None:
         nearest = curve.most_precise
+        if not nearest.scores.right:
+            return f"No setting finds anything that is right: there is no best {curve.name}."
         return (
             f"No setting reaches the precision of {wanted} for {curve.measure}; "
             f"{curve.name} = {nearest.value:g} comes to {nearest.scores.precision:.4f}."

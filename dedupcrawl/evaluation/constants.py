@@ -24,8 +24,10 @@ def with_constant(config: Config, name: str, value: object) -> Config:
     Raises :class:`~dedupcrawl.errors.SettingError` for a name that is none, a value that makes no sense,
     and a constant that no detector in use has.
     """
-    detector, constant = _parts(config, name, value)
-    if detector:
+    if wrong := complaint(config, name):
+        raise SettingError(name, value, wrong)
+    detector, dot, constant = name.partition(".")
+    if dot:
         chosen = constants_of(config)
         changed = replace(config, detectors={**chosen, detector: {**chosen[detector], constant: value}})
     else:
@@ -33,20 +35,35 @@ def with_constant(config: Config, name: str, value: object) -> Config:
         changed = replace(config, **changes)
     same = build_detectors(changed) == build_detectors(config)
     if name in SHARED and same and value != getattr(config, name):
-        raise SettingError(name, value, f"{' and '.join(constants_of(config))} would not heed it")
+        raise SettingError(name, value, f"a constant that {' or '.join(constants_of(config))} has")
     return changed
 
 
 def value_of(config: Config, name: str) -> object:
-    """Return what a constant is in ``config``.
-
-    Raises :class:`~dedupcrawl.errors.SettingError` for a name that is none.
-    """
-    detector, constant = _parts(config, name, "")
-    if not detector:
+    """Return what a constant, for which there is no :func:`complaint`, is in ``config``."""
+    detector, dot, constant = name.partition(".")
+    if not dot:
         return getattr(config, name)
     built = {each.name: each for each in build_detectors(config)}
     return getattr(built[detector], constant)
+
+
+def complaint(config: Config, name: str) -> str:
+    """Say which constants there are, if ``name`` is none of them."""
+    detector, dot, constant = name.partition(".")
+    chosen = constants_of(config)
+    if not dot:
+        names = ", ".join(GENERAL)
+        return "" if name in GENERAL else f"one of {names}, or DETECTOR.CONSTANT as in {_example(config)}"
+    if detector not in chosen:
+        return f"a constant of a detector in use, and these are {' and '.join(chosen)}"
+    names = ", ".join(constants_named(detector))
+    return "" if constant in constants_named(detector) else f"{detector} has the constants {names}"
+
+
+def _example(config: Config) -> str:
+    detector = list(constants_of(config))[-1]
+    return f"{detector}.{constants_named(detector)[0]}"
 
 
 def constants_of(config: Config) -> dict[str, dict[str, Any]]:
@@ -60,14 +77,3 @@ def constants_of(config: Config) -> dict[str, dict[str, Any]]:
 def constants_named(detector: str) -> tuple[str, ...]:
     """Return the names of a detector's constants."""
     return tuple(each.name for each in fields(DETECTORS[detector]) if each.init)  # type: ignore[arg-type]
-
-
-def _parts(config: Config, name: str, value: object) -> tuple[str, str]:
-    """Split a name into detector ("" for the configuration) and constant, which must exist."""
-    detector, dot, constant = name.partition(".")
-    if not dot:
-        detector, constant = "", name
-    names = [*GENERAL, *(f"{each}.{own}" for each in constants_of(config) for own in constants_named(each))]
-    if name not in names:
-        raise SettingError(name, value, f"the constants are {', '.join(names)}")
-    return detector, constant

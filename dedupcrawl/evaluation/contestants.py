@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from dedupcrawl.config import Config
 from dedupcrawl.detectors.registry import DETECTORS, build_detectors
 from dedupcrawl.errors import SettingError
-from dedupcrawl.evaluation.constants import GENERAL, constants_named, constants_of, with_constant
+from dedupcrawl.evaluation.constants import complaint, constants_of, with_constant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from dedupcrawl.config import Config
 
 ALL = "all"
 Assignments = Mapping[str, Any]  #: values of constants, by their names
@@ -90,15 +89,10 @@ def _variant(config: Config, name: str, variant: Mapping[str, Any], own: Assignm
 
 def _check(own: Assignments, general: Assignments) -> None:
     """Refuse a constant that nobody has: with many detectors in the run it would go unnoticed."""
-    for name, value in own.items():
-        detector, _, constant = name.partition(".")
-        if detector not in DETECTORS:
-            raise SettingError(name, value, f"the detectors are {', '.join(DETECTORS)}")
-        if constant not in constants_named(detector):
-            raise SettingError(name, value, f"{detector} has {', '.join(constants_named(detector))}")
-    for name, value in general.items():
-        if name not in GENERAL:
-            raise SettingError(name, value, f"the constants are {', '.join(GENERAL)}")
+    everybody_once = Config(detectors=tuple(DETECTORS))
+    for name, value in {**general, **own}.items():
+        if wrong := complaint(everybody_once, name):
+            raise SettingError(name, value, wrong)
 
 
 def _has(config: Config, name: str) -> bool:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dedupcrawl.evaluation.rows import Row
     from dedupcrawl.verdict import Verdict
 
-_WARM_UP = 5  #: pages shown beforehand, so that the time to load tables and dictionaries is nobody's
+_WARM_UP = 20  #: pages shown beforehand, so that the time to load tables and dictionaries is nobody's
 
 
 def evaluate_duplicates(rows: Iterable[Row], config: Config | None = None) -> DuplicatesReport:

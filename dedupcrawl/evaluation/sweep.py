@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Literal
 
 from dedupcrawl.errors import SettingError
-from dedupcrawl.evaluation.constants import value_of, with_constant
+from dedupcrawl.evaluation.constants import complaint, value_of, with_constant
 
 if TYPE_CHECKING:
     from dedupcrawl.config import Config
@@ -106,6 +106,8 @@ def sweep_of(text: str, config: Config) -> Sweep:
     if not name or not equals or len(parts) != 3:
         raise SettingError("--sweep", text, _ACCEPTED)
     values = _span(text, *(_number(text, part) for part in parts))
+    if wrong := complaint(config, name):
+        raise SettingError("--sweep", text, wrong)
     now = value_of(config, name)
     if isinstance(now, bool) or not isinstance(now, int | float):
         raise SettingError("--sweep", text, f"a constant that is a number; {name} is {now!r}")
