@@ -35,6 +35,7 @@ DETECTORS: Mapping[str, type[Detector]] = Catalogue(
         "spotsigs": "spotsigs:SpotSigs",
         "simhash": "simhash:SimHash",
         "random_projection": "random_projection:RandomProjection",
+        "combined": "combined:Combined",
     },
 )
 #: Constants that a detector takes from the configuration.

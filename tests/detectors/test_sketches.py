@@ -101,6 +101,11 @@ GOLDEN: dict[tuple[str, str], str] = {
     ("random_projection", "mixed"): "d9eb224663d24a2f",
     ("random_projection", "short"): "e0637cda04ec7d77",
     ("random_projection", "thai"): "bdb7eaf5cdd4b714",
+    ("combined", "english"): "1242066d142b688c",
+    ("combined", "chinese"): "5a39335db0c2a552",
+    ("combined", "mixed"): "7dbec03ff4cda81c",
+    ("combined", "short"): "9a2a10561965f15c",
+    ("combined", "thai"): "f8d4774b59390ba8",
 }
 
 ODD = {

@@ -1,0 +1,151 @@
+"""Several detectors that speak as one: all of them must match, or any."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, ClassVar
+
+from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
+from dedupcrawl.detectors.checks import foreign_sketch
+from dedupcrawl.detectors.random_projection import RandomProjection
+from dedupcrawl.detectors.shingling import Shingling
+from dedupcrawl.errors import SettingError, StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dedupcrawl.text.features import Features
+
+_TAG = 0x43
+_MOST = 16  #: members: as many as anybody could name
+_WEAKEST_FIRST = (
+    Relation.UPDATED,
+    Relation.EXCERPT,
+    Relation.EXPANSION,
+    Relation.NEAR_DUPLICATE,
+    Relation.IDENTICAL,
+    Relation.UNCHANGED,
+)
+
+
+@dataclass(frozen=True)
+class Combined(Detector):
+    """``all_of`` or ``any_of`` other detectors; without either, all of Henzinger's two.
+
+    Henzinger (*Finding near-duplicate web pages: a large-scale evaluation of algorithms*, SIGIR 2006) let
+    only those pairs stand that both shingling and random projection find.
+
+    ``all_of``: two pages match when they do for every member; the weakest match, by its relation and then
+    its similarity, is that of the whole. A match of all is one of the first member, so its keys suffice: put
+    first the one whose keys are fewest. A page has a fingerprint when every member has one.
+    ``any_of``: they match when they do for some member, and the strongest match is that of the whole. A page
+    is filed under the keys of all members that have a fingerprint of it, each in a space of its own.
+
+    Sketch, little-endian: ``B`` tag 0x43, the length of each member's sketch as ``I`` (0: it has none), then
+    the sketches.
+    """
+
+    name: ClassVar[str] = "combined"
+    all_of: tuple[Detector, ...] | None = None
+    any_of: tuple[Detector, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.all_of is None and self.any_of is None:
+            object.__setattr__(self, "all_of", (Shingling(), RandomProjection()))
+        if self.all_of is not None and self.any_of is not None:
+            both = {rule: _names(members) for rule, members in self._rules().items()}
+            raise SettingError("detectors['combined']", both, "either all_of or any_of")
+        for rule, members in self._rules().items():
+            names = _names(members)
+            if not 2 <= len(names) <= _MOST or len(set(names)) != len(names):
+                accepted = f"from 2 to {_MOST} detectors, each name once"
+                raise SettingError(f"detectors['combined'].{rule}", names, accepted)
+
+    @property
+    def members(self) -> tuple[Detector, ...]:
+        """The detectors in the order in which they were named."""
+        return (self.all_of or ()) + (self.any_of or ())
+
+    def fingerprint(self, features: Features) -> Fingerprint | None:
+        """File the page under the keys of the first member, or of any."""
+        found: list[Fingerprint | None] = []
+        for member in self.members:
+            found.append(member.fingerprint(features))
+            if self.all_of and found[-1] is None:
+                return None
+        present = {place: one for place, one in enumerate(found) if one}
+        if not present:
+            return None
+        sketch = _packed([one.sketch if one else b"" for one in found])
+        if self.all_of:
+            return replace(present[0], sketch=sketch)
+        keys = _spaced({place: one.keys for place, one in present.items()})
+        probes = _spaced(
+            {place: one.keys if one.probes is None else one.probes for place, one in present.items()}
+        )
+        return Fingerprint(keys, sketch, None if probes == keys else probes)
+
+    def compare(self, new: bytes, old: bytes) -> Match | None:
+        """Let every member compare what it made of the two pages."""
+        of_new, of_old = self._read(new), self._read(old)
+        matches: dict[str, Match] = {}
+        for member, its_new, its_old in zip(self.members, of_new, of_old, strict=True):
+            match = self._compared(member, its_new, its_old) if its_new and its_old else None
+            if match is not None:
+                matches[member.name] = match
+            elif self.all_of:
+                return None
+        if not matches:
+            return None
+        speaking = (min if self.all_of else max)(matches.values(), key=_strength)
+        evidence = {name: _shown(match) for name, match in matches.items()}
+        return Match(speaking.similarity, speaking.relation, evidence)
+
+    def scheme(self) -> Mapping[str, object]:
+        """Return the members and their schemes in order: sketches stand in it, and the first has the keys."""
+        names = {rule: _names(members) for rule, members in self._rules().items()}
+        return {"version": 1, **names, "members": {each.name: dict(each.scheme()) for each in self.members}}
+
+    def _rules(self) -> dict[str, tuple[Detector, ...]]:
+        rules = {"all_of": self.all_of, "any_of": self.any_of}
+        return {rule: members for rule, members in rules.items() if members is not None}
+
+    def _compared(self, member: Detector, new: bytes, old: bytes) -> Match | None:
+        try:
+            return member.compare(new, old)
+        except StoreError as error:
+            raise foreign_sketch(self, old) from error
+
+    def _read(self, sketch: bytes) -> list[bytes]:
+        head = struct.Struct(f"<B{len(self.members)}I")
+        if len(sketch) < head.size or sketch[0] != _TAG:
+            raise foreign_sketch(self, sketch)
+        _, *lengths = head.unpack_from(sketch)
+        cuts = list(accumulate(lengths, initial=head.size))
+        if cuts[-1] != len(sketch):
+            raise foreign_sketch(self, sketch)
+        return [sketch[start:stop] for start, stop in pairwise(cuts)]
+
+
+def _packed(sketches: list[bytes]) -> bytes:
+    head = struct.pack(f"<B{len(sketches)}I", _TAG, *map(len, sketches))
+    return head + b"".join(sketches)
+
+
+def _spaced(keys: Mapping[int, tuple[bytes, ...]]) -> tuple[bytes, ...]:
+    """Keep the keys of each member apart from those of the others."""
+    return tuple(bytes((place,)) + key for place, of_one in keys.items() for key in of_one)
+
+
+def _names(members: tuple[Detector, ...]) -> list[str]:
+    return [member.name for member in members]
+
+
+def _strength(match: Match) -> tuple[int, float]:
+    return _WEAKEST_FIRST.index(match.relation), match.similarity
+
+
+def _shown(match: Match) -> dict[str, object]:
+    return {"similarity": round(match.similarity, 4), "relation": str(match.relation), **match.evidence}

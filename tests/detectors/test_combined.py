@@ -1,0 +1,296 @@
+"""Detectors that speak as one."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pytest
+
+from dedupcrawl.config import Config
+from dedupcrawl.crawl.options import Options
+from dedupcrawl.deduplicator import Deduplicator
+from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
+from dedupcrawl.detectors.combined import Combined
+from dedupcrawl.detectors.exact import Exact
+from dedupcrawl.detectors.feature_code import FeatureCode
+from dedupcrawl.detectors.minhash import MinHash
+from dedupcrawl.detectors.random_projection import RandomProjection
+from dedupcrawl.detectors.registry import build_detectors
+from dedupcrawl.detectors.shingling import Shingling
+from dedupcrawl.errors import SettingError, StoreError
+from dedupcrawl.page.model import Page
+from dedupcrawl.text.features import Features
+from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TEXTS = (
+    ENGLISH,
+    ENGLISH + " Correspondent.",
+    ENGLISH[:560],
+    OTHER_ENGLISH,
+    CHINESE,
+    "本报讯 " + CHINESE,
+    OTHER_CHINESE,
+    "Ice. 冰。",
+    "😀",
+)
+
+
+@dataclass(frozen=True)
+class Saying(Detector):
+    """Says the same of all pages; the first letter of its name is its key."""
+
+    says: Match | None
+    called: str = "one"
+    here: bool = True
+    sought: tuple[bytes, ...] | None = None
+    name: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.called)
+
+    def fingerprint(self, features: Features) -> Fingerprint | None:
+        key = self.called[:1].encode()
+        return Fingerprint((key,), key * 3, self.sought) if self.here else None
+
+    def compare(self, new: bytes, old: bytes) -> Match | None:
+        return self.says
+
+    def scheme(self) -> Mapping[str, object]:
+        return {}
+
+
+NEAR = Match(0.9, Relation.NEAR_DUPLICATE, {"counted": 9})
+FAR = Match(0.8, Relation.NEAR_DUPLICATE)
+PART = Match(0.99, Relation.EXCERPT)
+SAME = Match(1.0, Relation.IDENTICAL)
+
+
+def fingerprint(detector: Detector, text: str = ENGLISH) -> Fingerprint | None:
+    return detector.fingerprint(Features(Page.from_text(text)))
+
+
+def said(detector: Detector) -> Match | None:
+    found = fingerprint(detector)
+    assert found is not None
+    return detector.compare(found.sketch, found.sketch)
+
+
+def built(**rules: object) -> Combined:
+    (detector,) = build_detectors(Config(detectors={"combined": rules}))
+    assert isinstance(detector, Combined)
+    return detector
+
+
+# -- by hand ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "of_all", "of_any"),
+    [
+        (NEAR, FAR, FAR, NEAR),
+        (FAR, NEAR, FAR, NEAR),
+        (NEAR, PART, PART, NEAR),
+        (SAME, PART, PART, SAME),
+        (NEAR, None, None, NEAR),
+        (None, PART, None, PART),
+        (None, None, None, None),
+    ],
+)
+def test_the_weakest_speaks_for_all_and_the_strongest_for_any(
+    one: Match | None, two: Match | None, of_all: Match | None, of_any: Match | None
+) -> None:
+    members = (Saying(one, "one"), Saying(two, "two"))
+    for detector, expected in ((Combined(all_of=members), of_all), (Combined(any_of=members), of_any)):
+        match = said(detector)
+        if expected is None:
+            assert match is None
+        else:
+            assert match is not None
+            assert (match.similarity, match.relation) == (expected.similarity, expected.relation)
+
+
+def test_evidence_is_that_of_the_members_by_name() -> None:
+    members = (Saying(NEAR, "one"), Saying(PART, "two"))
+    match = said(Combined(all_of=members))
+    assert match is not None
+    assert match.evidence == {
+        "one": {"similarity": 0.9, "relation": "near-duplicate", "counted": 9},
+        "two": {"similarity": 0.99, "relation": "excerpt"},
+    }
+    assert json.loads(json.dumps(match.evidence)) == match.evidence
+
+
+def test_all_are_filed_under_the_keys_of_the_first() -> None:
+    one, two = Saying(NEAR, "one", sought=(b"x", b"y")), Saying(NEAR, "two")
+    assert fingerprint(Combined(all_of=(one, two))) == Fingerprint(
+        (b"o",), b"\x43\x03\0\0\0\x03\0\0\0ooottt", (b"x", b"y")
+    )
+    assert fingerprint(Combined(all_of=(two, one))) == Fingerprint(
+        (b"t",), b"\x43\x03\0\0\0\x03\0\0\0tttooo", None
+    )
+
+
+def test_any_is_filed_under_the_keys_of_each_in_a_space_of_its_own() -> None:
+    one, two = Saying(NEAR, "one"), Saying(NEAR, "other")
+    found = fingerprint(Combined(any_of=(one, two)))
+    assert found == Fingerprint((b"\0o", b"\1o"), b"\x43\x03\0\0\0\x03\0\0\0oooooo")
+    looking = fingerprint(Combined(any_of=(Saying(NEAR, "one", sought=(b"x",)), two)))
+    assert looking is not None
+    assert looking.keys == (b"\0o", b"\1o")
+    assert looking.probes == (b"\0x", b"\1o")
+
+
+def test_a_member_without_fingerprint() -> None:
+    here, away = Saying(NEAR, "here"), Saying(SAME, "away", here=False)
+    assert fingerprint(Combined(all_of=(here, away))) is None
+    assert fingerprint(Combined(any_of=(away, Saying(SAME, "gone", here=False)))) is None
+    match = said(Combined(any_of=(away, here)))
+    assert match is not None
+    assert match.similarity == 0.9
+    assert list(match.evidence) == ["here"]
+
+
+# -- against the members ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "members",
+    [(Shingling(), RandomProjection()), (MinHash(), FeatureCode(), Exact()), (FeatureCode(), MinHash())],
+)
+def test_what_all_or_any_find_is_what_the_members_find(members: tuple[Detector, ...]) -> None:
+    of_all, of_any = Combined(all_of=members), Combined(any_of=members)
+    for new, old in itertools.product(TEXTS, repeat=2):
+        matches = [compared(member, new, old) for member in members]
+        assert (compared(of_all, new, old) is not None) == all(matches)
+        assert (compared(of_any, new, old) is not None) == any(matches)
+        if all(matches):
+            assert meet(of_all, new, old)
+        if any(match and meet(each, new, old) for each, match in zip(members, matches, strict=True)):
+            assert meet(of_any, new, old)
+
+
+def compared(detector: Detector, new: str, old: str) -> Match | None:
+    of_new, of_old = fingerprint(detector, new), fingerprint(detector, old)
+    return detector.compare(of_new.sketch, of_old.sketch) if of_new and of_old else None
+
+
+def meet(detector: Detector, new: str, old: str) -> bool:
+    of_new, of_old = fingerprint(detector, new), fingerprint(detector, old)
+    assert of_new is not None
+    assert of_old is not None
+    return not set(of_new.keys if of_new.probes is None else of_new.probes).isdisjoint(of_old.keys)
+
+
+# -- a user's choice ----------------------------------------------------------------------------
+
+
+def test_without_a_rule_they_are_henzingers() -> None:
+    assert Combined() == Combined(all_of=(Shingling(), RandomProjection())) == built()
+    (named,) = build_detectors(Config(detectors=["combined"], seed=4))
+    assert named == Combined(all_of=(Shingling(seed=4), RandomProjection(seed=4)))
+
+
+def test_members_have_constants_of_their_own_and_those_of_the_configuration() -> None:
+    chosen = {"combined": {"any_of": {"minhash": {"words": 4}, "exact": {}}}, "exact": None}
+    config = Config(detectors=chosen, threshold=0.7, seed=5)  # type: ignore[arg-type]
+    assert build_detectors(config) == (
+        Exact(seed=5),
+        Combined(any_of=(MinHash(threshold=0.7, words=4, seed=5), Exact(seed=5))),
+    )
+
+
+def test_a_combination_of_combinations() -> None:
+    inner = {"all_of": ["shingling", "random_projection"]}
+    detector = built(any_of={"exact": {}, "combined": inner})
+    assert detector == Combined(any_of=(Exact(), Combined()))
+    match = said(detector)
+    assert match is not None
+    assert match.relation is Relation.IDENTICAL
+    assert set(match.evidence) == {"exact", "combined"}
+
+
+def test_schemes_tell_members_their_constants_and_their_order_apart() -> None:
+    schemes = [
+        built(all_of=["exact", "shingling"]).scheme(),
+        built(all_of=["shingling", "exact"]).scheme(),
+        built(any_of=["exact", "shingling"]).scheme(),
+        built(all_of={"exact": {}, "shingling": {"words": 4}}).scheme(),
+    ]
+    texts = {json.dumps(scheme, sort_keys=True) for scheme in schemes}
+    assert len(texts) == len(schemes)
+    assert built(all_of={"exact": {}, "shingling": {"needed": 3}}).scheme() == schemes[0]
+
+
+PLACE = "detectors['combined']"
+
+
+@pytest.mark.parametrize(
+    ("rules", "name", "accepted"),
+    [
+        ({"all_of": ["exact", "nonsense"]}, f"{PLACE}.all_of", "one of exact, minhash"),
+        ({"all_of": {"exact": {}, "minhash": {"words": 0}}}, f"{PLACE}.all_of['minhash'].words", "from 1"),
+        ({"any_of": {"exact": {}, "minhash": {"x": 0}}}, f"{PLACE}.any_of['minhash'].x", "any of threshold"),
+        ({"any_of": {"exact": {}, "minhash": 8}}, f"{PLACE}.any_of['minhash']", "a dict"),
+        ({"all_of": ["exact", "exact"]}, f"{PLACE}.all_of", "each name once"),
+        ({"all_of": ["exact"]}, f"{PLACE}.all_of", "from 2 to 16 detectors"),
+        ({"all_of": []}, f"{PLACE}.all_of", "from 2 to 16 detectors"),
+        ({"any_of": {}}, f"{PLACE}.any_of", "from 2 to 16 detectors"),
+        ({"any_of": "exact"}, f"{PLACE}.any_of", "a list of names"),
+        ({"any_of": 3}, f"{PLACE}.any_of", "a list of names"),
+        ({"all_of": ["exact", "minhash"], "any_of": ["exact", "minhash"]}, PLACE, "either all_of or any_of"),
+        ({"some_of": ["exact", "minhash"]}, f"{PLACE}.some_of", "any of all_of, any_of"),
+        (
+            {"any_of": {"exact": {}, "combined": {"all_of": {"exact": {}, "minhash": {"slots": 3}}}}},
+            f"{PLACE}.any_of['combined'].all_of['minhash'].slots",
+            "16, 32",
+        ),
+        (
+            {"any_of": {"exact": {}, "combined": {"all_of": ["exact"]}}},
+            f"{PLACE}.any_of['combined'].all_of",
+            "from 2 to 16 detectors",
+        ),
+    ],
+)
+def test_a_choice_that_makes_no_sense_is_named_by_its_place(
+    rules: dict[str, Any], name: str, accepted: str
+) -> None:
+    with pytest.raises(SettingError, match=accepted) as caught:
+        built(**rules)
+    assert caught.value.name == name
+
+
+def test_the_place_is_named_as_the_setting_in_which_it_stands() -> None:
+    from scrapy.settings import Settings
+
+    text = '{"combined": {"all_of": {"exact": {}, "minhash": {"words": 0}}}}'
+    config = Options.from_settings(Settings({"DEDUP_DETECTORS": text}), "spider").config
+    with pytest.raises(SettingError, match=r"\['combined'\]\.all_of\['minhash'\]\.words = 0"):
+        build_detectors(config)
+
+
+# -- in a store ---------------------------------------------------------------------------------
+
+
+def test_a_deduplicator_uses_a_combination() -> None:
+    with Deduplicator(detectors={"combined": {"any_of": ["exact", "feature_code"]}}) as dedup:
+        assert dedup.add(text=ENGLISH, url="https://a.example/").keep
+        verdict = dedup.add(text=ENGLISH + " Correspondent.", url="https://b.example/")
+        assert verdict.of == "https://a.example/"
+        assert verdict.detector == "combined"
+        assert list(verdict.evidence) == ["feature_code"]
+        assert dedup.add(text=OTHER_ENGLISH, url="https://c.example/").keep
+
+
+def test_a_damaged_part_is_told_as_a_damaged_sketch() -> None:
+    detector = Combined(all_of=(Exact(), Shingling()))
+    found = fingerprint(detector)
+    assert found is not None
+    head = b"\x43" + (15).to_bytes(4, "little") + found.sketch[5:9]
+    with pytest.raises(StoreError, match="not one of detector 'combined'"):
+        detector.compare(found.sketch, head + found.sketch[10:])
