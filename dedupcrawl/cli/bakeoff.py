@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from rich.progress import Progress
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from rich.console import Console
     from rich.table import Table
 
     from dedupcrawl.cli.scoreboard import Entry
@@ -63,25 +65,32 @@ def run_sweep(
         print_json(curve.to_dict())
         return
     entries = [(f"{point.value:g}", point.report) for point in curve.points]
-    _print(scores_tables(sweep.name, entries, _width()))
-    out().print(_sentence(curve))
+    console = _screen()
+    _print(console, scores_tables(sweep.name, entries, console.width))
+    console.print(_sentence(curve))
 
 
 def _show(subject: str, entries: Sequence[Entry], *, mistakes: bool) -> None:
-    _print(scores_tables(subject, entries, _width()))
-    _print(edit_tables(subject, entries, _width()))
+    console = _screen()
+    _print(console, scores_tables(subject, entries, console.width))
+    _print(console, edit_tables(subject, entries, console.width))
     if mistakes:
-        _print(mistakes_table(name, report.mistakes) for name, report in entries if report.mistakes)
+        _print(
+            console, (mistakes_table(name, report.mistakes) for name, report in entries if report.mistakes)
+        )
 
 
-def _print(tables: Iterable[Table]) -> None:
+def _print(console: Console, tables: Iterable[Table]) -> None:
     for table in tables:
-        out().print(table, width=_width())
-        out().print()
+        console.print(table)
+        console.print()
 
 
-def _width() -> int:
-    return out().width if out().is_terminal else _COLUMNS
+def _screen() -> Console:
+    console = out()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _COLUMNS
+    return console
 
 
 def _sentence(curve: Curve) -> str:

@@ -64,6 +64,11 @@ def rows_of(shown: str) -> dict[str, list[str]]:
     return {name.strip(): figures for name, *figures in cells}
 
 
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 def test_all_is_one_table_with_a_row_each(file: str) -> None:
     shown = run(file, "--detector", "all")
     rows = rows_of(shown)
