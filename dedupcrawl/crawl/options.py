@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -110,7 +111,7 @@ def _plain(value: object, setting: str) -> object:
         return value
     name = setting.removeprefix(PREFIX).lower()
     if name in _LISTS:
-        return _from_json(value) if value.lstrip()[:1] in ("[", "{") else _split(value)
+        return _from_json(value, setting) if value.lstrip()[:1] in ("[", "{") else _split(value)
     if name == "fold_chinese":
         return _BOOLEANS.get(value.lower(), value)
     if name in CONFIG_FIELDS and name not in _TEXTS:
@@ -118,10 +119,18 @@ def _plain(value: object, setting: str) -> object:
     return value
 
 
-def _from_json(value: str) -> object:
+def _from_json(value: str, setting: str) -> object:
+    """Read JSON, and refuse a name that an object has twice, of which ``json`` would drop the first."""
+
+    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        for name, count in Counter(name for name, _ in pairs).items():
+            if count > 1:
+                raise SettingError(setting, value, f"each name once, and {name!r} stands there {count} times")
+        return dict(pairs)
+
     try:
-        return json.loads(value)
-    except ValueError:
+        return json.loads(value, object_pairs_hook=once)
+    except json.JSONDecodeError:
         return value
 
 

@@ -74,6 +74,20 @@ def test_booleans(text: object, value: bool) -> None:
     assert is_enabled(Settings({"DEDUP_ENABLED": text})) is value
 
 
+@pytest.mark.parametrize(
+    ("text", "twice"),
+    [
+        ('{"minhash": {"words": 4}, "exact": {}, "minhash": {}}', "minhash"),
+        ('{"minhash": {"words": 4, "words": 5}}', "words"),
+        ('{"combined": {"any_of": {"exact": {}, "minhash": {}, "exact": {}}}}', "exact"),
+    ],
+)
+def test_a_name_given_twice_on_the_command_line_is_refused(text: str, twice: str) -> None:
+    with pytest.raises(SettingError, match=f"each name once, and '{twice}' stands there 2 times") as caught:
+        options(DEDUP_DETECTORS=text)
+    assert caught.value.name == "DEDUP_DETECTORS"
+
+
 def test_names_of_fields() -> None:
     assert options(DEDUP_ITEM_FIELDS="title, body").item_fields == ("title", "body")
     assert options(DEDUP_ITEM_FIELDS=["title"]).item_fields == ("title",)
