@@ -89,18 +89,18 @@ class IMatchRandomized(IMatch):
         """Everything that shapes signatures."""
         return {**super().scheme(), "lexicons": self.lexicons, "dropped": self.dropped}
 
-    def _signatures(self, words: Sequence[str]) -> Iterator[bytes]:
-        for kept in [np.ones(len(words), bool), *self._kept(words)]:
-            if kept.any():
-                yield signature(compress(words, kept.tolist()))[:_BYTES]
-
-    def _kept(self, words: Sequence[str]) -> npt.NDArray[np.bool_]:
+    def held(self, words: Sequence[str]) -> npt.NDArray[np.bool_]:
         """Return for each further lexicon, a row each, whether it holds each of ``words``."""
         digests = (blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest() for word in words)
         hashes = np.frombuffer(b"".join(digests), "<u8")
         salts = constants(self.seed, "lexicon", self.lexicons)
         drawn: npt.NDArray[np.bool_] = mix(hashes ^ salts[:, np.newaxis]) >= np.uint64(self.dropped * 2.0**64)
         return drawn
+
+    def _signatures(self, words: Sequence[str]) -> Iterator[bytes]:
+        for kept in [np.ones(len(words), bool), *self.held(words)]:
+            if kept.any():
+                yield signature(compress(words, kept.tolist()))[:_BYTES]
 
     def _read_all(self, sketch: bytes) -> _Sketch:
         if len(sketch) < _HEAD.size:

@@ -53,7 +53,8 @@ def share_a_key(new: Fingerprint, old: Fingerprint) -> bool:
 
 
 @cache
-def real_pages() -> tuple[Page, ...]:
-    """Labelled pages in English, Chinese and other languages, copies among them."""
-    rows = islice(read_rows(data("reprints", "dev.jsonl.gz")), 60)
-    return tuple(read_page(row.html or "", row.url) for row in rows)
+def real_pages() -> tuple[Features, ...]:
+    """Articles in English, Chinese and other languages, with their copies and what is taken for copies."""
+    rows = list(read_rows(data("reprints", "dev.jsonl.gz")))
+    clusters = set(islice(dict.fromkeys(row.cluster for row in rows), 30))
+    return tuple(Features(read_page(row.html or "", row.url)) for row in rows if row.cluster in clusters)
