@@ -9,6 +9,7 @@ import typer
 from dedupcrawl.cli.comparing import compare
 from dedupcrawl.cli.demonstrating import demo
 from dedupcrawl.cli.evaluating import evaluation
+from dedupcrawl.cli.lexicons import lexicon
 from dedupcrawl.cli.reading import read
 from dedupcrawl.cli.screen import complain, show_any_text
 from dedupcrawl.cli.storing import store
@@ -26,6 +27,7 @@ app.command()(read)
 app.command()(compare)
 app.add_typer(evaluation, name="eval")
 app.add_typer(store, name="store")
+app.add_typer(lexicon, name="lexicon")
 
 
 def main() -> None:

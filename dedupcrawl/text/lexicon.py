@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.errors import SettingError
 from dedupcrawl.text.lexicon_file import Counts, LexiconFileError, read_counts
+from dedupcrawl.text.segmenters import JIEBA
 from dedupcrawl.text.words import is_han
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ class Lexicon:
 def open_lexicon(path: str, *, segmenter: str, language: str = "") -> Lexicon:
     """Open the lexicon at ``path``; "" is the built-in one, all of it or its "zh" or "en".
 
-    Each file is read once while it stays what it is.
+    A lexicon that does not name its language, or whose words no segmenter has cut, suits any.
 
     Raises:
         SettingError: the file is missing, damaged, of another segmenter, or of another language.
@@ -142,18 +143,29 @@ def open_lexicon(path: str, *, segmenter: str, language: str = "") -> Lexicon:
     if not path:
         return built_in(language)
     try:
-        at = Path(path).stat()
-        found = _opened(path, at.st_mtime_ns, at.st_size)
-    except (OSError, LexiconFileError) as error:
-        said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise SettingError("lexicon", path, f"{_ACCEPTED}; this one cannot be read: {said}") from error
-    if found.segmenter not in ("", segmenter):
+        found = read_lexicon(path)
+    except LexiconFileError as error:
+        raise SettingError("lexicon", path, f"{_ACCEPTED}; this one cannot be read: {error}") from error
+    if found.segmenter not in ("", segmenter) and not {found.segmenter, segmenter} <= set(JIEBA):
         said = f"its words were cut by the segmenter {found.segmenter!r}, the configured one is {segmenter!r}"
         raise SettingError("lexicon", path, f"{_ACCEPTED}; {said}")
     if language and found.language not in ("", language):
         said = f"it is of the language {found.language!r}, {language!r} is asked for"
         raise SettingError("lexicon", path, f"{_ACCEPTED}; {said}")
     return found
+
+
+def read_lexicon(path: str) -> Lexicon:
+    """Read a file, once while it stays what it is.
+
+    Raises:
+        LexiconFileError: it is missing or damaged.
+    """
+    try:
+        at = Path(path).stat()
+        return _read(path, at.st_mtime_ns, at.st_size)
+    except (OSError, ValueError) as error:  # a path with a null byte in it is a ValueError
+        raise LexiconFileError(getattr(error, "strerror", None) or str(error)) from error
 
 
 @functools.cache
@@ -177,7 +189,7 @@ def built_in(language: str = "") -> Lexicon:
 
 
 @functools.lru_cache(maxsize=4)
-def _opened(path: str, changed: int, size: int) -> Lexicon:
+def _read(path: str, changed: int, size: int) -> Lexicon:
     del changed, size  # they tell a file that was written anew
     counts = read_counts(Path(path).read_bytes())
     return _lexicon(counts, counts.head.language)

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 
@@ -41,6 +41,7 @@ class Head:
     fold_chinese: bool  #: whether traditional characters were read as simplified ones
     documents: int  #: how many were counted
     words: int
+    missed: int = 0  #: so many documents of a word, at most, were not counted
     source: str = ""  #: what was counted, in words
 
 
@@ -63,12 +64,19 @@ def read_counts(data: bytes) -> Counts:
         body, _, seal = gzip.decompress(data).rstrip(b"\n").rpartition(b"\n")
     except (OSError, EOFError, zlib.error) as error:
         raise LexiconFileError(f"it is no gzip file, or is cut off ({error})") from error
-    head = _head(body.partition(b"\n")[0])
+    lines = body.split(b"\n")
+    fields = _fields(lines[0])
     digest = _digest(body + b"\n")
     if seal.decode("ascii", "replace") != digest:
         raise LexiconFileError("it is damaged: its content is not what its digest was made of")
-    pairs = orjson.loads(b"[" + b",".join(body.split(b"\n")[1:]) + b"]")
-    return Counts(head, dict(pairs), digest)
+    try:
+        head, pairs = Head(**fields), orjson.loads(b"[" + b",".join(lines[1:]) + b"]")
+        frequencies = {str(word): int(count) for word, count in pairs}
+    except (ValueError, TypeError) as error:
+        raise LexiconFileError(f"it is damaged: {error}") from error
+    if not frequencies or not 1 <= min(frequencies.values()) <= max(frequencies.values()) <= head.documents:
+        raise LexiconFileError("it is damaged: a word stands in none, or in more than all documents")
+    return Counts(head, frequencies, digest)
 
 
 def write_counts(path: Path, head: Head, frequencies: Mapping[str, int]) -> str:
@@ -93,18 +101,17 @@ def _lines(head: Head, frequencies: Mapping[str, int]) -> Iterator[bytes]:
         yield orjson.dumps([word, frequencies[word]]) + b"\n"
 
 
-def _head(line: bytes) -> Head:
+def _fields(line: bytes) -> dict[str, Any]:
     try:
         fields = orjson.loads(line)
-        known = fields.pop("format") == FORMAT
-        version = fields.pop("version")
+        known, version = fields.pop("format") == FORMAT, fields.pop("version")
     except (ValueError, AttributeError, KeyError, TypeError) as error:
         raise LexiconFileError("it is no lexicon") from error
     if not known:
         raise LexiconFileError("it is no lexicon")
     if version != VERSION:
         raise LexiconFileError(f"it is of version {version}, this program reads version {VERSION}")
-    return Head(**fields)
+    return cast("dict[str, Any]", fields)
 
 
 def _digest(body: bytes) -> str:

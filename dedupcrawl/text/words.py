@@ -53,6 +53,11 @@ def is_han(word: str) -> bool:
     return _patterns().is_han(word) is not None
 
 
+def is_unspaced(word: str) -> bool:
+    """Whether a word is of a script without spaces: how it is cut depends on the segmenter."""
+    return bool(roles()[ord(word[0])] == Role.CHARACTER)
+
+
 def _by_jieba(text: str, segmenter: str) -> tuple[str, ...]:
     runs, is_cut = _patterns().for_jieba.findall(text), _patterns().is_cut
     chinese = _BORDER.join(filter(is_cut, runs))  # one call costs less than hundreds
@@ -69,7 +74,7 @@ def _by_jieba(text: str, segmenter: str) -> tuple[str, ...]:
 def _by_function(text: str, segmenter: str) -> tuple[str, ...]:
     found: list[str] = []
     for run in _patterns().for_others.findall(text):
-        found.extend(pieces(segmenter, run) if roles()[ord(run[0])] == Role.CHARACTER else (run,))
+        found.extend(pieces(segmenter, run) if is_unspaced(run) else (run,))
     return tuple(found)
 
 
