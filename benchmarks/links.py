@@ -1,0 +1,145 @@
+"""The link rules by themselves (``page/noise.py``), against main texts made by hand.
+
+A *statement link* is one whose text stands inside the hand-made main text of its page; every other link to a
+web page is a *guide link*. That takes the "Health" of a menu for a statement wherever an article speaks of
+health. So there is a second, narrower definition, which follows the source ("the text before and behind it is
+no link"): the link has plain text beside it in its block, and both together stand in the main text. Links to
+files are left out, for the rules never touch them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dedupcrawl.evaluation.extraction import load_pages
+from dedupcrawl.page import PageError, ReadOptions
+from dedupcrawl.page.document import parse, to_text
+from dedupcrawl.page.flatten import ANCHOR, LINK, MARK, UNLINK, flatten
+from dedupcrawl.page.links import fold, measure, split_runs
+from dedupcrawl.page.noise import GUIDE_LINKS, LINK_RUN, SEPARATORS, leads_to_page, link_noise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CONTEXT = 8  #: characters on either side of a link that tell a sentence from a menu
+
+_link = re.compile(f"{LINK}([^{ANCHOR}]*){ANCHOR}([^{LINK}{UNLINK}]*){UNLINK}?")
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """A link to a web page, and whether the rules leave it."""
+
+    label: str
+    sentence: str  #: the label with the plain text beside it, see ``CONTEXT``; "" where there is none
+    kept: bool
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What became of the links of one page."""
+
+    statements: int
+    statements_kept: int
+    guides: int
+    guides_removed: int
+
+
+def anchors(html: bytes, options: ReadOptions) -> Iterator[Anchor]:
+    """Yield the links of a page, with the verdict of the link rules on each."""
+    text = to_text(html, encoding=None, content_type="", most=options.max_bytes)
+    # Landmarks are walked like any block: the rules alone are on trial, not what HTML calls a <nav>.
+    stream = flatten(parse(text), open_landmarks=True)
+    for raw in map(str.strip, stream.split(MARK)[::2]):
+        if LINK in raw:
+            yield from _judged(raw, options)
+
+
+def _judged(raw: str, options: ReadOptions) -> Iterator[Anchor]:
+    _, length, link_length, _, run, _ = measure(raw, inside=False)
+    noise = link_noise(length, link_length, run, options)
+    left = {None: raw, GUIDE_LINKS: "", LINK_RUN: split_runs(raw, options.link_run)[0]}[noise]
+    stays = Counter(match[0] for match in _link.finditer(left))
+    for match in _link.finditer(raw):
+        label = fold(match[2])
+        if not label or not leads_to_page(match[1]):
+            continue
+        kept = stays[match[0]] > 0
+        stays[match[0]] -= kept
+        yield Anchor(label, _sentence(raw, match), kept)
+
+
+def _sentence(raw: str, match: re.Match[str]) -> str:
+    before = fold(raw[: match.start()].rpartition(UNLINK)[2])[-CONTEXT:]
+    after = fold(raw[match.end() :].partition(LINK)[0])[:CONTEXT]
+    if not (before + after).strip(SEPARATORS):
+        return ""
+    return _squeezed(before + match[2] + after)
+
+
+def tally(html: bytes, main_text: str, options: ReadOptions, *, in_sentence: bool) -> Tally:
+    """Count the links of a page by kind and by what became of them.
+
+    With ``in_sentence`` by the narrower definition.
+    """
+    truth = _squeezed(main_text)
+    statements: list[bool] = []
+    guides: list[bool] = []
+    for anchor in anchors(html, options):
+        text = anchor.sentence if in_sentence else _squeezed(anchor.label)
+        (statements if text and text in truth else guides).append(anchor.kept)
+    return Tally(len(statements), sum(statements), len(guides), len(guides) - sum(guides))
+
+
+def tallies(folder: Path, *, in_sentence: bool) -> list[Tally]:
+    """Count the links of every page of a set."""
+    options = ReadOptions()
+    found = []
+    for page in load_pages(folder):
+        try:
+            found.append(tally(page.html, page.text, options, in_sentence=in_sentence))
+        except PageError:
+            continue
+    return found
+
+
+def _squeezed(text: str) -> str:
+    """Without white space: hand-made texts break lines elsewhere."""
+    return "".join(text.split())
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Shares of links and of pages, 0…1; a page without links of a kind has no say in it."""
+
+    statements: int
+    kept: float  #: of the statement links
+    pages_keeping_all: float
+    guides: int
+    removed: float  #: of the guide links
+    pages_rid_of_all: float
+    pages_rid_of_most: float  #: of nine in ten at least
+
+
+def shares(pages: list[Tally]) -> Shares:
+    """Sum up the pages of a set."""
+    stating = [page for page in pages if page.statements]
+    guiding = [page for page in pages if page.guides]
+    statements, guides = sum(page.statements for page in pages), sum(page.guides for page in pages)
+    return Shares(
+        statements,
+        _share(sum(page.statements_kept for page in pages), statements),
+        _share(sum(page.statements_kept == page.statements for page in stating), len(stating)),
+        guides,
+        _share(sum(page.guides_removed for page in pages), guides),
+        _share(sum(page.guides_removed == page.guides for page in guiding), len(guiding)),
+        _share(sum(page.guides_removed >= 0.9 * page.guides for page in guiding), len(guiding)),
+    )
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 1.0
