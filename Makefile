@@ -36,6 +36,7 @@ bench: install
 	$(BIN)/python benchmarks/fingerprint.py
 	$(BIN)/python benchmarks/store.py
 	$(BIN)/python benchmarks/crawl.py
+	$(BIN)/python -m benchmarks.claims
 
 clean:
 	rm -rf $(VENV) .scrapy demo-out .mypy_cache .ruff_cache .pytest_cache .hypothesis

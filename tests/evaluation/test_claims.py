@@ -1,0 +1,96 @@
+"""What the sources say, where it is quick to check; ``benchmarks/claims.py`` checks everything."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.claims import RATIOS, UNBOUND, report
+from benchmarks.links import Tally, anchors, shares, tallies, tally
+from dedupcrawl.evaluation.readings import Shelf
+from dedupcrawl.evaluation.rows import read_rows
+from dedupcrawl.page import ReadOptions
+from tests.data import data
+
+MENU = "".join(f'<a href="/{name}">{name}</a> | ' for name in ("Home", "Health", "Sport", "Money", "Travel"))
+PAGE = f"""
+<nav>{MENU}</nav>
+<div>By <a href="/ann">Ann Lee</a> for the Gazette, from our office in the north of the city</div>
+<div>Mumps is back, says the <a href="/who">world health body</a>, and it asks parents to
+look at <a href="/card.pdf">the card</a> of their children. Health is what matters most to us all.</div>
+<div><a href="/1">One story</a></div>
+""".encode()
+TRUTH = (
+    "Mumps is back, says the world health body, and it asks parents to\nlook at the card of their children. "
+    "Health is what matters most to us all."
+)
+
+
+def test_links_are_judged_one_by_one() -> None:
+    found = {anchor.label: anchor for anchor in anchors(PAGE, ReadOptions())}
+    assert list(found) == [
+        "Home",
+        "Health",
+        "Sport",
+        "Money",
+        "Travel",
+        "Ann Lee",
+        "world health body",
+        "One story",
+    ]
+    assert [label for label, anchor in found.items() if anchor.kept] == ["Ann Lee", "world health body"]
+    assert found["world health body"].sentence == "saystheworldhealthbody,andit"
+    assert found["Sport"].sentence == ""
+    assert "the card" not in found  # a file: the rules never touch it
+
+
+def test_the_definitions_differ_in_words_that_also_stand_in_a_menu() -> None:
+    by_text = tally(PAGE, TRUTH, ReadOptions(), in_sentence=False)
+    assert by_text == Tally(
+        statements=2, statements_kept=1, guides=6, guides_removed=5
+    )  # "Health" of the menu
+    in_sentence = tally(PAGE, TRUTH, ReadOptions(), in_sentence=True)
+    assert in_sentence == Tally(
+        statements=1, statements_kept=1, guides=7, guides_removed=6
+    )  # "Ann Lee" stays
+
+
+def test_runs_in_mixed_blocks_lose_their_links_only() -> None:
+    tags = "".join(f'<a href="/t{n}">tag {n}</a> ' for n in range(5))
+    page = (
+        f"<div>A short text with <a href='/in'>one link</a> inside and no more. Tags: {tags}</div>".encode()
+    )
+    kept = {anchor.label: anchor.kept for anchor in anchors(page, ReadOptions())}
+    assert kept == {"one link": True, **{f"tag {n}": False for n in range(5)}}
+
+
+def test_shares_are_of_links_and_of_pages() -> None:
+    found = shares([Tally(2, 2, 10, 10), Tally(2, 1, 10, 9), Tally(0, 0, 20, 10), Tally(0, 0, 0, 0)])
+    assert (found.kept, found.pages_keeping_all) == (0.75, 0.5)
+    assert (found.removed, found.pages_rid_of_all, found.pages_rid_of_most) == (
+        pytest.approx(29 / 40),
+        pytest.approx(1 / 3),
+        pytest.approx(2 / 3),
+    )
+
+
+@pytest.mark.parametrize("name", ["aeb", "cwced"])
+def test_link_rules_keep_links_in_sentences(name: str) -> None:
+    """The source: on all pages. How many guide links they remove is in the docs: fewer than it says."""
+    found = shares(tallies(data("pages", name), in_sentence=True))
+    assert found.statements > 200
+    assert found.kept >= 0.98
+
+
+@pytest.fixture(scope="module")
+def shelf() -> Shelf:
+    return Shelf(read_rows(data("reprints", "dev.jsonl.gz")))
+
+
+def test_length_ratio_more_than_halves_wrong_drops(shelf: Shelf) -> None:
+    """The source: 26 → 9 of 902 pages."""
+    without = report(shelf, "feature_code", length_ratio=UNBOUND)
+    bound = report(shelf, "feature_code", length_ratio=1.10)
+    assert 1.10 in RATIOS
+    assert 2 * bound.wrongly_dropped < without.wrongly_dropped
+    assert 2 * bound.pairs.wrong < without.pairs.wrong
+    assert bound.right > without.right
