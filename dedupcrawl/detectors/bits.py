@@ -27,7 +27,7 @@ Counts = npt.NDArray[np.int64]
 WORD = 64  #: bits of a hash
 MOST_KEYS = 128  #: of a page: each costs room in the store
 _ROWS = 4096  #: hashes unpacked at a time
-_FOLDED = 64  #: rows added in bytes; at most 255 fit
+_FOLDED = 32  #: rows added in bytes; at most 255 fit
 
 
 def sign_bits(hashes: Hashes, weights: Counts | None = None) -> bytes:
@@ -53,11 +53,11 @@ def bit_sums(hashes: Hashes, weights: Counts | None = None) -> Counts:
     return sums
 
 
-def _counted(rows: npt.NDArray[np.uint8]) -> Counts:
+def _counted(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint16]:
     # Long rows of bytes are added faster than short ones of wider numbers.
     whole = len(rows) // _FOLDED * _FOLDED
-    folded = np.add.reduce(rows[:whole].reshape(_FOLDED, -1), axis=0, dtype=np.uint8).reshape(-1, WORD)
-    sums: Counts = np.concatenate((folded, rows[whole:])).sum(axis=0, dtype=np.int64)
+    folded = np.add.reduce(rows[:whole].reshape(_FOLDED, -1), dtype=np.uint8).reshape(-1, WORD)
+    sums: npt.NDArray[np.uint16] = np.add.reduce(np.concatenate((folded, rows[whole:])), dtype=np.uint16)
     return sums
 
 

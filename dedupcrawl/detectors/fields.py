@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from dedupcrawl.detectors.bits import Counts
     from dedupcrawl.text.hashing import Hashes
     from dedupcrawl.text.shingles import Tokens
+
+T = TypeVar("T", bound=np.generic)
 
 
 class Field(NamedTuple):
@@ -73,17 +75,15 @@ class Weighing:
         return Weighted(_joined(parts), np.concatenate(weights))
 
     def _hashes(self, stream: Tokens) -> list[Hashes]:
-        cut, runs = symbols(stream.hashes), self._runs(stream)
+        cut, runs = symbols(stream), self._runs(stream)
         return [
-            np.concatenate([_taken(fingerprints(cut, run.length, self.seed, number), run) for run in runs])
+            _chain([_taken(fingerprints(cut, run.length, self.seed, number), run) for run in runs])
             for number in range(self.hashes)
         ]
 
     def _sums(self, stream: Tokens, of_tokens: Counts) -> Counts:
         sums = np.concatenate((np.zeros(1, np.int64), np.cumsum(of_tokens)))
-        return np.concatenate(
-            [_taken(sums[run.length :] - sums[: -run.length], run) for run in self._runs(stream)]
-        )
+        return _chain([_taken(sums[run.length :] - sums[: -run.length], run) for run in self._runs(stream)])
 
     def _runs(self, stream: Tokens) -> list[_Run]:
         """Say where shingles stand, as :func:`~dedupcrawl.text.shingles.shingles` does."""
@@ -96,12 +96,16 @@ class Weighing:
         return [run for run in runs if np.any(run.taken)] or [_Run(count, None)]
 
 
-def _taken(values: npt.NDArray[np.generic], run: _Run) -> npt.NDArray[np.generic]:
+def _taken(values: npt.NDArray[T], run: _Run) -> npt.NDArray[T]:
     return values if run.taken is None else values[run.taken]
 
 
 def _joined(parts: Sequence[Sequence[Hashes]]) -> list[Hashes]:
-    return [np.concatenate(part) for part in zip(*parts, strict=True)]
+    return [_chain(part) for part in zip(*parts, strict=True)]
+
+
+def _chain(arrays: Sequence[npt.NDArray[T]]) -> npt.NDArray[T]:
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 def _frequencies(tokens: Sequence[Hashes]) -> Iterator[Counts]:

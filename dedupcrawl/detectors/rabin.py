@@ -2,7 +2,7 @@
 
 A string of bits is a polynomial over GF(2); its fingerprint is the remainder of that polynomial times
 x^64 modulo an irreducible polynomial of degree 64, which is drawn from the seed. A shingle is the string of
-its tokens, 64 bits each (see :func:`symbols`). The remainder is linear, so it is the sum (XOR)
+its tokens, 32 bits each (see :func:`symbols`). The remainder is linear, so it is the sum (XOR)
 of what each token is worth at its place, and that is looked up in tables.
 """
 
@@ -22,40 +22,45 @@ if TYPE_CHECKING:
 
     from dedupcrawl.text.hashing import Hashes
     from dedupcrawl.text.normalize import Indices
+    from dedupcrawl.text.shingles import Tokens
 
 DEGREE = 64
-_ROLE = np.uint64(int(Role.CHARACTER) << int(ROLE_SHIFT))
+WIDTH = 32  #: bits of a symbol
 _LOW_BITS = 16
 _LOW = np.uint64((1 << _LOW_BITS) - 1)
-_TABLES = 256 * np.arange((DEGREE - _LOW_BITS) // 8)[:, np.newaxis]
+_ROLE = np.uint64(int(Role.CHARACTER) << int(ROLE_SHIFT))
+_UPPER_HALF = np.uint64(DEGREE - WIDTH)
+_SPREAD = np.uint64(GOLDEN)
+_OCTET = np.uint64(255)
 
 
 class Symbols(NamedTuple):
-    """Tokens as 64-bit symbols, cut for the tables."""
+    """Symbols, cut for the tables."""
 
     low: Indices  #: the lower 16 bits of each
-    wide: Indices  #: which symbols have more
-    octets: Indices  #: where in the tables their upper six bytes are looked up, 6 x wide symbols
+    octets: tuple[Indices, Indices] | None  #: the upper two bytes; None: all are 0
 
 
 class _Table(NamedTuple):
     low: Hashes  #: what the lower 16 bits are worth
-    octets: Hashes  #: what each of the upper six bytes is worth, six tables of 256 in a row
+    octets: tuple[Hashes, Hashes]  #: what each of the upper two bytes is worth
 
 
-def symbols(tokens: Hashes) -> Symbols:
-    """Cut token hashes (see :class:`~dedupcrawl.text.shingles.Tokens`) for :func:`fingerprints`.
+def symbols(stream: Tokens) -> Symbols:
+    """Number the tokens: a character of a script without spaces by its code point, a word by half its hash.
 
-    The role of a character is the same for all characters and is taken out: then those of the basic plane are
-    symbols of 16 bits.
+    So those of the basic plane, which are most of all, take one look at a table.
     """
-    values = tokens ^ _ROLE
-    wide = np.flatnonzero(values > _LOW)
-    if not len(wide):
-        return Symbols(values.view(np.int64), wide, wide)
-    upper = values if len(wide) == len(values) else values[wide]
-    octets = upper.astype("<u8", copy=False).view(np.uint8).reshape(-1, 8).T[2:]
-    return Symbols((values & _LOW).view(np.int64), wide, np.ascontiguousarray(octets) + _TABLES)
+    hashes, at = stream
+    if np.count_nonzero(at) == len(at):
+        values = hashes ^ _ROLE
+        if not len(values) or values.max() <= _LOW:
+            return Symbols(values.view(np.int64), None)
+    else:
+        # Multiplied, for the hash of a short word does not reach up into its upper half.
+        values = np.where(at, hashes ^ _ROLE, hashes * _SPREAD >> _UPPER_HALF)
+    third, fourth = (values >> np.uint64(_LOW_BITS)) & _OCTET, values >> np.uint64(_LOW_BITS + 8)
+    return Symbols((values & _LOW).view(np.int64), (third.view(np.int64), fourth.view(np.int64)))
 
 
 def fingerprints(of: Symbols, length: int, seed: int, number: int = 0) -> Hashes:
@@ -63,38 +68,32 @@ def fingerprints(of: Symbols, length: int, seed: int, number: int = 0) -> Hashes
 
     ``number`` chooses one of several independent polynomials.
     """
-    count = max(0, len(of.low) - length + 1)
-    result = np.zeros(count, np.uint64)
-    for place in range(length if count else 0):
-        worth = _worth(of, _table(seed, number, length - place))
-        result ^= worth[place : place + count]
+    count = len(of.low) - length + 1
+    if count < 1:
+        return np.zeros(0, np.uint64)
+    result = _worth(of, _table(seed, number, length - 1))[:count]
+    for place in range(1, length):
+        result ^= _worth(of, _table(seed, number, length - 1 - place))[place : place + count]
     return result
 
 
 def _worth(of: Symbols, table: _Table) -> Hashes:
     worth: Hashes = table.low.take(of.low)
-    if len(of.wide):
-        more = np.bitwise_xor.reduce(table.octets.take(of.octets), axis=0)
-        if len(of.wide) == len(worth):
-            worth ^= more
-        else:
-            worth[of.wide] ^= more
+    if of.octets:
+        worth ^= table.octets[0].take(of.octets[0])
+        worth ^= table.octets[1].take(of.octets[1])
     return worth
 
 
 @functools.cache
 def _table(seed: int, number: int, behind: int) -> _Table:
-    """Tabulate symbol * x^(64 * behind): the worth of a symbol so many from the end, where the last is 1."""
+    """Tabulate symbol * x^(64 + 32 * behind): what a symbol is worth that has so many behind it."""
     modulus = irreducible(seed, number)
-    unit = functools.reduce(lambda value, _: _times_x(value, modulus), range(DEGREE * behind), 1)
+    unit = functools.reduce(lambda value, _: _times_x(value, modulus), range(DEGREE + WIDTH * behind), 1)
     worth = [unit]
-    for _ in range(DEGREE - 1):
+    for _ in range(WIDTH - 1):
         worth.append(_times_x(worth[-1], modulus))
-    octets = [_span(worth[at : at + 8]) for at in range(_LOW_BITS, DEGREE, 8)]
-    table = _Table(_span(worth[:_LOW_BITS]), np.concatenate(octets))
-    for array in table:
-        array.flags.writeable = False
-    return table
+    return _Table(_span(worth[:16]), (_span(worth[16:24]), _span(worth[24:])))
 
 
 def _span(worth: Iterable[int]) -> Hashes:
@@ -102,6 +101,7 @@ def _span(worth: Iterable[int]) -> Hashes:
     table = np.zeros(1, np.uint64)
     for value in worth:
         table = np.concatenate((table, table ^ np.uint64(value)))
+    table.flags.writeable = False
     return table
 
 

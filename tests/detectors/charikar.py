@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 
 Weighted = tuple[tuple[str, ...], int]
 
-#: What characters of scripts without spaces have in common is taken out of their symbols.
-ROLE = 2 << 21
-
 
 def signs(weighted: Iterable[tuple[int, int]], bits: int = 64) -> int:
     """The definition: per bit the sum of the weights, with a minus where the hash has a 0."""
@@ -46,17 +43,26 @@ def modulo(value: int, modulus: int) -> int:
 
 
 def rabin(values: Iterable[int], modulus: int) -> int:
-    """The remainder of the string of the symbols, 64 bits each, and 64 zeros behind it."""
+    """The remainder of the string of the symbols, 32 bits each, and 64 zeros behind it."""
     string = 0
     for value in values:
-        string = string << 64 | (value ^ ROLE)
+        string = string << 32 | value
     return modulo(string << 64, modulus)
 
 
-def token_hashes(text: str) -> dict[str, int]:
-    """The hash of each token of a text, as the token stream has it."""
+def word(number: int) -> int:
+    """The symbol of a word with this hash: the upper half of the product with 2^64 / the golden ratio."""
+    return number * 0x9E3779B97F4A7C15 % 2**64 >> 32
+
+
+def symbols(text: str) -> dict[str, int]:
+    """The symbol of each token: a character's code point, 32 bits of a word's hash."""
     found = oracles.tokens(text)
-    return dict(zip(found, hashed(pack(text)).hashes.tolist(), strict=True))
+    hashes = hashed(pack(text)).hashes.tolist()
+    return {
+        token: ord(token) if oracles.is_character(token) else word(number)
+        for token, number in zip(found, hashes, strict=True)
+    }
 
 
 def by_terms(fields: Iterable[tuple[str, int]], characters: int, words: int) -> list[Weighted]:
@@ -79,9 +85,9 @@ def by_occurrences(fields: Iterable[tuple[str, int]], characters: int, words: in
 
 def simhash(weighted: Iterable[Weighted], text: str, moduli: Iterable[int]) -> bytes:
     """The fingerprint of shingles all of whose tokens stand in ``text``, 64 bits for every polynomial."""
-    weighted, hashes = list(weighted), token_hashes(text)
+    weighted, numbers = list(weighted), symbols(text)
     parts = [
-        signs((rabin((hashes[token] for token in shingle), modulus), weight) for shingle, weight in weighted)
+        signs((rabin((numbers[token] for token in shingle), modulus), weight) for shingle, weight in weighted)
         for modulus in moduli
     ]
     return b"".join(part.to_bytes(8, "little") for part in parts)

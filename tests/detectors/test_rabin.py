@@ -16,11 +16,22 @@ from dedupcrawl.detectors.rabin import (
     remainder,
     symbols,
 )
-from tests.detectors.charikar import ROLE, modulo, rabin, times
+from dedupcrawl.text.normalize import ROLE_SHIFT, pack
+from dedupcrawl.text.scripts import Role
+from dedupcrawl.text.shingles import Tokens, tokens
+from tests.detectors.charikar import modulo, rabin, times, word
 
 SEEDS = (0, 1, 2**64 - 1)
 polynomials = st.integers(1, 2**140)
-numbers = st.integers(0, 2**64 - 1)
+words = st.tuples(st.integers(0, 2**64 - 1), st.just(False))
+characters = st.tuples(st.one_of(st.integers(0x3040, 0x9FFF), st.integers(0x20000, 0x3FFFF)), st.just(True))
+
+
+def stream(drawn: list[tuple[int, bool]]) -> Tokens:
+    """Tokens as the text has them: the hashes of words, the code points of characters with their role."""
+    role = int(Role.CHARACTER) << int(ROLE_SHIFT)
+    hashes = [value | role if alone else value for value, alone in drawn]
+    return Tokens(np.array(hashes, np.uint64), np.array([alone for _, alone in drawn], bool))
 
 
 @pytest.mark.parametrize("degree", [2, 4, 8])
@@ -71,21 +82,35 @@ def test_a_common_factor_divides_both(left: int, right: int) -> None:
 
 @settings(deadline=None)
 @given(
-    st.lists(st.one_of(numbers, st.integers(0x4E00, 0x9FFF).map(lambda code: code | ROLE)), max_size=12),
+    st.lists(st.one_of(words, characters), max_size=12),
     st.integers(1, 6),
     st.sampled_from(SEEDS),
     st.integers(0, 1),
 )
-def test_every_run_has_its_remainder(values: list[int], length: int, seed: int, number: int) -> None:
-    found = fingerprints(symbols(np.array(values, np.uint64)), length, seed, number)
+def test_every_run_has_its_remainder(
+    drawn: list[tuple[int, bool]], length: int, seed: int, number: int
+) -> None:
+    values = [value if alone else word(value) for value, alone in drawn]
     runs = [values[at : at + length] for at in range(len(values) - length + 1)]
+    found = fingerprints(symbols(stream(drawn)), length, seed, number)
     assert found.tolist() == [rabin(run, irreducible(seed, number)) for run in runs]
 
 
 def test_a_fingerprint_is_linear() -> None:
-    left, right = ([0x1234, 0xFFFF, 1 << 63], [0x0F0F, 0, 7])
-    both = [a ^ b ^ ROLE for a, b in zip(left, right, strict=True)]
-    one, other, sum_ = (
-        int(fingerprints(symbols(np.array(values, np.uint64)), 3, 0)[0]) for values in (left, right, both)
+    left, right = [0x1234, 0xFFFF, 0x20000], [0x0F0F, 0, 7]
+    both = [a ^ b for a, b in zip(left, right, strict=True)]
+    one, other, together = (
+        int(fingerprints(symbols(stream([(value, True) for value in values])), 3, 0)[0])
+        for values in (left, right, both)
     )
-    assert one ^ other == sum_
+    assert one ^ other == together
+
+
+def test_different_words_are_different_symbols() -> None:
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    short = [*letters, *(a + b for a in letters for b in letters)]
+    of_three = [word + letter for word in short[26:] for letter in letters]
+    found = symbols(tokens(pack(" ".join(short + of_three))))
+    assert found.octets is not None
+    whole = found.low | found.octets[0] << 16 | found.octets[1] << 24
+    assert len(np.unique(whole)) == len(whole) == 26 + 26**2 + 26**3

@@ -1,0 +1,169 @@
+"""How buckets fill as a crawl grows: ``python benchmarks/buckets.py --pages 10000 50000 200000``.
+
+Pages are sentences of a few real articles, mixed anew for each page. The first pages are filed, then the
+others, then a copy of each of the first with a byline and a sentence less comes along. *Candidates* are the
+filed pages that share a bucket with a new page. A store reads the newest of a bucket only; *lost* is
+the share of the copies that match their original, but are not compared with it for that reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import statistics
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from dedupcrawl.detectors.minhash import MinHash
+from dedupcrawl.detectors.random_projection import RandomProjection
+from dedupcrawl.detectors.simhash import SimHash
+from dedupcrawl.page.model import Page
+from dedupcrawl.stores.base import BUCKET_CAP
+from dedupcrawl.text.features import Features
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dedupcrawl.detectors.base import Detector, Fingerprint
+
+Indices = npt.NDArray[np.int64]
+
+DATA = Path(os.environ.get("DEDUPCRAWL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+ARTICLES, SENTENCES, LEAST = 3, 20, 10  #: of a page; of an article, at least
+_SENTENCE = re.compile(r"(?<=[。！？.!?])\s*|\n+")
+_TOKENS = {"characters": 1, "words": 1}
+DETECTORS: dict[str, Detector] = {
+    "simhash": SimHash(),
+    "simhash, blocks=5": SimHash(blocks=5),
+    "simhash of tokens": SimHash(**_TOKENS),  # type: ignore[arg-type]
+    "simhash of tokens, blocks=6": SimHash(blocks=6, **_TOKENS),  # type: ignore[arg-type]
+    "simhash of tokens, bits=128": SimHash(bits=128, **_TOKENS),  # type: ignore[arg-type]
+    "random_projection": RandomProjection(),
+    "minhash": MinHash(),
+}
+
+
+def articles() -> list[list[list[str]]]:
+    """Return the sentences of every article, those of alphabets and those of characters apart."""
+    found: list[list[list[str]]] = [[], []]
+    for path in sorted(DATA.glob("pages/*/truth.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            text: str = json.loads(line)["text"]
+            sentences = [sentence for sentence in _SENTENCE.split(text) if len(sentence) > 15]
+            if len(sentences) >= LEAST:
+                found[not text[:200].isascii()].append(sentences)
+    return found
+
+
+def page(pools: Sequence[Sequence[list[str]]], rng: random.Random) -> list[str]:
+    """Mix sentences of a few articles of one language."""
+    chosen = rng.sample(pools[rng.randrange(len(pools))], ARTICLES)
+    sentences = [sentence for article in chosen for sentence in article]
+    return rng.sample(sentences, min(SENTENCES, len(sentences)))
+
+
+def copied(sentences: list[str], rng: random.Random) -> list[str]:
+    """Drop a sentence and add a byline."""
+    left = list(sentences)
+    del left[rng.randrange(len(left))]
+    return ["By our own correspondent, 12 March. ", *left]
+
+
+@dataclass
+class Filed:
+    """What one detector has filed: the sketches of the first pages, the keys of all."""
+
+    detector: Detector
+    sketches: list[bytes] = field(default_factory=list)
+    keys: list[int] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
+
+    def add(self, features: Features, keep: bool) -> None:
+        """File a page."""
+        found = self._fingerprint(features)
+        self.keys.extend(map(hash, found.keys))
+        self.counts.append(len(found.keys))
+        if keep:
+            self.sketches.append(found.sketch)
+
+    def row(self, copies: Sequence[Features], fresh: Sequence[Features]) -> tuple[float, float, float, int]:
+        """Return candidates of fresh pages, matching copies, those lost by the cap, the largest bucket."""
+        buckets = self._buckets()
+        candidates = [len(_met(self._fingerprint(page), buckets)) for page in fresh]
+        matching = lost = 0
+        for place, (copy, old) in enumerate(zip(copies, self.sketches, strict=True)):
+            new = self._fingerprint(copy)
+            if self.detector.compare(new.sketch, old):
+                matching += 1
+                lost += place not in _met(new, buckets, BUCKET_CAP)
+        largest = max(map(len, buckets.values()))
+        return statistics.mean(candidates), matching / len(copies), lost / max(matching, 1), largest
+
+    def _fingerprint(self, features: Features) -> Fingerprint:
+        found = self.detector.fingerprint(features)
+        assert found is not None
+        return found
+
+    def _buckets(self) -> dict[int, Indices]:
+        """Return the pages under each key, the oldest first."""
+        keys, pages = np.array(self.keys), np.repeat(np.arange(len(self.counts)), self.counts)
+        order = np.argsort(keys, kind="stable")
+        cuts = np.flatnonzero(np.diff(keys[order])) + 1
+        starts = np.concatenate(([0], cuts))
+        return dict(zip(keys[order][starts].tolist(), np.split(pages[order], cuts), strict=True))
+
+
+def _met(new: Fingerprint, buckets: dict[int, Indices], newest: int = 0) -> set[int]:
+    """Return the pages in the buckets of a page, of each all or the ``newest``."""
+    found = (buckets.get(hash(key)) for key in new.keys)
+    return {page for bucket in found if bucket is not None for page in bucket[-newest:].tolist()}
+
+
+def main() -> int:
+    """File pages and print a table whenever one of the sizes is reached."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pages", type=int, nargs="+", default=[10_000, 50_000])
+    parser.add_argument("--probes", type=int, default=500)
+    options = parser.parse_args()
+    rng = random.Random(1)
+    pools = articles()
+    first = [page(pools, rng) for _ in range(options.probes)]
+    copies = [_features(copied(sentences, rng)) for sentences in first]
+    fresh = [_features(page(pools, rng)) for _ in range(options.probes)]
+    contestants = {name: Filed(detector) for name, detector in DETECTORS.items()}
+    for count in range(max(options.pages)):
+        features = _features(first[count] if count < len(first) else page(pools, rng))
+        for filed in contestants.values():
+            filed.add(features, count < len(first))
+        if count + 1 in options.pages:
+            _print(count + 1, contestants, copies, fresh)
+    return 0
+
+
+def _features(sentences: Sequence[str]) -> Features:
+    return Features(Page.from_text("\n".join(sentences)))
+
+
+def _print(
+    count: int, contestants: dict[str, Filed], copies: Sequence[Features], fresh: Sequence[Features]
+) -> None:
+    heads = f"{'keys':>6}{'candidates':>12}{'largest bucket':>16}{'matching':>10}{'lost':>8}"
+    print(f"\n{f'{count:,} pages':<30}{heads}")
+    for name, filed in contestants.items():
+        candidates, matching, lost, largest = filed.row(copies, fresh)
+        keys = statistics.mean(filed.counts)
+        print(
+            f"{name:<30}{keys:>6.1f}{candidates:>12.2f}{largest:>16,}{matching:>10.3f}{lost:>8.3f}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,223 @@
+"""What every detector costs a page: ``python benchmarks/detectors.py [--rounds N]``.
+
+The pages are stories of the demo: 600 English words, and 1,500 Chinese characters. *µs* is from text to
+fingerprint: normalising, and all that the detector does. Words are found beforehand: what their segmentation
+costs is shown apart, jieba's and rjieba's. *Keys*, and the *bytes* of the sketch, are what a page costs in a
+store. Contestants take turns in short batches, so that noise of the machine meets all of them; the
+median of CPU times over the rounds is given.
+
+Then ``simhash`` beside the package simhash of PyPI, which is given text that is normalised and all words or
+all Chinese. *Same shingles*: it has them ready, as a list of strings, and ours has the tokens. *From text*:
+it makes them by one comprehension, ours starts from the raw text. *Term weights*: from text, weighed as
+the patent does. Shingles are three words or five characters.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import statistics
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from simhash import Simhash
+
+from dedupcrawl.config import Config
+from dedupcrawl.demo.content import load_content
+from dedupcrawl.detectors.bits import sign_bits
+from dedupcrawl.detectors.fields import Field, Weighing
+from dedupcrawl.detectors.registry import build_detectors
+from dedupcrawl.evaluation.contestants import everybody
+from dedupcrawl.page.model import Page
+from dedupcrawl.text.features import Features
+from dedupcrawl.text.normalize import normalize, pack
+from dedupcrawl.text.shingles import tokens
+from dedupcrawl.text.words import words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dedupcrawl.detectors.base import Detector
+    from dedupcrawl.detectors.fields import Weighted
+
+    Call = Callable[[], object]
+
+BATCH_SECONDS = 0.01
+SLOWEST = 5000  #: µs a page, without segmentation
+FASTER = {"English": 7, "Chinese": 25}  #: than the package simhash
+SHINGLE = {"English": 3, "Chinese": 5}  #: tokens
+WEIGHING = Weighing(SHINGLE["Chinese"], SHINGLE["English"], seed=0, hashes=1)
+
+
+@dataclass(frozen=True)
+class Cut(Features):
+    """A page whose words were found before."""
+
+    found: tuple[str, ...] = ()
+
+    def words(self, segmenter: str = "jieba") -> tuple[str, ...]:  # noqa: ARG002 - whichever it was
+        """Return them."""
+        return self.found
+
+
+def stories() -> dict[str, str]:
+    """Join stories of the demo and cut them to the sizes."""
+    articles = sorted(load_content().articles.values(), key=lambda article: article.id)
+    english, chinese = (
+        "\n".join(text for article in articles if article.language == language for text in article.paragraphs)
+        for language in ("en", "zh")
+    )
+    return {"English": " ".join(english.split(" ")[:600]), "Chinese": chinese[:1500]}
+
+
+def time_all(contestants: Sequence[Call], rounds: int) -> list[list[float]]:
+    """Time all contestants in turn; µs a call, one list a contestant."""
+    counts = [_repeats(call) for call in contestants]
+    times: list[list[float]] = [[] for _ in contestants]
+    for _ in range(rounds):
+        for call, count, column in zip(contestants, counts, times, strict=True):
+            column.append(_seconds(call, count) * 1e6)
+    return times
+
+
+def _repeats(call: Call) -> int:
+    _seconds(call, 2)
+    return max(1, round(BATCH_SECONDS / _seconds(call, 3)))
+
+
+def _seconds(call: Call, count: int) -> float:
+    start = time.process_time()
+    for _ in range(count):
+        call()
+    return (time.process_time() - start) / count
+
+
+def all_detectors(rounds: int) -> bool:
+    """Print a row for every detector; return whether none is too slow."""
+    rows = [(each.label, build_detectors(each.config)) for each in everybody(Config(), {})]
+    columns = [_column([of for _, of in rows], Page.from_text(text), rounds) for text in stories().values()]
+    print(f"{'µs a page':<30}" + "".join(f"{language:>10}{'keys':>6}{'bytes':>7}" for language in stories()))
+    for (label, _), *cells in zip(rows, *columns, strict=True):
+        print(f"{label:<30}" + "".join(f"{us:>10.0f}{keys:>6}{size:>7}" for us, keys, size in cells))
+    fast = all(us <= SLOWEST for column in columns for us, _, _ in column)
+    print(f"none slower than {SLOWEST:,} µs: {'ok' if fast else 'MISSED'}")
+    return fast
+
+
+def _column(of: Sequence[Sequence[Detector]], page: Page, rounds: int) -> list[tuple[float, int, int]]:
+    found = Features(page).words()
+    times = time_all([_filing(detectors, page, found) for detectors in of], rounds)
+    return [(statistics.median(us), *_sizes(each, page)) for us, each in zip(times, of, strict=True)]
+
+
+def _filing(detectors: Sequence[Detector], page: Page, found: tuple[str, ...]) -> Call:
+    def call() -> object:
+        features = Cut(page, found=found)
+        return [detector.fingerprint(features) for detector in detectors]
+
+    return call
+
+
+def _sizes(detectors: Sequence[Detector], page: Page) -> tuple[int, int]:
+    made = [found for detector in detectors if (found := detector.fingerprint(Features(page)))]
+    return sum(len(found.keys) for found in made), sum(len(found.sketch) for found in made)
+
+
+def segmentation(rounds: int) -> None:
+    """Print what it costs to find the words of a page."""
+    text = {language: normalize(story) for language, story in stories().items()}
+    print(f"\n{'segmentation, µs a page':<30}" + "".join(f"{language:>10}" for language in text))
+    for segmenter in ("jieba", "rjieba"):
+        calls = [_segmenting(story, segmenter) for story in text.values()]
+        print(
+            f"{segmenter:<30}" + "".join(f"{statistics.median(us):>10.0f}" for us in time_all(calls, rounds))
+        )
+
+
+def _segmenting(text: str, segmenter: str) -> Call:
+    return lambda: words(text, segmenter)
+
+
+def beside_the_package(rounds: int) -> bool:
+    """Print how much faster than the package simhash; return whether every bar holds."""
+    heads = f"{'ours':>8}{'package':>9}{'package/':>10}{'bar':>6}"
+    print(f"\n{'simhash, µs a text':<30}{heads}")
+    held = [_race(language, plain(story), rounds) for language, story in stories().items()]
+    return all(held)
+
+
+def plain(text: str) -> str:
+    """Leave words only, or Chinese only."""
+    if sum(map(str.isascii, text)) * 2 < len(text):
+        return re.sub(r"[0-9A-Za-z]+", "", text)
+    return text
+
+
+def _race(language: str, text: str, rounds: int) -> bool:
+    size, normal, field = SHINGLE[language], normalize(text), _field(text)
+    ready = _shingles(normal, size)
+    assert len(set(ready)) == len(set(WEIGHING.by_occurrences(field).hashes[0].tolist()))
+    contestants: list[Call] = [
+        lambda: _signs(WEIGHING.by_occurrences(field)),
+        lambda: Simhash(ready),
+        lambda: _signs(WEIGHING.by_occurrences(_field(text))),
+        lambda: Simhash(_shingles(normal, size)),
+        lambda: _signs(WEIGHING.by_terms(_field(text))),
+        lambda: Simhash(_by_terms(normal, size)),
+    ]
+    ours, theirs, our_text, their_text, our_terms, their_terms = time_all(contestants, rounds)
+    held = _judged(f"{language}, same shingles", ours, theirs, FASTER[language])
+    _judged(f"{language}, from text", our_text, their_text)
+    _judged(f"{language}, term weights", our_terms, their_terms)
+    return held
+
+
+def _field(text: str) -> list[Field]:
+    return [Field(tokens(pack(text)), 1)]
+
+
+def _signs(of: Weighted) -> bytes:
+    return sign_bits(of.hashes[0], of.weights)
+
+
+def _shingles(normal: str, size: int) -> list[str]:
+    """Cut normalised text that is all words or all Chinese, as a user of the package would."""
+    if size == SHINGLE["Chinese"]:
+        characters = re.sub(r"\W+", "", normal)
+        return [characters[at : at + size] for at in range(len(characters) - size + 1)]
+    found = re.findall(r"\w+", normal)
+    return [" ".join(found[at : at + size]) for at in range(len(found) - size + 1)]
+
+
+def _by_terms(normal: str, size: int) -> dict[str, int]:
+    """Weigh each shingle by the frequencies of its terms, and 1 for the text."""
+    chinese = size == SHINGLE["Chinese"]
+    found = re.findall(r"\w" if chinese else r"\w+", normal)
+    frequency, between = Counter(found), "" if chinese else " "
+    runs = (found[at : at + size] for at in range(len(found) - size + 1))
+    return {between.join(run): 1 + sum(frequency[token] for token in run) for run in runs}
+
+
+def _judged(name: str, ours: Sequence[float], theirs: Sequence[float], bar: float = 0) -> bool:
+    ratio = statistics.median(slow / fast for slow, fast in zip(theirs, ours, strict=True))
+    times = f"{statistics.median(ours):>8.1f}{statistics.median(theirs):>9.1f}"
+    verdict = f"{bar:>6}  {'ok' if ratio >= bar else 'MISSED'}" if bar else ""
+    print(f"{name:<30}{times}{ratio:>10.1f}{verdict}")
+    return ratio >= bar
+
+
+def main() -> int:
+    """Run all parts; the exit code is 0 when every bar holds."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=25)
+    options = parser.parse_args()
+    cheap = all_detectors(options.rounds)
+    segmentation(options.rounds)
+    faster = beside_the_package(2 * options.rounds)
+    return 0 if cheap and faster else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
