@@ -6,6 +6,8 @@ import struct
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b, sha1
+from heapq import nsmallest
+from operator import itemgetter
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
@@ -73,16 +75,19 @@ class IMatch(Detector):
     def terms(self, features: Features) -> list[Term]:
         """Return the terms of a page in sorted order; none, if they are too small a share of its words."""
         words = set(features.words(self.segmenter))
-        found = [Term(word, nidf) for word in words if (nidf := self.idfs.nidf(word)) is not None]
-        kept = sorted(term for term in found if self.lowest <= term.nidf <= self.highest)
-        return kept if len(kept) >= self.least_share * len(words) else []
+        nidfs = {word: self.idfs.nidf(word) for word in words}
+        lowest, highest = self.lowest, self.highest
+        kept = [
+            Term(word, nidf) for word, nidf in nidfs.items() if nidf is not None and lowest <= nidf <= highest
+        ]
+        return sorted(kept, key=itemgetter(0)) if len(kept) >= self.least_share * len(words) else []
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
         """File the page under its signature."""
         terms = self.terms(features)
         if not terms:
             return None
-        digest = signature(term.word for term in terms)
+        digest = signature(encoded(terms))
         key = blake2b(digest, digest_size=8, key=self.seed.to_bytes(8, "little")).digest()
         shown = rarest(terms)
         return Fingerprint((key,), _HEAD.pack(_TAG, len(terms), len(shown), digest) + shown)
@@ -116,12 +121,17 @@ class IMatch(Detector):
         return terms, digest, sketch[_HEAD.size :].decode("utf-8", "replace").split(" ")
 
 
-def signature(words: Iterable[str]) -> bytes:
+def encoded(terms: Iterable[Term]) -> list[bytes]:
+    """Return the words of terms in UTF-8."""
+    return [term.word.encode("utf-8", "surrogatepass") for term in terms]
+
+
+def signature(words: Iterable[bytes]) -> bytes:
     """Return SHA-1 over words in sorted order with single spaces between them."""
-    return sha1(" ".join(words).encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()
+    return sha1(b" ".join(words), usedforsecurity=False).digest()
 
 
 def rarest(terms: Sequence[Term]) -> bytes:
     """Return some terms that say most, as UTF-8 between spaces."""
-    found = sorted(terms, key=lambda term: (-term.nidf, term.word))[:_SHOWN]
+    found = nsmallest(_SHOWN, terms, key=lambda term: (-term.nidf, term.word))
     return " ".join(term.word[:_SHOWN_LENGTH] for term in found).encode("utf-8", "replace")

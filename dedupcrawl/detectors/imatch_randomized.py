@@ -12,7 +12,7 @@ import numpy as np
 
 from dedupcrawl.detectors.base import Fingerprint, Match, Relation
 from dedupcrawl.detectors.checks import check_whole, foreign_sketch, setting_error
-from dedupcrawl.detectors.imatch import IMatch, rarest, signature
+from dedupcrawl.detectors.imatch import IMatch, encoded, rarest, signature
 from dedupcrawl.text.hashing import constants, mix
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class IMatchRandomized(IMatch):
         terms = self.terms(features)
         if not terms:
             return None
-        found = dict.fromkeys(self._signatures([term.word for term in terms]))
+        found = dict.fromkeys(self._signatures(encoded(terms)))
         seed = self.seed.to_bytes(8, "little")
         keys = tuple(blake2b(one, digest_size=8, key=seed).digest() for one in found)
         shown = rarest(terms)
@@ -89,15 +89,15 @@ class IMatchRandomized(IMatch):
         """Everything that shapes signatures."""
         return {**super().scheme(), "lexicons": self.lexicons, "dropped": self.dropped}
 
-    def held(self, words: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Return for each further lexicon, a row each, whether it holds each of ``words``."""
-        digests = (blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest() for word in words)
+    def held(self, words: Sequence[bytes]) -> npt.NDArray[np.bool_]:
+        """Return for each further lexicon, a row each, whether it holds each of ``words`` (UTF-8)."""
+        digests = (blake2b(word, digest_size=8).digest() for word in words)
         hashes = np.frombuffer(b"".join(digests), "<u8")
         salts = constants(self.seed, "lexicon", self.lexicons)
         drawn: npt.NDArray[np.bool_] = mix(hashes ^ salts[:, np.newaxis]) >= np.uint64(self.dropped * 2.0**64)
         return drawn
 
-    def _signatures(self, words: Sequence[str]) -> Iterator[bytes]:
+    def _signatures(self, words: Sequence[bytes]) -> Iterator[bytes]:
         for kept in [np.ones(len(words), bool), *self.held(words)]:
             if kept.any():
                 yield signature(compress(words, kept.tolist()))[:_BYTES]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from heapq import nlargest
-from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -36,5 +35,5 @@ def keywords(words: Iterable[str], lexicon: Lexicon, count: int) -> list[Keyword
     idfs = {word: lexicon.weight(word) for word in found}
     counted = {word: times for word, times in found.items() if idfs[word] > _STOP}
     total = sum(counted.values())
-    weighed = (Keyword(word, times * (idfs[word] / total)) for word, times in counted.items())
-    return nlargest(count, weighed, key=attrgetter("weight"))
+    weights = {word: times * (idfs[word] / total) for word, times in counted.items()}
+    return [Keyword(word, weights[word]) for word in nlargest(count, weights, key=weights.__getitem__)]

@@ -31,7 +31,7 @@ def compare(new: str, old: str, detector: IMatchRandomized = DETECTOR) -> Match 
 
 def lexicons(detector: IMatchRandomized, words: tuple[str, ...]) -> list[set[str]]:
     """What the lexicon and each of the further ones hold of some words."""
-    held = detector.held(words)
+    held = detector.held([word.encode() for word in words])
     return [set(words), *({word for word, kept in zip(words, row, strict=True) if kept} for row in held)]
 
 
@@ -59,7 +59,9 @@ def test_a_worked_example(tmp_path: Path) -> None:
     """The signatures of a page of four terms are those of what each lexicon holds of them."""
     detector = IMatchRandomized(lexicon=small_lexicon(tmp_path / "lexicon"))
     terms = ("ferry", "harbour", "ice", "pier")
-    wanted = [signature(sorted(one))[:8] for one in lexicons(detector, terms) if one]
+    wanted = [
+        signature(sorted(word.encode() for word in one))[:8] for one in lexicons(detector, terms) if one
+    ]
     found = fingerprint(detector, "The pier, the harbour, the ferry, the ice: the krill.")
     assert b"".join(dict.fromkeys(wanted)) in found.sketch
     assert len(found.keys) == len(set(wanted)) > 1
