@@ -2,8 +2,9 @@
 
 Pages are sentences of a few real articles, mixed anew for each page. The first pages are filed, then the
 others, then a copy of each of the first with a byline and a sentence less comes along. *Candidates* are the
-filed pages that share a bucket with a new page. A store reads the newest of a bucket only; *lost* is
-the share of the copies that match their original, but are not compared with it for that reason.
+filed pages that share a bucket with a new page, *matching* is the share of the copies whose sketch matches
+that of their original, and *lost* the share of these that never meet it: no key in common, or, as a store
+reads the newest of a bucket only, too many others behind it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import os
 import random
 import re
 import statistics
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,13 +39,13 @@ Indices = npt.NDArray[np.int64]
 DATA = Path(os.environ.get("DEDUPCRAWL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 ARTICLES, SENTENCES, LEAST = 3, 20, 10  #: of a page; of an article, at least
 _SENTENCE = re.compile(r"(?<=[。！？.!?])\s*|\n+")
-_TOKENS = {"characters": 1, "words": 1}
+_TOKENS = SimHash(characters=1, words=1, weights="occurrences")
 DETECTORS: dict[str, Detector] = {
     "simhash": SimHash(),
     "simhash, blocks=5": SimHash(blocks=5),
-    "simhash of tokens": SimHash(**_TOKENS),  # type: ignore[arg-type]
-    "simhash of tokens, blocks=6": SimHash(blocks=6, **_TOKENS),  # type: ignore[arg-type]
-    "simhash of tokens, bits=128": SimHash(bits=128, **_TOKENS),  # type: ignore[arg-type]
+    "simhash of tokens": _TOKENS,
+    "simhash of tokens, blocks=6": replace(_TOKENS, blocks=6),
+    "simhash of tokens, bits=128": replace(_TOKENS, bits=128),
     "random_projection": RandomProjection(),
     "minhash": MinHash(),
 }

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
 from dedupcrawl.detectors.base import Detector, Fingerprint, Match
 from dedupcrawl.detectors.bits import MOST_KEYS, WORD, agreeing, block_keys, read_bits, sign_bits
 from dedupcrawl.detectors.checks import check_whole, setting_error
@@ -51,11 +49,11 @@ class RandomProjection(Detector):
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
         """File the page under its blocks; None when it has no letter or digit."""
-        tokens, counts = np.unique(self._tokens(features), return_counts=True)
+        tokens = self._tokens(features)
         if not len(tokens):
             return None
         salts = constants(self.seed, "projection", self.bits // WORD)
-        bits = b"".join(sign_bits(mix(tokens + salt), counts) for salt in salts)
+        bits = b"".join(sign_bits(mix(tokens + salt)) for salt in salts)
         keys = block_keys(bits, self.bits - self.agreement + 1, self.bits - self.agreement)
         return Fingerprint(keys, bytes((_TAG,)) + bits)
 
