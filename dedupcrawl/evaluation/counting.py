@@ -1,4 +1,4 @@
-"""A store that counts what it hands out."""
+"""A store that tells what passes through it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,16 @@ class CountingStore(MemoryStore):
     def __init__(self, config: Config) -> None:
         super().__init__("default", "{}", lease=config.lease, ttl=None, clock=time.time)
         self.candidates = 0
+        self._offered: Record | None = None
 
     def offer(self, record: Record, since: int = 0) -> Offer:
-        """File or find as any store, and count what was found."""
+        """File or find as any store; count what was found, and remember what was offered."""
         offer = super().offer(record, since)
         self.candidates += len(offer.candidates)
+        self._offered = record
         return offer
+
+    def take(self) -> Record | None:
+        """Return the record offered last, once: a page that nobody can judge offers none."""
+        record, self._offered = self._offered, None
+        return record

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from dedupcrawl.config import Config
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.evaluation.counting import CountingStore
-from dedupcrawl.evaluation.pairs import match_pairs
+from dedupcrawl.evaluation.pairs import Pairs
 from dedupcrawl.evaluation.readings import Shelf
 from dedupcrawl.evaluation.report import Costs, DuplicatesReport, Mistake
 from dedupcrawl.page.model import Page
@@ -38,14 +38,19 @@ def evaluate_duplicates(rows: Iterable[Row], config: Config | None = None) -> Du
 
 
 def judge_pages(readings: Readings, config: Config) -> DuplicatesReport:
-    """Send pages through a deduplicator with a store in memory, then compare all pairs."""
+    """Send pages through a deduplicator with a store in memory, and compare all pairs."""
     count = max(len(readings.pages), 1)
-    store = CountingStore(config)
+    store, pairs = CountingStore(config), Pairs(config)
     with Deduplicator(store, config=config) as dedup:
         _warm_up(dedup, readings)
         report = DuplicatesReport(tuple(dedup.names))
-        seconds = _stream(dedup, readings, report)
-    pairs = match_pairs(readings.pages, config)
+        seconds, kept = 0.0, set[str]()
+        for reading in readings.pages:
+            start = time.process_time()
+            verdict = dedup.add(reading.subject) if isinstance(reading.subject, Page) else reading.subject
+            seconds += time.process_time() - start
+            _count(report, reading.row, verdict, kept)
+            pairs.add(reading.row.cluster, store.take())
     report.pairs = pairs.scores
     report.costs = Costs(
         reading_us_per_page=readings.seconds / count * 1e6,
@@ -58,21 +63,9 @@ def judge_pages(readings: Readings, config: Config) -> DuplicatesReport:
 
 
 def _warm_up(dedup: Deduplicator, readings: Readings) -> None:
-    for page in islice((each.subject for each in readings.pages if isinstance(each.subject, Page)), _WARM_UP):
+    pages = (each.subject for each in readings.pages if isinstance(each.subject, Page))
+    for page in islice(pages, _WARM_UP):
         dedup.check(page)
-
-
-def _stream(dedup: Deduplicator, readings: Readings, report: DuplicatesReport) -> float:
-    """Judge page after page, and return the processor's seconds that it took."""
-    kept: set[str] = set()
-    seconds = 0.0
-    for reading in readings.pages:
-        subject = reading.subject
-        start = time.process_time()
-        verdict = dedup.add(subject) if isinstance(subject, Page) else subject
-        seconds += time.process_time() - start
-        _count(report, reading.row, verdict, kept)
-    return seconds
 
 
 def _count(report: DuplicatesReport, row: Row, verdict: Verdict, kept: set[str]) -> None:
