@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.text.normalize import Flags
 
-_BORDER = "\n"
+_BORDER, _PLACE = "\n", "\0"
 _ASTRAL, _END = 0x10000, 0x110000  #: code points beyond the basic plane
 _HAN = ((0x3005, 0x3008), (0x3400, 0x4DC0), (0x4E00, 0xA000), (0xF900, 0xFB00), (0x20000, 0x40000))
 _JIEBAS = ((0x4E00, 0x9FD6),)  #: Han characters that jieba cuts; any other is a word to it
@@ -60,15 +60,14 @@ def is_unspaced(word: str) -> bool:
 
 def _by_jieba(text: str, segmenter: str) -> tuple[str, ...]:
     runs, is_cut = _patterns().for_jieba.findall(text), _patterns().is_cut
-    chinese = _BORDER.join(filter(is_cut, runs))  # one call costs less than hundreds
-    cut = iter(load_segmenter(segmenter)(chinese) if chinese else ())
-    found: list[str] = []
-    for run in runs:
-        if is_cut(run):
-            found.extend(iter(functools.partial(next, cut, _BORDER), _BORDER))
-        else:
-            found.append(run)
-    return tuple(found)
+    others = [run for run in runs if not is_cut(run)]
+    if len(others) == len(runs):
+        return tuple(runs)
+    # One call for all Chinese costs less than hundreds; the rest is kept out of it, and put back after.
+    chinese = _BORDER.join([run if is_cut(run) else _PLACE for run in runs])
+    back = iter(others)
+    cut = load_segmenter(segmenter)(chinese)
+    return tuple([next(back) if piece == _PLACE else piece for piece in cut if piece != _BORDER])
 
 
 def _by_function(text: str, segmenter: str) -> tuple[str, ...]:
@@ -95,8 +94,8 @@ def _patterns() -> _Patterns:
     others = unspaced & ~np.logical_or.reduce([han, *kana])
     uncut = f"[{_ranges(han & ~cut, 0, _END)}]"
     return _Patterns(
-        re.compile(_run(han)).match,
-        re.compile(_run(cut)).match,
+        re.compile(f"[{_ranges(han, 0, _END)}]").match,
+        re.compile(f"[{_ranges(cut, 0, _END)}]").match,
         re.compile("|".join([*map(_run, (spaced, cut, *kana, others)), uncut])),
         re.compile("|".join(map(_run, (spaced, unspaced)))),
     )
