@@ -23,7 +23,23 @@ def test_names_are_built_in_one_order() -> None:
 
 
 def test_the_order_that_filled_stores_count_on_is_pinned() -> None:
-    assert list(DETECTORS)[:5] == ["exact", "minhash", "feature_code", "feature_codes", "datasketch"]
+    assert list(DETECTORS)[:15] == [
+        "exact",
+        "minhash",
+        "feature_code",
+        "feature_codes",
+        "datasketch",
+        "shingling",
+        "segments",
+        "keywords",
+        "imatch",
+        "imatch_randomized",
+        "boolean",
+        "spotsigs",
+        "simhash",
+        "random_projection",
+        "combined",
+    ]
 
 
 def test_the_configuration_is_handed_on_unless_it_is_overridden() -> None:
