@@ -58,7 +58,7 @@ class SpotSigs(Detector):
 
     name: ClassVar[str] = "spotsigs"
     tau: float = 0.44
-    #: word → spot distance: every so manieth content word is taken
+    #: word → spot distance d: every d-th content word behind it is taken
     antecedents: Mapping[str, int] = field(default_factory=lambda: dict(ANTECEDENTS), hash=False)
     stop_words: Collection[str] = STOP_WORDS  #: besides the antecedents, what is no content word
     chain: int = 2  #: c
