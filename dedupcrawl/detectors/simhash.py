@@ -38,8 +38,9 @@ class SimHash(Detector):
     those whose hash has bit j outweigh the others. A field of weight 0 is not read.
 
     Two pages match when at most ``distance`` of the ``bits`` differ. The fingerprint is cut into
-    ``blocks``; every choice of ``blocks`` - ``distance`` of them is a key, so that no such pair is lost:
-    four blocks of 64 bits make four keys of 16 bits, five make ten of 25, six make twenty of 32.
+    ``blocks``, by default one more than ``distance``; every choice of ``blocks`` - ``distance`` of them is a key,
+    so that no such pair is lost: four blocks of 64 bits make four keys of 16 bits, five ten of 25, six
+    twenty of 32.
 
     Sketch: tag 0x48, then the fingerprint, little-endian.
     """
@@ -47,7 +48,7 @@ class SimHash(Detector):
     name: ClassVar[str] = "simhash"
     bits: int = 64  #: f
     distance: int = 3  #: d
-    blocks: int = 4
+    blocks: int = 0  #: 0: distance + 1
     characters: int = 5  #: length of a shingle that starts at a character of a script without spaces
     words: int = 3  #: length of one that starts at a word
     weights: str = "terms"
@@ -62,9 +63,9 @@ class SimHash(Detector):
         if self.bits not in (64, 128, 256):
             raise setting_error(self, "bits", "64, 128 or 256")
         check_whole(self, "distance", 0, self.bits // 4)
-        check_whole(self, "blocks", self.distance + 1, self.bits)
-        if key_count(self.blocks, self.distance) > MOST_KEYS:
-            accepted = f"fewer: their choices by {self.distance}, the keys of a page, are at most {MOST_KEYS}"
+        check_whole(self, "blocks", 0, self.bits)
+        if 0 < self.blocks <= self.distance or key_count(self._blocks, self.distance) > MOST_KEYS:
+            accepted = f"0, or more than distance, with at most {MOST_KEYS} choices of distance of them"
             raise setting_error(self, "blocks", accepted)
         check_whole(self, "characters", 1, _LONGEST)
         check_whole(self, "words", 1, _LONGEST)
@@ -84,7 +85,7 @@ class SimHash(Detector):
         fields = self._fields(features)
         found = how.by_terms(fields) if self.weights == "terms" else how.by_occurrences(fields)
         bits = b"".join(sign_bits(hashes, found.weights) for hashes in found.hashes)
-        return Fingerprint(block_keys(bits, self.blocks, self.distance), bytes((_TAG,)) + bits)
+        return Fingerprint(block_keys(bits, self._blocks, self.distance), bytes((_TAG,)) + bits)
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
         """Match fingerprints within the distance."""
@@ -92,7 +93,11 @@ class SimHash(Detector):
 
     def scheme(self) -> Mapping[str, object]:
         """Everything that shapes fingerprints and keys."""
-        return {"version": 1, **asdict(self)}
+        return {"version": 1, **asdict(self), "blocks": self._blocks}
+
+    @property
+    def _blocks(self) -> int:
+        return self.blocks or self.distance + 1
 
     def _fields(self, features: Features) -> list[Field]:
         page = features.page

@@ -227,9 +227,9 @@ def test_more_blocks_are_more_keys(blocks: int, keys: int) -> None:
         ({"bits": 96}, "bits", "64, 128 or 256"),
         ({"bits": 64.0}, "bits", "a whole number"),
         ({"distance": -1}, "distance", "from 0 to 16"),
-        ({"distance": 4}, "blocks", "from 5 to 64"),
-        ({"blocks": 3}, "blocks", "from 4 to 64"),
-        ({"blocks": 12}, "blocks", "choices by 3, the keys of a page, are at most 128"),
+        ({"blocks": 65}, "blocks", "from 0 to 64"),
+        ({"blocks": 3}, "blocks", "0, or more than distance"),
+        ({"blocks": 12}, "blocks", "at most 128 choices of distance of them"),
         ({"characters": 0}, "characters", "from 1 to 16"),
         ({"words": 17}, "words", "from 1 to 16"),
         ({"weights": "idf"}, "weights", '"terms" or "occurrences"'),
@@ -246,6 +246,14 @@ def test_constants_that_make_no_sense_are_named(
     with pytest.raises(SettingError, match=accepted) as caught:
         SimHash(**constants)  # type: ignore[arg-type]
     assert caught.value.name == f"detectors['simhash'].{constant}"
+
+
+def test_another_distance_brings_its_blocks_along() -> None:
+    found = SimHash(distance=6).fingerprint(features(ENGLISH))
+    assert found is not None
+    assert len(found.keys) == 7
+    assert SimHash(blocks=4).scheme() == SIMHASH.scheme()
+    assert SimHash(distance=6).scheme()["blocks"] == 7
 
 
 def test_every_constant_shapes_what_is_stored() -> None:
