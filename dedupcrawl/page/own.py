@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from dedupcrawl.page.errors import ReaderError
+from dedupcrawl.page.errors import PageError, ReaderError
 from dedupcrawl.page.framing import framed
 from dedupcrawl.page.model import Kind, Page
 
@@ -29,7 +29,8 @@ def read_with(reader: OwnReader, root: _Element, html: str | None, url: str, opt
         options: the constants of reading; ``options.reader`` names the function in errors.
 
     Raises:
-        PageError: the text of the tree is larger than ``options.max_bytes``.
+        PageError: the text of the tree is larger than ``options.max_bytes``; or the function raised it, which
+            is how it refuses a page.
         ReaderError: the function raised something (it is the error's cause), or returned neither a text,
             nor a page, nor None.
     """
@@ -43,6 +44,8 @@ def read_with(reader: OwnReader, root: _Element, html: str | None, url: str, opt
 def _ask(reader: OwnReader, html: str, url: str, name: str) -> str | Page:
     try:
         found = reader(html, url)
+    except PageError:
+        raise
     except Exception as error:
         raise ReaderError(f"the reader {name} failed on {url}: {type(error).__name__}: {error}") from error
     if not isinstance(found, str | Page | None):

@@ -1,7 +1,7 @@
 """The words by which two blocks of one page are compared; those that any text has are left out.
 
 Han text is cut into pairs of neighbouring characters instead of dictionary words. Both find the same topic,
-pairs cost a tenth, and what is read from a page does not depend on who segments its words.
+pairs cost a twentieth, and what is read from a page does not depend on who segments its words.
 """
 
 from __future__ import annotations

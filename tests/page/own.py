@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dedupcrawl.page import Page
+from dedupcrawl.page import Page, PageError
 
 NOT_CALLABLE = "a text"
 
@@ -41,6 +41,11 @@ def fails_on_odd(html: str, url: str) -> str | None:
 def returns_a_list(html: str, url: str) -> Any:
     """Return the paragraphs unjoined."""
     return ["one", "two"]
+
+
+def refuses(html: str, url: str) -> str:
+    """Refuse every page."""
+    raise PageError("paywall", "the story goes on for subscribers only")
 
 
 async def later(html: str, url: str) -> str:

@@ -235,6 +235,11 @@ def test_what_it_raises_is_told_with_its_cause() -> None:
     assert caught.value.kind == "KeyError"
 
 
+def test_it_may_refuse_a_page() -> None:
+    verdict = Deduplicator(reader=f"{OWN}refuses").add(html=article(""), url=URL)
+    assert (verdict.status, verdict.reason, verdict.keep) == (Status.UNCHECKED, "paywall", True)
+
+
 def test_what_is_no_text_is_told() -> None:
     with pytest.raises(ReaderError, match=r"returned list .* a str, a Page or None is accepted"):
         read("<p>1", f"{OWN}returns_a_list")
