@@ -38,9 +38,9 @@ class SimHash(Detector):
     those whose hash has bit j outweigh the others. A field of weight 0 is not read.
 
     Two pages match when at most ``distance`` of the ``bits`` differ. The fingerprint is cut into
-    ``blocks``, by default one more than ``distance``; every choice of ``blocks`` - ``distance`` of them is a key,
-    so that no such pair is lost: four blocks of 64 bits make four keys of 16 bits, five ten of 25, six
-    twenty of 32.
+    ``blocks``, by default one more than ``distance``; every choice of ``blocks`` - ``distance`` of them is
+    a key, so that no such pair is lost: four blocks of 64 bits make four keys of 16 bits, five make
+    ten of 25, six make twenty of 32.
 
     Sketch: tag 0x48, then the fingerprint, little-endian.
     """
