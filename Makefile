@@ -34,6 +34,7 @@ pytest: install
 bench: install
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/fingerprint.py
+	$(BIN)/python benchmarks/detectors.py
 	$(BIN)/python benchmarks/store.py
 	$(BIN)/python benchmarks/crawl.py
 	$(BIN)/python -m benchmarks.claims
