@@ -31,7 +31,8 @@ class DocumentFrequencies:
         """Count a document."""
         different = set(words)
         if self.missed:
-            self._missed |= dict.fromkeys(different - self._counts.keys(), self.missed)
+            new = (word for word in different if word not in self._counts)
+            self._missed.update(dict.fromkeys(new, self.missed))
         self._counts.update(different)
         self.documents += 1
         if len(self._counts) > self.most:
