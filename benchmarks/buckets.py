@@ -131,14 +131,15 @@ def main() -> int:
     """File pages and print a table whenever one of the sizes is reached."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pages", type=int, nargs="+", default=[10_000, 50_000])
-    parser.add_argument("--probes", type=int, default=500)
+    parser.add_argument("--probes", type=int, default=400)
+    parser.add_argument("--only", choices=DETECTORS, nargs="+", default=list(DETECTORS))
     options = parser.parse_args()
     rng = random.Random(1)
     pools = articles()
     first = [page(pools, rng) for _ in range(options.probes)]
     copies = [_features(copied(sentences, rng)) for sentences in first]
     fresh = [_features(page(pools, rng)) for _ in range(options.probes)]
-    contestants = {name: Filed(detector) for name, detector in DETECTORS.items()}
+    contestants = {name: Filed(detector) for name, detector in DETECTORS.items() if name in options.only}
     for count in range(max(options.pages)):
         features = _features(first[count] if count < len(first) else page(pools, rng))
         for filed in contestants.values():
