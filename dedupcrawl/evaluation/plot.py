@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dedupcrawl.evaluation.sweep import Curve, Point
 
 FORMATS = (".svg", ".png")
-_Side = Literal["left", "right"]
+_Side = Literal["left", "center"]
 _CURVE, _BEST, _FAINT = "#0072B2", "#D55E00", "#767676"  # Okabe and Ito's colours, told apart by everybody
 _F1 = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 _LEAST = 0.02  #: of each scale is always shown
@@ -77,7 +77,7 @@ def _save(figure: Figure, path: Path) -> None:
 
 def _set_up(axes: Axes, curve: Curve) -> None:
     detectors = " + ".join(curve.points[0].report.detectors)
-    axes.set_title(f"{detectors}: {curve.measure} by {curve.name}", loc="left", fontweight="bold", pad=14)
+    axes.set_title(f"{detectors}: {curve.measure} by {curve.name}", loc="left", fontweight="bold", pad=20)
     axes.set_xlabel("recall: share of the copies that are found")
     axes.set_ylabel("precision: share of what is found that is a copy")
     axes.set_xlim(*_zoomed([point.scores.recall for point in curve.points]))
@@ -107,7 +107,11 @@ def _f1_lines(axes: Axes) -> None:
         if len(line) < 50:  # a corner, hardly to be seen
             continue
         axes.plot(*zip(*line, strict=True), color="#c8c8c8", linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
-        _remark(axes, f"F1 {f1:g}", line[-1], (-3, 4))
+        (recall, precision), text = line[0], f"F1 {f1:g}"
+        if recall > left:  # it comes down from above, where nothing else stands
+            _remark(axes, text, (recall, top), (0, 3), "center")
+        else:
+            _remark(axes, text, (recall, precision), (4, -10), "left")
 
 
 def _wanted(axes: Axes, curve: Curve) -> None:
@@ -118,7 +122,7 @@ def _wanted(axes: Axes, curve: Curve) -> None:
 
 
 def _remark(
-    axes: Axes, text: str, where: tuple[float, float], offset: tuple[float, float], side: _Side = "right"
+    axes: Axes, text: str, where: tuple[float, float], offset: tuple[float, float], side: _Side
 ) -> None:
     axes.annotate(text, where, offset, textcoords="offset points", color=_FAINT, fontsize=8, ha=side)
 
