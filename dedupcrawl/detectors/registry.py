@@ -10,6 +10,7 @@ from dedupcrawl.config import Config
 from dedupcrawl.detectors.catalogue import Catalogue
 from dedupcrawl.errors import SettingError
 from dedupcrawl.text.chinese import folding_digest
+from dedupcrawl.text.lexicon import open_lexicon
 from dedupcrawl.text.segmenters import check_segmenter
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ def build_detectors(config: Config) -> tuple[Detector, ...]:
     chosen = _chosen(config.detectors, _TOP)
     if not chosen:
         raise SettingError(_TOP, config.detectors, f"at least one; {_accepted()}")
+    if config.lexicon:
+        open_lexicon(config.lexicon, segmenter=config.segmenter)  # refused whether or not a detector reads it
     return tuple(_build(name, chosen[name], config, _TOP) for name in DETECTORS if name in chosen)
 
 

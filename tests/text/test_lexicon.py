@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dedupcrawl import Deduplicator
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.text.lexicon import built_in, open_lexicon, read_lexicon
 from dedupcrawl.text.lexicon_file import Head, LexiconFileError, read_counts, write_counts
@@ -225,6 +226,11 @@ def test_a_file_that_is_not_there_is_told(where: str) -> None:
         open_lexicon(where, segmenter="jieba")
     with pytest.raises(LexiconFileError):
         read_lexicon(where)
+
+
+def test_a_lexicon_that_cannot_be_read_is_refused_whatever_the_detectors() -> None:
+    with pytest.raises(SettingError, match="this one cannot be read: No such file"):
+        Deduplicator(lexicon="nowhere")
 
 
 WORDS = st.dictionaries(
