@@ -57,7 +57,8 @@ def build_detectors(config: Config) -> tuple[Detector, ...]:
     if not chosen:
         raise SettingError(_TOP, config.detectors, f"at least one; {_accepted()}")
     if config.lexicon:
-        open_lexicon(config.lexicon, segmenter=config.segmenter)  # refused whether or not a detector reads it
+        # It is refused whether or not a detector reads it.
+        open_lexicon(config.lexicon, segmenter=config.segmenter, fold_chinese=config.fold_chinese)
     return tuple(_build(name, chosen[name], config, _TOP) for name in DETECTORS if name in chosen)
 
 

@@ -73,6 +73,9 @@ class Lexicon:
     segmenter: str  #: what cut its Chinese; "" where no word was cut by one
     digest: str  #: hex, of all content; detectors put it into their scheme
     parts: tuple[Part, ...]  #: no word stands in two
+    fold_chinese: bool | None = (
+        None  #: whether its Chinese was folded when it was counted; None: either suits
+    )
 
     def idf(self, word: str) -> float | None:
         """Return ln(N / n); None: the word is not in the lexicon."""
@@ -132,13 +135,17 @@ class Lexicon:
         return self.digest == other.digest if isinstance(other, Lexicon) else NotImplemented
 
 
-def open_lexicon(path: str, *, segmenter: str, language: str = "") -> Lexicon:
+def open_lexicon(
+    path: str, *, segmenter: str, language: str = "", fold_chinese: bool | None = None
+) -> Lexicon:
     """Open the lexicon at ``path``; "" is the built-in one, all of it or its "zh" or "en".
 
-    A lexicon that does not name its language, or whose words no segmenter has cut, suits any.
+    A lexicon that does not name its language, or whose words no segmenter has cut, suits any. With
+    ``fold_chinese`` None it is not asked how its Chinese was counted.
 
     Raises:
-        SettingError: the file is missing, damaged, of another segmenter, or of another language.
+        SettingError: the file is missing, damaged, of another segmenter, of another language, or its Chinese
+            was counted otherwise than it will be looked up.
     """
     if not path:
         return built_in(language)
@@ -148,6 +155,9 @@ def open_lexicon(path: str, *, segmenter: str, language: str = "") -> Lexicon:
         raise SettingError("lexicon", path, f"{_ACCEPTED}; this one cannot be read: {error}") from error
     if found.segmenter not in ("", segmenter) and not {found.segmenter, segmenter} <= set(JIEBA):
         said = f"its words were cut by the segmenter {found.segmenter!r}, the configured one is {segmenter!r}"
+        raise SettingError("lexicon", path, f"{_ACCEPTED}; {said}")
+    if None not in (fold_chinese, found.fold_chinese) and found.fold_chinese != fold_chinese:
+        said = f"it was counted with fold_chinese = {found.fold_chinese}, configured is {fold_chinese}"
         raise SettingError("lexicon", path, f"{_ACCEPTED}; {said}")
     if language and found.language not in ("", language):
         said = f"it is of the language {found.language!r}, {language!r} is asked for"
@@ -198,7 +208,9 @@ def _read(path: str, changed: int, size: int) -> Lexicon:
 def _lexicon(counts: Counts, language: str) -> Lexicon:
     documents = counts.head.documents
     idfs = {word: math.log(documents / n) for word, n in counts.frequencies.items()}
-    return Lexicon(documents, language, counts.head.segmenter, counts.digest, (Part(idfs, documents),))
+    segmenter = counts.head.segmenter
+    folded = counts.head.fold_chinese if segmenter else None  # without a segmenter there is no Chinese in it
+    return Lexicon(documents, language, segmenter, counts.digest, (Part(idfs, documents),), folded)
 
 
 def _english() -> Counts:

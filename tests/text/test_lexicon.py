@@ -164,6 +164,20 @@ def test_another_language_is_refused(tmp_path: Path) -> None:
         open_lexicon("", segmenter="jieba", language="th")
 
 
+@pytest.mark.parametrize("folded", [False, True])
+def test_chinese_that_was_counted_otherwise_is_refused(folded: bool, tmp_path: Path) -> None:
+    path = str(tmp_path / "lexicon")
+    write_counts(Path(path), Head("zh", "jieba", folded, 2, 1), {"北京": 1})
+    assert open_lexicon(path, segmenter="jieba", fold_chinese=folded).fold_chinese is folded
+    assert open_lexicon(path, segmenter="jieba")
+    with pytest.raises(
+        SettingError, match=f"counted with fold_chinese = {folded}, configured is {not folded}"
+    ):
+        Deduplicator(lexicon=path, fold_chinese=not folded)
+    assert open_lexicon("", segmenter="jieba", fold_chinese=folded).fold_chinese is None
+    assert open_lexicon(written(tmp_path / "en"), segmenter="jieba", fold_chinese=True)
+
+
 def _forged(head: dict[str, object], *pairs: object) -> bytes:
     from hashlib import blake2b
 
