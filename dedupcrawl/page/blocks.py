@@ -36,6 +36,8 @@ class Outline:
     drafts: list[Draft] = field(default_factory=list)
     parents: list[int] = field(default_factory=list)  #: of each container, -1 for the first
     sides: list[Side] = field(default_factory=list)  #: of each container
+    mains: list[int] = field(default_factory=list)  #: containers that are a <main>
+    nested: list[int] = field(default_factory=list)  #: containers that are an <article> in one other
     metadata: list[str] = field(default_factory=list)  #: ``name=value``
 
 
@@ -62,12 +64,12 @@ def _place(page: Outline, heads: list[str], raws: list[str]) -> list[Raw]:
     for head, raw in zip(heads, map(str.strip, raws), strict=False):
         if head:
             depth += 1
-            opened[depth] = head[:MOST_NAMES]
+            opened[depth] = head
             homes[depth] = -1
         elif depth:
             depth -= 1
         if raw:
-            tag, _, leaf = _element(opened[depth])
+            tag, _, leaf = _element(opened[depth][:MOST_NAMES])
             holder = depth - leaf
             if homes[holder] < 0:
                 _make_containers(page, opened, homes, holder)
@@ -81,10 +83,17 @@ def _make_containers(page: Outline, opened: list[str], homes: list[int], last: i
     first = last
     while first and homes[first - 1] < 0:
         first -= 1
+    holder = homes[first - 1] if first else -1
     for depth in range(first, last + 1):
+        head = opened[depth]
+        if head == "main":
+            page.mains.append(len(parents))
+        elif head == "article" and opened[1:depth].count(head) == 1:
+            page.nested.append(len(parents))
         homes[depth] = len(parents)
-        parents.append(homes[depth - 1] if depth else -1)
-        sides.append(_element(opened[depth])[1])
+        parents.append(holder)
+        sides.append(_element(head[:MOST_NAMES])[1])
+        holder = homes[depth]
 
 
 def _measure(found: list[Raw], options: ReadOptions) -> list[Draft]:

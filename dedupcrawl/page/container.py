@@ -9,10 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from dedupcrawl.page.edges import trim
+from dedupcrawl.page.kinds import ENOUGH
 from dedupcrawl.page.noise import (
-    EDGE,
+    COMMENTS,
+    GUIDE_LINKS,
     LANDMARK,
     MAIN_TEXT,
+    NESTED,
+    OTHERS,
     OUTSIDE,
     POOR_CONTAINER,
     SIDE_CLASS,
@@ -20,28 +25,24 @@ from dedupcrawl.page.noise import (
     link_noise,
 )
 from dedupcrawl.page.sideparts import Side
+from dedupcrawl.page.wordings import points_elsewhere
+from dedupcrawl.page.worth import guide_worth, worth
 
 if TYPE_CHECKING:
     from dedupcrawl.page.blocks import Draft, Outline
     from dedupcrawl.page.options import ReadOptions
 
-COST = 40.0  #: bytes a block must have before it speaks for its container: labels and dates do not
-LINK_COST = 3.0  #: a byte of link text outweighs so many of plain text
-PARAGRAPH = 30.0  #: what being a <p> is worth
-MOST, LEAST = 600.0, -200.0  #: no single block decides alone
-HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
-HEADING = 200  #: a heading shorter than this says nothing for or against its container
-CELLS = frozenset({"dd", "dt", "li", "td", "th"})  #: short by nature: without links they cost nothing
 POOR = -120.0  #: a container worth less is cut out of the main text…
 POOR_LINKS = 0.5  #: …and so is one worth less than nothing with a larger share of links
 CUT_COST = -60.0  #: what a cut container still costs the one around it
 LIKELY_SHARE = 0.4  #: a side part by its class may hold less than this share of all good text
 LIKELY_LEAST = 200.0  #: one that holds less good text goes even if nothing else is there
-LEFT_OVER = 200.0  #: comments are cut while at least this much good text is left
+LEFT_OVER = 200.0  #: comments and notices are cut while at least this much good text is left
+NOTICE_MOST = 1000.0  #: a notice with more good text than this may be what the page is about
+REPEATED = 100  #: a block of so many bytes that the page has had before says nothing new
 TEASERS = 4  #: so many teasers side by side are a list of other stories
 TEASER_TEXT = 500  #: bytes beside the link that a teaser has at most
 UP = 1.3  #: an ancestor must be worth so many times more to take the place of the best container
-EDGE_COST = -40.0  #: what a short block near an edge costs at most
 
 
 def choose(outline: Outline, options: ReadOptions) -> list[str]:
@@ -50,48 +51,25 @@ def choose(outline: Outline, options: ReadOptions) -> list[str]:
     reasons, worths = containers.weigh(outline.drafts, options)
     if not any(containers.good):
         return [reason or MAIN_TEXT for reason in reasons]
+    containers.discount_repeats(outline.drafts, worths)
+    containers.add_up()
+    containers.cut_nested(outline.nested)
     containers.cut_teasers()
     containers.cut_side_parts()
     containers.prune()
-    fates = containers.fates(containers.best())
+    fates = containers.fates(containers.best(outline.mains))
     kept = []
     for place, draft in enumerate(outline.drafts):
         if not reasons[place]:
             reasons[place] = fates[draft[6]]
             if reasons[place] is MAIN_TEXT:
                 kept.append(place)
-    begin, end = stretch([worths[place] for place in kept])
-    for place in kept[:begin] + kept[end:]:
-        reasons[place] = EDGE
+    gone = trim(outline.drafts, kept, worths)
+    for place, reason in gone.items():
+        reasons[place] = reason
+    if sum([outline.drafts[place][1] for place in kept if place not in gone]) < ENOUGH:
+        return [OUTSIDE if reason in OTHERS else reason for reason in reasons]
     return reasons
-
-
-def worth(tag: str, length: int, link_length: int) -> float:
-    """Return what a block says for its container (below 0: against it), in bytes of good text."""
-    if length < HEADING and tag in HEADINGS:
-        return 0.0
-    value = length - LINK_COST * link_length - COST
-    if tag == "p":
-        value = max(value + PARAGRAPH, length - link_length - COST)
-    elif value < 0 and not link_length and tag in CELLS:
-        return 0.0
-    if value < LEAST:
-        return LEAST
-    return min(value, MOST)
-
-
-def stretch(worths: list[float]) -> tuple[int, int]:
-    """Return begin and end of the stretch of blocks worth most (Kadane)."""
-    best = current = 0.0
-    begin = start = 0
-    end = len(worths)
-    for place, value in enumerate(worths):
-        if current <= 0:
-            current, start = 0.0, place
-        current += max(value, EDGE_COST)
-        if current > best:
-            best, begin, end = current, start, place + 1
-    return begin, end
 
 
 class Containers:
@@ -108,23 +86,34 @@ class Containers:
         self.guides = [0] * count  #: blocks of guide links
         self.plain = [0] * count  #: length of the other blocks
         self.cut = [""] * count  #: why it is cut
+        self.all_guides, self.all_plain, self.all_good = (
+            self.guides,
+            self.plain,
+            self.good,
+        )  #: with all inside
 
     def weigh(self, drafts: list[Draft], options: ReadOptions) -> tuple[list[str], list[float]]:
         """Apply the link rules to the blocks, and sum up what they are worth."""
         reasons, worths = [], []
         worth_in, good, length_in, links_in = self.worth, self.good, self.length, self.link_length
-        plain, landmark, sides = self.plain, Side.LANDMARK, self.sides
-        for _, length, link_length, _, run, tag, home in drafts:
+        guides, plain, landmark, sides = self.guides, self.plain, Side.LANDMARK, self.sides
+        least, most = options.link_density_content, options.link_density_noise
+        for text, length, link_length, _, run, tag, home in drafts:
             reason = ""
             if link_length:
-                reason = link_noise(length, link_length, run, options) or ""
                 links_in[home] += link_length
+                if link_length > most * length:  # most blocks with links; to ask costs more than the rule
+                    reason = GUIDE_LINKS
+                elif link_length >= least * length:
+                    reason = link_noise(length, link_length, run, options) or ""
+                    if not reason and points_elsewhere(text):
+                        reason = GUIDE_LINKS
             if sides[home] is landmark:
                 reason = LANDMARK
                 value = 0.0
             elif reason:
-                value = max(LEAST, -COST - length)
-                self.guides[home] += 1
+                value = guide_worth(length)
+                guides[home] += 1
             else:
                 value = worth(tag, length, link_length)
                 plain[home] += length
@@ -136,21 +125,55 @@ class Containers:
             worths.append(value)
         return reasons, worths
 
-    def sums(self, values: list[float] | list[int]) -> list[float]:
-        """Return for each container the sum of ``values`` over it and all inside it."""
-        sums: list[float] = [*values]
-        parents = self.parents
-        for child in range(len(sums) - 1, 0, -1):
-            value = sums[child]
-            if value:  # most containers hold nothing of their own
-                sums[parents[child]] += value
-        return sums
+    def discount_repeats(self, drafts: list[Draft], worths: list[float]) -> None:
+        """Let no block speak for its container that repeats an earlier one.
+
+        A second copy of the article, made for printers or small screens, would outweigh any choice between
+        the two.
+        """
+        long = [draft[0] for draft in drafts if draft[1] >= REPEATED]
+        said = set(long)
+        if len(said) == len(long):
+            return
+        for place, draft in enumerate(drafts):
+            if draft[1] < REPEATED:
+                continue
+            if draft[0] in said:
+                said.remove(draft[0])
+            elif worths[place] > 0:
+                self.worth[draft[6]] -= worths[place]
+                self.good[draft[6]] -= worths[place]
+
+    def add_up(self) -> None:
+        """Sum up guides, plain and good text over each container and all inside it."""
+        guides, plain, good = [*self.guides], [*self.plain], [*self.good]
+        places = range(len(guides) - 1, 0, -1)
+        for child, parent in zip(places, reversed(self.parents), strict=False):
+            if plain[child]:
+                plain[parent] += plain[child]
+                good[parent] += good[child]
+            if guides[child]:
+                guides[parent] += guides[child]
+        self.all_guides, self.all_plain, self.all_good = guides, plain, good
+
+    def cut_nested(self, nested: list[int]) -> None:
+        """Cut articles inside an article, if the text outside them outweighs each.
+
+        HTML means them for comments on the outer one; sites also put the next stories there.
+        """
+        if not nested:
+            return
+        good = self.all_good
+        outside = good[0] - sum(good[child] for child in nested)
+        for child in nested:
+            if good[child] < outside:
+                self.cut[child] = NESTED
 
     def cut_teasers(self) -> None:
         """Cut headlines of other stories with their first lines, where several stand side by side."""
-        if sum(self.guides) < TEASERS:
+        guides, plain, parents = self.all_guides, self.all_plain, self.parents
+        if guides[0] < TEASERS:
             return
-        guides, plain, parents = self.sums(self.guides), self.sums(self.plain), self.parents
         teasers = [
             child
             for child, guiding in enumerate(guides)
@@ -164,7 +187,7 @@ class Containers:
     def cut_side_parts(self) -> None:
         """Cut what its class or id calls a side part, unless that leaves too little."""
         parents, sides, cut = self.parents, self.sides, self.cut
-        good = self.sums(self.good)
+        good = self.all_good
         left = good[0]
         likely = max(LIKELY_LEAST, LIKELY_SHARE * left)
         for child in range(1, len(parents)):
@@ -173,9 +196,13 @@ class Containers:
             elif cut[child]:
                 left -= good[child]
             elif sides[child]:
-                limit = likely if sides[child] == Side.LIKELY else left - LEFT_OVER
+                limit = likely
+                if sides[child] == Side.COMMENTS:
+                    limit = left - LEFT_OVER
+                elif sides[child] == Side.NOTICE:
+                    limit = max(likely, min(NOTICE_MOST, left - LEFT_OVER))
                 if good[child] < limit:
-                    cut[child] = SIDE_CLASS
+                    cut[child] = COMMENTS if sides[child] == Side.COMMENTS else SIDE_CLASS
                     left -= good[child]
 
     def prune(self) -> None:
@@ -193,13 +220,18 @@ class Containers:
                 value = CUT_COST
             worth[parent] += value
 
-    def best(self) -> int:
-        """Return the container with most good text of its own, or an ancestor that is worth clearly more."""
+    def best(self, mains: list[int]) -> int:
+        """Return the container with most good text of its own, or an ancestor that is worth clearly more.
+
+        Where the page says what its <main> is, nothing outside of it joins the text inside.
+        """
         own = [0.0 if cut else good for good, cut in zip(self.good, self.cut, strict=True)]
         best = above = max(range(len(own)), key=own.__getitem__)
         while above >= 0:
             if self.worth[above] > max(0.0, UP * self.worth[best]):
                 best = above
+            if above in mains:
+                break
             above = self.parents[above]
         return best
 

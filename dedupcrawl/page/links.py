@@ -42,9 +42,9 @@ def byte_length(text: str) -> int:
 
 def measure(raw: str, *, inside: bool) -> Measured:
     """Measure a raw text with links and no space around; ``inside`` says that it begins in one."""
+    if raw[:1] == LINK and raw[-1] == UNLINK and not inside and raw.find(LINK, 1) < 0:
+        return _measure_lone(raw[1:-1])  # every second text with links is so
     before, *pieces = raw.split(LINK)
-    if len(pieces) == 1 and not before and not inside and raw[-1] == UNLINK:
-        return _measure_lone(*pieces)  # every second text with links is so
     texts = [before]
     labels = ""
     links = run = longest = 0
@@ -74,10 +74,12 @@ def measure(raw: str, *, inside: bool) -> Measured:
 
 def _measure_lone(link: str) -> Measured:
     target, _, label = link.partition(ANCHOR)
-    text = fold(label.replace(UNLINK, ""))
+    text = " ".join(label.split())
+    if BREAK in text:
+        text = lines(text)
     if not text:
         return NOTHING
-    length = byte_length(text)
+    length = len(text) if text.isascii() else byte_length(text)
     if leads_to_page(target):
         return text, length, length, 1, 1, False
     return text, length, 0, 0, 0, False

@@ -21,18 +21,24 @@ if TYPE_CHECKING:
     from dedupcrawl.page.options import ReadOptions
 
 MAIN_TEXT = "main text"  #: kept
-GUIDE_LINKS = "guide links"  #: cut: R > R1
+GUIDE_LINKS = "guide links"  #: cut: R > R1, or R >= R2 and its first words point to other stories
 LINK_RUN = "link run"  #: cut: in a block with R2 <= R <= R1, more than S links in a row
 LANDMARK = "landmark"  #: cut: HTML's own side elements (nav, aside, footer…)
-SIDE_CLASS = "side class"  #: cut: its class or id names a side part (sidebar, related, comments…)
+SIDE_CLASS = "side class"  #: cut: its class or id names a side part (sidebar, related, cookies…)
+COMMENTS = "comments"  #: cut: what readers wrote, by class or id
+NESTED = "nested article"  #: cut: an article inside an article, a comment on it or a story beside it
 TEASER = (
     "teaser"  #: cut: one of several headlines in a row that lead to other stories, with their first lines
 )
 POOR_CONTAINER = "poor container"  #: cut: its container holds little text or mostly links
 OUTSIDE = "outside"  #: cut: not in the container of the main text
 EDGE = "edge"  #: cut: short blocks before the beginning or after the end of the main text
+FRAME = "frame"  #: cut: credits, captions and consent notices, by their words
 
 STATED = frozenset({EDGE, OUTSIDE, POOR_CONTAINER})  #: cut for where it stands, not for what it is
+
+#: Cut as the words of others; a page with little text of its own may consist of them (a thread, a catalogue).
+OTHERS = frozenset({COMMENTS, NESTED, TEASER})
 
 #: What may stand between the links of one run.
 SEPARATORS = " \t\r\n\xa0\u3000|/\\·•・‧∙●■◆›»>«‹<→←-–—_~:：;；,，、.。…*+[]()（）【】「」『』&"

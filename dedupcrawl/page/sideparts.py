@@ -14,14 +14,16 @@ class Side(IntEnum):
     NONE = 0
     LIKELY = 1  #: a side part unless much of the page's text is in it
     COMMENTS = 2  #: a side part as long as other text is left
-    LANDMARK = 3  #: an element for side parts (nav, aside, footer…)
+    NOTICE = 3  #: a side part as long as other text is left and it is not long: footers, consent to cookies
+    LANDMARK = 4  #: an element for side parts (nav, aside, footer…)
 
 
 COMMENT_WORDS = words("comment commentary commentlist comments disqus livefyre replies respond")
+NOTICE_WORDS = words("ccpa consent cookie cookies foot footer gdpr privacy")
 SIDE_WORDS = words("""
     ad ads adsbygoogle advert advertisement advertising adverts bio breadcrumb breadcrumbs byline
-    caption captions consent cookie cookies copyright credit credits crumb crumbs disclaimer editor
-    erweima foot footer gallery gdpr hidden hotnews keywords login masthead menu menus mostpopular
+    caption captions copyright credit credits crumb crumbs disclaimer editor erweima gallery hidden
+    hotnews keywords login masthead menu menus mostpopular
     mostread nav navbar navigation newsletter newsletters noprint outbrain pagenav pager pagination
     popular popup modal promo promos promotion qrcode rail readmore moreon recirc recommend
     recommendation recommendations recommended register related relatedarticles relatedposts rightcol
@@ -29,6 +31,7 @@ SIDE_WORDS = words("""
     sponsors submenu subscribe subscriber subscription taboola tag taglist tags teaser teasers toc
     toolbar topbar trending tuijian widget widgets xiangguan zebian
 """)
+EMBEDDED = "embed"
 #: A name that begins so says something of the text inside, or of what stands beside it: WordPress puts
 #: ``tag-politics`` on an article and ``has-sidebar`` on a page.
 ABOUT = ("category-", "has-", "hide-", "no-", "post-", "show-", "tag-", "tags-", "with-", "without-")
@@ -38,10 +41,16 @@ _parts = re.compile(r"[A-Z]?[a-z]+|[A-Z]+").findall
 def side_part(names: str) -> Side:
     """Judge the class and id of an element by the words in them.
 
-    >>> side_part("post-body relatedPosts"), side_part("hentry tag-cookies")
-    (<Side.LIKELY: 1>, <Side.NONE: 0>)
+    What an article embeds, such as the post of somebody in a social network, is a part of it.
+
+    >>> side_part("post-body relatedPosts"), side_part("hentry tag-cookies"), side_part("social-embed")
+    (<Side.LIKELY: 1>, <Side.NONE: 0>, <Side.NONE: 0>)
     """
     found = {word.lower() for name in names.split() if not name.startswith(ABOUT) for word in _parts(name)}
     if not COMMENT_WORDS.isdisjoint(found):
         return Side.COMMENTS
+    if not NOTICE_WORDS.isdisjoint(found):
+        return Side.NOTICE
+    if EMBEDDED in found:
+        found.discard("social")
     return Side.NONE if SIDE_WORDS.isdisjoint(found) else Side.LIKELY

@@ -4,9 +4,11 @@ import pytest
 
 from dedupcrawl.page import Kind, Page, read_page
 from dedupcrawl.page.noise import (
+    COMMENTS,
     EDGE,
     GUIDE_LINKS,
     LANDMARK,
+    NESTED,
     OUTSIDE,
     POOR_CONTAINER,
     SIDE_CLASS,
@@ -19,8 +21,10 @@ THIRD = (
     "By noon the water had begun to fall, a finger's breadth in the hour, and the children were sent back to "
     "school with mud on their boots and a story that none of them would ever finish telling."
 )
-
-
+FOURTH = (
+    "The bridge was closed to carts for the rest of the week, since nobody could see what the water had done "
+    "to its piers, and the post was carried over on foot by two men with a rope between them."
+)
 TEASE = THIRD[:90].strip()
 
 
@@ -52,9 +56,10 @@ def test_side_classes_go(names: str) -> None:
 
 def test_comments_go_although_they_are_longer_than_the_article() -> None:
     comments = "".join(f"<div class='comment'><p>{number} {THIRD}</p></div>" for number in range(30))
-    page = read_page(f"<div><p>{PARAGRAPH}</p><p>{SECOND}</p></div><div id='comments'>{comments}</div>")
-    assert page.text == f"{PARAGRAPH}\n{SECOND}"
-    assert reason_of(page, THIRD) == SIDE_CLASS
+    page = read_page(article(f"<p>{THIRD}</p><p>{FOURTH}</p>") + f"<div id='comments'>{comments}</div>")
+    assert page.text == f"{PARAGRAPH}\n{SECOND}\n{THIRD}\n{FOURTH}"
+    assert page.rest == ""
+    assert reason_of(page, f"7 {THIRD}") == COMMENTS
 
 
 def test_a_page_of_comments_alone_is_its_comments() -> None:
@@ -74,10 +79,62 @@ def test_teasers_of_other_stories_go() -> None:
         f"<div><h3><a href='/{number}'>Headline of story {number}</a></h3><p>{TEASE} {number}</p></div>"
         for number in range(6)
     )
-    page = read_page(article(f"<div>{teasers}</div>"))
-    assert page.text == f"{PARAGRAPH}\n{SECOND}"
-    assert reason_of(page, TEASE) == TEASER
+    page = read_page(article(f"<p>{THIRD}</p><p>{FOURTH}</p><div>{teasers}</div>"))
+    assert page.text == f"{PARAGRAPH}\n{SECOND}\n{THIRD}\n{FOURTH}"
+    assert page.rest == ""
+    assert reason_of(page, f"{TEASE} 3") == TEASER
     assert reason_of(page, "Headline") == GUIDE_LINKS
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        f"<p>{THIRD} {{}}</p>",
+        "<h2><a href='/{0}'>昨夜大雨</a></h2><p>昨夜的大雨让全城的街道都积了水。{0}</p>",
+    ],
+)
+def test_articles_inside_the_article_go(inner: str) -> None:
+    others = "".join(f"<article>{inner.format(number)}</article>" for number in range(3))
+    page = read_page(
+        f"<article><p>{PARAGRAPH}</p><p>{SECOND}</p><p>{FOURTH}</p><p>{PARAGRAPH[::-1]}</p>{others}</article>"
+    )
+    assert page.text == f"{PARAGRAPH}\n{SECOND}\n{FOURTH}\n{PARAGRAPH[::-1]}"
+    assert reason_of(page, inner.format(1).split("<p>")[1][:15]) == NESTED
+
+
+def test_an_article_inside_another_stays_where_it_is_the_text() -> None:
+    page = read_page(f"<article><p>{TEASE}</p><article><p>{PARAGRAPH}</p><p>{SECOND}</p></article></article>")
+    assert f"{PARAGRAPH}\n{SECOND}" in page.text
+
+
+def test_what_stands_outside_main_does_not_join_the_text_inside() -> None:
+    about = f"<p>{THIRD}</p><p>{FOURTH}</p>"
+    page = read_page(f"<main><div><p>{PARAGRAPH}</p><p>{SECOND}</p></div></main><div>{about}</div>")
+    assert page.text == f"{PARAGRAPH}\n{SECOND}"
+    assert reason_of(page, FOURTH) == OUTSIDE
+
+
+@pytest.mark.parametrize("name", ["cookie-bar", "site-footer", "gdprConsent"])
+@pytest.mark.parametrize(
+    ("story", "notice"),
+    [((PARAGRAPH, SECOND), f"{THIRD} {FOURTH}"), ((CHINESE, CHINESE_TWO), CHINESE_TWO[::-1] + CHINESE[::-1])],
+)
+def test_notices_go_although_they_are_as_long_as_the_article(
+    name: str, story: tuple[str, str], notice: str
+) -> None:
+    page = read_page(
+        f"<div><p>{story[0]}</p><p>{story[1]}</p><div class='{name}'><p>{notice}</p></div></div>"
+    )
+    assert page.text == f"{story[0]}\n{story[1]}"
+    assert reason_of(page, notice) == SIDE_CLASS
+
+
+def test_a_long_text_in_a_notice_is_what_the_page_is_about() -> None:
+    policy = "".join(f"<p>{number}. {THIRD}</p>" for number in range(12))
+    page = read_page(
+        f"<div class='privacy-policy'>{policy}</div><div><p>{PARAGRAPH}</p><p>{SECOND}</p></div>"
+    )
+    assert f"11. {THIRD}" in page.text
 
 
 def test_short_blocks_at_the_edges_go() -> None:
@@ -93,6 +150,24 @@ def test_short_blocks_at_the_edges_go() -> None:
 def test_short_blocks_inside_stay() -> None:
     page = read_page(article(f"<h2>At noon</h2><p>It fell.</p><p>{THIRD}</p>"))
     assert page.text == f"{PARAGRAPH}\n{SECOND}\nAt noon\nIt fell.\n{THIRD}"
+
+
+def test_a_post_that_the_article_embeds_stays() -> None:
+    page = read_page(article(f"<div class='social-embed'><p>{THIRD}</p></div><p>{FOURTH}</p>"))
+    assert page.text == f"{PARAGRAPH}\n{SECOND}\n{THIRD}\n{FOURTH}"
+
+
+@pytest.mark.parametrize(("first", "second"), [(PARAGRAPH, SECOND), (CHINESE, CHINESE_TWO)])
+def test_a_second_copy_of_the_article_brings_nothing_else_in(first: str, second: str) -> None:
+    copy = f"<p>{first}</p><p>{second}</p>"
+    other = f"<div><h2>News</h2><div>{'<br>'.join(links(3))}</div></div>"
+    page = read_page(f"<div><div>{copy}</div>{other}</div><div class='reading-aid'><h3>Aid</h3>{copy}</div>")
+    assert page.text == f"{first}\n{second}"
+
+
+def test_what_comes_again_stays() -> None:
+    page = read_page(f"<div><p>{PARAGRAPH}</p><p>{SECOND}</p><p>{PARAGRAPH}</p></div>")
+    assert page.text == f"{PARAGRAPH}\n{SECOND}\n{PARAGRAPH}"
 
 
 def test_lists_and_tables_inside_stay() -> None:
@@ -228,3 +303,38 @@ def test_what_outweighs_the_main_text_is_the_rest_of_the_page() -> None:
 
 def test_an_article_has_no_rest() -> None:
     assert read_page(article(f"<p>{PARAGRAPH}</p><p>{SECOND}</p>")).rest == ""
+
+
+THREAD = "<div class='{}'><div><a href='/u/{{0}}'>{{1}}</a></div><div>{{2}}</div></div>"
+
+
+@pytest.mark.parametrize("name", ["post", "comment", "entry"])
+@pytest.mark.parametrize(
+    ("author", "post", "rules"),
+    [
+        (
+            "member",
+            "I have had the same trouble with pump {}, and only a new valve has put an end to it.",
+            THIRD,
+        ),
+        (
+            "会员",
+            "我家的水泵{}号也有同样的毛病，唯一有用的办法是拆下来把阀门洗干净再反着装回去。",
+            CHINESE_TWO,
+        ),
+    ],
+)
+def test_a_thread_is_not_taken_for_the_rules_of_its_board(
+    name: str, author: str, post: str, rules: str
+) -> None:
+    posts = "".join(THREAD.format(name).format(n, f"{author}{n}", post.format(n)) for n in range(8))
+    page = read_page(f"<h1>Pump</h1><div>{posts}</div><div><p>{rules}</p></div>")
+    assert post.format(5) in page.text + page.rest
+
+
+def test_replies_that_are_articles_are_no_less_than_the_rules_of_their_board() -> None:
+    replies = "".join(f"<article><a href='/u/{n}'>user{n}</a><p>{TEASE} {n}</p></article>" for n in range(6))
+    page = read_page(
+        f"<article><h1>Pump</h1><p>How do I open it?</p>{replies}</article><div><p>{THIRD}</p></div>"
+    )
+    assert f"{TEASE} 4" in page.text + page.rest
