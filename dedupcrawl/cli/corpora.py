@@ -73,11 +73,6 @@ class Corpus:
 
 
 def _found(where: str) -> list[Path]:
-    if "://" in where:
-        raise DedupError(
-            f"{where}: a store holds hashes, from which no word can be had back; "
-            f"count the feed that the crawl wrote, or its pages: {_ACCEPTED}"
-        )
     path = Path(where)
     if not path.exists():
         raise DedupError(f"{where}: no such file or folder")

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from dedupcrawl.cli.corpora import Corpus
 from dedupcrawl.cli.screen import out, print_json
+from dedupcrawl.cli.stored import is_store, stored_words
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.text.counting import DocumentFrequencies
 from dedupcrawl.text.features import Features
@@ -23,7 +24,7 @@ from dedupcrawl.text.segmenters import check_segmenter
 from dedupcrawl.text.words import is_unspaced
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from dedupcrawl.text.lexicon import Lexicon
 
@@ -38,7 +39,8 @@ def build(
         list[str],
         typer.Argument(
             metavar="CORPUS...",
-            help="JSON Lines (a feed) with html or text, text files or pages, one document each, or folders.",
+            help="JSON Lines (a feed) with html or text, text files or pages, one document each, folders of "
+            "them, or a store that was filled with the detector keywords.",
         ),
     ],
     *,
@@ -61,8 +63,9 @@ def build(
     check_segmenter(segmenter, "--segmenter")
     if not output.absolute().parent.is_dir():
         raise DedupError(f"{output}: cannot be written: its folder does not exist")
-    source = Corpus(corpus, field or ())
-    counted = _counted(source, segmenter, fold_chinese)
+    source = Corpus([where for where in corpus if not is_store(where)], field or ())
+    stores = [where for where in corpus if is_store(where)]
+    counted = _counted(_documents(source, stores, segmenter, fold_chinese))
     frequencies = counted.frequencies(min_documents)
     if not frequencies:
         raise DedupError(
@@ -107,12 +110,22 @@ def info(
     out().print(table)
 
 
-def _counted(source: Corpus, segmenter: str, fold_chinese: bool) -> DocumentFrequencies:
+def _documents(
+    source: Corpus, stores: Sequence[str], segmenter: str, fold_chinese: bool
+) -> Iterator[tuple[str, ...]]:
+    """Yield the words of each document."""
+    for page in source:
+        yield Features(page, fold_chinese).words(segmenter)
+    for store in stores:
+        yield from stored_words(store, segmenter, fold_chinese=fold_chinese)
+
+
+def _counted(documents: Iterator[tuple[str, ...]]) -> DocumentFrequencies:
     counted = DocumentFrequencies()
     columns = (SpinnerColumn(), TextColumn("{task.completed:,} documents"), TimeElapsedColumn())
     with Progress(*columns, transient=True, disable=not out().is_terminal) as progress:
-        for page in progress.track(source, total=None):
-            counted.add(Features(page, fold_chinese).words(segmenter))
+        for words in progress.track(documents, total=None):
+            counted.add(words)
     return counted
 
 

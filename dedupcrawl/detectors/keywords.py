@@ -90,6 +90,10 @@ class Keywords(Detector):
             return None
         return Match(1 - difference, Relation.NEAR_DUPLICATE, evidence | {"difference": round(difference, 5)})
 
+    def words_in(self, sketch: bytes) -> tuple[str, ...]:
+        """Return the keywords that a sketch holds, their first 32 characters; variant 1 has none."""
+        return () if self._by_summary else tuple(self._read(sketch).text.split(" "))
+
     def scheme(self) -> Mapping[str, object]:
         """Everything that shapes the MD5 and the key."""
         shared = {"version": 1, "variant": self.variant, "count": self.count, "seed": self.seed}

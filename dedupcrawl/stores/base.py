@@ -19,7 +19,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 KEY_BYTES = 6  #: size of a bucket key; 2^48 buckets keep false candidates below 1 in 10^4 at 10^9 keys
 BUCKET_CAP = 32  #: at most so many candidates are read from a bucket, newest first
@@ -142,6 +142,10 @@ class Store(ABC):
     @abstractmethod
     def lookup(self, url: str) -> Candidate | None:
         """Return the newest live record of this URL."""
+
+    @abstractmethod
+    def records(self) -> Iterator[Candidate]:
+        """Walk the live records by rising id, a few at a time; what is filed meanwhile may be among them."""
 
     @abstractmethod
     def forget(self, url: str) -> int:

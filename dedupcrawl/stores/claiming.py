@@ -15,7 +15,7 @@ from dedupcrawl.stores.tables import OWNER_BYTES, Claim, Owner
 from dedupcrawl.stores.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dedupcrawl.stores.base import Record
     from dedupcrawl.stores.tables import Tables
@@ -105,6 +105,19 @@ class ClaimingStore(Store):
         view = self._view(tables)
         hits = (view.candidate(id) for id in tables.newest(url_key(url), 0))
         return next((hit for hit in hits if hit is not None and hit.record.url == url), None)
+
+    def records(self) -> Iterator[Candidate]:
+        start: int | None = 0
+        while start is not None:
+            found, start = self._read(partial(self._some, start))
+            yield from found
+
+    def _some(self, start: int, tables: Tables) -> tuple[list[Candidate], int | None]:
+        """Return some live records, and the id to go on with (None: at the end)."""
+        view = self._view(tables)
+        ids = [id for id, _ in islice(tables.records(start), CHUNK)]
+        found = [hit for hit in map(view.candidate, ids) if hit is not None]
+        return found, ids[-1] + 1 if ids else None
 
     # -- claims -------------------------------------------------------------------------------
 

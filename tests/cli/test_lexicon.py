@@ -123,10 +123,48 @@ def test_a_segmenter_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert opened(file, segmenter=f"{HERE}:characters") == {"ไ": 2, "ท": 2, "ย": 2}
 
 
+def test_a_store_that_holds_keywords(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    texts = ("Ferry bridge harbour lantern orchard", "Harbour lantern museum ferry printer")
+    for namespace, text in zip("ab", texts, strict=True):
+        detectors = {"exact": {}, "keywords": {"count": 5, "variant": 5}, "simhash": {}}
+        with Deduplicator("lmdb://seen", namespace, detectors=detectors, min_chars=4) as dedup:
+            dedup.add(text=text, url=f"https://a.example/{namespace}")
+            dedup.add(text="one two", url=f"https://a.example/{namespace}/short")
+    lines(tmp_path / "feed.jsonl", {"text": "the ferry"})
+    assert run(monkeypatch, "lexicon", "build", "feed.jsonl", "lmdb://seen", "-o", "lexicon") == 0
+    assert opened(tmp_path / "lexicon") == {"ferry": 3, "harbour": 2, "lantern": 2}
+
+
+@pytest.mark.parametrize(
+    ("detectors", "arguments", "said"),
+    [
+        (["exact", "minhash"], [], "the sketches of exact, minhash hold no words"),
+        ({"keywords": {"variant": 1}}, [], "hold no words; those of the detector keywords do"),
+        (["keywords"], ["--segmenter", "rjieba"], "its words were cut otherwise; give --segmenter jieba"),
+        (["keywords"], ["--fold-chinese"], "its words were cut otherwise; give --segmenter jieba"),
+    ],
+)
+def test_a_store_without_these_words_is_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    detectors: Any,
+    arguments: list[str],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Deduplicator("lmdb://seen", detectors=detectors) as dedup:
+        dedup.add(text=ENGLISH, url="https://a.example/1")
+    assert run(monkeypatch, "lexicon", "build", "lmdb://seen", *arguments, "-o", "lexicon") == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["lmdb:///var/lib/dedup"], "a store holds hashes, from which no word can be had back"),
+        (["lmdb://nowhere"], "There is no store in the folder nowhere"),
+        (["redis-ish://x"], "store = 'redis-ish://x' is not accepted"),
         (["nowhere"], "nowhere: no such file or folder"),
         (["picture.png"], "no document; accepted are files that end in .jsonl"),
         (["broken.jsonl"], "broken.jsonl, line 2: no JSON"),

@@ -103,6 +103,16 @@ def test_buckets_with_like_keys_are_apart(store: Store) -> None:
     assert store.find([b"\0" * 6, b"\xff" * 5 + b"\xfd"]) == ()
 
 
+def test_the_live_records_are_walked_by_rising_id(store: Store, clock: Clock) -> None:
+    ids = [store.offer(record(f"http://a/{n}", str(n))).id for n in range(600)]
+    store.commit(id for id in ids[:400] if id is not None)
+    store.release(id for id in ids[400:410] if id is not None)
+    assert [each.id for each in store.records()] == ids[:400] + ids[410:]
+    clock.now += 1000  # the leases of the others end
+    walked = list(store.records())
+    assert [each.record.url for each in walked] == [f"http://a/{n}" for n in range(400)]
+
+
 def test_a_key_of_another_size_is_refused(store: Store) -> None:
     with pytest.raises(StoreError, match="not 6 bytes"):
         store.offer(replace(record("http://a"), keys=(b"12345",)))
