@@ -24,6 +24,7 @@ from dedupcrawl.page.noise import (
     TEASER,
     link_noise,
 )
+from dedupcrawl.page.repeats import repeats, set_repeats_apart
 from dedupcrawl.page.sideparts import Side
 from dedupcrawl.page.wordings import points_elsewhere
 from dedupcrawl.page.worth import guide_worth, worth
@@ -39,7 +40,6 @@ LIKELY_SHARE = 0.4  #: a side part by its class may hold less than this share of
 LIKELY_LEAST = 200.0  #: one that holds less good text goes even if nothing else is there
 LEFT_OVER = 200.0  #: comments and notices are cut while at least this much good text is left
 NOTICE_MOST = 1000.0  #: a notice with more good text than this may be what the page is about
-REPEATED = 100  #: a block of so many bytes that the page has had before says nothing new
 TEASERS = 4  #: so many teasers side by side are a list of other stories
 TEASER_TEXT = 500  #: bytes beside the link that a teaser has at most
 UP = 1.3  #: an ancestor must be worth so many times more to take the place of the best container
@@ -51,25 +51,28 @@ def choose(outline: Outline, options: ReadOptions) -> list[str]:
     reasons, worths = containers.weigh(outline.drafts, options)
     if not any(containers.good):
         return [reason or MAIN_TEXT for reason in reasons]
-    containers.discount_repeats(outline.drafts, worths)
-    containers.add_up()
-    containers.cut_nested(outline.nested)
-    containers.cut_teasers()
-    containers.cut_side_parts()
-    containers.prune()
-    fates = containers.fates(containers.best(outline.mains))
-    kept = []
-    for place, draft in enumerate(outline.drafts):
-        if not reasons[place]:
-            reasons[place] = fates[draft[6]]
-            if reasons[place] is MAIN_TEXT:
-                kept.append(place)
+    again = repeats(outline.drafts)
+    containers.discount(again, outline.drafts, worths)
+    containers.cut_parts(outline.nested)
+    kept = _keep(outline.drafts, reasons, containers.fates(containers.best(outline.mains)))
+    set_repeats_apart(outline.drafts, reasons, again)
     gone = trim(outline.drafts, kept, worths)
     for place, reason in gone.items():
         reasons[place] = reason
     if sum([outline.drafts[place][1] for place in kept if place not in gone]) < ENOUGH:
         return [OUTSIDE if reason in OTHERS else reason for reason in reasons]
     return reasons
+
+
+def _keep(drafts: list[Draft], reasons: list[str], fates: list[str]) -> list[int]:
+    """Hand down the fates of the containers to their blocks; return the places of those that are kept."""
+    kept = []
+    for place, draft in enumerate(drafts):
+        if not reasons[place]:
+            reasons[place] = fates[draft[6]]
+            if reasons[place] is MAIN_TEXT:
+                kept.append(place)
+    return kept
 
 
 class Containers:
@@ -125,24 +128,21 @@ class Containers:
             worths.append(value)
         return reasons, worths
 
-    def discount_repeats(self, drafts: list[Draft], worths: list[float]) -> None:
-        """Let no block speak for its container that repeats an earlier one.
+    def discount(self, places: list[int], drafts: list[Draft], worths: list[float]) -> None:
+        """Let blocks no longer speak for their containers."""
+        for place in places:
+            if worths[place] > 0:
+                home = drafts[place][6]
+                self.worth[home] -= worths[place]
+                self.good[home] -= worths[place]
 
-        A second copy of the article, made for printers or small screens, would outweigh any choice between
-        the two.
-        """
-        long = [draft[0] for draft in drafts if draft[1] >= REPEATED]
-        said = set(long)
-        if len(said) == len(long):
-            return
-        for place, draft in enumerate(drafts):
-            if draft[1] < REPEATED:
-                continue
-            if draft[0] in said:
-                said.remove(draft[0])
-            elif worths[place] > 0:
-                self.worth[draft[6]] -= worths[place]
-                self.good[draft[6]] -= worths[place]
+    def cut_parts(self, nested: list[int]) -> None:
+        """Cut what is no main text for what it is, then what is worth too little."""
+        self.add_up()
+        self.cut_nested(nested)
+        self.cut_teasers()
+        self.cut_side_parts()
+        self.prune()
 
     def add_up(self) -> None:
         """Sum up guides, plain and good text over each container and all inside it."""

@@ -33,6 +33,7 @@ TEASER = (
 POOR_CONTAINER = "poor container"  #: cut: its container holds little text or mostly links
 OUTSIDE = "outside"  #: cut: not in the container of the main text
 EDGE = "edge"  #: cut: short blocks before the beginning or after the end of the main text
+REPEATED = "repeated"  #: cut: outside the container of the main text, which says the same
 FRAME = "frame"  #: cut: credits, captions and consent notices, by their words
 
 STATED = frozenset({EDGE, OUTSIDE, POOR_CONTAINER})  #: cut for where it stands, not for what it is

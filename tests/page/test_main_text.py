@@ -8,9 +8,11 @@ from dedupcrawl.page.noise import (
     EDGE,
     GUIDE_LINKS,
     LANDMARK,
+    MAIN_TEXT,
     NESTED,
     OUTSIDE,
     POOR_CONTAINER,
+    REPEATED,
     SIDE_CLASS,
     TEASER,
 )
@@ -163,6 +165,8 @@ def test_a_second_copy_of_the_article_brings_nothing_else_in(first: str, second:
     other = f"<div><h2>News</h2><div>{'<br>'.join(links(3))}</div></div>"
     page = read_page(f"<div><div>{copy}</div>{other}</div><div class='reading-aid'><h3>Aid</h3>{copy}</div>")
     assert page.text == f"{first}\n{second}"
+    assert page.rest == ""
+    assert [block.reason for block in page.blocks if block.text == first] == [MAIN_TEXT, REPEATED]
 
 
 def test_what_comes_again_stays() -> None:
