@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pytest
 
 from benchmarks.claims import RATIOS, UNBOUND, report
@@ -91,3 +93,12 @@ def test_length_ratio_more_than_halves_wrong_drops(shelf: Shelf) -> None:
     assert 2 * bound.wrongly_dropped < without.wrongly_dropped
     assert 2 * bound.pairs.wrong < without.pairs.wrong
     assert bound.right > without.right
+
+
+def test_spots_find_copies_in_noisy_pages_that_shingles_miss() -> None:
+    rows = islice(read_rows(data("reprints", "dev.jsonl.gz")), 300)
+    shelf = Shelf(rows)
+    spots, plain = (report(shelf, name, reader="text") for name in ("spotsigs", "shingling"))
+    missed = [{each.row.id for each in one.mistakes if each.kind == "missed"} for one in (spots, plain)]
+    assert len(missed[1] - missed[0]) > 50
+    assert not missed[0] - missed[1]
