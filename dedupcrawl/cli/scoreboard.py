@@ -36,7 +36,7 @@ def scores_tables(subject: str, entries: Sequence[Entry], width: int) -> list[Ta
     groups = range(len(_GROUPS))
     whole = _room(subject, entries) + _FIGURE * sum(map(len, _GROUPS)) - 5 <= width
     choices = [list(groups)] if whole else [[group] for group in groups]
-    return [_scores_table(title, subject, entries, choice) for choice in choices]
+    return [_scores_table(title if 0 in choice else "", subject, entries, choice) for choice in choices]
 
 
 def _scores_table(title: str, subject: str, entries: Sequence[Entry], groups: Sequence[int]) -> Table:
@@ -77,7 +77,11 @@ def edit_tables(subject: str, entries: Sequence[Entry], width: int) -> list[Tabl
     """Return what went wrong by kind of edit, in as many tables as ``width`` columns ask for."""
     edits = sorted({edit for _, report in entries for edit in report.by_edit})
     room = width - _room(subject, entries)
-    return [_edit_table(subject, entries, some) for some in _lines(edits, room)]
+    title = "by kind of edit: missed copies, and with ! wrongly dropped pages"
+    return [
+        _edit_table("" if number else title, subject, entries, some)
+        for number, some in enumerate(_lines(edits, room))
+    ]
 
 
 def _lines(edits: Sequence[str], room: int) -> list[list[str]]:
@@ -94,8 +98,8 @@ def _lines(edits: Sequence[str], room: int) -> list[list[str]]:
     return parts
 
 
-def _edit_table(subject: str, entries: Sequence[Entry], edits: Sequence[str]) -> Table:
-    table = _table("by kind of edit: missed copies, and with ! wrongly dropped pages", subject)
+def _edit_table(title: str, subject: str, entries: Sequence[Entry], edits: Sequence[str]) -> Table:
+    table = _table(title, subject)
     for edit in edits:
         table.add_column(edit or "-", justify="right", overflow="fold", min_width=_NARROW)
     pages = (entries[0][1].by_edit[edit]["pages"] for edit in edits)
@@ -126,7 +130,7 @@ def mistakes_table(name: str, mistakes: Iterable[Mistake]) -> Table:
 
 
 def _table(title: str, subject: str) -> Table:
-    table = Table(title=Text(title), title_justify="left", box=SIMPLE_HEAD)
+    table = Table(title=Text(title) if title else None, title_justify="left", box=SIMPLE_HEAD)
     table.padding, table.pad_edge, table.show_edge = 0, False, False
     table.add_column(subject, overflow="fold")
     return table

@@ -220,3 +220,16 @@ def test_without_matplotlib_nothing_is_evaluated_in_vain(
     with pytest.raises(SystemExit):
         main()
     assert "dedupcrawl[plots]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("columns", [70, 80, 100, 140])
+def test_tables_fit_the_terminal(file: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    shown = run(file, "--detector", "exact", "--detector", "feature_codes")
+    assert max(map(len, shown.splitlines())) <= columns
+    assert "…" not in shown
+    for figure in ("0.750", "1.000", "wrong", "layout", "cand.", "bytes"):
+        assert figure in shown
+    tables = {70: 3 + 2, 80: 3 + 1, 100: 2, 140: 2}
+    assert shown.count("exact + feature_codes") == tables[columns]
+    assert shown.count("by kind of edit") == 1
