@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from dedupcrawl.page.flatten import BREAK, LANDMARKS, LINK, MARK, NOTE
-from dedupcrawl.page.links import byte_length, lines, measure, split_runs
+from dedupcrawl.page.flatten import BREAK, LANDMARKS, LINK, MARK, NOTE, UNLINK
+from dedupcrawl.page.links import byte_length, lines, measure, measure_lone, split_runs
 from dedupcrawl.page.noise import LINK_RUN, link_noise
 from dedupcrawl.page.sideparts import Side, side_part
 from dedupcrawl.page.tables import words
@@ -46,7 +46,8 @@ def outline(stream: str, options: ReadOptions) -> Outline:
     page = Outline()
     parts = stream.split(MARK)
     heads = parts[1::2]
-    page.metadata = [head[1:] for head in heads if NOTE in head]
+    # a look at each of a thousand heads would cost more than one at the stream
+    page.metadata = [note.partition(MARK)[0] for note in stream.split(NOTE)[1:]]
     found = _place(page, ["", *heads], parts[::2])
     page.drafts = _measure(found, options)
     return page
@@ -101,8 +102,13 @@ def _measure(found: list[Raw], options: ReadOptions) -> list[Draft]:
     drafts: list[Draft] = []
     inside = False  # a link to a web page is open
     for raw, tag, home in found:
-        if inside or LINK in raw:
-            inside = _take_linked(drafts, raw, tag, home, options, inside=inside)
+        if LINK in raw or inside:
+            if raw[0] == LINK and raw[-1] == UNLINK and not inside and raw.find(LINK, 1) < 0:
+                text, length, link_length, links = measure_lone(raw)
+                if text:
+                    drafts.append((text, length, link_length, links, links, tag, home))
+            else:
+                inside = _take_linked(drafts, raw, tag, home, options, inside=inside)
         else:
             text = " ".join(raw.split())
             if BREAK in text:

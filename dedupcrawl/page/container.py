@@ -27,7 +27,7 @@ from dedupcrawl.page.noise import (
 from dedupcrawl.page.repeats import repeats, set_repeats_apart
 from dedupcrawl.page.sideparts import Side
 from dedupcrawl.page.wordings import points_elsewhere
-from dedupcrawl.page.worth import guide_worth, worth
+from dedupcrawl.page.worth import COST, LEAST, LONG_GUIDE, worth
 
 if TYPE_CHECKING:
     from dedupcrawl.page.blocks import Draft, Outline
@@ -115,7 +115,7 @@ class Containers:
                 reason = LANDMARK
                 value = 0.0
             elif reason:
-                value = guide_worth(length)
+                value = -COST - length if length < LONG_GUIDE else LEAST
                 guides[home] += 1
             else:
                 value = worth(tag, length, link_length)
@@ -147,13 +147,13 @@ class Containers:
     def add_up(self) -> None:
         """Sum up guides, plain and good text over each container and all inside it."""
         guides, plain, good = [*self.guides], [*self.plain], [*self.good]
-        places = range(len(guides) - 1, 0, -1)
-        for child, parent in zip(places, reversed(self.parents), strict=False):
+        parents = self.parents
+        for child in range(len(guides) - 1, 0, -1):
             if plain[child]:
-                plain[parent] += plain[child]
-                good[parent] += good[child]
+                plain[parents[child]] += plain[child]
+                good[parents[child]] += good[child]
             if guides[child]:
-                guides[parent] += guides[child]
+                guides[parents[child]] += guides[child]
         self.all_guides, self.all_plain, self.all_good = guides, plain, good
 
     def cut_nested(self, nested: list[int]) -> None:
@@ -196,13 +196,13 @@ class Containers:
             elif cut[child]:
                 left -= good[child]
             elif sides[child]:
-                limit = likely
-                if sides[child] == Side.COMMENTS:
+                side, limit = sides[child], likely
+                if side is Side.COMMENTS:
                     limit = left - LEFT_OVER
-                elif sides[child] == Side.NOTICE:
+                elif side is Side.NOTICE:
                     limit = max(likely, min(NOTICE_MOST, left - LEFT_OVER))
                 if good[child] < limit:
-                    cut[child] = COMMENTS if sides[child] == Side.COMMENTS else SIDE_CLASS
+                    cut[child] = COMMENTS if side is Side.COMMENTS else SIDE_CLASS
                     left -= good[child]
 
     def prune(self) -> None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dedupcrawl.page.noise import EDGE, FRAME
-from dedupcrawl.page.wordings import CAPTION_ENDS, NOTICE_MOST, is_caption, is_consent_notice, is_credit
+from dedupcrawl.page.wordings import (
+    CAPTION_ENDS,
+    CAPTION_MOST,
+    COOKIE,
+    CREDIT_MOST,
+    is_caption,
+    is_consent_notice,
+    is_credit,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,16 +56,14 @@ def stretch(worths: list[float]) -> tuple[int, int]:
 def frame(drafts: list[Draft], kept: list[int]) -> set[int]:
     """Return the places of credits, captions and notices; none where they say as much as the rest."""
     near = {*kept[:NEAR], *kept[-NEAR:]}
-    found = {place for place in near if _frames(*drafts[place][:2])}
-    ends = [place for place in kept if drafts[place][0].endswith(CAPTION_ENDS)]
-    found.update([place for place in ends if is_caption(*drafts[place][:2])])
+    # what is asked first spares most blocks a call
+    found = {at for at in near if drafts[at][1] <= CREDIT_MOST and is_credit(*drafts[at][:2])}
+    found.update([at for at in near if COOKIE in drafts[at][0] and is_consent_notice(*drafts[at][:2])])
+    ends = [at for at in kept if drafts[at][1] <= CAPTION_MOST and drafts[at][0].endswith(CAPTION_ENDS)]
+    found.update([at for at in ends if is_caption(*drafts[at][:2])])
     if found and _bytes(drafts, found) > FRAME_SHARE * _bytes(drafts, kept):
         return set()
     return found
-
-
-def _frames(text: str, length: int) -> bool:
-    return length <= NOTICE_MOST and (is_credit(text, length) or is_consent_notice(text, length))
 
 
 def _bytes(drafts: list[Draft], places: Iterable[int]) -> int:

@@ -50,6 +50,7 @@ FILE_TYPES = words("""
     ppt pptx ps psd ra ram rar rm rmvb rpm rtf svg swf tar tgz tif tiff torrent txt wav webm webp wma
     wmv xls xlsx xz zip
 """)
+LONGEST_TYPE = max(map(len, FILE_TYPES))
 
 
 def leads_to_page(target: str) -> bool:
@@ -58,7 +59,8 @@ def leads_to_page(target: str) -> bool:
     >>> [leads_to_page(target) for target in ("/a.html", "/song.MP3?from=list", "/get?file=a.zip", "")]
     [True, False, False, False]
     """
-    if not target or target.rpartition(".")[2].lower() in FILE_TYPES:
+    ending = target[target.rfind(".") + 1 :]
+    if not target or (len(ending) <= LONGEST_TYPE and ending.lower() in FILE_TYPES):
         return False
     if "?" in target or "#" in target:
         path = target.partition("#")[0].partition("?")[0]

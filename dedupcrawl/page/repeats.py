@@ -14,9 +14,11 @@ REPEAT = 100  #: a block of so many bytes that the page has had before says noth
 
 def repeats(drafts: list[Draft]) -> list[int]:
     """Return the places of long blocks whose text an earlier block has."""
-    long = [draft[0] for draft in drafts if draft[1] >= REPEAT]
-    new = set(long)
-    if len(new) == len(long):
+    lengths = [draft[1] for draft in drafts if draft[1] >= REPEAT]
+    if len(set(lengths)) == len(lengths):
+        return []  # to hash the texts costs more
+    new = {draft[0] for draft in drafts if draft[1] >= REPEAT}
+    if len(new) == len(lengths):
         return []
     found = []
     for place, (text, length, *_) in enumerate(drafts):

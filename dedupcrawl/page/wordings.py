@@ -12,7 +12,8 @@ import re
 CREDIT_MOST = 120  #: bytes: a longer block states something, whatever it begins with
 CAPTION_MOST = 250  #: bytes
 NOTICE_MOST = 600  #: bytes
-#: How a block must end to be a caption at all; a look at this spares most blocks the rest.
+COOKIE = "ookie"  #: part of every consent notice
+#: How a block must end to be a caption at all.
 CAPTION_ENDS = (")", "）", "摄", "攝", "图片", "照片")
 
 _FRONT = r"[\s（(【\[《<>«»*|·•—–-]*"
@@ -80,4 +81,4 @@ def is_consent_notice(text: str, length: int) -> bool:
     >>> [is_consent_notice(t, 50) for t in ("This site uses cookies.", "本站使用Cookie。", "Oat cookies.")]
     [True, True, False]
     """
-    return length <= NOTICE_MOST and "ookie" in text and _names_site(text) is not None
+    return length <= NOTICE_MOST and COOKIE in text and _names_site(text) is not None

@@ -11,7 +11,7 @@ MOST, LEAST = 600.0, -200.0  #: no single block decides alone
 HEADINGS = words("h1 h2 h3 h4 h5 h6")
 HEADING = 200  #: a heading shorter than this says nothing for or against its container
 CELLS = words("dd dt li td th")  #: short by nature: without links they cost nothing
-_LONG_GUIDE = -LEAST - COST
+LONG_GUIDE = -LEAST - COST  #: bytes of a block of guide links that says as much against it as any can
 
 
 def worth(tag: str, length: int, link_length: int) -> float:
@@ -28,8 +28,3 @@ def worth(tag: str, length: int, link_length: int) -> float:
     if value < LEAST:
         return LEAST
     return min(value, MOST)
-
-
-def guide_worth(length: int) -> float:
-    """Return what a block of guide links says against its container."""
-    return -COST - length if length < _LONG_GUIDE else LEAST
