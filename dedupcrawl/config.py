@@ -81,6 +81,17 @@ class Config:
                 raise SettingError(name, getattr(self, name), accepted)
         check_segmenter(self.segmenter)
 
+    @property
+    def reading(self) -> ReadOptions:
+        """How pages are read under this configuration."""
+        return ReadOptions(
+            reader=self.reader,
+            link_density_noise=self.link_density_noise,
+            link_density_content=self.link_density_content,
+            link_run=self.link_run,
+            blocks=False,
+        )
+
 
 def _whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)

@@ -12,11 +12,11 @@ from dedupcrawl.config import Config
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.filing import Filer, Unfit, without_fragment
 from dedupcrawl.judging import Finding, Judge
-from dedupcrawl.page import PageError, ReaderError, ReadOptions, read_page
+from dedupcrawl.page import PageError, ReaderError, read_page
 from dedupcrawl.page.model import Page
 from dedupcrawl.policy import Policy, unchecked
 from dedupcrawl.stores import open_store
-from dedupcrawl.stores.base import Candidate, ClaimState, Store
+from dedupcrawl.stores.base import Candidate, ClaimState, Offer, Store, url_key
 from dedupcrawl.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -69,13 +69,7 @@ class Deduplicator:
         self._policy = Policy(self.config.drop, self.config.keep)
         self._held: set[int] = set()  # claims made here that were neither committed nor released
         self._told: set[str] = set()  # failures of the user's own reader that were logged
-        self.reading = ReadOptions(
-            reader=self.config.reader,
-            link_density_noise=self.config.link_density_noise,
-            link_density_content=self.config.link_density_content,
-            link_run=self.config.link_run,
-            blocks=False,
-        )
+        self.reading = self.config.reading
         self.store = (
             store
             if isinstance(store, Store)
@@ -130,10 +124,12 @@ class Deduplicator:
         subject = self._subject(page, html, text, url)
         if isinstance(subject, Verdict):
             return subject
-        record = self._filer.file(subject)
-        if isinstance(record, Unfit):
-            return unchecked(subject.url, record.reason)
-        return self._policy.verdict(subject.url, record, self._findings(record))
+        record = self.file(subject)
+        return record if isinstance(record, Verdict) else self.check_record(record, subject.url)
+
+    def check_record(self, record: Record, url: str) -> Verdict:
+        """Look only, for a page that has been fingerprinted; ``url`` is for the verdict."""
+        return self._policy.verdict(url, record, self._findings(record))
 
     def add(
         self,
@@ -186,23 +182,53 @@ class Deduplicator:
                 several items of one page.
             give_up: keep the page unchecked("claimed") where the answer would be ``Pending``.
         """
+        record = self.file(page, track_url=track_url)
+        if isinstance(record, Verdict):
+            return Claim(record, self)
+        return self.claim_record(record, page.url, versions=track_url, give_up=give_up)
+
+    def file(self, page: Page, *, track_url: bool = True) -> Record | Verdict:
+        """Fingerprint a page, or say why it stays unchecked; the store is not asked."""
         record = self._filer.file(page, track_url=track_url)
-        if isinstance(record, Unfit):
-            return Claim(unchecked(page.url, record.reason), self)
+        return unchecked(page.url, record.reason) if isinstance(record, Unfit) else record
+
+    def claim_record(
+        self, record: Record, url: str, *, versions: bool = True, give_up: bool = False
+    ) -> Claim | Pending:
+        """Claim, without waiting, a page that has been fingerprinted; ``url`` is for the verdict."""
         seen: dict[int, Candidate] = {}
+        lost: int | None = None
         while True:
-            findings = self._judge.findings(record, seen.values(), versions=track_url)
-            decision = self._policy.decide(page.url, record, findings, give_up=give_up)
+            findings = self._judge.findings(record, seen.values(), versions=versions)
+            decision = self._policy.decide(url, record, findings, give_up=give_up or lost is not None)
             if isinstance(decision, Pending):
                 return decision
             if not decision.verdict.keep:
+                if lost is not None:
+                    self.store.release([lost])
                 return Claim(decision.verdict, self)
             offered = replace(record, cluster=decision.cluster) if decision.cluster else record
-            offer = self.store.offer(offered, since=max(seen, default=0))
+            offer = Offer(lost) if lost is not None else self.store.offer(offered, max(seen, default=0))
             if offer.id is not None:
                 self._held.add(offer.id)
                 return Claim(decision.verdict, self, offer.id, offered, decision.supersedes)
-            seen.update((candidate.id, candidate) for candidate in offer.candidates)
+            lost = self._own_lost(record, offer.candidates)
+            earlier = (each for each in offer.candidates if lost is None or each.id < lost)
+            seen.update((candidate.id, candidate) for candidate in earlier)
+
+    def remember(self, record: Record) -> bool:
+        """File, at once committed, a page that was stored although the store could not be asked.
+
+        Returns whether it is filed; False: it repeats a page that is. It supersedes none: by now a later
+        version may stand there. Doing it twice does no harm.
+        """
+        versions = bool(record.url) and url_key(record.url) in record.looks_under
+        claim = self.claim_record(record, record.url, versions=versions, give_up=True)
+        assert isinstance(claim, Claim)
+        if claim.id is None:
+            return claim.verdict.of == record.url
+        replace(claim, supersedes=()).commit()
+        return True
 
     # -- what becomes of claims ---------------------------------------------------------------
 
@@ -279,6 +305,18 @@ class Deduplicator:
         if error.kind not in self._told:
             self._told.add(error.kind)
             logger.error("%(error)s; the page is kept unchecked", {"error": error}, exc_info=error.__cause__)
+
+    def _own_lost(self, record: Record, candidates: Iterable[Candidate]) -> int | None:
+        """Return the id under which this very record was filed by an offer whose answer was lost.
+
+        The moment at which it was fingerprinted tells it from another visit of the same page.
+        """
+        for each in candidates:
+            own = each.mine and each.state is ClaimState.OPEN and each.id not in self._held
+            there = each.record
+            if own and (there.seen, there.url, there.sketches) == (record.seen, record.url, record.sketches):
+                return each.id
+        return None
 
     def _findings(self, record: Record) -> list[Finding]:
         return self._judge.findings(record, self.store.find(record.looks_under), versions=True)

@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import IntEnum
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -102,6 +102,8 @@ class Store(ABC):
 
     Every method raises :class:`~dedupcrawl.errors.StoreError` when the store cannot do it.
     """
+
+    remote: ClassVar[bool] = False  #: whether its calls cross a network: a crawl then makes them in threads
 
     @abstractmethod
     def offer(self, record: Record, since: int = 0) -> Offer:

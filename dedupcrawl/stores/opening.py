@@ -74,6 +74,11 @@ def list_namespaces(url: str) -> list[str]:
     return namespaces_of(url, _folder(url))
 
 
+def is_local(url: str) -> bool:
+    """Whether opening this store asks no other machine, and so takes no time to speak of."""
+    return url == MEMORY or url.startswith(LMDB)
+
+
 def _folder(url: str) -> Path:
     folder = url.removeprefix(LMDB) if _is_text(url) and url.startswith(LMDB) else ""
     if not folder or "\0" in folder:
