@@ -21,5 +21,9 @@ class StoreError(DedupError):
     """A store cannot be opened, read or written."""
 
 
+class StoreUnreachableError(StoreError):
+    """The server of a store does not answer, or cannot serve for now; asking again later may help."""
+
+
 class StoreMismatchError(StoreError):
     """A store was filled under another configuration; its signatures must not meet ours."""

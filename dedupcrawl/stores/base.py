@@ -79,6 +79,14 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
+class HotBucket:
+    """A bucket with more records in it than are read."""
+
+    key: bytes
+    beyond: int  #: how many records were filed in it since then
+
+
+@dataclass(frozen=True, slots=True)
 class StoreInfo:
     """The state of a namespace, in numbers."""
 
@@ -92,6 +100,9 @@ class StoreInfo:
     oldest: float | None  #: Unix time of the record filed first
     newest: float | None  #: Unix time of the record filed last
     scheme: str  #: JSON of the configuration it was filled with
+    layout: str = ""  #: how a server lays it out; "" elsewhere
+    hot: int | None = None  #: how many buckets hold more than are read; None where that is not counted
+    hottest: tuple[HotBucket, ...] = ()  #: some of them, those first in which most was filed
 
 
 class Store(ABC):

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 from dedupcrawl.errors import SettingError
 from dedupcrawl.stores.lmdb import LmdbStore, namespaces_of
 from dedupcrawl.stores.memory import MemoryStore
+from dedupcrawl.stores.redis.address import FORMS, hide_password, is_server, read_address
+from dedupcrawl.stores.redis.listing import namespaces_on
+from dedupcrawl.stores.redis.store import RedisStore
 from dedupcrawl.stores.scheme import scheme_json
 
 if TYPE_CHECKING:
@@ -33,23 +36,27 @@ def open_store(
     """Open a store, making it if it is not there yet.
 
     Args:
-        url: ``memory://`` (private to the object), ``lmdb://relative/folder`` or
-            ``lmdb:///absolute/folder``.
+        url: ``memory://`` (private to the object), ``lmdb://relative/folder``, ``lmdb:///absolute/folder`` or
+            a Redis or Valkey server: ``redis://``, ``rediss://``, ``unix://`` or ``redis+sentinel://``.
         namespace: which part of the store; namespaces know nothing of each other.
         scheme: every constant that shapes keys or sketches; plain JSON values.
         lease: seconds for which a claim lives without being renewed.
         ttl: seconds after which a record no longer counts; None: never.
-        clock: Unix time in seconds.
+        clock: Unix time in seconds. On a server it tells only how old a record is; the server's rules.
 
     Raises:
         SettingError: the URL or the namespace is not accepted.
         StoreMismatchError: the store was filled under another scheme.
+        StoreUnreachableError: the server of the store does not answer.
         StoreError: it cannot be opened.
     """
     _check_namespace(namespace)
     configuration = scheme_json(scheme)
     if url == MEMORY:
         return MemoryStore(namespace, configuration, lease=lease, ttl=ttl, clock=clock)
+    if is_server(url):
+        address = read_address(url)
+        return RedisStore(address, namespace, configuration, lease=lease, ttl=ttl, clock=clock)
     return LmdbStore(url, _folder(url), namespace, configuration, lease=lease, ttl=ttl, clock=clock)
 
 
@@ -61,6 +68,8 @@ def open_existing(url: str, namespace: str) -> Store:
         StoreError: it cannot be opened, or there is no such store or namespace.
     """
     _check_namespace(namespace)
+    if is_server(url):
+        return RedisStore(read_address(url), namespace, None, lease=60.0, ttl=None)
     return LmdbStore(url, _folder(url), namespace, None, lease=60.0, ttl=None, clock=time.time)
 
 
@@ -71,6 +80,8 @@ def list_namespaces(url: str) -> list[str]:
         SettingError: the URL names no store that outlives its process.
         StoreError: it cannot be opened, or there is no such store.
     """
+    if is_server(url):
+        return namespaces_on(read_address(url))
     return namespaces_of(url, _folder(url))
 
 
@@ -82,7 +93,8 @@ def is_local(url: str) -> bool:
 def _folder(url: str) -> Path:
     folder = url.removeprefix(LMDB) if _is_text(url) and url.startswith(LMDB) else ""
     if not folder or "\0" in folder:
-        raise SettingError("store", url, '"memory://", "lmdb://relative/folder" or "lmdb:///absolute/folder"')
+        accepted = f'"memory://", "lmdb://relative/folder", "lmdb:///absolute/folder", {FORMS}'
+        raise SettingError("store", hide_password(url) if _is_text(url) else url, accepted)
     return Path(folder)
 
 

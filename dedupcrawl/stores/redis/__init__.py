@@ -1,0 +1,1 @@
+"""A store on a Redis or Valkey server, shared by any number of machines."""

@@ -1,0 +1,165 @@
+"""From the URL of a store on a server to what redis-py needs to know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+
+from dedupcrawl.errors import SettingError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+LAYOUTS = ("hash", "compact")
+SCHEMES = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")
+FORMS = (
+    '"redis://[user:password@]host[:port]/db", "rediss://…" (TLS), "unix:///path/of/socket?db=0" or '
+    '"redis+sentinel://host:port,host:port/service/db"'
+)
+PORT, SENTINEL_PORT = 6379, 26379
+TIMEOUT = 10.0  #: seconds for connecting, and for each answer
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < 1e6:
+        raise ValueError
+    return seconds
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise ValueError
+    return number
+
+
+def _switch(text: str) -> bool:
+    return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[text.lower()]
+
+
+def _one_of(*accepted: str) -> Callable[[str], str]:
+    return lambda text: accepted[accepted.index(text)]
+
+
+#: Parameters of the URL: how each is read, and what is accepted. Most bear the names that redis-py gives them.
+PARAMETERS: Mapping[str, tuple[Callable[[str], object], str]] = {
+    "layout": (_one_of(*LAYOUTS), '"hash" or "compact"'),
+    "db": (_count, "a number from 0"),
+    "username": (str, "a text"),
+    "password": (str, "a text"),
+    "socket_timeout": (_seconds, "seconds, above 0"),
+    "socket_connect_timeout": (_seconds, "seconds, above 0"),
+    "max_connections": (_count, "a number from 1"),
+    "health_check_interval": (_count, "seconds, from 0"),
+    "client_name": (str, "a text"),
+    "ssl_ca_certs": (str, "a file of certificates"),
+    "ssl_certfile": (str, "a certificate file"),
+    "ssl_keyfile": (str, "a key file"),
+    "ssl_cert_reqs": (_one_of("required", "optional", "none"), '"required", "optional" or "none"'),
+    "ssl_check_hostname": (_switch, "true or false"),
+    "sentinel_username": (str, "a text"),
+    "sentinel_password": (str, "a text"),
+}
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a server is and how to talk to it."""
+
+    shown: str  #: the URL as it may be shown: without passwords
+    options: Mapping[str, Any] = field(repr=False)  #: what redis-py's connections take
+    layout: str | None = None  #: None: that of the store, ``hash`` for a new one
+    tls: bool = False
+    sentinels: tuple[tuple[str, int], ...] = ()
+    service: str = ""
+    sentinel_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+def is_server(url: object) -> bool:
+    """Whether a URL names a store on a server."""
+    return isinstance(url, str) and url.partition("://")[0] in SCHEMES and "://" in url
+
+
+def read_address(url: str) -> Address:
+    """Read the URL of a store on a server.
+
+    Raises :class:`~dedupcrawl.errors.SettingError`, without showing a password, for one that is not accepted.
+    """
+    shown = hide_password(url)
+    try:
+        parts = urlsplit(url)
+        options = _options(parts, shown)
+        return _address(parts, shown, options)
+    except (ValueError, LookupError) as error:
+        if isinstance(error, SettingError):
+            raise
+        raise SettingError("store", shown, FORMS) from None
+
+
+def _address(parts: SplitResult, shown: str, options: dict[str, Any]) -> Address:
+    layout = options.pop("layout", None)
+    credentials = {name[9:]: options.pop(name) for name in list(options) if name.startswith("sentinel_")}
+    options = {"socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT} | _user(parts) | options
+    tls = parts.scheme.startswith("rediss")
+    if parts.scheme == "unix":
+        if not parts.path.strip("/"):
+            raise ValueError
+        return Address(shown, {"path": unquote(parts.path), **options}, layout)
+    if parts.scheme.endswith("+sentinel"):
+        service, _, db = parts.path.strip("/").partition("/")
+        if not service:
+            raise ValueError
+        hosts = tuple(_host(each, SENTINEL_PORT) for each in parts.netloc.rpartition("@")[2].split(","))
+        return Address(shown, _with_db(options, db), layout, tls, hosts, unquote(service), credentials)
+    host, port = _host(parts.netloc.rpartition("@")[2], PORT)
+    return Address(shown, _with_db({"host": host, "port": port, **options}, parts.path.strip("/")), layout, tls)
+
+
+def _with_db(options: dict[str, Any], path: str) -> dict[str, Any]:
+    return {**options, "db": options.get("db", _count(path or "0"))}
+
+
+def _host(text: str, default: int) -> tuple[str, int]:
+    """Read ``host``, ``host:port`` or ``[IPv6]:port``."""
+    parts = urlsplit(f"//{text}")
+    if not parts.hostname:
+        raise ValueError
+    return unquote(parts.hostname), default if parts.port is None else parts.port
+
+
+def _user(parts: SplitResult) -> dict[str, str]:
+    user, _, password = parts.netloc.rpartition("@")[0].partition(":")
+    given = {"username": unquote(user), "password": unquote(password)}
+    return {name: value for name, value in given.items() if value}
+
+
+def _options(parts: SplitResult, shown: str) -> dict[str, Any]:
+    if parts.fragment:
+        raise ValueError
+    found: dict[str, Any] = {}
+    for name, text in parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)):
+        if name not in PARAMETERS:
+            raise SettingError("store", shown, f"the parameters {', '.join(PARAMETERS)}, not {name!r}")
+        read, accepted = PARAMETERS[name]
+        try:
+            found[name] = read(text)
+        except (ValueError, KeyError):
+            raise SettingError("store", shown, f"{name} is {accepted}") from None
+    return found
+
+
+def hide_password(url: str) -> str:
+    """Return a URL that may be shown and logged."""
+    head, separator, rest = url.partition("://")
+    # The last @ counts: a password in which somebody left a / or ? unescaped must not be shown either.
+    user, at, place = rest.rpartition("@")
+    host, question, query = place.partition("?")
+    if ":" in user:
+        user = user.partition(":")[0] + ":***"
+    pairs = (each.partition("=") for each in query.split("&"))
+    query = "&".join(
+        f"{name}{equals}{'***' if 'password' in name else value}" for name, equals, value in pairs
+    )
+    return f"{head}{separator}{user}{at}{host}{question}{query}"

@@ -1,0 +1,296 @@
+"""A store on a Redis or Valkey server: each operation is one call of one script, and so atomic.
+
+The server's clock rules: leases end by it, and a record's age is what its worker's clock says, taken off the
+server's. There are no lock files; the claims of a dead worker end with their lease.
+
+A call whose answer is lost may have been done. So every operation can be asked twice: an offer bears a serial
+number, by which the script knows that the claim it meets is the one it was asked for.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import time
+from itertools import count, islice
+from threading import RLock
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from redis.exceptions import ConnectionError as NoConnection
+
+from dedupcrawl.errors import StoreError, StoreUnreachableError
+from dedupcrawl.stores.base import Offer, Store, url_key
+from dedupcrawl.stores.codec import encode
+from dedupcrawl.stores.redis.admission import admit
+from dedupcrawl.stores.redis.calls import Argument, Calls, EmptiedError, told
+from dedupcrawl.stores.redis.connecting import connect
+from dedupcrawl.stores.redis.counting import take_stock
+from dedupcrawl.stores.redis.names import Names
+from dedupcrawl.stores.redis.values import candidate, milliseconds
+from dedupcrawl.stores.tables import OWNER_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from dedupcrawl.stores.base import Candidate, Record, StoreInfo
+    from dedupcrawl.stores.redis.address import Address
+
+CHUNK = 500  #: most claims that one call settles, so that other workers wait a few milliseconds
+LAST = 2**48 - 1  #: highest id
+T = TypeVar("T")
+logger = logging.getLogger(__name__)
+
+
+class RedisStore(Store):
+    """One namespace on a server.
+
+    Args:
+        address: where the server is.
+        namespace: which part of it.
+        scheme: JSON of the configuration; None: whichever it was filled with, and it must exist.
+        lease: seconds for which a claim lives without being renewed.
+        ttl: seconds after which a record no longer counts; None: never.
+        clock: Unix time in seconds on this machine, which tells the ages of records.
+        server_clock: Unix time in seconds that rules in place of the server's; for tests.
+
+    Raises:
+        StoreMismatchError: it was filled under another configuration.
+        StoreUnreachableError: the server does not answer.
+        StoreError: it cannot be opened.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        namespace: str,
+        scheme: str | None,
+        *,
+        lease: float,
+        ttl: float | None,
+        clock: Callable[[], float] = time.time,
+        server_clock: Callable[[], float] | None = None,
+    ) -> None:
+        self.url = address.shown
+        self.namespace = namespace
+        self._layout = address.layout
+        self._scheme = scheme
+        self._lease = round(lease * 1000)
+        self._ttl: Argument = "" if ttl is None else round(ttl * 1000)
+        self._clock = clock
+        self._server_clock = server_clock
+        self._me = secrets.token_bytes(OWNER_BYTES)
+        self._names = Names(namespace)
+        self._lock = RLock()
+        self._own: set[int] = set()
+        self._serials = count(1)
+        self._doubtful: set[bytes] = set()  # serials of offers whose answer never came
+        self._highest = 0  # id that this object has heard of
+        self._lost = 0
+        self._process = os.getpid()
+        self._closed = False
+        try:
+            self._client = connect(address)
+        except Exception as error:
+            raise error if isinstance(error, StoreError) else told(self.url, error) from error
+        self._calls = Calls(self._client, self.url, self._names, self._me)
+        try:
+            self._enter()
+        except BaseException:
+            self._client.close()
+            raise
+
+    def _enter(self) -> None:
+        key = self._names.all[0]
+        self._admission = admit(
+            self._calls, self.url, self.namespace, key, scheme=self._scheme, layout=self._layout
+        )
+        self._calls.layout = self._admission.layout
+        if self._scheme is not None:
+            self._lost = self._ask("renew", self._lease, -1)
+
+    # -- filing and looking -------------------------------------------------------------------
+
+    def offer(self, record: Record, since: int = 0) -> Offer:
+        value = encode(record)
+        self._settle()
+        serial = next(self._serials).to_bytes(6, "big")
+        try:
+            id, hits = self._offer(record, value, serial, min(since, LAST))
+        except StoreUnreachableError:
+            self._doubtful.add(serial)
+            raise
+        found = tuple(candidate(self.url, self._names, hit) for hit in hits)
+        with self._lock:
+            self._highest = max(id, self._highest, *(hit.id for hit in found))
+            if id:
+                self._own.add(id)
+        return Offer(id or None, found)
+
+    def _offer(self, record: Record, value: bytes, serial: bytes, since: int) -> tuple[int, list[Any]]:
+        probes, keys = record.looks_under, tuple(dict.fromkeys(record.keys))
+        age = milliseconds(self._clock() - record.seen)
+        rest = (serial, since, self._highest, self._lease, self._ttl, age, value, len(probes), len(keys))
+        try:
+            id, hits = self._ask("offer", self._admission.mark, *rest, *probes, *keys)
+        except EmptiedError as error:
+            self._begin_anew(error)
+            id, hits = self._ask("offer", self._admission.mark, *rest, *probes, *keys)
+        return id, hits
+
+    def find(self, probes: Sequence[bytes]) -> tuple[Candidate, ...]:
+        return self._candidates(self._ask("find", self._ttl, *probes))
+
+    def get(self, id: int) -> Candidate | None:
+        return next(iter(self._candidates(self._ask("get", self._ttl, id))), None) if 0 < id <= LAST else None
+
+    def lookup(self, url: str) -> Candidate | None:
+        hits = self._ask("lookup", self._ttl, url_key(url), _bytes(url))
+        return next(iter(self._candidates(hits)), None)
+
+    def records(self) -> Iterator[Candidate]:
+        start = 0
+        while start >= 0:
+            start, hits = self._ask("walk", self._ttl, start)
+            yield from self._candidates(hits)
+
+    def _candidates(self, hits: Iterable[Any]) -> tuple[Candidate, ...]:
+        return tuple(candidate(self.url, self._names, hit) for hit in hits)
+
+    # -- claims -------------------------------------------------------------------------------
+
+    def scraped(self, id: int) -> bool:
+        return bool(self._ask("scraped", id))
+
+    def commit(self, ids: Iterable[int], supersede: Iterable[int] = ()) -> int:
+        claims, old = _possible(ids), _possible(supersede)
+        if old or len(claims) <= CHUNK:
+            return self._commit(claims, old)
+        return sum(self._commit(chunk, []) for chunk in _chunks(claims))
+
+    def _commit(self, claims: list[int], old: list[int]) -> int:
+        rest = (len(claims), *claims, *old)
+        there = self._ask("commit", "0", *rest, again=("1", *rest))
+        self._disclaim(there)
+        return len(there)
+
+    def release(self, ids: Iterable[int]) -> int:
+        return sum(self._release(chunk) for chunk in _chunks(_possible(ids)))
+
+    def _release(self, ids: list[int]) -> int:
+        there = self._ask("release", *ids)
+        self._disclaim(there)
+        return len(there)
+
+    def renew(self) -> int:
+        self._settle()
+        lost = self._ask("renew", self._lease, self._lost)
+        if lost != self._lost:
+            with self._lock:
+                own = sorted(self._own)
+            mine = {id for chunk in _chunks(own) for id in self._ask("mine", *chunk)}
+            self._disclaim(set(own) - mine)
+            self._lost = lost
+        return len(self._own)
+
+    def _disclaim(self, ids: Iterable[int]) -> None:
+        with self._lock:
+            self._own.difference_update(ids)
+
+    def _settle(self) -> None:
+        """Withdraw the claims of offers of which nobody knows whether they were filed."""
+        doubtful = tuple(self._doubtful)
+        for chunk in _chunks(doubtful):
+            cursor = b"0"
+            while True:
+                cursor = self._ask("disown", cursor, *chunk)
+                if cursor == b"0":
+                    break
+            self._doubtful.difference_update(chunk)
+
+    # -- housekeeping -------------------------------------------------------------------------
+
+    def forget(self, url: str) -> int:
+        removed, cut = self._ask("forget", _bytes(url), url_key(url))
+        return int(removed) + (self._sweep("comb", _bytes(url)) if cut else 0)
+
+    def prune(self, older_than: float) -> int:
+        removed = self._sweep("prune", self._ttl, milliseconds(self._clock() - older_than))
+        self._ask("bury")
+        return removed
+
+    def _sweep(self, operation: str, *arguments: Argument) -> int:
+        """Do a long piece of work in short calls, each going on where the last one stopped."""
+        removed = start = 0
+        while start >= 0:
+            count, start = self._ask(operation, *arguments, start)
+            removed += count
+        return removed
+
+    def info(self) -> StoreInfo:
+        self._check_open()
+        return self._calls.telling(
+            lambda: take_stock(self._client, self._ask, self.url, self._names, self._admission)
+        )
+
+    def close(self) -> None:
+        with self._lock:
+            done, self._closed = self._closed, True
+        if done or self._process != os.getpid():
+            return
+        try:
+            self._leave()
+        finally:
+            self._client.close()
+
+    def _leave(self) -> None:
+        """Release what is still claimed, also by offers whose answer is not known."""
+        self._closed = False
+        try:
+            self._settle()
+            self.release(list(self._own))
+            self._ask("leave")
+        finally:
+            self._closed = True
+
+    # -- calling ------------------------------------------------------------------------------
+
+    def _ask(self, operation: str, *arguments: Argument, again: tuple[Argument, ...] | None = None) -> Any:
+        """Call the script; once more where the connection broke, as after a restart of the server."""
+        self._check_open()
+        now = "" if self._server_clock is None else str(milliseconds(self._server_clock()))
+        try:
+            return self._calls(operation, *arguments, now=now)
+        except StoreUnreachableError as error:
+            if not isinstance(error.__cause__, NoConnection):
+                raise
+            return self._calls(operation, *(arguments if again is None else again), now=now)
+
+    def _begin_anew(self, error: EmptiedError) -> None:
+        """Go on in a namespace whose server has lost its data; what was claimed there is gone."""
+        with self._lock:
+            logger.warning("%(error)s Pages stored before are no longer known there.", {"error": error})
+            self._own.clear()
+            self._enter()
+
+    def _check_open(self) -> None:
+        if self._process != os.getpid():
+            raise StoreError(
+                f"The store {self.url} was opened before this process forked: open it anew in the child."
+            )
+        if self._closed:
+            raise StoreError(f"The store {self.url} has been closed.")
+
+
+def _possible(ids: Iterable[int]) -> list[int]:
+    return sorted({id for id in ids if 0 < id <= LAST})
+
+
+def _chunks(items: Iterable[T]) -> Iterator[list[T]]:
+    rest = iter(items)
+    while chunk := list(islice(rest, CHUNK)):
+        yield chunk
+
+
+def _bytes(url: str) -> bytes:
+    return url.encode("utf-8", "surrogatepass")

@@ -1,0 +1,43 @@
+"""Values as they come from the server: checked before they are believed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from dedupcrawl.errors import StoreError
+from dedupcrawl.stores.base import Candidate, ClaimState
+from dedupcrawl.stores.codec import decode
+
+if TYPE_CHECKING:
+    from dedupcrawl.stores.redis.names import Names
+
+STAMP = 6  #: bytes of the moment in front of a record
+STATE = 14  #: where the state stands in a claim
+CLAIM_BYTES = 21
+
+
+def milliseconds(seconds: float) -> int:
+    """Round to the server's unit of time."""
+    return round(seconds * 1000)
+
+
+def candidate(shown: str, names: Names, hit: tuple[Any, ...]) -> Candidate:
+    """Unpack what the script says of a record.
+
+    Raises :class:`~dedupcrawl.errors.StoreError`, naming the key, for a value that is not one of ours.
+    """
+    id, value, state, mine = hit
+    record = decode(value[STAMP:], f"{names.key('records')} {id}")
+    seen = int.from_bytes(value[:STAMP], "big") / 1000
+    return Candidate(id, replace(record, seen=seen), claim_state(shown, names, id, state), mine=bool(mine))
+
+
+def claim_state(shown: str, names: Names, id: object, state: int) -> ClaimState:
+    """Return the state that a byte stands for."""
+    try:
+        return ClaimState(state)
+    except ValueError:
+        raise StoreError(
+            f"The store {shown} is damaged: key {names.key('claims')!r} has a value at {id} that is not one of ours."
+        ) from None

