@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.stores.making import Clock, Opener, lmdb_url
+from tests.stores.servers import Server, binaries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -12,11 +13,46 @@ if TYPE_CHECKING:
 
     from dedupcrawl.stores.base import Store
 
+LAYOUTS = ("hash", "compact")
+KINDS = ["memory", "lmdb", *(f"{name}-{layout}" for name in binaries() for layout in LAYOUTS)]
 
-@pytest.fixture(params=["memory", "lmdb"])
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[dict[str, Server]]:
+    """Running servers of every make that this machine has, each started when it is first asked for."""
+    started: dict[str, Server] = Servers()
+    yield started
+    for server in started.values():
+        server.remove()
+
+
+class Servers(dict[str, Server]):
+    def __missing__(self, make: str) -> Server:
+        self[make] = Server(binaries()[make]).start()
+        return self[make]
+
+
+@pytest.fixture(params=list(binaries()))
+def server(request: pytest.FixtureRequest, servers: dict[str, Server]) -> Iterator[Server]:
+    """An empty server."""
+    yield emptied(servers[request.param])
+
+
+def emptied(server: Server) -> Server:
+    with server.client() as client:
+        client.flushall()
+    return server
+
+
+@pytest.fixture(params=KINDS)
 def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
-    """Opens stores of either kind."""
-    opener = Opener("memory://" if request.param == "memory" else lmdb_url(tmp_path / "store"))
+    """Opens stores of each kind."""
+    make, _, layout = request.param.partition("-")
+    if layout:
+        server = emptied(request.getfixturevalue("servers")[make])
+        opener = Opener(f"{server.url}?layout={layout}")
+    else:
+        opener = Opener("memory://" if make == "memory" else lmdb_url(tmp_path / "store"))
     yield opener
     opener.close()
 

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.stores import open_store
 from dedupcrawl.stores.base import KEY_BYTES, Record, Store, url_key
+from dedupcrawl.stores.redis.address import is_server, read_address
+from dedupcrawl.stores.redis.store import RedisStore
+from dedupcrawl.stores.scheme import scheme_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -63,14 +66,20 @@ class Opener:
         ttl: float | None = None,
         clock: Callable[[], float] | None = None,
     ) -> Store:
-        store = open_store(
-            self.url,
-            namespace=namespace,
-            scheme=scheme or {"exact": {"bits": 128}},
-            lease=lease,
-            ttl=ttl,
-            clock=clock or self.clock,
-        )
+        scheme = {"exact": {"bits": 128}} if scheme is None else scheme
+        clock = clock or self.clock
+        if is_server(self.url):  # whose own clock would rule
+            store: Store = RedisStore(
+                read_address(self.url),
+                namespace,
+                scheme_json(scheme),
+                lease=lease,
+                ttl=ttl,
+                clock=clock,
+                server_clock=clock,
+            )
+        else:
+            store = open_store(self.url, namespace=namespace, scheme=scheme, lease=lease, ttl=ttl, clock=clock)
         self.opened.append(store)
         return store
 

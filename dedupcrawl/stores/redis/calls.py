@@ -42,10 +42,21 @@ class EmptiedError(StoreError):
     """The namespace is not the one that was opened: its server was emptied, or has lost its data."""
 
 
+_LOOK, _OFFER, _SETTLE, _KEEP = ("base", "look"), *(("base", "change", each) for each in ("offer", "settle", "keep"))
+_PARTS = {
+    **dict.fromkeys(("find", "get", "lookup", "walk", "edge"), _LOOK),
+    "offer": _OFFER,
+    **dict.fromkeys(("scraped", "commit", "release", "disown", "mine", "renew", "leave", "admit"), _SETTLE),
+    **dict.fromkeys(("forget", "comb", "prune", "bury"), _KEEP),
+}
+
+
 @cache
-def script() -> tuple[str, str]:
-    """Return the script and its digest."""
-    text = files(__package__).joinpath("script.lua").read_text(encoding="utf-8")
+def script(operation: str) -> tuple[str, str]:
+    """Return the script that knows an operation, and its digest."""
+    parts = (f"lua/{name}.lua" for name in _PARTS[operation])
+    text = "\n".join(files(__package__).joinpath(part).read_text(encoding="utf-8") for part in parts)
+    text += "\nreturn M[ARGV[1]]()\n"
     return text, sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
@@ -68,10 +79,10 @@ class Calls:
             StoreError: the server refused, or a value is not one of ours.
         """
         parts = (*self._names.all, operation, self._me, now, self.layout, *arguments)
-        return self.telling(lambda: self._run(parts))
+        return self.telling(lambda: self._run(operation, parts))
 
-    def _run(self, parts: Sequence[Argument]) -> Any:
-        text, digest = script()
+    def _run(self, operation: str, parts: Sequence[Argument]) -> Any:
+        text, digest = script(operation)
         count = len(self._names.all)
         try:
             return self._client.evalsha(digest, count, *cast("tuple[str, ...]", parts))

@@ -129,13 +129,14 @@ class RedisStore(Store):
 
     def _offer(self, record: Record, value: bytes, serial: bytes, since: int) -> tuple[int, list[Any]]:
         probes, keys = record.looks_under, tuple(dict.fromkeys(record.keys))
+        sought = (len(probes), -1, *probes) if keys == probes else (len(probes), len(keys), *probes, *keys)
         age = milliseconds(self._clock() - record.seen)
-        rest = (serial, since, self._highest, self._lease, self._ttl, age, value, len(probes), len(keys))
+        rest = (serial, since, self._highest, self._lease, self._ttl, age, value, *sought)
         try:
-            id, hits = self._ask("offer", self._admission.mark, *rest, *probes, *keys)
+            id, hits = self._ask("offer", self._admission.mark, *rest)
         except EmptiedError as error:
             self._begin_anew(error)
-            id, hits = self._ask("offer", self._admission.mark, *rest, *probes, *keys)
+            id, hits = self._ask("offer", self._admission.mark, *rest)
         return id, hits
 
     def find(self, probes: Sequence[bytes]) -> tuple[Candidate, ...]:

@@ -1,0 +1,49 @@
+-- URL, key: removes what the bucket of the URL names; whether the bucket may have been cut comes second
+function M.forget()
+  local ids, doomed = M.bucket(ARGV[6]) or '', {}
+  for at = 1, #ids, 6 do
+    local id = M.number(ids, at)
+    local value = M.record(id)
+    if value and M.url_of(value) == ARGV[5] then doomed[#doomed + 1] = id end
+  end
+  return {M.remove(M.plan(doomed)), #ids >= 6 * M.SCAN_CAP and 1 or 0}
+end
+
+function M.sweep(start, look, wanted)
+  local first, last = M.first_id(), M.last_id()
+  local id, doomed, whole = math.max(start, first), {}, start <= first
+  local stop = math.min(last, id + look - 1)
+  while id <= stop and #doomed < 256 do
+    local value = M.record(id)
+    if value and wanted(id, value) then doomed[#doomed + 1] = id
+    elseif value then whole = false end
+    id = id + 1
+  end
+  local removed = M.remove(M.plan(doomed))
+  if whole and id > first then redis.call('HSET', M.meta, 'first', M.field(id)) end
+  return {removed, id > last and -1 or id}
+end
+
+-- URL, start
+function M.comb()
+  return M.sweep(tonumber(ARGV[6]), 512, function(_, value) return M.url_of(value) == ARGV[5] end)
+end
+
+-- time to live, age, start
+function M.prune()
+  local old = math.max(M.now - tonumber(ARGV[6]), M.oldest(ARGV[5]))
+  return M.sweep(tonumber(ARGV[7]), 1024, function(id, value)
+    local held = M.claim(id)
+    if held then return not M.holds(held) end
+    return M.number(value, 1) < old
+  end)
+end
+
+-- owners whose lease ended
+function M.bury()
+  local tokens = redis.call('HKEYS', M.owners)
+  for _, token in ipairs(tokens) do
+    if token ~= M.me and M.owner(token).till <= M.now then redis.call('HDEL', M.owners, token) end
+  end
+  return 0
+end

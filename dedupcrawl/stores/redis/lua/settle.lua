@@ -1,0 +1,77 @@
+-- id
+function M.scraped()
+  local held = M.claim(tonumber(ARGV[5]))
+  if not held or held.owner ~= M.me then return 0 end
+  held.state = 2
+  redis.call('HDEL', M.claims, ARGV[5]) -- see put_owner
+  M.put_claim(tonumber(ARGV[5]), held)
+  return 1
+end
+
+-- again, how many, ids, what they supersede
+function M.commit()
+  local again, count = ARGV[5] == '1', tonumber(ARGV[6])
+  local ids = M.numbers(7, count)
+  local own, there = M.claimed(ids), {}
+  for _, id in ipairs(own) do there[#there + 1] = id end
+  if again then -- only their owner makes claims into records without a claim: it was done, and the answer lost
+    for _, id in ipairs(ids) do
+      if not M.claim(id) and M.record(id) then there[#there + 1] = id end
+    end
+  end
+  local superseded, committed = {}, {}
+  for _, id in ipairs(own) do committed[id] = true end
+  if #there > 0 then superseded = M.plan(M.numbers(7 + count, #ARGV - 6 - count)) end
+  for _, each in ipairs(superseded) do
+    if committed[each.id] then each.claim = nil end
+  end
+  for _, id in ipairs(own) do redis.call('HDEL', M.claims, M.field(id)) end
+  M.remove(superseded)
+  return there
+end
+
+-- ids
+function M.release()
+  local own = M.claimed(M.numbers(5, #ARGV - 4))
+  M.withdraw(own)
+  return own
+end
+
+-- serials of offers whose answer never came: their claims are withdrawn
+function M.disown()
+  local doubtful, own = {}, {}
+  for n = 6, #ARGV do doubtful[ARGV[n]] = true end
+  local page = redis.call('HSCAN', M.claims, ARGV[5], 'COUNT', 500)
+  for n = 1, #page[2], 2 do
+    local value = page[2][n + 1]
+    if value:sub(1, 8) == M.me and doubtful[value:sub(9, 14)] then own[#own + 1] = tonumber(page[2][n]) end
+  end
+  M.withdraw(own)
+  return page[1]
+end
+
+-- ids: which of them are claims of this owner
+function M.mine()
+  return M.claimed(M.numbers(5, #ARGV - 4))
+end
+
+-- lease, how many were known to be lost
+function M.renew()
+  local known = M.owner(M.me) or {lost = tonumber(ARGV[6]) + 1}
+  M.put_owner(M.me, {till = M.now + tonumber(ARGV[5]), lost = known.lost})
+  return known.lost
+end
+
+function M.leave()
+  return redis.call('HDEL', M.owners, M.me)
+end
+
+-- mark, scheme ("": an existing namespace only), lease
+function M.admit()
+  local there = redis.call('HMGET', M.meta, 'mark', 'scheme')
+  if not there[1] and not there[2] and ARGV[6] ~= '' then
+    there = {ARGV[5], ARGV[6]}
+    redis.call('HSET', M.meta, 'mark', there[1], 'scheme', there[2])
+  end
+  return there
+end
