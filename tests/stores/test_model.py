@@ -1,4 +1,4 @@
-"""Both stores behave as one simple model of the contract does, whatever is asked in whatever order."""
+"""All stores behave as one simple model of the contract does, whatever is asked in whatever order."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ import tempfile
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
+from typing import ClassVar
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import settings
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
 from dedupcrawl.stores.base import Candidate, ClaimState, Record, Store
+from dedupcrawl.stores.redis.address import LAYOUTS
+from tests.stores.conftest import emptied
 from tests.stores.making import Clock, Opener, key, lmdb_url, record
+from tests.stores.servers import Server, binaries
 
 LEASE, TTL = 60.0, 400.0
 NAMES = st.sets(st.sampled_from("abcde"), max_size=3).map(sorted)
@@ -94,8 +99,9 @@ class Model:
 
 
 class Stores(RuleBasedStateMachine):
-    """Asks the model and both stores the same and compares what they say."""
+    """Asks the model and all stores the same and compares what they say."""
 
+    servers: ClassVar[list[Server]] = []
     ids: Bundle[int] = Bundle("ids")
 
     @initialize()
@@ -104,7 +110,8 @@ class Stores(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
         self.clock = Clock()
         self.model = Model(self.clock)
-        urls = ("memory://", lmdb_url(Path(self.folder.name, "store")))
+        urls = ["memory://", lmdb_url(Path(self.folder.name, "store"))]
+        urls += [emptied(server).laid_out(layout) for server in self.servers for layout in LAYOUTS]
         self.openers = [Opener(url, self.clock) for url in urls]
         self.stores = [opener(lease=LEASE, ttl=TTL) for opener in self.openers]
 
@@ -140,26 +147,26 @@ class Stores(RuleBasedStateMachine):
         # What a commit supersedes is older than it, never among what is being committed.
         supersede = [id for id in supersede if id not in ids]
         committed = self.model.commit(ids, supersede)
-        assert [store.commit(ids, supersede) for store in self.stores] == [committed] * 2
+        assert [store.commit(ids, supersede) for store in self.stores] == [committed] * len(self.stores)
 
     @rule(ids=st.lists(ids, max_size=3))
     def release(self, ids: list[int]) -> None:
         released = self.model.release(ids)
-        assert [store.release(ids) for store in self.stores] == [released] * 2
+        assert [store.release(ids) for store in self.stores] == [released] * len(self.stores)
 
     @rule(id=ids)
     def scraped(self, id: int) -> None:
         claimed = id in self.model.claims()
         if claimed:
             self.model.pages[id].state = ClaimState.SCRAPED
-        assert [store.scraped(id) for store in self.stores] == [claimed] * 2
+        assert [store.scraped(id) for store in self.stores] == [claimed] * len(self.stores)
 
     @rule()
     def renew(self) -> None:
         claims = self.model.claims()
         for id in claims:
             self.model.pages[id].until = self.clock.now + LEASE
-        assert [store.renew() for store in self.stores] == [len(claims)] * 2
+        assert [store.renew() for store in self.stores] == [len(claims)] * len(self.stores)
 
     @rule(seconds=st.sampled_from([1.0, 30.0, 60.0, 200.0]))
     def wait(self, seconds: float) -> None:
@@ -170,13 +177,13 @@ class Stores(RuleBasedStateMachine):
         doomed = [id for id, page in self.model.pages.items() if page.record.url == url]
         for id in doomed:
             del self.model.pages[id]
-        assert [store.forget(url) for store in self.stores] == [len(doomed)] * 2
+        assert [store.forget(url) for store in self.stores] == [len(doomed)] * len(self.stores)
 
     @rule(age=st.sampled_from([0.0, 50.0, 300.0, 10_000.0]))
     def prune(self, age: float) -> None:
         older_than = self.clock.now - age
         pruned = self.model.prune(older_than)
-        assert [store.prune(older_than) for store in self.stores] == [pruned] * 2
+        assert [store.prune(older_than) for store in self.stores] == [pruned] * len(self.stores)
 
     @rule(names=NAMES)
     def find(self, names: list[str]) -> None:
@@ -200,12 +207,13 @@ class Stores(RuleBasedStateMachine):
 
     @rule()
     def reopen(self) -> None:
-        """Close the LMDB store, which withdraws its claims, and open it anew."""
+        """Close the stores that outlive it, which withdraws their claims, and open them anew."""
         for store in self.stores:
             store.release(self.model.claims())
         self.model.release(self.model.claims())
-        self.stores[1].close()
-        self.stores[1] = self.openers[1](lease=LEASE, ttl=TTL)
+        for n, opener in enumerate(self.openers[1:], 1):
+            self.stores[n].close()
+            self.stores[n] = opener(lease=LEASE, ttl=TTL)
 
     @invariant()
     def counts(self) -> None:
@@ -224,5 +232,10 @@ class Stores(RuleBasedStateMachine):
         assert info.newest == (pages[-1].record.seen if pages else None)
 
 
-Stores.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+@pytest.fixture(scope="module", autouse=True)
+def _servers(servers: dict[str, Server]) -> None:
+    Stores.servers = [servers[make] for make in binaries()]
+
+
+Stores.TestCase.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
 test_stores = Stores.TestCase
