@@ -43,6 +43,7 @@ from dedupcrawl.crawl.session import Session
 from dedupcrawl.crawl.tally import Tally
 from dedupcrawl.crawl.visits import Visits
 from dedupcrawl.page import ReadOptions
+from dedupcrawl.stores.base import Record, Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -165,14 +166,20 @@ class Nothing:
     """Stands in for a deduplicator that finds every page new at once."""
 
     config = Config()
+    store = Store
+    scheme = ""
 
     def __init__(self) -> None:
         self._ids = count(1)
 
-    def try_claim(self, page: Page, **_: object) -> Claim:
+    def file(self, page: Page, **_: object) -> Record:
+        """Make a record of nothing but the URL."""
+        return Record(page.url, (), (), 0.0)
+
+    def claim_record(self, record: Record, url: str, **_: object) -> Claim:
         """Claim without looking."""
-        verdict = Verdict(page.url, Status.UNIQUE, keep=True)
-        return Claim(verdict, self, next(self._ids))  # type: ignore[arg-type]
+        verdict = Verdict(url, Status.UNIQUE, keep=True)
+        return Claim(verdict, self, next(self._ids), record)  # type: ignore[arg-type]
 
     def commit(self, claims: Iterable[Claim]) -> None:
         """Do nothing."""
@@ -201,7 +208,8 @@ class Shell(Addon):
         crawler = self._crawler
         options = Options.from_settings(crawler.settings, "daily")
         tally = Tally(crawler)
-        desk = Desk(crawler, Nothing(), tally)  # type: ignore[arg-type]
+        desk = Desk(crawler, tally, options)
+        desk.take(Nothing())  # type: ignore[arg-type]
         return ShellSession(options, ReadOptions(), Visits(), desk, tally, None)
 
 

@@ -17,6 +17,7 @@ from dedupcrawl.page.model import Page
 from dedupcrawl.policy import Policy, unchecked
 from dedupcrawl.stores import open_store
 from dedupcrawl.stores.base import Candidate, ClaimState, Offer, Store, url_key
+from dedupcrawl.stores.scheme import scheme_json
 from dedupcrawl.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -70,13 +71,15 @@ class Deduplicator:
         self._held: set[int] = set()  # claims made here that were neither committed nor released
         self._told: set[str] = set()  # failures of the user's own reader that were logged
         self.reading = self.config.reading
+        scheme = schemes(detectors, self.config)
+        self.scheme = scheme_json(scheme)
         self.store = (
             store
             if isinstance(store, Store)
             else open_store(
                 store,
                 namespace=namespace,
-                scheme=schemes(detectors, self.config),
+                scheme=scheme,
                 lease=self.config.lease,
                 ttl=self.config.ttl,
                 clock=clock,

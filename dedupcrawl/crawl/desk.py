@@ -6,21 +6,26 @@ from itertools import islice
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from dedupcrawl.claim import Claim, Pending
+from dedupcrawl.crawl.debts import Debts
 from dedupcrawl.crawl.holds import Hold
-from dedupcrawl.crawl.waiting import pause
-from dedupcrawl.errors import DedupError
+from dedupcrawl.crawl.line import AwayError, Line
+from dedupcrawl.crawl.opening import open_patiently
+from dedupcrawl.crawl.waiting import Background, Outcome, pause
+from dedupcrawl.errors import StoreError
 from dedupcrawl.policy import unchecked
+from dedupcrawl.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from scrapy.crawler import Crawler
 
+    from dedupcrawl.crawl.options import Options
     from dedupcrawl.crawl.tally import Tally
     from dedupcrawl.crawl.visits import Visit
     from dedupcrawl.deduplicator import Deduplicator
     from dedupcrawl.page import Page
-    from dedupcrawl.verdict import Verdict
+    from dedupcrawl.stores.base import Record
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -28,34 +33,73 @@ T = TypeVar("T")
 FIRST_PAUSE = 0.05  #: seconds before another worker's claim is looked at again; doubles up to
 LONGEST_PAUSE = 1.0
 CHUNK = 256  #: most claims committed at once, so that the reactor breathes in between
+CLOSED = "dedup_store_error"  #: why a crawl ends that must not go on without its store
 
 
 class Desk:
-    """Judges pages, and settles what becomes of their claims."""
+    """Judges pages, and settles what becomes of their claims.
 
-    def __init__(self, crawler: Crawler, dedup: Deduplicator, tally: Tally) -> None:
+    Whatever is asked of the store may take its time, and pages are judged meanwhile. So what is known of
+    a claim is noted in one step with the answer, and a hold is over before the store is told.
+    """
+
+    def __init__(self, crawler: Crawler, tally: Tally, options: Options) -> None:
         self._crawler = crawler
-        self._dedup = dedup
         self._tally = tally
+        self._options = options
+        self._dedup: Deduplicator
+        self._debts: Debts
+        patience = {"keep": None, "wait": options.store_patience, "close": 0.0}[options.on_store_error]
+        self._line = Line(tally, self._live, self._make_up, patience=patience, give_up=self._give_up)
+        self._background = Background()
         self._open: dict[int, Hold] = {}
+        self._unfiled: set[Hold] = set()  # kept unchecked, to be filed once their items are safe
+        self._asking: set[Outcome] = set()  # offers under way, whose ids are not known here yet
+        self._is_ready = self._renews = False
+
+    def take(self, dedup: Deduplicator) -> None:
+        """Work with this deduplicator from now on."""
+        self._dedup = dedup
+        self._debts = Debts(dedup, self._tally, self._options)
+        self._is_ready = True
+        if dedup.store.remote:
+            self._line.cross_network()
+
+    async def open(self, opening: Callable[[], Deduplicator]) -> None:
+        """Open a store across a network, unless there is one; file what earlier crawls could not.
+
+        Raises :class:`~dedupcrawl.errors.DedupError` when it cannot be opened.
+        """
+        if not self._is_ready:
+            self._line.cross_network()
+            self.take(await open_patiently(opening, self._line, self._options, self._tally, self._crawler))
+        if self._debts.are_inherited:
+            self._background.start(self._line.make_up())
 
     async def look(self, page: Page) -> Verdict:
         """Say what is known of a page, and file nothing."""
         try:
-            return await self._ask(self._dedup.check, page)
+            record = self._dedup.file(page)
+            if isinstance(record, Verdict):
+                return record
+            return await self._insist(self._line.ask, self._dedup.check_record, record, page.url)
+        except StoreError:
+            return unchecked(page.url, "store")
         except Exception as error:  # noqa: BLE001  # a page is never lost for a fault of ours
-            return self._failed(page, error)
+            return self._crashed(page, error)
 
     async def judge(self, page: Page, visit: Visit | None, *, track_url: bool = True) -> Hold:
         """Claim a page's content; wait as long as it repeats one whose own fate is open."""
         try:
-            claim = await self._claim(page, track_url=track_url)
+            record = self._dedup.file(page, track_url=track_url)
+            if isinstance(record, Verdict):
+                return Hold(record, visit)
+            try:
+                return await self._claim(record, page.url, visit, versions=track_url)
+            except StoreError:
+                return self._unchecked(record, page.url, visit)
         except Exception as error:  # noqa: BLE001  # the same
-            return Hold(self._failed(page, error), visit)
-        hold = Hold(claim.verdict, visit, claim if claim.id is not None else None)
-        if claim.id is not None:
-            self._open[claim.id] = hold
-        return hold
+            return Hold(self._crashed(page, error), visit)
 
     async def scraped(self, hold: Hold) -> None:
         """Note that all pipelines took one more of the items under ``hold``."""
@@ -64,50 +108,93 @@ class Desk:
         hold.scraped = True
         await self.settle([hold])
         if first and not hold.over and hold.claim is not None:
-            await self._tell(hold.claim.scraped)
+            if not await self._tell(hold.claim.scraped):
+                self._debts.owe([hold.claim], Claim.scraped)
             hold.outcome.settle()
 
     async def refused(self, hold: Hold) -> None:
         """Note that one of the items under ``hold`` was dropped or failed."""
         hold.in_flight -= 1
-        if hold.claim is not None and hold.is_refused:
-            await self._release([hold])
+        if (hold.claim or hold.record) and hold.is_refused and not hold.over:
+            await self._release(_end([hold]))
         else:
             await self.settle([hold])
 
     async def settle(self, holds: Iterable[Hold]) -> None:
         """Commit those of ``holds`` whose items are all safe; release those that a feed lost."""
-        ripe = [hold for hold in holds if hold.scraped and hold.is_ripe and not hold.over]
+        ripe = _end([hold for hold in holds if hold.scraped and hold.is_ripe and not hold.over])
         if ripe:
             await self._commit([hold for hold in ripe if not hold.lost])
             await self._release([hold for hold in ripe if hold.lost])
 
     async def close(self) -> None:
         """Settle what is left when no item will come any more, and let the store go."""
-        left = list(self._open.values())
-        await self._commit([hold for hold in left if hold.scraped and not hold.feeds and not hold.lost])
-        await self._tell(self._dedup.close)
+        if not self._is_ready:
+            return
+        left = [hold for hold in (*self._open.values(), *self._unfiled) if not hold.over]
+        await self._commit(_end([hold for hold in left if hold.scraped and not hold.feeds and not hold.lost]))
+        await self._line.close(self._dedup.close)
+        self._debts.close()
 
     async def renew(self) -> None:
         """Tell the store that this process lives."""
-        await self._tell(self._dedup.renew)
+        if self._renews:  # the last time has not ended yet
+            return
+        self._renews = True
+        try:
+            await self._told(self._line.hurry(self._live))
+        finally:
+            self._renews = False
 
     # -- claims -------------------------------------------------------------------------------
 
-    async def _claim(self, page: Page, *, track_url: bool) -> Claim:
+    async def _claim(self, record: Record, url: str, visit: Visit | None, *, versions: bool) -> Hold:
         patience = self._dedup.config.wait
-        answer = await self._ask(self._dedup.try_claim, page, track_url=track_url)
-        while isinstance(answer, Pending):
-            own = self._open.get(answer.id) if answer.mine else None
-            gives_up = False
+        gives_up = False
+        while True:
+            answer = await self._insist(self._offer, record, url, visit, versions, gives_up)
+            if isinstance(answer, Hold):
+                return answer
+            own = await self._own(answer)
             # A store that failed may show a claim as open although its outcome is known here.
             if own is not None and not own.outcome.known:
                 await own.outcome.wait()
             else:
                 patience = await self._wait_for(answer, patience)
                 gives_up = patience <= 0
-            answer = await self._ask(self._dedup.try_claim, page, track_url=track_url, give_up=gives_up)
-        return answer
+
+    async def _offer(
+        self, record: Record, url: str, visit: Visit | None, versions: bool, give_up: bool
+    ) -> Hold | Pending:
+        asked = Outcome()
+        self._asking.add(asked)
+        try:
+            answer = await self._line.ask(
+                self._dedup.claim_record, record, url, versions=versions, give_up=give_up
+            )
+            return answer if isinstance(answer, Pending) else self._hold(answer, visit)
+        finally:
+            self._asking.discard(asked)
+            asked.settle()
+
+    def _hold(self, claim: Claim, visit: Visit | None) -> Hold:
+        if claim.id is None:
+            return Hold(claim.verdict, visit)
+        hold = self._open[claim.id] = Hold(claim.verdict, visit, claim)
+        return hold
+
+    def _unchecked(self, record: Record, url: str, visit: Visit | None) -> Hold:
+        self._line.miss()
+        hold = Hold(unchecked(url, "store"), visit, record=record)
+        self._unfiled.add(hold)
+        return hold
+
+    async def _own(self, pending: Pending) -> Hold | None:
+        """Return our own hold that a page waits for; the answer that names it may come after this one."""
+        if pending.mine and pending.id not in self._open:
+            for asked in tuple(self._asking):
+                await asked.wait()
+        return self._open.get(pending.id) if pending.mine else None
 
     async def _wait_for(self, pending: Pending, patience: float) -> float:
         """Wait until another worker's claim is settled; return the seconds of patience that are left."""
@@ -116,57 +203,100 @@ class Desk:
             step = min(step, patience)
             await pause(step)
             patience -= step
-            if await self._ask(self._dedup.is_settled, pending.id):
+            if await self._insist(self._line.ask, self._dedup.is_settled, pending.id):
                 return patience
             step = min(2 * step, LONGEST_PAUSE)
         return 0
 
     async def _commit(self, holds: Sequence[Hold]) -> None:
-        for chunk in _chunks(self._end(holds)):
-            await self._tell(self._dedup.commit, [hold.claim for hold in chunk if hold.claim])
+        for chunk in _chunks(holds):
+            claims = _claims(chunk)
+            unfiled = [hold.record for hold in chunk if hold.record]
+            if claims and not await self._tell(self._dedup.commit, claims):
+                self._debts.owe(claims, Claim.commit)
+                unfiled += [claim.record for claim in claims if claim.record]
             self._conclude(chunk)
+            if unfiled:
+                self._debts.remember(unfiled)
+                self._background.start(self._line.make_up())
 
     async def _release(self, holds: Sequence[Hold]) -> None:
-        for chunk in _chunks(self._end(holds)):
+        for chunk in _chunks(holds):
             for hold in chunk:
                 if hold.visit is not None and hold.visit.hold is hold:
                     hold.visit.hold = None
-            await self._tell(self._dedup.release, [hold.claim for hold in chunk if hold.claim])
-            self._tally.released(len(chunk))
+            claims = _claims(chunk)
+            if claims and not await self._tell(self._dedup.release, claims):
+                self._debts.owe(claims, Claim.release)
+            self._tally.released(len(claims))
             self._conclude(chunk)
-
-    def _end(self, holds: Sequence[Hold]) -> list[Hold]:
-        """Mark them as over before the store is asked, so that nobody settles them twice."""
-        for hold in holds:
-            hold.over = True
-        return list(holds)
 
     def _conclude(self, holds: Sequence[Hold]) -> None:
         for hold in holds:
             if hold.claim is not None and hold.claim.id is not None:
                 self._open.pop(hold.claim.id, None)
+            self._unfiled.discard(hold)
             hold.outcome.settle()
 
     # -- the store ----------------------------------------------------------------------------
 
-    async def _ask(self, question: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        # The one seam to the store. Both stores answer in microseconds; one across a network would
-        # be asked through scrapy.utils.asyncio.run_in_thread here.
-        return question(*args, **kwargs)
+    async def _insist(self, question: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Ask again where that may help: once while the store is there, and after an outage if pages wait."""
+        failures = 0
+        while True:
+            try:
+                return await question(*args, **kwargs)
+            except StoreError as error:
+                if isinstance(error, AwayError) or self._line.outage is not None:
+                    again = self._options.on_store_error == "wait" and await self._line.wait()
+                else:
+                    failures += 1
+                    again = failures == 1
+                if not again:
+                    raise
 
-    async def _tell(self, order: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> None:
+    async def _tell(self, order: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> bool:
         """Ask for what the crawl can do without: a store that fails costs no item."""
-        try:
-            await self._ask(order, *args, **kwargs)
-        except DedupError as error:
-            self._tally.store_failed(error)
+        return await self._told(self._line.ask(order, *args, **kwargs))
 
-    def _failed(self, page: Page, error: Exception) -> Verdict:
-        if isinstance(error, DedupError):
-            self._tally.store_failed(error)
-            return unchecked(page.url, "store")
+    async def _told(self, answer: Awaitable[object]) -> bool:
+        try:
+            await answer
+        except StoreError:
+            return False
+        except Exception as error:  # noqa: BLE001  # pages may wait for the outcome of what is told
+            self._tally.crashed("a claim", error)
+            return False
+        return True
+
+    def _live(self) -> int:
+        return self._dedup.renew()
+
+    async def _make_up(self) -> None:
+        await self._debts.pay(self._line)
+
+    def _give_up(self) -> None:
+        self._tally.gave_up()
+        self._background.start(self._end_crawl())
+
+    async def _end_crawl(self) -> None:
+        if self._crawler.engine is not None and self._crawler.engine.spider is not None:
+            await self._crawler.engine.close_spider_async(reason=CLOSED)
+
+    def _crashed(self, page: Page, error: Exception) -> Verdict:
         self._tally.crashed(page.url, error)
         return unchecked(page.url, "error")
+
+
+def _end(holds: Sequence[Hold]) -> Sequence[Hold]:
+    """Mark them as over before the store is told, so that nobody settles them twice."""
+    for hold in holds:
+        hold.over = True
+    return holds
+
+
+def _claims(holds: Iterable[Hold]) -> list[Claim]:
+    return [hold.claim for hold in holds if hold.claim]
 
 
 def _chunks(holds: Iterable[Hold]) -> Iterable[list[Hold]]:

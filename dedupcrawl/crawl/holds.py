@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.claim import Claim
     from dedupcrawl.crawl.visits import Visit
+    from dedupcrawl.stores.base import Record
     from dedupcrawl.verdict import Verdict
 
 
@@ -21,12 +22,30 @@ class Hold:
     it wait for that.
     """
 
-    __slots__ = ("claim", "feeds", "in_flight", "lost", "outcome", "over", "scraped", "verdict", "visit")
+    __slots__ = (
+        "claim",
+        "feeds",
+        "in_flight",
+        "lost",
+        "outcome",
+        "over",
+        "record",
+        "scraped",
+        "verdict",
+        "visit",
+    )
 
-    def __init__(self, verdict: Verdict, visit: Visit | None = None, claim: Claim | None = None) -> None:
+    def __init__(
+        self,
+        verdict: Verdict,
+        visit: Visit | None = None,
+        claim: Claim | None = None,
+        record: Record | None = None,
+    ) -> None:
         self.verdict = verdict
         self.visit = visit  #: the response whose items share it; None: it is for one item alone
         self.claim = claim  #: None when nothing is filed
+        self.record = record  #: to be filed once its items are safe: the store could not be asked
         self.in_flight = 0  #: items in the pipelines
         self.scraped = False  #: at least one item went through all pipelines
         self.feeds: set[FeedSlot] = set()  #: open feeds that have taken one of its items

@@ -15,16 +15,27 @@ from scrapy.utils.project import data_path
 from dedupcrawl.config import CONFIG_FIELDS, Config
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import SettingError
+from dedupcrawl.stores.opening import MEMORY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from scrapy.settings import BaseSettings
 
 PREFIX = "DEDUP_"
 FEED_MODE = "feed_slot_closed"
 
-_RIM = ("enabled", "action", "store", "namespace", "item_fields", "follow_duplicates", "commit")
+_RIM = (
+    "enabled",
+    "action",
+    "store",
+    "namespace",
+    "item_fields",
+    "follow_duplicates",
+    "commit",
+    "on_store_error",
+    "store_patience",
+)
 _LISTS = ("detectors", "drop", "item_fields")
 _TEXTS = ("keep", "reader", "segmenter", "lexicon")
 _BOOLEANS: Mapping[object, bool] = {"1": True, "0": False, "true": True, "false": False}
@@ -43,6 +54,9 @@ class Options:
     item_fields: tuple[str, ...] = ()  #: whose text is judged; (): the page that the item came from
     follow_duplicates: bool = True  #: False: the spider does not see pages that the store knows
     commit_with_feeds: bool = False  #: an item is safe when its feeds are stored, not when it was scraped
+    on_store_error: str = "keep"  #: "keep", "wait" or "close": what becomes of pages while the store is away
+    store_patience: float = 300.0  #: seconds for which "wait" waits before the crawl is closed
+    spool: Path | None = None  #: where pages kept meanwhile are remembered; None: a store that ends with us
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, spider_name: str) -> Self:
@@ -54,14 +68,18 @@ class Options:
         _refuse_unknown(settings)
         given = {name: _plain(settings[name], name) for name in SETTINGS if settings[name] is not None}
         drops = _choice(given, "action", ("drop", "tag")) == "drop"
+        store = _text(given, "store") or default_store(settings)
         options = cls(
-            store=_text(given, "store") or default_store(settings),
+            store=store,
             namespace=_text(given, "namespace") or spider_name,
             config=_config(given),
             drops=drops,
             item_fields=_names(given, "item_fields"),
             follow_duplicates=_boolean(given, "follow_duplicates", default=True),
             commit_with_feeds=_choice(given, "commit", ("item_scraped", FEED_MODE)) == FEED_MODE,
+            on_store_error=_choice(given, "on_store_error", ("keep", "wait", "close")),
+            store_patience=_seconds(given, "store_patience", 300.0),
+            spool=None if store == MEMORY else _folder(settings, "dedup-spool"),
         )
         options._check_together(settings)
         return options
@@ -85,9 +103,7 @@ def is_enabled(settings: BaseSettings) -> bool:
 
 def default_store(settings: BaseSettings) -> str:
     """Return the URL of an LMDB store below ``JOBDIR``, else below the project's data folder."""
-    job = settings["JOBDIR"]
-    folder = Path(job, "dedup") if job else Path(data_path("dedup"))
-    return f"lmdb://{folder.absolute()}"
+    return f"lmdb://{_folder(settings, 'dedup')}"
 
 
 def as_setting(error: SettingError) -> SettingError:
@@ -96,6 +112,11 @@ def as_setting(error: SettingError) -> SettingError:
         return error
     constant, bracket, detail = error.name.partition("[")
     return SettingError(PREFIX + constant.upper() + bracket + detail, error.value, error.accepted)
+
+
+def _folder(settings: BaseSettings, name: str) -> Path:
+    job = settings["JOBDIR"]
+    return (Path(job, name) if job else Path(data_path(name))).absolute()
 
 
 def _refuse_unknown(settings: BaseSettings) -> None:
@@ -114,7 +135,7 @@ def _plain(value: object, setting: str) -> object:
         return _from_json(value, setting) if value.lstrip()[:1] in ("[", "{") else _split(value)
     if name == "fold_chinese":
         return _BOOLEANS.get(value.lower(), value)
-    if name in CONFIG_FIELDS and name not in _TEXTS:
+    if (name in CONFIG_FIELDS and name not in _TEXTS) or name == "store_patience":
         return _number(value)
     return value
 
@@ -178,11 +199,19 @@ def _text(given: Mapping[str, object], name: str) -> str:
     return value
 
 
-def _choice(given: Mapping[str, object], name: str, accepted: tuple[str, str]) -> str:
+def _choice(given: Mapping[str, object], name: str, accepted: Sequence[str]) -> str:
     value = given.get(PREFIX + name.upper(), accepted[0])
     if value not in accepted:
-        raise SettingError(PREFIX + name.upper(), value, f'"{accepted[0]}" or "{accepted[1]}"')
+        *others, last = (f'"{each}"' for each in accepted)
+        raise SettingError(PREFIX + name.upper(), value, f"{', '.join(others)} or {last}")
     return str(value)
+
+
+def _seconds(given: Mapping[str, object], name: str, default: float) -> float:
+    value = given.get(PREFIX + name.upper(), default)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not value >= 0:
+        raise SettingError(PREFIX + name.upper(), value, "seconds of at least 0")
+    return float(value)
 
 
 def _boolean(given: Mapping[str, object], name: str, *, default: bool) -> bool:

@@ -85,7 +85,8 @@ class DedupPipeline:
         manager.connect(self.finish, signals.engine_stopped)
 
     async def open_spider(self) -> None:
-        """Begin to tell the store, three times a lease, that this process lives."""
+        """Have a store at hand, and begin to tell it, three times a lease, that this process lives."""
+        await self._session.open()
         self._renewal = create_looping_call(self._renew)
         self._renewal.start(self._options.config.lease / 3, now=False)
 

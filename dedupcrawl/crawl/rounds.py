@@ -6,20 +6,16 @@ from which Scrapy's own work has driven them; a round pays that once.
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from scrapy.utils.asyncio import call_later, is_asyncio_available
-from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.asyncio import call_later
 
 from dedupcrawl.crawl.holds import Hold
-from dedupcrawl.crawl.waiting import Outcome
+from dedupcrawl.crawl.waiting import Background, Outcome
 from dedupcrawl.page import Page
 from dedupcrawl.policy import unchecked
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
-
     from scrapy.http import Response
 
     from dedupcrawl.crawl.session import Session
@@ -48,7 +44,7 @@ class Rounds:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._entries: list[_Entry] = []
-        self._tasks: set[asyncio.Task[None]] = set()  # asyncio itself keeps none of them alive
+        self._background = Background()
 
     async def judge(self, visit: Visit, response: Response) -> Hold:
         """Read a response and claim its content in the next round."""
@@ -65,16 +61,8 @@ class Rounds:
         entries, self._entries = self._entries, []
         subjects = [self._session.read(entry.response) for entry in entries]
         for entry, subject in zip(entries, subjects, strict=True):
-            self._start(self._judge(entry, subject))
-
-    def _start(self, judging: Coroutine[Any, Any, None]) -> None:
-        """Let a judgement run beside the others: it may have to wait for an item of one of them."""
-        if not is_asyncio_available():
-            deferred_from_coro(judging)
-            return
-        task = asyncio.get_running_loop().create_task(judging)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+            # Beside the others: it may have to wait for an item of one of them.
+            self._background.start(self._judge(entry, subject))
 
     async def _judge(self, entry: _Entry, subject: Page | Verdict) -> None:
         try:

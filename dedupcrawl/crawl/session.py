@@ -6,6 +6,7 @@ import asyncio
 import logging
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from scrapy.extensions.feedexport import FeedExporter
@@ -14,13 +15,14 @@ from scrapy.utils.misc import load_object
 
 from dedupcrawl.crawl.desk import Desk
 from dedupcrawl.crawl.feeds import Feeds
-from dedupcrawl.crawl.options import FEED_MODE, Options, as_setting
+from dedupcrawl.crawl.opening import open_now
+from dedupcrawl.crawl.options import FEED_MODE, Options
 from dedupcrawl.crawl.reading import read_page_of
 from dedupcrawl.crawl.tally import Tally
 from dedupcrawl.crawl.visits import Visits
-from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.policy import unchecked
+from dedupcrawl.stores.opening import is_local
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -46,7 +48,7 @@ class Session:
 
     @classmethod
     def begin(cls, crawler: Crawler) -> Session:
-        """Check the settings and open the store.
+        """Check the settings and open a store on this machine.
 
         An error ends the crawl before its first request; it is said in one sentence.
         """
@@ -60,11 +62,23 @@ class Session:
     def _begin(cls, crawler: Crawler) -> Session:
         options = Options.from_settings(crawler.settings, _spider_name(crawler))
         feeds = _feeds(crawler) if options.commit_with_feeds else None
-        dedup = _open(options)
-        tally = Tally(crawler)
-        desk = Desk(crawler, dedup, tally)
+        tally = Tally(crawler, options.on_store_error)
+        desk = Desk(crawler, tally, options)
+        if is_local(options.store):
+            desk.take(open_now(options))
         visits = Visits(may_be_replaced=_has_earlier_pipelines(crawler.settings))
-        return cls(options, dedup.reading, visits, desk, tally, feeds)
+        return cls(options, options.config.reading, visits, desk, tally, feeds)
+
+    async def open(self) -> None:
+        """Open a store across a network.
+
+        An error ends the crawl as one of :meth:`begin` does.
+        """
+        try:
+            await self.desk.open(partial(open_now, self.options))
+        except DedupError as error:
+            say(error)
+            raise
 
     def read(self, response: Response) -> Page | Verdict:
         """Read a response once."""
@@ -111,13 +125,6 @@ def _has_earlier_pipelines(settings: BaseSettings) -> bool:
 
     pipelines = build_component_list(settings.get_component_priority_dict_with_base("ITEM_PIPELINES"))
     return bool(pipelines) and load_object(pipelines[0]) is not DedupPipeline
-
-
-def _open(options: Options) -> Deduplicator:
-    try:
-        return Deduplicator(options.store, options.namespace, config=options.config)
-    except SettingError as error:
-        raise as_setting(error) from None
 
 
 def _feeds(crawler: Crawler) -> Feeds:

@@ -24,14 +24,20 @@ _SAID = {
     Relation.UNCHANGED: "unchanged copy of",
     Relation.UPDATED: "new version of",
 }
+_POLICIES = {
+    "keep": "pages are kept unchecked until it is back",
+    "wait": "pages wait for it",
+    "close": "the crawl is closed",
+}
 _SUMMARY = ("checked", "kept", "dropped", "released")
 
 
 class Tally:
     """Counts pages (items, when items are judged) under ``dedup/…``; integers only."""
 
-    def __init__(self, crawler: Crawler) -> None:
+    def __init__(self, crawler: Crawler, on_store_error: str = "keep") -> None:
         self._crawler = crawler
+        self._on_store_error = on_store_error
         self._told: set[str] = set()
 
     def judged(self, verdict: Verdict, *, again: bool = False) -> None:
@@ -60,15 +66,52 @@ class Tally:
         """Count claims that were given back: their pages were not stored after all."""
         self._count("released", pages)
 
-    def store_failed(self, error: Exception) -> None:
-        """Count a failure of the store; its first message is logged, not one per page."""
+    def store_failed(self, error: Exception, *, quiet: bool = False) -> None:
+        """Count a failure of the store; the first of a kind is logged, and none while the store is away."""
         self._count("store_errors")
-        if self._is_news(str(error)):
-            logger.error(
-                "The store failed, pages are kept unchecked: %(error)s",
-                {"error": error},
-                extra={"spider": self._spider},
+        if not quiet and self._is_news(str(error)):
+            self._log(logging.ERROR, "The store failed, pages are kept unchecked: %(error)s", error=error)
+
+    def store_left(self, error: Exception) -> None:
+        """Count and log the beginning of an outage."""
+        self._count("outages")
+        told = "The store is away, %(policy)s: %(error)s"
+        self._log(logging.ERROR, told, policy=_POLICIES[self._on_store_error], error=error)
+
+    def store_returned(self, seconds: float, pages: int) -> None:
+        """Count and log the end of an outage; ``pages`` were kept unchecked meanwhile."""
+        self._count("outages/seconds", round(seconds))
+        told = "The store is back after %(seconds).1f s, in which %(pages)d pages were kept unchecked"
+        self._log(logging.WARNING, told, seconds=seconds, pages=pages)
+
+    def gave_up(self) -> None:
+        """Log that the crawl is closed since the store is away."""
+        self._log(logging.ERROR, "The crawl is closed, for its store is away; what is under way is kept")
+
+    def spooled(self, pages: int, lost: int) -> None:
+        """Count pages remembered in the spool, and those for which it had no room."""
+        self._count("spool/added", pages)
+        self._count("spool/full", lost)
+        if lost and self._is_news("spool"):
+            self._log(logging.ERROR, "The spool is full: copies of further pages will not be known")
+
+    def spool_failed(self, error: Exception, pages: int) -> None:
+        """Count pages that could not even be remembered in the spool; logged once."""
+        self._count("spool/full", pages)
+        if self._is_news("spool"):
+            told = "The spool cannot be written, copies of pages kept meanwhile will not be known: %(error)s"
+            self._log(logging.ERROR, told, error=error)
+
+    def replayed(self, filed: int, repeats: int, refused: int) -> None:
+        """Count and log what became of the pages of the spool."""
+        self._count("spool/filed", filed)
+        self._count("spool/repeats", repeats)
+        if filed or repeats or refused:
+            told = (
+                "Of the pages kept while the store was away %(filed)d are filed now, "
+                "%(repeats)d repeat others, %(refused)d are refused by the store"
             )
+            self._log(logging.INFO, told, filed=filed, repeats=repeats, refused=refused)
 
     def crashed(self, url: str, error: Exception) -> None:
         """Count a fault of ours, or of the user's own reader.
@@ -105,6 +148,9 @@ class Tally:
     def _count(self, name: str, by: int = 1) -> None:
         if by:
             self._crawler.stats.inc_value(f"dedup/{name}", by)
+
+    def _log(self, level: int, told: str, **what: object) -> None:
+        logger.log(level, told, what, extra={"spider": self._spider})
 
     def _is_news(self, what: str) -> bool:
         news = what not in self._told

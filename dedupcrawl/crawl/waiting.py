@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from scrapy.utils.asyncio import call_later
-from scrapy.utils.defer import maybe_deferred_to_future
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from scrapy.utils.asyncio import call_later, is_asyncio_available
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
 
 
 class Outcome:
@@ -37,3 +43,19 @@ async def pause(seconds: float) -> None:
     waiter: Deferred[None] = Deferred()
     call_later(seconds, waiter.callback, None)
     await maybe_deferred_to_future(waiter)
+
+
+class Background:
+    """Runs coroutines beside the others."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()  # asyncio itself keeps none of them alive
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Let a coroutine run to its end while others go on."""
+        if not is_asyncio_available():
+            deferred_from_coro(work)
+            return
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,229 @@
+"""The line to the store: every call of a crawl goes through it, and it knows when the store is away.
+
+A call that fails may be the fault of one damaged record, or the beginning of an outage: leases are renewed at
+once to find out. While the store is away nobody else is let through, so that no page waits for a connection that
+will not come; with growing pauses one call asks whether it is back. Then what could not be told to it is made up
+for, and only then pages are judged again.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from scrapy.utils.asyncio import call_later
+
+from dedupcrawl.crawl.threads import Threads
+from dedupcrawl.crawl.waiting import Background, Outcome
+from dedupcrawl.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from dedupcrawl.crawl.tally import Tally
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+FIRST_PAUSE = 0.25  #: seconds before the store is tried again; doubles up to
+LONGEST_PAUSE = 8.0
+
+
+class AwayError(StoreError):
+    """The store was not asked, for it is known to be away."""
+
+
+class Outage:
+    """A time for which the store is away."""
+
+    def __init__(self, error: StoreError) -> None:
+        self.error = error
+        self.began = time.monotonic()
+        self.pages = 0  #: that were kept unchecked meanwhile
+        self.over = Outcome()  #: it is back, or nobody waits for it any longer
+
+    @property
+    def seconds(self) -> float:
+        """How long it has lasted."""
+        return time.monotonic() - self.began
+
+
+class Line:
+    """Asks the store, in a thread if it is remote.
+
+    Args:
+        tally: is told of failures, outages and returns.
+        probe: a cheap call that changes something in the store.
+        make_up: what is owed to the store, done once it is back; it calls :meth:`attempt`.
+        give_up: called when an outage has lasted for ``patience`` seconds; None: never.
+    """
+
+    def __init__(
+        self,
+        tally: Tally,
+        probe: Callable[[], object],
+        make_up: Callable[[], Awaitable[None]],
+        *,
+        patience: float | None,
+        give_up: Callable[[], None],
+    ) -> None:
+        self._tally = tally
+        self._probe = probe
+        self._make_up = make_up
+        self._patience = patience
+        self._give_up = give_up
+        self._threads: Threads | None = None
+        self._examining: Outcome | None = None
+        self._making_up: Outcome | None = None
+        self._nap: Outcome | None = None
+        self._background = Background()
+        self._closed = False
+        self.outage: Outage | None = None
+
+    def cross_network(self) -> None:
+        """Make every call in a thread from now on."""
+        self._threads = Threads()
+
+    async def ask(self, question: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Make a call once nothing is owed to the store any more.
+
+        Raises :class:`~dedupcrawl.errors.StoreError`; :class:`AwayError` when it was not made at all.
+        """
+        while self._making_up is not None:
+            await self._making_up.wait()
+        return await self.hurry(question, *args, **kwargs)
+
+    async def hurry(self, question: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Make a call whatever is owed; raises as :meth:`ask`."""
+        if self.outage is not None:
+            raise AwayError(str(self.outage.error))
+        try:
+            return await self.run(question, *args, **kwargs)
+        except StoreError as error:
+            await self._examine(error)
+            raise
+
+    async def run(self, question: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Make a call, whatever is known of the store."""
+        if self._threads is None:
+            return question(*args, **kwargs)
+        return await self._threads.run(question, *args, **kwargs)
+
+    async def attempt(self, order: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+        """Make up for a call; None: the store is there, and refuses it.
+
+        Raises :class:`~dedupcrawl.errors.StoreError` when the store is away.
+        """
+        try:
+            return await self.run(order, *args, **kwargs)
+        except StoreError as error:
+            await self.run(self._probe)
+            self._tally.store_failed(error)
+            return None
+
+    async def wait(self) -> bool:
+        """Wait for the end of an outage; False: nobody waits for it any longer."""
+        if self.outage is not None:
+            await self.outage.over.wait()
+        return self.outage is None
+
+    def miss(self) -> None:
+        """Note a page that is kept unchecked since the store is away."""
+        if self.outage is not None:
+            self.outage.pages += 1
+
+    async def make_up(self) -> None:
+        """Do what is owed to the store, unless it is away; others wait meanwhile."""
+        if self.outage is None and self._making_up is None:
+            try:
+                await self._settle_debts()
+            except StoreError as error:
+                await self._examine(error)
+
+    async def close(self, order: Callable[[], object]) -> None:
+        """Make the last call, after one last try if the store is away."""
+        self._closed = True
+        if self._nap is not None:
+            self._nap.settle()
+        while busy := self._examining or self._making_up:
+            await busy.wait()
+        if self.outage is None:
+            await self.make_up()
+        else:
+            await self._try()
+        try:
+            await self.run(order)
+        except StoreError as error:
+            self._tally.store_failed(error, quiet=self.outage is not None)
+        if self._threads is not None:
+            self._threads.close()
+
+    # -- outages ------------------------------------------------------------------------------
+
+    async def _examine(self, error: StoreError) -> None:
+        """Find out whether the store is away, or failed this once."""
+        if self._examining is not None:
+            await self._examining.wait()
+        elif self.outage is None:
+            self._examining = examining = Outcome()
+            try:
+                await self.run(self._probe)
+            except StoreError as reason:
+                self._begin(reason)
+            finally:
+                self._examining = None
+                examining.settle()
+        self._tally.store_failed(error, quiet=self.outage is not None)
+
+    def _begin(self, error: StoreError) -> None:
+        self.outage = Outage(error)
+        self._tally.store_left(error)
+        if not self._closed:
+            self._lose_patience(self.outage)
+            self._background.start(self._watch(self.outage))
+
+    async def _watch(self, outage: Outage) -> None:
+        """Try the store again and again until it is back."""
+        step = FIRST_PAUSE
+        while not self._closed:
+            await self._sleep(step)
+            if self._closed or await self._try():
+                return
+            self._lose_patience(outage)
+            step = min(2 * step, LONGEST_PAUSE)
+
+    async def _sleep(self, seconds: float) -> None:
+        self._nap = nap = Outcome()
+        timer = call_later(seconds, nap.settle)
+        await nap.wait()
+        timer.cancel()
+        self._nap = None
+
+    async def _try(self) -> bool:
+        """Ask whether the store is back, and if so do what is owed to it."""
+        try:
+            await self.run(self._probe)
+            await self._settle_debts()
+        except StoreError:
+            return False
+        return True
+
+    async def _settle_debts(self) -> None:
+        self._making_up = making_up = Outcome()
+        try:
+            await self._make_up()
+            self._end()
+        finally:
+            self._making_up = None
+            making_up.settle()
+
+    def _end(self) -> None:
+        outage, self.outage = self.outage, None
+        if outage is not None:
+            self._tally.store_returned(outage.seconds, outage.pages)
+            outage.over.settle()
+
+    def _lose_patience(self, outage: Outage) -> None:
+        if self._patience is not None and not outage.over.known and outage.seconds >= self._patience:
+            self._give_up()
+            outage.over.settle()
