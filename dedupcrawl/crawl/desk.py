@@ -55,13 +55,13 @@ class Desk:
         self._open: dict[int, Hold] = {}
         self._unfiled: set[Hold] = set()  # kept unchecked, to be filed once their items are safe
         self._asking: set[Outcome] = set()  # offers under way, whose ids are not known here yet
-        self._is_ready = self._renews = False
+        self.is_open = self._renews = False
 
     def take(self, dedup: Deduplicator) -> None:
         """Work with this deduplicator from now on."""
         self._dedup = dedup
         self._debts = Debts(dedup, self._tally, self._options)
-        self._is_ready = True
+        self.is_open = True
         if dedup.store.remote:
             self._line.cross_network()
 
@@ -70,7 +70,7 @@ class Desk:
 
         Raises :class:`~dedupcrawl.errors.DedupError` when it cannot be opened.
         """
-        if not self._is_ready:
+        if not self.is_open:
             self._line.cross_network()
             self.take(await open_patiently(opening, self._line, self._options, self._tally, self._crawler))
         if self._debts.are_inherited:
@@ -129,8 +129,6 @@ class Desk:
 
     async def close(self) -> None:
         """Settle what is left when no item will come any more, and let the store go."""
-        if not self._is_ready:
-            return
         left = [hold for hold in (*self._open.values(), *self._unfiled) if not hold.over]
         await self._commit(_end([hold for hold in left if hold.scraped and not hold.feeds and not hold.lost]))
         await self._line.close(self._dedup.close)

@@ -1,9 +1,9 @@
 """The line to the store: every call of a crawl goes through it, and it knows when the store is away.
 
-A call that fails may be the fault of one damaged record, or the beginning of an outage: leases are renewed at
-once to find out. While the store is away nobody else is let through, so that no page waits for a connection that
-will not come; with growing pauses one call asks whether it is back. Then what could not be told to it is made up
-for, and only then pages are judged again.
+A call that fails may be the fault of one damaged record, or the beginning of an outage: leases are renewed
+at once to find out. While the store is away nobody else is let through, so that no page waits for a
+connection that will not come; with growing pauses one call asks whether it is back. Then what could not be
+told to it is made up for, and only then pages are judged again.
 """
 
 from __future__ import annotations

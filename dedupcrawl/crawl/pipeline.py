@@ -60,6 +60,7 @@ class DedupPipeline:
     """Claims before storage, and settles the claim when the item's fate is known."""
 
     def __init__(self, crawler: Crawler, session: Session) -> None:
+        self._crawler = crawler
         self._session = session
         self._options = session.options
         self._visits, self._desk = session.visits, session.desk
@@ -86,7 +87,7 @@ class DedupPipeline:
 
     async def open_spider(self) -> None:
         """Have a store at hand, and begin to tell it, three times a lease, that this process lives."""
-        await self._session.open()
+        await self._session.open(self._crawler)
         self._renewal = create_looping_call(self._renew)
         self._renewal.start(self._options.config.lease / 3, now=False)
 
@@ -102,8 +103,9 @@ class DedupPipeline:
         self._is_over = True
         if self._renewal is not None and self._renewal.running:
             self._renewal.stop()
-        await self._desk.close()
-        self._tally.summarise()
+        if self._desk.is_open:
+            await self._desk.close()
+            self._tally.summarise()
 
     # -- items --------------------------------------------------------------------------------
 

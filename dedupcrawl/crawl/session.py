@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from scrapy.extensions.corestats import CoreStats
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
@@ -45,6 +45,7 @@ class Session:
     desk: Desk
     tally: Tally
     feeds: Feeds | None  #: None: claims do not wait for feeds
+    task: asyncio.Task[Any] | None = None  #: that the crawl runs in
 
     @classmethod
     def begin(cls, crawler: Crawler) -> Session:
@@ -67,9 +68,9 @@ class Session:
         if is_local(options.store):
             desk.take(open_now(options))
         visits = Visits(may_be_replaced=_has_earlier_pipelines(crawler.settings))
-        return cls(options, options.config.reading, visits, desk, tally, feeds)
+        return cls(options, options.config.reading, visits, desk, tally, feeds, _task())
 
-    async def open(self) -> None:
+    async def open(self, crawler: Crawler) -> None:
         """Open a store across a network.
 
         An error ends the crawl as one of :meth:`begin` does.
@@ -77,7 +78,11 @@ class Session:
         try:
             await self.desk.open(partial(open_now, self.options))
         except DedupError as error:
-            say(error)
+            say(error, self.task)
+            # Scrapy closes a spider that it has not opened, and its own statistics count on the opening.
+            stats = crawler.get_extension(CoreStats)
+            if stats is not None and crawler.spider is not None:
+                stats.spider_opened(crawler.spider)
             raise
 
     def read(self, response: Response) -> Page | Verdict:
@@ -102,17 +107,23 @@ def session_of(crawler: Crawler) -> Session:
     return addon.session
 
 
-def say(error: DedupError) -> None:
+def say(error: DedupError, task: asyncio.Task[Any] | None = None) -> None:
     """Log an error that ends the crawl in one sentence.
 
     It is still raised, so that the command fails and a script can catch it; but asyncio need not
     print its traceback when the crawl's task is thrown away.
     """
     logger.error("dedupcrawl: %(error)s", {"error": error})
-    with suppress(RuntimeError):
-        task = asyncio.current_task()
-        if task is not None:
-            task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+    task = task or _task()
+    if task is not None:
+        task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+
+
+def _task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
 
 
 def _spider_name(crawler: Crawler) -> str:

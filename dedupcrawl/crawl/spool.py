@@ -1,10 +1,11 @@
 """Records that no store could take yet: a file that outlives the process.
 
-A spool is a folder for one store, namespace and configuration. Every process appends to a file of its own in
-it, and holds a lock on it while it lives; what a process leaves behind is taken up by the next one that looks.
+A spool is a folder for one store, namespace and configuration. Every process appends to a file of its own
+in it, and holds a lock on it while it lives; what a process leaves is taken up by the next one that looks.
 
-An entry is two lengths of four bytes (big-endian) and two packed records of :mod:`~dedupcrawl.stores.codec`,
-checksums and all. The second has the probes as its keys where they differ from the keys; else its length is 0.
+An entry is two lengths of four bytes (big-endian) and two packed records of
+:mod:`~dedupcrawl.stores.codec`, checksums and all. The second has the probes as its keys where they differ
+from the keys; else its length is 0.
 """
 
 from __future__ import annotations
