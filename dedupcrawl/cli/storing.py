@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,7 +16,10 @@ from rich.table import Table
 from dedupcrawl.cli.screen import out, print_json
 from dedupcrawl.errors import SettingError
 from dedupcrawl.filing import without_fragment
-from dedupcrawl.stores import list_namespaces, open_existing
+from dedupcrawl.stores import list_namespaces, open_existing, open_store
+from dedupcrawl.stores.base import BUCKET_CAP
+from dedupcrawl.stores.opening import MEMORY
+from dedupcrawl.stores.transfer import export_records, import_records, read_header
 
 if TYPE_CHECKING:
     from dedupcrawl.stores.base import StoreInfo
@@ -22,7 +27,10 @@ if TYPE_CHECKING:
 store = typer.Typer(help="Look into a store, and take things out of it.", no_args_is_help=True)
 
 StoreUrl = Annotated[
-    str, typer.Argument(metavar="STORE", help="URL of the store, as in DEDUP_STORE: lmdb://PATH")
+    str,
+    typer.Argument(
+        metavar="STORE", help="URL of the store, as in DEDUP_STORE: lmdb://PATH or redis://HOST/DB"
+    ),
 ]
 Namespace = Annotated[str | None, typer.Option(help="Only this namespace (default: all).")]
 
@@ -74,6 +82,47 @@ def prune(
     out().print(f"{removed} records removed")
 
 
+@store.command("export")
+def export_(
+    where: StoreUrl,
+    file: Annotated[Path, typer.Argument(metavar="FILE")],
+    namespace: Annotated[
+        str | None, typer.Option(help="Which one (default: the only one that is there).")
+    ] = None,
+) -> None:
+    """Write what is committed in a namespace to a file."""
+    with open_existing(where, namespace if namespace is not None else _only(where)) as opened:
+        count = export_records(opened, file)
+        name = opened.info().namespace
+    out().print(f"{count} records of {name} exported to {file}", markup=False)
+
+
+@store.command("import")
+def import_(
+    file: Annotated[Path, typer.Argument(metavar="FILE")],
+    where: StoreUrl,
+    namespace: Annotated[str | None, typer.Option(help="Into this one (default: as in the file).")] = None,
+) -> None:
+    """File what was exported, in a store of any kind; what is there already stays as it is."""
+    if where == MEMORY:
+        raise SettingError("store", where, "a store that outlives this command")
+    header = read_header(file)
+    name = header.namespace if namespace is None else namespace
+    with open_store(where, namespace=name, scheme=json.loads(header.scheme)) as opened:
+        done = import_records(file, opened)
+    out().print(f"{done.new} records imported into {name}, {done.known} were there", markup=False)
+
+
+def _only(where: str) -> str:
+    """Return the namespace of a store that has one."""
+    there = list_namespaces(where)
+    if len(there) != 1:
+        raise SettingError(
+            "--namespace", None, f"one of {', '.join(map(repr, there)) or 'none: it is empty'}"
+        )
+    return there[0]
+
+
 def _namespaces(where: str, namespace: str | None) -> list[str]:
     return [namespace] if namespace is not None else list_namespaces(where)
 
@@ -96,11 +145,23 @@ def _table(info: StoreInfo) -> Table:
         "newest": _when(info.newest),
         "filled with": info.scheme,
     }
+    if info.layout:
+        rows["layout"] = info.layout
+    if info.hot is not None:
+        rows["hot buckets"] = _hot(info)
     table.add_column()
     table.add_column(overflow="fold")
     for name, value in rows.items():
         table.add_row(name, value)
     return table
+
+
+def _hot(info: StoreInfo) -> str:
+    """Say which buckets are so full that not all of their records are read."""
+    fullest = ", ".join(f"{each.key} ({BUCKET_CAP + each.beyond:,} filed)" for each in info.hottest)
+    return f"{info.hot:,}" + (
+        f": {fullest}" + ", …" * (len(info.hottest) < (info.hot or 0)) if fullest else ""
+    )
 
 
 def _when(moment: float | None) -> str:

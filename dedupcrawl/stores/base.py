@@ -82,7 +82,7 @@ class Offer:
 class HotBucket:
     """A bucket with more records in it than are read."""
 
-    key: bytes
+    key: str  #: in hexadecimal
     beyond: int  #: how many records were filed in it since then
 
 

@@ -33,9 +33,9 @@ class Servers(dict[str, Server]):
 
 
 @pytest.fixture(params=list(binaries()))
-def server(request: pytest.FixtureRequest, servers: dict[str, Server]) -> Iterator[Server]:
+def server(request: pytest.FixtureRequest, servers: dict[str, Server]) -> Server:
     """An empty server."""
-    yield emptied(servers[request.param])
+    return emptied(servers[request.param])
 
 
 def emptied(server: Server) -> Server:

@@ -78,12 +78,13 @@ class Server:
             try:
                 with self.client() as client:
                     client.ping()
-                return
             except RedisError:
                 assert self.process is not None
                 assert self.process.poll() is None, (self.folder / "log").read_text()
                 assert time.monotonic() < deadline, "the server does not start"
                 time.sleep(0.02)
+            else:
+                return
 
     def stop(self) -> None:
         """End the process, and no other."""

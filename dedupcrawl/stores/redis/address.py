@@ -43,7 +43,7 @@ def _one_of(*accepted: str) -> Callable[[str], str]:
     return lambda text: accepted[accepted.index(text)]
 
 
-#: Parameters of the URL: how each is read, and what is accepted. Most bear the names that redis-py gives them.
+#: Parameters of the URL: how each is read, and what is accepted. Their names are those of redis-py.
 PARAMETERS: Mapping[str, tuple[Callable[[str], object], str]] = {
     "layout": (_one_of(*LAYOUTS), '"hash" or "compact"'),
     "db": (_count, "a number from 0"),
@@ -114,7 +114,9 @@ def _address(parts: SplitResult, shown: str, options: dict[str, Any]) -> Address
         hosts = tuple(_host(each, SENTINEL_PORT) for each in parts.netloc.rpartition("@")[2].split(","))
         return Address(shown, _with_db(options, db), layout, tls, hosts, unquote(service), credentials)
     host, port = _host(parts.netloc.rpartition("@")[2], PORT)
-    return Address(shown, _with_db({"host": host, "port": port, **options}, parts.path.strip("/")), layout, tls)
+    return Address(
+        shown, _with_db({"host": host, "port": port, **options}, parts.path.strip("/")), layout, tls
+    )
 
 
 def _with_db(options: dict[str, Any], path: str) -> dict[str, Any]:

@@ -50,8 +50,8 @@ def admit(
     found = _checked(mark, there, shown, key)
     if layout not in {None, found.layout}:
         raise StoreError(
-            f"The store {shown} cannot be opened: namespace {namespace!r} has layout {found.layout!r}, and its URL "
-            f"says {layout!r}; export it, and import it into another namespace, to change that."
+            f"The store {shown} cannot be opened: namespace {namespace!r} has layout {found.layout!r}, and "
+            f"its URL says {layout!r}; export it, and import it into another namespace, to change that."
         )
     check_scheme(shown, namespace, found.scheme, scheme or found.scheme)
     return found
@@ -62,11 +62,16 @@ def _checked(mark: bytes | None, scheme: bytes | None, shown: str, key: str) -> 
     parts = (mark or b"").decode("ascii", "replace").split(" ")
     if len(parts) == 3 and parts[0] != FORMAT and parts[0].isdigit():
         raise StoreError(
-            f"The store {shown} cannot be opened: it has format {parts[0]}, and this version reads format {FORMAT}."
+            f"The store {shown} cannot be opened: it has format {parts[0]}, "
+            f"and this version reads format {FORMAT}."
         )
-    try:
-        if len(parts) != 3 or parts[1] not in LAYOUTS or not isinstance(json.loads(scheme or b""), dict):
-            raise ValueError
-    except ValueError:
-        raise StoreError(f"The store {shown} is damaged: key {key!r} has a value that is not one of ours.") from None
+    if len(parts) != 3 or parts[1] not in LAYOUTS or not _is_object(scheme or b""):
+        raise StoreError(f"The store {shown} is damaged: key {key!r} has a value that is not one of ours.")
     return Admission(mark or b"", parts[1], (scheme or b"").decode())
+
+
+def _is_object(scheme: bytes) -> bool:
+    try:
+        return isinstance(json.loads(scheme), dict)
+    except ValueError:
+        return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, partial
 from hashlib import sha1
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from redis.exceptions import (
     AuthenticationError,
     AuthorizationError,
-    BusyLoadingError,
     NoPermissionError,
     NoScriptError,
     OutOfMemoryError,
     ReadOnlyError,
     RedisError,
-    ResponseError,
 )
 from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import TimeoutError as NoAnswer
@@ -42,7 +40,10 @@ class EmptiedError(StoreError):
     """The namespace is not the one that was opened: its server was emptied, or has lost its data."""
 
 
-_LOOK, _OFFER, _SETTLE, _KEEP = ("base", "look"), *(("base", "change", each) for each in ("offer", "settle", "keep"))
+_LOOK, _OFFER, _SETTLE, _KEEP = (
+    ("base", "look"),
+    *(("base", "change", each) for each in ("offer", "settle", "keep")),
+)
 _PARTS = {
     **dict.fromkeys(("find", "get", "lookup", "walk", "edge"), _LOOK),
     "offer": _OFFER,
@@ -106,11 +107,12 @@ class Calls:
             return EmptiedError(f"The store {self._shown} has lost namespace {self._names.namespace!r}.")
         key = self._names.key(_TABLES[ours[2]])
         return StoreError(
-            f"The store {self._shown} is damaged: key {key!r} has a value at {ours[3]} that is not one of ours."
+            f"The store {self._shown} is damaged: key {key!r} has a value at {ours[3]} "
+            "that is not one of ours."
         )
 
     def _wrong_type(self) -> str:
-        kinds = {name: self.telling(lambda name=name: self._client.type(name)) for name in self._names.all}
+        kinds = {name: self.telling(partial(self._client.type, name)) for name in self._names.all}
         wrong = [name for name, kind in kinds.items() if kind not in {b"hash", b"none", "hash", "none"}]
         said = ", ".join(map(repr, wrong)) or f"one below {self._names.key('buckets')!r}"
         return f"The store {self._shown} is damaged: key {said} is another program's, not a hash of ours."
@@ -127,7 +129,9 @@ def told(shown: str, error: Exception) -> StoreError:
     if reason.startswith(("MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "LOADING", "BUSY")):
         return StoreUnreachableError(f"The store {shown} cannot be used now: {reason}.")
     if reason.startswith("MISCONF"):
-        return StoreUnreachableError(f"The store {shown} takes no writes, for its server cannot save: {reason}.")
+        return StoreUnreachableError(
+            f"The store {shown} takes no writes, for its server cannot save: {reason}."
+        )
     return StoreError(f"The store {shown} cannot be used: {reason}.")
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 import re
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from redis import Redis, RedisCluster
 from redis.backoff import NoBackoff
 from redis.connection import Connection, ConnectionPool, SSLConnection, UnixDomainSocketConnection
-from redis.exceptions import NoPermissionError, RedisError
+from redis.exceptions import NoPermissionError
 from redis.retry import Retry
 from redis.sentinel import Sentinel, SentinelConnectionPool
 
@@ -26,8 +25,8 @@ logger = logging.getLogger(__name__)
 def connect(address: Address) -> Redis | RedisCluster:
     """Make a client, and check the server behind it.
 
-    Raises :class:`~dedupcrawl.errors.StoreError` for a server that is too old, and what redis-py raises for one
-    that cannot be reached.
+    Raises :class:`~dedupcrawl.errors.StoreError` for a server that is too old, and what redis-py raises for
+    one that cannot be reached.
     """
     client = _client(address)
     try:
@@ -47,14 +46,19 @@ def _client(address: Address) -> Redis:
     """Make a client that repeats nothing by itself: only the caller knows what may be repeated."""
     options = {**address.options, "retry": Retry(NoBackoff(), 0)}
     if not address.sentinels:
-        kind = UnixDomainSocketConnection if "path" in options else SSLConnection if address.tls else Connection
+        kind = (
+            UnixDomainSocketConnection if "path" in options else SSLConnection if address.tls else Connection
+        )
         return Redis(connection_pool=ConnectionPool(connection_class=kind, **options))
     quick = {name: options[name] for name in ("socket_timeout", "socket_connect_timeout")}
     secret = {name: value for name, value in options.items() if name.startswith("ssl_")}
     asked = {**quick, **secret, **address.sentinel_options, "ssl": address.tls}
-    sentinel = Sentinel(address.sentinels, sentinel_kwargs=asked)
-    pool = SentinelConnectionPool(address.service, sentinel, ssl=address.tls, **options)
-    return Redis(connection_pool=cast("ConnectionPool", pool))
+    # redis-py has no types for its sentinels.
+    sentinel: Any = Sentinel(address.sentinels, sentinel_kwargs=asked)  # type: ignore[no-untyped-call]
+    pool: Any = SentinelConnectionPool(  # type: ignore[no-untyped-call]
+        address.service, sentinel, ssl=address.tls, **options
+    )
+    return Redis(connection_pool=pool)
 
 
 def _cluster(address: Address) -> RedisCluster:
@@ -65,7 +69,7 @@ def _cluster(address: Address) -> RedisCluster:
 def _about(client: Redis) -> dict[str, Any]:
     """Ask the server about itself; nothing where the user may not ask."""
     try:
-        return cast("dict[str, Any]", client.info("everything"))
+        return client.info("everything")
     except NoPermissionError:
         client.ping()
         return {}
@@ -86,15 +90,7 @@ def _warn_of_eviction(address: Address, about: dict[str, Any]) -> None:
     policy, limit = str(about.get("maxmemory_policy", "")), int(about.get("maxmemory", 0) or 0)
     if limit and policy.startswith("allkeys"):
         logger.warning(
-            "The store %(url)s may lose its records: its server has maxmemory-policy %(policy)s, which throws "
-            "keys away when %(limit)d bytes are full; set it to noeviction",
+            "The store %(url)s may lose its records: its server has maxmemory-policy %(policy)s, which "
+            "throws keys away when %(limit)d bytes are full; set it to noeviction",
             {"url": address.shown, "policy": policy, "limit": limit},
         )
-
-
-def server_time(client: Redis | RedisCluster) -> float | None:
-    """Return the server's clock in Unix time, if one may ask."""
-    with suppress(RedisError):
-        seconds, microseconds = cast("tuple[int, int]", client.time())
-        return seconds + microseconds / 1e6
-    return None

@@ -36,7 +36,7 @@ def take_stock(
     return StoreInfo(
         url=shown,
         namespace=names.namespace,
-        pages=cast("int", client.hlen(records)),
+        pages=client.hlen(records),
         open=states.count(ClaimState.OPEN),
         scraped=states.count(ClaimState.SCRAPED),
         keys=int(keys or 0),
@@ -58,7 +58,7 @@ def _states(client: Redis | RedisCluster, shown: str, names: Names) -> Iterator[
 def _hot(client: Redis | RedisCluster, names: Names) -> dict[str, Any]:
     found = [(int(times), key) for key, times in client.hscan_iter(names.key("hot"), count=1000)]
     fullest = sorted(found, reverse=True)[:SHOWN]
-    return {"hot": len(found), "hottest": tuple(HotBucket(key, times) for times, key in fullest)}
+    return {"hot": len(found), "hottest": tuple(HotBucket(key.hex(), times) for times, key in fullest)}
 
 
 def _edge(ask: Callable[..., Any], step: int) -> float | None:
@@ -73,7 +73,7 @@ def _bytes(client: Redis | RedisCluster, names: Names, shelves: int) -> int:
     """Return the server's memory that these keys take; 0 where it does not tell."""
     try:
         whole = sum(_usage(client, name) for name in names.all)
-        some = Random(0).sample(range(shelves), min(shelves, SAMPLES))
+        some = Random(0).sample(range(shelves), min(shelves, SAMPLES))  # noqa: S311  # no secret
         each = sum(_usage(client, f"{names.key('buckets')}:{n}") for n in some) / len(some) if some else 0
     except ResponseError:
         return 0
@@ -81,4 +81,4 @@ def _bytes(client: Redis | RedisCluster, names: Names, shelves: int) -> int:
 
 
 def _usage(client: Redis | RedisCluster, name: str) -> int:
-    return int(cast("int | None", client.memory_usage(name, samples=SAMPLES)) or 0)
+    return int(client.memory_usage(name, samples=SAMPLES) or 0)

@@ -1,4 +1,4 @@
-"""What is stored under which key: every key of a namespace begins alike, and lives on one node of a cluster."""
+"""What is stored under which key: all keys of a namespace begin alike, and are on one node of a cluster."""
 
 from __future__ import annotations
 

@@ -60,6 +60,8 @@ class RedisStore(Store):
         StoreError: it cannot be opened.
     """
 
+    remote = True
+
     def __init__(
         self,
         address: Address,
@@ -129,7 +131,9 @@ class RedisStore(Store):
 
     def _offer(self, record: Record, value: bytes, serial: bytes, since: int) -> tuple[int, list[Any]]:
         probes, keys = record.looks_under, tuple(dict.fromkeys(record.keys))
-        sought = (len(probes), -1, *probes) if keys == probes else (len(probes), len(keys), *probes, *keys)
+        sought: tuple[Argument, ...] = (
+            (len(probes), -1, *probes) if keys == probes else (len(probes), len(keys), *probes, *keys)
+        )
         age = milliseconds(self._clock() - record.seen)
         rest = (serial, since, self._highest, self._lease, self._ttl, age, value, *sought)
         try:

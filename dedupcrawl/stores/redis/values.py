@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 STAMP = 6  #: bytes of the moment in front of a record
 STATE = 14  #: where the state stands in a claim
 CLAIM_BYTES = 21
+CLOCKS_AGREE = (
+    1.0  #: seconds; beyond, a record was filed by a worker whose clock is wrong, and the server's counts
+)
 
 
 def milliseconds(seconds: float) -> int:
@@ -30,7 +33,9 @@ def candidate(shown: str, names: Names, hit: tuple[Any, ...]) -> Candidate:
     id, value, state, mine = hit
     record = decode(value[STAMP:], f"{names.key('records')} {id}")
     seen = int.from_bytes(value[:STAMP], "big") / 1000
-    return Candidate(id, replace(record, seen=seen), claim_state(shown, names, id, state), mine=bool(mine))
+    if abs(seen - record.seen) > CLOCKS_AGREE:
+        record = replace(record, seen=seen)
+    return Candidate(id, record, claim_state(shown, names, id, state), mine=bool(mine))
 
 
 def claim_state(shown: str, names: Names, id: object, state: int) -> ClaimState:
@@ -39,5 +44,6 @@ def claim_state(shown: str, names: Names, id: object, state: int) -> ClaimState:
         return ClaimState(state)
     except ValueError:
         raise StoreError(
-            f"The store {shown} is damaged: key {names.key('claims')!r} has a value at {id} that is not one of ours."
+            f"The store {shown} is damaged: key {names.key('claims')!r} has a value at {id} "
+            "that is not one of ours."
         ) from None

@@ -1,0 +1,206 @@
+"""A namespace as one file, to move it from a store to another or to keep it.
+
+A gzip stream of: the line ``MAGIC`` with the version; a line of JSON with namespace and scheme; each
+committed record as :mod:`dedupcrawl.stores.codec` packs it, behind its length in 4 bytes; a length of 0; how
+many there were in 8 bytes; and the BLAKE2b-128 of all that. Numbers are big-endian. Nothing in it is ever evaluated.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import islice
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from dedupcrawl.errors import StoreError
+from dedupcrawl.stores.base import ClaimState, url_key
+from dedupcrawl.stores.codec import decode, encode
+from dedupcrawl.stores.scheme import check_scheme, scheme_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from dedupcrawl.stores.base import Record, Store
+
+MAGIC = b"dedupcrawl export "
+VERSION = b"1"
+LINE = 1 << 20  #: most bytes of a line
+RECORD = 1 << 28  #: most bytes of a record
+CHUNK = 200  #: records that are committed together
+_LAST = 2**63 - 1  # an id above all: no candidate matters
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a file says of itself."""
+
+    namespace: str
+    scheme: str  #: JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What came of an import."""
+
+    new: int
+    known: int  #: records that were there already, and were not filed twice
+
+
+def export_records(store: Store, path: Path) -> int:
+    """Write the committed records of a store to a file, which is there whole or not at all; return how many.
+
+    Raises :class:`~dedupcrawl.errors.StoreError` when the store cannot be read or the file not written.
+    """
+    part = path.with_name(path.name + ".part")
+    try:
+        with _told(path, "written"), gzip.open(part, "wb") as stream:
+            count = _write(store, _Summing(cast("IO[bytes]", stream)))
+        with _told(path, "written"):
+            part.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise
+    return count
+
+
+def read_header(path: Path) -> Header:
+    """Read a file to its end, and return what it holds if it is sound.
+
+    Raises :class:`~dedupcrawl.errors.StoreError` for one that is damaged, cut short or of another kind.
+    """
+    with _opened(path) as stream:
+        header = _header(path, stream)
+        for _ in _records(path, stream):
+            pass
+        return header
+
+
+def import_records(path: Path, store: Store) -> Imported:
+    """File the records of a file, the oldest first; those that are there already are left alone.
+
+    Raises:
+        StoreMismatchError: the store was filled under another configuration than the file.
+        StoreError: the file is not sound, and nothing was filed; or the store failed.
+    """
+    about, header = store.info(), read_header(path)
+    check_scheme(about.url, about.namespace, about.scheme, header.scheme)
+    new = known = 0
+    with _opened(path) as stream:
+        _header(path, stream)
+        records = _records(path, stream)
+        while chunk := list(islice(records, CHUNK)):
+            fresh = [record for record in chunk if not _stands(store, record)]
+            offers = [store.offer(record, since=_LAST).id for record in fresh]
+            store.commit(id for id in offers if id is not None)
+            new, known = new + len(fresh), known + len(chunk) - len(fresh)
+    return Imported(new, known)
+
+
+def _stands(store: Store, record: Record) -> bool:
+    own = url_key(record.url)
+    found = store.find([own] if own in record.keys else record.keys)
+    there = ((hit.record.url, hit.record.sketches, hit.record.keys) for hit in found)
+    return (record.url, record.sketches, record.keys) in there
+
+
+def _write(store: Store, out: _Summing) -> int:
+    about = store.info()
+    out.write(MAGIC + VERSION + b"\n")
+    header = {"namespace": about.namespace, "scheme": json.loads(about.scheme)}
+    out.write(json.dumps(header, ensure_ascii=True).encode() + b"\n")
+    count = 0
+    for each in store.records():
+        if each.state is ClaimState.COMMITTED:
+            value = encode(each.record)
+            out.write(len(value).to_bytes(4, "big") + value)
+            count += 1
+    out.write(bytes(4) + count.to_bytes(8, "big"))
+    out.stream.write(out.sum.digest())
+    return count
+
+
+def _new_sum() -> Any:
+    return blake2b(digest_size=16)
+
+
+@dataclass
+class _Summing:
+    """A stream whose bytes are summed up as they pass."""
+
+    stream: IO[bytes]
+    sum: Any = field(default_factory=_new_sum)
+
+    def write(self, data: bytes) -> None:
+        self.sum.update(data)
+        self.stream.write(data)
+
+    def read(self, size: int) -> bytes:
+        data = self.stream.read(size)
+        if len(data) != size:
+            raise EOFError
+        self.sum.update(data)
+        return data
+
+    def line(self) -> bytes:
+        data = self.stream.readline(LINE)
+        if not data.endswith(b"\n"):
+            raise EOFError
+        self.sum.update(data)
+        return data[:-1]
+
+
+def _header(path: Path, stream: _Summing) -> Header:
+    first = stream.line()
+    if not first.startswith(MAGIC):
+        raise StoreError(f"The file {path} is not an export of a store.")
+    if first != MAGIC + VERSION:
+        version = first.removeprefix(MAGIC).decode("ascii", "replace")
+        raise StoreError(
+            f"The file {path} has version {version}, and this one reads version {VERSION.decode()}."
+        )
+    try:
+        about = json.loads(stream.line())
+        namespace, scheme = about["namespace"], about["scheme"]
+        if not isinstance(namespace, str) or not isinstance(scheme, dict):
+            raise TypeError  # noqa: TRY301  # one place says what is wrong with all of them
+    except (ValueError, KeyError, TypeError):
+        raise StoreError(f"The file {path} is damaged: its header cannot be read.") from None
+    return Header(namespace, scheme_json(scheme))
+
+
+def _records(path: Path, stream: _Summing) -> Iterator[Record]:
+    count = 0
+    while size := int.from_bytes(stream.read(4), "big"):
+        if size > RECORD:
+            raise StoreError(f"The file {path} is damaged: record {count} is said to have {size} bytes.")
+        yield decode(stream.read(size), f"{path} {count}")
+        count += 1
+    said = int.from_bytes(stream.read(8), "big")
+    expected = stream.sum.digest()
+    if said != count or stream.stream.read(len(expected) + 1) != expected:
+        raise StoreError(f"The file {path} is damaged: its checksum is wrong.")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[_Summing]:
+    with _told(path, "read"), gzip.open(path, "rb") as stream:
+        yield _Summing(cast("IO[bytes]", stream))
+
+
+@contextmanager
+def _told(path: Path, what: str) -> Iterator[None]:
+    """Say in one sentence what is wrong with the file."""
+    try:
+        yield
+    except gzip.BadGzipFile:
+        raise StoreError(f"The file {path} is not an export of a store, or is damaged.") from None
+    except (EOFError, zlib.error):
+        raise StoreError(f"The file {path} is damaged: it has been cut short or overwritten.") from None
+    except OSError as error:
+        raise StoreError(f"The file {path} cannot be {what}: {error.strerror or error}.") from error
