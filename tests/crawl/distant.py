@@ -1,0 +1,131 @@
+"""A store across a network that tests can make slow, deaf or unreachable, from any process."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlsplit
+
+from dedupcrawl import deduplicator
+from dedupcrawl.errors import StoreError
+from dedupcrawl.stores import open_store
+from dedupcrawl.stores.base import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.settings import BaseSettings
+
+
+class Network:
+    """The way to a store in a folder: files in it say how it fares, and what came along is noted there.
+
+    ``away``: no call arrives. ``deaf``: calls arrive, and their answers are lost.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+
+    @property
+    def url(self) -> str:
+        return f"distant://{self.folder}"
+
+    @property
+    def lmdb(self) -> str:
+        """The store, as whoever sits beside it calls it."""
+        return f"lmdb://{self.folder}/store"
+
+    def cut(self, how: str = "away") -> None:
+        (self.folder / how).touch()
+
+    def mend(self) -> None:
+        for how in ("away", "deaf"):
+            (self.folder / how).unlink(missing_ok=True)
+
+    def says(self, how: str) -> bool:
+        return (self.folder / how).exists()
+
+    def notes(self) -> list[dict[str, Any]]:
+        """What each process noted of its calls."""
+        return [json.loads(path.read_text()) for path in self.folder.glob("notes-*")]
+
+
+class Distant(Store):
+    """Hands every call on to another store, if the network lets it."""
+
+    remote = True
+
+    def __init__(self, inner: Store, network: Network, latency: float) -> None:
+        self.inner = inner
+        self.network = network
+        self.latency = latency
+        self.lock = threading.Lock()
+        self.now = 0
+        self.note = {"calls": 0, "most": 0, "main": 0, "first": time.monotonic(), "last": 0.0}
+
+    def through(self, call: Callable[..., Any], *args: Any) -> Any:
+        with self.lock:
+            self.now += 1
+            self.note["calls"] += 1
+            self.note["most"] = max(self.note["most"], self.now)
+            self.note["main"] += threading.current_thread() is threading.main_thread()
+        try:
+            time.sleep(self.latency)
+            if self.network.says("away"):
+                raise StoreError("The store distant:// cannot be reached: connection refused.")
+            answer = call(*args)
+            if self.network.says("deaf"):
+                raise StoreError("The store distant:// does not answer: timed out.")
+            return answer
+        finally:
+            with self.lock:
+                self.now -= 1
+                self.note["last"] = time.monotonic()
+
+    def close(self) -> None:
+        try:
+            self.through(lambda: None)
+        except StoreError:
+            # What a server sees of a worker that cannot reach it any more: nothing, until its leases end.
+            self.inner._let_go()  # type: ignore[attr-defined]
+            raise
+        finally:
+            path = self.network.folder / f"notes-{os.getpid()}-{id(self)}"
+            path.write_text(json.dumps(self.note))
+        self.inner.close()
+
+
+def _handing_on(name: str) -> Callable[..., Any]:
+    def method(self: Distant, *args: Any) -> Any:
+        return self.through(getattr(self.inner, name), *args)
+
+    return method
+
+
+for _name in Store.__abstractmethods__ - {"close"}:
+    setattr(Distant, _name, _handing_on(_name))
+Distant.__abstractmethods__ = frozenset()
+
+
+def open_distant(latency: float, url: str, **how: Any) -> Store:
+    """Open ``distant://FOLDER?latency=SECONDS``."""
+    address = urlsplit(url)
+    network = Network(Path(address.path))
+    if network.says("away"):
+        raise StoreError("The store distant:// cannot be reached: connection refused.")
+    latency = float(dict(parse_qsl(address.query)).get("latency", latency))
+    return Distant(open_store(network.lmdb, **how), network, latency)  # type: ignore[abstract]  # see above
+
+
+class DistantAddon:
+    """Teaches the process the scheme ``distant://``."""
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        opening: Any = partial(open_distant, settings.getfloat("LATENCY", 0.0))
+        vars(deduplicator)["open_store"] = opening
