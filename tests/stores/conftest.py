@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.stores.making import Clock, Opener, lmdb_url
 from tests.stores.servers import Server, binaries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from dedupcrawl.stores.base import Store
@@ -73,3 +73,17 @@ def store(opener: Opener) -> Store:
 @pytest.fixture
 def clock(opener: Opener) -> Clock:
     return opener.clock
+
+
+@pytest.fixture(params=list(binaries()))
+def own(request: pytest.FixtureRequest) -> Iterator[Callable[..., Server]]:
+    """Starts servers with options of the test's own."""
+    started: list[Server] = []
+
+    def start(*options: str, **fields: Any) -> Server:
+        started.append(Server(binaries()[request.param], options, **fields))
+        return started[-1].start()
+
+    yield start
+    for server in started:
+        server.remove()
