@@ -254,7 +254,8 @@ class RedisStore(Store):
         try:
             self._settle()
             self.release(list(self._own))
-            self._ask("leave")
+            if self._scheme is not None:  # else it never came in, perhaps because it may only read
+                self._ask("leave")
         finally:
             self._closed = True
 
