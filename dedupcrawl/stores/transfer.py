@@ -2,7 +2,7 @@
 
 A gzip stream of: the line ``MAGIC`` with the version; a line of JSON with namespace and scheme; each
 committed record as :mod:`dedupcrawl.stores.codec` packs it, behind its length in 4 bytes; a length of 0; how
-many there were in 8 bytes; and the BLAKE2b-128 of all that. Numbers are big-endian. Nothing in it is evaluated.
+many there were in 8 bytes; and the BLAKE2b-128 of all that. Numbers are big-endian.
 """
 
 from __future__ import annotations

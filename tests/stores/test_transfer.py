@@ -91,7 +91,7 @@ def test_another_configuration_is_refused(kinds: dict[str, Opener], tmp_path: Pa
     filled(store)
     export_records(store, tmp_path / "file")
     other = kinds["hash"](scheme={"minhash": {"slots": 128}})
-    with pytest.raises(StoreMismatchError, match="minhash.slots is 128 there, 64 here"):
+    with pytest.raises(StoreMismatchError, match=r"minhash\.slots is 128 there, 64 here"):
         import_records(tmp_path / "file", other)
     assert other.info().pages == 0
 
