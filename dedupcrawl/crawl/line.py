@@ -206,6 +206,9 @@ class Line:
             await self._settle_debts()
         except StoreError:
             return False
+        except Exception as error:  # noqa: BLE001  # pages may wait for its return
+            self._tally.crashed("what is owed to the store", error)
+            return False
         return True
 
     async def _settle_debts(self) -> None:
@@ -225,5 +228,5 @@ class Line:
 
     def _lose_patience(self, outage: Outage) -> None:
         if self._patience is not None and not outage.over.known and outage.seconds >= self._patience:
-            self._give_up()
             outage.over.settle()
+            self._give_up()

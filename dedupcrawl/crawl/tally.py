@@ -150,7 +150,7 @@ class Tally:
             self._crawler.stats.inc_value(f"dedup/{name}", by)
 
     def _log(self, level: int, told: str, **what: object) -> None:
-        logger.log(level, told, what, extra={"spider": self._spider})
+        logger.log(level, told, *([what] if what else []), extra={"spider": self._spider})
 
     def _is_news(self, what: str) -> bool:
         news = what not in self._told

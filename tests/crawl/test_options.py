@@ -109,6 +109,9 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
     ({"DEDUP_TTL": "soon"}, "DEDUP_TTL = 'soon'", "seconds above 0, or None"),
     ({"DEDUP_ACTION": "delete"}, "DEDUP_ACTION = 'delete'", '"drop" or "tag"'),
     ({"DEDUP_COMMIT": "later"}, "DEDUP_COMMIT = 'later'", '"item_scraped" or "feed_slot_closed"'),
+    ({"DEDUP_ON_STORE_ERROR": "die"}, "DEDUP_ON_STORE_ERROR = 'die'", '"keep", "wait" or "close"'),
+    ({"DEDUP_STORE_PATIENCE": -1}, "DEDUP_STORE_PATIENCE = -1", "seconds of at least 0"),
+    ({"DEDUP_STORE_PATIENCE": "long"}, "DEDUP_STORE_PATIENCE = 'long'", "seconds of at least 0"),
     ({"DEDUP_COMMIT": "feed_slot_closed"}, "DEDUP_COMMIT = 'feed_slot_closed'", "FEEDS"),
     ({"DEDUP_FOLLOW_DUPLICATES": "maybe"}, "DEDUP_FOLLOW_DUPLICATES = 'maybe'", "True or False"),
     ({"DEDUP_FOLLOW_DUPLICATES": False, "DEDUP_ACTION": "tag"}, "DEDUP_FOLLOW_DUPLICATES = False", "tag"),
@@ -135,6 +138,13 @@ def test_what_makes_no_sense_is_named(settings: dict[str, Any], says: str, accep
     assert message.startswith(f"{says} is not accepted: ")
     assert accepts in message
     assert "\n" not in message
+
+
+def test_what_becomes_of_pages_while_the_store_is_away(tmp_path: Path) -> None:
+    assert (options().on_store_error, options().store_patience) == ("keep", 300.0)
+    assert options(DEDUP_ON_STORE_ERROR="wait", DEDUP_STORE_PATIENCE="2.5").store_patience == 2.5
+    assert options(JOBDIR=str(tmp_path)).spool == tmp_path / "dedup-spool"
+    assert options(DEDUP_STORE="memory://").spool is None
 
 
 def test_the_default_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
