@@ -107,9 +107,9 @@ def of_store(name: str, store: Store) -> Contender:
     return Contender(name, lambda made: made.record, check)
 
 
-def of_datasketch() -> Contender:
+def of_datasketch(index: MinHashLSH | None = None) -> Contender:
     """Query and insert."""
-    index = MinHashLSH(num_perm=SLOTS, params=(BANDS, ROWS))
+    index = MinHashLSH(num_perm=SLOTS, params=(BANDS, ROWS)) if index is None else index
 
     def check(pair: tuple[str, DatasketchMinHash]) -> None:
         url, minhash = pair

@@ -40,25 +40,40 @@ class EmptiedError(StoreError):
     """The namespace is not the one that was opened: its server was emptied, or has lost its data."""
 
 
-_LOOK, _OFFER, _SETTLE, _KEEP = (
-    ("base", "look"),
-    *(("base", "change", each) for each in ("offer", "settle", "keep")),
-)
-_PARTS = {
-    **dict.fromkeys(("find", "get", "lookup", "walk", "edge"), _LOOK),
-    "offer": _OFFER,
-    **dict.fromkeys(("scraped", "commit", "release", "disown", "mine", "renew", "leave", "admit"), _SETTLE),
-    **dict.fromkeys(("forget", "comb", "prune", "bury"), _KEEP),
+_OPERATIONS = {
+    "look": ("find", "get", "lookup", "walk", "edge"),
+    "offer": ("offer",),
+    "settle": ("scraped", "commit", "release", "disown", "mine", "renew", "leave", "admit"),
+    "keep": ("forget", "comb", "prune", "bury"),
 }
+_FILES = {operation: name for name, operations in _OPERATIONS.items() for operation in operations}
 
 
 @cache
 def script(operation: str) -> tuple[str, str]:
     """Return the script that knows an operation, and its digest."""
-    parts = (f"lua/{name}.lua" for name in _PARTS[operation])
-    text = "\n".join(files(__package__).joinpath(part).read_text(encoding="utf-8") for part in parts)
-    text += "\nreturn M[ARGV[1]]()\n"
+    name = _FILES[operation]
+    rare = "rest" if name == "look" else "rest remove"
+    text = "\n".join(
+        (
+            *_read("base"),
+            "if M.compact then",
+            *_read("shelves"),
+            "end",
+            *_read("" if name == "look" else "change"),
+            "function M.build_rest()",
+            *_read(rare),
+            "end",
+            *_read(name),
+            "return M[ARGV[1]]()",
+        )
+    )
     return text, sha1(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _read(names: str) -> list[str]:
+    folder = files(__package__) / "lua"
+    return [(folder / f"{name}.lua").read_text(encoding="utf-8") for name in names.split()]
 
 
 class Calls:
@@ -69,6 +84,7 @@ class Calls:
         self._shown = shown
         self._names = names
         self._me = me
+        self._keys = tuple(name.encode("utf-8") for name in names.all)
         self.layout = ""
 
     def __call__(self, operation: str, *arguments: Argument, now: str = "") -> Any:
@@ -79,12 +95,12 @@ class Calls:
             StoreUnreachableError: no answer came; the operation may have been done nevertheless.
             StoreError: the server refused, or a value is not one of ours.
         """
-        parts = (*self._names.all, operation, self._me, now, self.layout, *arguments)
+        parts = (*self._keys, operation, self._me, now, self.layout, *arguments)
         return self.telling(lambda: self._run(operation, parts))
 
     def _run(self, operation: str, parts: Sequence[Argument]) -> Any:
         text, digest = script(operation)
-        count = len(self._names.all)
+        count = len(self._keys)
         try:
             return self._client.evalsha(digest, count, *cast("tuple[str, ...]", parts))
         except NoScriptError:

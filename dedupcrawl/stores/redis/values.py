@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 STAMP = 6  #: bytes of the moment in front of a record
 STATE = 14  #: where the state stands in a claim
 CLAIM_BYTES = 21
+_EVER = 1e11  # seconds: three thousand years
 CLOCKS_AGREE = (
     1.0  #: seconds; beyond, a record was filed by a worker whose clock is wrong, and the server's counts
 )
 
 
 def milliseconds(seconds: float) -> int:
-    """Round to the server's unit of time."""
-    return round(seconds * 1000)
+    """Round to the server's unit of time, within what 6 bytes hold."""
+    return round(max(-_EVER, min(seconds, _EVER)) * 1000)
 
 
 def candidate(shown: str, names: Names, hit: tuple[Any, ...]) -> Candidate:

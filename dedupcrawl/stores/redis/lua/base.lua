@@ -1,8 +1,9 @@
 -- The rules of stores/claiming.py and stores/view.py as scripts: each operation is one call, and so atomic.
 --
--- A script is put together from base.lua, change.lua if it writes, and one of the others (see calls.py): the
--- server builds all functions of a script at each call, so one that only looks should not bring all.
--- Everything hangs on one table, for a function that captures many locals is slow to build.
+-- calls.py puts a script together: this file, shelves.lua in the compact layout, change.lua if it writes, what is
+-- rarely needed (rest.lua, remove.lua), and the operations. For the server builds the functions of a script anew
+-- at each call, which takes longer than what most of them do: hence only those that are wanted, and everything
+-- in one table, for a function that captures many locals is slow to build.
 --
 -- KEYS  meta, records, buckets, claims, owners, hot: hashes of one namespace
 -- ARGV  operation, token of the store object, now ("": the server's clock rules), layout, then its own
@@ -18,7 +19,7 @@
 local M = {
   meta = KEYS[1], records = KEYS[2], buckets = KEYS[3], claims = KEYS[4], owners = KEYS[5], hot = KEYS[6],
   me = ARGV[2],
-  now = tonumber(ARGV[3]),
+  now = tonumber(ARGV[3]) or false,
   compact = ARGV[4] == 'compact',
   BUCKET_CAP = 32, -- as in stores/base.py
   SCAN_CAP = 256,
@@ -28,19 +29,18 @@ local M = {
   SHELF = 40, -- mean number of buckets in a small hash of the compact layout
   LONG = 60, -- bytes of a bucket above which it is in no small hash, for the server would unfold that
   renewed = {},
+  shelves = false,
 }
+
+-- What is rarely needed is built when it is first asked for.
+setmetatable(M, {__index = function(_, name)
+  M.build_rest()
+  return rawget(M, name)
+end})
 
 if not M.now then
   local time = redis.call('TIME')
   M.now = time[1] * 1000 + math.floor(time[2] / 1000)
-end
-
-function M.damaged(what, where)
-  error('DEDUPCRAWL damaged ' .. what .. ' <' .. where .. '>', 0)
-end
-
-function M.hex(bytes)
-  return (string.gsub(bytes, '.', function(c) return string.format('%02x', c:byte()) end))
 end
 
 function M.number(bytes, at)
@@ -58,55 +58,16 @@ function M.oldest(ttl)
   return ttl == '' and 0 or M.now - tonumber(ttl)
 end
 
--- Numbers in decimal: Lua's own form of large ones has an exponent.
-function M.field(n)
-  return string.format('%.0f', n)
-end
-
--- Buckets. In the compact layout the short ones are dealt to small hashes ("shelves"), which Redis keeps as
--- flat lists. There is one shelf for every SHELF buckets: linear hashing splits one at a time as they grow.
-
-function M.count_shelves()
-  if M.shelves then return end
-  M.shelves = tonumber(redis.call('HGET', M.meta, 'shelves') or 1)
-  M.level = 1
-  while M.level * 2 <= M.shelves do M.level = M.level * 2 end
-end
-
-function M.place(key)
-  local a, b, c, d = key:byte(1, 4)
-  return (((a * 256 + b) * 256 + c) * 256 + d) % (2 * M.level)
-end
-
-function M.shelf(key)
-  M.count_shelves()
-  local at = M.place(key)
-  if at >= M.shelves then at = at % M.level end
-  return M.buckets .. ':' .. M.field(at)
-end
-
-function M.checked(key, ids)
-  if ids and #ids % 6 ~= 0 then M.damaged('bucket', M.hex(key)) end
-  return ids
-end
-
-function M.bucket(key)
-  local ids = M.compact and redis.call('HGET', M.shelf(key), key)
-  return M.checked(key, ids or redis.call('HGET', M.buckets, key))
-end
-
--- Records and claims.
-
 function M.record(id)
-  local value = redis.call('HGET', M.records, M.field(id))
-  if value and #value < M.HEAD then M.damaged('record', M.field(id)) end
+  local value = redis.call('HGET', M.records, id)
+  if value and #value < M.HEAD then M.damaged('record', id) end
   return value
 end
 
 function M.claim(id)
-  local value = redis.call('HGET', M.claims, M.field(id))
+  local value = redis.call('HGET', M.claims, id)
   if not value then return nil end
-  if #value ~= 21 then M.damaged('claim', M.field(id)) end
+  if #value ~= 21 then M.damaged('claim', id) end
   return {owner = value:sub(1, 8), serial = value:sub(9, 14), state = value:byte(15), till = M.number(value, 16)}
 end
 
@@ -138,7 +99,8 @@ function M.answer(hits)
   local lines = {}
   for _, hit in ipairs(hits) do
     local held = hit.claim
-    lines[#lines + 1] = {hit.id, hit.value, held and held.state or M.COMMITTED, (held and held.owner == M.me) and 1 or 0}
+    local mine = held and held.owner == M.me
+    lines[#lines + 1] = {hit.id, hit.value, held and held.state or M.COMMITTED, mine and 1 or 0}
   end
   return lines
 end
@@ -159,50 +121,26 @@ function M.search(probes, since, older)
       at = at - 6
     end
   end
-  table.sort(found, function(a, b) return a.id < b.id end)
+  if #found > 1 then table.sort(found, function(a, b) return a.id < b.id end) end
   return found, dead
 end
 
-function M.fetch(first, count)
-  local keys = {}
-  for n = first, first + count - 1 do keys[#keys + 1] = ARGV[n] end
-  local found, elsewhere = {}, keys
-  if M.compact then
-    elsewhere = {}
-    for n, key in ipairs(keys) do
-      found[n] = redis.call('HGET', M.shelf(key), key)
-      if not found[n] then elsewhere[#elsewhere + 1] = key end
-    end
-  end
-  local fetched = {}
-  for start = 1, #elsewhere, 1000 do -- Lua's stack holds a few thousand values
-    local some = redis.call('HMGET', M.buckets, unpack(elsewhere, start, math.min(start + 999, #elsewhere)))
-    for n, ids in ipairs(some) do fetched[elsewhere[start + n - 1]] = ids end
-  end
-  for n, key in ipairs(keys) do found[n] = M.checked(key, found[n] or fetched[key] or false) end
-  return found, keys
-end
-
-function M.first_id()
-  return tonumber(redis.call('HGET', M.meta, 'first') or 1)
-end
-
-function M.last_id()
-  return tonumber(redis.call('HGET', M.meta, 'last') or 0)
-end
-
-function M.numbers(first, count)
+-- Lua's stack holds a few thousand values.
+function M.some_buckets(keys)
+  if M.compact then return M.on_shelves(keys) end
+  if #keys <= 1000 then return #keys > 0 and redis.call('HMGET', M.buckets, unpack(keys)) or {} end
   local found = {}
-  for n = first, first + count - 1 do found[#found + 1] = tonumber(ARGV[n]) end
+  for n, key in ipairs(keys) do found[n] = redis.call('HGET', M.buckets, key) end
   return found
 end
 
--- The URL of a packed record stands in front of the cluster, at its end.
-function M.url_of(value)
-  local function long(at)
-    local a, b, c, d = value:byte(at, at + 3)
-    return ((a * 256 + b) * 256 + c) * 256 + d
+-- The buckets whose keys are arguments, false for one that is not there, and these keys.
+function M.fetch(first, count)
+  local keys = {}
+  for n = 1, count do keys[n] = ARGV[first + n - 1] end
+  local found = M.some_buckets(keys)
+  for n = 1, count do
+    if found[n] and #found[n] % 6 ~= 0 then M.damaged('bucket', M.hex(keys[n])) end
   end
-  local size, cluster = long(23), long(27)
-  return value:sub(#value - cluster - size + 1, #value - cluster)
+  return found, keys
 end

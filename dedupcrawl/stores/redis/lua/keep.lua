@@ -20,7 +20,7 @@ function M.sweep(start, look, wanted)
     id = id + 1
   end
   local removed = M.remove(M.plan(doomed))
-  if whole and id > first then redis.call('HSET', M.meta, 'first', M.field(id)) end
+  if whole and id > first then redis.call('HSET', M.meta, 'first', id) end
   return {removed, id > last and -1 or id}
 end
 

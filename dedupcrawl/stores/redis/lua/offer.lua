@@ -18,7 +18,7 @@ function M.offer()
     before = M.fetch(15, count)
   end
   local id = M.next_id(tonumber(ARGV[8]))
-  M.file(id, M.pack(M.within(M.now - tonumber(ARGV[11]))) .. ARGV[12], keys, before)
+  M.file(id, M.pack(math.max(0, M.now - tonumber(ARGV[11]))) .. ARGV[12], keys, before)
   M.put_claim(id, {owner = M.me, serial = ARGV[6], state = 1, till = M.now + tonumber(ARGV[9])})
   return {id, {}}
 end

@@ -1,3 +1,18 @@
+function M.numbers(first, count)
+  local found = {}
+  for n = first, first + count - 1 do found[#found + 1] = tonumber(ARGV[n]) end
+  return found
+end
+
+function M.claimed(ids)
+  local found = {}
+  for _, id in ipairs(ids) do
+    local held = M.claim(id)
+    if held and held.owner == M.me then found[#found + 1] = id end
+  end
+  return found
+end
+
 -- id
 function M.scraped()
   local held = M.claim(tonumber(ARGV[5]))
@@ -19,14 +34,17 @@ function M.commit()
       if not M.claim(id) and M.record(id) then there[#there + 1] = id end
     end
   end
-  local superseded, committed = {}, {}
-  for _, id in ipairs(own) do committed[id] = true end
-  if #there > 0 then superseded = M.plan(M.numbers(7 + count, #ARGV - 6 - count)) end
+  local superseded = {}
+  if #there > 0 and #ARGV > 6 + count then superseded = M.plan(M.numbers(7 + count, #ARGV - 6 - count)) end
+  local committed = {}
+  for _, id in ipairs(own) do
+    redis.call('HDEL', M.claims, id)
+    committed[id] = true
+  end
   for _, each in ipairs(superseded) do
     if committed[each.id] then each.claim = nil end
   end
-  for _, id in ipairs(own) do redis.call('HDEL', M.claims, M.field(id)) end
-  M.remove(superseded)
+  if #superseded > 0 then M.remove(superseded) end
   return there
 end
 

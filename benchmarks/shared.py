@@ -1,0 +1,352 @@
+"""Many workers, one server: ``python -m benchmarks.shared [race] [peers] [growth] [hot]`` (default: all).
+
+A Valkey server (or ``--server``, the path of another one) is started for this on a free port, without
+persistence. ``race``: eight processes offer the same pages, a quarter of them copies, each in an order of its
+own; each story must be kept once. ``peers``: one client checks pages with this store and with datasketch's
+``MinHashLSH`` on the same server, in turns. ``growth``: time in the server for each call (``INFO
+commandstats``) and its memory for a page, as a namespace grows, in both layouts. ``hot``: the same when all
+pages share keys. Exit code 1 if a bar is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import statistics
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from datasketch import MinHashLSH
+
+from benchmarks.store import BANDS, ROWS, SLOTS, Contender, Made, make, of_datasketch, of_store
+from dedupcrawl.detectors.minhash import MinHash
+from dedupcrawl.stores import open_store
+from dedupcrawl.stores.base import BUCKET_CAP, Record, url_key
+from dedupcrawl.stores.redis.store import RedisStore
+from tests.stores.servers import Server, binaries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from dedupcrawl.stores.base import Store
+
+WORKERS = 8
+PAGES, DISTINCT = 20_000, 15_000
+FLAT, TIMES_PEER, HOT_US = 1.5, 20.0, 1000.0  #: bars
+PAGE_BYTES = {"hash": 1400, "compact": 800}
+BATCH = 500
+
+
+# -- race ---------------------------------------------------------------------------------------
+
+
+def page_of(number: int) -> Record:
+    """Page ``number``: the first ``DISTINCT`` tell a story each, the others repeat one of them."""
+    story = number if number < DISTINCT else Random(number).randrange(DISTINCT)
+    made = make(story).record
+    url = f"{made.url}?page={number}"
+    return replace(made, url=url, keys=(*made.keys[:-1], url_key(url)))
+
+
+def kept_by(url: str, namespace: str, worker: int, pages: int) -> list[bytes]:
+    """Offer the pages in an order of our own; return the stories that this worker kept."""
+    order = list(range(pages))
+    Random(worker).shuffle(order)
+    with open_store(url, namespace=namespace, scheme={}, lease=600.0) as store:
+        made = map(page_of, order)
+        return [page.sketches[0] for page in made if is_first(store, page)]
+
+
+def is_first(store: Store, page: Record) -> bool:
+    """Keep a page unless it is a copy of one that is there."""
+    since = 0
+    while True:
+        offer = store.offer(page, since)
+        if offer.id is not None:
+            store.commit([offer.id])
+            return True
+        if any(each.record.sketches == page.sketches for each in offer.candidates):
+            return False
+        since = offer.candidates[-1].id
+
+
+def race(server: Server, runs: int) -> bool:
+    """Run it; whether each story was kept once in every run."""
+    fine = 0
+    # What make() gives repeats some stories by itself.
+    stories = {page_of(number).sketches[0] for number in range(PAGES)}
+    for run in range(runs):
+        begun = time.perf_counter()
+        with ProcessPoolExecutor(WORKERS, mp_context=multiprocessing.get_context("spawn")) as pool:
+            jobs = [pool.submit(kept_by, server.url, f"race {run}", each, PAGES) for each in range(WORKERS)]
+            kept = Counter(story for job in jobs for story in job.result())
+        twice = sum(times > 1 for times in kept.values())
+        exact = kept.keys() == stories and not twice
+        fine += exact
+        print(
+            f"race {run + 1}: {WORKERS} processes, {PAGES:,} pages each, {len(stories):,} stories: "
+            f"{kept.total():,} kept, {len(stories - kept.keys())} lost, {twice} kept twice "
+            f"({time.perf_counter() - begun:.0f} s)",
+            flush=True,
+        )
+        empty(server)
+    return verdict(fine == runs, f"exactly the distinct pages are kept in {fine} of {runs} runs")
+
+
+# -- peers --------------------------------------------------------------------------------------
+
+
+def on_server(server: Server, name: str, **bands: Any) -> Contender:
+    """The index of datasketch on the same server: query, then insert."""
+    place = {"host": "127.0.0.1", "port": server.port}
+    storage = {"type": "redis", "basename": name.encode(), "redis": place}
+    return replace(of_datasketch(MinHashLSH(num_perm=SLOTS, storage_config=storage, **bands)), name=name)
+
+
+def peers(server: Server, turns: int = 20, turn: int = 150) -> bool:
+    """Take turns on the same pages, by the clock on the wall.
+
+    datasketch answers one question a band, so its bands count: those of our default detector, and those that
+    it chooses itself for thresholds. The bar is held against the one that it chooses for our threshold.
+    """
+    threshold = MinHash().threshold
+    with open_store(server.url, namespace="peers", scheme={}) as store:
+        contenders = [
+            of_store("ours", store),
+            on_server(server, f"datasketch, our {BANDS} bands", params=(BANDS, ROWS)),
+            on_server(server, f"datasketch, threshold {threshold}", threshold=threshold),
+            on_server(server, "datasketch, threshold 0.5", threshold=0.5),
+        ]
+        for n in range(turns):
+            made = [make(number) for number in range(n * turn, (n + 1) * turn)]
+            for each in contenders[n % 4 :] + contenders[: n % 4]:
+                each.times.append(seconds_for(each, made) / turn)
+    ours, *theirs = (each.times for each in contenders)
+    print(f"peers: ours: {1 / statistics.median(ours):,.0f} checks a second, offer and commit")
+    ratios = [
+        statistics.median(slow / fast for slow, fast in zip(times, ours, strict=True)) for times in theirs
+    ]
+    for each, ratio in zip(contenders[1:], ratios, strict=True):
+        print(f"peers: {each.name}: {1 / statistics.median(each.times):,.0f}; ours are {ratio:.1f} x that")
+    return verdict(
+        ratios[1] >= TIMES_PEER,
+        f"{ratios[1]:.1f} x datasketch on Redis, one client (bar: {TIMES_PEER:.0f} x)",
+    )
+
+
+def seconds_for(contender: Contender, made: Sequence[Made]) -> float:
+    """Let a contender check these pages."""
+    ready = [contender.prepare(each) for each in made]
+    begun = time.perf_counter()
+    for each in ready:
+        contender.check(each)
+    return time.perf_counter() - begun
+
+
+# -- growth -------------------------------------------------------------------------------------
+
+
+class Queue:
+    """Stands in for the client of a store while it is filled: calls go out in batches."""
+
+    def __init__(self, client: Any) -> None:
+        self.pipe = client.pipeline(transaction=False)
+
+    def evalsha(self, *args: Any) -> Any:
+        """Put a call off; the answer given meanwhile says that nothing was filed."""
+        self.pipe.evalsha(*args)
+        return 0, []
+
+
+def fill(store: RedisStore, pages: Iterator[Record]) -> None:
+    """Offer and commit pages, many to a round trip."""
+    client = store._client
+    queue = Queue(client)
+    for batch in batches(pages):
+        store._calls._client = queue  # type: ignore[assignment]
+        for page in batch:
+            store.offer(page)
+        answers = queue.pipe.execute()
+        store._calls._client = client
+        store.commit(filed for filed, _ in answers if filed)
+
+
+def batches(pages: Iterator[Record]) -> Iterator[list[Record]]:
+    """Deal pages to lists of ``BATCH``."""
+    batch: list[Record] = []
+    for page in pages:
+        batch.append(page)
+        if len(batch) == BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def per_call(server: Server, work: Callable[[], None]) -> float:
+    """Microseconds that the server took for each script call of a piece of work."""
+    with server.client() as client:
+        client.config_resetstat()
+        work()
+        stats: dict[str, Any] = client.info("commandstats")["cmdstat_evalsha"]
+        return float(stats["usec_per_call"])
+
+
+def check_all(store: Store, pages: Sequence[Record]) -> None:
+    """Offer pages once, and commit those that were filed."""
+    for page in pages:
+        offer = store.offer(page)
+        if offer.id is not None:
+            store.commit([offer.id])
+
+
+def growth(server: Server, marks: Sequence[int]) -> bool:
+    """Both layouts grow side by side, so that a noisy machine disturbs all alike."""
+    urls = {
+        layout: f"redis://127.0.0.1:{server.port}/{n}?layout={layout}" for n, layout in enumerate(PAGE_BYTES)
+    }
+    stores: dict[str, RedisStore] = {}
+    for layout, url in urls.items():
+        store = open_store(url, namespace="growth", scheme={}, lease=3600.0)
+        assert isinstance(store, RedisStore)
+        store.find([bytes(6)])
+        check_all(store, [make(10**9).record])
+        stores[layout] = store
+    times: dict[str, list[float]] = {layout: [] for layout in urls}
+    bytes_a_page: dict[str, list[float]] = {layout: [] for layout in urls}
+    offered = 0
+    for mark in marks:
+        for store in stores.values():
+            fill(store, (make(number).record for number in range(offered, mark)))
+        offered = mark
+        rounds: dict[str, list[float]] = {layout: [] for layout in urls}
+        for turn in range(10):
+            for layout, store in stores.items():
+                fresh = [make(10**6 + mark * 10 + turn * 200 + n).record for n in range(200)]
+                rounds[layout].append(per_call(server, partial(check_all, store, fresh)))
+        for layout, store in stores.items():
+            info = store.info()
+            times[layout].append(statistics.median(rounds[layout]))
+            bytes_a_page[layout].append(info.bytes / info.pages)
+            print(
+                f"growth: {layout}: {info.pages:,} pages: {times[layout][-1]:.1f} µs in the server a call, "
+                f"{bytes_a_page[layout][-1]:.0f} bytes a page",
+                flush=True,
+            )
+    with server.client() as client:
+        used, pages = client.info("memory")["used_memory"], sum(each.info().pages for each in stores.values())
+        print(f"growth: used_memory of the whole server: {used / pages:.0f} bytes a page in the mean of both")
+    fine = True
+    for layout, store in stores.items():
+        ratio = times[layout][-1] / times[layout][0]
+        fine &= verdict(
+            ratio <= FLAT, f"{layout}: {ratio:.2f} x the time at {marks[-1]:,} pages (bar: {FLAT} x)"
+        )
+        bar = PAGE_BYTES[layout]
+        most = bytes_a_page[layout][-1]
+        fine &= verdict(most <= bar, f"{layout}: {most:.0f} bytes a page (bar: {bar})")
+        store.close()
+    empty(server)
+    return fine
+
+
+# -- hot ----------------------------------------------------------------------------------------
+
+
+def hot(server: Server, pages: int) -> bool:
+    """Pages of one template: all share the keys of their bands, and no two are copies."""
+    template = make(7).record.keys[1:-1]
+    fine = True
+    for layout in PAGE_BYTES:
+        with open_store(f"{server.url}?layout={layout}", namespace=layout, scheme={}, lease=3600.0) as store:
+            records = [
+                replace(each, keys=(each.keys[0], *template, each.keys[-1]))
+                for each in map(_plain, range(pages))
+            ]
+            for each in records[:100]:
+                is_first(store, each)
+            with server.client() as client:
+                client.config_set("slowlog-log-slower-than", round(HOT_US))
+                client.slowlog_reset()
+            mean = per_call(server, partial(_offer_all, store, records[100:]))
+            with server.client() as client:
+                slow = sum(b"EVALSHA" in each["command"].upper() for each in client.slowlog_get(1000))
+            info = store.info()
+            print(
+                f"hot: {layout}: {info.pages:,} pages under {len(template)} keys, {BUCKET_CAP} candidates: "
+                f"{mean:.0f} µs a call in the mean, {slow} of some {3 * pages:,} calls above a millisecond; "
+                f"{info.hot} hot buckets"
+            )
+            fine &= verdict(
+                mean < HOT_US, f"{layout}: {mean:.0f} µs for a call in a hot bucket (bar: {HOT_US:.0f} µs)"
+            )
+    empty(server)
+    return fine
+
+
+def _plain(number: int) -> Record:
+    return make(2 * 10**6 + number).record
+
+
+def _offer_all(store: Store, records: Sequence[Record]) -> None:
+    """As a crawl does: the candidates are no copies, so each page is offered a second time."""
+    for each in records:
+        offer = store.offer(each)
+        while offer.id is None:
+            offer = store.offer(each, offer.candidates[-1].id)
+        store.commit([offer.id])
+
+
+# -- running ------------------------------------------------------------------------------------
+
+
+def verdict(fine: bool, text: str) -> bool:
+    """Say whether a bar is met."""
+    print(f"{'ok    ' if fine else 'MISSED'} {text}", flush=True)
+    return fine
+
+
+def empty(server: Server) -> None:
+    """Throw away what is there."""
+    with server.client() as client:
+        client.flushall()
+
+
+def main() -> int:
+    """Run the parts that were asked for; 1 if a bar is missed."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", nargs="*", default=[], help="race, peers, growth, hot")
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--marks", type=int, nargs="+", default=[10_000, 100_000, 500_000])
+    parser.add_argument("--hot", type=int, default=10_000)
+    parser.add_argument("--server", default=binaries()["valkey"])
+    given = parser.parse_args()
+    parts: dict[str, Callable[[Server], bool]] = {
+        "race": lambda server: race(server, given.runs),
+        "peers": peers,
+        "growth": lambda server: growth(server, given.marks),
+        "hot": lambda server: hot(server, given.hot),
+    }
+    unknown = set(given.parts) - parts.keys()
+    if unknown:
+        parser.error(f"no part is called {', '.join(sorted(unknown))}; there are {', '.join(parts)}")
+    fine = True
+    for name in given.parts or parts:
+        server = Server(given.server).start()
+        try:
+            fine &= parts[name](server)
+        finally:
+            server.remove()
+    return 0 if fine else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
