@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec
 
-from dedupcrawl.claim import Claim, Pending
+from dedupcrawl.claim import Claim
+from dedupcrawl.crawl.claiming import Claiming
 from dedupcrawl.crawl.debts import Debts
 from dedupcrawl.crawl.holds import Hold
-from dedupcrawl.crawl.line import AwayError, Line
+from dedupcrawl.crawl.line import Line
 from dedupcrawl.crawl.opening import open_patiently
-from dedupcrawl.crawl.waiting import Background, Outcome, pause
+from dedupcrawl.crawl.waiting import Background
 from dedupcrawl.errors import StoreError
 from dedupcrawl.policy import unchecked
 from dedupcrawl.verdict import Verdict
@@ -28,10 +29,7 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.base import Record
 
 P = ParamSpec("P")
-T = TypeVar("T")
 
-FIRST_PAUSE = 0.05  #: seconds before another worker's claim is looked at again; doubles up to
-LONGEST_PAUSE = 1.0
 CHUNK = 256  #: most claims committed at once, so that the reactor breathes in between
 CLOSED = "dedup_store_error"  #: why a crawl ends that must not go on without its store
 
@@ -39,8 +37,8 @@ CLOSED = "dedup_store_error"  #: why a crawl ends that must not go on without it
 class Desk:
     """Judges pages, and settles what becomes of their claims.
 
-    Whatever is asked of the store may take its time, and pages are judged meanwhile. So what is known of
-    a claim is noted in one step with the answer, and a hold is over before the store is told.
+    Whatever is asked of the store may take its time, and other items come meanwhile: a hold is over before
+    the store is told.
     """
 
     def __init__(self, crawler: Crawler, tally: Tally, options: Options) -> None:
@@ -51,10 +49,9 @@ class Desk:
         self._debts: Debts
         patience = {"keep": None, "wait": options.store_patience, "close": 0.0}[options.on_store_error]
         self._line = Line(tally, self._live, self._make_up, patience=patience, give_up=self._give_up)
+        self._claiming = Claiming(crawler, self._line, waits=options.on_store_error == "wait")
         self._background = Background()
-        self._open: dict[int, Hold] = {}
         self._unfiled: set[Hold] = set()  # kept unchecked, to be filed once their items are safe
-        self._asking: set[Outcome] = set()  # offers under way, whose ids are not known here yet
         self.is_open = self._renews = False
 
     def take(self, dedup: Deduplicator) -> None:
@@ -82,7 +79,7 @@ class Desk:
             record = self._dedup.file(page)
             if isinstance(record, Verdict):
                 return record
-            return await self._insist(self._line.ask, self._dedup.check_record, record, page.url)
+            return await self._claiming.insist(self._line.ask, self._dedup.check_record, record, page.url)
         except StoreError:
             return unchecked(page.url, "store")
         except Exception as error:  # noqa: BLE001  # a page is never lost for a fault of ours
@@ -95,7 +92,7 @@ class Desk:
             if isinstance(record, Verdict):
                 return Hold(record, visit)
             try:
-                return await self._claim(record, page.url, visit, versions=track_url)
+                return await self._claiming.claim(self._dedup, record, page.url, visit, versions=track_url)
             except StoreError:
                 return self._unchecked(record, page.url, visit)
         except Exception as error:  # noqa: BLE001  # the same
@@ -129,7 +126,7 @@ class Desk:
 
     async def close(self) -> None:
         """Settle what is left when no item will come any more, and let the store go."""
-        left = [hold for hold in (*self._open.values(), *self._unfiled) if not hold.over]
+        left = [hold for hold in (*self._claiming.open.values(), *self._unfiled) if not hold.over]
         await self._commit(_end([hold for hold in left if hold.scraped and not hold.feeds and not hold.lost]))
         await self._line.close(self._dedup.close)
         self._debts.close()
@@ -146,65 +143,11 @@ class Desk:
 
     # -- claims -------------------------------------------------------------------------------
 
-    async def _claim(self, record: Record, url: str, visit: Visit | None, *, versions: bool) -> Hold:
-        patience = self._dedup.config.wait
-        gives_up = False
-        while True:
-            answer = await self._insist(self._offer, record, url, visit, versions, gives_up)
-            if isinstance(answer, Hold):
-                return answer
-            own = await self._own(answer)
-            # A store that failed may show a claim as open although its outcome is known here.
-            if own is not None and not own.outcome.known:
-                await own.outcome.wait()
-            else:
-                patience = await self._wait_for(answer, patience)
-                gives_up = patience <= 0
-
-    async def _offer(
-        self, record: Record, url: str, visit: Visit | None, versions: bool, give_up: bool
-    ) -> Hold | Pending:
-        asked = Outcome()
-        self._asking.add(asked)
-        try:
-            answer = await self._line.ask(
-                self._dedup.claim_record, record, url, versions=versions, give_up=give_up
-            )
-            return answer if isinstance(answer, Pending) else self._hold(answer, visit)
-        finally:
-            self._asking.discard(asked)
-            asked.settle()
-
-    def _hold(self, claim: Claim, visit: Visit | None) -> Hold:
-        if claim.id is None:
-            return Hold(claim.verdict, visit)
-        hold = self._open[claim.id] = Hold(claim.verdict, visit, claim)
-        return hold
-
     def _unchecked(self, record: Record, url: str, visit: Visit | None) -> Hold:
         self._line.miss()
         hold = Hold(unchecked(url, "store"), visit, record=record)
         self._unfiled.add(hold)
         return hold
-
-    async def _own(self, pending: Pending) -> Hold | None:
-        """Return our own hold that a page waits for; the answer that names it may come after this one."""
-        if pending.mine and pending.id not in self._open:
-            for asked in tuple(self._asking):
-                await asked.wait()
-        return self._open.get(pending.id) if pending.mine else None
-
-    async def _wait_for(self, pending: Pending, patience: float) -> float:
-        """Wait until another worker's claim is settled; return the seconds of patience that are left."""
-        step = FIRST_PAUSE
-        while patience > 0 and self._crawler.crawling:
-            step = min(step, patience)
-            await pause(step)
-            patience -= step
-            if await self._insist(self._line.ask, self._dedup.is_settled, pending.id):
-                return patience
-            step = min(2 * step, LONGEST_PAUSE)
-        return 0
 
     async def _commit(self, holds: Sequence[Hold]) -> None:
         for chunk in _chunks(holds):
@@ -232,26 +175,11 @@ class Desk:
     def _conclude(self, holds: Sequence[Hold]) -> None:
         for hold in holds:
             if hold.claim is not None and hold.claim.id is not None:
-                self._open.pop(hold.claim.id, None)
+                self._claiming.open.pop(hold.claim.id, None)
             self._unfiled.discard(hold)
             hold.outcome.settle()
 
     # -- the store ----------------------------------------------------------------------------
-
-    async def _insist(self, question: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Ask again where that may help: once while the store is there, and after an outage if pages wait."""
-        failures = 0
-        while True:
-            try:
-                return await question(*args, **kwargs)
-            except StoreError as error:
-                if isinstance(error, AwayError) or self._line.outage is not None:
-                    again = self._options.on_store_error == "wait" and await self._line.wait()
-                else:
-                    failures += 1
-                    again = failures == 1
-                if not again:
-                    raise
 
     async def _tell(self, order: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> bool:
         """Ask for what the crawl can do without: a store that fails costs no item."""

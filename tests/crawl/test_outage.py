@@ -225,7 +225,8 @@ def test_a_store_that_is_away_at_the_start(site: Site, tmp_path: Path, network: 
     assert site.asked == []
 
     running = begin(tmp_path, network, [url], DEDUP_ON_STORE_ERROR="wait")
-    while not running.output.count("The store is away"):
+    out = running.report.with_suffix(".out")
+    while not out.exists() or "The store is away" not in out.read_text():
         assert running.process.is_alive()
         running.process.join(0.1)
     network.mend()
