@@ -34,7 +34,7 @@ def commit(store: Store, url: str, *names: object) -> int:
 
 
 @pytest.mark.parametrize(
-    "url", ["redis://host", "lmdb://", "lmdb:/x", "memory", "memory://x", "", "lmdb://a\0b"]
+    "url", ["mysql://host", "lmdb://", "lmdb:/x", "memory", "memory://x", "", "lmdb://a\0b"]
 )
 def test_other_urls_are_refused(url: str) -> None:
     with pytest.raises(SettingError, match=r"^store = .*lmdb://relative/folder"):

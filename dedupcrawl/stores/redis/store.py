@@ -18,6 +18,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from redis.exceptions import ConnectionError as NoConnection
+from redis.exceptions import RedisError
 
 from dedupcrawl.errors import StoreError, StoreUnreachableError
 from dedupcrawl.stores.base import Offer, Store, url_key
@@ -93,8 +94,8 @@ class RedisStore(Store):
         self._closed = False
         try:
             self._client = connect(address)
-        except Exception as error:
-            raise error if isinstance(error, StoreError) else told(self.url, error) from error
+        except (RedisError, OSError) as error:
+            raise told(self.url, error) from error
         self._calls = Calls(self._client, self.url, self._names, self._me)
         try:
             self._enter()
