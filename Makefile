@@ -37,6 +37,7 @@ bench: install
 	$(BIN)/python benchmarks/detectors.py
 	$(BIN)/python benchmarks/store.py
 	$(BIN)/python benchmarks/crawl.py
+	$(BIN)/python -m benchmarks.latency
 	$(BIN)/python -m benchmarks.claims
 
 clean:

@@ -24,6 +24,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from functools import cache, cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
@@ -108,8 +109,8 @@ def comments(chance: random.Random) -> str:
     )
 
 
-def serve(pages: int) -> None:
-    """Serve the site until the standard input is closed; print its port."""
+def serve(pages: int, delay: float = 0.0) -> None:
+    """Serve the site, each answer after ``delay`` seconds; print its port."""
     bodies = [page(number) for number in range(pages)]
 
     class Handler(BaseHTTPRequestHandler):
@@ -118,6 +119,7 @@ def serve(pages: int) -> None:
         disable_nagle_algorithm = True
 
         def do_GET(self) -> None:
+            time.sleep(delay)
             name = self.path[1:]
             body = bodies[int(name)] if name.isdigit() and int(name) < pages else b"not here"
             self.send_response(200 if name.isdigit() else 404)

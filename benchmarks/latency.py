@@ -1,0 +1,159 @@
+"""What a store across a network costs a crawl: ``python -m benchmarks.latency [--rounds N] [--pages N]``.
+
+The site and the spider of :mod:`benchmarks.crawl`, 16 requests at a time; pages are all different, so each is
+claimed and committed. The store is in memory, and every call to it takes some time first: 0 or 50 ms, as over
+a network, in threads. Both ways take turns in one process. The figure is pages per second by the clock, from
+the opening of the spider to its close; the bar is a ratio of at least 0.9.
+
+The site answers after ``--delay`` seconds, 0.05 unless told, as sites do that are not on the same machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.settings import Settings
+from scrapy.utils.defer import deferred_f_from_coro_f
+from scrapy.utils.reactor import install_reactor
+from twisted.internet.task import react
+
+from benchmarks.crawl import ASYNCIO, PART, Daily, serve
+from dedupcrawl import Addon, Deduplicator
+from dedupcrawl.crawl.session import Session
+from dedupcrawl.stores.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LATENCIES = (0.0, 0.05)  #: seconds a call
+BAR = 0.9
+
+
+class Whole(Daily):
+    """Begins in every part of the site at once."""
+
+    base = ""
+    parts = 1
+
+    async def start(self) -> Any:
+        """Begin at the first page of each part."""
+        for part in range(self.parts):
+            yield Request(f"{self.base}/{part * PART}")
+
+
+class Far(MemoryStore):
+    """A store in memory that is a network away."""
+
+    remote = True
+    latency = 0.0
+
+    def _write(self, work: Callable[[Any], Any]) -> Any:
+        time.sleep(self.latency)
+        return super()._write(work)
+
+
+class FarAddon(Addon):
+    """The add-on, with a store that no setting can name."""
+
+    @cached_property
+    def session(self) -> Session:
+        """Begin a session and give it the far store."""
+        session = Session.begin(self._crawler)
+        store = Far("daily", "{}", lease=60.0, ttl=None, clock=time.time)
+        store.latency = self._crawler.settings.getfloat("LATENCY")
+        session.desk.take(Deduplicator(store, config=session.options.config))
+        return session
+
+
+async def crawl(base: str, parts: int, latency: float) -> float:
+    """Crawl the site; return pages per second."""
+    settings = {
+        "ADDONS": {FarAddon: 500},
+        "DEDUP_STORE": "memory://",
+        "LATENCY": latency,
+        "TELNETCONSOLE_ENABLED": False,
+        "LOG_LEVEL": "WARNING",
+        "CONCURRENT_REQUESTS": 16,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
+        "DOWNLOAD_DELAY": 0,
+    }
+    crawler = Crawler(Whole, Settings(settings))
+    moments: list[float] = []
+
+    def note() -> None:
+        moments.append(time.monotonic())
+
+    crawler.signals.connect(note, signals.spider_opened)
+    crawler.signals.connect(note, signals.spider_closed)
+    await crawler.crawl_async(base=base, parts=parts)
+    kept: int = crawler.stats.get_value("dedup/kept", 0)
+    assert kept == parts * PART, crawler.stats.get_stats()
+    return kept / (moments[1] - moments[0])
+
+
+@deferred_f_from_coro_f
+async def take_turns(_: object, base: str, rounds: int, parts: int) -> None:
+    """Crawl the site in both ways, again and again, and print what came of it."""
+    rates: dict[float, list[float]] = {latency: [] for latency in LATENCIES}
+    for turn in range(rounds):
+        for latency in LATENCIES if turn % 2 else reversed(LATENCIES):
+            rates[latency].append(await crawl(base, parts, latency))
+    near, far = (rates[latency] for latency in LATENCIES)
+    ratio = statistics.median(b / a for a, b in zip(near, far, strict=True))
+    told = {f"{1000 * key:.0f} ms": round(statistics.median(each), 1) for key, each in rates.items()}
+    print(
+        json.dumps(
+            {
+                "pages_per_second": told,
+                "rounds": rounds,
+                "ratio": round(ratio, 3),
+                "bar": BAR,
+                "holds": ratio >= BAR,
+            }
+        )
+    )
+
+
+def main() -> None:
+    """Measure, or serve the site."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--pages", type=int, default=1000)
+    parser.add_argument("--delay", type=float, default=0.05)
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.pages % PART:
+        parser.error(f"--pages {asked.pages} is not accepted: a multiple of {PART}")
+    if asked.serve:
+        serve(asked.pages, asked.delay)
+        return
+    me = [
+        sys.executable,
+        "-m",
+        "benchmarks.latency",
+        "--pages",
+        str(asked.pages),
+        "--delay",
+        str(asked.delay),
+    ]
+    with subprocess.Popen([*me, "--serve"], stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        site = json.loads(server.stdout.readline())
+        try:
+            install_reactor(ASYNCIO)
+            react(take_turns, (f"http://127.0.0.1:{site['port']}", asked.rounds, asked.pages // PART))
+        finally:
+            server.kill()
+
+
+if __name__ == "__main__":
+    main()
