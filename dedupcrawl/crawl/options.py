@@ -16,6 +16,8 @@ from dedupcrawl.config import CONFIG_FIELDS, Config
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import SettingError
 from dedupcrawl.stores.opening import MEMORY
+from dedupcrawl.stores.redis.scrapy_settings import NAME as SCRAPY_REDIS
+from dedupcrawl.stores.redis.scrapy_settings import url_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -68,7 +70,7 @@ class Options:
         _refuse_unknown(settings)
         given = {name: _plain(settings[name], name) for name in SETTINGS if settings[name] is not None}
         drops = _choice(given, "action", ("drop", "tag")) == "drop"
-        store = _text(given, "store") or default_store(settings)
+        store = _store(given, settings)
         options = cls(
             store=store,
             namespace=_text(given, "namespace") or spider_name,
@@ -99,6 +101,12 @@ def is_enabled(settings: BaseSettings) -> bool:
     """Read ``DEDUP_ENABLED``."""
     given = {"DEDUP_ENABLED": settings["DEDUP_ENABLED"]} if settings["DEDUP_ENABLED"] is not None else {}
     return _boolean(given, "enabled", default=True)
+
+
+def _store(given: Mapping[str, object], settings: BaseSettings) -> str:
+    """Return the URL of the store, which the settings of scrapy-redis may name."""
+    url = _text(given, "store") or default_store(settings)
+    return url_of(settings) if url == SCRAPY_REDIS else url
 
 
 def default_store(settings: BaseSettings) -> str:

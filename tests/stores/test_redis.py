@@ -6,7 +6,7 @@ import logging
 import multiprocessing
 import os
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -271,6 +271,22 @@ def test_a_server_that_lost_everything_is_filled_anew(
         assert ids == [held + 1, held + 2, held + 3]  # never the id of a claim that is remembered
         assert store.commit([held]) == 0
         assert store.renew() == 3
+
+
+def test_threads_that_find_the_server_emptied_begin_anew_once(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    with plain(server) as store:
+        file(store, "http://a", "story")
+        with server.client() as client:
+            client.flushall()
+        with caplog.at_level(logging.WARNING), ThreadPoolExecutor(8) as pool:
+            offers = list(pool.map(store.offer, (record(f"http://b/{n}", n) for n in range(64))))
+        assert len(caplog.messages) == 1
+        ids = [offer.id for offer in offers if offer.id is not None]
+        assert len(set(ids)) == 64
+        assert store.renew() == 64
+        assert store.commit(ids) == 64
 
 
 def test_ids_that_the_server_forgot_are_not_given_again(server: Server) -> None:

@@ -9,6 +9,7 @@ from redis import Redis
 from scrapy.settings import Settings
 from scrapy_redis.connection import get_redis_from_settings
 
+from dedupcrawl.crawl.options import Options
 from dedupcrawl.errors import SettingError
 from dedupcrawl.stores import open_store
 from dedupcrawl.stores.redis.address import read_address
@@ -66,3 +67,11 @@ def test_a_store_is_opened_there(server: Server) -> None:
     with open_store(url, namespace="news", scheme={}) as store:
         file(store, "http://a", "story")
         assert store.info().pages == 1
+
+
+def test_a_crawl_takes_its_store_from_there() -> None:
+    settings = Settings({"DEDUP_STORE": "scrapy-redis", "REDIS_URL": "redis://h:7000/3"})
+    assert Options.from_settings(settings, "news").store == "redis://h:7000/3"
+    settings.set("REDIS_PARAMS", {"lib_name": "x"})
+    with pytest.raises(SettingError, match="REDIS_PARAMS"):
+        Options.from_settings(settings, "news")

@@ -69,7 +69,7 @@ def _cluster(address: Address) -> RedisCluster:
 def _about(client: Redis) -> dict[str, Any]:
     """Ask the server about itself; nothing where the user may not ask."""
     try:
-        return client.info("everything")
+        return client.info()
     except NoPermissionError:
         client.ping()
         return {}

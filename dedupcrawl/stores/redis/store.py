@@ -137,10 +137,11 @@ class RedisStore(Store):
         )
         age = milliseconds(self._clock() - record.seen)
         rest = (serial, since, self._highest, self._lease, self._ttl, age, value, *sought)
+        mark = self._admission.mark
         try:
-            id, hits = self._ask("offer", self._admission.mark, *rest)
+            id, hits = self._ask("offer", mark, *rest)
         except EmptiedError as error:
-            self._begin_anew(error)
+            self._begin_anew(error, mark)
             id, hits = self._ask("offer", self._admission.mark, *rest)
         return id, hits
 
@@ -240,25 +241,23 @@ class RedisStore(Store):
         )
 
     def close(self) -> None:
+        if self._process != os.getpid():
+            return  # claims and connections are the parent's
         with self._lock:
-            done, self._closed = self._closed, True
-        if done or self._process != os.getpid():
-            return
-        try:
-            self._leave()
-        finally:
-            self._client.close()
+            if self._closed:
+                return
+            try:
+                self._leave()
+            finally:
+                self._closed = True
+                self._client.close()
 
     def _leave(self) -> None:
         """Release what is still claimed, also by offers whose answer is not known."""
-        self._closed = False
-        try:
-            self._settle()
-            self.release(list(self._own))
-            if self._scheme is not None:  # else it never came in, perhaps because it may only read
-                self._ask("leave")
-        finally:
-            self._closed = True
+        self._settle()
+        self.release(list(self._own))
+        if self._scheme is not None:  # else it never came in, perhaps because it may only read
+            self._ask("leave")
 
     # -- calling ------------------------------------------------------------------------------
 
@@ -273,12 +272,16 @@ class RedisStore(Store):
                 raise
             return self._calls(operation, *(arguments if again is None else again), now=now)
 
-    def _begin_anew(self, error: EmptiedError) -> None:
-        """Go on in a namespace whose server has lost its data; what was claimed there is gone."""
+    def _begin_anew(self, error: EmptiedError, mark: bytes) -> None:
+        """Go on in a namespace whose server has lost its data; what was claimed there is gone.
+
+        mark: of the namespace that was lost; another thread may have begun anew already.
+        """
         with self._lock:
-            logger.warning("%(error)s Pages stored before are no longer known there.", {"error": error})
-            self._own.clear()
-            self._enter()
+            if self._admission.mark == mark:
+                logger.warning("%(error)s Pages stored before are no longer known there.", {"error": error})
+                self._own.clear()
+                self._enter()
 
     def _check_open(self) -> None:
         if self._process != os.getpid():
