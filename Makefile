@@ -36,6 +36,7 @@ bench: install
 	$(BIN)/python benchmarks/fingerprint.py
 	$(BIN)/python benchmarks/detectors.py
 	$(BIN)/python benchmarks/store.py
+	$(BIN)/python -m benchmarks.shared
 	$(BIN)/python benchmarks/crawl.py
 	$(BIN)/python -m benchmarks.latency
 	$(BIN)/python -m benchmarks.claims
