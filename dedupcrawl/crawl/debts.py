@@ -10,7 +10,7 @@ import json
 from contextlib import closing
 from hashlib import blake2b
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from dedupcrawl.crawl.spool import Spool
 from dedupcrawl.errors import StoreError
@@ -108,5 +108,7 @@ class Debts:
 def spool_name(store: str, namespace: str, scheme: str) -> str:
     """Name the spool of a store, however one logs in there: records of two configurations must never meet."""
     address = urlsplit(store)
-    place = store.replace(f"{address.netloc.rpartition('@')[0]}@", "", 1) if "@" in address.netloc else store
-    return blake2b(json.dumps([place, namespace, scheme]).encode(), digest_size=8).hexdigest()
+    host = address.netloc.rpartition("@")[2]
+    database = parse_qs(address.query).get("db", [])
+    place = [address.scheme, host, address.path, *database, namespace, scheme]
+    return blake2b(json.dumps(place).encode(), digest_size=8).hexdigest()

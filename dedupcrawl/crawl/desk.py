@@ -48,7 +48,14 @@ class Desk:
         self._dedup: Deduplicator
         self._debts: Debts
         patience = {"keep": None, "wait": options.store_patience, "close": 0.0}[options.on_store_error]
-        self._line = Line(tally, self._live, self._make_up, patience=patience, give_up=self._give_up)
+        self._line = Line(
+            tally,
+            self._live,
+            self._make_up,
+            patience=patience,
+            give_up=self._give_up,
+            is_ending=lambda: not crawler.crawling,
+        )
         self._claiming = Claiming(crawler, self._line, waits=options.on_store_error == "wait")
         self._background = Background()
         self._unfiled: set[Hold] = set()  # kept unchecked, to be filed once their items are safe

@@ -55,7 +55,9 @@ class Line:
         tally: is told of failures, outages and returns.
         probe: a cheap call that changes something in the store.
         make_up: what is owed to the store, done once it is back; it calls :meth:`attempt`.
-        give_up: called when an outage has lasted for ``patience`` seconds; None: never.
+        patience: seconds for which pages wait for the end of an outage; None: they do not wait.
+        give_up: called when they do so no longer.
+        is_ending: whether the crawl is being stopped, so that they had better not.
     """
 
     def __init__(
@@ -66,12 +68,14 @@ class Line:
         *,
         patience: float | None,
         give_up: Callable[[], None],
+        is_ending: Callable[[], bool],
     ) -> None:
         self._tally = tally
         self._probe = probe
         self._make_up = make_up
         self._patience = patience
         self._give_up = give_up
+        self._is_ending = is_ending
         self._threads: Threads | None = None
         self._examining: Outcome | None = None
         self._making_up: Outcome | None = None
@@ -95,10 +99,17 @@ class Line:
 
     async def hurry(self, question: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Make a call whatever is owed; raises as :meth:`ask`."""
-        if self.outage is not None:
-            raise AwayError(str(self.outage.error))
+
+        def checked() -> T:
+            # A call may have waited for a thread while others found out that the store is away.
+            if self.outage is not None:
+                raise AwayError(str(self.outage.error))
+            return question(*args, **kwargs)
+
         try:
-            return await self.run(question, *args, **kwargs)
+            return await self.run(checked)
+        except AwayError:
+            raise
         except StoreError as error:
             await self._examine(error)
             raise
@@ -150,7 +161,7 @@ class Line:
         if self.outage is None:
             await self.make_up()
         else:
-            await self._try()
+            await self._try(last=True)
         try:
             await self.run(order)
         except StoreError as error:
@@ -199,11 +210,12 @@ class Line:
         timer.cancel()
         self._nap = None
 
-    async def _try(self) -> bool:
+    async def _try(self, *, last: bool = False) -> bool:
         """Ask whether the store is back, and if so do what is owed to it."""
         try:
             await self.run(self._probe)
-            await self._settle_debts()
+            if last or not self._closed:  # else the last try has begun meanwhile
+                await self._settle_debts()
         except StoreError:
             return False
         except Exception as error:  # noqa: BLE001  # pages may wait for its return
@@ -227,6 +239,8 @@ class Line:
             outage.over.settle()
 
     def _lose_patience(self, outage: Outage) -> None:
-        if self._patience is not None and not outage.over.known and outage.seconds >= self._patience:
+        if self._patience is None or outage.over.known:
+            return
+        if outage.seconds >= self._patience or self._is_ending():
             outage.over.settle()
             self._give_up()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dedupcrawl.crawl.options import as_setting
 from dedupcrawl.crawl.waiting import pause
 from dedupcrawl.deduplicator import Deduplicator
-from dedupcrawl.errors import SettingError, StoreError, StoreMismatchError
+from dedupcrawl.errors import SettingError, StoreUnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,7 @@ def open_now(options: Options) -> Deduplicator:
 async def open_patiently(
     opening: Callable[[], Deduplicator], line: Line, options: Options, tally: Tally, crawler: Crawler
 ) -> Deduplicator:
-    """Open a store across a network; with ``DEDUP_ON_STORE_ERROR = "wait"`` wait for it as long as that says.
+    """Open a store across a network; with ``DEDUP_ON_STORE_ERROR = "wait"`` wait until it answers.
 
     Raises :class:`~dedupcrawl.errors.DedupError`: a crawl that has not begun loses nothing by not beginning.
     """
@@ -46,9 +46,7 @@ async def open_patiently(
     while True:
         try:
             dedup = await line.run(opening)
-        except StoreMismatchError:
-            raise
-        except StoreError as error:
+        except StoreUnreachableError as error:
             if time.monotonic() - began + STEP > patience or not crawler.crawling:
                 raise
             if not told:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
 from dedupcrawl import deduplicator
-from dedupcrawl.errors import StoreError
+from dedupcrawl.errors import StoreError, StoreUnreachableError
 from dedupcrawl.stores import open_store
 from dedupcrawl.stores.base import Store
 
@@ -78,10 +78,10 @@ class Distant(Store):
         try:
             time.sleep(self.latency)
             if self.network.says("away"):
-                raise StoreError("The store distant:// cannot be reached: connection refused.")
+                raise StoreUnreachableError("The store distant:// cannot be reached: connection refused.")
             answer = call(*args)
             if self.network.says("deaf"):
-                raise StoreError("The store distant:// does not answer: timed out.")
+                raise StoreUnreachableError("The store distant:// does not answer: timed out.")
             return answer
         finally:
             with self.lock:
@@ -118,7 +118,7 @@ def open_distant(latency: float, url: str, **how: Any) -> Store:
     address = urlsplit(url)
     network = Network(Path(address.path))
     if network.says("away"):
-        raise StoreError("The store distant:// cannot be reached: connection refused.")
+        raise StoreUnreachableError("The store distant:// cannot be reached: connection refused.")
     latency = float(dict(parse_qsl(address.query)).get("latency", latency))
     return Distant(open_store(network.lmdb, **how), network, latency)  # type: ignore[abstract]  # see above
 

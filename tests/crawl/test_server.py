@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,11 +12,10 @@ import pytest
 from dedupcrawl import Deduplicator
 from tests.crawl.running import REACTORS, finish, start
 from tests.crawl.site import fancy, plain, text
-from tests.crawl.test_outage import at
 from tests.stores.servers import Server, binaries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from tests.crawl.site import Site
@@ -53,18 +54,36 @@ def test_two_workers_share_a_server(site: Site, tmp_path: Path, server: Server, 
     assert (info.pages, info.open, info.scraped) == (PAGES, 0, 0)
 
 
+def when_both_crawl(site: Site, events: Mapping[int, Callable[[], object]]) -> None:
+    """Answer nobody before both workers have asked; let something happen at the n-th request after that."""
+    both, numbers = threading.Event(), count(1)
+
+    def note(_: int) -> None:
+        if len({path[:2] for path in site.asked}) == 2:
+            both.set()
+        both.wait(50)
+        event = events.get(next(numbers))
+        if event is not None:
+            event()
+
+    site.on_request = note
+
+
 @pytest.mark.parametrize("mode", ["keep", "wait"])
 def test_a_server_restarts_under_two_workers(site: Site, tmp_path: Path, server: Server, mode: str) -> None:
-    urls = [site.put(f"/a/{n}", plain(f"T{n}", text(n)), delay=0.1) for n in range(PAGES)]
     settings = over(server, DEDUP_ON_STORE_ERROR=mode)
-    runs = [start(tmp_path, ("Reader", {"urls": urls[::way]}), settings=settings) for way in (1, -1)]
-    at(site, _10=server.stop, _18=server.start)
+    urls, runs = [], []
+    when_both_crawl(site, {10: server.stop, 18: server.start})
+    for worker in "ab":
+        own = [site.put(f"/{worker}/{n}", plain(f"T{n}", text(n)), delay=0.1) for n in range(PAGES)]
+        runs.append(start(tmp_path, ("Reader", {"urls": own}), settings=settings))
+        urls += own
     done = [finish(run)[0] for run in runs]
     site.on_request = None
 
     kept = Counter(item["title"] for crawled in done for item in crawled.items)
     assert set(kept) == {f"T{n}" for n in range(PAGES)}
-    twice = sum(count - 1 for count in kept.values())
+    twice = sum(kept.values()) - PAGES
     unchecked = sum(crawled.dedup.get("unchecked/store", 0) for crawled in done)
     assert twice <= unchecked
     assert unchecked == 0 or mode == "keep"
@@ -73,8 +92,25 @@ def test_a_server_restarts_under_two_workers(site: Site, tmp_path: Path, server:
         assert crawled.dedup.get("outages", 0) == len(crawled.lines("The store is back"))
         assert not crawled.lines("Traceback")
 
-    copies = [site.put(f"/b/{n}", fancy(f"T{n}", text(n))) for n in range(PAGES)]
+    copies = [site.put(f"/c/{n}", fancy(f"T{n}", text(n))) for n in range(PAGES)]
     last = finish(start(tmp_path, ("Reader", {"urls": [*urls, *copies]}), settings=settings))[0]
     assert last.items == []
     with Deduplicator(server.url, "reader") as beside:
         assert (beside.info().open, beside.info().scraped) == (0, 0)
+
+
+def test_a_wrong_password_is_said_in_a_sentence_without_it(site: Site, tmp_path: Path) -> None:
+    server = Server(next(iter(binaries().values())), password="sesame").start()
+    try:
+        url = site.put("/a", plain("Ice", text(1)))
+        store = server.url.replace("redis://", "redis://:opensaysme@")
+        settings = over(server, DEDUP_STORE=store, DEDUP_ON_STORE_ERROR="wait", DEDUP_STORE_PATIENCE=300)
+        running = start(tmp_path, ("Reader", {"urls": [url]}), settings=settings)
+        assert running.wait() == 1
+    finally:
+        server.remove()
+    (line,) = [line for line in running.output.splitlines() if "ERROR: dedupcrawl: " in line]
+    assert "password" in line
+    assert "opensaysme" not in running.output.replace(store, "")
+    assert "Traceback" not in running.output
+    assert site.asked == []

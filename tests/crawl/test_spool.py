@@ -166,6 +166,12 @@ def test_a_full_disk_leaves_whole_entries(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_spool_is_for_one_store_whoever_logs_in() -> None:
     named = spool_name("redis://h:1/0", "n", "{}")
-    assert named == spool_name("redis://user:secret@h:1/0", "n", "{}")
-    others = [("redis://h:1/1", "n", "{}"), ("redis://h:1/0", "m", "{}"), ("redis://h:1/0", "n", "{1}")]
-    assert len({named, *(spool_name(*other) for other in others)}) == 4
+    for store in ("redis://user:secret@h:1/0", "redis://h:1/0?password=secret&timeout=3"):
+        assert named == spool_name(store, "n", "{}")
+    others = [
+        ("redis://h:1/1", "n", "{}"),
+        ("redis://h:1/0?db=3", "n", "{}"),
+        ("redis://h:1/0", "m", "{}"),
+        ("redis://h:1/0", "n", "{1}"),
+    ]
+    assert len({named, *(spool_name(*other) for other in others)}) == 5
