@@ -18,6 +18,7 @@ from redis.exceptions import RedisError, ResponseError
 from dedupcrawl.errors import StoreError, StoreMismatchError, StoreUnreachableError
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
 from dedupcrawl.stores.base import Store
+from dedupcrawl.stores.redis.address import LAYOUTS
 from dedupcrawl.stores.redis.connecting import check_version
 from dedupcrawl.stores.redis.names import Names
 from tests.stores.making import file, key, record
@@ -203,9 +204,11 @@ def until(true: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def test_a_full_server_is_told_and_claims_can_still_be_settled(server: Server) -> None:
-    with open_at(server.url) as store, server.client() as client:
-        held, other, third = (file(store, f"http://a/{n}", n, commit=False) for n in range(3))
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_full_server_is_told_and_claims_can_still_be_settled(server: Server, layout: str) -> None:
+    url = f"{server.url}?layout={layout}"
+    with open_at(url) as store, server.client() as client:
+        held, other, third = (file(store, f"http://a/{n}", n, "all", commit=False) for n in range(3))
         try:
             client.config_set("maxmemory", 1)
             with pytest.raises(StoreError, match=r"is full: its server has reached maxmemory; raise it, or"):
@@ -215,7 +218,11 @@ def test_a_full_server_is_told_and_claims_can_still_be_settled(server: Server) -
             assert [hit.id for hit in store.find([key(0)])] == [held]
             assert (store.commit([held]), store.release([other])) == (1, 1)
             assert store.forget("http://a/0") == 1
-            assert store.info().pages == 1
+            assert [hit.id for hit in store.find([key("all")])] == [third]
+            assert store.prune(0.0) == 0
+            assert store.commit([third]) == 1
+            assert store.prune(time.time() + 60) == 1
+            assert store.info().pages == 0
         finally:
             client.config_set("maxmemory", 0)
         assert store.offer(record("http://b", "new")).id is not None

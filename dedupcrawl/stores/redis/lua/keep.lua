@@ -20,7 +20,10 @@ function M.sweep(start, look, wanted)
     id = id + 1
   end
   local removed = M.remove(M.plan(doomed))
-  if whole and id > first then redis.call('HSET', M.meta, 'first', id) end
+  if whole and id > first then
+    redis.call('HDEL', M.meta, 'first') -- see put_owner
+    redis.call('HSET', M.meta, 'first', id)
+  end
   return {removed, id > last and -1 or id}
 end
 
