@@ -167,14 +167,14 @@ class Queue:
 
 def fill(store: RedisStore, pages: Iterator[Record]) -> None:
     """Offer and commit pages, many to a round trip."""
-    client = store._client
+    client = store._session.client
     queue = Queue(client)
     for batch in batches(pages):
-        store._calls._client = queue  # type: ignore[assignment]
+        store._session.calls._client = queue  # type: ignore[assignment]
         for page in batch:
             store.offer(page)
         answers = queue.pipe.execute()
-        store._calls._client = client
+        store._session.calls._client = client
         store.commit(filed for filed, _ in answers if filed)
 
 

@@ -192,7 +192,7 @@ class Lossy:
 
 
 def lose(store: RedisStore, times: int) -> None:
-    store._calls._client = Lossy(store._client, times)  # type: ignore[assignment]
+    store._session.calls._client = Lossy(store._session.client, times)  # type: ignore[assignment]
 
 
 def warmed(server: Server) -> RedisStore:

@@ -10,26 +10,20 @@ number, by which the script knows that the claim it meets is the one it was aske
 from __future__ import annotations
 
 import logging
-import os
-import secrets
 import time
 from itertools import count, islice
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from redis.exceptions import ConnectionError as NoConnection
-from redis.exceptions import RedisError
-
-from dedupcrawl.errors import StoreError, StoreUnreachableError
+from dedupcrawl.errors import StoreUnreachableError
 from dedupcrawl.stores.base import Offer, Store, url_key
 from dedupcrawl.stores.codec import encode
 from dedupcrawl.stores.redis.admission import admit
-from dedupcrawl.stores.redis.calls import Argument, Calls, EmptiedError, told
-from dedupcrawl.stores.redis.connecting import connect
+from dedupcrawl.stores.redis.calls import Argument, EmptiedError
 from dedupcrawl.stores.redis.counting import take_stock
 from dedupcrawl.stores.redis.names import Names
+from dedupcrawl.stores.redis.session import Session
 from dedupcrawl.stores.redis.values import candidate, milliseconds
-from dedupcrawl.stores.tables import OWNER_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -81,8 +75,6 @@ class RedisStore(Store):
         self._lease = round(lease * 1000)
         self._ttl: Argument = "" if ttl is None else round(ttl * 1000)
         self._clock = clock
-        self._server_clock = server_clock
-        self._me = secrets.token_bytes(OWNER_BYTES)
         self._names = Names(namespace)
         self._lock = RLock()
         self._own: set[int] = set()
@@ -90,25 +82,20 @@ class RedisStore(Store):
         self._doubtful: set[bytes] = set()  # serials of offers whose answer never came
         self._highest = 0  # id that this object has heard of
         self._lost = 0
-        self._process = os.getpid()
-        self._closed = False
-        try:
-            self._client = connect(address)
-        except (RedisError, OSError) as error:
-            raise told(self.url, error) from error
-        self._calls = Calls(self._client, self.url, self._names, self._me)
+        self._session = Session(address, self._names, server_clock)
+        self._ask = self._session.ask
         try:
             self._enter()
         except BaseException:
-            self._client.close()
+            self._session.end()
             raise
 
     def _enter(self) -> None:
         key = self._names.all[0]
         self._admission = admit(
-            self._calls, self.url, self.namespace, key, scheme=self._scheme, layout=self._layout
+            self._session.calls, self.url, self.namespace, key, scheme=self._scheme, layout=self._layout
         )
-        self._calls.layout = self._admission.layout
+        self._session.calls.layout = self._admission.layout
         if self._scheme is not None:
             self._lost = self._ask("renew", self._lease, -1)
 
@@ -144,6 +131,17 @@ class RedisStore(Store):
             self._begin_anew(error, mark)
             id, hits = self._ask("offer", self._admission.mark, *rest)
         return id, hits
+
+    def _begin_anew(self, error: EmptiedError, mark: bytes) -> None:
+        """Go on in a namespace whose server has lost its data; what was claimed there is gone.
+
+        mark: of the namespace that was lost; another thread may have begun anew already.
+        """
+        with self._lock:
+            if self._admission.mark == mark:
+                logger.warning("%(error)s Pages stored before are no longer known there.", {"error": error})
+                self._own.clear()
+                self._enter()
 
     def find(self, probes: Sequence[bytes]) -> tuple[Candidate, ...]:
         return self._candidates(self._ask("find", self._ttl, *probes))
@@ -235,22 +233,19 @@ class RedisStore(Store):
         return removed
 
     def info(self) -> StoreInfo:
-        self._check_open()
-        return self._calls.telling(
-            lambda: take_stock(self._client, self._ask, self.url, self._names, self._admission)
+        return self._session.look(
+            lambda client: take_stock(client, self._ask, self.url, self._names, self._admission)
         )
 
     def close(self) -> None:
-        if self._process != os.getpid():
+        if self._session.is_anothers:
             return  # claims and connections are the parent's
         with self._lock:
-            if self._closed:
-                return
-            try:
-                self._leave()
-            finally:
-                self._closed = True
-                self._client.close()
+            if not self._session.ended:
+                try:
+                    self._leave()
+                finally:
+                    self._session.end()
 
     def _leave(self) -> None:
         """Release what is still claimed, also by offers whose answer is not known."""
@@ -258,38 +253,6 @@ class RedisStore(Store):
         self.release(list(self._own))
         if self._scheme is not None:  # else it never came in, perhaps because it may only read
             self._ask("leave")
-
-    # -- calling ------------------------------------------------------------------------------
-
-    def _ask(self, operation: str, *arguments: Argument, again: tuple[Argument, ...] | None = None) -> Any:
-        """Call the script; once more where the connection broke, as after a restart of the server."""
-        self._check_open()
-        now = "" if self._server_clock is None else str(milliseconds(self._server_clock()))
-        try:
-            return self._calls(operation, *arguments, now=now)
-        except StoreUnreachableError as error:
-            if not isinstance(error.__cause__, NoConnection):
-                raise
-            return self._calls(operation, *(arguments if again is None else again), now=now)
-
-    def _begin_anew(self, error: EmptiedError, mark: bytes) -> None:
-        """Go on in a namespace whose server has lost its data; what was claimed there is gone.
-
-        mark: of the namespace that was lost; another thread may have begun anew already.
-        """
-        with self._lock:
-            if self._admission.mark == mark:
-                logger.warning("%(error)s Pages stored before are no longer known there.", {"error": error})
-                self._own.clear()
-                self._enter()
-
-    def _check_open(self) -> None:
-        if self._process != os.getpid():
-            raise StoreError(
-                f"The store {self.url} was opened before this process forked: open it anew in the child."
-            )
-        if self._closed:
-            raise StoreError(f"The store {self.url} has been closed.")
 
 
 def _possible(ids: Iterable[int]) -> list[int]:

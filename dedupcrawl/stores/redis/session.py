@@ -1,0 +1,84 @@
+"""One store object's dealings with its server: connected once, asked many times, ended once."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from redis.exceptions import ConnectionError as NoConnection
+from redis.exceptions import RedisError
+
+from dedupcrawl.errors import StoreError, StoreUnreachableError
+from dedupcrawl.stores.redis.calls import Calls, told
+from dedupcrawl.stores.redis.connecting import connect
+from dedupcrawl.stores.redis.values import milliseconds
+from dedupcrawl.stores.tables import OWNER_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from redis import Redis, RedisCluster
+
+    from dedupcrawl.stores.redis.address import Address
+    from dedupcrawl.stores.redis.calls import Argument
+    from dedupcrawl.stores.redis.names import Names
+
+T = TypeVar("T")
+
+
+class Session:
+    """Connections, and the token by which the server knows this store object.
+
+    Raises what :func:`~dedupcrawl.stores.redis.connecting.connect` does, as errors of ours.
+    """
+
+    def __init__(
+        self, address: Address, names: Names, server_clock: Callable[[], float] | None = None
+    ) -> None:
+        self.ended = False
+        self._shown = address.shown
+        self._server_clock = server_clock
+        self._process = os.getpid()
+        try:
+            self.client: Redis | RedisCluster = connect(address)
+        except (RedisError, OSError) as error:
+            raise told(address.shown, error) from error
+        self.calls = Calls(self.client, address.shown, names, secrets.token_bytes(OWNER_BYTES))
+
+    @property
+    def is_anothers(self) -> bool:
+        """Whether this is the session of a process from which ours was forked."""
+        return self._process != os.getpid()
+
+    def ask(self, operation: str, *arguments: Argument, again: tuple[Argument, ...] | None = None) -> Any:
+        """Call a script; once more where the connection broke, as after a restart of the server.
+
+        again: what it is asked then.
+        """
+        self._check()
+        now = "" if self._server_clock is None else str(milliseconds(self._server_clock()))
+        try:
+            return self.calls(operation, *arguments, now=now)
+        except StoreUnreachableError as error:
+            if not isinstance(error.__cause__, NoConnection):
+                raise
+            return self.calls(operation, *(arguments if again is None else again), now=now)
+
+    def look(self, work: Callable[[Redis | RedisCluster], T]) -> T:
+        """Do with the client what needs no script."""
+        self._check()
+        return self.calls.telling(lambda: work(self.client))
+
+    def _check(self) -> None:
+        if self.is_anothers:
+            raise StoreError(
+                f"The store {self._shown} was opened before this process forked: open it anew in the child."
+            )
+        if self.ended:
+            raise StoreError(f"The store {self._shown} has been closed.")
+
+    def end(self) -> None:
+        """Let the connections go."""
+        self.ended = True
+        self.client.close()
