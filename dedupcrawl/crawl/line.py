@@ -86,7 +86,7 @@ class Line:
 
     def cross_network(self) -> None:
         """Make every call in a thread from now on."""
-        self._threads = Threads()
+        self._threads = self._threads or Threads()
 
     async def ask(self, question: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Make a call once nothing is owed to the store any more.
