@@ -103,7 +103,7 @@ def race(server: Server, runs: int) -> bool:
 
 
 def on_server(server: Server) -> Contender:
-    """The index of datasketch on the same server, with the bands of our default detector: query, then insert."""
+    """The index of datasketch on the same server, with the bands of our default: query, then insert."""
     place = {"host": "127.0.0.1", "port": server.port}
     storage = {"type": "redis", "basename": b"peer", "redis": place}
     return of_datasketch(MinHashLSH(num_perm=SLOTS, params=(BANDS, ROWS), storage_config=storage))
