@@ -54,7 +54,7 @@ class Config:
     detectors: Detectors = ("exact", "minhash")
     threshold: float = 0.8  #: least similarity of a near-duplicate, for detectors that have one
     length_ratio: float = 1.10  #: most that the longer of two copies may exceed the shorter (α)
-    min_chars: int = 100  #: main texts that are shorter, or all but symbols, are compared by ``exact`` only
+    min_chars: int = 100  #: shorter texts, symbols, and one word repeated are compared by ``exact`` only
     reader: str = _READING.reader
     segmenter: str = "jieba"  #: cuts Chinese into words, for the detectors that need them
     lexicon: str = ""  #: path of document frequencies; "": those that come with the package

@@ -62,11 +62,13 @@ class Filer:
         return replace(record, sketches=(*record.sketches, text.sketch if text else b""))
 
     def _says_little(self, features: Features) -> bool:
-        """Whether a text is too short, or too poor in letters and digits, for any but equal ones to match.
+        """Whether a text is too short, or too poor in letters or words, for any but equal ones to match.
 
-        Shingles know nothing of symbols: two pages of emoji and the one word "ok" would be alike.
+        Shingles know nothing of symbols: two pages of emoji and the one word "ok" would be alike. Nor do most
+        methods know how often one word is repeated.
         """
-        return features.length < self.min_chars or 2 * features.letters < self.min_chars
+        too_few = features.length < self.min_chars or 2 * features.letters < self.min_chars
+        return too_few or features.is_one_word_repeated
 
     def _record(self, page: Page, prints: list[Fingerprint | None], track_url: bool) -> Record:
         url = without_fragment(page.url)

@@ -11,6 +11,7 @@ import numpy as np
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.chinese import simplify
 from dedupcrawl.text.normalize import CODE, ROLE, decode, pack
+from dedupcrawl.text.repetition import is_one_word_repeated
 from dedupcrawl.text.sentences import sentence_ends
 from dedupcrawl.text.shingles import shingles, tokens
 from dedupcrawl.text.words import words
@@ -61,6 +62,11 @@ class Features:
     def letters(self) -> int:
         """How many of these characters are letters, digits or marks, which is all that tokens are made of."""
         return int(np.count_nonzero(self.packed & ROLE))
+
+    @property
+    def is_one_word_repeated(self) -> bool:
+        """Whether the text is one word over and over, whatever stands between."""
+        return is_one_word_repeated(self.packed[(self.packed & ROLE) != 0])
 
     @cached_property
     def sentence_ends(self) -> tuple[int, ...]:
