@@ -67,7 +67,7 @@ class Filer:
         Shingles know nothing of symbols: two pages of emoji and the one word "ok" would be alike. Nor do most
         methods know how often one word is repeated.
         """
-        too_few = features.length < self.min_chars or 2 * features.letters < self.min_chars
+        too_few = features.length < self.min_chars or 2 * features.letters < max(1, self.min_chars)
         return too_few or features.is_one_word_repeated
 
     def _record(self, page: Page, prints: list[Fingerprint | None], track_url: bool) -> Record:

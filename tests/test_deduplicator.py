@@ -124,7 +124,8 @@ def test_texts_that_are_all_but_symbols_are_compared_exactly_only(dedup: Dedupli
 @pytest.mark.parametrize("name", DETECTORS)
 @pytest.mark.parametrize("min_chars", [0, 100])
 def test_one_word_is_not_the_same_word_more_often(name: str, min_chars: int) -> None:
-    texts = [word * times for word in ("buffalo ", "badger. ", "港口", "ท่าเรือ") for times in (40, 41, 300)]
+    words = ("buffalo ", "badger. ", "港口", "ท่าเรือ", "😀 ")
+    texts = [word * times for word in words for times in (40, 41, 300)]
     with Deduplicator(detectors=list(dict.fromkeys(("exact", name))), min_chars=min_chars) as dedup:
         verdicts = [dedup.add(text=text, url=f"https://a.example/{n}") for n, text in enumerate(texts)]
         again = [dedup.add(text=text, url=f"https://b.example/{n}") for n, text in enumerate(texts)]
