@@ -40,7 +40,8 @@ class IMatch(Detector):
     Terms that are not in the lexicon are not used (Chowdhury, Frieder, Grossman, McCabe, *Collection
     statistics for fast duplicate document detection*, ACM TOIS 2002). A page without such terms has no
     fingerprint. Nor has one of whose different words they are less than ``least_share``: of a page in a
-    language that the lexicon does not know only some names remain, and those do not tell pages apart.
+    language that the lexicon does not know only some names remain, and those do not tell pages apart. Nor
+    do fewer than ``least_terms``: headlines that name the same town would be alike.
     How often a term stands in the page does not count.
 
     Only key: a seeded hash of the signature, which every match has in common.
@@ -53,6 +54,7 @@ class IMatch(Detector):
     lowest: float = 0.2  #: least normalised idf
     highest: float = 0.8  #: greatest normalised idf
     least_share: float = 0.2  #: of the different words of a page, those that are terms
+    least_terms: int = 8  #: of a page
     segmenter: str = "jieba"
     lexicon: str = ""
     seed: int = 0
@@ -64,6 +66,7 @@ class IMatch(Detector):
                 raise setting_error(self, constant, "a number from 0 to 1")
         if self.lowest > self.highest:
             raise setting_error(self, "lowest", "a number that is at most highest")
+        check_whole(self, "least_terms", 1, 1000)
         check_whole(self, "seed", 0, 2**64 - 1)
         self.idfs  # noqa: B018 - a lexicon that cannot be read is told at once
 
@@ -73,14 +76,15 @@ class IMatch(Detector):
         return open_lexicon(self.lexicon, segmenter=self.segmenter)
 
     def terms(self, features: Features) -> list[Term]:
-        """Return the terms of a page in sorted order; none, if they are too small a share of its words."""
+        """Return the terms of a page in sorted order; none, if they are too few."""
         words = set(features.words(self.segmenter))
         nidfs = {word: self.idfs.nidf(word) for word in words}
         lowest, highest = self.lowest, self.highest
         kept = [
             Term(word, nidf) for word, nidf in nidfs.items() if nidf is not None and lowest <= nidf <= highest
         ]
-        return sorted(kept, key=itemgetter(0)) if len(kept) >= self.least_share * len(words) else []
+        enough = len(kept) >= max(self.least_terms, self.least_share * len(words))
+        return sorted(kept, key=itemgetter(0)) if enough else []
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
         """File the page under its signature."""
@@ -107,6 +111,7 @@ class IMatch(Detector):
             "lowest": float(self.lowest),
             "highest": float(self.highest),
             "least_share": float(self.least_share),
+            "least_terms": self.least_terms,
             "segmenter": self.segmenter,
             "lexicon": self.idfs.digest,
             "seed": self.seed,
