@@ -10,20 +10,20 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from dedupcrawl.page.edges import trim
-from dedupcrawl.page.kinds import ENOUGH
+from dedupcrawl.page.heading import SHORT, favour_headed
 from dedupcrawl.page.noise import (
     COMMENTS,
     GUIDE_LINKS,
     LANDMARK,
     MAIN_TEXT,
     NESTED,
-    OTHERS,
     OUTSIDE,
     POOR_CONTAINER,
     SIDE_CLASS,
     TEASER,
     link_noise,
 )
+from dedupcrawl.page.others import take_back
 from dedupcrawl.page.repeats import repeats, set_repeats_apart
 from dedupcrawl.page.sideparts import Side
 from dedupcrawl.page.wordings import points_elsewhere
@@ -54,14 +54,13 @@ def choose(outline: Outline, options: ReadOptions) -> list[str]:
     again = repeats(outline.drafts)
     containers.discount(again, outline.drafts, worths)
     containers.cut_parts(outline.nested)
-    kept = _keep(outline.drafts, reasons, containers.fates(containers.best(outline.mains)))
+    kept = _keep(outline.drafts, reasons, containers.fates(containers.best(outline)))
     set_repeats_apart(outline.drafts, reasons, again)
     gone = trim(outline.drafts, kept, worths)
     for place, reason in gone.items():
         reasons[place] = reason
-    if sum([outline.drafts[place][1] for place in kept if place not in gone]) < ENOUGH:
-        return [OUTSIDE if reason in OTHERS else reason for reason in reasons]
-    return reasons
+    left = sum([outline.drafts[place][1] for place in kept if place not in gone])
+    return take_back(outline.drafts, reasons, left)
 
 
 def _keep(drafts: list[Draft], reasons: list[str], fates: list[str]) -> list[int]:
@@ -220,17 +219,21 @@ class Containers:
                 value = CUT_COST
             worth[parent] += value
 
-    def best(self, mains: list[int]) -> int:
+    def best(self, outline: Outline) -> int:
         """Return the container with most good text of its own, or an ancestor that is worth clearly more.
 
-        Where the page says what its <main> is, nothing outside of it joins the text inside.
+        Where the page says what its <main> is, nothing outside of it joins the text inside. A page with
+        several does not say it.
         """
         own = [0.0 if cut else good for good, cut in zip(self.good, self.cut, strict=True)]
+        if max(own) < SHORT:
+            own = favour_headed(own, self.parents, outline.drafts)
+        bound = outline.mains if len(outline.mains) == 1 else ()
         best = above = max(range(len(own)), key=own.__getitem__)
         while above >= 0:
             if self.worth[above] > max(0.0, UP * self.worth[best]):
                 best = above
-            if above in mains:
+            if above in bound:
                 break
             above = self.parents[above]
         return best
