@@ -29,6 +29,21 @@ def retouched(text: str) -> str:
     return text.replace("Nobody was hurt", "No one was hurt").replace("没有人受伤", "无人受伤")
 
 
+@pytest.mark.parametrize("stories", [(ENGLISH, OTHER_ENGLISH), (CHINESE, OTHER_CHINESE)])
+def test_stories_beside_the_same_long_list_are_not_alike(
+    dedup: Deduplicator, stories: tuple[str, str]
+) -> None:
+    rest = "\n".join(
+        f"In the town of {n} the council has met {n} times about bridge {n}." for n in range(999)
+    )
+    first, second, again = (
+        dedup.add(Page(url=f"https://a.example/{n}", text=story, rest=rest))
+        for n, story in enumerate((*stories, stories[0]))
+    )
+    assert (first.status, second.status) == (Status.UNIQUE, Status.UNIQUE)
+    assert (again.relation, again.of) == (Relation.IDENTICAL, "https://a.example/0")
+
+
 @pytest.mark.parametrize("text", [ENGLISH, CHINESE])
 def test_first_copy_is_unique_and_the_second_names_it(dedup: Deduplicator, text: str) -> None:
     first = dedup.add(text=text, url="https://a.example/1")
