@@ -26,7 +26,7 @@ FEED_MODE = "feed_slot_closed"
 
 _RIM = ("enabled", "action", "store", "namespace", "item_fields", "follow_duplicates", "commit")
 _LISTS = ("detectors", "drop", "item_fields")
-_TEXTS = ("keep", "reader", "segmenter", "lexicon")
+_TEXTS = ("keep", "reader", "segmenter", "lexicon", "language")
 _BOOLEANS: Mapping[object, bool] = {"1": True, "0": False, "true": True, "false": False}
 
 SETTINGS = tuple(PREFIX + name.upper() for name in (*_RIM, *CONFIG_FIELDS))

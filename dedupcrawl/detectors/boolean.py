@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
-from dedupcrawl.detectors.checks import check_whole, foreign_sketch, setting_error
+from dedupcrawl.detectors.checks import check_language, check_whole, foreign_sketch, setting_error
 from dedupcrawl.text.keywords import keywords
 from dedupcrawl.text.lexicon import open_lexicon
 
@@ -56,6 +56,7 @@ class Boolean(Detector):
     length_difference: float = 0.2  #: most that the lengths differ, as a share of the longer
     segmenter: str = "jieba"
     lexicon: str = ""
+    language: str = ""  #: of the lexicon; "": any
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -65,6 +66,7 @@ class Boolean(Detector):
         if not isinstance(difference, int | float) or isinstance(difference, bool) or not 0 <= difference < 1:
             raise setting_error(self, "length_difference", "a number of at least 0, below 1")
         check_whole(self, "seed", 0, 2**64 - 1)
+        check_language(self, "language")
         self._idfs  # noqa: B018 - a lexicon that cannot be read is told at once
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
@@ -105,7 +107,7 @@ class Boolean(Detector):
 
     @cached_property
     def _idfs(self) -> Lexicon:
-        return open_lexicon(self.lexicon, segmenter=self.segmenter)
+        return open_lexicon(self.lexicon, segmenter=self.segmenter, language=self.language)
 
     def _code(self, words: Sequence[str]) -> list[bytes]:
         """Return the positions of the ones, rising."""

@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
-from dedupcrawl.detectors.checks import check_whole, foreign_sketch, setting_error
+from dedupcrawl.detectors.checks import check_language, check_whole, foreign_sketch, setting_error
 from dedupcrawl.text.lexicon import open_lexicon
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ class IMatch(Detector):
     least_terms: int = 8  #: of a page
     segmenter: str = "jieba"
     lexicon: str = ""
+    language: str = ""  #: of the lexicon; "": any
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -68,12 +69,13 @@ class IMatch(Detector):
             raise setting_error(self, "lowest", "a number that is at most highest")
         check_whole(self, "least_terms", 1, 1000)
         check_whole(self, "seed", 0, 2**64 - 1)
+        check_language(self, "language")
         self.idfs  # noqa: B018 - a lexicon that cannot be read is told at once
 
     @cached_property
     def idfs(self) -> Lexicon:
         """The lexicon."""
-        return open_lexicon(self.lexicon, segmenter=self.segmenter)
+        return open_lexicon(self.lexicon, segmenter=self.segmenter, language=self.language)
 
     def terms(self, features: Features) -> list[Term]:
         """Return the terms of a page in sorted order; none, if they are too few."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 
 from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
-from dedupcrawl.detectors.checks import check_share, check_whole, foreign_sketch
+from dedupcrawl.detectors.checks import check_language, check_share, check_whole, foreign_sketch
 from dedupcrawl.text.keywords import keywords
 from dedupcrawl.text.lexicon import open_lexicon
 
@@ -62,6 +62,7 @@ class Keywords(Detector):
     difference: float = 0.01  #: a
     segmenter: str = "jieba"
     lexicon: str = ""
+    language: str = ""  #: of the lexicon; "": any
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -69,6 +70,7 @@ class Keywords(Detector):
         check_whole(self, "count", 1, 256)
         check_share(self, "difference")
         check_whole(self, "seed", 0, 2**64 - 1)
+        check_language(self, "language")
         if not self._by_summary:
             self._idfs  # noqa: B018 - a lexicon that cannot be read is told at once
 
@@ -111,7 +113,7 @@ class Keywords(Detector):
 
     @cached_property
     def _idfs(self) -> Lexicon:
-        return open_lexicon(self.lexicon, segmenter=self.segmenter)
+        return open_lexicon(self.lexicon, segmenter=self.segmenter, language=self.language)
 
     def _of_summary(self, features: Features) -> Fingerprint | None:
         said = features.part(features.page.description)
