@@ -13,12 +13,12 @@ from dedupcrawl.text.chinese import simplify
 from dedupcrawl.text.normalize import CODE, ROLE, decode, pack
 from dedupcrawl.text.repetition import is_one_word_repeated
 from dedupcrawl.text.sentences import sentence_ends
-from dedupcrawl.text.shingles import shingles, tokens
+from dedupcrawl.text.shingles import shingles, token_spans, tokens
 from dedupcrawl.text.words import words
 
 if TYPE_CHECKING:
     from dedupcrawl.text.hashing import Hashes
-    from dedupcrawl.text.normalize import Points
+    from dedupcrawl.text.normalize import Indices, Points
     from dedupcrawl.text.shingles import Tokens
 
 
@@ -77,6 +77,11 @@ class Features:
     def tokens(self) -> Tokens:
         """The token stream, see :mod:`dedupcrawl.text.shingles`."""
         return tokens(self.packed)
+
+    @cached_property
+    def token_spans(self) -> tuple[Indices, Indices]:
+        """Where in :attr:`text` each token begins, and where it ends."""
+        return token_spans(self.packed)
 
     def words(self, segmenter: str = "jieba") -> tuple[str, ...]:
         """Return the words of :attr:`text`, see :func:`dedupcrawl.text.words.words`."""
