@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _TAG = b"S"
 _BYTES = 8  #: of a segment's hash
+_LEAST = 5  #: characters of an equal part: one or two of them stand in many a text
 _BREAK = "\0"  #: stands for a line break, which normalisation would make a space
 
 
@@ -90,14 +91,15 @@ def paragraphs(features: Features) -> list[str]:
 
 
 def cut(lines: Sequence[str], count: int) -> list[str]:
-    """Cut a text of ``lines`` into ``count`` segments, none of them empty; too short a text into no segments.
+    """Cut a text of ``lines`` into ``count`` segments, none of them empty.
 
-    With at least ``count`` lines the cuts are those ends of lines that are nearest to equal parts.
+    With at least ``count`` lines the cuts are those ends of lines that are nearest to equal parts. With fewer
+    the parts are equal; a text too short for five characters in each is cut into none.
     """
     if len(lines) >= count:
         return [" ".join(lines[start:stop]) for start, stop in pairwise(_cuts(lines, count))]
     text = " ".join(lines)
-    if len(text) < count:
+    if len(text) < _LEAST * count:
         return []
     return [text[len(text) * i // count : len(text) * (i + 1) // count] for i in range(count)]
 
