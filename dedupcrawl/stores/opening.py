@@ -61,7 +61,7 @@ def open_existing(url: str, namespace: str) -> Store:
         StoreError: it cannot be opened, or there is no such store or namespace.
     """
     _check_namespace(namespace)
-    return LmdbStore(url, _folder(url), namespace, None, lease=60.0, ttl=None, clock=time.time)
+    return LmdbStore(url, _lasting(url), namespace, None, lease=60.0, ttl=None, clock=time.time)
 
 
 def list_namespaces(url: str) -> list[str]:
@@ -71,7 +71,14 @@ def list_namespaces(url: str) -> list[str]:
         SettingError: the URL names no store that outlives its process.
         StoreError: it cannot be opened, or there is no such store.
     """
-    return namespaces_of(url, _folder(url))
+    return namespaces_of(url, _lasting(url))
+
+
+def _lasting(url: str) -> Path:
+    """Return the folder of a store that outlives its process."""
+    if url == MEMORY:
+        raise SettingError("store", url, '"lmdb://relative/folder" or "lmdb:///absolute/folder"')
+    return _folder(url)
 
 
 def _folder(url: str) -> Path:

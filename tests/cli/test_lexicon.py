@@ -165,6 +165,7 @@ def test_a_store_without_these_words_is_refused(
     [
         (["lmdb://nowhere"], "There is no store in the folder nowhere"),
         (["redis-ish://x"], "store = 'redis-ish://x' is not accepted"),
+        (["memory://"], """store = 'memory://' is not accepted: "lmdb://relative"""),
         (["nowhere"], "nowhere: no such file or folder"),
         (["picture.png"], "no document; accepted are files that end in .jsonl"),
         (["broken.jsonl"], "broken.jsonl, line 2: no JSON"),
