@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from dedupcrawl.page.edges import trim
-from dedupcrawl.page.heading import SHORT, favour_headed
+from dedupcrawl.page.heading import SHORT, around, favour_headed, heading
 from dedupcrawl.page.noise import (
     COMMENTS,
     GUIDE_LINKS,
@@ -53,8 +53,9 @@ def choose(outline: Outline, options: ReadOptions) -> list[str]:
         return [reason or MAIN_TEXT for reason in reasons]
     again = repeats(outline.drafts)
     containers.discount(again, outline.drafts, worths)
-    containers.cut_parts(outline.nested)
-    kept = _keep(outline.drafts, reasons, containers.fates(containers.best(outline)))
+    headed = heading(outline.drafts)
+    containers.cut_parts(outline.nested, headed)
+    kept = _keep(outline.drafts, reasons, containers.fates(containers.best(outline.mains, headed)))
     set_repeats_apart(outline.drafts, reasons, again)
     gone = trim(outline.drafts, kept, worths)
     for place, reason in gone.items():
@@ -88,11 +89,8 @@ class Containers:
         self.guides = [0] * count  #: blocks of guide links
         self.plain = [0] * count  #: length of the other blocks
         self.cut = [""] * count  #: why it is cut
-        self.all_guides, self.all_plain, self.all_good = (
-            self.guides,
-            self.plain,
-            self.good,
-        )  #: with all inside
+        #: with all inside
+        self.all_guides, self.all_plain, self.all_good = self.guides, self.plain, self.good
 
     def weigh(self, drafts: list[Draft], options: ReadOptions) -> tuple[list[str], list[float]]:
         """Apply the link rules to the blocks, and sum up what they are worth."""
@@ -135,12 +133,12 @@ class Containers:
                 self.worth[home] -= worths[place]
                 self.good[home] -= worths[place]
 
-    def cut_parts(self, nested: list[int]) -> None:
+    def cut_parts(self, nested: list[int], headed: int) -> None:
         """Cut what is no main text for what it is, then what is worth too little."""
         self.add_up()
         self.cut_nested(nested)
         self.cut_teasers()
-        self.cut_side_parts()
+        self.cut_side_parts(around(headed, self.parents))
         self.prune()
 
     def add_up(self) -> None:
@@ -183,8 +181,11 @@ class Containers:
             if beside[parents[child]] >= TEASERS:
                 self.cut[child] = TEASER
 
-    def cut_side_parts(self) -> None:
-        """Cut what its class or id calls a side part, unless that leaves too little."""
+    def cut_side_parts(self, spared: set[int]) -> None:
+        """Cut what its class or id calls a side part, unless that leaves too little.
+
+        ``spared`` are those that the page's heading stands in: no side part has it.
+        """
         parents, sides, cut = self.parents, self.sides, self.cut
         good = self.all_good
         left = good[0]
@@ -194,7 +195,7 @@ class Containers:
                 cut[child] = cut[parents[child]]
             elif cut[child]:
                 left -= good[child]
-            elif sides[child]:
+            elif sides[child] and child not in spared:
                 side, limit = sides[child], likely
                 if side is Side.COMMENTS:
                     limit = left - LEFT_OVER
@@ -219,7 +220,7 @@ class Containers:
                 value = CUT_COST
             worth[parent] += value
 
-    def best(self, outline: Outline) -> int:
+    def best(self, mains: list[int], headed: int) -> int:
         """Return the container with most good text of its own, or an ancestor that is worth clearly more.
 
         Where the page says what its <main> is, nothing outside of it joins the text inside. A page with
@@ -227,8 +228,8 @@ class Containers:
         """
         own = [0.0 if cut else good for good, cut in zip(self.good, self.cut, strict=True)]
         if max(own) < SHORT:
-            own = favour_headed(own, self.parents, outline.drafts)
-        bound = outline.mains if len(outline.mains) == 1 else ()
+            own = favour_headed(own, self.parents, headed)
+        bound = mains if len(mains) == 1 else ()
         best = above = max(range(len(own)), key=own.__getitem__)
         while above >= 0:
             if self.worth[above] > max(0.0, UP * self.worth[best]):

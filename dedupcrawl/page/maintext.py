@@ -73,7 +73,7 @@ def _rest(page: Outline, reasons: list[str], kept: int) -> str:
     Twenty goods over a paragraph of terms are no copy of the next page of the catalogue.
     """
     left_out = [draft for draft, reason in zip(page.drafts, reasons, strict=True) if reason in STATED]
-    if sum([length - link_length for _, length, link_length, *_ in left_out]) <= kept:
+    if sum([draft[1] for draft in left_out]) <= kept:
         return ""
     return "\n".join([text for text, *_ in left_out])
 

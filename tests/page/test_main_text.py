@@ -389,3 +389,22 @@ def test_a_list_of_teasers_is_not_taken_for_what_introduces_it() -> None:
 def test_commentary_is_what_a_live_page_consists_of() -> None:
     lines = "".join(f"<div class='commentary-item'>Minute {n}: {TEASE}.</div>" for n in range(9))
     assert "Minute 5" in read_page(f"<article><h1>Final</h1>{lines}<p>{THIRD}</p></article>").text
+
+
+@pytest.mark.parametrize("names", ["register", "privacy-policy", "footer", "comment"])
+def test_no_side_part_has_the_heading_of_the_page(names: str) -> None:
+    terms = "".join(f"<p>{term}</p>" for term in TERMS)
+    page = read_page(f"<div class='{names}'><h1>Flood</h1><p>{THIRD}</p></div><div>{terms}{terms}</div>")
+    assert THIRD in page.text
+
+
+def test_a_gallery_is_its_captions() -> None:
+    pictures = "".join(f"<figure><figcaption>{TEASE} {n}.</figcaption></figure>" for n in range(7))
+    page = read_page(f"<div>{pictures}</div><div>{''.join(f'<p>{term}</p>' for term in TERMS)}</div>")
+    assert f"{TEASE} 5" in page.text + page.rest
+
+
+def test_goods_are_told_by_their_names_although_these_are_links() -> None:
+    goods = "".join(f"<div><a href='/{n}'>Saw of steel {n}</a> {n} EUR</div>" for n in range(12))
+    page = read_page(f"<div>{goods}</div><div><p>{TERMS[0]}</p></div>")
+    assert "Saw of steel 7" in page.text + page.rest
