@@ -45,12 +45,13 @@ TEASER_TEXT = 500  #: bytes beside the link that a teaser has at most
 UP = 1.3  #: an ancestor must be worth so many times more to take the place of the best container
 
 
-def choose(outline: Outline, options: ReadOptions) -> list[str]:
-    """Return for each draft of ``outline`` why it is kept (``noise.MAIN_TEXT``) or cut (another reason)."""
+def choose(outline: Outline, options: ReadOptions) -> tuple[list[str], int]:
+    """Return for each draft why it is kept (``noise.MAIN_TEXT``) or cut, and how many bytes are kept."""
     containers = Containers(outline)
     reasons, worths = containers.weigh(outline.drafts, options)
     if not any(containers.good):
-        return [reason or MAIN_TEXT for reason in reasons]
+        rest = [draft[1] for draft, reason in zip(outline.drafts, reasons, strict=True) if not reason]
+        return [reason or MAIN_TEXT for reason in reasons], sum(rest)
     again = repeats(outline.drafts)
     containers.discount(again, outline.drafts, worths)
     headed = heading(outline.drafts)
@@ -61,7 +62,7 @@ def choose(outline: Outline, options: ReadOptions) -> list[str]:
     for place, reason in gone.items():
         reasons[place] = reason
     left = sum([outline.drafts[place][1] for place in kept if place not in gone])
-    return take_back(outline.drafts, reasons, left)
+    return take_back(outline.drafts, reasons, left), left
 
 
 def _keep(drafts: list[Draft], reasons: list[str], fates: list[str]) -> list[int]:

@@ -25,8 +25,8 @@ def take_back(drafts: list[Draft], reasons: list[str], left: int) -> list[str]:
         teasers = [place for place, reason in enumerate(reasons) if reason is TEASER]
         _take_if_more(drafts, reasons, teasers, LIST * left)
     if SIDE_CLASS in reasons:
-        captions = [place for place, draft in enumerate(drafts) if draft[5] == "figcaption"]
-        captions = [place for place in captions if reasons[place] is SIDE_CLASS]
+        pairs = enumerate(zip(drafts, reasons, strict=True))
+        captions = [at for at, (draft, why) in pairs if why is SIDE_CLASS and draft[5] == "figcaption"]
         _take_if_more(drafts, reasons, captions, left)
     return reasons
 
