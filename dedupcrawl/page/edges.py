@@ -54,7 +54,7 @@ def stretch(worths: list[float]) -> tuple[int, int]:
 
 
 def frame(drafts: list[Draft], kept: list[int]) -> set[int]:
-    """Return the places of credits, captions and notices; none where they say half as much as the rest."""
+    """Return the places of credits, captions and notices; none where they are more than a third of all."""
     near = {*kept[:NEAR], *kept[-NEAR:]}
     # what is asked first spares most blocks a call
     found = {at for at in near if drafts[at][1] <= CREDIT_MOST and is_credit(*drafts[at][:2])}
