@@ -11,7 +11,7 @@ import numpy as np
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.chinese import simplify
 from dedupcrawl.text.normalize import CODE, ROLE, decode, pack
-from dedupcrawl.text.repetition import is_one_word_repeated
+from dedupcrawl.text.repetition import LONGEST, is_one_word_repeated
 from dedupcrawl.text.sentences import sentence_ends
 from dedupcrawl.text.shingles import shingles, token_spans, tokens
 from dedupcrawl.text.words import words
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from dedupcrawl.text.hashing import Hashes
     from dedupcrawl.text.normalize import Indices, Points
     from dedupcrawl.text.shingles import Tokens
+
+_BEGINNING = 512  #: characters
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,10 @@ class Features:
     @property
     def is_one_word_repeated(self) -> bool:
         """Whether the text is one word over and over, whatever stands between."""
-        return is_one_word_repeated(self.packed[(self.packed & ROLE) != 0])
+        beginning = _letters(self.packed[:_BEGINNING])
+        if len(beginning) >= 2 * LONGEST and not is_one_word_repeated(beginning):
+            return False  # as most texts: what begins a repetition is one
+        return is_one_word_repeated(_letters(self.packed))
 
     @cached_property
     def sentence_ends(self) -> tuple[int, ...]:
@@ -99,3 +104,8 @@ class Features:
         if scheme not in self._shingles:
             self._shingles[scheme] = shingles(self.tokens, characters, words, seed)
         return self._shingles[scheme]
+
+
+def _letters(packed: Points) -> Points:
+    letters: Points = packed[(packed & ROLE) != 0]
+    return letters

@@ -20,4 +20,6 @@ def is_one_word_repeated(letters: Points) -> bool:
     data, width = letters.tobytes(), letters.itemsize
     longest = min(LONGEST, len(letters) // 2)
     periods = np.flatnonzero(letters[1 : longest + 1] == letters[:1]) + 1
-    return any(data[width * period :] == data[: -width * period] for period in periods.tolist())
+    head = data[: width * longest]
+    shifts = [width * period for period in periods.tolist() if data.startswith(head, width * period)]
+    return any(data[shift:] == data[:-shift] for shift in shifts)

@@ -30,6 +30,8 @@ def is_repeated(text: str) -> bool:
         "buy now! " * 50,
         "badger badger bad",
         "\ue000" * 5 + "no" * 5,
+        "buffalo" + "." * 600 + "buffalo",
+        "buffalo badger " * 500,
     ],
 )
 def test_one_word_however_it_is_set(text: str) -> None:
@@ -45,6 +47,7 @@ def test_one_word_however_it_is_set(text: str) -> None:
         "buffalo",
         "buffalo badger",
         "buffalo " * 9 + "badger",
+        "buffalo " * 500 + "badger",
         ENGLISH,
         CHINESE,
         ENGLISH * 2,
