@@ -5,13 +5,14 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import blake2b, sha1
+from hashlib import sha1
 from heapq import nsmallest
 from operator import itemgetter
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
 from dedupcrawl.detectors.checks import check_language, check_whole, foreign_sketch, setting_error
+from dedupcrawl.text.hashing import seeded_hash
 from dedupcrawl.text.lexicon import open_lexicon
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class IMatch(Detector):
         if not terms:
             return None
         digest = signature(encoded(terms))
-        key = blake2b(digest, digest_size=8, key=self.seed.to_bytes(8, "little")).digest()
+        key = seeded_hash(digest, 8, self.seed)
         shown = rarest(terms)
         return Fingerprint((key,), _HEAD.pack(_TAG, len(terms), len(shown), digest) + shown)
 

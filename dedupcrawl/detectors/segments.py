@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, ClassVar
 
 from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
 from dedupcrawl.detectors.checks import check_whole, foreign_sketch
+from dedupcrawl.text.hashing import seeded_hash
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,9 +50,8 @@ class Segments(Detector):
     def fingerprint(self, features: Features) -> Fingerprint | None:
         """File the page under its smallest segments."""
         segments = cut(paragraphs(features), self.count)
-        key = self.seed.to_bytes(8, "little")
         texts = (segment.encode("utf-8", "surrogatepass") for segment in segments)
-        hashes = [blake2b(text, digest_size=_BYTES, key=key).digest() for text in texts]
+        hashes = [seeded_hash(text, _BYTES, self.seed) for text in texts]
         distinct = sorted(set(hashes))
         if len(distinct) < self.equal:
             return None

@@ -22,6 +22,7 @@ from dedupcrawl.detectors.pruning import (
     partition,
     prefix,
 )
+from dedupcrawl.text.hashing import seeded_hash
 from dedupcrawl.text.normalize import normalize
 
 if TYPE_CHECKING:
@@ -124,17 +125,14 @@ class SpotSigs(Detector):
     def _elements(self, words: tuple[str, ...]) -> Elements:
         """Number the appearances of each spot, and hash every one."""
         found = Counter(spots(words, self.antecedents, self.stop_words, self.chain))
-        key = self.seed.to_bytes(8, "little")
-        elements = {
-            self._element(spot, place, key) for spot, count in found.items() for place in range(count)
-        }
+        elements = {self._element(spot, place) for spot, count in found.items() for place in range(count)}
         return np.array(sorted(elements), np.uint32)
 
-    def _element(self, spot: tuple[str, ...], place: int, key: bytes) -> int:
+    def _element(self, spot: tuple[str, ...], place: int) -> int:
         """Hash an appearance of a spot to 31 bits; above them stands whether the spot is common."""
         antecedent, *links = (word.encode("utf-8", "surrogatepass") for word in spot)
         text = b"\0".join((b"%d" % place, antecedent, *links))
-        number = int.from_bytes(blake2b(text, digest_size=4, key=key).digest(), "little") % _COMMON
+        number = int.from_bytes(seeded_hash(text, 4, self.seed), "little") % _COMMON
         return number if sum(map(len, links)) >= _RARE_BYTES * len(links) else number | _COMMON
 
     def _keys(self, elements: Elements, at: int, partner: int) -> tuple[bytes, ...]:
