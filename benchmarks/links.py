@@ -1,29 +1,36 @@
-"""The link rules by themselves (``page/noise.py``), against main texts made by hand.
+"""The link rules (``page/noise.py``), by themselves and in the whole reader, against known main texts.
 
-A *statement link* is one whose text stands inside the hand-made main text of its page; every other link to a
+A *statement link* is one whose text stands inside the main text of its page; every other link to a
 web page is a *guide link*. That takes the "Health" of a menu for a statement wherever an article speaks of
 health. So there is a second, narrower definition, which follows the source ("the text before and behind it is
 no link"): the link has plain text beside it in its block, and both together stand in the main text. Links to
 files are left out, for the rules never touch them.
+
+The main texts are made by hand (``marked``), or known because the pages are made of them (``bundled``).
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from dedupcrawl.demo.content import load_content
+from dedupcrawl.demo.layout import Layout
+from dedupcrawl.demo.stories import tell
 from dedupcrawl.evaluation.extraction import load_pages
-from dedupcrawl.page import PageError, ReadOptions
+from dedupcrawl.page import PageError, ReadOptions, read_tree
 from dedupcrawl.page.document import parse, to_text
 from dedupcrawl.page.flatten import ANCHOR, LINK, MARK, UNLINK, flatten
 from dedupcrawl.page.links import fold, measure, split_runs
 from dedupcrawl.page.noise import GUIDE_LINKS, LINK_RUN, SEPARATORS, leads_to_page, link_noise
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+    from lxml.etree import _Element
 
 CONTEXT = 8  #: characters on either side of a link that tell a sentence from a menu
 
@@ -32,11 +39,19 @@ _link = re.compile(f"{LINK}([^{ANCHOR}]*){ANCHOR}([^{LINK}{UNLINK}]*){UNLINK}?")
 
 @dataclass(frozen=True)
 class Anchor:
-    """A link to a web page, and whether the rules leave it."""
+    """A link to a web page, and whether it is left."""
 
     label: str
     sentence: str  #: the label with the plain text beside it, see ``CONTEXT``; "" where there is none
     kept: bool
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A page whose main text is known."""
+
+    html: bytes | str
+    main_text: str
 
 
 @dataclass(frozen=True)
@@ -49,20 +64,32 @@ class Tally:
     guides_removed: int
 
 
-def anchors(html: bytes, options: ReadOptions) -> Iterator[Anchor]:
-    """Yield the links of a page, with the verdict of the link rules on each."""
+def anchors(html: bytes | str, options: ReadOptions, *, whole: bool = False) -> Iterator[Anchor]:
+    """Yield the links of a page, with the verdict on each: of the link rules, or of the ``whole`` reader."""
     text = to_text(html, encoding=None, content_type="", most=options.max_bytes)
+    root = parse(text)
+    main_text = _main_blocks(root, options) if whole else None
     # Landmarks are walked like any block: the rules alone are on trial, not what HTML calls a <nav>.
-    stream = flatten(parse(text), open_landmarks=True)
+    stream = flatten(root, open_landmarks=True)
     for raw in map(str.strip, stream.split(MARK)[::2]):
         if LINK in raw:
-            yield from _judged(raw, options)
+            yield from _judged(raw, options, main_text)
 
 
-def _judged(raw: str, options: ReadOptions) -> Iterator[Anchor]:
+def _main_blocks(root: _Element, options: ReadOptions) -> Counter[str]:
+    """Count the blocks that the default reader keeps, by their texts."""
+    page = read_tree(root, options=replace(options, blocks=True))
+    return Counter(block.text for block in page.blocks if block.kept)
+
+
+def _judged(raw: str, options: ReadOptions, main_text: Counter[str] | None) -> Iterator[Anchor]:
     _, length, link_length, _, run, _ = measure(raw, inside=False)
     noise = link_noise(length, link_length, run, options)
     left = {None: raw, GUIDE_LINKS: "", LINK_RUN: split_runs(raw, options.link_run)[0]}[noise]
+    if left and main_text is not None:
+        block = measure(left.strip(), inside=False)[0]
+        left = left if main_text[block] else ""
+        main_text[block] -= bool(left)
     stays = Counter(match[0] for match in _link.finditer(left))
     for match in _link.finditer(raw):
         label = fold(match[2])
@@ -81,30 +108,46 @@ def _sentence(raw: str, match: re.Match[str]) -> str:
     return _squeezed(before + match[2] + after)
 
 
-def tally(html: bytes, main_text: str, options: ReadOptions, *, in_sentence: bool) -> Tally:
+def tally(sample: Sample, options: ReadOptions, *, in_sentence: bool, whole: bool = False) -> Tally:
     """Count the links of a page by kind and by what became of them.
 
-    With ``in_sentence`` by the narrower definition.
+    With ``in_sentence`` by the narrower definition; ``whole`` as in :func:`anchors`.
     """
-    truth = _squeezed(main_text)
+    truth = _squeezed(sample.main_text)
     statements: list[bool] = []
     guides: list[bool] = []
-    for anchor in anchors(html, options):
+    for anchor in anchors(sample.html, options, whole=whole):
         text = anchor.sentence if in_sentence else _squeezed(anchor.label)
         (statements if text and text in truth else guides).append(anchor.kept)
     return Tally(len(statements), sum(statements), len(guides), len(guides) - sum(guides))
 
 
-def tallies(folder: Path, *, in_sentence: bool) -> list[Tally]:
-    """Count the links of every page of a set."""
+def tallies(samples: Iterable[Sample], *, in_sentence: bool, whole: bool = False) -> list[Tally]:
+    """Count the links of every page that can be read."""
     options = ReadOptions()
     found = []
-    for page in load_pages(folder):
+    for each in samples:
         try:
-            found.append(tally(page.html, page.text, options, in_sentence=in_sentence))
+            found.append(tally(each, options, in_sentence=in_sentence, whole=whole))
         except PageError:
             continue
     return found
+
+
+def marked(folder: Path) -> Iterator[Sample]:
+    """Yield the pages of a set whose main texts were marked by hand."""
+    for page in load_pages(folder):
+        yield Sample(page.html, page.text)
+
+
+def bundled() -> Iterator[Sample]:
+    """Yield the pages of the demo's five sites: articles with links set into them, and lists of links."""
+    content = load_content()
+    origins = {key: f"http://{key}.example" for key in content.sites}
+    stories = {(page.site, page.path): tell(content, page).text for page in content.pages}
+    for site in content.sites.values():
+        for path, body in Layout(content, site, origins).documents().items():
+            yield Sample(body.decode(site.charset), stories.get((site.key, path), ""))
 
 
 def _squeezed(text: str) -> str:

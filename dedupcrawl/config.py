@@ -14,6 +14,7 @@ from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import SettingError
 from dedupcrawl.page.options import ReadOptions
 from dedupcrawl.page.readers import READER_ACCEPTED
+from dedupcrawl.text.lexicon_file import LANGUAGE_ACCEPTED, is_language
 from dedupcrawl.text.segmenters import SEGMENTER_ACCEPTED, check_segmenter
 
 Detectors = Sequence[str] | Mapping[str, Mapping[str, Any]]
@@ -32,6 +33,7 @@ class ConfigChanges(TypedDict, total=False):
     reader: str
     segmenter: str
     lexicon: str
+    language: str
     fold_chinese: bool
     link_density_noise: float
     link_density_content: float
@@ -54,10 +56,11 @@ class Config:
     detectors: Detectors = ("exact", "minhash")
     threshold: float = 0.8  #: least similarity of a near-duplicate, for detectors that have one
     length_ratio: float = 1.10  #: most that the longer of two copies may exceed the shorter (α)
-    min_chars: int = 100  #: main texts that are shorter, or all but symbols, are compared by ``exact`` only
+    min_chars: int = 100  #: shorter texts, symbols, and one word repeated are compared by ``exact`` only
     reader: str = _READING.reader
     segmenter: str = "jieba"  #: cuts Chinese into words, for the detectors that need them
     lexicon: str = ""  #: path of document frequencies; "": those that come with the package
+    language: str = ""  #: of the pages, which a lexicon must be of; "": several, or any
     fold_chinese: bool = False  #: whether traditional characters are read as simplified ones
     link_density_noise: float = _READING.link_density_noise  #: R1
     link_density_content: float = _READING.link_density_content  #: R2
@@ -104,6 +107,7 @@ _ACCEPTED: Mapping[str, tuple[Callable[[Config], bool], str]] = {
     "reader": (lambda c: isinstance(c.reader, str) and bool(c.reader), READER_ACCEPTED),
     "segmenter": (lambda c: isinstance(c.segmenter, str) and bool(c.segmenter), SEGMENTER_ACCEPTED),
     "lexicon": (lambda c: isinstance(c.lexicon, str), "the path of a lexicon file, or an empty text"),
+    "language": (lambda c: is_language(c.language), LANGUAGE_ACCEPTED),
     "fold_chinese": (lambda c: isinstance(c.fold_chinese, bool), "True or False"),
     "link_density_content": (
         lambda c: 0 <= c.link_density_content <= 1,

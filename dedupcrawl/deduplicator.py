@@ -16,7 +16,7 @@ from dedupcrawl.page import PageError, ReaderError, read_page
 from dedupcrawl.page.model import Page
 from dedupcrawl.policy import Policy, unchecked
 from dedupcrawl.stores import open_store
-from dedupcrawl.stores.base import Candidate, ClaimState, Offer, Store, url_key
+from dedupcrawl.stores.base import FILE_ANYWAY, Candidate, ClaimState, Offer, Store, url_key
 from dedupcrawl.stores.scheme import scheme_json
 from dedupcrawl.verdict import Verdict
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.base import Record, StoreInfo
 
 logger = logging.getLogger(__name__)
-
-_LAST = 2**63 - 1  #: an id that no record has: offering "since" it files in any case
 
 
 class Deduplicator:
@@ -332,6 +330,6 @@ class Deduplicator:
         for claim in claims:
             if claim.id is None or claim.record is None or self.store.get(claim.id) is not None:
                 continue
-            offer = self.store.offer(claim.record, since=_LAST)
+            offer = self.store.offer(claim.record, since=FILE_ANYWAY)
             if offer.id is not None:
                 self.store.commit([offer.id], claim.supersedes)

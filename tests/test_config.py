@@ -34,6 +34,8 @@ from tests.texts import ENGLISH
         ("link_density_noise", 1.1),
         ("link_density_content", -0.1),
         ("link_run", -1),
+        ("language", "English"),
+        ("language", None),
     ],
 )
 def test_bad_value_is_named(name: str, value: object) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from dedupcrawl import Claim, Deduplicator, Page, Pending, Status
 from dedupcrawl.detectors.base import Relation
+from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.errors import StoreMismatchError
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
@@ -26,6 +27,21 @@ def dedup(store: str) -> Iterator[Deduplicator]:
 
 def retouched(text: str) -> str:
     return text.replace("Nobody was hurt", "No one was hurt").replace("没有人受伤", "无人受伤")
+
+
+@pytest.mark.parametrize("stories", [(ENGLISH, OTHER_ENGLISH), (CHINESE, OTHER_CHINESE)])
+def test_stories_beside_the_same_long_list_are_not_alike(
+    dedup: Deduplicator, stories: tuple[str, str]
+) -> None:
+    rest = "\n".join(
+        f"In the town of {n} the council has met {n} times about bridge {n}." for n in range(999)
+    )
+    first, second, again = (
+        dedup.add(Page(url=f"https://a.example/{n}", text=story, rest=rest))
+        for n, story in enumerate((*stories, stories[0]))
+    )
+    assert (first.status, second.status) == (Status.UNIQUE, Status.UNIQUE)
+    assert (again.relation, again.of) == (Relation.IDENTICAL, "https://a.example/0")
 
 
 @pytest.mark.parametrize("text", [ENGLISH, CHINESE])
@@ -118,6 +134,18 @@ def test_texts_that_are_all_but_symbols_are_compared_exactly_only(dedup: Dedupli
     assert dedup.add(text=f"ok {faces}", url="https://a.example/1").keep
     assert dedup.add(text=f"ok {signs}", url="https://a.example/2").status is Status.UNIQUE
     assert dedup.add(text=f"OK {signs}", url="https://a.example/3").relation is Relation.IDENTICAL
+
+
+@pytest.mark.parametrize("name", DETECTORS)
+@pytest.mark.parametrize("min_chars", [0, 100])
+def test_one_word_is_not_the_same_word_more_often(name: str, min_chars: int) -> None:
+    words = ("buffalo ", "badger. ", "港口", "ท่าเรือ", "😀 ")
+    texts = [word * times for word in words for times in (40, 41, 300)]
+    with Deduplicator(detectors=list(dict.fromkeys(("exact", name))), min_chars=min_chars) as dedup:
+        verdicts = [dedup.add(text=text, url=f"https://a.example/{n}") for n, text in enumerate(texts)]
+        again = [dedup.add(text=text, url=f"https://b.example/{n}") for n, text in enumerate(texts)]
+    assert {verdict.status for verdict in verdicts} == {Status.UNIQUE}
+    assert {verdict.relation for verdict in again} == {Relation.IDENTICAL}
 
 
 def test_short_text_without_exact_stays_unchecked() -> None:

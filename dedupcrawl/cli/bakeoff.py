@@ -45,7 +45,7 @@ def run_contest(file: Path, field: Sequence[Contestant], *, mistakes: bool, as_j
     reports = evaluate(file, [each.config for each in field])
     entries = [(each.label, report) for each, report in zip(field, reports, strict=True)]
     if as_json:
-        rows = [{"name": name, **report.to_dict()} for name, report in entries]
+        rows = [{"name": name, **report.to_dict(), **_listed(report, mistakes)} for name, report in entries]
         print_json(rows[0] if len(rows) == 1 else {"pages": reports[0].pages, "runs": rows})
         return
     _show("detector", entries, mistakes=mistakes)
@@ -68,6 +68,11 @@ def run_sweep(
     console = _screen()
     _print(console, scores_tables(sweep.name, entries, console.width))
     console.print(_sentence(curve))
+
+
+def _listed(report: DuplicatesReport, mistakes: bool) -> dict[str, object]:
+    """Return the mistakes for JSON, if they are asked for."""
+    return {"mistakes": [mistake.to_dict() for mistake in report.mistakes]} if mistakes else {}
 
 
 def _show(subject: str, entries: Sequence[Entry], *, mistakes: bool) -> None:

@@ -22,6 +22,7 @@ from dedupcrawl.page import ReadOptions
 from dedupcrawl.page.readers import READER_ACCEPTED
 
 evaluation = typer.Typer(help="Score the reader and the detectors on labelled pages.", no_args_is_help=True)
+_PRECISION = 0.99  #: wanted of the best setting, unless the user says otherwise
 AsJson = Annotated[bool, typer.Option("--json", help="Write the figures as JSON.")]
 
 
@@ -65,8 +66,11 @@ def duplicates(
         Path | None, typer.Option(metavar="FILE", help="Draw the curve of the sweep (.svg, .png).")
     ] = None,
     precision: Annotated[
-        float, typer.Option(min=0, max=1, help="That the best setting of the sweep has to reach.")
-    ] = 0.99,
+        float | None,
+        typer.Option(
+            min=0, max=1, help=f"That the best setting of the sweep has to reach (default: {_PRECISION})."
+        ),
+    ] = None,
     of_pairs: Annotated[
         bool, typer.Option("--pairs", help="Best setting and curve go by pairs, not by drops.")
     ] = False,
@@ -76,16 +80,29 @@ def duplicates(
     as_json: AsJson = False,
 ) -> None:
     """Score the drops that a crawler would make, and all pairs."""
-    chosen = assignments_of(assignments) | ({} if reader is None else {"reader": reader})
+    chosen = assignments_of(assignments)
+    if reader is not None and chosen.setdefault("reader", reader) != reader:
+        raise SettingError("--reader", reader, f"the same as --set reader={chosen['reader']}, or one of both")
     field = contestants(Config(), detector or (), chosen)
     if sweep is None:
-        if plot is not None:
-            raise SettingError("--plot", str(plot), "a picture of a --sweep, which is missing")
+        _refuse_without_sweep(plot, precision, of_pairs)
         run_contest(file, field, mistakes=mistakes, as_json=as_json)
         return
     if len(field) > 1:
         raise SettingError("--sweep", sweep, f'one detector, or several together, not "{ALL}"')
+    if mistakes:
+        raise SettingError("--mistakes", True, "a list for one setting, without --sweep; --set chooses it")
     if plot is not None:
         check_plot(plot)
     tried = sweep_of(sweep, field[0].config)
-    run_sweep(file, tried, "pairs" if of_pairs else "drops", precision, plot, as_json=as_json)
+    wanted = _PRECISION if precision is None else precision
+    run_sweep(file, tried, "pairs" if of_pairs else "drops", wanted, plot, as_json=as_json)
+
+
+def _refuse_without_sweep(plot: Path | None, precision: float | None, of_pairs: bool) -> None:
+    if plot is not None:
+        raise SettingError("--plot", str(plot), "a picture of a --sweep, which is missing")
+    if precision is not None:
+        raise SettingError("--precision", precision, "what the best of a --sweep reaches, which is missing")
+    if of_pairs:
+        raise SettingError("--pairs", True, "what a --sweep goes by, which is missing")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from heapq import nlargest, nsmallest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,7 +18,7 @@ from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.text.counting import DocumentFrequencies
 from dedupcrawl.text.features import Features
 from dedupcrawl.text.lexicon import built_in, read_lexicon
-from dedupcrawl.text.lexicon_file import Head, LexiconFileError, write_counts
+from dedupcrawl.text.lexicon_file import Head, LexiconFileError, is_language, write_counts
 from dedupcrawl.text.segmenters import check_segmenter
 from dedupcrawl.text.words import is_unspaced
 
@@ -131,7 +130,7 @@ def _counted(documents: Iterator[tuple[str, ...]]) -> DocumentFrequencies:
 
 def _language(language: str) -> str:
     primary = language.lower().partition("-")[0]
-    if language and not re.fullmatch("[a-z]{2,3}", primary):
+    if not is_language(primary):
         raise SettingError("--language", language, "a code of BCP 47, such as en, zh or th")
     return primary
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
+from dedupcrawl.detectors.combined import Combined
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.text.features import Features
 
@@ -14,8 +15,18 @@ if TYPE_CHECKING:
     from dedupcrawl.detectors.base import Detector, Match
     from dedupcrawl.page import Page
 
-#: Bounds that every pair is within.
-_BOUNDLESS = {"threshold": 1e-9, "share": 1e-9, "containment": 1e-9, "length_ratio": math.inf}
+#: Bounds that every pair is within, or as far as the default constants beside them allow.
+_BOUNDLESS = {
+    **dict.fromkeys(("threshold", "share", "containment", "tau"), 1e-9),
+    "length_ratio": math.inf,
+    "length_difference": 0.999_999,  # boolean
+    "differing": 63,
+    "difference": 1.0,  # keywords
+    "equal": 1,  # segments
+    "needed": 1,  # shingling
+    "distance": 16,  # simhash
+    "agreement": 257,  # random_projection
+}
 
 
 def measure(config: Config, old: Page, new: Page) -> dict[str, dict[str, object] | None]:
@@ -36,6 +47,16 @@ def _match(detector: Detector, old: Features, new: Features) -> Match | None:
     earlier, later = detector.fingerprint(old), detector.fingerprint(new)
     if earlier is None or later is None:
         return None
-    bounds = {field.name: _BOUNDLESS[field.name] for field in fields(detector) if field.name in _BOUNDLESS}  # type: ignore[arg-type]
-    boundless: Detector = replace(detector, **bounds)  # type: ignore[type-var]
-    return boundless.compare(later.sketch, earlier.sketch)
+    return _boundless(detector).compare(later.sketch, earlier.sketch)
+
+
+def _boundless(detector: Detector) -> Detector:
+    bounds: dict[str, object] = {
+        field.name: _BOUNDLESS[field.name]
+        for field in fields(detector)  # type: ignore[arg-type]
+        if field.name in _BOUNDLESS
+    }
+    if isinstance(detector, Combined):  # what each member sees, not whether all of them match
+        bounds = {"all_of": None, "any_of": tuple(map(_boundless, detector.members))}
+    found: Detector = replace(detector, **bounds)  # type: ignore[type-var]
+    return found

@@ -39,7 +39,7 @@ _RIM = (
     "store_patience",
 )
 _LISTS = ("detectors", "drop", "item_fields")
-_TEXTS = ("keep", "reader", "segmenter", "lexicon")
+_TEXTS = ("keep", "reader", "segmenter", "lexicon", "language")
 _BOOLEANS: Mapping[object, bool] = {"1": True, "0": False, "true": True, "false": False}
 
 SETTINGS = tuple(PREFIX + name.upper() for name in (*_RIM, *CONFIG_FIELDS))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import blake2b
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
-from dedupcrawl.detectors.checks import check_whole, foreign_sketch, setting_error
+from dedupcrawl.detectors.checks import check_language, check_whole, foreign_sketch, setting_error
+from dedupcrawl.text.hashing import seeded_hash
 from dedupcrawl.text.keywords import keywords
 from dedupcrawl.text.lexicon import open_lexicon
 
@@ -56,6 +56,7 @@ class Boolean(Detector):
     length_difference: float = 0.2  #: most that the lengths differ, as a share of the longer
     segmenter: str = "jieba"
     lexicon: str = ""
+    language: str = ""  #: of the lexicon; "": any
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -65,10 +66,11 @@ class Boolean(Detector):
         if not isinstance(difference, int | float) or isinstance(difference, bool) or not 0 <= difference < 1:
             raise setting_error(self, "length_difference", "a number of at least 0, below 1")
         check_whole(self, "seed", 0, 2**64 - 1)
+        check_language(self, "language")
         self._idfs  # noqa: B018 - a lexicon that cannot be read is told at once
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
-        """File the page under the first ones of its code."""
+        """File the page under the groups of its code."""
         found = [found.word for found in keywords(features.words(self.segmenter), self._idfs, self.count)]
         code = self._code(found)
         if len(code) < self.count:
@@ -105,21 +107,19 @@ class Boolean(Detector):
 
     @cached_property
     def _idfs(self) -> Lexicon:
-        return open_lexicon(self.lexicon, segmenter=self.segmenter)
+        return open_lexicon(self.lexicon, segmenter=self.segmenter, language=self.language)
 
     def _code(self, words: Sequence[str]) -> list[bytes]:
         """Return the positions of the ones, rising."""
-        key = self.seed.to_bytes(8, "little")
         encoded = (word.encode("utf-8", "surrogatepass") for word in words)
-        return sorted({blake2b(word, digest_size=_BYTES, key=key).digest() for word in encoded})
+        return sorted({seeded_hash(word, _BYTES, self.seed) for word in encoded})
 
     def _keys(self, code: Sequence[bytes]) -> tuple[bytes, ...]:
         """Hash the ones of each group, with the number of the group before them."""
         groups = [bytes([group]) for group in range(self.differing + 1)]
         for position in code:
             groups[int.from_bytes(position) % len(groups)] += position
-        key = self.seed.to_bytes(8, "little")
-        return tuple(blake2b(group, digest_size=8, key=key).digest() for group in groups)
+        return tuple(seeded_hash(group, 8, self.seed) for group in groups)
 
     def _read(self, sketch: bytes) -> _Sketch:
         stop = _HEAD.size + _BYTES * self.count

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dedupcrawl.errors import SettingError, StoreError
+from dedupcrawl.text.lexicon_file import LANGUAGE_ACCEPTED, is_language
 
 if TYPE_CHECKING:
     from dedupcrawl.detectors.base import Detector
@@ -29,6 +30,12 @@ def check_ratio(detector: Detector, constant: str) -> None:
     value = getattr(detector, constant)
     if not _is_number(value) or not value >= 1:
         raise setting_error(detector, constant, "a number of at least 1")
+
+
+def check_language(detector: Detector, constant: str) -> None:
+    """Raise :class:`~dedupcrawl.errors.SettingError` unless a constant names a language, or is empty."""
+    if not is_language(getattr(detector, constant)):
+        raise setting_error(detector, constant, LANGUAGE_ACCEPTED)
 
 
 def setting_error(detector: Detector, constant: str, accepted: str) -> SettingError:

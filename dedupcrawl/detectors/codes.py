@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dedupcrawl.text.shingles import runs, token_spans
+from dedupcrawl.text.shingles import runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,14 +24,14 @@ def code_places(features: Features, size: int) -> Indices:
     Places are indices of the token stream: a code is characters where the script has no spaces,
     words elsewhere, and punctuation is no part of it.
     """
-    starts, _ = token_spans(features.packed)
+    starts, _ = features.token_spans
     places = np.searchsorted(starts, np.array(features.sentence_ends, np.int64)) - size // 2
     return np.unique(places[(places >= 0) & (places + size <= len(starts))])
 
 
 def code_tokens(features: Features, place: int, size: int) -> tuple[str, ...]:
     """Return the tokens of the code that begins at ``place``."""
-    starts, stops = token_spans(features.packed)
+    starts, stops = features.token_spans
     spans = zip(starts[place : place + size].tolist(), stops[place : place + size].tolist(), strict=True)
     return tuple(features.text[start : min(stop, start + LONGEST_TOKEN)] for start, stop in spans)
 

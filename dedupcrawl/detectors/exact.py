@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
 from dedupcrawl.detectors.checks import check_whole, foreign_sketch
+from dedupcrawl.text.hashing import seeded_hash
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +35,7 @@ class Exact(Detector):
         if not features.length:
             return None
         text = features.text.encode("utf-8", "surrogatepass")
-        sketch = hashlib.blake2b(text, digest_size=_BYTES, key=self.seed.to_bytes(8, "little")).digest()
+        sketch = seeded_hash(text, _BYTES, self.seed)
         return Fingerprint((sketch,), sketch)
 
     def compare(self, new: bytes, old: bytes) -> Match | None:

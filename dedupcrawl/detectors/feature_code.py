@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from dedupcrawl.text.hashing import Hashes, constants
 from dedupcrawl.text.shingles import LONGEST, runs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from dedupcrawl.text.features import Features
 
@@ -31,9 +32,11 @@ class FeatureCode(Detector):
 
     Two codes match when their longest common subsequence is at least L - ``tolerance``, because editors
     mistype and reprints shift, and when the lengths of the texts differ by no more than the ratio
-    α. The code is cut into ``tolerance`` + 1 pieces, at least one of which survives: they are the keys.
-    A probe asks for each piece at all offsets up to ``tolerance``. The first full stop is the
-    first that has L/2 tokens on either side; a page without one has no code.
+    α. The code is cut into ``tolerance`` + 1 pieces, which are the keys. A probe asks for each piece at all
+    offsets up to ``tolerance``. Of ``tolerance`` tokens changed, put in or left out at least one piece
+    survives; two that changed places can break two pieces, so that a page with that and another error is
+    not always met. The first full stop is the first that has L/2 tokens on either side; a page without one
+    has no code.
 
     Sketch, little-endian: ``B`` tag 0x46, ``I`` length in characters, then the tokens in UTF-8 between
     spaces.
@@ -61,8 +64,8 @@ class FeatureCode(Detector):
         place = int(places[0])
         code = " ".join(code_tokens(features, place, self.size)).encode()
         hashes = features.tokens.hashes
-        keys = bucket_keys(self._pieces(hashes, place, (0,)))
-        probes = bucket_keys(self._pieces(hashes, place, range(-self.tolerance, self.tolerance + 1)))
+        keys = bucket_keys(self._pieces(hashes, place, 0))
+        probes = bucket_keys(self._pieces(hashes, place, self.tolerance))
         return Fingerprint(keys, _HEAD.pack(_TAG, features.length) + code, probes)
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
@@ -86,15 +89,13 @@ class FeatureCode(Detector):
         """Everything that shapes codes and keys."""
         return {"version": 1, "size": self.size, "tolerance": self.tolerance, "seed": self.seed}
 
-    def _pieces(self, hashes: Hashes, place: int, offsets: Iterable[int]) -> Hashes:
-        """Hash every piece of the code at ``place``, moved by each of ``offsets`` as far as there is text."""
+    def _pieces(self, hashes: Hashes, place: int, reach: int) -> Hashes:
+        """Hash every piece of the code at ``place``, moved by up to ``reach`` as far as there is text."""
         count = self.tolerance + 1
-        cuts = [self.size * piece // count for piece in range(count + 1)]
+        cuts = [place + self.size * piece // count for piece in range(count + 1)]
         found = [
-            runs(hashes[place + offset + start : place + offset + stop], stop - start, self.seed) ^ salt
-            for salt, start, stop in zip(constants(self.seed, "piece", count), cuts, cuts[1:], strict=False)
-            for offset in offsets
-            if place + offset + start >= 0
+            runs(hashes[max(0, start - reach) : stop + reach], stop - start, self.seed) ^ salt
+            for salt, (start, stop) in zip(constants(self.seed, "piece", count), pairwise(cuts), strict=True)
         ]
         return np.concatenate(found)
 

@@ -40,8 +40,9 @@ class FeatureCodes(Detector):
     """The feature code at every sentence end; the k of smallest hash are a sample of all.
 
     The share of equal codes is |A∩B| / |A∪B| among the codes up to the largest hash that both samples
-    reach (bottom-k sketch: Cohen, Kaplan, PODC 2007). The ``filed`` smallest are the keys. A page
-    with fewer than two codes has none.
+    reach (bottom-k sketch: Cohen, Kaplan, PODC 2007). The ``filed`` smallest are the keys: two pages that
+    share J of their codes share none of these with a probability of at most (1 - J)^filed. A page with fewer
+    than two codes has none.
 
     Sketch, little-endian: ``B`` tag 0x47, ``I`` length in characters, ``I`` distinct codes, then the upper 32
     bits of the k smallest hashes, rising.

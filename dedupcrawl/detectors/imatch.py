@@ -5,13 +5,14 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import blake2b, sha1
+from hashlib import sha1
 from heapq import nsmallest
 from operator import itemgetter
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
-from dedupcrawl.detectors.checks import check_whole, foreign_sketch, setting_error
+from dedupcrawl.detectors.checks import check_language, check_whole, foreign_sketch, setting_error
+from dedupcrawl.text.hashing import seeded_hash
 from dedupcrawl.text.lexicon import open_lexicon
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ class IMatch(Detector):
     Terms that are not in the lexicon are not used (Chowdhury, Frieder, Grossman, McCabe, *Collection
     statistics for fast duplicate document detection*, ACM TOIS 2002). A page without such terms has no
     fingerprint. Nor has one of whose different words they are less than ``least_share``: of a page in a
-    language that the lexicon does not know only some names remain, and those do not tell pages apart.
+    language that the lexicon does not know only some names remain, and those do not tell pages apart. Nor
+    do fewer than ``least_terms``: headlines that name the same town would be alike.
     How often a term stands in the page does not count.
 
     Only key: a seeded hash of the signature, which every match has in common.
@@ -53,8 +55,10 @@ class IMatch(Detector):
     lowest: float = 0.2  #: least normalised idf
     highest: float = 0.8  #: greatest normalised idf
     least_share: float = 0.2  #: of the different words of a page, those that are terms
+    least_terms: int = 8  #: of a page
     segmenter: str = "jieba"
     lexicon: str = ""
+    language: str = ""  #: of the lexicon; "": any
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -64,23 +68,26 @@ class IMatch(Detector):
                 raise setting_error(self, constant, "a number from 0 to 1")
         if self.lowest > self.highest:
             raise setting_error(self, "lowest", "a number that is at most highest")
+        check_whole(self, "least_terms", 1, 1000)
         check_whole(self, "seed", 0, 2**64 - 1)
+        check_language(self, "language")
         self.idfs  # noqa: B018 - a lexicon that cannot be read is told at once
 
     @cached_property
     def idfs(self) -> Lexicon:
         """The lexicon."""
-        return open_lexicon(self.lexicon, segmenter=self.segmenter)
+        return open_lexicon(self.lexicon, segmenter=self.segmenter, language=self.language)
 
     def terms(self, features: Features) -> list[Term]:
-        """Return the terms of a page in sorted order; none, if they are too small a share of its words."""
+        """Return the terms of a page in sorted order; none, if they are too few."""
         words = set(features.words(self.segmenter))
         nidfs = {word: self.idfs.nidf(word) for word in words}
         lowest, highest = self.lowest, self.highest
         kept = [
             Term(word, nidf) for word, nidf in nidfs.items() if nidf is not None and lowest <= nidf <= highest
         ]
-        return sorted(kept, key=itemgetter(0)) if len(kept) >= self.least_share * len(words) else []
+        enough = len(kept) >= max(self.least_terms, self.least_share * len(words))
+        return sorted(kept, key=itemgetter(0)) if enough else []
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
         """File the page under its signature."""
@@ -88,7 +95,7 @@ class IMatch(Detector):
         if not terms:
             return None
         digest = signature(encoded(terms))
-        key = blake2b(digest, digest_size=8, key=self.seed.to_bytes(8, "little")).digest()
+        key = seeded_hash(digest, 8, self.seed)
         shown = rarest(terms)
         return Fingerprint((key,), _HEAD.pack(_TAG, len(terms), len(shown), digest) + shown)
 
@@ -107,6 +114,7 @@ class IMatch(Detector):
             "lowest": float(self.lowest),
             "highest": float(self.highest),
             "least_share": float(self.least_share),
+            "least_terms": self.least_terms,
             "segmenter": self.segmenter,
             "lexicon": self.idfs.digest,
             "seed": self.seed,

@@ -13,7 +13,7 @@ import numpy as np
 from dedupcrawl.detectors.base import Fingerprint, Match, Relation
 from dedupcrawl.detectors.checks import check_whole, foreign_sketch, setting_error
 from dedupcrawl.detectors.imatch import IMatch, encoded, rarest, signature
-from dedupcrawl.text.hashing import constants, mix
+from dedupcrawl.text.hashing import constants, mix, seeded_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -64,8 +64,7 @@ class IMatchRandomized(IMatch):
         if not terms:
             return None
         found = dict.fromkeys(self._signatures(encoded(terms)))
-        seed = self.seed.to_bytes(8, "little")
-        keys = tuple(blake2b(one, digest_size=8, key=seed).digest() for one in found)
+        keys = tuple(seeded_hash(one, 8, self.seed) for one in found)
         shown = rarest(terms)
         head = _HEAD.pack(_TAG, len(terms), len(found), len(shown))
         return Fingerprint(keys, head + b"".join(found) + shown)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import blake2b, md5
+from hashlib import md5
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
 from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
-from dedupcrawl.detectors.checks import check_share, check_whole, foreign_sketch
+from dedupcrawl.detectors.checks import check_language, check_share, check_whole, foreign_sketch
+from dedupcrawl.text.hashing import seeded_hash
 from dedupcrawl.text.keywords import keywords
 from dedupcrawl.text.lexicon import open_lexicon
 
@@ -62,6 +63,7 @@ class Keywords(Detector):
     difference: float = 0.01  #: a
     segmenter: str = "jieba"
     lexicon: str = ""
+    language: str = ""  #: of the lexicon; "": any
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -69,6 +71,7 @@ class Keywords(Detector):
         check_whole(self, "count", 1, 256)
         check_share(self, "difference")
         check_whole(self, "seed", 0, 2**64 - 1)
+        check_language(self, "language")
         if not self._by_summary:
             self._idfs  # noqa: B018 - a lexicon that cannot be read is told at once
 
@@ -111,7 +114,7 @@ class Keywords(Detector):
 
     @cached_property
     def _idfs(self) -> Lexicon:
-        return open_lexicon(self.lexicon, segmenter=self.segmenter)
+        return open_lexicon(self.lexicon, segmenter=self.segmenter, language=self.language)
 
     def _of_summary(self, features: Features) -> Fingerprint | None:
         said = features.part(features.page.description)
@@ -137,7 +140,7 @@ class Keywords(Detector):
 
     def _filed(self, hashed: bytes, weighed: Sequence[Keyword], shown: str) -> Fingerprint:
         digest = md5(hashed, usedforsecurity=False).digest()
-        key = blake2b(digest, digest_size=8, key=self.seed.to_bytes(8, "little")).digest()
+        key = seeded_hash(digest, 8, self.seed)
         weights = np.array([keyword.weight for keyword in weighed] if self._weighs else [], "<f4").tobytes()
         text = shown.encode("utf-8", "replace")
         return Fingerprint((key,), _HEAD.pack(_TAG, self.variant, len(text), digest) + weights + text)

@@ -58,7 +58,7 @@ class MinHash(Detector):
         check_share(self, "threshold")
         check_ratio(self, "length_ratio")
         check_share(self, "containment")
-        if self.slots not in (16, 32, 64, 128, 256):
+        if not isinstance(self.slots, int) or self.slots not in (16, 32, 64, 128, 256):
             raise setting_error(self, "slots", "16, 32, 64, 128 or 256")
         check_whole(self, "characters", 1, LONGEST)
         check_whole(self, "words", 1, LONGEST)

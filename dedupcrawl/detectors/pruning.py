@@ -14,6 +14,8 @@ import functools
 from bisect import bisect_right
 from math import ceil, floor
 
+_FIRST = 16  #: partitions that are numbered at once; then twice as many, and so on
+
 
 def least_partner(size: int, tau: float) -> int:
     """Return the size of the smallest set that can be as alike as ``tau``, 0…1, to one of ``size``."""
@@ -48,13 +50,18 @@ def prefix(size: int, partner: int, tau: float) -> int:
 
 def partition(size: int, tau: float) -> int:
     """Return the number of the partition in which a size is, from 0."""
-    last = 16
+    last = _FIRST
     while size >= partition_starts(tau, last)[-1]:
         last *= 2
     return bisect_right(partition_starts(tau, last), size) - 1
 
 
-@functools.cache
+def least_in(number: int, tau: float) -> int:
+    """Return the smallest size in a partition."""
+    return partition_starts(tau, max(_FIRST, 1 << number.bit_length()))[number]
+
+
+@functools.cache  # of powers of two only: near tau = 1 nearly every size has a partition of its own
 def partition_starts(tau: float, last: int) -> tuple[int, ...]:
     """Return the smallest size in each partition from 0 to ``last``.
 

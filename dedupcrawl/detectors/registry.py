@@ -40,8 +40,9 @@ DETECTORS: Mapping[str, type[Detector]] = Catalogue(
     },
 )
 #: Constants that a detector takes from the configuration.
-SHARED = ("threshold", "length_ratio", "seed", "segmenter", "lexicon")
+SHARED = ("threshold", "length_ratio", "seed", "segmenter", "lexicon", "language")
 _TOP = "detectors"  #: where a choice of detectors stands in the configuration
+_LEXICON = "lexicon"
 _COMBINED = "combined"  #: has other detectors among its constants
 _SHAPES_TEXT = ("reader", "fold_chinese")  #: constants that decide which text the detectors see
 
@@ -58,7 +59,7 @@ def build_detectors(config: Config) -> tuple[Detector, ...]:
         raise SettingError(_TOP, config.detectors, f"at least one; {_accepted()}")
     if config.lexicon:
         # It is refused whether or not a detector reads it.
-        open_lexicon(config.lexicon, segmenter=config.segmenter, fold_chinese=config.fold_chinese)
+        _open_lexicon(config, config)
     return tuple(_build(name, chosen[name], config, _TOP) for name in DETECTORS if name in chosen)
 
 
@@ -109,9 +110,20 @@ def _build(name: str, constants: object, config: Config, place: str) -> Detector
         constants = _with_members(detector, constants, config, here)
     shared = {constant: getattr(config, constant) for constant in SHARED if constant in accepted}
     try:
-        return detector(**{**shared, **constants})
+        made = detector(**{**shared, **constants})
+        if _LEXICON in constants:
+            _open_lexicon(made, config)
     except SettingError as error:
+        if error.name == _LEXICON in constants:
+            error = SettingError(f"{_TOP}[{name!r}].{_LEXICON}", error.value, error.accepted)
         raise _placed(error, place) from None
+    return made
+
+
+def _open_lexicon(chooser: Any, config: Config) -> None:
+    """Refuse the lexicon of a configuration or a detector if it does not suit; it is read only once."""
+    path, segmenter, language = chooser.lexicon, chooser.segmenter, chooser.language
+    open_lexicon(path, segmenter=segmenter, language=language, fold_chinese=config.fold_chinese)
 
 
 def _with_members(

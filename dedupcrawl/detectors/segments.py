@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, ClassVar
 
 from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
 from dedupcrawl.detectors.checks import check_whole, foreign_sketch
+from dedupcrawl.text.hashing import seeded_hash
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _TAG = b"S"
 _BYTES = 8  #: of a segment's hash
+_LEAST = 5  #: characters of an equal part: one or two of them stand in many a text
 _BREAK = "\0"  #: stands for a line break, which normalisation would make a space
 
 
@@ -49,9 +50,8 @@ class Segments(Detector):
     def fingerprint(self, features: Features) -> Fingerprint | None:
         """File the page under its smallest segments."""
         segments = cut(paragraphs(features), self.count)
-        key = self.seed.to_bytes(8, "little")
         texts = (segment.encode("utf-8", "surrogatepass") for segment in segments)
-        hashes = [blake2b(text, digest_size=_BYTES, key=key).digest() for text in texts]
+        hashes = [seeded_hash(text, _BYTES, self.seed) for text in texts]
         distinct = sorted(set(hashes))
         if len(distinct) < self.equal:
             return None
@@ -90,14 +90,15 @@ def paragraphs(features: Features) -> list[str]:
 
 
 def cut(lines: Sequence[str], count: int) -> list[str]:
-    """Cut a text of ``lines`` into ``count`` segments, none of them empty; too short a text into no segments.
+    """Cut a text of ``lines`` into ``count`` segments, none of them empty.
 
-    With at least ``count`` lines the cuts are those ends of lines that are nearest to equal parts.
+    With at least ``count`` lines the cuts are those ends of lines that are nearest to equal parts. With fewer
+    the parts are equal; a text too short for five characters in each is cut into none.
     """
     if len(lines) >= count:
         return [" ".join(lines[start:stop]) for start, stop in pairwise(_cuts(lines, count))]
     text = " ".join(lines)
-    if len(text) < count:
+    if len(text) < _LEAST * count:
         return []
     return [text[len(text) * i // count : len(text) * (i + 1) // count] for i in range(count)]
 

@@ -17,11 +17,12 @@ from dedupcrawl.detectors.checks import check_share, check_whole, foreign_sketch
 from dedupcrawl.detectors.keys import bucket_keys
 from dedupcrawl.detectors.pruning import (
     greatest_partner,
+    least_in,
     least_partner,
     partition,
-    partition_starts,
     prefix,
 )
+from dedupcrawl.text.hashing import seeded_hash
 from dedupcrawl.text.normalize import normalize
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ Elements = npt.NDArray[np.uint32]
 
 _TAG = b"\x54"
 _COMMON = 1 << 31  #: stands in the elements of common spots, so that the rare ones come first
+_MOST_KEYS = 4096  #: of a page, whatever ``filed`` says: a record counts them in 16 bits
 _RARE_BYTES = 7.5  #: UTF-8 bytes of a word in a rare spot, on average: seven letters or three Han characters
 _PARTITION = np.uint64(32)  #: bits of a key below the number of the partition
 
@@ -47,7 +49,8 @@ class SpotSigs(Detector):
     the first elements of its prefix, those of rare spots (long words are rare) before all others and by hash
     among themselves, within the partition of its size; it looks into all partitions where a match can be.
     Of the prefix at most ``filed`` elements are keys. A pair is lost only if all of them miss what it
-    shares: with similarity J among the rare spots less often than (1 - J)^filed. ``filed = 0`` loses none.
+    shares: with similarity J among the rare spots less often than (1 - J)^filed. ``filed = 0`` loses none
+    (it files up to 4,096 elements).
 
     Elements are 31-bit hashes: two pages of 100 spots each take different ones for equal once in 200,000
     comparisons, and then J is off by less than 0.01.
@@ -86,9 +89,10 @@ class SpotSigs(Detector):
         smallest = least_partner(size, self.tau)
         own = partition(size, self.tau)
         near = range(partition(smallest, self.tau), partition(greatest_partner(size, self.tau), self.tau) + 1)
-        starts = partition_starts(self.tau, near.stop)
         keys = self._keys(elements, own, smallest)
-        probes = [key for at in near for key in self._keys(elements, at, max(smallest, starts[at]))]
+        probes = [
+            key for at in near for key in self._keys(elements, at, max(smallest, least_in(at, self.tau)))
+        ]
         return Fingerprint(keys, _TAG + elements.astype("<u4").tobytes(), tuple(probes))
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
@@ -121,23 +125,20 @@ class SpotSigs(Detector):
     def _elements(self, words: tuple[str, ...]) -> Elements:
         """Number the appearances of each spot, and hash every one."""
         found = Counter(spots(words, self.antecedents, self.stop_words, self.chain))
-        key = self.seed.to_bytes(8, "little")
-        elements = {
-            self._element(spot, place, key) for spot, count in found.items() for place in range(count)
-        }
+        elements = {self._element(spot, place) for spot, count in found.items() for place in range(count)}
         return np.array(sorted(elements), np.uint32)
 
-    def _element(self, spot: tuple[str, ...], place: int, key: bytes) -> int:
+    def _element(self, spot: tuple[str, ...], place: int) -> int:
         """Hash an appearance of a spot to 31 bits; above them stands whether the spot is common."""
         antecedent, *links = (word.encode("utf-8", "surrogatepass") for word in spot)
         text = b"\0".join((b"%d" % place, antecedent, *links))
-        number = int.from_bytes(blake2b(text, digest_size=4, key=key).digest(), "little") % _COMMON
+        number = int.from_bytes(seeded_hash(text, 4, self.seed), "little") % _COMMON
         return number if sum(map(len, links)) >= _RARE_BYTES * len(links) else number | _COMMON
 
     def _keys(self, elements: Elements, at: int, partner: int) -> tuple[bytes, ...]:
         """Return the keys in a partition that a match of ``partner`` or more elements has too."""
         count = prefix(len(elements), partner, self.tau)
-        first = elements[: min(count, self.filed) if self.filed else count].astype(np.uint64)
+        first = elements[: min(count, self.filed or _MOST_KEYS)].astype(np.uint64)
         return bucket_keys(first | np.uint64(at) << _PARTITION)
 
     def _read(self, sketch: bytes) -> Elements:

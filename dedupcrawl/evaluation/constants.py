@@ -35,8 +35,15 @@ def with_constant(config: Config, name: str, value: object) -> Config:
         changed = replace(config, **changes)
     same = build_detectors(changed) == build_detectors(config)
     if name in SHARED and same and value != getattr(config, name):
-        raise SettingError(name, value, f"a constant that {' or '.join(constants_of(config))} has")
+        raise SettingError(name, value, _not_had(config))
     return changed
+
+
+def _not_had(config: Config) -> str:
+    """Say that no detector in use takes a shared constant, and which ones of their own they have."""
+    chosen = constants_of(config)
+    own = ", ".join(f"{each}.{constant}" for each in chosen for constant in constants_named(each))
+    return f"a constant that {' or '.join(chosen)} has" + (f", and these are {own}" if own else "")
 
 
 def value_of(config: Config, name: str) -> object:

@@ -15,7 +15,7 @@ from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.evaluation.scores import Scores
 from dedupcrawl.judging import Judge
 from dedupcrawl.stores import open_store
-from dedupcrawl.stores.base import KEY_BYTES, Record, url_key
+from dedupcrawl.stores.base import FILE_ANYWAY, KEY_BYTES, Record, url_key
 from dedupcrawl.stores.lmdb_tables import ID_BYTES
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 #: A key stands in its record, and once more in the index beside the id of the record.
 BYTES_PER_KEY = KEY_BYTES + KEY_BYTES + ID_BYTES
-_LAST = 2**63 - 1  #: an id that no record has: offering "since" it files in any case
 
 
 class Pairs:
@@ -50,7 +49,7 @@ class Pairs:
         for other in self._matches(record):
             self._found += 1
             self._right += other == cluster
-        filed = self._store.offer(record, since=_LAST).id
+        filed = self._store.offer(record, since=FILE_ANYWAY).id
         if filed is not None:
             self._store.commit([filed])
             self._clusters[filed] = cluster

@@ -104,7 +104,7 @@ def _f1_lines(axes: Axes) -> None:
             for recall in recalls
             if f1 / 2 < recall <= 1 and bottom <= f1 * recall / (2 * recall - f1) <= min(top, 1)
         ]
-        if len(line) < 50:  # a corner, hardly to be seen
+        if not _is_seen(line, right - left, top - bottom):
             continue
         axes.plot(*zip(*line, strict=True), color="#c8c8c8", linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
         (recall, precision), text = line[0], f"F1 {f1:g}"
@@ -112,6 +112,14 @@ def _f1_lines(axes: Axes) -> None:
             _remark(axes, text, (recall, top), (0, 3), "center")
         else:
             _remark(axes, text, (recall, precision), (4, -10), "left")
+
+
+def _is_seen(line: Sequence[tuple[float, float]], width: float, height: float) -> bool:
+    """Whether a line is more than a corner of the picture."""
+    if len(line) < 2:
+        return False
+    (from_x, from_y), (to_x, to_y) = line[0], line[-1]
+    return abs(to_x - from_x) > 0.1 * width or abs(to_y - from_y) > 0.1 * height
 
 
 def _wanted(axes: Axes, curve: Curve) -> None:

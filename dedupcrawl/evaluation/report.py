@@ -22,6 +22,12 @@ class Mistake:
     verdict: Verdict
     kind: str  #: "wrongly dropped" or "missed"
 
+    def to_dict(self) -> dict[str, object]:
+        """Return the page, its label and its verdict as plain JSON values."""
+        row = self.row
+        named = {"id": row.id, "url": row.url, "cluster": row.cluster, "edit": row.edit}
+        return {"mistake": self.kind, **named, "verdict": self.verdict.to_dict()}
+
 
 @dataclass(frozen=True, slots=True)
 class Costs:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from dedupcrawl.page.flatten import BREAK, LANDMARKS, LINK, MARK, NOTE, UNLINK
-from dedupcrawl.page.links import byte_length, lines, measure, measure_lone, split_runs
+from dedupcrawl.page.flatten import LANDMARKS, LINK, MARK, NOTE, UNLINK
+from dedupcrawl.page.links import byte_length, fold, measure, measure_lone, split_runs
 from dedupcrawl.page.noise import LINK_RUN, link_noise
 from dedupcrawl.page.sideparts import Side, side_part
 from dedupcrawl.page.tables import words
@@ -110,9 +110,7 @@ def _measure(found: list[Raw], options: ReadOptions) -> list[Draft]:
             else:
                 inside = _take_linked(drafts, raw, tag, home, options, inside=inside)
         else:
-            text = " ".join(raw.split())
-            if BREAK in text:
-                text = lines(text)
+            text = fold(raw)
             if text:
                 length = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
                 drafts.append((text, length, 0, 0, 0, tag, home))

@@ -10,20 +10,20 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from dedupcrawl.page.edges import trim
-from dedupcrawl.page.kinds import ENOUGH
+from dedupcrawl.page.heading import SHORT, around, favour_headed, heading
 from dedupcrawl.page.noise import (
     COMMENTS,
     GUIDE_LINKS,
     LANDMARK,
     MAIN_TEXT,
     NESTED,
-    OTHERS,
     OUTSIDE,
     POOR_CONTAINER,
     SIDE_CLASS,
     TEASER,
     link_noise,
 )
+from dedupcrawl.page.others import take_back
 from dedupcrawl.page.repeats import repeats, set_repeats_apart
 from dedupcrawl.page.sideparts import Side
 from dedupcrawl.page.wordings import points_elsewhere
@@ -45,23 +45,24 @@ TEASER_TEXT = 500  #: bytes beside the link that a teaser has at most
 UP = 1.3  #: an ancestor must be worth so many times more to take the place of the best container
 
 
-def choose(outline: Outline, options: ReadOptions) -> list[str]:
-    """Return for each draft of ``outline`` why it is kept (``noise.MAIN_TEXT``) or cut (another reason)."""
+def choose(outline: Outline, options: ReadOptions) -> tuple[list[str], int]:
+    """Return for each draft why it is kept (``noise.MAIN_TEXT``) or cut, and how many bytes are kept."""
     containers = Containers(outline)
     reasons, worths = containers.weigh(outline.drafts, options)
     if not any(containers.good):
-        return [reason or MAIN_TEXT for reason in reasons]
+        rest = [draft[1] for draft, reason in zip(outline.drafts, reasons, strict=True) if not reason]
+        return [reason or MAIN_TEXT for reason in reasons], sum(rest)
     again = repeats(outline.drafts)
     containers.discount(again, outline.drafts, worths)
-    containers.cut_parts(outline.nested)
-    kept = _keep(outline.drafts, reasons, containers.fates(containers.best(outline.mains)))
+    headed = heading(outline.drafts)
+    containers.cut_parts(outline.nested, headed)
+    kept = _keep(outline.drafts, reasons, containers.fates(containers.best(outline.mains, headed)))
     set_repeats_apart(outline.drafts, reasons, again)
     gone = trim(outline.drafts, kept, worths)
     for place, reason in gone.items():
         reasons[place] = reason
-    if sum([outline.drafts[place][1] for place in kept if place not in gone]) < ENOUGH:
-        return [OUTSIDE if reason in OTHERS else reason for reason in reasons]
-    return reasons
+    left = sum([outline.drafts[place][1] for place in kept if place not in gone])
+    return take_back(outline.drafts, reasons, left), left
 
 
 def _keep(drafts: list[Draft], reasons: list[str], fates: list[str]) -> list[int]:
@@ -89,11 +90,8 @@ class Containers:
         self.guides = [0] * count  #: blocks of guide links
         self.plain = [0] * count  #: length of the other blocks
         self.cut = [""] * count  #: why it is cut
-        self.all_guides, self.all_plain, self.all_good = (
-            self.guides,
-            self.plain,
-            self.good,
-        )  #: with all inside
+        #: with all inside
+        self.all_guides, self.all_plain, self.all_good = self.guides, self.plain, self.good
 
     def weigh(self, drafts: list[Draft], options: ReadOptions) -> tuple[list[str], list[float]]:
         """Apply the link rules to the blocks, and sum up what they are worth."""
@@ -136,12 +134,12 @@ class Containers:
                 self.worth[home] -= worths[place]
                 self.good[home] -= worths[place]
 
-    def cut_parts(self, nested: list[int]) -> None:
+    def cut_parts(self, nested: list[int], headed: int) -> None:
         """Cut what is no main text for what it is, then what is worth too little."""
         self.add_up()
         self.cut_nested(nested)
         self.cut_teasers()
-        self.cut_side_parts()
+        self.cut_side_parts(around(headed, self.parents))
         self.prune()
 
     def add_up(self) -> None:
@@ -184,8 +182,11 @@ class Containers:
             if beside[parents[child]] >= TEASERS:
                 self.cut[child] = TEASER
 
-    def cut_side_parts(self) -> None:
-        """Cut what its class or id calls a side part, unless that leaves too little."""
+    def cut_side_parts(self, spared: set[int]) -> None:
+        """Cut what its class or id calls a side part, unless that leaves too little.
+
+        ``spared`` are those that the page's heading stands in: no side part has it.
+        """
         parents, sides, cut = self.parents, self.sides, self.cut
         good = self.all_good
         left = good[0]
@@ -195,7 +196,7 @@ class Containers:
                 cut[child] = cut[parents[child]]
             elif cut[child]:
                 left -= good[child]
-            elif sides[child]:
+            elif sides[child] and child not in spared:
                 side, limit = sides[child], likely
                 if side is Side.COMMENTS:
                     limit = left - LEFT_OVER
@@ -220,17 +221,21 @@ class Containers:
                 value = CUT_COST
             worth[parent] += value
 
-    def best(self, mains: list[int]) -> int:
+    def best(self, mains: list[int], headed: int) -> int:
         """Return the container with most good text of its own, or an ancestor that is worth clearly more.
 
-        Where the page says what its <main> is, nothing outside of it joins the text inside.
+        Where the page says what its <main> is, nothing outside of it joins the text inside. A page with
+        several does not say it.
         """
         own = [0.0 if cut else good for good, cut in zip(self.good, self.cut, strict=True)]
+        if max(own) < SHORT:
+            own = favour_headed(own, self.parents, headed)
+        bound = mains if len(mains) == 1 else ()
         best = above = max(range(len(own)), key=own.__getitem__)
         while above >= 0:
             if self.worth[above] > max(0.0, UP * self.worth[best]):
                 best = above
-            if above in mains:
+            if above in bound:
                 break
             above = self.parents[above]
         return best

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 EDGE_COST = -40.0  #: what a short block near an edge costs at most
 NEAR = 4  #: so many blocks from the beginning and from the end are looked at for credits and notices
-FRAME_SHARE = 0.5  #: a frame that says more than this share of the text is the text
+FRAME_SHARE = 0.33  #: a frame that says more than this share of the text is a part of it
 
 
 def trim(drafts: list[Draft], kept: list[int], worths: list[float]) -> dict[int, str]:
@@ -54,7 +54,7 @@ def stretch(worths: list[float]) -> tuple[int, int]:
 
 
 def frame(drafts: list[Draft], kept: list[int]) -> set[int]:
-    """Return the places of credits, captions and notices; none where they say as much as the rest."""
+    """Return the places of credits, captions and notices; none where they are more than a third of all."""
     near = {*kept[:NEAR], *kept[-NEAR:]}
     # what is asked first spares most blocks a call
     found = {at for at in near if drafts[at][1] <= CREDIT_MOST and is_credit(*drafts[at][:2])}

@@ -17,17 +17,13 @@ page that holds them all the same is cut at odd places, which harms nobody but i
 
 from __future__ import annotations
 
-import threading
 from functools import cache
 from typing import TYPE_CHECKING
 
-from lxml import etree
-
 from dedupcrawl.page.tables import words
+from dedupcrawl.page.walking import INSIDE, Walk, say, stylesheet, template
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from lxml.etree import _Element
 
 MARK = "\ufdd0"
@@ -53,7 +49,6 @@ IGNORED = words("""
 #: Block elements whose class and id say what they are for.
 NAMED = LANDMARKS | {"div", "figure", "form", "ol", "p", "section", "table", "ul"}
 
-_INSIDE = "<xsl:apply-templates/>"
 _NAMES = (
     '<xsl:text> </xsl:text><xsl:value-of select="@class"/><xsl:text> </xsl:text><xsl:value-of select="@id"/>'
 )
@@ -61,37 +56,23 @@ _HEAD = '<xsl:apply-templates select="title|meta|link|script"/>'
 _PUBLISHED = "substring(substring-after(., '&quot;datePublished&quot;'), 1, 64)"
 
 
-def stylesheet(*, open_landmarks: bool) -> str:
-    """Return the source of the walk, XSLT 1.0."""
+def _source(*, open_landmarks: bool) -> str:
     landmark = _block if open_landmarks else _landmark
-    templates = (
-        _template("|".join(sorted(IGNORED)) + "|comment()|processing-instruction()"),
+    return stylesheet(
+        template("|".join(sorted(IGNORED)) + "|comment()|processing-instruction()"),
         *map(_block, sorted(BLOCKS)),
         *map(landmark, sorted(LANDMARKS)),
-        _template("br", _say(BREAK)),
-        _template("hr", _say(MARK, NOTE, MARK, MARK, MARK)),
-        _template("a", _say(LINK), _value("@href"), _say(ANCHOR), _INSIDE, _say(UNLINK)),
-        _template("/", "<stream>", _metadata(_say("lang"), "/*/@lang"), _INSIDE, "</stream>"),
-        _template("head", _HEAD),
-        _template("title", _metadata(_say("title"), ".")),
-        _template("meta[@content]", _metadata(_value("@name|@property|@itemprop|@http-equiv"), "@content")),
-        _template("link[@rel='canonical']", _metadata(_say("canonical"), "@href")),
-        _template("time[@datetime]", _metadata(_say("time"), "@datetime"), _INSIDE),
-        _template("script", _if("@type='application/ld+json'", _metadata(_say("ld"), _PUBLISHED))),
+        template("br", say(BREAK)),
+        template("hr", say(MARK, NOTE, MARK, MARK, MARK)),
+        template("a", say(LINK), _value("@href"), say(ANCHOR), INSIDE, say(UNLINK)),
+        template("/", "<stream>", _metadata(say("lang"), "/*/@lang"), INSIDE, "</stream>"),
+        template("head", _HEAD),
+        template("title", _metadata(say("title"), ".")),
+        template("meta[@content]", _metadata(_value("@name|@property|@itemprop|@http-equiv"), "@content")),
+        template("link[@rel='canonical']", _metadata(say("canonical"), "@href")),
+        template("time[@datetime]", _metadata(say("time"), "@datetime"), INSIDE),
+        template("script", _if("@type='application/ld+json'", _metadata(say("ld"), _PUBLISHED))),
     )
-    return (
-        '<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">'
-        f"{_joined(templates)}</xsl:stylesheet>"
-    )
-
-
-def _joined(parts: Iterable[str]) -> str:
-    """Join parts of a stylesheet; texts that meet become one, since each costs libxslt a call."""
-    return "".join(parts).replace("</xsl:text><xsl:text>", "")
-
-
-def _say(*signs: str) -> str:
-    return f"<xsl:text>{''.join(signs)}</xsl:text>"
 
 
 def _value(path: str) -> str:
@@ -102,34 +83,22 @@ def _if(test: str, *body: str) -> str:
     return f'<xsl:if test="{test}">{"".join(body)}</xsl:if>'
 
 
-def _template(match: str, *body: str) -> str:
-    return f'<xsl:template match="{match}">{"".join(body)}</xsl:template>'
-
-
 def _block(tag: str) -> str:
     names = _NAMES if tag in NAMED else ""
-    return _template(tag, _say(MARK, tag), names, _say(MARK), _INSIDE, _say(MARK, MARK))
+    return template(tag, say(MARK, tag), names, say(MARK), INSIDE, say(MARK, MARK))
 
 
 def _landmark(tag: str) -> str:
-    return _template(tag, _say(MARK, tag, MARK), _value("normalize-space(.)"), _say(MARK, MARK))
+    return template(tag, say(MARK, tag, MARK), _value("normalize-space(.)"), say(MARK, MARK))
 
 
 def _metadata(name: str, value: str) -> str:
-    return _say(MARK, NOTE) + name + _say("=") + _value(value) + _say(MARK, MARK, MARK)
-
-
-class _Walkers(threading.local):
-    """The compiled stylesheets of a thread: lxml would copy one that crosses threads at every use."""
-
-    def __init__(self) -> None:
-        self.walk = etree.XSLT(etree.XML(stylesheet(open_landmarks=False)))
-        self.walk_all = etree.XSLT(etree.XML(stylesheet(open_landmarks=True)))
+    return say(MARK, NOTE) + name + say("=") + _value(value) + say(MARK, MARK, MARK)
 
 
 @cache
-def _walkers() -> _Walkers:
-    return _Walkers()
+def _walk(open_landmarks: bool) -> Walk:
+    return Walk(_source(open_landmarks=open_landmarks))
 
 
 def flatten(root: _Element, *, open_landmarks: bool = False) -> str:
@@ -137,6 +106,4 @@ def flatten(root: _Element, *, open_landmarks: bool = False) -> str:
 
     With ``open_landmarks`` the elements of :data:`LANDMARKS` are walked like any other block.
     """
-    walkers = _walkers()
-    walked = walkers.walk_all(root) if open_landmarks else walkers.walk(root)
-    return walked.getroot().text or ""  # as a text, the stream would be written out before it is decoded
+    return _walk(open_landmarks)(root)

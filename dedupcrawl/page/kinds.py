@@ -20,15 +20,10 @@ _ends_sentence = re.compile(r"""[.!?。！？…．][\s"'”’»)）」』\]]*\
 _legal = re.compile(r"©|\(c\)|copyright|rights reserved|版权|版權|ICP|备案|備案", re.IGNORECASE).search
 
 
-def kept_bytes(page: Outline, reasons: list[str]) -> int:
-    """Return the length of the main text."""
-    return sum([draft[1] for draft, reason in zip(page.drafts, reasons, strict=True) if reason is MAIN_TEXT])
-
-
 def kind_of(page: Outline, reasons: list[str], kept: int) -> Kind:
     """Tell an article from an index: nothing is left but guide links and a line or two of the owner.
 
-    ``kept`` is what :func:`kept_bytes` says of the page.
+    ``kept`` is the length of the main text in bytes.
     """
     if kept >= ENOUGH:
         return Kind.ARTICLE

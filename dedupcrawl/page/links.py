@@ -25,7 +25,10 @@ Measured = tuple[str, int, int, int, int, bool]
 
 def fold(raw: str) -> str:
     """Fold white space; a ``<br>`` becomes a line end."""
-    text = " ".join(raw.split())
+    text = raw.strip()
+    if text.isprintable() and "  " not in text:  # so are most texts: no mark is printable, no space but " "
+        return text
+    text = " ".join(text.split())
     return lines(text) if BREAK in text else text
 
 
@@ -76,9 +79,7 @@ def measure_lone(raw: str) -> tuple[str, int, int, int]:
     Every second text with links is so, and this is a third of the work that the general case is.
     """
     target, _, label = raw[1:-1].partition(ANCHOR)
-    text = " ".join(label.split())
-    if BREAK in text:
-        text = lines(text)
+    text = fold(label)
     length = len(text) if text.isascii() else byte_length(text)
     return (text, length, length, 1) if leads_to_page(target) else (text, length, 0, 0)
 

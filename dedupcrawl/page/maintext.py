@@ -9,7 +9,7 @@ from dedupcrawl.page.blocks import Outline, outline
 from dedupcrawl.page.container import choose
 from dedupcrawl.page.document import check_size
 from dedupcrawl.page.flatten import flatten
-from dedupcrawl.page.kinds import kept_bytes, kind_of
+from dedupcrawl.page.kinds import kind_of
 from dedupcrawl.page.metadata import metadata
 from dedupcrawl.page.model import Block, Page
 from dedupcrawl.page.noise import LANDMARK, MAIN_TEXT, STATED
@@ -44,8 +44,7 @@ def _read(
     stream = flatten(root, open_landmarks=open_landmarks)
     check_size(len(stream), options.max_bytes)
     page = outline(stream, options)
-    reasons = choose(page, options)
-    return page, reasons, kept_bytes(page, reasons)
+    return page, *choose(page, options)
 
 
 def _page(page: Outline, reasons: list[str], kept: int, url: str, options: ReadOptions) -> Page:
@@ -73,7 +72,7 @@ def _rest(page: Outline, reasons: list[str], kept: int) -> str:
     Twenty goods over a paragraph of terms are no copy of the next page of the catalogue.
     """
     left_out = [draft for draft, reason in zip(page.drafts, reasons, strict=True) if reason in STATED]
-    if sum([length - link_length for _, length, link_length, *_ in left_out]) <= kept:
+    if sum([draft[1] for draft in left_out]) <= kept:
         return ""
     return "\n".join([text for text, *_ in left_out])
 

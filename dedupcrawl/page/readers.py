@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from inspect import iscoroutinefunction
+from inspect import iscoroutinefunction, signature
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -59,5 +59,20 @@ def own_reader(name: str) -> OwnReader:
     if not callable(function) or iscoroutinefunction(function):
         what = "a coroutine function" if callable(function) else f"a {type(function).__name__}"
         raise SettingError("reader", name, f"{READER_ACCEPTED}; this is {what}")
+    if why := _unfit(function):
+        raise SettingError("reader", name, f"{READER_ACCEPTED}; it is called with HTML and URL: {why}")
     reader: OwnReader = function
     return reader
+
+
+def _unfit(function: Callable[..., object]) -> str:
+    """Say why a function cannot be called as a reader is, as far as its signature tells."""
+    try:
+        accepts = signature(function)
+    except (TypeError, ValueError):  # not every function in C has one
+        return ""
+    try:
+        accepts.bind("html", "url")
+    except TypeError as error:
+        return str(error)
+    return ""

@@ -14,16 +14,14 @@ text)*``, where a head is the tag of a block or title element that begins, or em
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from lxml import etree
-
 from dedupcrawl.page.flatten import BLOCKS, BREAK, IGNORED, LANDMARKS, LINK, MARK, UNLINK
 from dedupcrawl.page.links import fold
 from dedupcrawl.page.tables import words
+from dedupcrawl.page.walking import INSIDE, Walk, say, stylesheet, template
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -38,8 +36,6 @@ LEVELS = words("b big em font i s small strike strong u")
 LINES = words("address caption dd details dt figcaption figure legend li p pre summary th")
 CONTAINERS = (BLOCKS | LANDMARKS) - TITLES - LINES
 LEFT_OUT = IGNORED | {"head", "script", "title"}
-
-_INSIDE = "<xsl:apply-templates/>"
 
 
 @dataclass(slots=True)
@@ -80,7 +76,7 @@ Measured: TypeAlias = tuple[str, int, int, int, bool]
 
 def segments(root: _Element, options: TopicOptions) -> list[Segment]:
     """Return the segments of a page that hold text, inner ones before those around them."""
-    parts = (_walkers().walk(root).getroot().text or "").split(MARK)
+    parts = _walk()(root).split(MARK)
     found: list[Segment] = []
     tags = ["body"]  # of the open elements
     held: list[Segment | None] = [None]  # what each of them holds: most hold nothing of their own
@@ -148,36 +144,15 @@ def measure(raw: str, *, inside: bool) -> Measured:
     return text, min(link_length, len(text)), len(labels), levels, inside
 
 
-def stylesheet() -> str:
-    """Return the source of the walk, XSLT 1.0."""
-    templates = (
-        _template("|".join(sorted(LEFT_OUT)) + "|comment()|processing-instruction()"),
-        *(_template(tag, _say(MARK, tag, MARK), _INSIDE, _say(MARK, MARK)) for tag in CONTAINERS | TITLES),
-        *(_template(tag, _say(BREAK), _INSIDE, _say(BREAK)) for tag in LINES),
-        *(_template(tag, _say(LEVEL), _INSIDE) for tag in LEVELS),
-        _template("br|hr", _say(BREAK)),
-        _template("a[@href]", _say(LINK), _INSIDE, _say(UNLINK)),
-        _template("/", "<stream>", _INSIDE, "</stream>"),
-    )
-    space = "http://www.w3.org/1999/XSL/Transform"
-    return f'<xsl:stylesheet version="1.0" xmlns:xsl="{space}">{"".join(templates)}</xsl:stylesheet>'
-
-
-def _template(match: str, *body: str) -> str:
-    return f'<xsl:template match="{match}">{"".join(body)}</xsl:template>'
-
-
-def _say(*signs: str) -> str:
-    return f"<xsl:text>{''.join(signs)}</xsl:text>"
-
-
-class _Walkers(threading.local):
-    """The compiled stylesheet of a thread: lxml would copy one that crosses threads at every use."""
-
-    def __init__(self) -> None:
-        self.walk = etree.XSLT(etree.XML(stylesheet()))
-
-
 @cache
-def _walkers() -> _Walkers:
-    return _Walkers()
+def _walk() -> Walk:
+    source = stylesheet(
+        template("|".join(sorted(LEFT_OUT)) + "|comment()|processing-instruction()"),
+        *(template(tag, say(MARK, tag, MARK), INSIDE, say(MARK, MARK)) for tag in CONTAINERS | TITLES),
+        *(template(tag, say(BREAK), INSIDE, say(BREAK)) for tag in LINES),
+        *(template(tag, say(LEVEL), INSIDE) for tag in LEVELS),
+        template("br|hr", say(BREAK)),
+        template("a[@href]", say(LINK), INSIDE, say(UNLINK)),
+        template("/", "<stream>", INSIDE, "</stream>"),
+    )
+    return Walk(source)

@@ -18,7 +18,7 @@ class Side(IntEnum):
     LANDMARK = 4  #: an element for side parts (nav, aside, footer…)
 
 
-COMMENT_WORDS = words("comment commentary commentlist comments disqus livefyre replies respond")
+COMMENT_WORDS = words("comment commentlist comments disqus livefyre replies respond")
 NOTICE_WORDS = words("ccpa consent cookie cookies foot footer gdpr privacy")
 SIDE_WORDS = words("""
     ad ads adsbygoogle advert advertisement advertising adverts bio breadcrumb breadcrumbs byline

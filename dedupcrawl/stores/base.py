@@ -25,6 +25,8 @@ KEY_BYTES = 6  #: size of a bucket key; 2^48 buckets keep false candidates below
 BUCKET_CAP = 32  #: at most so many candidates are read from a bucket, newest first
 SCAN_CAP = 8 * BUCKET_CAP  #: at most so many entries of a bucket, dead ones included, are looked at
 
+FILE_ANYWAY = 2**63 - 1  #: an id that no record has: offering "since" it files in any case
+
 
 def url_key(url: str) -> bytes:
     """Return the bucket key under which the record of a URL is found again.

@@ -70,7 +70,7 @@ def open_existing(url: str, namespace: str) -> Store:
     _check_namespace(namespace)
     if is_server(url):
         return RedisStore(read_address(url), namespace, None, lease=60.0, ttl=None)
-    return LmdbStore(url, _folder(url), namespace, None, lease=60.0, ttl=None, clock=time.time)
+    return LmdbStore(url, _lasting(url), namespace, None, lease=60.0, ttl=None, clock=time.time)
 
 
 def list_namespaces(url: str) -> list[str]:
@@ -82,7 +82,14 @@ def list_namespaces(url: str) -> list[str]:
     """
     if is_server(url):
         return namespaces_on(read_address(url))
-    return namespaces_of(url, _folder(url))
+    return namespaces_of(url, _lasting(url))
+
+
+def _lasting(url: str) -> Path:
+    """Return the folder of a store that outlives its process."""
+    if url == MEMORY:
+        raise SettingError("store", url, f'"lmdb://relative/folder", "lmdb:///absolute/folder", {FORMS}')
+    return _folder(url)
 
 
 def is_local(url: str) -> bool:

@@ -32,7 +32,6 @@ VERSION = b"1"
 LINE = 1 << 20  #: most bytes of a line
 RECORD = 1 << 28  #: most bytes of a record
 CHUNK = 200  #: records that are committed together
-_LAST = 2**63 - 1  # an id above all: no candidate matters
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +95,7 @@ def import_records(path: Path, store: Store) -> Imported:
         records = _records(path, stream)
         while chunk := list(islice(records, CHUNK)):
             fresh = [record for record in chunk if not _stands(store, record)]
-            offers = [store.offer(record, since=_LAST).id for record in fresh]
+            offers = [store.offer(record, since=FILE_ANYWAY).id for record in fresh]
             store.commit(id for id in offers if id is not None)
             new, known = new + len(fresh), known + len(chunk) - len(fresh)
     return Imported(new, known)

@@ -11,14 +11,17 @@ import numpy as np
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.chinese import simplify
 from dedupcrawl.text.normalize import CODE, ROLE, decode, pack
+from dedupcrawl.text.repetition import LONGEST, is_one_word_repeated
 from dedupcrawl.text.sentences import sentence_ends
-from dedupcrawl.text.shingles import shingles, tokens
+from dedupcrawl.text.shingles import shingles, token_spans, tokens
 from dedupcrawl.text.words import words
 
 if TYPE_CHECKING:
     from dedupcrawl.text.hashing import Hashes
-    from dedupcrawl.text.normalize import Points
+    from dedupcrawl.text.normalize import Indices, Points
     from dedupcrawl.text.shingles import Tokens
+
+_BEGINNING = 512  #: characters
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,14 @@ class Features:
         """How many of these characters are letters, digits or marks, which is all that tokens are made of."""
         return int(np.count_nonzero(self.packed & ROLE))
 
+    @property
+    def is_one_word_repeated(self) -> bool:
+        """Whether the text is one word over and over, whatever stands between."""
+        beginning = _letters(self.packed[:_BEGINNING])
+        if len(beginning) >= 2 * LONGEST and not is_one_word_repeated(beginning):
+            return False  # as most texts: what begins a repetition is one
+        return is_one_word_repeated(_letters(self.packed))
+
     @cached_property
     def sentence_ends(self) -> tuple[int, ...]:
         """Where sentences end in :attr:`text`: the index behind each closing mark."""
@@ -71,6 +82,11 @@ class Features:
     def tokens(self) -> Tokens:
         """The token stream, see :mod:`dedupcrawl.text.shingles`."""
         return tokens(self.packed)
+
+    @cached_property
+    def token_spans(self) -> tuple[Indices, Indices]:
+        """Where in :attr:`text` each token begins, and where it ends."""
+        return token_spans(self.packed)
 
     def words(self, segmenter: str = "jieba") -> tuple[str, ...]:
         """Return the words of :attr:`text`, see :func:`dedupcrawl.text.words.words`."""
@@ -88,3 +104,8 @@ class Features:
         if scheme not in self._shingles:
             self._shingles[scheme] = shingles(self.tokens, characters, words, seed)
         return self._shingles[scheme]
+
+
+def _letters(packed: Points) -> Points:
+    letters: Points = packed[(packed & ROLE) != 0]
+    return letters

@@ -6,6 +6,7 @@ All randomness of the product starts here, from one seed, and must be the same o
 from __future__ import annotations
 
 import functools
+from hashlib import blake2b
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +40,11 @@ def stir(hashes: Hashes) -> Hashes:
     hashes *= _M1
     hashes ^= np.right_shift(hashes, _S29, out=shifted)
     return hashes
+
+
+def seeded_hash(data: bytes, size: int, seed: int) -> bytes:
+    """Return a BLAKE2b hash of ``size`` bytes, keyed with the seed."""
+    return blake2b(data, digest_size=size, key=seed.to_bytes(8, "little")).digest()
 
 
 @functools.cache

@@ -147,6 +147,8 @@ def open_lexicon(
         SettingError: the file is missing, damaged, of another segmenter, of another language, or its Chinese
             was counted otherwise than it will be looked up.
     """
+    if not isinstance(path, str):
+        raise SettingError("lexicon", path, _ACCEPTED)
     if not path:
         return built_in(language)
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import tempfile
 import zlib
 from contextlib import suppress
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 FORMAT = "dedupcrawl-lexicon"
 VERSION = 1
+LANGUAGE_ACCEPTED = 'a code of BCP 47 without region, such as "en", "zh" or "th", or an empty text for any'
 
 
 class LexiconFileError(DedupError):
@@ -52,6 +54,11 @@ class Counts:
     head: Head
     frequencies: Mapping[str, int]
     digest: str  #: hex, of head and words
+
+
+def is_language(value: object) -> bool:
+    """Whether this can be the language of a lexicon: a primary subtag of BCP 47, or ""."""
+    return isinstance(value, str) and re.fullmatch("([a-z]{2,3})?", value) is not None
 
 
 def read_counts(data: bytes) -> Counts:

@@ -171,6 +171,10 @@ def test_mistakes_are_listed(file: str) -> None:
     shown = run(file, "--detector", "exact", "--mistakes")
     assert "mistakes of exact" in shown
     assert "https://s8.example/" in shown
+    listed = report(file, "--detector", "exact", "--mistakes")
+    assert set(listed) == REPORT | {"name", "mistakes"}
+    assert [each["mistake"] for each in listed["mistakes"]].count("wrongly dropped") == 1
+    assert set(listed["mistakes"][0]) == {"mistake", "id", "url", "cluster", "edit", "verdict"}
 
 
 @pytest.mark.parametrize(
@@ -185,6 +189,11 @@ def test_mistakes_are_listed(file: str) -> None:
         (("--sweep", "treshold=0.5:0.6:0.1"), "treshold"),
         (("--sweep", "minhash.d=0:8:1"), "minhash has"),
         (("--plot", "curve.png"), "--sweep"),
+        (("--precision", "0.9"), "--precision = 0.9"),
+        (("--pairs",), "--pairs = True"),
+        (("--sweep", "threshold=0.5:0.6:0.1", "--mistakes"), "--mistakes = True"),
+        (("--sweep", "threshold=0.5:0.6:0.1", "--detector", "spotsigs"), "spotsigs.tau"),
+        (("--set", "reader=text", "--reader", "topic"), "--set reader=text"),
         (("--sweep", "threshold=0.5:0.6:0.1", "--plot", "curve.gif"), ".svg or .png"),
         (("--set", "threshold"), "NAME=VALUE"),
         (("--set", "threshold=0.5", "--set", "threshold=0.6"), "once"),

@@ -118,11 +118,14 @@ def test_compare_measures_what_is_no_copy(tmp_path: Path) -> None:
     for name, text in (("whole", ENGLISH + OTHER_ENGLISH), ("part", ENGLISH)):
         (tmp_path / f"{name}.txt").write_text(text)
     where = [str(tmp_path / f"{name}.txt") for name in ("whole", "part")]
-    every = ("minhash", "feature_code", "feature_codes", "datasketch")
+    every = ("minhash", "feature_code", "feature_codes", "datasketch", "spotsigs", "combined", "segments")
     said = orjson.loads(run("compare", "--json", *where, *(f"--detector={name}" for name in every)))
     assert set(said["measured"]) == set(every)
     assert 0.2 < said["measured"]["minhash"]["similarity"] < 0.8
     assert said["measured"]["minhash"]["new_in_old"] > 0.7
+    assert 0.2 < said["measured"]["spotsigs"]["similarity"] < 0.8
+    assert "random_projection" in said["measured"]["combined"]
+    assert said["measured"]["segments"] is None  # they are cut elsewhere, and no segment is the same
     said = run("compare", *where)
     assert "relation" not in said
     assert "minhash: similarity 0." in said

@@ -165,6 +165,7 @@ def test_a_store_without_these_words_is_refused(
     [
         (["lmdb://nowhere"], "There is no store in the folder nowhere"),
         (["redis-ish://x"], "store = 'redis-ish://x' is not accepted"),
+        (["memory://"], """store = 'memory://' is not accepted: "lmdb://relative"""),
         (["nowhere"], "nowhere: no such file or folder"),
         (["picture.png"], "no document; accepted are files that end in .jsonl"),
         (["broken.jsonl"], "broken.jsonl, line 2: no JSON"),
@@ -247,7 +248,7 @@ def test_a_lexicon_that_was_built_decides_what_copies_are(
     )
     file = tmp_path / "lexicon"
     assert run(monkeypatch, "lexicon", "build", corpus, "-o", file, "--min-documents", 1) == 0
-    detectors = {"imatch": {"lowest": 0.0, "highest": 1.0}}
+    detectors = {"imatch": {"lowest": 0.0, "highest": 1.0, "least_terms": 1}}
     with Deduplicator(detectors=detectors, lexicon=str(file)) as dedup:
         dedup.add(text=ENGLISH, url="https://a.example/1")
         assert dedup.check(text=ENGLISH + " Zyzzyva.", url="https://b.example/1").of == "https://a.example/1"

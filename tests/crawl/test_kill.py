@@ -49,12 +49,17 @@ class Killing:
         fatal = len(self.site.asked) + self.chance.randint(3, 2 * ARTICLES - 5)
         delay = self.chance.uniform(0, 0.03)
 
+        dead = threading.Event()
+
         def kill(count: int) -> None:
             if count == fatal:
                 threading.Timer(delay, running.process.kill).start()
+            if count > fatal + AT_ONCE:  # on a busy machine the crawl must not be over before the timer is
+                dead.wait(60)
 
         self.site.on_request = kill
         ended = running.wait()
+        dead.set()
         self.site.on_request = None
         assert ended == -signal.SIGKILL, f"the crawl ended before request {fatal}"
 

@@ -52,6 +52,7 @@ def test_every_constant_of_config_is_a_setting() -> None:
         ("reader", "text", "text"),
         ("segmenter", "rjieba", "rjieba"),
         ("lexicon", "1", "1"),
+        ("language", "th", "th"),
         ("fold_chinese", True, "true"),
         ("fold_chinese", False, "0"),
         ("detectors", ["minhash"], "minhash"),

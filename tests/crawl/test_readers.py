@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.crawl.running import IN_TURN
 from tests.crawl.site import fancy, index, plain, text
 from tests.crawl.test_start import failing
 
@@ -41,44 +42,44 @@ def noisy(title: str, body: str, seed: int) -> str:
 def test_the_readers_of_the_package(site: Site, run: Run, reader: str, expected: list[str]) -> None:
     urls = [
         site.put("/a", noisy("Ice", text(1), 11)),
-        site.put("/b", noisy("Ice", text(1), 12), delay=0.3),
-        site.put("/c", noisy("Snow", text(2), 13), delay=0.3),
-        site.put("/d", noisy("Snow", text(2), 13), delay=0.6),
+        site.put("/b", noisy("Ice", text(1), 12)),
+        site.put("/c", noisy("Snow", text(2), 13)),
+        site.put("/d", noisy("Snow", text(2), 13)),
         site.put("/list", index("/a", "/b", "/c", "/d")),
     ]
-    crawled = run(urls=urls, settings={"DEDUP_READER": reader})
+    crawled = run(urls=urls, settings={**IN_TURN, "DEDUP_READER": reader})
     assert kept(crawled, site) == expected
     assert not crawled.lines("Traceback")
 
 
 @pytest.mark.parametrize("reader", ["topic", "text"])
 def test_an_index_is_nobodys_copy(site: Site, run: Run, reader: str) -> None:
-    urls = [site.put(f"/list/{number}", index("/a", "/b", "/c"), delay=number * 0.2) for number in range(2)]
+    urls = [site.put(f"/list/{number}", index("/a", "/b", "/c")) for number in range(2)]
     crawled = run("Plainly", urls=urls, settings={"DEDUP_READER": reader, "HTTPERROR_ALLOW_ALL": True})
     assert [item["dedup"]["reason"] for item in crawled.items] == ["index", "index"]
 
 
 def test_the_topic_of_reprints_in_other_templates(site: Site, run: Run) -> None:
-    urls = [site.put("/a", plain("Ice", text(1))), site.put("/b", fancy("Ice", text(1)), delay=0.3)]
-    assert kept(run(urls=urls, settings={"DEDUP_READER": "topic"}), site) == ["/a"]
+    urls = [site.put("/a", plain("Ice", text(1))), site.put("/b", fancy("Ice", text(1)))]
+    assert kept(run(urls=urls, settings={**IN_TURN, "DEDUP_READER": "topic"}), site) == ["/a"]
 
 
 def test_a_reader_of_ones_own(site: Site, run: Run) -> None:
     urls = [
         site.put("/a", plain("The harbour froze over", text(1))),
-        site.put("/b", plain("The harbour froze over", text(2)), delay=0.3),
-        site.put("/c", plain("The ferry sank", text(1)), delay=0.3),
+        site.put("/b", plain("The harbour froze over", text(2))),
+        site.put("/c", plain("The ferry sank", text(1))),
         site.put("/none", plain("", text(3)).replace("h1", "h2")),
     ]
-    crawled = run("Plainly", urls=urls, settings={"DEDUP_READER": f"{OWN}headline"})
+    crawled = run("Plainly", urls=urls, settings={**IN_TURN, "DEDUP_READER": f"{OWN}headline"})
     assert kept(crawled, site) == ["/a", "/c", "/none"]
     assert crawled.dedup["unchecked/empty"] == 1
 
 
 @pytest.mark.parametrize("follow", [True, False])
 def test_where_it_fails_pages_are_kept_and_the_crawl_goes_on(site: Site, run: Run, follow: bool) -> None:
-    urls = [site.put(f"/{n}", plain("The harbour froze over", text(n)), delay=n * 0.05) for n in range(6)]
-    settings = {"DEDUP_READER": f"{OWN}fails_on_odd", "DEDUP_FOLLOW_DUPLICATES": follow}
+    urls = [site.put(f"/{n}", plain("The harbour froze over", text(n))) for n in range(6)]
+    settings = {**IN_TURN, "DEDUP_READER": f"{OWN}fails_on_odd", "DEDUP_FOLLOW_DUPLICATES": follow}
     crawled = run(urls=urls, settings=settings)
     assert kept(crawled, site) == ["/0", "/1", "/3", "/5"]
     assert crawled.reason == "finished"
@@ -107,6 +108,7 @@ def test_what_it_returns_must_be_text(site: Site, run: Run) -> None:
         ("no_such_project.readers:read", "No module named 'no_such_project'"),
         (f"{OWN}absent", "no attribute 'absent'"),
         (f"{OWN}NOT_CALLABLE", "this is a str"),
+        ("tests.page.own:takes_html_only", "it is called with HTML and URL: too many positional arguments"),
     ],
 )
 def test_a_name_behind_which_there_is_no_reader(site: Site, tmp_path: Path, reader: str, why: str) -> None:

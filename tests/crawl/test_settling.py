@@ -26,10 +26,10 @@ REFUSE = {"ITEM_PIPELINES": {"tests.crawl.components.Refuse": 300}}
 def test_a_refused_first_copy_does_not_cost_the_second(site: Site, tmp_path: Path, how: str) -> None:
     urls = [
         site.put("/a/1", plain("Ice", text(1))),
-        site.put("/b/1", fancy("Ice", text(1)), delay=0.05),
-        site.put("/c/1", fancy("ICE", text(1)), delay=0.06),
+        site.put("/b/1", fancy("Ice", text(1))),
+        site.put("/c/1", fancy("ICE", text(1))),
     ]
-    settings = {**REFUSE, "REFUSE": "/a/", "REFUSE_HOW": how}
+    settings = {**IN_TURN, **REFUSE, "REFUSE": "/a/", "REFUSE_HOW": how}
     for (crawled,) in on_every_reactor(tmp_path, ("Reader", {"urls": urls}), settings=settings).values():
         assert len(crawled.items) == 1
         assert crawled.items[0]["url"] in urls[1:]

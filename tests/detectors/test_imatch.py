@@ -33,12 +33,12 @@ def brute_force(page: Features) -> frozenset[str]:
     """The terms of a page, by set arithmetic."""
     lexicon, words = built_in(), set(page.words())
     terms = {word for word in words if word in lexicon and 0.2 <= (lexicon.nidf(word) or 0) <= 0.8}
-    return frozenset(terms if len(terms) >= 0.2 * len(words) else ())
+    return frozenset(terms if len(terms) >= max(8, 0.2 * len(words)) else ())
 
 
 def test_a_worked_example(tmp_path: Path) -> None:
     """Normalised idf: the 0, and 0.02, harbour 1/3, ice 0.43, ferry 0.51, pier 2/3, krill 1."""
-    detector = IMatch(lexicon=small_lexicon(tmp_path / "lexicon"))
+    detector = IMatch(least_terms=1, lexicon=small_lexicon(tmp_path / "lexicon"))
     text = "The pier, the harbour and the krill: ICE, ice and unheard."
     match = compare(text, text, detector)
     assert match is not None
@@ -60,15 +60,18 @@ def test_a_worked_example(tmp_path: Path) -> None:
     ],
 )
 def test_only_unique_terms_within_the_band_count(change: str, match: bool, tmp_path: Path) -> None:
-    detector = IMatch(lexicon=small_lexicon(tmp_path / "lexicon"))
+    detector = IMatch(least_terms=1, lexicon=small_lexicon(tmp_path / "lexicon"))
     assert (compare(f"{change} pier harbour ice", "ice harbour pier", detector) is not None) == match
 
 
 def test_the_band_is_closed_and_can_be_set(tmp_path: Path) -> None:
     lexicon = small_lexicon(tmp_path / "lexicon")
-    everything = IMatch(lexicon=lexicon, lowest=0, highest=1)
+    everything = IMatch(least_terms=1, lexicon=lexicon, lowest=0, highest=1)
     assert compare("the ice krill", "ice krill", everything) is None
-    assert compare("the ice", "the krill", IMatch(lexicon=lexicon, lowest=0, highest=0)) is not None
+    assert (
+        compare("the ice", "the krill", IMatch(least_terms=1, lexicon=lexicon, lowest=0, highest=0))
+        is not None
+    )
 
 
 def test_copies_match_and_others_do_not() -> None:
@@ -95,17 +98,27 @@ def test_a_page_without_enough_known_terms_has_no_signature(text: str) -> None:
 
 def test_how_small_a_share_of_known_terms_is_enough(tmp_path: Path) -> None:
     lexicon = small_lexicon(tmp_path / "lexicon")
-    assert IMatch(lexicon=lexicon).fingerprint(features("ice one two three four")) is not None
-    assert IMatch(lexicon=lexicon).fingerprint(features("ice one two three four five")) is None
+    assert IMatch(least_terms=1, lexicon=lexicon).fingerprint(features("ice one two three four")) is not None
+    assert IMatch(least_terms=1, lexicon=lexicon).fingerprint(features("ice one two three four five")) is None
     assert (
-        IMatch(lexicon=lexicon, least_share=0).fingerprint(features("ice one two three four five"))
+        IMatch(least_terms=1, lexicon=lexicon, least_share=0).fingerprint(
+            features("ice one two three four five")
+        )
         is not None
     )
 
 
 def test_a_repeated_word_is_one_term() -> None:
-    assert compare("harbour " * 300, "harbour " * 200) is not None
-    assert compare("harbour " * 300, "breakfast " * 300) is None
+    detector = IMatch(least_terms=1)
+    assert compare("harbour " * 300, "harbour " * 200, detector) is not None
+    assert compare("harbour " * 300, "breakfast " * 300, detector) is None
+
+
+def test_fewer_terms_than_least_terms_are_no_signature() -> None:
+    """Of both headlines the lexicon knows the same two words."""
+    headlines = "Interview: Xyzzyowski on the harbour", "Interview: Plughberger on the harbour"
+    assert [DETECTOR.fingerprint(features(headline)) for headline in headlines] == [None, None]
+    assert compare(*headlines, IMatch(least_terms=2)) is not None
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +131,7 @@ words = st.lists(st.sampled_from(["the", "harbour", "ice", "ferry", "pier", "kri
 
 @given(words, words)
 def test_equal_sets_of_terms_match(lexicon: str, new: list[str], old: list[str]) -> None:
-    detector = IMatch(lexicon=lexicon, least_share=0)
+    detector = IMatch(least_terms=1, lexicon=lexicon, least_share=0)
     mine, other = (detector.fingerprint(features(" ".join(text))) for text in (new, old))
     terms, others = (set(text) & {"harbour", "ice", "ferry", "pier"} for text in (new, old))
     assert (mine is not None) == bool(terms)
@@ -146,6 +159,7 @@ def test_real_pages_match_as_brute_force_says() -> None:
         ({"highest": 1.1}, "from 0 to 1"),
         ({"highest": "0.8"}, "from 0 to 1"),
         ({"least_share": 2}, "from 0 to 1"),
+        ({"least_terms": 0}, "from 1"),
         ({"lowest": 0.9}, "at most highest"),
         ({"seed": -1}, "from 0"),
     ],
@@ -158,4 +172,4 @@ def test_constants_that_make_no_sense_are_named(constants: dict[str, Any], accep
 
 def test_a_missing_lexicon_is_told_at_once() -> None:
     with pytest.raises(SettingError, match="lexicon = '/no/such/file'"):
-        IMatch(lexicon="/no/such/file")
+        IMatch(least_terms=1, lexicon="/no/such/file")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dedupcrawl.detectors.pruning import (
     greatest_partner,
+    least_in,
     least_partner,
     partition,
     partition_starts,
@@ -80,3 +81,12 @@ def test_every_pair_of_small_sets_that_is_alike_shares_an_element_of_its_prefixe
                 first = sorted(left)[: prefix(len(left), least_partner(len(left), tau), tau)]
                 other = sorted(right)[: prefix(len(right), least_partner(len(right), tau), tau)]
                 assert set(first) & set(other), (tau, left, right)
+
+
+@pytest.mark.parametrize("tau", [0.44, 0.99, 1.0])
+def test_partitions_of_many_sizes_are_remembered_in_few_tables(tau: float) -> None:
+    partition_starts.cache_clear()
+    for size in range(1, 2000):
+        number = partition(size, tau)
+        assert least_in(number, tau) <= size < least_in(number + 1, tau)
+    assert partition_starts.cache_info().currsize <= 9

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,6 +14,10 @@ from dedupcrawl.detectors.minhash import MinHash
 from dedupcrawl.detectors.registry import DETECTORS, build_detectors, schemes
 from dedupcrawl.errors import SettingError
 from dedupcrawl.text.chinese import folding_digest
+from dedupcrawl.text.lexicon_file import Head, write_counts
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_names_are_built_in_one_order() -> None:
@@ -73,12 +78,53 @@ def test_the_configuration_is_handed_on_unless_it_is_overridden() -> None:
         ({"exact": {"name": "x"}}, "detectors['exact'].name", "any of seed"),
         ({"minhash": {"threshold": 8}}, "detectors['minhash'].threshold", "at most 1"),
         ({"minhash": {3: 1}}, "detectors['minhash'].3", "any of"),
+        ({"minhash": {"slots": 128.0}}, "detectors['minhash'].slots", "16, 32"),
+        ({"imatch": {"language": "Thai"}}, "detectors['imatch'].language", "a code of BCP 47"),
     ],
 )
 def test_a_choice_that_makes_no_sense_is_named(chosen: object, name: str, accepted: str) -> None:
     with pytest.raises(SettingError, match=accepted) as caught:
         build_detectors(Config(detectors=chosen))  # type: ignore[arg-type]
     assert caught.value.name == name
+
+
+@pytest.mark.parametrize("name", ["imatch", "imatch_randomized", "keywords", "boolean"])
+@pytest.mark.parametrize(
+    ("constants", "accepted"),
+    [
+        ({"lexicon": "/no/such/file"}, "cannot be read: No such file"),
+        ({"lexicon": 5}, "the path of a file"),
+        ({"lexicon": "ZH"}, "counted with fold_chinese = True, configured is False"),
+        ({"lexicon": "ZH", "language": "de"}, "it is of the language 'zh', 'de' is asked for"),
+    ],
+)
+def test_a_lexicon_that_does_not_suit_is_named_where_it_was_given(
+    name: str, constants: dict[str, object], accepted: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "zh"
+    write_counts(path, Head("zh", "jieba", fold_chinese=True, documents=9, words=1), {"港口": 2})
+    given = {**constants, "lexicon": str(path) if constants["lexicon"] == "ZH" else constants["lexicon"]}
+    for place, chosen in (
+        ("detectors", {name: given}),
+        ("detectors['combined'].any_of", {"combined": {"any_of": {"exact": {}, name: given}}}),
+    ):
+        with pytest.raises(SettingError, match=accepted) as caught:
+            build_detectors(Config(detectors=chosen))
+        assert caught.value.name == f"{place}['{name}'].lexicon"
+    assert build_detectors(Config(detectors={name: {"lexicon": str(path)}}, fold_chinese=True))
+
+
+def test_the_language_of_the_pages_is_asked_of_the_lexicon(tmp_path: Path) -> None:
+    path = tmp_path / "de"
+    write_counts(path, Head("de", "", fold_chinese=False, documents=9, words=1), {"hafen": 2})
+    for detectors in (["imatch"], ["minhash"]):
+        assert build_detectors(Config(detectors=detectors, lexicon=str(path), language="de"))
+        with pytest.raises(SettingError, match="of the language 'de', 'th' is asked for") as caught:
+            build_detectors(Config(detectors=detectors, lexicon=str(path), language="th"))
+        assert caught.value.name == "lexicon"
+    assert build_detectors(Config(detectors=["minhash"], language="th"))
+    with pytest.raises(SettingError, match="built in are zh and en, and 'th' is asked for"):
+        build_detectors(Config(detectors=["imatch"], language="th"))
 
 
 @pytest.mark.parametrize("constants", [None, {}])

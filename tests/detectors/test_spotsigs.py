@@ -273,3 +273,12 @@ def test_constants_that_make_no_sense_are_named(constant: str, value: object, ac
     with pytest.raises(SettingError, match=accepted) as caught:
         SpotSigs(**{constant: value})  # type: ignore[arg-type]
     assert caught.value.name == f"detectors['spotsigs'].{constant}"
+
+
+def test_no_page_has_more_keys_than_a_record_can_count() -> None:
+    detector = SpotSigs(filed=0)
+    text = " ".join(f"the harbourmaster{n} icebreaker{n}" for n in range(40_000))
+    found = fingerprint(text, detector)
+    assert len(found.keys) == 4096
+    assert len(found.probes or ()) <= 3 * 4096
+    assert meet(found, fingerprint(text[: len(text) * 9 // 10], detector))

@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 
 from benchmarks.claims import RATIOS, UNBOUND, report
-from benchmarks.links import Tally, anchors, shares, tallies, tally
+from benchmarks.links import Sample, Tally, anchors, bundled, marked, shares, tallies, tally
 from dedupcrawl.evaluation.readings import Shelf
 from dedupcrawl.evaluation.rows import read_rows
 from dedupcrawl.page import ReadOptions
@@ -25,6 +25,7 @@ TRUTH = (
     "Mumps is back, says the world health body, and it asks parents to\nlook at the card of their children. "
     "Health is what matters most to us all."
 )
+SAMPLE = Sample(PAGE, TRUTH)
 
 
 def test_links_are_judged_one_by_one() -> None:
@@ -46,11 +47,11 @@ def test_links_are_judged_one_by_one() -> None:
 
 
 def test_the_definitions_differ_in_words_that_also_stand_in_a_menu() -> None:
-    by_text = tally(PAGE, TRUTH, ReadOptions(), in_sentence=False)
+    by_text = tally(SAMPLE, ReadOptions(), in_sentence=False)
     assert by_text == Tally(
         statements=2, statements_kept=1, guides=6, guides_removed=5
     )  # "Health" of the menu
-    in_sentence = tally(PAGE, TRUTH, ReadOptions(), in_sentence=True)
+    in_sentence = tally(SAMPLE, ReadOptions(), in_sentence=True)
     assert in_sentence == Tally(
         statements=1, statements_kept=1, guides=7, guides_removed=6
     )  # "Ann Lee" stays
@@ -72,10 +73,34 @@ def test_shares_are_of_links_and_of_pages() -> None:
     assert removed == pytest.approx([29 / 40, 1 / 3, 2 / 3])
 
 
+def test_the_reader_cuts_what_the_rules_leave_outside_the_main_text() -> None:
+    paragraphs = "".join(
+        f"<p>Rain fell on day {n}, as the <a href='/office{n}'>weather office</a> said, and rivers rose.</p>"
+        for n in range(5)
+    )
+    page = f"<main>{paragraphs}</main><div>Read on <a href='/x'>page two</a> or go back to the start</div>"
+    by_rules, by_reader = (
+        {anchor.label: anchor.kept for anchor in anchors(page, ReadOptions(), whole=whole)}
+        for whole in (False, True)
+    )
+    assert by_rules == {"weather office": True, "page two": True}
+    assert by_reader == {"weather office": True, "page two": False}
+
+
+@pytest.mark.parametrize("in_sentence", [False, True])
+def test_on_the_bundled_pages_statement_links_stay_and_guide_links_go(*, in_sentence: bool) -> None:
+    """The source: at least 98 in 100 of both. By their text alone, menus hold statements too: they go."""
+    found = shares(tallies(bundled(), in_sentence=in_sentence, whole=True))
+    assert found.guides > 3000
+    assert found.removed >= 0.98
+    assert found.statements >= 40
+    assert not in_sentence or found.kept >= 0.98
+
+
 @pytest.mark.parametrize("name", ["aeb", "cwced"])
 def test_link_rules_keep_links_in_sentences(name: str) -> None:
     """The source: on all pages. How many guide links they remove is in the docs: fewer than it says."""
-    found = shares(tallies(data("pages", name), in_sentence=True))
+    found = shares(tallies(marked(data("pages", name)), in_sentence=True))
     assert found.statements > 200
     assert found.kept >= 0.98
 

@@ -78,6 +78,13 @@ def test_degenerate_curves_are_drawn(tmp_path: Path, points: list[tuple[float, i
     assert len(marks(path)) == len(points)
 
 
+def test_a_steep_line_of_equal_f1_is_drawn(tmp_path: Path) -> None:
+    path = tmp_path / "curve.svg"
+    points = [point(0.6, 99, 1), point(0.8, 98, 0), point(0.95, 86, 0)]
+    draw(path, Curve("threshold", tuple(points), "drops", 0.99))
+    assert "F1 0.95" in texts(path)
+
+
 @pytest.mark.parametrize("name", ["curve", "curve.pdf", "curve.svg.gz", ".svg"])
 def test_other_formats_are_refused(name: str) -> None:
     with pytest.raises(SettingError, match=re.escape(".svg or .png")):

@@ -21,6 +21,11 @@ def echo(html: str, url: str) -> str:
     return f"{url} {html}"
 
 
+def takes_html_only(html: str) -> str:
+    """Have a signature that no reader has."""
+    return html
+
+
 def whole(html: str, url: str) -> Page:
     """Return a page that does not say where it comes from."""
     return Page(url="", text=f"{len(html)} characters", title="My own title")

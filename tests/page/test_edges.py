@@ -46,3 +46,9 @@ def test_a_frame_that_says_as_much_as_the_rest_is_the_text() -> None:
     drafts = [draft(text) for text in ("Source: Gazette", "It rained.", "By Ann Smith")]
     assert frame(drafts, [0, 1, 2]) == set()
     assert frame([*drafts, draft(LONG)], [0, 1, 2, 3]) == {0, 2}
+
+
+def test_pictures_that_say_half_as_much_as_the_rest_are_part_of_the_text() -> None:
+    captions = [draft(f"The bridge on the {n}th of May (Photo: Getty)") for n in range(4, 9)]
+    boilerplate = [draft(LONG), draft(LONG), draft(LONG)]
+    assert frame([*captions, *boilerplate], [*range(8)]) == set()

@@ -342,3 +342,69 @@ def test_replies_that_are_articles_are_no_less_than_the_rules_of_their_board() -
         f"<article><h1>Pump</h1><p>How do I open it?</p>{replies}</article><div><p>{THIRD}</p></div>"
     )
     assert f"{TEASE} 4" in page.text + page.rest
+
+
+def test_of_two_mains_none_bounds_the_text() -> None:
+    notice = f"<main><p>{PARAGRAPH}</p><p>{SECOND}</p></main>"
+    page = read_page(f"{notice}<main><h1>Bridge</h1><p>{THIRD}</p></main>")
+    assert THIRD in page.text
+
+
+TERMS = (
+    "Goods may be returned within thirty days of delivery, provided that they are unused and in their box.",
+    "Orders are shipped within three working days, and those of more than fifty euros are shipped for free.",
+    "Our shop is open from Monday to Saturday; on public holidays, the telephone is answered until noon.",
+)
+
+
+def test_terms_do_not_outgrow_what_stands_under_the_heading() -> None:
+    terms = "".join(f"<p>{term}</p>" for term in TERMS)
+    spoon = "A spoon of olive wood that was carved by hand and oiled; it is no friend of dishwashers."
+    page = read_page(f"<div><h1>Spoon</h1><div>{spoon}</div></div><div>{terms}</div>")
+    assert spoon in page.text
+
+
+def test_a_heading_that_is_the_name_of_the_site_draws_no_text_to_it() -> None:
+    motto = "The paper of the valley since the first of May of the year 1871."
+    page = read_page(
+        f"<div><h1><a href='/'>Gazette</a></h1><div>{motto}</div></div><article><p>{THIRD}</p></article>"
+    )
+    assert page.text == THIRD
+
+
+def test_a_list_of_teasers_is_not_taken_for_what_introduces_it() -> None:
+    def listing(number: int) -> Page:
+        places = "".join(
+            f"<li><h3><a href='/{number}/{n}'>Place {n}</a></h3><p>{number} {TEASE} {n}, {THIRD}</p></li>"
+            for n in range(12)
+        )
+        introduction = "".join(f"<p>{text}</p>" for text in (PARAGRAPH, SECOND, FOURTH, CHINESE))
+        return read_page(f"<main><h1>Places</h1>{introduction}<ul>{places}</ul></main>")
+
+    first, second = listing(1), listing(2)
+    assert f"1 {TEASE} 7" in first.text + first.rest
+    assert (first.text, first.rest) != (second.text, second.rest)
+
+
+def test_commentary_is_what_a_live_page_consists_of() -> None:
+    lines = "".join(f"<div class='commentary-item'>Minute {n}: {TEASE}.</div>" for n in range(9))
+    assert "Minute 5" in read_page(f"<article><h1>Final</h1>{lines}<p>{THIRD}</p></article>").text
+
+
+@pytest.mark.parametrize("names", ["register", "privacy-policy", "footer", "comment"])
+def test_no_side_part_has_the_heading_of_the_page(names: str) -> None:
+    terms = "".join(f"<p>{term}</p>" for term in TERMS)
+    page = read_page(f"<div class='{names}'><h1>Flood</h1><p>{THIRD}</p></div><div>{terms}{terms}</div>")
+    assert THIRD in page.text
+
+
+def test_a_gallery_is_its_captions() -> None:
+    pictures = "".join(f"<figure><figcaption>{TEASE} {n}.</figcaption></figure>" for n in range(7))
+    page = read_page(f"<div>{pictures}</div><div>{''.join(f'<p>{term}</p>' for term in TERMS)}</div>")
+    assert f"{TEASE} 5" in page.text + page.rest
+
+
+def test_goods_are_told_by_their_names_although_these_are_links() -> None:
+    goods = "".join(f"<div><a href='/{n}'>Saw of steel {n}</a> {n} EUR</div>" for n in range(12))
+    page = read_page(f"<div>{goods}</div><div><p>{TERMS[0]}</p></div>")
+    assert "Saw of steel 7" in page.text + page.rest

@@ -34,7 +34,7 @@ def test_nothing_is_computed_twice(monkeypatch: pytest.MonkeyPatch) -> None:
 
         return call
 
-    for name in ("pack", "tokens", "shingles"):
+    for name in ("pack", "tokens", "shingles", "token_spans"):
         monkeypatch.setattr(module, name, counted(name))
     features = Features(Page.from_text(ENGLISH))
     assert calls == []
@@ -42,7 +42,8 @@ def test_nothing_is_computed_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     assert calls == ["pack"]
     assert features.shingles(5, 3, 0) is features.shingles(5, 3, 0)
     assert features.shingles(5, 2, 0) is not features.shingles(5, 3, 0)
-    assert calls == ["pack", "tokens", "shingles", "shingles"]
+    assert features.token_spans is features.token_spans
+    assert calls == ["pack", "tokens", "shingles", "shingles", "token_spans"]
 
 
 def test_two_views_of_one_page_are_equal() -> None:
