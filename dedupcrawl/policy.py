@@ -27,6 +27,7 @@ class Decision:
     verdict: Verdict
     cluster: str = ""  #: that the record joins, "" when it founds its own
     supersedes: tuple[int, ...] = ()  #: ids of the records that go when this page is committed
+    because: Finding | None = None  #: what the verdict rests on
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ class Policy:
             supersedes=old.url if replaces else None,
         )
         old_ids = (finding.candidate.id for finding in findings if self._replaces(finding))
-        return Decision(verdict, joins, tuple(old_ids) if replaces else ())
+        return Decision(verdict, joins, tuple(old_ids) if replaces else (), first)
 
     def _replaces(self, finding: Finding) -> bool:
         relation = finding.relation

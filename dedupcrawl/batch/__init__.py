@@ -1,0 +1,1 @@
+"""Corpora that are there already, deduplicated by the rules of the crawl."""
