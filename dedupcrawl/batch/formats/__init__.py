@@ -1,0 +1,36 @@
+"""Corpora on disk: which files there are, what rows they have, and how kept rows are written again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dedupcrawl.batch.formats.base import COLUMNS, Bad, Chunk, Fields, Format, Part, PartError, Row
+from dedupcrawl.batch.formats.finding import find_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = [
+    "COLUMNS",
+    "Bad",
+    "Chunk",
+    "Fields",
+    "Format",
+    "Part",
+    "PartError",
+    "Row",
+    "find_parts",
+    "format_named",
+]
+
+
+def format_named(name: str) -> Format:
+    """Return the format of a part. Only what is used is loaded: packages are extras."""
+    makers: dict[str, Callable[[], Format]] = {"jsonlines": _jsonlines}
+    return makers[name]()
+
+
+def _jsonlines() -> Format:
+    from dedupcrawl.batch.formats.jsonlines import JsonLines  # noqa: PLC0415
+
+    return JsonLines()

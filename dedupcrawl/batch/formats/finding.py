@@ -1,0 +1,148 @@
+"""The files of a corpus: those that are named, match a pattern, or lie in a folder."""
+
+from __future__ import annotations
+
+import glob
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dedupcrawl.batch.formats.base import Part
+from dedupcrawl.batch.formats.naming import tell_apart
+from dedupcrawl.batch.formats.packing import PACKINGS
+from dedupcrawl.errors import DedupError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+#: How files are named, without their packing, and the format that reads them.
+SUFFIXES = {
+    ".jsonl": "jsonlines",
+    ".jl": "jsonlines",
+    ".ndjson": "jsonlines",
+    ".warc": "warc",
+    ".wet": "warc",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+UNPACKED = ("parquet",)  #: formats that pack their insides
+ACCEPTED = (
+    "files that end in .jsonl, .jl, .ndjson, .warc or .wet (packed as .gz or .zst, or not), .parquet or .pq, "
+    "folders of them, and patterns"
+)
+
+
+def find_parts(inputs: Iterable[str | Path], *, out: Path | None = None) -> tuple[Part, ...]:
+    """Return the files of a corpus in the order of arrival.
+
+    That is the order of the inputs; within a folder, or a pattern, that of the names. In folders, files of
+    other kinds are left alone, and all whose name, or whose folder's, begins with "." or "_".
+
+    Args:
+        inputs: files, folders, and patterns of the shell with *, ?, [] or **.
+        out: where results are to be written: what folders and patterns find there is left alone.
+
+    Raises:
+        DedupError: an input is not there, has no file of a corpus in it, names one that another has named
+            before, or lies in ``out``.
+    """
+    found = [each for where in inputs for each in _found(str(where), out)]
+    if not found:
+        raise DedupError(f"no input; accepted are {ACCEPTED}")
+    resolved = [path.resolve() for path, _ in found]
+    _refuse_twice(resolved)
+    names = tell_apart([(_absolute(path), name) for path, name in found])
+    return tuple(
+        Part(number, path, name, format_of(path) or "")
+        for number, ((path, _), name) in enumerate(zip(found, names, strict=True))
+    )
+
+
+def format_of(path: Path) -> str | None:
+    """Return the format of a file by its name."""
+    name = path.name.lower()
+    packed = name.endswith(PACKINGS)
+    stem = name.rpartition(".")[0] if packed else name
+    known = SUFFIXES.get(Path(stem).suffix)
+    return None if packed and known in UNPACKED else known
+
+
+def _found(where: str, out: Path | None) -> Iterator[tuple[Path, str]]:
+    """Give the files of one input, and the names they would like."""
+    path = Path(where)
+    if path.is_dir():
+        files = [file for file in _below(path) if format_of(file) and not _lies_in(file, out)]
+        base = path
+    elif path.exists():
+        files, base = [_named(path, out)], path.parent
+    elif glob.has_magic(where):
+        files = [file for file in _matching(where) if not _lies_in(file, out)]
+        base = _fixed(path)
+    else:
+        raise DedupError(f"{where}: no such file or folder")
+    if not files:
+        raise DedupError(f"{where}: no file of a corpus; accepted are {ACCEPTED}")
+    return ((file, _name(file, base)) for file in files)
+
+
+def _name(file: Path, base: Path) -> str:
+    """Name a file by its place below a folder, without any ".."."""
+    whole, start = _absolute(file), _absolute(base)
+    return whole.relative_to(start).as_posix() if whole.is_relative_to(start) else whole.name
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path))  # noqa: PTH100  # it takes ".." out and leaves links as they are named
+
+
+def _named(path: Path, out: Path | None) -> Path:
+    if not format_of(path):
+        raise DedupError(f"{path}: no file of a corpus; accepted are {ACCEPTED}")
+    if _lies_in(path, out):
+        raise DedupError(f"{path}: the input lies in {out}, where the results are to be written")
+    return path
+
+
+def _below(folder: Path) -> list[Path]:
+    """Return the files below a folder in the order of their paths."""
+    found: list[Path] = []
+    for base, folders, files in os.walk(folder, onerror=_raise):
+        folders[:] = [name for name in folders if not name.startswith((".", "_"))]
+        found += (Path(base, name) for name in files if not name.startswith((".", "_")))
+    return sorted(found, key=lambda path: path.parts)
+
+
+def _raise(error: OSError) -> None:
+    raise DedupError(f"{error.filename}: cannot be read: {error.strerror}") from error
+
+
+def _matching(pattern: str) -> list[Path]:
+    """Return the files that match, in order; those in folders that match too."""
+    files: dict[Path, None] = {}
+    for match in sorted(glob.glob(pattern, recursive=True)):  # noqa: PTH207  # it takes absolute ones too
+        path = Path(match)
+        within = _below(path) if path.is_dir() and "**" not in pattern else [path]
+        files |= dict.fromkeys(file for file in within if file.is_file() and format_of(file))
+    return list(files)
+
+
+def _fixed(pattern: Path) -> Path:
+    """Return the folder before the first sign of a pattern."""
+    fixed = []
+    for part in pattern.parts[:-1]:
+        if glob.has_magic(part):
+            break
+        fixed.append(part)
+    return Path(*fixed)
+
+
+def _lies_in(path: Path, out: Path | None) -> bool:
+    return out is not None and path.resolve().is_relative_to(out.resolve())
+
+
+def _refuse_twice(paths: list[Path]) -> None:
+    seen: set[Path] = set()
+    for path in paths:
+        if path in seen:
+            raise DedupError(f"{path}: the file is among the inputs twice")
+        seen.add(path)
