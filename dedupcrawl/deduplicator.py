@@ -85,10 +85,16 @@ class Deduplicator:
         )
 
     def read(
-        self, *, html: bytes | str | None = None, text: str | None = None, url: str = ""
+        self,
+        *,
+        html: bytes | str | None = None,
+        text: str | None = None,
+        url: str = "",
+        content_type: str = "",
     ) -> Page | Verdict:
         """Read a page with the constants in force, or say why it stays unchecked.
 
+        ``content_type`` is the HTTP header of that name, which may tell the encoding of ``html``.
         A page on which the user's own reader fails stays unchecked("error"); the first failure of a kind is
         logged with its traceback.
         """
@@ -99,7 +105,7 @@ class Deduplicator:
         if html is None:
             return Page.from_text(text or "", url)
         try:
-            return read_page(html, url, options=self.reading)
+            return read_page(html, url, content_type=content_type, options=self.reading)
         except PageError as error:
             return unchecked(url, error.reason)
         except ReaderError as error:

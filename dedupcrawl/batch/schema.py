@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dedupcrawl.stores.base import KEY_BYTES
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.base import Record
 
 VERSION = 1  #: of the layout
+PART = pa.field("part", pa.string())  #: behind the others, where pages of several corpora stand together
 _TEXT = ("utf-8", "surrogatepass")
 
 
@@ -45,6 +47,15 @@ def schema(sketches: int) -> pa.Schema:
 def sketch_name(place: int) -> str:
     """Name the column of a detector's sketches."""
     return f"sketch_{place}"
+
+
+def with_probes(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Say of every page where it looks, if it is said of any: of batches that are joined all have to."""
+    probes = batch.column("probes")
+    if not 0 < probes.null_count < len(batch):
+        return batch
+    place = batch.schema.get_field_index("probes")
+    return batch.set_column(place, batch.schema.field(place), pc.coalesce(probes, batch.column("keys")))
 
 
 def pack_keys(keys: Iterable[bytes]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:

@@ -21,20 +21,20 @@ def check_scheme(url: str, namespace: str, there: str, here: str) -> None:
     Raises :class:`~dedupcrawl.errors.StoreMismatchError`, naming what differs.
     """
     if there != here:
-        differences = _differences(json.loads(there), json.loads(here))
+        found = differences(json.loads(there), json.loads(here))
         raise StoreMismatchError(
             f"The store {url} (namespace {namespace!r}) was filled under another configuration: "
-            f"{'; '.join(differences)}. Use the former settings, another namespace or another store."
+            f"{'; '.join(found)}. Use the former settings, another namespace or another store."
         )
 
 
-def _differences(there: object, here: object, name: str = "") -> list[str]:
+def differences(there: object, here: object, name: str = "") -> list[str]:
     """Name every constant that differs, dotted: ``minhash.slots is 64 there, 128 here``."""
     if isinstance(there, Mapping) and isinstance(here, Mapping):
         names = sorted({*there, *here})
         pairs = ((there.get(each, _NOTHING), here.get(each, _NOTHING), each) for each in names)
         return [
-            text for old, new, each in pairs for text in _differences(old, new, f"{name}.{each}".strip("."))
+            text for old, new, each in pairs for text in differences(old, new, f"{name}.{each}".strip("."))
         ]
     return [] if there == here else [f"{name} is {_shown(there)} there, {_shown(here)} here"]
 

@@ -17,12 +17,12 @@ from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from dedupcrawl.errors import StoreError
-from dedupcrawl.stores.base import ClaimState, url_key
+from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, url_key
 from dedupcrawl.stores.codec import decode, encode
 from dedupcrawl.stores.scheme import check_scheme, scheme_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from dedupcrawl.stores.base import Record, Store
@@ -48,6 +48,15 @@ class Imported:
 
     new: int
     known: int  #: records that were there already, and were not filed twice
+    removed: int = 0  #: records that others took the place of
+
+
+@dataclass(frozen=True, slots=True)
+class Filing:
+    """A record that is to be filed, and those that go when it is."""
+
+    record: Record
+    replaces: tuple[Record, ...] = ()
 
 
 def export_records(store: Store, path: Path) -> int:
@@ -89,23 +98,45 @@ def import_records(path: Path, store: Store) -> Imported:
     """
     about, header = store.info(), read_header(path)
     check_scheme(about.url, about.namespace, about.scheme, header.scheme)
-    new = known = 0
     with _opened(path) as stream:
         _header(path, stream)
-        records = _records(path, stream)
-        while chunk := list(islice(records, CHUNK)):
-            fresh = [record for record in chunk if not _stands(store, record)]
-            offers = [store.offer(record, since=FILE_ANYWAY).id for record in fresh]
-            store.commit(id for id in offers if id is not None)
-            new, known = new + len(fresh), known + len(chunk) - len(fresh)
-    return Imported(new, known)
+        return file_records(map(Filing, _records(path, stream)), store)
 
 
-def _stands(store: Store, record: Record) -> bool:
+def file_records(filings: Iterable[Filing], store: Store) -> Imported:
+    """File records in this order, at once committed; those that are there already are left alone.
+
+    Done twice, it changes nothing the second time. A record that takes the place of others is filed anew even
+    where it stands, for the others go with its commit, in one step.
+
+    Raises :class:`~dedupcrawl.errors.StoreError` when the store fails.
+    """
+    new = known = removed = 0
+    rest = iter(filings)
+    while chunk := list(islice(rest, CHUNK)):
+        held: list[int] = []
+        for filing in chunk:
+            there = _stands(store, filing.record)
+            old = {id for record in filing.replaces for id in _stands(store, record)} - there
+            if there and not old:
+                known += 1
+                continue
+            id = store.offer(filing.record, since=FILE_ANYWAY).id
+            ids = [] if id is None else [id]
+            if old:
+                store.commit(ids, old | there)
+            held += ids if not old else []
+            new, removed = new + 1, removed + len(old)
+        store.commit(held)
+    return Imported(new, known, removed)
+
+
+def _stands(store: Store, record: Record) -> set[int]:
+    """Return the ids under which this very record is filed."""
     own = url_key(record.url)
     found = store.find([own] if own in record.keys else record.keys)
-    there = ((hit.record.url, hit.record.sketches, hit.record.keys) for hit in found)
-    return (record.url, record.sketches, record.keys) in there
+    same = (record.url, record.sketches, record.keys)
+    return {hit.id for hit in found if (hit.record.url, hit.record.sketches, hit.record.keys) == same}
 
 
 def _write(store: Store, out: _Summing) -> int:

@@ -1,0 +1,121 @@
+"""The kept pages as a crawl's store has them, so that the crawl goes on where the batch ended."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from dataclasses import replace
+from datetime import UTC, datetime
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dedupcrawl.batch.corpus import read_table
+from dedupcrawl.batch.job import shown
+from dedupcrawl.batch.schema import to_text
+from dedupcrawl.batch.stored import namespace_for
+from dedupcrawl.batch.superseding import superseded
+from dedupcrawl.batch.verdicts import keep_of
+from dedupcrawl.batch.work import read_state, write_state
+from dedupcrawl.errors import DedupError
+from dedupcrawl.stores import open_store
+from dedupcrawl.stores.transfer import Filing, file_records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dedupcrawl.batch.corpus import Corpus
+    from dedupcrawl.batch.job import Job
+    from dedupcrawl.batch.telling import Teller
+    from dedupcrawl.batch.work import Work
+
+STEP = 200  #: records after which progress is told
+
+
+def hand_over(job: Job, work: Work, corpus: Corpus, teller: Teller) -> dict[str, Any]:
+    """File the kept pages in the store that is to be updated, in the order in which they were judged.
+
+    A page that is there already is left alone, so it can be done twice; a store that got them all is not
+    asked again. What a page takes the place of is removed there.
+
+    Raises:
+        SettingError: the namespace has to be named.
+        StoreMismatchError: the store was filled under another configuration.
+        StoreError: it cannot be opened or written.
+    """
+    namespace = namespace_for(job.update, job.namespace)
+    name = f"{shown(job.update)} {namespace}"
+    handed = read_state(work.handed) or {}
+    if handed.get(name, {}).get("done"):
+        return {**handed[name], "already": True}
+    with open_store(
+        job.update, namespace=namespace, scheme=job.scheme, lease=job.config.lease, ttl=job.config.ttl
+    ) as store:
+        about = {"store": shown(job.update), "namespace": namespace, "done": False}
+        write_state(work.handed, handed | {name: about})
+        rows = _rows(job, work, corpus)
+        teller.begin("store", len(rows))
+        done = file_records(_told(_filings(work, corpus, rows), teller), store)
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    told = {"done": True, "when": when, "new": done.new, "known": done.known, "removed": done.removed}
+    write_state(work.handed, handed | {name: about | told})
+    return about | told | {"already": False}
+
+
+def refuse_handed(work: Work, *, changed: bool) -> None:
+    """Refuse to judge pages anew of which a store has been told."""
+    handed = read_state(work.handed) or {}
+    if changed and handed:
+        store = next(iter(handed.values()))["store"]
+        raise DedupError(
+            f"{work.out}: its pages were handed to {store}, and since then the input has changed, or the version of "
+            f"dedupcrawl; give new pages an --out of their own, --against {work.out}"
+        )
+
+
+def _rows(job: Job, work: Work, corpus: Corpus) -> list[int]:
+    """Return the kept rows in the order of filing: where the latest wins it has to be filed last."""
+    keep = np.zeros(len(corpus.prints), bool)
+    numbers = corpus.prints.numbers("row")
+    for part, start, stop in corpus.spans:
+        keep[start:stop] = keep_of(work.verdicts(part.name))[numbers[start:stop]]
+    order = corpus.order(job)
+    wanted = (keep & corpus.prints.fit())[order]
+    rows: list[int] = order[wanted].tolist()
+    return rows[::-1] if job.latest else rows
+
+
+def _filings(work: Work, corpus: Corpus, rows: list[int]) -> Iterator[Filing]:
+    prints, clusters, now = corpus.prints, _clusters(work, corpus), time.time()
+    times = prints.numbers("time")
+    olds: defaultdict[int, list[int]] = defaultdict(list)
+    for new, old in superseded(work):
+        olds[new].append(old)
+    for row in rows:
+        moment = float(times[row])
+        seen = now if isnan(moment) else min(moment, now)
+        record = replace(prints.record(row), seen=seen, cluster=clusters.get(row, ""))
+        yield Filing(record, tuple(prints.record(old) for old in olds[row]))
+
+
+def _clusters(work: Work, corpus: Corpus) -> dict[int, str]:
+    """Return the cluster of each row that joined another page's."""
+    found: dict[int, str] = {}
+    numbers = corpus.prints.numbers("row")
+    for part, start, stop in corpus.spans:
+        said = read_table(work.verdicts(part.name)).select(["cluster", "joined"])
+        joined = np.flatnonzero(said.column("joined").to_numpy())
+        names = said.column("cluster").take(joined).to_pylist()
+        rows = start + np.searchsorted(numbers[start:stop], joined)
+        found |= {
+            row: to_text(name) for row, name in zip(rows.tolist(), names, strict=True) if name is not None
+        }
+    return found
+
+
+def _told(filings: Iterator[Filing], teller: Teller) -> Iterator[Filing]:
+    for count, filing in enumerate(filings, 1):
+        yield filing
+        if count % STEP == 0:
+            teller.advance(STEP, STEP)

@@ -1,0 +1,230 @@
+"""The course of a run: what is done already is found and left, the rest is done, and then it is told."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Protocol
+
+from dedupcrawl.batch.before import read_given, sources_of
+from dedupcrawl.batch.corpus import open_corpus
+from dedupcrawl.batch.formats import find_parts
+from dedupcrawl.batch.handing import hand_over, refuse_handed
+from dedupcrawl.batch.job import digest, our_version
+from dedupcrawl.batch.local import Local
+from dedupcrawl.batch.printing import refuse_bad
+from dedupcrawl.batch.schema import VERSION
+from dedupcrawl.batch.summary import summarize
+from dedupcrawl.batch.superseding import write_superseded
+from dedupcrawl.batch.telling import Silent
+from dedupcrawl.batch.verdicts import Telling
+from dedupcrawl.batch.work import FOLDER, Made, Work, read_made, read_state, write_state
+from dedupcrawl.batch.writing import is_written
+from dedupcrawl.errors import DedupError
+from dedupcrawl.stores.scheme import differences
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dedupcrawl.batch.before import Source
+    from dedupcrawl.batch.corpus import Corpus
+    from dedupcrawl.batch.formats import Part
+    from dedupcrawl.batch.job import Job
+    from dedupcrawl.batch.solving import Solution
+    from dedupcrawl.batch.telling import Teller
+
+
+class Engine(Protocol):
+    """Who does the three steps. What it writes lies where ``Work`` says."""
+
+    def fingerprint(self, parts: Sequence[Part], teller: Teller) -> None:
+        """Fingerprint these parts: :func:`~dedupcrawl.batch.printing.print_part` for each, or the same."""
+        ...
+
+    def solve(self, corpus: Corpus, teller: Teller) -> Solution:
+        """Judge every row."""
+        ...
+
+    def write(self, parts: Sequence[Part], teller: Teller) -> None:
+        """Write their output: :func:`~dedupcrawl.batch.writing.write_part` for each."""
+        ...
+
+
+def run(job: Job, engine: Engine | None = None, teller: Teller | None = None) -> dict[str, Any]:
+    """Do what is left to do of a job.
+
+    Returns:
+        What ``summary.json`` holds, and as ``already`` whether all was done before.
+
+    Raises:
+        DedupError: anything could not be read, written or agreed upon; then there is no ``summary.json``.
+    """
+    work = Work(job.out)
+    parts = find_parts(job.inputs, out=job.out)
+    _refuse_foreign(work)
+    with work.held():
+        return _Run(job, work, parts, engine or Local(job, work), teller or Silent()).run()
+
+
+class _Run:
+    """One run, once it has the folder for itself."""
+
+    def __init__(self, job: Job, work: Work, parts: Sequence[Part], engine: Engine, teller: Teller) -> None:
+        self._job = job
+        self._work = work
+        self._parts = parts
+        self._engine = engine
+        self._teller = teller
+        self._began = time.monotonic()
+        self._fingerprinted = 0  # pages, by this run
+
+    def run(self) -> dict[str, Any]:
+        self._agree()
+        sources = sources_of(self._job)
+        left = [part for part in self._parts if not self._is_made(part)]
+        if not left and (done := self._done(sources)) is not None:
+            return self._handed(done | {"already": True})
+        refuse_handed(self._work, changed=bool(left) or not self._is_solved(sources))
+        self._work.summary.unlink(missing_ok=True)
+        self._fingerprint(left)
+        if not self._is_solved(sources):
+            self._solve(sources)
+        self._write()
+        return self._handed(self._finish(sources) | {"already": False})
+
+    # -- what has been done -------------------------------------------------------------------
+
+    def _agree(self) -> None:
+        """Refuse the folder of another job, else write down what this one is."""
+        here = {
+            "layout": VERSION,
+            "version": our_version(),
+            "request": self._job.request(),
+            "parts": [{"name": part.name, "path": str(part.path.resolve())} for part in self._parts],
+        }
+        there = read_state(self._work.job)
+        if there is not None:
+            _refuse_other(self._job, there, here)
+        write_state(self._work.job, here)
+
+    def _is_made(self, part: Part) -> bool:
+        """Whether the fingerprints of a part are there. Raises for what this run is not to skip."""
+        made = read_made(self._work, part)
+        try:
+            fits = made is not None and made.fits(Made.of(part, self._job.making))
+        except OSError:
+            return False
+        if fits and made is not None and not self._job.skip_bad:
+            refuse_bad(part, made)
+        return fits
+
+    def _signature(self, sources: Sequence[Source]) -> str:
+        """Name all that the verdicts depend on; what is in a store counts as it was when it was asked."""
+        made = [(part.name, asdict(_made(self._work, part))) for part in self._parts]
+        return digest((self._job.request(), made, [source.state for source in sources]))
+
+    def _is_solved(self, sources: Sequence[Source]) -> bool:
+        if any(read_made(self._work, part) is None for part in self._parts):
+            return False
+        solved = read_state(self._work.solved)
+        return solved is not None and solved.get("signature") == self._signature(sources)
+
+    def _done(self, sources: Sequence[Source]) -> dict[str, Any] | None:
+        """Return the summary of a run that has nothing left to do."""
+        whole = self._is_solved(sources) and all(is_written(self._work, part) for part in self._parts)
+        return read_state(self._work.summary) if whole else None
+
+    # -- what is left to do -------------------------------------------------------------------
+
+    def _fingerprint(self, parts: Sequence[Part]) -> None:
+        if not parts:
+            return
+        self._teller.begin("fingerprints", sum(_size(part) for part in parts))
+        self._engine.fingerprint(parts, self._teller)
+        made = [_made(self._work, part) for part in parts]
+        self._fingerprinted = sum(each.rows - each.bad for each in made)
+
+    def _solve(self, sources: Sequence[Source]) -> None:
+        read_given(self._job, self._work, self._parts, sources)
+        corpus = open_corpus(self._work, self._parts)
+        self._teller.begin("verdicts", len(corpus.prints))
+        found = self._engine.solve(corpus, self._teller)
+        telling = Telling(corpus, found, name_all=self._job.annotate)
+        for part, start, stop in corpus.spans:
+            telling.write(self._work.verdicts(part.name), start, stop, _made(self._work, part).rows)
+        superseded = write_superseded(self._job, self._work, corpus, found)
+        state = {
+            "signature": self._signature(sources),
+            "given": corpus.given,
+            "against": [source.told() for source in sources],
+            "superseded": superseded,
+            "crowding": asdict(found.crowding),
+            "parts": [asdict(telling.count(part.name, start, stop)) for part, start, stop in corpus.spans],
+        }
+        write_state(self._work.solved, state)
+
+    def _write(self) -> None:
+        left = [part for part in self._parts if not is_written(self._work, part)]
+        if left:
+            self._teller.begin("output", sum(_made(self._work, part).rows for part in left))
+            self._engine.write(left, self._teller)
+
+    def _finish(self, sources: Sequence[Source]) -> dict[str, Any]:
+        """Write the summary; it is the sign that all is done."""
+        for part in self._parts:
+            if not is_written(self._work, part):
+                raise DedupError(f"{self._work.output(part.name)}: the output is not there")
+        seconds = time.monotonic() - self._began
+        made = [_made(self._work, part) for part in self._parts]
+        summary = summarize(self._job, self._work, self._parts, made, seconds, self._fingerprinted)
+        write_state(self._work.summary, summary)
+        return summary
+
+    def _handed(self, summary: dict[str, Any]) -> dict[str, Any]:
+        """Give the fingerprints to the store that is to have them."""
+        if not self._job.update:
+            return summary
+        handed = hand_over(self._job, self._work, open_corpus(self._work, self._parts), self._teller)
+        plain = {name: value for name, value in summary.items() if name != "already"} | {"handed": handed}
+        write_state(self._work.summary, plain)
+        return plain | {"already": summary["already"] and handed["already"]}
+
+
+def _made(work: Work, part: Part) -> Made:
+    made = read_made(work, part)
+    if made is None:
+        raise DedupError(f"{work.prints(part.name)}: the fingerprints are not there")
+    return made
+
+
+def _size(part: Part) -> int:
+    try:
+        return part.path.stat().st_size
+    except OSError:  # it is told when the part is read
+        return 0
+
+
+def _refuse_foreign(work: Work) -> None:
+    """Refuse a folder with files that no run has put there."""
+    if work.out.exists() and not work.out.is_dir():
+        raise DedupError(f"{work.out}: the output goes into a folder, and this is none")
+    if work.out.is_dir() and not work.job.exists():
+        others = sorted(each.name for each in work.out.iterdir() if each.name != FOLDER)
+        if others:
+            raise DedupError(
+                f"{work.out}: has other files in it ({others[0]}{', …' if others[1:] else ''}); "
+                "the output goes into a new or an empty folder, or that of the same batch"
+            )
+
+
+def _refuse_other(job: Job, there: dict[str, Any], here: dict[str, Any]) -> None:
+    """Refuse to write into the folder of another job, naming what differs."""
+    names = {part["name"]: part["path"] for part in here["parts"]}
+    gone = [part for part in there.get("parts", []) if names.get(part["name"]) != part["path"]]
+    found = differences(there.get("request", {}), here["request"])
+    if there.get("layout") != here["layout"]:
+        found = [f"layout is {there.get('layout')} there, {here['layout']} here"]
+    if gone:
+        found.append(f"{gone[0]['path']} is among the inputs there, and is not here")
+    if found:
+        raise DedupError(f"{job.out}: holds another batch: {'; '.join(found)}. Give this one another --out")

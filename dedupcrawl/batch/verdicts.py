@@ -1,0 +1,191 @@
+"""What is said of each row of a part, as Arrow columns: what its output is written by, and a later batch reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dedupcrawl.batch.corpus import read_table
+from dedupcrawl.batch.formats import COLUMNS
+from dedupcrawl.batch.schema import to_bytes
+from dedupcrawl.batch.solving import NOBODY, RELATIONS
+from dedupcrawl.batch.work import whole
+from dedupcrawl.judging import DUPLICATE
+from dedupcrawl.policy import cluster_of
+from dedupcrawl.verdict import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from dedupcrawl.batch.corpus import Corpus
+    from dedupcrawl.batch.solving import Solution
+
+    Numbers = np.ndarray[tuple[int], np.dtype[Any]]
+
+#: A row for each row of the part; bad ones have no status, and are not kept.
+SCHEMA = pa.schema(
+    [
+        pa.field("keep", pa.bool_(), nullable=False),
+        pa.field("status", pa.string()),
+        pa.field("reason", pa.string()),
+        pa.field("relation", pa.string()),
+        pa.field("of", pa.binary()),  # URL, as in the fingerprints
+        pa.field("similarity", pa.float64()),
+        pa.field("detector", pa.string()),
+        pa.field(
+            "cluster", pa.binary()
+        ),  # null where the page founded its own, and nobody asked for its name
+        pa.field("joined", pa.bool_(), nullable=False),  # whether it is another page's cluster
+    ]
+)
+ROWS = 65_536  #: that are put together at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """What the verdicts on a part amount to."""
+
+    name: str
+    pages: int = 0
+    kept: int = 0
+    bytes: int = 0  #: of the pages
+    kept_bytes: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)  #: by relation
+    related: dict[str, int] = field(default_factory=dict)  #: kept pages, by relation
+    unchecked: dict[str, int] = field(default_factory=dict)  #: by reason
+
+
+class Telling:
+    """Puts a solution into words.
+
+    Args:
+        corpus: what was judged.
+        found: the verdicts.
+        name_all: whether clusters of one page are named too.
+    """
+
+    def __init__(self, corpus: Corpus, found: Solution, *, name_all: bool) -> None:
+        self._prints = corpus.prints
+        self._found = found
+        self._name_all = name_all
+        self._reasons = dict(corpus.prints.reasons())
+        self._numbers = corpus.prints.numbers("row")
+        self._sizes = corpus.prints.numbers("size")
+        self._relations = np.array([*map(str, RELATIONS), None], object)  # NOBODY is the last place
+        self._detectors = np.array([*found.detectors, None], object)
+        self._duplicates = np.array([each in DUPLICATE for each in RELATIONS] + [False])
+
+    def write(self, path: Path, start: int, stop: int, rows: int) -> None:
+        """Write what is said of a part, whose rows in the corpus are those from ``start`` to ``stop``.
+
+        ``rows`` is how many the part has; those that are not in the corpus are bad.
+        """
+        with whole(path) as unfinished, pa.OSFile(str(unfinished), "wb") as file:
+            with pa.ipc.new_file(file, SCHEMA) as writer:
+                for first in range(0, rows, ROWS):
+                    end = min(first + ROWS, rows)
+                    left, right = start + np.searchsorted(self._numbers[start:stop], [first, end])
+                    writer.write_batch(self._batch(int(left), int(right), first, end - first))
+
+    def count(self, name: str, start: int, stop: int) -> Count:
+        """Count what is said of a part."""
+        keep = self._found.keep[start:stop]
+        sizes = self._sizes[start:stop]
+        relations = self._relations[self._found.relation[start:stop]]
+        return Count(
+            name=name,
+            pages=stop - start,
+            kept=int(np.count_nonzero(keep)),
+            bytes=int(sizes.sum()),
+            kept_bytes=int(sizes[keep].sum()),
+            dropped=_counted(relations[~keep]),
+            related=_counted(each for each in relations[keep] if each is not None),
+            unchecked=_counted(self._reasons[row] for row in range(start, stop) if row in self._reasons),
+        )
+
+    def _batch(self, left: int, right: int, first: int, rows: int) -> pa.RecordBatch:
+        """Say what there is to say of the rows of the corpus from ``left`` to ``right``."""
+        found, span = self._found, slice(left, right)
+        places = self._numbers[span] - first
+        relation = found.relation[span]
+        similarity = found.similarity[span]
+        joined = found.founder[span] != np.arange(left, right)
+        told: dict[str, Iterable[Any]] = {
+            "keep": found.keep[span],
+            "status": self._statuses(left, right),
+            "reason": [self._reasons.get(row) for row in range(left, right)],
+            "relation": self._relations[relation],
+            "of": [
+                None if of == NOBODY else to_bytes(self._prints.url(of)) for of in found.of[span].tolist()
+            ],
+            "similarity": [None if each != each else each for each in similarity.tolist()],  # noqa: PLR0124  # NaN
+            "detector": self._detectors[found.detector[span]],
+            "cluster": [
+                self._cluster(row) if far or self._name_all else None
+                for row, far in zip(range(left, right), joined.tolist(), strict=True)
+            ],
+            "joined": joined,
+        }
+        empty = {"keep": False, "joined": False}
+        columns = [
+            pa.array(_spread(told[each.name], places, rows, empty.get(each.name)), each.type)
+            for each in SCHEMA
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+    def _statuses(self, left: int, right: int) -> list[str]:
+        """Return the status of each row."""
+        duplicate = self._duplicates[self._found.relation[left:right]].tolist()
+        return [
+            str(Status.UNCHECKED if row in self._reasons else Status.DUPLICATE if copy else Status.UNIQUE)
+            for row, copy in zip(range(left, right), duplicate, strict=True)
+        ]
+
+    def _cluster(self, row: int) -> bytes | None:
+        if row in self._reasons:
+            return None
+        return to_bytes(cluster_of(self._prints.record(int(self._found.founder[row]))))
+
+
+def keep_of(path: Path) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Return of each row of a part whether it is kept."""
+    return np.asarray(read_table(path).column("keep").to_numpy(), bool)
+
+
+def columns_of(path: Path) -> pa.Table:
+    """Return what is said of each row of a part, as it is written beside its own columns."""
+    told = read_table(path)
+    of, cluster = (_texts(told.column(name)) for name in ("of", "cluster"))
+    columns = [told.column("status"), told.column("relation"), of, told.column("similarity"), cluster]
+    return pa.table([*columns, told.column("detector")], names=list(COLUMNS))
+
+
+def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return URLs as texts; half surrogate pairs, which Arrow has no place for, become "?"."""
+    try:
+        return pc.cast(column, pa.string())
+    except pa.ArrowInvalid:
+        texts = (
+            None if each is None else each.decode("utf-8", "surrogatepass") for each in column.to_pylist()
+        )
+        plain = (text if text is None else text.encode("utf-8", "replace").decode() for text in texts)
+        return pa.chunked_array([pa.array(plain, pa.string())])
+
+
+def _spread(values: Iterable[Any], places: Numbers, rows: int, empty: object) -> Any:
+    """Put values at their places; the others are empty."""
+    spread = np.full(rows, empty, object)
+    given = np.empty(len(places), object)
+    given[:] = list(values)
+    spread[places] = given
+    return spread
+
+
+def _counted(values: Iterable[Any]) -> dict[str, int]:
+    return dict(sorted(Counter(map(str, values)).items()))
