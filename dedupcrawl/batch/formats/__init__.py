@@ -26,7 +26,7 @@ __all__ = [
 
 def format_named(name: str) -> Format:
     """Return the format of a part. Only what is used is loaded: packages are extras."""
-    makers: dict[str, Callable[[], Format]] = {"jsonlines": _jsonlines}
+    makers: dict[str, Callable[[], Format]] = {"jsonlines": _jsonlines, "warc": _warc}
     return makers[name]()
 
 
@@ -34,3 +34,9 @@ def _jsonlines() -> Format:
     from dedupcrawl.batch.formats.jsonlines import JsonLines  # noqa: PLC0415
 
     return JsonLines()
+
+
+def _warc() -> Format:
+    from dedupcrawl.batch.formats.warc import Warc  # noqa: PLC0415
+
+    return Warc()

@@ -155,3 +155,9 @@ def check_more(part: Part, number: int, expected: int, *, cut: bool) -> bool:
     if number >= expected and not cut:
         raise PartError(str(part.path), number, f"the file has changed: it had {expected} rows")
     return number >= expected
+
+
+def values_of(columns: pa.Table) -> Iterator[dict[str, Any]]:
+    """Give :data:`COLUMNS` row by row."""
+    for batch in columns.select(COLUMNS).to_batches(max_chunksize=1024):
+        yield from batch.to_pylist()

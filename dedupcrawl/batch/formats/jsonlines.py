@@ -17,6 +17,7 @@ from dedupcrawl.batch.formats.base import (
     PartError,
     check_end,
     check_more,
+    values_of,
 )
 from dedupcrawl.batch.formats.fields import check_columns, missing, names_of, row_of
 from dedupcrawl.batch.formats.lines import MARK, Lines
@@ -83,7 +84,7 @@ class JsonLines:
         A line that has one of these keys already is written anew.
         """
         written, number = 0, -1
-        values = _values(columns)
+        values = values_of(columns)
         with packed_to(target, packing_of(part.path)) as file:
             for number, line in self._until(part, columns.num_rows, cut=cut):
                 value = next(values)
@@ -141,11 +142,6 @@ def _whole(part: Part, number: int, line: bytes | None) -> bytes:
     if line is None:
         raise PartError(str(part.path), number, "the line is too long, and was to be written")
     return line
-
-
-def _values(columns: pa.Table) -> Iterator[dict[str, Any]]:
-    for batch in columns.select(COLUMNS).to_batches():
-        yield from batch.to_pylist()
 
 
 def _extended(line: bytes, value: dict[str, Any]) -> bytes:
