@@ -51,7 +51,10 @@ class Source(Protocol):
         ...
 
     def batches(self, job: Job, sought: Numbers, without: set[Place]) -> Iterator[pa.RecordBatch]:
-        """Give the kept pages with one of the keys ``sought`` (rising numbers), oldest first, and their part."""
+        """Give the kept pages with one of the keys ``sought``, oldest first, and of which part each is.
+
+        ``sought`` rises; ``without`` are pages that are not kept any more.
+        """
         ...
 
 
@@ -103,7 +106,7 @@ def read_given(job: Job, work: Work, parts: Sequence[Part], sources: Sequence[So
         work.given.unlink(missing_ok=True)
         return
     sought = _sought(work, parts)
-    without = set[Place]().union(*(source.replaced() for source in sources))
+    without = {place for source in sources for place in source.replaced()}
     columns = pa.schema([*schema(job.sketches), PART, SOURCE])
     seen: set[tuple[bytes, ...]] = set()
     with whole(work.given) as path, pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, columns) as out:
@@ -122,7 +125,7 @@ def _sought(work: Work, parts: Sequence[Part]) -> Numbers:
 
 
 def _once(batch: pa.RecordBatch, seen: set[tuple[bytes, ...]]) -> pa.RecordBatch:
-    """Leave out the pages that another source has given: a store has those of a batch that was handed to it."""
+    """Leave out what another source has given: a store has the pages of a batch that was handed to it."""
     columns = [
         batch.column(name) for name in batch.schema.names if name == "url" or name.startswith("sketch_")
     ]

@@ -1,4 +1,4 @@
-"""All fingerprints of a run, where they lie: first the pages that were kept before, then the parts in order."""
+"""All fingerprints of a run, where they lie: first pages that were kept before, then the parts in order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from dedupcrawl.batch.ordering import order_of
@@ -15,6 +14,8 @@ from dedupcrawl.batch.prints import Prints
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    import numpy as np
 
     from dedupcrawl.batch.formats import Part
     from dedupcrawl.batch.job import Job

@@ -80,7 +80,7 @@ class Earlier:
 
     def batches(self, job: Job, sought: Numbers, without: set[Place]) -> Iterator[pa.RecordBatch]:
         """Give its kept pages with one of these keys, in the order in which they were judged."""
-        table = pa.Table.from_batches(self._kept(job, sought, without), schema(job.sketches).append(PART))
+        table = pa.Table.from_batches(self._kept(sought, without), schema(job.sketches).append(PART))
         request = self.job["request"]
         prefer, latest = request["prefer"], request["configuration"]["keep"] == "latest"
         if prefer != [ARRIVAL] or latest:
@@ -88,7 +88,7 @@ class Earlier:
             table = table.take(order_of(prints, prefer, latest=latest))
         yield from map(with_probes, table.to_batches())
 
-    def _kept(self, job: Job, sought: Numbers, without: set[Place]) -> Iterator[pa.RecordBatch]:
+    def _kept(self, sought: Numbers, without: set[Place]) -> Iterator[pa.RecordBatch]:
         """Give the kept pages by arrival."""
         for part in (each["name"] for each in self.job["parts"]):
             lost = {row for name, of, row in without if (name, of) == (self.name, part)}

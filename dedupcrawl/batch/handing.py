@@ -69,8 +69,8 @@ def refuse_handed(work: Work, *, changed: bool) -> None:
     if changed and handed:
         store = next(iter(handed.values()))["store"]
         raise DedupError(
-            f"{work.out}: its pages were handed to {store}, and since then the input has changed, or the version of "
-            f"dedupcrawl; give new pages an --out of their own, --against {work.out}"
+            f"{work.out}: its pages were handed to {store}, and since then the input has changed, or the "
+            f"version of dedupcrawl; give new pages an --out of their own, --against {work.out}"
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -40,8 +40,8 @@ class Job:
 
     inputs: tuple[str, ...]  #: files, globs and folders
     out: Path
-    config: Config = Config()
-    fields: Fields = Fields()
+    config: Config = field(default_factory=Config)
+    fields: Fields = field(default_factory=Fields)
     annotate: bool = False  #: whether all rows are written, with what is said of them, or the kept ones alone
     prefer: tuple[str, ...] = ("arrival",)  #: which of several copies is kept: see ``ordering``
     against: tuple[str, ...] = ()  #: stores, and folders of earlier batches, whose pages count as kept

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
@@ -41,8 +41,8 @@ def _one_by_one(job: Job, part: Part) -> Iterator[Filed]:
 def write_prints(job: Job, work: Work, part: Part, pieces: Iterable[Filed]) -> Made:
     """Write the fingerprints of a part, and then what they were made of.
 
-    Raises :class:`~dedupcrawl.errors.DedupError` when they cannot be written, when the file changes meanwhile,
-    and for what cannot be read, unless the job skips that.
+    Raises :class:`~dedupcrawl.errors.DedupError` when they cannot be written, when the file changes
+    meanwhile, and for what cannot be read, unless the job skips that.
     """
     made = _seen(job, part)
     with whole(work.prints(part.name)) as path:
@@ -112,7 +112,7 @@ class _Batches:
         self._writer = pa.ipc.new_file(self._file, self._schema)
         self._held: list[pa.RecordBatch] = []
 
-    def __enter__(self) -> _Batches:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

@@ -90,7 +90,7 @@ class _Run:
         if not self._is_solved(sources):
             self._solve(sources)
         self._write()
-        return self._handed(self._finish(sources) | {"already": False})
+        return self._handed(self._finish() | {"already": False})
 
     # -- what has been done -------------------------------------------------------------------
 
@@ -169,14 +169,16 @@ class _Run:
             self._teller.begin("output", sum(_made(self._work, part).rows for part in left))
             self._engine.write(left, self._teller)
 
-    def _finish(self, sources: Sequence[Source]) -> dict[str, Any]:
+    def _finish(self) -> dict[str, Any]:
         """Write the summary; it is the sign that all is done."""
         for part in self._parts:
             if not is_written(self._work, part):
                 raise DedupError(f"{self._work.output(part.name)}: the output is not there")
         seconds = time.monotonic() - self._began
         made = [_made(self._work, part) for part in self._parts]
-        summary = summarize(self._job, self._work, self._parts, made, seconds, self._fingerprinted)
+        summary = summarize(
+            self._job, self._work, self._parts, made, seconds=seconds, fingerprinted=self._fingerprinted
+        )
         write_state(self._work.summary, summary)
         return summary
 

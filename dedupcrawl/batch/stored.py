@@ -31,7 +31,7 @@ BATCH = 4096  #: rows
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A namespace of a store. What is claimed there, and not committed, may be given back: it does not count."""
+    """A namespace of a store. What is claimed there, and not committed, may be given back and is left out."""
 
     url: str
     namespace: str
@@ -89,7 +89,7 @@ class Stored:
         for start in range(0, len(sought), ASKED):
             keys = unpack_keys(sought[start : start + ASKED].tolist())
             found |= {each.id: each for each in store.find(keys)}
-        return (found[id] for id in sorted(found))
+        return [each for _, each in sorted(found.items())]
 
     def _open(self, job: Job) -> Store:
         config = job.config

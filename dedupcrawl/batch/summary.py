@@ -19,7 +19,7 @@ COUNTS = ("dropped", "related", "unchecked")
 
 
 def summarize(
-    job: Job, work: Work, parts: Sequence[Part], made: Sequence[Made], seconds: float, fingerprinted: int
+    job: Job, work: Work, parts: Sequence[Part], made: Sequence[Made], *, seconds: float, fingerprinted: int
 ) -> dict[str, Any]:
     """Return what ``summary.json`` holds.
 

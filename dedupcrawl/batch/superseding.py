@@ -36,7 +36,7 @@ REPLACED = tuple(RELATIONS.index(each) for each in sorted(DUPLICATE | {Relation.
 
 
 def write_superseded(job: Job, work: Work, corpus: Corpus, found: Solution) -> int:
-    """List the pages of this corpus that take the place of older ones, given ones included; return how many."""
+    """List the pages of this corpus that take the place of older, or given, ones; return how many."""
     if not job.latest:
         for path in (work.superseded, work.out / SUPERSEDED):
             path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What is said of each row of a part, as Arrow columns: what its output is written by, and a later batch reads."""
+"""What is said of each row of a part, as Arrow columns, for its output and for later batches."""
 
 from __future__ import annotations
 
@@ -86,12 +86,15 @@ class Telling:
 
         ``rows`` is how many the part has; those that are not in the corpus are bad.
         """
-        with whole(path) as unfinished, pa.OSFile(str(unfinished), "wb") as file:
-            with pa.ipc.new_file(file, SCHEMA) as writer:
-                for first in range(0, rows, ROWS):
-                    end = min(first + ROWS, rows)
-                    left, right = start + np.searchsorted(self._numbers[start:stop], [first, end])
-                    writer.write_batch(self._batch(int(left), int(right), first, end - first))
+        with (
+            whole(path) as unfinished,
+            pa.OSFile(str(unfinished), "wb") as file,
+            pa.ipc.new_file(file, SCHEMA) as writer,
+        ):
+            for first in range(0, rows, ROWS):
+                end = min(first + ROWS, rows)
+                left, right = start + np.searchsorted(self._numbers[start:stop], [first, end])
+                writer.write_batch(self._batch(int(left), int(right), first, end - first))
 
     def count(self, name: str, start: int, stop: int) -> Count:
         """Count what is said of a part."""

@@ -6,6 +6,7 @@ import sys
 
 import typer
 
+from dedupcrawl.cli.batching import batch
 from dedupcrawl.cli.comparing import compare
 from dedupcrawl.cli.demonstrating import demo
 from dedupcrawl.cli.evaluating import evaluation
@@ -25,6 +26,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(read)
 app.command()(compare)
+app.command()(batch)
 app.add_typer(evaluation, name="eval")
 app.add_typer(store, name="store")
 app.add_typer(lexicon, name="lexicon")

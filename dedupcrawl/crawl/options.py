@@ -68,7 +68,7 @@ class Options:
         accepted and for a name that does not exist.
         """
         _refuse_unknown(settings)
-        given = {name: _plain(settings[name], name) for name in SETTINGS if settings[name] is not None}
+        given = _given(settings)
         drops = _choice(given, "action", ("drop", "tag")) == "drop"
         store = _store(given, settings)
         options = cls(
@@ -97,6 +97,20 @@ class Options:
             raise SettingError("DEDUP_FOLLOW_DUPLICATES", False, accepted)
 
 
+def config_in(settings: BaseSettings) -> Config:
+    """Return the configuration of a project, whatever its spiders are.
+
+    Raises :class:`~dedupcrawl.errors.SettingError` as :meth:`Options.from_settings` does.
+    """
+    _refuse_unknown(settings)
+    return _config(_given(settings))
+
+
+def namespace_in(settings: BaseSettings) -> str | None:
+    """Return the namespace that a project names for all of its spiders."""
+    return _text(_given(settings), "namespace") or None
+
+
 def is_enabled(settings: BaseSettings) -> bool:
     """Read ``DEDUP_ENABLED``."""
     given = {"DEDUP_ENABLED": settings["DEDUP_ENABLED"]} if settings["DEDUP_ENABLED"] is not None else {}
@@ -120,6 +134,10 @@ def as_setting(error: SettingError) -> SettingError:
         return error
     constant, bracket, detail = error.name.partition("[")
     return SettingError(PREFIX + constant.upper() + bracket + detail, error.value, error.accepted)
+
+
+def _given(settings: BaseSettings) -> dict[str, object]:
+    return {name: _plain(settings[name], name) for name in SETTINGS if settings[name] is not None}
 
 
 def _folder(settings: BaseSettings, name: str) -> Path:

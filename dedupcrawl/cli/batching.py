@@ -1,0 +1,161 @@
+"""``dedupcrawl batch``: deduplicate a corpus that is on disk already."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dedupcrawl.cli.batchtable import report
+from dedupcrawl.cli.options import Assignments, DetectorNames, assignments_of, config_of
+from dedupcrawl.cli.progress import Bars
+from dedupcrawl.cli.screen import complain, print_json
+from dedupcrawl.config import Config
+from dedupcrawl.errors import DedupError, SettingError
+from dedupcrawl.evaluation.contestants import assigned
+
+if TYPE_CHECKING:
+    from dedupcrawl.batch.job import Job
+
+Field = Annotated[str, typer.Option(metavar="NAME", help="Column or key of it (default: the usual names).")]
+INTERRUPTED = 130  #: as shells have it
+
+
+def batch(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INPUT...",
+            help="JSON Lines, WARC, WET or Parquet files, patterns, or folders of them, in order of arrival.",
+        ),
+    ],
+    *,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the kept pages go, in files named alike.")],
+    annotate: Annotated[
+        bool,
+        typer.Option("--annotate", help="Write all pages, with what is said of them in dedup_*."),
+    ] = False,
+    detector: DetectorNames = None,
+    assignments: Assignments = None,
+    project: Annotated[
+        bool,
+        typer.Option("--project", help="Take DEDUP_* of the Scrapy project around as the configuration."),
+    ] = False,
+    prefer: Annotated[
+        str,
+        typer.Option(
+            metavar="WHICH",
+            help="Which copy is kept: arrival (the first), longest, newest, oldest, or that of one "
+            "of these hosts, the most wanted first: reuters.com,apnews.com",
+        ),
+    ] = "arrival",
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            metavar="first|latest",
+            help="latest: the newest page wins, and superseded.jsonl lists the old ones that it repeats.",
+        ),
+    ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STORE|DIR",
+            help="Drop what this store of a crawl has, or this --out of an earlier batch; repeatable.",
+        ),
+    ] = None,
+    update: Annotated[
+        str, typer.Option(metavar="STORE", help="Give the kept fingerprints to this store of a crawl.")
+    ] = "",
+    namespace: Annotated[
+        str | None,
+        typer.Option(
+            help="Of these stores: the name of a spider, or DEDUP_NAMESPACE (default: the only one)."
+        ),
+    ] = None,
+    url_field: Field = "",
+    html_field: Field = "",
+    text_field: Field = "",
+    time_field: Field = "",
+    skip_bad: Annotated[
+        bool,
+        typer.Option("--skip-bad", help="Leave out what cannot be read, and list it; else the run ends."),
+    ] = False,
+    workers: Annotated[int, typer.Option(min=0, help="Processes (default: one for each core).")] = 0,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Write summary.json to standard output too.")
+    ] = False,
+) -> None:
+    """Keep every article of a corpus once: what a crawl of its pages, in their order, would have kept.
+
+    A run that was broken off goes on where it was when it is started again.
+    """
+    _check_installed()
+    from dedupcrawl.batch.formats import Fields  # noqa: PLC0415  # what they need is an extra
+    from dedupcrawl.batch.job import Job  # noqa: PLC0415
+
+    config, crawled = _config(detector, assignments, keep, project=project)
+    job = Job(
+        inputs=tuple(inputs),
+        out=out,
+        config=config,
+        fields=Fields(url_field, html_field, text_field, time_field),
+        annotate=annotate,
+        prefer=tuple(name.strip() for name in prefer.split(",")),
+        against=tuple(against or ()),
+        update=update,
+        namespace=namespace or crawled,
+        skip_bad=skip_bad,
+        workers=workers,
+    )
+    summary = _run(job)
+    if as_json:
+        print_json(summary)
+    else:
+        report(summary, out)
+
+
+def _run(job: Job) -> dict[str, Any]:
+    """Run a job; a user who interrupts it is told that nothing is lost."""
+    from dedupcrawl.batch.running import run  # noqa: PLC0415
+
+    try:
+        with Bars() as bars:
+            return run(job, teller=bars)
+    except KeyboardInterrupt:
+        complain("interrupted; the same command goes on where this one stopped")
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _check_installed() -> None:
+    if find_spec("pyarrow") is None:
+        raise DedupError("dedupcrawl batch needs pyarrow: pip install 'dedupcrawl[batch]'")
+
+
+def _config(
+    detectors: list[str] | None, assignments: list[str] | None, keep: str | None, *, project: bool
+) -> tuple[Config, str | None]:
+    """Return the configuration, and the namespace that a project names."""
+    namespace = None
+    config = config_of(detectors)
+    if project:
+        found, namespace = _project()
+        config = replace(found, detectors=tuple(detectors)) if detectors else found
+    chosen = assignments_of(assignments)
+    if keep is not None and chosen.setdefault("keep", keep) != keep:
+        raise SettingError("--keep", keep, f"the same as --set keep={chosen['keep']}, or one of both")
+    return assigned(config, chosen), namespace
+
+
+def _project() -> tuple[Config, str | None]:
+    """Return the configuration and the namespace of the Scrapy project that the working directory is in."""
+    from scrapy.utils.project import get_project_settings, inside_project  # noqa: PLC0415  # takes half a second
+
+    from dedupcrawl.crawl.options import config_in, namespace_in  # noqa: PLC0415
+
+    if not inside_project():
+        raise SettingError("--project", True, "a working directory with a scrapy.cfg, in it or above it")
+    settings = get_project_settings()
+    return config_in(settings), namespace_in(settings)
