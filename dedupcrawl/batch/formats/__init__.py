@@ -26,7 +26,7 @@ __all__ = [
 
 def format_named(name: str) -> Format:
     """Return the format of a part. Only what is used is loaded: packages are extras."""
-    makers: dict[str, Callable[[], Format]] = {"jsonlines": _jsonlines, "warc": _warc}
+    makers: dict[str, Callable[[], Format]] = {"jsonlines": _jsonlines, "warc": _warc, "parquet": _parquet}
     return makers[name]()
 
 
@@ -40,3 +40,9 @@ def _warc() -> Format:
     from dedupcrawl.batch.formats.warc import Warc  # noqa: PLC0415
 
     return Warc()
+
+
+def _parquet() -> Format:
+    from dedupcrawl.batch.formats.parquet import Parquet  # noqa: PLC0415
+
+    return Parquet()

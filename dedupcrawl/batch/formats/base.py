@@ -35,7 +35,7 @@ class PartError(DedupError):
     """
 
     def __init__(self, part: str, row: int, why: str) -> None:
-        super().__init__(f"{part}: cannot be read from row {row} on: {why}")
+        super().__init__(f"{part}: cannot be read{f' from row {row} on' if row else ''}: {why}")
         self.part = part
         self.row = row
         self.why = why

@@ -74,9 +74,9 @@ def row_of(number: int, get: Callable[[str], object], names: Names) -> Row | Bad
         html = _page(get, names.html)
         text = None if html else _text(get, names.text)
         url = _text(get, names.url) or ""
+        time = next((found for name in names.time if (found := unix_time(get(name))) is not None), None)
     except TypeError as error:
         return Bad(number, str(error))
-    time = next((found for name in names.time if (found := unix_time(get(name))) is not None), None)
     if html:
         return Row(number, url, html, None, time, _size(html))
     return Row(number, url, None, text or "", time, _size(text or ""))
