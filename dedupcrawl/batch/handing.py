@@ -18,8 +18,8 @@ from dedupcrawl.batch.stored import namespace_for
 from dedupcrawl.batch.superseding import superseded
 from dedupcrawl.batch.verdicts import keep_of
 from dedupcrawl.batch.work import read_state, write_state
-from dedupcrawl.errors import DedupError
-from dedupcrawl.stores import open_store
+from dedupcrawl.errors import DedupError, StoreError, StoreUnreachableError
+from dedupcrawl.stores import open_existing, open_store
 from dedupcrawl.stores.transfer import Filing, file_records
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.job import Job
     from dedupcrawl.batch.telling import Teller
     from dedupcrawl.batch.work import Work
+    from dedupcrawl.stores.base import Store
 
 STEP = 200  #: records after which progress is told
 
@@ -49,9 +50,7 @@ def hand_over(job: Job, work: Work, corpus: Corpus, teller: Teller) -> dict[str,
     handed = read_state(work.handed) or {}
     if handed.get(name, {}).get("done"):
         return {**handed[name], "already": True}
-    with open_store(
-        job.update, namespace=namespace, scheme=job.scheme, lease=job.config.lease, ttl=job.config.ttl
-    ) as store:
+    with _open(job, namespace) as store:
         about = {"store": shown(job.update), "namespace": namespace, "done": False}
         write_state(work.handed, handed | {name: about})
         rows = _rows(job, work, corpus)
@@ -61,6 +60,25 @@ def hand_over(job: Job, work: Work, corpus: Corpus, teller: Teller) -> dict[str,
     told = {"done": True, "when": when, "new": done.new, "known": done.known, "removed": done.removed}
     write_state(work.handed, handed | {name: about | told})
     return about | told | {"already": False}
+
+
+def check_update(job: Job) -> None:
+    """See before all the work that its store can be given what comes of it; it raises as that would."""
+    if not job.update:
+        return
+    namespace = namespace_for(job.update, job.namespace)
+    try:
+        open_existing(job.update, namespace).close()
+    except StoreUnreachableError:
+        raise
+    except StoreError:  # it is made when there is something to file
+        return
+    _open(job, namespace).close()
+
+
+def _open(job: Job, namespace: str) -> Store:
+    config = job.config
+    return open_store(job.update, namespace=namespace, scheme=job.scheme, lease=config.lease, ttl=config.ttl)
 
 
 def refuse_handed(work: Work, *, changed: bool) -> None:

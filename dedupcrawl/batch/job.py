@@ -111,7 +111,7 @@ class Job:
             "annotate": self.annotate,
             "prefer": list(self.prefer),
             "against": [shown(where) for where in self.against],
-            "namespace": self.namespace,
+            "namespace": self.namespace if any(map(is_store, self.against)) else None,
         }
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from dedupcrawl.batch.before import read_given, sources_of
 from dedupcrawl.batch.corpus import open_corpus
 from dedupcrawl.batch.formats import find_parts
-from dedupcrawl.batch.handing import hand_over, refuse_handed
+from dedupcrawl.batch.handing import check_update, hand_over, refuse_handed
 from dedupcrawl.batch.job import digest, our_version
 from dedupcrawl.batch.local import Local
 from dedupcrawl.batch.printing import refuse_bad
@@ -79,8 +79,10 @@ class _Run:
         self._fingerprinted = 0  # pages, by this run
 
     def run(self) -> dict[str, Any]:
-        self._agree()
+        self._refuse_other()
         sources = sources_of(self._job)
+        check_update(self._job)
+        write_state(self._work.job, self._told())
         left = [part for part in self._parts if not self._is_made(part)]
         if not left and (done := self._done(sources)) is not None:
             return self._handed(done | {"already": True})
@@ -94,18 +96,19 @@ class _Run:
 
     # -- what has been done -------------------------------------------------------------------
 
-    def _agree(self) -> None:
-        """Refuse the folder of another job, else write down what this one is."""
-        here = {
+    def _told(self) -> dict[str, Any]:
+        """Return what this job is, in JSON values."""
+        return {
             "layout": VERSION,
             "version": our_version(),
             "request": self._job.request(),
             "parts": [{"name": part.name, "path": str(part.path.resolve())} for part in self._parts],
         }
+
+    def _refuse_other(self) -> None:
         there = read_state(self._work.job)
         if there is not None:
-            _refuse_other(self._job, there, here)
-        write_state(self._work.job, here)
+            _refuse_other(self._job, there, self._told())
 
     def _is_made(self, part: Part) -> bool:
         """Whether the fingerprints of a part are there. Raises for what this run is not to skip."""

@@ -1,0 +1,97 @@
+"""Which copy is kept: the first that arrived, the longest, the newest, the oldest, or that of a host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedupcrawl.batch.ordering import check_prefer, order_of
+from dedupcrawl.batch.prints import Prints
+from dedupcrawl.batch.schema import Filing
+from dedupcrawl.errors import SettingError
+from tests.batch.corpus import Batch, page, story, write_lines
+
+PAGES = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ["https://a.example/", "http://www.a.example:80/x", "https://b.example", "c", "http://["]
+        ),
+        st.one_of(st.none(), st.integers(-3, 3).map(float)),
+        st.integers(0, 3),
+    ),
+    max_size=12,
+)
+
+
+def prints_of(pages: list[tuple[str, float | None, int]]) -> Prints:
+    filing = Filing(1)
+    for row, (url, time, length) in enumerate(pages):
+        filing.add_unfit(row, url, "short", time=time, length=length)
+    return Prints([filing.batch()])
+
+
+@given(
+    PAGES,
+    st.integers(0, 3),
+    st.sampled_from(["arrival", "longest", "newest", "oldest", "b.example,a.example"]),
+)
+def test_given_rows_come_first_and_equal_ones_by_arrival(
+    pages: list[tuple[str, float | None, int]], given_rows: int, prefer: str
+) -> None:
+    given_rows = min(given_rows, len(pages))
+    order = order_of(prints_of(pages), prefer.split(","), given=given_rows).tolist()
+    assert sorted(order) == list(range(len(pages)))
+    assert order[:given_rows] == list(range(given_rows))
+    rest = order[given_rows:]
+    key = {
+        "arrival": lambda row: 0,
+        "longest": lambda row: -pages[row][2],
+        "newest": lambda row: float("inf") if pages[row][1] is None else -pages[row][1],
+        "oldest": lambda row: float("inf") if pages[row][1] is None else pages[row][1],
+        "b.example,a.example": lambda row: (
+            0 if "b.ex" in pages[row][0] else 1 if "a.ex" in pages[row][0] else 2
+        ),
+    }[prefer]
+    assert rest == sorted(range(given_rows, len(pages)), key=key)
+
+
+@given(PAGES, st.integers(0, 3))
+def test_the_latest_is_first_also_among_given_rows(
+    pages: list[tuple[str, float | None, int]], given_rows: int
+) -> None:
+    """Of equally old ones the last that arrived; those without a time behind all others."""
+    order = order_of(prints_of(pages), ["arrival"], given=min(given_rows, len(pages)), latest=True).tolist()
+    times = [-np.inf if time is None else time for _, time, _ in pages]
+    assert order == sorted(range(len(pages)), key=lambda row: (-times[row], -row))
+
+
+@pytest.mark.parametrize(
+    "prefer", [(), ("",), ("longst",), ("longest", "newest"), ("a.example", "newest"), ("http://a.b",)]
+)
+def test_what_is_no_preference_is_refused(prefer: tuple[str, ...]) -> None:
+    with pytest.raises(SettingError, match="--prefer"):
+        check_prefer(prefer)
+
+
+@pytest.mark.parametrize(
+    ("prefer", "kept"),
+    [
+        (("arrival",), "https://s0.example/1"),
+        (("longest",), "https://s1.example/1"),
+        (("newest",), "https://s2.example/1"),
+        (("oldest",), "https://s3.example/1"),
+        (("nowhere.example", "s4.example"), "https://s4.example/1"),
+    ],
+)
+def test_the_preferred_copy_is_kept(tmp_path: Path, prefer: tuple[str, ...], kept: str) -> None:
+    rows = [page(1, place, date=f"2026-01-{10 + place}") for place in range(5)]
+    rows[1]["text"] = story(1, more=" and more")
+    rows[2]["date"], rows[3]["date"] = "2026-01-20", "2026-01-01"
+    batch = Batch(tmp_path)
+    summary = batch.run(write_lines(tmp_path / "in" / "a.jsonl", rows), prefer=prefer)
+    assert batch.kept() == [kept]
+    assert sum(summary["dropped"].values()) == 4
