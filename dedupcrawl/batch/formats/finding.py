@@ -117,10 +117,16 @@ def _raise(error: OSError) -> None:
 
 
 def _matching(pattern: str) -> list[Path]:
-    """Return the files that match, in order; those in folders that match too."""
+    """Return the files that match, in order, and those in folders that match.
+
+    As no sign of a pattern stands for a "." at the beginning of a name, none stands for a "_".
+    """
     files: dict[Path, None] = {}
+    base, asked = _fixed(Path(pattern)), any(part.startswith("_") for part in Path(pattern).parts)
     for match in sorted(glob.glob(pattern, recursive=True)):  # noqa: PTH207  # it takes absolute ones too
         path = Path(match)
+        if not asked and any(part.startswith("_") for part in path.parts[len(base.parts) :]):
+            continue
         within = _below(path) if path.is_dir() and "**" not in pattern else [path]
         files |= dict.fromkeys(file for file in within if file.is_file() and format_of(file))
     return list(files)

@@ -57,7 +57,7 @@ def _archive_time(text: str) -> datetime:
 
 
 def _number(text: str) -> float:
-    if not _NUMBER(text):
+    if not _NUMBER(text) or _DIGITS(text):
         raise ValueError
     return float(text)
 
