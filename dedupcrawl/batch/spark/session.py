@@ -1,0 +1,97 @@
+"""The Spark session of the command: quiet, and never in the way of one that a user owns."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from pyspark import SparkConf
+from pyspark.sql import SparkSession
+
+import dedupcrawl
+from dedupcrawl.batch.spark.failing import in_one_sentence
+from dedupcrawl.batch.spark.java import java_home
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: What is set where neither ``spark-defaults.conf`` nor ``spark-submit`` says otherwise.
+DEFAULTS = {
+    "spark.app.name": "dedupcrawl",
+    "spark.log.level": "ERROR",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.driver.maxResultSize": "0",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "5000",
+}
+
+
+@dataclass
+class Session:
+    """The active session, or one of our own that is started when it is first asked for.
+
+    Args:
+        master: ``local[2]``, ``spark://HOST:PORT``…
+    """
+
+    master: str
+    _closing: ExitStack = field(default_factory=ExitStack)
+    _spark: SparkSession | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.close()
+
+    def __call__(self) -> SparkSession:
+        """Return it.
+
+        Raises :class:`~dedupcrawl.errors.DedupError` if it cannot be started.
+        """
+        if self._spark is None:
+            self._spark = SparkSession.getActiveSession() or self._start()
+        return self._spark
+
+    def _start(self) -> SparkSession:
+        folder = self._closing.enter_context(tempfile.TemporaryDirectory(prefix="dedupcrawl-java-"))
+        home = java_home(Path(folder))
+        with _environment(home), in_one_sentence(f"start with the master {self.master!r}"):
+            spark = _started(self.master)
+        self._closing.callback(spark.stop)
+        return spark
+
+
+def _started(master: str) -> SparkSession:
+    conf = SparkConf()  # knows what spark-submit was told, if it was that which started us
+    conf.setIfMissing("spark.master", master)
+    for name, value in {**DEFAULTS, **_python()}.items():
+        conf.setIfMissing(name, value)
+    return SparkSession.builder.config(conf=conf).getOrCreate()
+
+
+def _python() -> dict[str, str]:
+    """Let workers run the same Python, and find this package where the driver has it, on a shared disk."""
+    here = str(Path(dedupcrawl.__file__).parent.parent)
+    others = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each and each != here]
+    path = os.pathsep.join([here, *others])
+    return {"spark.pyspark.python": sys.executable, "spark.executorEnv.PYTHONPATH": path}
+
+
+@contextmanager
+def _environment(home: str | None) -> Iterator[None]:
+    """Set what Spark's scripts look at while they start."""
+    if home is None:
+        yield
+        return
+    os.environ["JAVA_HOME"] = home
+    try:
+        yield
+    finally:
+        del os.environ["JAVA_HOME"]

@@ -1,0 +1,69 @@
+"""Fingerprints solved on Spark, and here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+
+from dedupcrawl.batch.job import Job
+from dedupcrawl.batch.spark.clusters import with_founders
+from dedupcrawl.batch.spark.columns import ddl, prints_schema
+from dedupcrawl.batch.spark.corpus import solution_of
+from dedupcrawl.batch.spark.sweeps import Bounds, Settled, Sweeping
+from dedupcrawl.batch.spark.tables import Tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from dedupcrawl.batch.prints import Prints
+    from dedupcrawl.batch.solving import Solution
+    from dedupcrawl.config import Config
+
+SWEEPS_ALONE = Bounds(tail=0)
+
+
+def table_of(spark: SparkSession, prints: Prints, sketches: int) -> DataFrame:
+    """Fingerprints as the engine reads them, in order of arrival."""
+    layout = prints_schema(sketches)
+    batches, first = [], 0
+    for batch in prints.batches:
+        rows = pa.table(
+            {
+                "page": np.arange(first, first + batch.num_rows),
+                **{name: batch.column(name) for name in ("url", *layout.names[4:])},
+                "keys": batch.column("keys").cast(pa.list_(pa.int64())),
+                "probes": batch.column("probes").cast(pa.list_(pa.int64())),
+            }
+        )
+        batches.append(rows.select(layout.names).filter(batch.column("reason").is_null()))
+        first += batch.num_rows
+    return spark.createDataFrame(pa.concat_tables(batches).cast(layout), ddl(layout))
+
+
+def on_spark(
+    spark: SparkSession,
+    folder: Path,
+    prints: Prints,
+    config: Config,
+    *,
+    given: int = 0,
+    bounds: Bounds = SWEEPS_ALONE,
+) -> tuple[Solution, Settled]:
+    """Solve by sweeps, in a folder of its own."""
+    job = Job((), folder, config)
+    tables = Tables(spark, (folder / uuid4().hex).as_uri())
+    table = tables.save(table_of(spark, prints, job.sketches), "prints")
+    settled = Sweeping(tables, table, job.rules, given, bounds).run()
+    said = with_founders(tables, settled.verdicts).toArrow()
+    return solution_of(said, np.arange(len(prints)), job.rules().detectors, settled.crowding), settled
+
+
+def columns(found: Solution) -> dict[str, Any]:
+    """A solution as plain values."""
+    names = ("keep", "of", "relation", "similarity", "detector", "founder")
+    plain = {name: [None if x != x else x for x in getattr(found, name).tolist()] for name in names}
+    return plain | {"crowding": found.crowding}
