@@ -88,6 +88,11 @@ def said(rows: Rows) -> list[Told]:
     return [tuple(row.get(name) for name in COLUMNS) for row in rows]
 
 
+def without_cluster(told: list[Told]) -> list[Told]:
+    """Where nobody asked for their names, clusters of one page have none."""
+    return [each[:4] + each[5:] for each in told]
+
+
 def as_said(verdicts: Iterable[Verdict]) -> list[Told]:
     """What a crawl says, in the same form."""
     return [
@@ -121,11 +126,16 @@ def reprints() -> tuple[dict[str, Any], ...]:
 
 
 @cache
-def reprinted_texts() -> tuple[dict[str, Any], ...]:
-    """Their main texts: url and text."""
+def labelled_pages() -> tuple[Page, ...]:
+    """The labelled pages, read."""
     dedup = Deduplicator()
     pages = (dedup.read(html=row["html"], url=row["url"]) for row in reprints())
-    return tuple({"url": each.url, "text": each.text} for each in pages if isinstance(each, Page))
+    return tuple(each for each in pages if isinstance(each, Page))
+
+
+def reprinted_texts(count: int | None = None) -> Rows:
+    """The main texts of the labelled pages, or of so many of them: url and text."""
+    return [{"url": each.url, "text": each.text} for each in labelled_pages()[:count]]
 
 
 def split(rows: Sequence[dict[str, Any]], folder: Path, count: int = 3) -> Path:

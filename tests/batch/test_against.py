@@ -39,7 +39,7 @@ def annotated(folder: Path) -> Rows:
 
 @pytest.mark.parametrize("detectors", DETECTORS)
 def test_two_batches_come_to_what_one_crawl_does(batch: Batch, detectors: tuple[str, ...]) -> None:
-    rows = [dict(row) for row in reprinted_texts()[:350]]
+    rows = reprinted_texts(200)
     config, cut = Config(detectors=detectors), len(rows) * 2 // 5
     split(rows[:cut], batch.folder / "in1")
     split(rows[cut:], batch.folder / "in2")
@@ -55,7 +55,7 @@ def test_two_batches_come_to_what_one_crawl_does(batch: Batch, detectors: tuple[
 def test_a_batch_behind_a_crawl_comes_to_what_the_crawl_would(
     batch: Batch, detectors: tuple[str, ...], store: str
 ) -> None:
-    rows = [dict(row) for row in reprinted_texts()[:350]]
+    rows = reprinted_texts(200)
     config, cut = Config(detectors=detectors), 60 if store == "smaller" else len(rows) - 30
     url = f"lmdb://{batch.folder}/store"
     with Deduplicator(url, "spider", config=config) as dedup:
@@ -202,16 +202,14 @@ def test_one_of_several_namespaces_has_to_be_named(batch: Batch) -> None:
 
 def test_a_password_is_kept_nowhere(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder that stood against a server with a password has to be told it again."""
-    from dedupcrawl.batch import before
-
     opened: list[str] = []
 
     def there(url: str, namespace: str, job: object) -> Stored:
         opened.append(url)
         return Stored(url, namespace)
 
-    monkeypatch.setattr(before.Stored, "there", there)
-    monkeypatch.setattr(before.Stored, "batches", lambda *_: iter(()))
+    monkeypatch.setattr(Stored, "there", there)
+    monkeypatch.setattr(Stored, "batches", lambda *_: iter(()))
     server = "redis://:secret@127.0.0.1:1/0"
     path = write_lines(batch.folder / "in" / "a.jsonl", [page(1, "a")])
     batch.run(path, out="one", against=(server,), namespace="news")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -47,16 +48,17 @@ def test_given_rows_come_first_and_equal_ones_by_arrival(
     assert sorted(order) == list(range(len(pages)))
     assert order[:given_rows] == list(range(given_rows))
     rest = order[given_rows:]
-    key = {
+    times = [-np.inf if time is None else time for _, time, _ in pages]
+    keys: dict[str, Callable[[int], float]] = {
         "arrival": lambda row: 0,
         "longest": lambda row: -pages[row][2],
-        "newest": lambda row: float("inf") if pages[row][1] is None else -pages[row][1],
-        "oldest": lambda row: float("inf") if pages[row][1] is None else pages[row][1],
+        "newest": lambda row: -times[row],
+        "oldest": lambda row: abs(times[row]) if np.isinf(times[row]) else times[row],
         "b.example,a.example": lambda row: (
             0 if "b.ex" in pages[row][0] else 1 if "a.ex" in pages[row][0] else 2
         ),
-    }[prefer]
-    assert rest == sorted(range(given_rows, len(pages)), key=key)
+    }
+    assert rest == sorted(range(given_rows, len(pages)), key=keys[prefer])
 
 
 @given(PAGES, st.integers(0, 3))

@@ -1,16 +1,12 @@
 from __future__ import annotations
 
-import gzip
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
-import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedupcrawl import Deduplicator
 from dedupcrawl.batch.prints import Prints
 from dedupcrawl.batch.solving import Crowding, Solution, solve
 from dedupcrawl.config import Config
@@ -18,26 +14,16 @@ from dedupcrawl.page.model import Page
 from dedupcrawl.policy import cluster_of
 from dedupcrawl.stores.base import BUCKET_CAP, Record
 from tests.batch.agreeing import filed, one_by_one, prints_of, rules_of, said, solved
-from tests.data import data
+from tests.batch.corpus import labelled_pages
 
 WORDS = "harbour ferry ice pier night crew winter island signal lamp rope tide anchor engine captain".split()  # noqa: SIM905
-
-
-@cache
-def reprints() -> tuple[Page, ...]:
-    """The labelled pages, read."""
-    dedup = Deduplicator()
-    with gzip.open(data("reprints", "dev.jsonl.gz")) as lines:
-        rows = [orjson.loads(line) for line in lines]
-    read = (dedup.read(html=row["html"], url=row["url"]) for row in rows)
-    return tuple(page for page in read if isinstance(page, Page))
 
 
 @pytest.mark.parametrize("detectors", [("exact", "minhash"), ("simhash",), ("feature_code",), ("combined",)])
 def test_the_verdicts_are_those_of_a_crawl(detectors: tuple[str, ...]) -> None:
     config = Config(detectors=detectors)
-    prints = filed(config, reprints())
-    assert said(prints, solved(config, prints)) == one_by_one(config, reprints())
+    prints = filed(config, labelled_pages())
+    assert said(prints, solved(config, prints)) == one_by_one(config, labelled_pages())
 
 
 @st.composite

@@ -71,7 +71,7 @@ def test_an_older_text_under_the_address_of_a_page_goes(batch: Batch) -> None:
 
 
 def test_the_verdicts_are_those_of_a_crawl_from_the_newest_to_the_oldest(batch: Batch) -> None:
-    rows = [dict(row) for row in reprinted_texts()[:300]]
+    rows = reprinted_texts(120)
     run(batch, rows, "out", annotate=True)
     first = Config(detectors=("simhash",))
     expected = crawled(first, rows[::-1])[::-1]
