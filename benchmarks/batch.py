@@ -1,0 +1,424 @@
+"""Corpora as files: ``python -m benchmarks.batch [peers] [truth] [growth] [skew] [verdicts]``; default: all.
+
+The corpus is made of Debian's documentation (:mod:`benchmarks.corpora`), English and Chinese. ``peers``:
+pages for each second of the processors, of all processes, beside scripts for datasketch and rensa
+(:mod:`benchmarks.peers`), in turns. ``truth``: which pairs with an exact J of 0.8 and more and fitting
+lengths were both kept, by whom, and whether a page was dropped whose best kept match has J < 0.5.
+``growth``: time and memory for a page as the corpus grows. ``skew``: what 10,000 almost equal pages, a
+chain, and a bucket that all share cost. ``verdicts``: whether a crawl, page by page, and the batch say the
+same of all pages, and an incremental run too, here and on Spark. Exit code 1 if a bar is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import orjson
+
+from benchmarks.corpora import CACHE, corpus
+from benchmarks.truth import jaccard, length, shingle_set, similar_pairs
+from dedupcrawl import Deduplicator
+from dedupcrawl.config import Config
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+TIMES = {"datasketch": 2.0, "rensa": 1.0}  #: bars: pages for a second of the processors, as a ratio
+MISSED, WRONG_BELOW = 0.005, 0.5  #: bars
+GROWTH, PAGE_BYTES, BASE_BYTES = 1.5, 1000, 500e6  #: bars
+SHARE = 1.5  #: bar of what a skewed corpus costs
+THRESHOLD, LENGTH_RATIO = 0.8, 1.10
+COMMAND = "from dedupcrawl.cli import main; main()"
+COLUMNS = ("status", "relation", "of", "similarity", "cluster", "detector")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a command cost."""
+
+    wall: float  #: seconds
+    cpu: float  #: seconds of the processors, children included
+    peak: int  #: most bytes that all its processes held at one time
+
+
+def run(command: Sequence[str], *, watch: bool = False) -> Run:
+    """Run a command to its end, that of all its processes; RuntimeError if it fails."""
+    adopt()
+    begun, before = time.perf_counter(), _cpu()
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT, start_new_session=True)
+        peak = [0]
+        watcher = threading.Thread(target=_watch, args=(process, peak), daemon=True)
+        if watch:
+            watcher.start()
+        status = process.wait()
+        wall = time.perf_counter() - begun
+        _reap()
+        said.seek(0)
+        if status:
+            raise RuntimeError(f"{' '.join(command)}: {said.read().decode(errors='replace')[-3000:]}")
+    if watch:
+        watcher.join()
+    return Run(wall, _cpu() - before, peak[0])
+
+
+def adopt() -> None:
+    """Become the parent of what children leave behind, so that its time is counted too (prctl(2))."""
+    set_child_subreaper = 36
+    ctypes.CDLL(None).prctl(set_child_subreaper, 1)
+
+
+def _reap() -> None:
+    """Wait for what a command has left behind."""
+    with suppress(ChildProcessError):
+        while True:
+            os.wait()
+
+
+def _cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _watch(process: subprocess.Popen[bytes], peak: list[int]) -> None:
+    """Note the most memory that the processes of a session hold, what they share counted once."""
+    while process.returncode is None:
+        peak[0] = max(peak[0], sum(map(_held, _session(process.pid))))
+        time.sleep(0.25)
+
+
+def _session(leader: int) -> Iterator[Path]:
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if int((folder / "stat").read_text().rpartition(")")[2].split()[3]) == leader:
+                yield folder
+        except OSError:
+            continue
+
+
+def _held(folder: Path) -> int:
+    """Return the bytes of a process that are not files that it reads (those are the cache of the system)."""
+    try:
+        lines = (folder / "smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    sizes = dict(line.split()[:2] for line in lines[1:])
+    return 1024 * int(sizes.get("Pss_Anon:", 0))
+
+
+def ours(source: Path, out: Path, *options: str, watch: bool = False) -> Run:
+    """Deduplicate a file by the command."""
+    shutil.rmtree(out, ignore_errors=True)
+    command = [sys.executable, "-c", COMMAND, "batch", str(source), "--out", str(out), *options]
+    return run(command, watch=watch)
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    """Read JSON Lines."""
+    return [orjson.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def number_of(url: str) -> int:
+    """Return the number of the page that a URL is of."""
+    return int(url.rpartition("/")[2].removesuffix(".html"))
+
+
+def verdict(fine: bool, text: str) -> bool:
+    """Say whether a bar is met."""
+    print(f"{'ok    ' if fine else 'MISSED'} {text}", flush=True)
+    return fine
+
+
+# -- peers --------------------------------------------------------------------------------------
+
+
+def peers(given: argparse.Namespace, scratch: Path) -> bool:
+    """Take turns on the same file."""
+    source = corpus(given.pages, given.cache)
+    runs: dict[str, list[Run]] = {name: [] for name in ("ours", *TIMES)}
+    for _ in range(given.turns):
+        runs["ours"].append(ours(source, scratch / "ours"))
+        for name in TIMES:
+            command = [sys.executable, "-m", "benchmarks.peers", name, str(source), str(scratch / name)]
+            runs[name].append(run(command))
+    for name, each in runs.items():
+        cpu, wall = median(run.cpu for run in each), median(run.wall for run in each)
+        print(
+            f"peers: {name}: {given.pages / cpu:,.0f} pages for a second of the processors ({cpu:.0f} s), "
+            f"{given.pages / wall:,.0f} a second by the clock"
+        )
+    fine = True
+    for name, bar in TIMES.items():
+        ratio = median(theirs.cpu / mine.cpu for mine, theirs in zip(runs["ours"], runs[name], strict=True))
+        fine &= verdict(
+            ratio >= bar, f"{ratio:.2f} x the pages of {name} in the same CPU time (bar: {bar} x)"
+        )
+    return fine
+
+
+# -- truth --------------------------------------------------------------------------------------
+
+
+def truth(given: argparse.Namespace, scratch: Path) -> bool:
+    """Compare what was kept with all pairs that there are."""
+    source = corpus(given.pages, given.cache)
+    pages = lines_of(source)
+    sets = [shingle_set(page["text"]) for page in pages]
+    lengths = np.array([length(page["text"]) for page in pages])
+    languages = np.array([page["language"] for page in pages])
+    earlier, later, similar = similar_pairs(sets, THRESHOLD)
+    fits = np.maximum(lengths[earlier], lengths[later]) <= LENGTH_RATIO * np.minimum(
+        lengths[earlier], lengths[later]
+    )
+    earlier, later, similar = earlier[fits], later[fits], similar[fits]
+    print(
+        f"truth: {len(earlier):,} pairs with J >= {THRESHOLD} and fitting lengths among {len(pages):,} pages"
+    )
+    print(f"truth: their J: {_histogram(similar)}")
+    kept = {"ours": _kept_by_us(source, scratch)}
+    for name in TIMES:
+        target = scratch / name
+        run([sys.executable, "-m", "benchmarks.peers", name, str(source), str(target)])
+        kept[name] = np.isin(np.arange(len(pages)), np.array(target.read_text().split(), np.int64))
+    fine = True
+    for language in ("en", "zh"):
+        of = languages[later] == language
+        for name, stays in kept.items():
+            both = stays[earlier] & stays[later] & of
+            share = np.count_nonzero(both) / max(1, np.count_nonzero(of))
+            told = (
+                f"{name}, {language}: {share:.2%} of {np.count_nonzero(of):,} pairs are both kept "
+                f"(J of these: {_histogram(similar[both])})"
+            )
+            if name == "ours":
+                fine &= verdict(share <= MISSED, f"{told} (bar: {MISSED:.1%})")
+            else:
+                print(f"       {told}")
+    return fine & _wrongly_dropped(source, scratch, sets)
+
+
+def _kept_by_us(source: Path, scratch: Path) -> Any:
+    ours(source, scratch / "marked", "--annotate")
+    rows = lines_of(scratch / "marked" / source.name)
+    return np.array([row["dedup_status"] != "duplicate" for row in rows])
+
+
+def _wrongly_dropped(source: Path, scratch: Path, sets: Sequence[Any]) -> bool:
+    rows = lines_of(scratch / "marked" / source.name)
+    found = [
+        (jaccard(sets[number], sets[number_of(row["dedup_of"])]), row["edit"], row["dedup_relation"])
+        for number, row in enumerate(rows)
+        if row["dedup_status"] == "duplicate"
+    ]
+    wrong = [each for each in found if each[0] < WRONG_BELOW]
+    low = sum(each[0] < THRESHOLD for each in found)
+    print(
+        f"truth: {len(found):,} dropped, {low:,} of them for a page with J < {THRESHOLD}; lowest {min(found)}"
+    )
+    edits = Counter(row["edit"] for row in rows if row["dedup_status"] == "duplicate")
+    print(f"truth: dropped by kind: {dict(edits)}")
+    return verdict(not wrong, f"{len(wrong)} dropped for a page with J < {WRONG_BELOW} (bar: 0)")
+
+
+def _histogram(similar: Any) -> str:
+    counts, _ = np.histogram(similar, np.array([0.8, 0.85, 0.9, 0.95, 1.0, 1.1]))
+    names = ("0.80-0.85", "0.85-0.90", "0.90-0.95", "0.95-1.00", "1")
+    return ", ".join(f"{name}: {count:,}" for name, count in zip(names, counts, strict=True))
+
+
+# -- growth -------------------------------------------------------------------------------------
+
+
+def growth(given: argparse.Namespace, scratch: Path) -> bool:
+    """Run corpora of growing size."""
+    times: dict[int, float] = {}
+    fine = True
+    for count in given.growth:
+        source = corpus(count, given.cache)
+        cost = ours(source, scratch / "grown", watch=True)
+        times[count] = cost.cpu / count
+        work = sum(file.stat().st_size for file in (scratch / "grown" / "_dedupcrawl").rglob("*"))
+        print(
+            f"growth: {count:,} pages: {1e6 * times[count]:.0f} µs of CPU a page, {cost.wall:.0f} s, "
+            f"peak memory {cost.peak / 1e6:,.0f} MB, work folder {work / count:.0f} bytes a page"
+        )
+        most = PAGE_BYTES * count + BASE_BYTES
+        fine &= verdict(
+            cost.peak <= most, f"{cost.peak / 1e6:,.0f} MB at {count:,} pages (bar: {most / 1e6:,.0f} MB)"
+        )
+    ratio = max(times.values()) / times[given.growth[0]]
+    return fine & verdict(ratio < GROWTH, f"{ratio:.2f} x the time a page (bar: {GROWTH} x)")
+
+
+# -- skew ---------------------------------------------------------------------------------------
+
+
+def skew(given: argparse.Namespace, scratch: Path) -> bool:
+    """Add pages that are almost equal, and compare with as many others."""
+    source = corpus(given.pages, given.cache)
+    pages = lines_of(source)
+    extra = 10_000
+    plain, skewed = scratch / "plain.jsonl", scratch / "skewed.jsonl"
+    model = next(page["text"] for page in pages if page["language"] == "en" and len(page["text"]) > 1500)
+    others = lines_of(corpus(given.pages + extra, given.cache))[given.pages :]
+    near = [{"url": f"https://near.example/{n}.html", "text": f"{model}\nNumber {n}."} for n in range(extra)]
+    for path, more in ((plain, others), (skewed, near)):
+        path.write_bytes(b"".join(orjson.dumps(page) + b"\n" for page in [*pages, *more]))
+    costs = [(ours(plain, scratch / "a").cpu, ours(skewed, scratch / "b").cpu) for _ in range(given.turns)]
+    ratio = median(b / a for a, b in costs)
+    ended = verdict(
+        ratio < SHARE,
+        f"{extra:,} almost equal pages cost {ratio:.2f} x what as many others cost (bar: {SHARE} x)",
+    )
+    return ended & _bounded()
+
+
+def _bounded() -> bool:
+    """A chain in which each page is like the next alone, and pages of one template that all share a key."""
+    from dedupcrawl.batch.index import index_of  # noqa: PLC0415
+    from dedupcrawl.batch.solving import solve  # noqa: PLC0415
+    from tests.batch.agreeing import prints_of, rules_of  # noqa: PLC0415
+    from tests.batch.shapes import chain, one_bucket  # noqa: PLC0415
+
+    fine = True
+    for name, records, kept in (("chain", chain(10_000), 5_000), ("one bucket", one_bucket(3_000), 3_000)):
+        prints = prints_of(records, 1)
+        begun = time.perf_counter()
+        found = solve(prints, rules_of(Config(detectors=("simhash",))))
+        seconds = time.perf_counter() - begun
+        there = int(np.count_nonzero(found.keep))
+        shared = len(index_of(prints).keys)
+        fine &= verdict(
+            there == kept,
+            f"{name} of {len(records):,}: {there:,} kept, {seconds:.1f} s, {shared:,} shared buckets, "
+            f"{found.crowding.pages:,} pages met a full one",
+        )
+    return fine
+
+
+# -- verdicts -----------------------------------------------------------------------------------
+
+
+def verdicts(given: argparse.Namespace, scratch: Path) -> bool:
+    """Ask a crawl and all engines about the same pages."""
+    source = corpus(given.pages, given.cache)
+    fine = True
+    for detector in ("default", "simhash"):
+        options = () if detector == "default" else ("--detector", detector)
+        said = _one_by_one(source, detector)
+        for engine, master in _engines(given):
+            out = scratch / f"{detector} {engine}"
+            cost = ours(source, out, "--annotate", *options, *master)
+            fine &= _agree(f"{detector}, {engine}", said, out, [source.name], cost)
+            fine &= _in_two_steps(given, scratch, said, (*options, *master), f"{detector}, {engine}")
+    return fine
+
+
+def _engines(given: argparse.Namespace) -> Iterator[tuple[str, tuple[str, ...]]]:
+    yield "local", ()
+    for master in given.master:
+        yield master, ("--master", master)
+
+
+def _one_by_one(source: Path, detector: str) -> list[tuple[Any, ...]]:
+    config = Config() if detector == "default" else Config(detectors=(detector,))
+    with Deduplicator(config=config) as dedup:
+        said = (dedup.add(text=page["text"], url=page["url"]) for page in lines_of(source))
+        return [
+            (each.status, each.relation, each.of, each.similarity, each.cluster, each.detector)
+            for each in said
+        ]
+
+
+def _in_two_steps(
+    given: argparse.Namespace, scratch: Path, said: list[tuple[Any, ...]], options: Sequence[str], name: str
+) -> bool:
+    """Deduplicate four fifths, then the rest against what was kept of them."""
+    source = corpus(given.pages, given.cache)
+    lines = source.read_bytes().splitlines(keepends=True)
+    cut = len(lines) * 4 // 5
+    first, second = scratch / "first.jsonl", scratch / "second.jsonl"
+    first.write_bytes(b"".join(lines[:cut]))
+    second.write_bytes(b"".join(lines[cut:]))
+    before, after = scratch / "before", scratch / "after"
+    ours(first, before, "--annotate", *options)
+    cost = ours(second, after, "--annotate", "--against", str(before), *options)
+    fine = _agree(f"{name}, the first {cut:,}", said[:cut], before, [first.name], cost)
+    return fine & _agree(f"{name}, the others against them", said[cut:], after, [second.name], cost)
+
+
+def _agree(name: str, said: list[tuple[Any, ...]], out: Path, files: Sequence[str], cost: Run) -> bool:
+    rows = [row for file in files for row in lines_of(out / file)]
+    told = [tuple(row[f"dedup_{column}"] for column in COLUMNS) for row in rows]
+    differ = [n for n, (one, two) in enumerate(zip(said, told, strict=True)) if not _same(one, two)]
+    dropped = sum(each[0] == "duplicate" for each in told)
+    summary = json.loads((out / "summary.json").read_bytes())
+    assert summary
+    for n in differ[:3]:
+        print(f"       page {n}: a crawl says {said[n]}, {name} says {told[n]}")
+    return verdict(
+        not differ,
+        f"{name}: {len(told):,} pages, {dropped:,} dropped, {len(differ)} verdicts differ from a crawl's "
+        f"({cost.wall:.0f} s)",
+    )
+
+
+def _same(one: tuple[Any, ...], two: tuple[Any, ...]) -> bool:
+    return all(
+        (None if a is None else str(a)) == (None if b is None else str(b))
+        for a, b in zip(one, two, strict=True)
+    )
+
+
+# -- running ------------------------------------------------------------------------------------
+
+PARTS: dict[str, Callable[[argparse.Namespace, Path], bool]] = {
+    "peers": peers,
+    "truth": truth,
+    "growth": growth,
+    "skew": skew,
+    "verdicts": verdicts,
+}
+
+
+def main() -> int:
+    """Run the parts that were asked for; 1 if a bar is missed."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", nargs="*", default=[], help=", ".join(PARTS))
+    parser.add_argument("--pages", type=int, default=50_000)
+    parser.add_argument("--growth", type=int, nargs="+", default=[10_000, 50_000, 200_000])
+    parser.add_argument("--turns", type=int, default=1)
+    parser.add_argument("--master", action="append", default=[], help="of Spark, for verdicts; repeatable")
+    parser.add_argument("--cache", type=Path, default=CACHE)
+    given = parser.parse_args()
+    unknown = set(given.parts) - PARTS.keys()
+    if unknown:
+        parser.error(f"no part is called {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    fine = True
+    for name in given.parts or PARTS:
+        with tempfile.TemporaryDirectory(prefix="dedupcrawl-") as scratch:
+            fine &= PARTS[name](given, Path(scratch))
+    return 0 if fine else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
