@@ -6,7 +6,7 @@ import io
 from typing import TYPE_CHECKING
 
 from dedupcrawl.batch.formats.base import MOST_BYTES, PartError
-from dedupcrawl.batch.formats.packing import PackedError, Unpacked
+from dedupcrawl.batch.formats.unpacking import PackedError, Unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

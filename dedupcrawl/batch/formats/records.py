@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 import tempfile
 from contextlib import closing
@@ -10,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dedupcrawl.batch.formats.base import MOST_BYTES, PartError
-from dedupcrawl.batch.formats.packing import PackedError, Unpacked
+from dedupcrawl.batch.formats.rewinding import NEWLINES, Source
+from dedupcrawl.batch.formats.unpacking import PackedError, Unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,7 +23,6 @@ _MOST_HEAD = 1 << 16
 _PIECE = 1 << 20
 _BEGINNING_BYTES = 1 << 12
 _VERSION = re.compile(rb"WARC/\d\.\d+[ \t]*\r?\n\Z")
-_NEWLINES = (b"\r\n", b"\n")
 _BEGINNING = b"WARC/"
 
 
@@ -78,7 +77,7 @@ class Records:
 
     def __iter__(self) -> Iterator[Record]:
         try:
-            with Unpacked(self._part.path, _BEGINNING) as raw, closing(_Source(raw)) as source:
+            with Unpacked(self._part.path, _BEGINNING) as raw, closing(Source(raw)) as source:
                 while (record := self._next(source)) is not None:
                     self.read, self.end = raw.taken, record.start
                     yield record
@@ -90,7 +89,7 @@ class Records:
             self.end = None
             raise PartError(str(self._part.path), self.rows, str(error)) from error
 
-    def _next(self, source: _Source) -> Record | None:
+    def _next(self, source: Source) -> Record | None:
         source.skip_newlines()
         place = source.place
         start = source.start_at(place)
@@ -112,7 +111,7 @@ class Records:
         is_row = bool(damage) or _first(fields, b"warc-type").lower() in ROWS
         return Record(self.rows if is_row else None, start, head, fields, size, block, spool, damage)
 
-    def _block(self, source: _Source, size: int) -> tuple[bytes, BinaryIO | None, str | None]:
+    def _block(self, source: Source, size: int) -> tuple[bytes, BinaryIO | None, str | None]:
         """Read a block and the two line ends behind it."""
         spool: BinaryIO | None = None
         if size <= self._most:
@@ -128,76 +127,14 @@ class Records:
         return block, spool, None
 
 
-class _Source:
-    """Bytes that can be put back."""
-
-    def __init__(self, raw: Unpacked) -> None:
-        self._raw = raw
-        self._file = io.BufferedReader(raw, _PIECE)
-        self._back = b""  # put back
-        self._at = 0  # bytes of it that were read again
-        self.place = 0  #: bytes that were read, and not put back
-
-    def close(self) -> None:
-        self._file.close()
-
-    def read(self, count: int) -> bytes:
-        data = self._back[self._at : self._at + count]
-        self._at += len(data)
-        if len(data) < count:
-            data += self._file.read(count - len(data))
-        self.place += len(data)
-        return data
-
-    def readline(self, most: int) -> bytes:
-        end = self._back.find(b"\n", self._at, self._at + most) + 1
-        line = self._back[self._at : end or self._at + most]
-        self._at += len(line)
-        if not end and len(line) < most:
-            line += self._file.readline(most - len(line))
-        self.place += len(line)
-        return line
-
-    def push(self, data: bytes) -> None:
-        """Put bytes back that were the last to be read."""
-        self._back = data + self._back[self._at :]
-        self._at = 0
-        self.place -= len(data)
-
-    def skip_newlines(self) -> None:
-        """Go on to the next record. That it cannot be read is its own trouble: asked again, it tells."""
-        try:
-            while (line := self.readline(_MOST_HEAD)) in _NEWLINES:
-                continue
-        except PackedError:
-            return
-        self.push(line)
-
-    def ends(self) -> bool:
-        """Read two line ends, or the end of the file; anything else is put back."""
-        first, second = self.readline(_MOST_HEAD), self.readline(_MOST_HEAD)
-        ended = first in (*_NEWLINES, b"") and second in (*_NEWLINES, b"")
-        if not ended:
-            self.push(first + second)
-        return ended
-
-    def start_at(self, place: int) -> int | None:
-        """Return where in the file a frame, or a plain byte, of this place in the bytes is."""
-        return self._raw.frame_at(place)
-
-    def is_broken(self, since: int) -> bool:
-        """Whether bytes are missing from this place on, as far as it was read."""
-        return any(since <= each < self.place for each in self._raw.breaks)
-
-
-def _head(source: _Source) -> tuple[bytes, str | None]:
+def _head(source: Source) -> tuple[bytes, str | None]:
     """Read the head of a record, and say what is wrong with it. Nothing: the end of the file."""
     line = source.readline(_MOST_HEAD)
     if line and not _VERSION.match(line):
         source.push(line)
         return b"", "no record begins where one should"
     head = line
-    while line and line not in _NEWLINES:
+    while line and line not in NEWLINES:
         line = source.readline(_MOST_HEAD)
         head += line
         if len(head) > _MOST_HEAD:
@@ -234,7 +171,7 @@ def _size(fields: Mapping[bytes, list[bytes]]) -> tuple[int, str | None]:
     return int(written), None
 
 
-def _pour(source: _Source, size: int, into: BinaryIO | None) -> tuple[bytes, int]:
+def _pour(source: Source, size: int, into: BinaryIO | None) -> tuple[bytes, int]:
     """Read so many bytes without holding them; return the first of them, and how many are missing."""
     beginning = b""
     while size and (piece := source.read(min(size, _PIECE))):
@@ -245,7 +182,7 @@ def _pour(source: _Source, size: int, into: BinaryIO | None) -> tuple[bytes, int
     return beginning, size
 
 
-def _find_next(source: _Source) -> None:
+def _find_next(source: Source) -> None:
     """Go to the next place where a record begins, which may be amid a line: the end of it may be lost."""
     while line := source.readline(_MOST_HEAD):
         if begun := _VERSION.search(line):

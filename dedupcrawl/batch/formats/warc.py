@@ -19,8 +19,9 @@ from dedupcrawl.batch.formats.base import (
     values_of,
 )
 from dedupcrawl.batch.formats.links import Links
-from dedupcrawl.batch.formats.packing import packing_of, preface_of, write_frame
+from dedupcrawl.batch.formats.packing import packing_of, write_frame
 from dedupcrawl.batch.formats.records import Records
+from dedupcrawl.batch.formats.unpacking import preface_of
 from dedupcrawl.batch.formats.warcpages import fastwarc, piece_of, row_of
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl.batch.formats import Bad, Fields, PartError
+from dedupcrawl.batch.formats.records import Records
 from dedupcrawl.batch.formats.warc import Warc
 from tests.batch.formats.making import annotate, copy, pack, part_of, read, rows_of, told, unpack
 from tests.batch.formats.warcs import INFO, OK, metadata, record, request, response, warc_in
@@ -180,6 +181,19 @@ def test_a_damaged_record_leaves_the_others(tmp_path: Path) -> None:
         copy(path, [True, True, True, True], tmp_path / "out.warc")
         kept = [each.headers["WARC-Target-URI"][-2:] for each in ArchiveIterator(str(tmp_path / "out.warc"))]
         assert kept == ["fo", "r0", "r2", "/q", "r3"], name
+
+
+def test_records_that_a_wrong_length_swallowed_are_found(tmp_path: Path) -> None:
+    pages = [response(f"r{n}", b"<p>page %d" % n) for n in range(3000)]
+    length = b"Content-Length: %d" % (len(OK) + 11)
+    damaged = PAGES[1].replace(length, b"Content-Length: %d" % (1 << 30))
+    path = warc_in(tmp_path, damaged, *pages, packing="")
+    records = list(Records(part_of(path), most=1 << 31))
+    assert "cut off" in (records[0].damage or "")
+    assert [record.damage for record in records[1:]] == [None] * 3000
+    assert [record.number for record in records] == list(range(3001))
+    short = list(Records(part_of(path), most=1000))  # too much to be read twice
+    assert [record.damage for record in short] == [records[0].damage]
 
 
 def test_a_file_that_ends_amid_a_record(tmp_path: Path) -> None:
