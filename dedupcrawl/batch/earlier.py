@@ -79,13 +79,14 @@ class Earlier:
         return given_that_lost(self.work)
 
     def batches(self, job: Job, sought: Numbers, without: set[Place]) -> Iterator[pa.RecordBatch]:
-        """Give its kept pages with one of these keys, in the order in which they were judged."""
+        """Give its kept pages with one of these keys, in the order in which a store would have them."""
         table = pa.Table.from_batches(self._kept(sought, without), schema(job.sketches).append(PART))
         request = self.job["request"]
         prefer, latest = request["prefer"], request["configuration"]["keep"] == "latest"
         if prefer != [ARRIVAL] or latest:
             prints = Prints(table.to_batches())
-            table = table.take(order_of(prints, prefer, latest=latest))
+            order = order_of(prints, prefer, latest=latest)
+            table = table.take(order[::-1] if latest else order)
         yield from map(with_probes, table.to_batches())
 
     def _kept(self, sought: Numbers, without: set[Place]) -> Iterator[pa.RecordBatch]:

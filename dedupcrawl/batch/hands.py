@@ -62,8 +62,8 @@ def outcome(future: Future[T], place: str) -> T:
         return future.result()
     except BrokenProcessPool:
         raise DedupError(
-            f"{place}: a process that worked on it, or on what follows, was ended from outside (killed, or out "
-            "of memory); the same command goes on where this one stopped, --workers says how many there are"
+            f"{place}: a process that worked on it, or on what follows, was ended from outside (killed, or "
+            "out of memory); the same command goes on where this one stopped, --workers says how many there are"
         ) from None
 
 

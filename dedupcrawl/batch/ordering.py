@@ -34,10 +34,12 @@ def order_of(prints: Prints, prefer: Sequence[str], *, given: int = 0, latest: b
     """Return the rows in the order in which they are judged.
 
     The first ``given`` rows, which are kept already, stay in front, unless the latest page is to win: then
-    they have to stand up to the newer ones like all others. What is equal comes by arrival.
+    they have to stand up to the newer ones like all others. What is equal comes by arrival; where the latest
+    wins, the last that arrived is first, and times do not count where no page behind the given ones has any.
     """
     if latest:
-        return _newest(prints.numbers("time"), backwards=True)
+        times = prints.numbers("time")
+        return _latest(times if not np.isnan(times[given:]).all() else np.full(len(times), np.nan))
     behind = _wanted(prints, prefer)[given:]
     return np.concatenate([np.arange(given), given + np.argsort(behind, kind="stable")])
 
@@ -54,10 +56,9 @@ def _wanted(prints: Prints, prefer: Sequence[str]) -> Numbers:
     return _places((prints.url(row) for row in range(len(prints))), prefer, len(prints))
 
 
-def _newest(times: Numbers, *, backwards: bool) -> Numbers:
+def _latest(times: Numbers) -> Numbers:
     """Return the newest first; of equals, and of those without a time, the last that arrived."""
-    rows = np.arange(len(times))
-    return np.lexsort((-rows if backwards else rows, np.where(np.isnan(times), np.inf, -times)))
+    return np.lexsort((-np.arange(len(times)), np.where(np.isnan(times), np.inf, -times)))
 
 
 def _places(urls: Iterable[str], hosts: Sequence[str], rows: int) -> Numbers:

@@ -60,8 +60,8 @@ def run(job: Job, engine: Engine | None = None, teller: Teller | None = None) ->
         DedupError: anything could not be read, written or agreed upon; then there is no ``summary.json``.
     """
     work = Work(job.out)
-    parts = find_parts(job.inputs, out=job.out)
     _refuse_foreign(work)
+    parts = find_parts(job.inputs, out=job.out)
     with work.held():
         return _Run(job, work, parts, engine or Local(job, work), teller or Silent()).run()
 

@@ -49,7 +49,7 @@ def _rows(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if summary["superseded"]:
         yield (
             "superseding",
-            f"{summary['superseded']:,} pages take the place of older ones (superseded.jsonl)",
+            f"{summary['superseded']:,}; superseded.jsonl says what they take the place of",
         )
     yield from _stores(summary)
     crowded = summary["crowded"]

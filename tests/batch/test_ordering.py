@@ -65,9 +65,11 @@ def test_given_rows_come_first_and_equal_ones_by_arrival(
 def test_the_latest_is_first_also_among_given_rows(
     pages: list[tuple[str, float | None, int]], given_rows: int
 ) -> None:
-    """Of equally old ones the last that arrived; those without a time behind all others."""
-    order = order_of(prints_of(pages), ["arrival"], given=min(given_rows, len(pages)), latest=True).tolist()
-    times = [-np.inf if time is None else time for _, time, _ in pages]
+    """Of equally old ones the last that arrived; those without a time behind all others, if some have one."""
+    given_rows = min(given_rows, len(pages))
+    order = order_of(prints_of(pages), ["arrival"], given=given_rows, latest=True).tolist()
+    timed = any(time is not None for _, time, _ in pages[given_rows:])
+    times = [-np.inf if time is None or not timed else time for _, time, _ in pages]
     assert order == sorted(range(len(pages)), key=lambda row: (-times[row], -row))
 
 

@@ -62,6 +62,12 @@ def test_without_times_the_last_that_arrived_is_the_newest(batch: Batch) -> None
     assert batch.kept() == [url("b", 1), url("b", 2)]
 
 
+def test_without_times_a_batch_is_newer_than_what_was_kept_before(batch: Batch) -> None:
+    run(batch, [page(1, "a", time=9e9)], "one")
+    run(batch, [page(1, "b")], "two", against=(str(batch.folder / "one"),))
+    assert listed(batch, "two") == {url("b", 1): [url("a", 1)]}
+
+
 def test_an_older_text_under_the_address_of_a_page_goes(batch: Batch) -> None:
     rows = [{"url": url("a", 1), "text": story(number)} for number in range(3)]
     summary = run(batch, rows, "out")
