@@ -63,7 +63,7 @@ def outcome(future: Future[T], place: str) -> T:
     except BrokenProcessPool:
         raise DedupError(
             f"{place}: a process that worked on it, or on what follows, was ended from outside (killed, or "
-            "out of memory); the same command goes on where this one stopped, --workers says how many there are"
+            "out of memory); the same command, with fewer --workers if need be, goes on where it stopped"
         ) from None
 
 

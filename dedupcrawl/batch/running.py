@@ -106,8 +106,9 @@ class _Run:
         }
 
     def _refuse_other(self) -> None:
+        """Refuse the folder of another job, if that has come to anything."""
         there = read_state(self._work.job)
-        if there is not None:
+        if there is not None and self._work.has_prints():
             _refuse_other(self._job, there, self._told())
 
     def _is_made(self, part: Part) -> bool:

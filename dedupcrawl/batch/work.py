@@ -102,6 +102,10 @@ class Work:
         """What it all came to; there only when everything else is."""
         return self.out / SUMMARY
 
+    def has_prints(self) -> bool:
+        """Whether any part was fingerprinted."""
+        return any(self.prints("").parent.rglob("*.json"))
+
     @contextmanager
     def held(self) -> Iterator[None]:
         """Keep other runs out.

@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from dedupcrawl.batch import printing
+from dedupcrawl.batch.formats import Fields
 from dedupcrawl.batch.verdicts import columns_of
 from dedupcrawl.batch.work import Work
 from dedupcrawl.config import Config
@@ -167,6 +168,13 @@ def test_another_job_in_the_same_folder_is_refused(batch: Batch, how: dict[str, 
     with pytest.raises(DedupError, match="holds another batch") as caught:
         batch.run(batch.folder / "in", **how)
     assert differs in str(caught.value)
+
+
+def test_a_run_that_came_to_nothing_does_not_bind_its_folder(batch: Batch) -> None:
+    split(ROWS, batch.folder / "in")
+    with pytest.raises(DedupError, match="body"):
+        batch.run(batch.folder / "in", fields=Fields(text="body"))
+    assert batch.run(batch.folder / "in")["kept"] == 4
 
 
 def test_other_inputs_in_the_same_folder_are_refused(batch: Batch) -> None:
