@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import functools
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -10,12 +11,15 @@ from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.page.model import Kind
 from dedupcrawl.stores.base import KEY_BYTES, Record, url_key
 from dedupcrawl.text.features import Features
+from dedupcrawl.text.group import Group
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dedupcrawl.detectors.base import Detector, Fingerprint
     from dedupcrawl.page.model import Page
+
+TOGETHER = 1 << 17  #: characters of pages that are filed together: their arrays stay in the cache
 
 #: A rest that is so many times longer than the main text hides it: only equal pages match.
 DROWNED = 3
@@ -54,15 +58,65 @@ class Filer:
         short = self._says_little(features) or _is_drowned(page)
         prints = [
             detector.fingerprint(features) if not short or detector.name == Exact.name else None
-            for detector in self.detectors
+            for detector in (*self.detectors, *self._text_only)
         ]
+        return self._filed(page, prints, short, track_url=track_url)
+
+    def file_many(self, pages: Sequence[Page], *, track_url: bool = True) -> list[Record | Unfit]:
+        """Do as :meth:`file` does with each page, in less time for many small ones."""
+        found: list[Record | Unfit] = []
+        for some in _together(pages):
+            if len(some) == 1:
+                found.append(self.file(some[0], track_url=track_url))
+            else:
+                found += self._file_together(some, track_url=track_url)
+        return found
+
+    def _file_together(self, pages: Sequence[Page], *, track_url: bool) -> list[Record | Unfit]:
+        group = Group(pages, fold_chinese=self.fold_chinese)
+        short = self._say_little(group)
+        texts = [
+            page.kind is Kind.ARTICLE and length > 0
+            for page, length in zip(pages, group.lengths, strict=True)
+        ]
+        whole = [text and not poor for text, poor in zip(texts, short, strict=True)]
+        prints = [
+            detector.fingerprint_many(group, texts if detector.name == Exact.name else whole)
+            for detector in (*self.detectors, *self._text_only)
+        ]
+        found: list[Record | Unfit] = []
+        for place, (page, length) in enumerate(zip(pages, group.lengths, strict=True)):
+            if page.kind is not Kind.ARTICLE:
+                found.append(Unfit(str(page.kind)))
+            elif length == 0:
+                found.append(Unfit("empty"))
+            else:
+                of_one = [of_all[place] for of_all in prints]
+                found.append(self._filed(page, of_one, short[place], track_url=track_url))
+        return found
+
+    @property
+    def _text_only(self) -> tuple[Detector, ...]:
+        """What hashes the text where none of the detectors does; nothing is filed under it."""
+        return () if text_place(self.detectors) < len(self.detectors) else (Exact(),)
+
+    def _filed(
+        self, page: Page, prints: list[Fingerprint | None], short: bool, *, track_url: bool
+    ) -> Record | Unfit:
+        sketches = tuple([each.sketch if each else b"" for each in prints])
+        del prints[len(self.detectors) :]
         if not any(prints):
             return Unfit("short" if short else "no-fingerprint")
-        record = self._record(page, prints, track_url)
-        if text_place(self.detectors) < len(self.detectors):
-            return record
-        text = Exact().fingerprint(features)
-        return replace(record, sketches=(*record.sketches, text.sketch if text else b""))
+        return self._record(page, prints, sketches, track_url)
+
+    def _say_little(self, group: Group) -> list[bool]:
+        """Say of every page whether it is too short, or drowned, as :meth:`file` does."""
+        few = [self._too_few(*each) for each in zip(group.lengths, group.letters, strict=True)]
+        repeated = group.are_one_word_repeated
+        return [
+            poor or again or _is_drowned(page)
+            for poor, again, page in zip(few, repeated, group.pages, strict=True)
+        ]
 
     def _says_little(self, features: Features) -> bool:
         """Whether a text is too short, or too poor in letters or words, for any but equal ones to match.
@@ -70,10 +124,14 @@ class Filer:
         Shingles know nothing of symbols: two pages of emoji and the one word "ok" would be alike. Nor do most
         methods know how often one word is repeated.
         """
-        too_few = features.length < self.min_chars or 2 * features.letters < max(1, self.min_chars)
-        return too_few or features.is_one_word_repeated
+        return self._too_few(features.length, features.letters) or features.is_one_word_repeated
 
-    def _record(self, page: Page, prints: list[Fingerprint | None], track_url: bool) -> Record:
+    def _too_few(self, length: int, letters: int) -> bool:
+        return length < self.min_chars or 2 * letters < max(1, self.min_chars)
+
+    def _record(
+        self, page: Page, prints: list[Fingerprint | None], sketches: tuple[bytes, ...], track_url: bool
+    ) -> Record:
         url = without_fragment(page.url)
         own = (url_key(url),) if url else ()
         keys = _bucket_keys((i, p.keys) for i, p in enumerate(prints) if p)
@@ -81,7 +139,6 @@ class Filer:
         if any(p and p.probes is not None for p in prints):
             sought = ((i, p.keys if p.probes is None else p.probes) for i, p in enumerate(prints) if p)
             probes = _bucket_keys(sought)
-        sketches = tuple(p.sketch if p else b"" for p in prints)
         if track_url:
             probes = own + probes
         return Record(url=url, keys=own + keys, sketches=sketches, seen=self.clock(), probes=probes)
@@ -93,6 +150,19 @@ def _is_drowned(page: Page) -> bool:
     Where texts T have nothing in common and rests R are the same, J = R / (R + 2T): 0.6 at three times T.
     """
     return len(page.rest) > DROWNED * len(page.text)
+
+
+def _together(pages: Sequence[Page]) -> Iterator[Sequence[Page]]:
+    """Cut pages into runs of bounded size; one that is longer stands alone."""
+    begin = size = 0
+    for place, page in enumerate(pages):
+        length = len(page.text) + len(page.rest)
+        if size + length > TOGETHER and place > begin:
+            yield pages[begin:place]
+            begin, size = place, 0
+        size += length
+    if len(pages) > begin:
+        yield pages[begin:]
 
 
 def text_place(detectors: tuple[Detector, ...]) -> int:
@@ -108,9 +178,17 @@ def without_fragment(url: str) -> str:
 
 def _bucket_keys(keys: Iterable[tuple[int, tuple[bytes, ...]]]) -> tuple[bytes, ...]:
     """Fold the keys of all detectors into one space of buckets, each detector in its own part."""
-    folded = (
-        blake2b(key, digest_size=KEY_BYTES, person=b"detector%d" % index).digest()
-        for index, of_one in keys
-        for key in of_one
-    )
-    return tuple(dict.fromkeys(folded))
+    folded: dict[bytes, None] = {}
+    for index, of_one in keys:
+        empty = _hasher(index)
+        for key in of_one:
+            hashed = empty.copy()
+            hashed.update(key)
+            folded[hashed.digest()] = None
+    return tuple(folded)
+
+
+@functools.cache
+def _hasher(index: int) -> blake2b:
+    """Return what hashes the keys of a detector; only copies of it may be updated."""
+    return blake2b(digest_size=KEY_BYTES, person=b"detector%d" % index)

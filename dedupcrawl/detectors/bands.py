@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dedupcrawl.detectors.keys import bucket_keys
+from dedupcrawl.detectors.keys import bucket_keys_of_many
 from dedupcrawl.text.hashing import constants
 
 if TYPE_CHECKING:
@@ -45,6 +45,11 @@ def choose_bands(threshold: float, slots: int, miss_weight: float) -> tuple[int,
 
 def band_keys(slots: Slots, bands: int, rows: int, seed: int) -> tuple[bytes, ...]:
     """File a sketch under each of its bands."""
-    grid = slots[: bands * rows].reshape(bands, rows).astype(np.uint64)
-    hashes = (grid * constants(seed, "row", rows)).sum(axis=1, dtype=np.uint64)
-    return bucket_keys(hashes + constants(seed, "band", bands))
+    return band_keys_of_many(slots[None], bands, rows, seed)[0]
+
+
+def band_keys_of_many(sketches: Slots, bands: int, rows: int, seed: int) -> list[tuple[bytes, ...]]:
+    """File each row of ``sketches`` under its bands."""
+    grid = sketches[:, : bands * rows].reshape(len(sketches), bands, rows).astype(np.uint64)
+    hashes = (grid * constants(seed, "row", rows)).sum(axis=2, dtype=np.uint64)
+    return bucket_keys_of_many(hashes + constants(seed, "band", bands))

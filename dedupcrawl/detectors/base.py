@@ -12,9 +12,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dedupcrawl.text.features import Features
+    from dedupcrawl.text.group import Group
 
 
 class Relation(StrEnum):
@@ -59,6 +60,12 @@ class Detector(ABC):
     @abstractmethod
     def fingerprint(self, features: Features) -> Fingerprint | None:
         """File a page. None: it has too little text for this method."""
+
+    def fingerprint_many(self, group: Group, wanted: Sequence[bool]) -> list[Fingerprint | None]:
+        """File several pages, each as :meth:`fingerprint` does; None for those that are not wanted."""
+        return [
+            self.fingerprint(features) if one else None for features, one in zip(group, wanted, strict=True)
+        ]
 
     @abstractmethod
     def compare(self, new: bytes, old: bytes) -> Match | None:

@@ -10,9 +10,10 @@ from dedupcrawl.detectors.checks import check_whole, foreign_sketch
 from dedupcrawl.text.hashing import seeded_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dedupcrawl.text.features import Features
+    from dedupcrawl.text.group import Group
 
 _BYTES = 16
 
@@ -34,7 +35,16 @@ class Exact(Detector):
         """File the page under the hash of its text."""
         if not features.length:
             return None
-        text = features.text.encode("utf-8", "surrogatepass")
+        return self._filed(features.text.encode("utf-8", "surrogatepass"))
+
+    def fingerprint_many(self, group: Group, wanted: Sequence[bool]) -> list[Fingerprint | None]:
+        """File several pages."""
+        return [
+            self._filed(text) if text and one else None
+            for text, one in zip(group.encoded, wanted, strict=True)
+        ]
+
+    def _filed(self, text: bytes) -> Fingerprint:
         sketch = seeded_hash(text, _BYTES, self.seed)
         return Fingerprint((sketch,), sketch)
 

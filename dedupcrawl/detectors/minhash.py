@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from dedupcrawl.detectors.bands import band_keys, choose_bands
+from dedupcrawl.detectors.bands import band_keys, band_keys_of_many, choose_bands
 from dedupcrawl.detectors.base import Detector, Fingerprint, Match
 from dedupcrawl.detectors.checks import (
     check_ratio,
@@ -18,13 +18,14 @@ from dedupcrawl.detectors.checks import (
     setting_error,
 )
 from dedupcrawl.detectors.relations import Agreement, Bounds, Size
-from dedupcrawl.detectors.sketching import Slots, fast_similarity_sketch
+from dedupcrawl.detectors.sketching import Slots, fast_similarity_sketch, sketch_many
 from dedupcrawl.text.shingles import LONGEST
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dedupcrawl.text.features import Features
+    from dedupcrawl.text.group import Group
 
 _HEAD = struct.Struct("<BII")
 _TAG = 0x4D
@@ -75,6 +76,27 @@ class MinHash(Detector):
         bands, rows = self._bands()
         keys = band_keys(slots, bands, rows, self.seed)
         return Fingerprint(keys, _HEAD.pack(_TAG, features.length, len(shingles)) + slots.tobytes())
+
+    def fingerprint_many(self, group: Group, wanted: Sequence[bool]) -> list[Fingerprint | None]:
+        """File several pages."""
+        hashes, texts, counts = group.shingles(self.characters, self.words, self.seed)
+        if not all(wanted):
+            asked = np.array(wanted)[texts]
+            hashes, texts = hashes[asked], texts[asked]
+        sketches = sketch_many(hashes, texts, len(group), self.slots, self.seed)
+        keys = band_keys_of_many(sketches, *self._bands(), self.seed)
+        rows = sketches.tobytes()
+        return [
+            Fingerprint(
+                keys[place],
+                _HEAD.pack(_TAG, length, count) + rows[place * self.slots : (place + 1) * self.slots],
+            )
+            if one and count
+            else None
+            for place, (one, length, count) in enumerate(
+                zip(wanted, group.lengths, counts.tolist(), strict=True)
+            )
+        ]
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
         """Estimate the similarity and judge it by the two lengths."""

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from dedupcrawl.text.hashing import Hashes, constants, stir
 
+Indices = npt.NDArray[np.int64]
 Slots = npt.NDArray[np.uint8]
 
 ROUNDS = 16  #: random rounds before the orders of their own
@@ -42,6 +43,39 @@ def fast_similarity_sketch(elements: Hashes, slots: int, seed: int) -> Slots:
         _throw(owners, elements, range(thrown, thrown + batch), seed)
         thrown += batch
     return owners.astype(np.uint8)
+
+
+def sketch_many(elements: Hashes, sets: Indices, count: int, slots: int, seed: int) -> Slots:
+    """Sketch ``count`` sets at once; ``sets`` tells of each element which one it is in.
+
+    Returns a row of ``slots`` for each set, what :func:`fast_similarity_sketch` gives for it; that of a set
+    without elements means nothing.
+    """
+    owners = np.full((count, slots), _EMPTY)
+    for turn in range(ROUNDS):
+        thrown = _rehash(elements, range(turn, turn + 1), seed).reshape(len(elements))
+        _throw_many(owners.reshape(-1), thrown, sets * slots, turn, slots)
+        unfilled = owners.max(axis=1) == _EMPTY
+        stays = np.flatnonzero(unfilled[sets])
+        if not len(stays):
+            break
+        elements, sets = elements[stays], sets[stays]
+    else:
+        for each in np.unique(sets).tolist():
+            _settle(owners[each], elements[sets == each], seed)
+    return owners.astype(np.uint8)
+
+
+def _throw_many(owners: Hashes, thrown: Hashes, first: Indices, turn: int, slots: int) -> None:
+    """Let the elements of every set, whose slots begin at ``first``, take the slots that are empty still."""
+    places = (thrown >> np.uint64(65 - slots.bit_length())).view(np.int64)
+    places += first
+    keys = thrown >> _ROUND_BITS
+    if turn:
+        free = np.flatnonzero(owners.take(places) == _EMPTY)
+        places, keys = places[free], keys[free]
+        keys |= np.uint64(turn) << _VALUE_BITS
+    np.minimum.at(owners, places, keys)
 
 
 def _settle(owners: Hashes, elements: Hashes, seed: int) -> None:

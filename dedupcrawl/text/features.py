@@ -41,8 +41,7 @@ class Features:
 
         That is the main text, and the rest of the page where it outweighs the main text.
         """
-        page = self.page
-        packed = pack(f"{page.text}\n{page.rest}" if page.rest else page.text)
+        packed = pack(judged_text(self.page))
         return simplify(packed) if self.fold_chinese else packed
 
     @cached_property
@@ -104,6 +103,11 @@ class Features:
         if scheme not in self._shingles:
             self._shingles[scheme] = shingles(self.tokens, characters, words, seed)
         return self._shingles[scheme]
+
+
+def judged_text(page: Page) -> str:
+    """Return the text of a page that detectors look at."""
+    return f"{page.text}\n{page.rest}" if page.rest else page.text
 
 
 def _letters(packed: Points) -> Points:

@@ -30,7 +30,7 @@ ROLE = np.uint32(3 << 21)
 RESIZED = np.uint32(1 << 29)  #: table only: becomes no code point, or several
 COMBINES = np.uint32(1 << 30)  #: table only: the result depends on the neighbours
 _UTF32 = np.dtype("<u4")
-_SPACE = np.uint32(0x20)
+SPACE = np.uint32(0x20)  #: as a packed point, for its role is zero
 _PLANES = 0x110000
 
 #: Soft hyphen, zero-width and bidirectional controls, variation selectors, byte order mark, tags.
@@ -78,17 +78,24 @@ def pack(text: str) -> Points:
 
     Lone surrogates are kept as they are.
     """
-    table = _table()
-    packed = table.packed.take(encode(text))
+    packed = gather(text)
     if not len(packed):
         return packed
-    highest = packed.max()
+    table, highest = _table(), packed.max()
     if highest >= COMBINES:
         points = encode(reference(text))
         return points | (table.packed[points] & ROLE)
     if highest >= RESIZED:
         packed = table.packed[_resize(table, encode(text))]
     return _single_spaces(packed)
+
+
+def gather(text: str) -> Points:
+    """Return what each code point becomes by itself, white space not folded yet.
+
+    Where one is ``RESIZED`` or more, :func:`pack` has to look at the text as a whole.
+    """
+    return _table().packed.take(encode(text))
 
 
 @functools.cache
@@ -114,7 +121,7 @@ def _fold(text: str) -> str:
 
 
 def _single_spaces(packed: Points) -> Points:
-    space = packed == _SPACE
+    space = packed == SPACE
     if not space.any():
         return packed
     surplus = space[1:] & space[:-1]
@@ -150,7 +157,7 @@ def _resize(table: _Table, points: Points) -> Points:
 def _table() -> _Table:
     points = np.concatenate([np.arange(start, stop, dtype=np.uint32) for start, stop in _CHANGING])
     flat, starts, sizes = _each(points, lambda joined: unicodedata.normalize("NFKC", _fold(joined)))
-    flat[np.isin(flat, _WHITE_SPACE)] = _SPACE
+    flat[np.isin(flat, _WHITE_SPACE)] = SPACE
     table = _Table(
         np.arange(_PLANES, dtype=np.uint32), np.ones(_PLANES, np.uint8), np.zeros(_PLANES, np.uint32), flat
     )

@@ -37,14 +37,20 @@ class Tokens(NamedTuple):
 
 def tokens(packed: Points) -> Tokens:
     """Cut packed points (see :func:`~dedupcrawl.text.normalize.pack`) into hashed tokens."""
+    return located_tokens(packed)[0]
+
+
+def located_tokens(packed: Points) -> tuple[Tokens, Indices]:
+    """Return the tokens, and for each the index of its first code point."""
     roles = _roles(packed)
     word = roles == _WORD
     if not word.any():
-        hashes = packed[roles != _SEPARATOR].astype(np.uint64)
-        return Tokens(hashes, np.ones(len(hashes), bool))
+        starts = np.flatnonzero(roles != _SEPARATOR)
+        return Tokens(packed.take(starts).astype(np.uint64), np.ones(len(starts), bool)), starts
     starts = _starts(roles, word)
     # A role goes with its code point, so it may stay in the hash.
-    return Tokens(_hash_runs(packed * (roles != _SEPARATOR), starts), roles[starts] == _CHARACTER)
+    found = Tokens(_hash_runs(packed * (roles != _SEPARATOR), starts), roles[starts] == _CHARACTER)
+    return found, starts
 
 
 def token_spans(packed: Points) -> tuple[Indices, Indices]:
@@ -87,8 +93,13 @@ def _hash_chunk(codes: Points, starts: Indices) -> Hashes:
     rising, falling = powers(GOLDEN, _CHUNK), powers(_INVERSE, _CHUNK)
     if len(codes) > _CHUNK:  # a single run
         rising = powers.__wrapped__(GOLDEN, len(codes))
-    hashes: Hashes = np.add.reduceat(codes * rising[: len(codes)], starts)
-    hashes *= falling[starts]
+    sums: Hashes = codes * rising[: len(codes)]
+    np.cumsum(sums, out=sums)
+    # Nothing but separators, which are zero, stands before the first run.
+    until = sums.take(np.append(starts[1:], len(codes)) - 1)
+    hashes = until.copy()
+    hashes[1:] -= until[:-1]
+    hashes *= falling.take(starts)
     return hashes
 
 
@@ -121,8 +132,16 @@ def _mixed(hashes: Hashes, at: npt.NDArray[np.bool_], lengths: tuple[int, int], 
 def runs(hashes: Hashes, length: int, seed: int) -> Hashes:
     """Hash every run of ``length`` tokens; the order within the run counts.
 
-    The hash is the polynomial h[0]*p^(length-1) + … + h[length-1], built by doubling: a run of 2m is two
-    of m, one of m + 1 is one of m and a token.
+    The hash is the polynomial h[0]*p^(length-1) + … + h[length-1], mixed.
+    """
+    run = polynomials(hashes, length, seed)
+    return mix(run.copy() if length == 1 else run)
+
+
+def polynomials(hashes: Hashes, length: int, seed: int) -> Hashes:
+    """Return these polynomials as they are, built by doubling; those of one token may be ``hashes`` itself.
+
+    A run of 2m is two of m, one of m + 1 is one of m and a token.
     """
     if len(hashes) < length:
         return np.zeros(0, np.uint64)
@@ -132,7 +151,7 @@ def runs(hashes: Hashes, length: int, seed: int) -> Hashes:
         run, done = _joined(run, run[done:], power[done]), 2 * done
         if bit == "1":
             run, done = _joined(run, hashes[done:], power[1]), done + 1
-    return mix(run.copy() if length == 1 else run)
+    return run
 
 
 def _joined(left: Hashes, right: Hashes, power: np.uint64) -> Hashes:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl.detectors import sketching as module
-from dedupcrawl.detectors.sketching import ROUNDS, fast_similarity_sketch
+from dedupcrawl.detectors.sketching import ROUNDS, fast_similarity_sketch, sketch_many
 from dedupcrawl.text.hashing import Hashes, mix
 
 sets = st.sets(st.integers(0, 200), min_size=1, max_size=150)
@@ -108,3 +108,22 @@ def test_disjoint_sets_agree_once_in_256() -> None:
         for at in range(0, 200_000, 5000)
     ]
     assert 0.6 / 256 < np.mean(agreeing) < 1.4 / 256
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.sets(st.integers(0, 500), max_size=400), min_size=1, max_size=6),
+    st.sampled_from([16, 64, 128, 256]),
+    st.integers(0, 3),
+)
+def test_many_sets_are_sketched_as_each_alone(groups: list[set[int]], slots: int, seed: int) -> None:
+    sets_of = [mixed(numbers) for numbers in groups]
+    elements = np.concatenate(sets_of)
+    owners = np.repeat(np.arange(len(groups)), [len(each) for each in sets_of])
+    shuffled = np.random.default_rng(seed).permutation(len(elements))
+    found = sketch_many(elements[shuffled], owners[shuffled], len(groups), slots, seed)
+    assert found.shape == (len(groups), slots)
+    assert found.dtype == np.uint8
+    for each, row in zip(sets_of, found, strict=True):
+        if len(each):
+            assert (row == fast_similarity_sketch(each, slots, seed)).all()
