@@ -16,6 +16,10 @@ class SettingError(DedupError, ValueError):
         self.value = value
         self.accepted = accepted
 
+    def __reduce__(self) -> tuple[type[SettingError], tuple[str, object, str]]:
+        """Errors travel between processes."""
+        return type(self), (self.name, self.value, self.accepted)
+
 
 class StoreError(DedupError):
     """A store cannot be opened, read or written."""

@@ -50,17 +50,18 @@ class Stored:
 
     @property
     def name(self) -> str:
-        """The URL without its password."""
-        return shown(self.url)
+        """The URL without its password, and the namespace."""
+        return f"{shown(self.url)} {self.namespace}"
 
     @property
     def state(self) -> str:
         """Which one it is: what is in it changes all the time."""
-        return f"{self.name} {self.namespace}"
+        return self.name
 
     def told(self) -> dict[str, Any]:
         """Say where it is, and whether that is all."""
-        return {"where": self.name, "namespace": self.namespace, "hidden": self.name != self.url}
+        where = shown(self.url)
+        return {"where": where, "namespace": self.namespace, "hidden": where != self.url}
 
     def replaced(self) -> set[Place]:
         """Return nothing: a store has forgotten what was replaced in it."""

@@ -200,6 +200,19 @@ def test_one_of_several_namespaces_has_to_be_named(batch: Batch) -> None:
     assert batch.kept() == ["https://sb.example/1"]
 
 
+def test_two_namespaces_of_a_store_are_two_sources(batch: Batch) -> None:
+    url = f"lmdb://{batch.folder}/store"
+    for number, name in enumerate(("news", "blogs")):
+        with Deduplicator(url, name) as dedup:
+            dedup.add(**page(number, "a"))
+    path = write_lines(batch.folder / "in" / "a.jsonl", [page(number, "b") for number in range(3)])
+    batch.run(path, out="one", against=(url,), namespace="news")
+    assert batch.kept("one") == ["https://sb.example/1", "https://sb.example/2"]
+    again = write_lines(batch.folder / "in2" / "a.jsonl", [page(number, "c") for number in range(4)])
+    batch.run(again, out="two", against=(str(batch.folder / "one"), url), namespace="blogs")
+    assert batch.kept("two") == ["https://sc.example/3"]
+
+
 def test_a_password_is_kept_nowhere(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder that stood against a server with a password has to be told it again."""
     opened: list[str] = []

@@ -17,7 +17,7 @@ import pytest
 from dedupcrawl.batch.printing import write_prints
 from dedupcrawl.batch.work import UNFINISHED, Work, whole
 from dedupcrawl.config import Config
-from dedupcrawl.errors import DedupError
+from dedupcrawl.errors import DedupError, SettingError
 from tests.batch.corpus import Batch, lines, page, split, write_lines
 
 if TYPE_CHECKING:
@@ -63,6 +63,20 @@ def slow(html, url):
 def html_page(number: int) -> dict[str, Any]:
     row = page(number, "a")
     return {"url": row["url"], "html": f"<p>{row['text']}</p>" + " " * 20_000}
+
+
+@pytest.mark.usefixtures("readers")
+def test_what_a_worker_complains_of_is_what_a_user_reads(
+    batch: Batch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader that only this process can import."""
+    where = split([html_page(number) for number in range(3)], batch.folder / "in")
+    config = Config(reader="ownreaders.slow")
+    (batch.folder / "ownreaders.py").unlink()
+    with pytest.raises(
+        SettingError, match=r"reader = 'ownreaders.slow' is not accepted: .*cannot be imported"
+    ):
+        batch.run(where, workers=2, config=config)
 
 
 @pytest.mark.usefixtures("readers")
