@@ -38,7 +38,7 @@ class OnSpark:
         session: returns the session; it is asked when there is something to do.
         job: what to do.
         work: where.
-        bounds: where sweeps end.
+        bounds: where sweeps end; None: where the session says.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class OnSpark:
         self._session = session
         self._job = job
         self._work = work
-        self._bounds = bounds or Bounds()
+        self._bounds = bounds
 
     def fingerprint(self, parts: Sequence[Part], teller: Teller) -> None:
         """Fingerprint parts, each in a task."""
@@ -77,7 +77,8 @@ class OnSpark:
             prints_of(self._session(), self._job, self._work, corpus, order, folder), "prints"
         )
         given = corpus.kept_before(self._job)
-        settled = Sweeping(tables, prints, self._job.rules, given, self._bounds, _tell).run()
+        bounds = self._bounds or Bounds.of(self._session())
+        settled = Sweeping(tables, prints, self._job.rules, given, bounds, _tell).run()
         said = with_founders(tables, settled.verdicts).toArrow()
         return solution_of(said, order, self._job.rules().detectors, settled.crowding)
 

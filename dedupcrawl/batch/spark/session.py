@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from pyspark import SparkConf
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 import dedupcrawl
-from dedupcrawl.batch.spark.failing import in_one_sentence
+from dedupcrawl.batch.spark.failing import cause, in_one_sentence
 from dedupcrawl.batch.spark.java import java_home
+from dedupcrawl.errors import DedupError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,13 +30,14 @@ DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.adaptive.enabled": "true",
     "spark.driver.maxResultSize": "0",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "5000",
 }
 
 
 @dataclass
 class Session:
     """The active session, or one of our own that is started when it is first asked for.
+
+    What its Java says goes to a file, unless ``spark-submit`` has started it.
 
     Args:
         master: ``local[2]``, ``spark://HOST:PORT``…
@@ -60,20 +63,32 @@ class Session:
         return self._spark
 
     def _start(self) -> SparkSession:
-        folder = self._closing.enter_context(tempfile.TemporaryDirectory(prefix="dedupcrawl-java-"))
-        home = java_home(Path(folder))
-        with _environment(home), in_one_sentence(f"start with the master {self.master!r}"):
-            spark = _started(self.master)
+        folder = Path(self._closing.enter_context(tempfile.TemporaryDirectory(prefix="dedupcrawl-spark-")))
+        doing = f"start with the master {self.master!r}"
+        with _environment(java_home(folder / "java")):
+            _run_java(folder / "log", doing)
+        with in_one_sentence(doing):
+            spark = SparkSession.builder.config(conf=_configuration(self.master)).getOrCreate()
         self._closing.callback(spark.stop)
         return spark
 
 
-def _started(master: str) -> SparkSession:
-    conf = SparkConf()  # knows what spark-submit was told, if it was that which started us
+def _run_java(log: Path, doing: str) -> None:
+    try:
+        with log.open("wb") as sink:
+            gateway = launch_gateway(popen_kwargs={"stdout": sink, "stderr": sink})
+    except Exception as error:
+        told = log.read_text("utf-8", "replace").strip()
+        raise DedupError(f"Spark could not {doing}: {cause(told or str(error))}") from error
+    SparkContext._ensure_initialized(gateway=gateway)
+
+
+def _configuration(master: str) -> SparkConf:
+    conf = SparkConf()  # of the Java that runs, so it knows of spark-defaults.conf and spark-submit
     conf.setIfMissing("spark.master", master)
     for name, value in {**DEFAULTS, **_python()}.items():
         conf.setIfMissing(name, value)
-    return SparkSession.builder.config(conf=conf).getOrCreate()
+    return conf
 
 
 def _python() -> dict[str, str]:

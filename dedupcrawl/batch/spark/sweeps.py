@@ -13,8 +13,8 @@ after page, as it does where so few pages share a key that sweeps would cost mor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Self
 
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -23,11 +23,12 @@ from dedupcrawl.batch.spark.columns import MEETINGS, SAID, VERDICTS, ddl, sketch
 from dedupcrawl.batch.spark.judging import Judging
 from dedupcrawl.batch.spark.meeting import meet
 from dedupcrawl.batch.spark.tail import solve_here
+from dedupcrawl.errors import SettingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from dedupcrawl.batch.solving import Crowding, Rules
     from dedupcrawl.batch.spark.tables import Tables
@@ -35,10 +36,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Where sweeps end."""
+    """Where sweeps end: ``spark.dedupcrawl.sweeps`` and ``spark.dedupcrawl.tail`` of a session's settings."""
 
     sweeps: int = 12  #: at most so many
     tail: int = 20_000  #: pages that share a key with another which the driver solves by itself
+
+    @classmethod
+    def of(cls, spark: SparkSession) -> Self:
+        """Read what a session is told. Raises :class:`~dedupcrawl.errors.SettingError` for no number."""
+        told = {
+            each.name: _whole(spark, f"spark.dedupcrawl.{each.name}", each.default) for each in fields(cls)
+        }
+        return cls(**told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +120,13 @@ class Sweeping:
         said, crowding = solve_here(prints, self.make_rules(), self.given)
         verdicts = self.tables.spark.createDataFrame(said, ddl(VERDICTS))
         return Settled(self.tables.save(verdicts, "solved"), crowding, sweeps, sharing)
+
+
+def _whole(spark: SparkSession, name: str, default: Any) -> int:
+    value = spark.conf.get(name, str(default))
+    if value is None or not value.isdecimal():
+        raise SettingError(name, value, "a whole number of at least 0")
+    return int(value)
 
 
 def _meetings(buckets: DataFrame) -> DataFrame:

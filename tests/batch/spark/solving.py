@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from dedupcrawl.batch.prints import Prints
-    from dedupcrawl.batch.solving import Solution
+    from dedupcrawl.batch.solving import Rules, Solution
     from dedupcrawl.config import Config
 
 SWEEPS_ALONE = Bounds(tail=0)
@@ -60,6 +60,10 @@ def on_spark(
     settled = Sweeping(tables, table, job.rules, given, bounds).run()
     said = with_founders(tables, settled.verdicts).toArrow()
     return solution_of(said, np.arange(len(prints)), job.rules().detectors, settled.crowding), settled
+
+
+def rules(config: Config) -> Rules:
+    return Job((), Path(), config).rules()
 
 
 def columns(found: Solution) -> dict[str, Any]:

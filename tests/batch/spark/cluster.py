@@ -1,0 +1,113 @@
+"""A standalone master and its workers on this machine, each a process that is ended by its number."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyspark
+
+from dedupcrawl.batch.spark.java import java_home
+from tests.batch.spark.machine import JAVA_OPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+PATIENCE = 300  #: seconds; a busy machine takes its time
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where its master is, and its workers."""
+
+    master: str
+    workers: list[subprocess.Popen[bytes]]
+
+    def executors(self, worker: int) -> list[int]:
+        """The processes that a worker has begun."""
+        return children(self.workers[worker].pid)
+
+
+@contextmanager
+def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
+    """Start them, and end them with the block."""
+    started: list[subprocess.Popen[bytes]] = []
+    try:
+        started.append(_start(folder, "master", "Master", "--port", "0"))
+        address = _told(folder / "master.log", r"Starting Spark master at (spark://\S+)", started[0])
+        for number in range(workers):
+            how = [
+                "--port",
+                "0",
+                "--cores",
+                "1",
+                "--memory",
+                "512m",
+                "--work-dir",
+                str(folder / f"work-{number}"),
+            ]
+            started.append(_start(folder, f"worker-{number}", "Worker", *how, address))
+        yield Cluster(address, started[1:])
+    finally:
+        for process in reversed(started):
+            process.terminate()
+        for process in started:
+            process.wait(PATIENCE)
+
+
+def children(process: int) -> list[int]:
+    """The processes below this one, the nearest first."""
+    tasks = Path(f"/proc/{process}/task")
+    try:
+        texts = [(task / "children").read_text() for task in tasks.iterdir()]
+    except OSError:
+        return []
+    own = [int(each) for text in texts for each in text.split()]
+    return [*own, *(below for each in own for below in children(each))]
+
+
+def wait_until(holds: Callable[[], bool], what: str) -> None:
+    until = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < until, f"it never came: {what}"
+        time.sleep(0.05)
+
+
+def _start(folder: Path, name: str, kind: str, *how: str) -> subprocess.Popen[bytes]:
+    command = Path(pyspark.__file__).parent / "bin" / "spark-class"
+    home = java_home(folder / "java")
+    more = {
+        "SPARK_DAEMON_MEMORY": "192m",
+        "SPARK_DAEMON_JAVA_OPTS": JAVA_OPTIONS,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    with (folder / f"{name}.log").open("wb") as log:
+        return subprocess.Popen(
+            [
+                str(command),
+                f"org.apache.spark.deploy.{kind.lower()}.{kind}",
+                *("--host", "127.0.0.1", "--webui-port", "0"),
+                *how,
+            ],
+            env={**os.environ, **more, **({"JAVA_HOME": home} if home else {})},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+
+
+def _told(log: Path, pattern: str, process: subprocess.Popen[bytes]) -> str:
+    def found() -> re.Match[str] | None:
+        assert process.poll() is None, log.read_text()
+        return re.search(pattern, log.read_text())
+
+    wait_until(lambda: found() is not None, pattern)
+    match = found()
+    assert match is not None
+    return match[1]

@@ -1,0 +1,68 @@
+"""Pages of a DataFrame, for users who own a session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dedupcrawl.batch import deduplicate
+from dedupcrawl.batch.spark.sweeps import Bounds
+from dedupcrawl.config import Config
+from dedupcrawl.errors import DedupError, SettingError
+from tests.batch.corpus import as_said, crawled, page, reprinted_texts, said
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def frame(spark: SparkSession, rows: list[dict[str, Any]]) -> DataFrame:
+    """Rows that do not lie in the order of their numbers."""
+    numbered = [(row["url"], row["text"], number) for number, row in enumerate(rows)]
+    return spark.createDataFrame(numbered[::-1], "url string, text string, n int")
+
+
+def test_all_rows_come_with_what_a_crawl_says_of_them(spark: SparkSession, tmp_path: Path) -> None:
+    rows = reprinted_texts(250)
+    found = deduplicate(
+        frame(spark, rows), order_by="n", annotate=True, folder=tmp_path.as_uri(), bounds=Bounds(tail=0)
+    )
+    told = sorted((row.asDict() for row in found.collect()), key=lambda row: row["n"])
+    assert [row["text"] for row in told] == [row["text"] for row in rows]
+    assert said(told) == as_said(crawled(Config(), rows))
+
+
+def test_the_first_copy_stays_or_the_latest(spark: SparkSession) -> None:
+    rows = [page(1, "a"), page(2, "a"), page(1, "b"), {"url": "https://c.example", "text": ""}]
+    pages = frame(spark, rows)
+    first = deduplicate(pages, order_by="n", config=Config(detectors=("exact",)))
+    assert first.columns == pages.columns
+    assert sorted(row["n"] for row in first.collect()) == [0, 1, 3]
+    latest = deduplicate(pages, order_by="n", config=Config(detectors=("exact",), keep="latest"))
+    assert sorted(row["n"] for row in latest.collect()) == [1, 2, 3]
+
+
+def test_the_frame_itself_has_an_order(spark: SparkSession) -> None:
+    pages = frame(spark, [page(1, "a"), page(1, "b")]).coalesce(1)
+    assert [row["n"] for row in deduplicate(pages, config=Config(detectors=("exact",))).collect()] == [1]
+
+
+def test_columns_are_looked_for_and_missed(spark: SparkSession) -> None:
+    pages = frame(spark, [page(1, "a")])
+    with pytest.raises(SettingError, match="no column of the usual names of HTML or text"):
+        deduplicate(pages.select("url", "n"))
+    with pytest.raises(SettingError, match="no column 'story'"):
+        deduplicate(pages, text="story")
+    named = pages.withColumnRenamed("text", "story")
+    assert deduplicate(named, text="story").count() == 1
+
+
+def test_a_failure_in_a_task_is_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
+    lexicon = str(tmp_path / "none.lexicon")
+    pages = spark.createDataFrame([("https://a.example", {"a": 1})], "url string, text map<string, int>")
+    with pytest.raises(DedupError, match=r"^Spark could not deduplicate the DataFrame: a row .* neither text"):
+        deduplicate(pages)
+    with pytest.raises(DedupError, match="lexicon"):
+        deduplicate(frame(spark, [page(1, "a")]), config=Config(lexicon=lexicon))
