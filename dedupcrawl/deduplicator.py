@@ -21,7 +21,7 @@ from dedupcrawl.stores.scheme import scheme_json
 from dedupcrawl.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from dedupcrawl.config import ConfigChanges
     from dedupcrawl.stores.base import Record, StoreInfo
@@ -198,6 +198,13 @@ class Deduplicator:
         """Fingerprint a page, or say why it stays unchecked; the store is not asked."""
         record = self._filer.file(page, track_url=track_url)
         return unchecked(page.url, record.reason) if isinstance(record, Unfit) else record
+
+    def file_many(self, pages: Sequence[Page]) -> list[Record | Verdict]:
+        """Do as :meth:`file` does with each page, in less time for many small ones."""
+        return [
+            unchecked(page.url, record.reason) if isinstance(record, Unfit) else record
+            for page, record in zip(pages, self._filer.file_many(pages), strict=True)
+        ]
 
     def claim_record(
         self, record: Record, url: str, *, versions: bool = True, give_up: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -17,8 +17,12 @@ from dedupcrawl.page.model import Page
 from dedupcrawl.stores.base import Record
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
     from dedupcrawl.batch.formats import Chunk, Row
     from dedupcrawl.batch.job import Job
+
+_HELD = 1 << 20  #: characters of pages that are read before they are fingerprinted together
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,34 +53,69 @@ class Clerk:
     def file(self, format: str, chunk: Chunk) -> Filed:
         """Read and fingerprint a chunk; what cannot be read is told, not raised."""
         filing, bad = Filing(self._sketches), []
-        end, broken = chunk.first + chunk.count, None
-        try:
-            for row in format_named(format).rows(chunk, self._fields):
-                if isinstance(row, Bad):
-                    bad.append(row)
-                else:
-                    self.add(filing, row)
-        except PartError as error:
-            end, broken = error.row, (error.row, error.why)
+        end = chunk.first + chunk.count
+        broken: tuple[int, str] | None = None
+
+        def fine() -> Iterator[Row]:
+            nonlocal end, broken
+            try:
+                for row in format_named(format).rows(chunk, self._fields):
+                    if isinstance(row, Bad):
+                        bad.append(row)
+                    else:
+                        yield row
+            except PartError as error:
+                end, broken = error.row, (error.row, error.why)
+
+        self.add(filing, fine())
         rows, data = len(filing), filing.batch().serialize().to_pybytes()
         return Filed(end, chunk.read, rows, data, self._sketches, tuple(bad), broken)
 
-    def add(self, filing: Filing, row: Row) -> None:
-        """Fingerprint a row."""
-        found, length = (row.reason, 0) if row.reason is not None else self._judged(row)
-        if isinstance(found, Record):
-            filing.add(row.number, found, time=row.time, length=length, size=row.size)
-        else:
-            url = without_fragment(row.url)
-            filing.add_unfit(row.number, url, found, time=row.time, length=length, size=row.size)
+    def add(self, filing: Filing, rows: Iterable[Row]) -> None:
+        """Fingerprint rows."""
+        held: list[_Read] = []
+        size = 0
+        for row in rows:
+            held.append(self._read(row))
+            size += held[-1].length
+            if size > _HELD:
+                self._file(filing, held)
+                held, size = [], 0
+        self._file(filing, held)
 
-    def _judged(self, row: Row) -> tuple[Record | str, int]:
-        """Return the record of a page, or why there is none, and how long its main text is."""
+    def _read(self, row: Row) -> _Read:
+        """Read the page of a row, or say why there is none."""
+        told = (row.number, row.url, row.time, row.size)
+        if row.reason is not None:
+            return _Read(*told, row.reason)
         page = self._dedup.read(html=row.html, text=row.text, url=row.url, content_type=row.content_type)
-        if not isinstance(page, Page):
-            return page.reason or "error", 0
-        record = self._dedup.file(page)
-        return record if isinstance(record, Record) else record.reason or "error", len(page.text)
+        return _Read(*told, page if isinstance(page, Page) else page.reason or "error")
+
+    def _file(self, filing: Filing, held: Sequence[_Read]) -> None:
+        records = iter(self._dedup.file_many([each.found for each in held if isinstance(each.found, Page)]))
+        for each in held:
+            record = next(records) if isinstance(each.found, Page) else each.found
+            about: dict[str, Any] = {"time": each.time, "length": each.length, "size": each.size}
+            if isinstance(record, Record):
+                filing.add(each.number, record, **about)
+            else:
+                why = record if isinstance(record, str) else record.reason or "error"
+                filing.add_unfit(each.number, without_fragment(each.url), why, **about)
+
+
+class _Read(NamedTuple):
+    """A row whose page was read, if it could be."""
+
+    number: int
+    url: str
+    time: float | None
+    size: int
+    found: Page | str  #: why there is none
+
+    @property
+    def length(self) -> int:
+        """How long the main text is."""
+        return len(self.found.text) if isinstance(self.found, Page) else 0
 
 
 def file_chunk(job: bytes, format: str, chunk: Chunk) -> Filed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 VERSION = 1  #: of the layout
 PART = pa.field("part", pa.string())  #: behind the others, where pages of several corpora stand together
+_PAD = bytes(8 - KEY_BYTES)
 _TEXT = ("utf-8", "surrogatepass")
 
 
@@ -60,7 +62,7 @@ def with_probes(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def pack_keys(keys: Iterable[bytes]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
     """Return keys as numbers, big-endian, so that they are ordered alike."""
-    joined = b"".join(b"\0\0" + key for key in keys)
+    joined = _PAD.join((b"", *keys))
     return np.frombuffer(joined, ">u8").astype(np.uint64)
 
 
@@ -79,64 +81,65 @@ def to_text(data: bytes) -> str:
     return data.decode(*_TEXT)
 
 
+_PLAIN = ("row", "url", "reason", "cluster", "time", "length", "size")
+
+
 class Filing:
     """Collects rows, and makes a batch of them."""
 
     def __init__(self, sketches: int) -> None:
         self._schema = schema(sketches)
-        self._sketches = sketches
+        self._none = (b"",) * sketches
+        self._begin()
+
+    def _begin(self) -> None:
         self._differ = False
-        self._columns: dict[str, list[Any]] = {name: [] for name in self._schema.names}
+        self._rows: list[tuple[Any, ...]] = []  # row, url, reason, cluster, time, length, size
+        self._keys: list[tuple[bytes, ...]] = []
+        self._probes: list[tuple[bytes, ...]] = []
+        self._sketches: list[tuple[bytes, ...]] = []
 
     def __len__(self) -> int:
-        return len(self._columns["row"])
+        return len(self._rows)
 
     def add(
         self, row: int, record: Record, *, time: float | None = None, length: int = 0, size: int = 0
     ) -> None:
         """Add a page that was fingerprinted."""
-        self._differ |= set(record.looks_under) != set(record.keys)
-        self._add(
-            row=row,
-            url=to_bytes(record.url),
-            reason=None,
-            keys=pack_keys(record.keys),
-            probes=pack_keys(record.looks_under),
-            cluster=to_bytes(record.cluster) if record.cluster else None,
-            time=time,
-            length=length,
-            size=size,
-            sketches=record.sketches,
-        )
+        probes, cluster = record.looks_under, to_bytes(record.cluster) if record.cluster else None
+        self._differ |= probes != record.keys and set(probes) != set(record.keys)
+        self._rows.append((row, to_bytes(record.url), None, cluster, time, length, size))
+        self._keys.append(record.keys)
+        self._probes.append(probes)
+        self._sketches.append(record.sketches)
 
     def add_unfit(
         self, row: int, url: str, reason: str, *, time: float | None = None, length: int = 0, size: int = 0
     ) -> None:
         """Add a page that no detector can judge."""
-        self._add(
-            row=row,
-            url=to_bytes(url),
-            reason=reason,
-            keys=(),
-            probes=(),
-            cluster=None,
-            time=time,
-            length=length,
-            size=size,
-            sketches=(b"",) * self._sketches,
-        )
-
-    def _add(self, *, sketches: Sequence[bytes], **values: Any) -> None:
-        for name, value in values.items():
-            self._columns[name].append(value)
-        for place, sketch in enumerate(sketches):
-            self._columns[sketch_name(place)].append(sketch)
+        self._rows.append((row, to_bytes(url), reason, None, time, length, size))
+        self._keys.append(())
+        self._probes.append(())
+        self._sketches.append(self._none)
 
     def batch(self) -> pa.RecordBatch:
         """Return the rows, and begin anew."""
-        if not self._differ:
-            self._columns["probes"] = [None] * len(self)
-        self._differ = False
-        arrays = [pa.array(self._columns[field.name], field.type) for field in self._schema]
-        self._columns = {name: [] for name in self._schema.names}
+        plain = dict(zip(_PLAIN, zip(*self._rows, strict=True), strict=True)) if self._rows else {}
+        sketches = enumerate(zip(*self._sketches, strict=True))
+        columns: dict[str, Any] = plain | {sketch_name(place): column for place, column in sketches}
+        lists = {"keys": _lists(self._keys)}
+        if self._differ:
+            lists["probes"] = _lists(self._probes)
+        arrays = [
+            lists[field.name]
+            if field.name in lists
+            else pa.array(columns.get(field.name, (None,) * len(self)), field.type)
+            for field in self._schema
+        ]
+        self._begin()
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+
+def _lists(keys: Sequence[tuple[bytes, ...]]) -> pa.ListArray:
+    ends = np.cumsum([0, *map(len, keys)], dtype=np.int32)
+    return pa.ListArray.from_arrays(ends, pack_keys(chain.from_iterable(keys)))

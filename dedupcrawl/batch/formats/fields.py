@@ -74,7 +74,8 @@ def row_of(number: int, get: Callable[[str], object], names: Names) -> Row | Bad
         html = _page(get, names.html)
         text = None if html else _text(get, names.text)
         url = _text(get, names.url) or ""
-        time = next((found for name in names.time if (found := unix_time(get(name))) is not None), None)
+        times = (unix_time(value) for name in names.time if (value := get(name)) is not None)
+        time = next((found for found in times if found is not None), None)
     except TypeError as error:
         return Bad(number, str(error))
     if html:
@@ -86,7 +87,7 @@ def _page(get: Callable[[str], object], names: Iterable[str]) -> bytes | str | N
     """Return the first HTML that is there; bytes are left to the reader of pages, which knows encodings."""
     for name in names:
         value = get(name)
-        found = value if isinstance(value, bytes) else _string(name, value)
+        found = value if value is None or isinstance(value, bytes) else _string(name, value)
         if found:
             return found
     return None
@@ -94,8 +95,8 @@ def _page(get: Callable[[str], object], names: Iterable[str]) -> bytes | str | N
 
 def _text(get: Callable[[str], object], names: Iterable[str]) -> str | None:
     for name in names:
-        found = _string(name, get(name))
-        if found:
+        value = get(name)
+        if value is not None and (found := _string(name, value)):
             return found
     return None
 

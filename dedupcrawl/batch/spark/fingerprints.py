@@ -19,6 +19,7 @@ from dedupcrawl.stores.base import Record
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from dedupcrawl.batch.formats import Row
     from dedupcrawl.batch.job import Job
 
 NUMBER = "dedup_number"  #: the column that numbers the rows of a DataFrame
@@ -48,14 +49,16 @@ class Fingerprinting:
 
     def _filed(self, clerk: Clerk, batch: pa.RecordBatch) -> pa.RecordBatch:
         filing = Filing(self.job.sketches)
+        clerk.add(filing, self._rows(batch))
+        return _told(filing.batch())
+
+    def _rows(self, batch: pa.RecordBatch) -> Iterator[Row]:
         names = names_of(self.job.fields)
         for values in batch.to_pylist():
-            number = values[NUMBER]
-            row = row_of(number, values.get, names)
+            row = row_of(values[NUMBER], values.get, names)
             if isinstance(row, Bad):
                 raise DedupError(f"a row of the DataFrame cannot be read: {row.why}")
-            clerk.add(filing, row)
-        return _told(filing.batch())
+            yield row
 
 
 def _told(batch: pa.RecordBatch) -> pa.RecordBatch:
