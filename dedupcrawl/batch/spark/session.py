@@ -76,7 +76,7 @@ class Session:
 def _run_java(log: Path, doing: str) -> None:
     try:
         with log.open("wb") as sink:
-            gateway = launch_gateway(popen_kwargs={"stdout": sink, "stderr": sink})
+            gateway = launch_gateway(popen_kwargs={"stdout": sink, "stderr": sink})  # type: ignore[no-untyped-call]
     except Exception as error:
         told = log.read_text("utf-8", "replace").strip()
         raise DedupError(f"Spark could not {doing}: {cause(told or str(error))}") from error
