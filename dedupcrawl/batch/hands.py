@@ -45,7 +45,7 @@ def hands(workers: int) -> Iterator[Hands]:
         return
     # A forked copy of a process that has threads, and maps files, is not to be relied upon.
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["dedupcrawl.batch.filing", "dedupcrawl.batch.writing"])
+    context.set_forkserver_preload(["dedupcrawl.batch.ready"])
     executor = ProcessPoolExecutor(count, context, _begin)
     try:
         yield _Processes(executor, count)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dedupcrawl.stores.base import KEY_BYTES
 
@@ -56,6 +55,8 @@ def with_probes(batch: pa.RecordBatch) -> pa.RecordBatch:
     probes = batch.column("probes")
     if not 0 < probes.null_count < len(batch):
         return batch
+    import pyarrow.compute as pc  # noqa: PLC0415  # few need it, and it takes long to load
+
     place = batch.schema.get_field_index("probes")
     return batch.set_column(place, batch.schema.field(place), pc.coalesce(probes, batch.column("keys")))
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dedupcrawl.batch.corpus import read_table
 from dedupcrawl.batch.formats import COLUMNS
@@ -172,7 +171,7 @@ def columns_of(path: Path) -> pa.Table:
 def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return URLs as texts; half surrogate pairs, which Arrow has no place for, become "?"."""
     try:
-        return pc.cast(column, pa.string())
+        return column.cast(pa.string())
     except pa.ArrowInvalid:
         texts = (
             None if each is None else each.decode("utf-8", "surrogatepass") for each in column.to_pylist()

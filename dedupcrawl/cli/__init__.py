@@ -3,37 +3,20 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
-import typer
+if TYPE_CHECKING:
+    from dedupcrawl.cli.application import app
 
-from dedupcrawl.cli.batching import batch
-from dedupcrawl.cli.comparing import compare
-from dedupcrawl.cli.demonstrating import demo
-from dedupcrawl.cli.evaluating import evaluation
-from dedupcrawl.cli.lexicons import lexicon
-from dedupcrawl.cli.reading import read
-from dedupcrawl.cli.screen import complain, show_any_text
-from dedupcrawl.cli.storing import store
-from dedupcrawl.errors import DedupError
-
-app = typer.Typer(
-    name="dedupcrawl",
-    help="Keep every article of a crawl once.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-app.command()(demo)
-app.command()(read)
-app.command()(compare)
-app.command()(batch)
-app.add_typer(evaluation, name="eval")
-app.add_typer(store, name="store")
-app.add_typer(lexicon, name="lexicon")
+__all__ = ["app", "main"]
 
 
 def main() -> None:
     """Run the command; what a user got wrong ends in one sentence, not in a traceback."""
+    from dedupcrawl.cli.application import app  # noqa: PLC0415  # processes of a batch load this module too
+    from dedupcrawl.cli.screen import complain, show_any_text  # noqa: PLC0415
+    from dedupcrawl.errors import DedupError  # noqa: PLC0415
+
     show_any_text()
     sys.path.append("")  # a user's own reader may lie in the working directory, as it may for scrapy
     try:
@@ -41,3 +24,12 @@ def main() -> None:
     except DedupError as error:
         complain(str(error))
         sys.exit(2)
+
+
+def __getattr__(name: str) -> object:
+    """Load the commands when they are asked for."""
+    if name == "app":
+        from dedupcrawl.cli.application import app  # noqa: PLC0415
+
+        return app
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,8 +10,6 @@ from dedupcrawl.errors import SettingError
 from dedupcrawl.stores.lmdb import LmdbStore, namespaces_of
 from dedupcrawl.stores.memory import MemoryStore
 from dedupcrawl.stores.redis.address import FORMS, hide_password, is_server, read_address
-from dedupcrawl.stores.redis.listing import namespaces_on
-from dedupcrawl.stores.redis.store import RedisStore
 from dedupcrawl.stores.scheme import scheme_json
 
 if TYPE_CHECKING:
@@ -55,6 +53,8 @@ def open_store(
     if url == MEMORY:
         return MemoryStore(namespace, configuration, lease=lease, ttl=ttl, clock=clock)
     if is_server(url):
+        from dedupcrawl.stores.redis.store import RedisStore  # noqa: PLC0415  # it takes long to load
+
         address = read_address(url)
         return RedisStore(address, namespace, configuration, lease=lease, ttl=ttl, clock=clock)
     return LmdbStore(url, _folder(url), namespace, configuration, lease=lease, ttl=ttl, clock=clock)
@@ -69,6 +69,8 @@ def open_existing(url: str, namespace: str) -> Store:
     """
     _check_namespace(namespace)
     if is_server(url):
+        from dedupcrawl.stores.redis.store import RedisStore  # noqa: PLC0415
+
         return RedisStore(read_address(url), namespace, None, lease=60.0, ttl=None)
     return LmdbStore(url, _lasting(url), namespace, None, lease=60.0, ttl=None, clock=time.time)
 
@@ -81,6 +83,8 @@ def list_namespaces(url: str) -> list[str]:
         StoreError: it cannot be opened, or there is no such store.
     """
     if is_server(url):
+        from dedupcrawl.stores.redis.listing import namespaces_on  # noqa: PLC0415
+
         return namespaces_on(read_address(url))
     return namespaces_of(url, _lasting(url))
 

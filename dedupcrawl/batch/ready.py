@@ -1,0 +1,13 @@
+"""What every process of a batch needs, loaded once: those that are forked after it have it from the start."""
+
+from __future__ import annotations
+
+import gc
+
+from dedupcrawl.batch import filing, writing
+from dedupcrawl.text.normalize import roles
+
+__all__ = ["filing", "writing"]
+
+roles()  # with it the table of all code points is made
+gc.freeze()  # a collection would touch, and so copy, all that is shared with the process that was forked
