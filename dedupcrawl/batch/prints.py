@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -30,7 +31,7 @@ class Prints:
         self.batches = [batch for batch in batches if batch.num_rows]
         self._batches = [_Columns(batch) for batch in self.batches]
         self._starts = [0, *accumulate(len(batch) for batch in self._batches)]
-        self.record = lru_cache(KEPT_RECORDS)(self._record)
+        self.judged = lru_cache(KEPT_RECORDS)(self._judged)
 
     def __len__(self) -> int:
         return self._starts[-1]
@@ -40,17 +41,25 @@ class Prints:
         batch, at = self._find(row)
         return to_text(batch.urls[at])
 
-    def _record(self, row: int) -> Record:
+    def record(self, row: int) -> Record:
         """Return what was filed of a row, its time left out."""
+        batch, at = self._find(row)
+        return replace(
+            self._judged(row),
+            keys=unpack_keys(batch.keys.of(at)),
+            probes=unpack_keys(batch.probes.of(at)) if batch.looks_elsewhere else None,
+        )
+
+    def _judged(self, row: int) -> Record:
+        """Return what a row is judged by, which is its record without keys."""
         batch, at = self._find(row)
         cluster = batch.clusters[at]
         return Record(
             url=to_text(batch.urls[at]),
-            keys=unpack_keys(batch.keys.of(at)),
-            sketches=tuple(column[at] for column in batch.sketches),
+            keys=(),
+            sketches=tuple([column[at] for column in batch.sketches]),
             seen=0.0,
-            cluster=to_text(cluster),
-            probes=unpack_keys(batch.probes.of(at)) if batch.looks_elsewhere else None,
+            cluster=to_text(cluster) if cluster else "",
         )
 
     def fit(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -149,8 +149,8 @@ class _Solving:
         if not met:
             return True
         prints, order = self._prints, self._order
-        earlier = ((rank, prints.record(int(order[rank]))) for rank in sorted(met))
-        decision = self._rules.decide(prints.record(row), earlier)
+        earlier = ((rank, prints.judged(int(order[rank]))) for rank in sorted(met))
+        decision = self._rules.decide(prints.judged(row), earlier)
         return note(self._found, row, decision, lambda rank: int(order[rank]))
 
     def _meet(self, row: int) -> set[int]:

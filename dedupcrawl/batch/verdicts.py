@@ -152,7 +152,7 @@ class Telling:
     def _cluster(self, row: int) -> bytes | None:
         if row in self._reasons:
             return None
-        return to_bytes(cluster_of(self._prints.record(int(self._found.founder[row]))))
+        return to_bytes(cluster_of(self._prints.judged(int(self._found.founder[row]))))
 
 
 def keep_of(path: Path) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
