@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
@@ -69,8 +70,13 @@ class Session:
             _run_java(folder / "log", doing)
         with in_one_sentence(doing):
             spark = SparkSession.builder.config(conf=_configuration(self.master)).getOrCreate()
-        self._closing.callback(spark.stop)
+        self._closing.callback(_stop, spark)
         return spark
+
+
+def _stop(spark: SparkSession) -> None:
+    with suppress(Py4JError, OSError):  # its Java has died, which has been told
+        spark.stop()
 
 
 def _run_java(log: Path, doing: str) -> None:

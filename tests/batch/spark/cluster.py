@@ -33,6 +33,10 @@ class Cluster:
         """The processes that a worker has begun."""
         return children(self.workers[worker].pid)
 
+    def processes(self, worker: int) -> list[int]:
+        """The worker itself, and those."""
+        return [self.workers[worker].pid, *self.executors(worker)]
+
 
 @contextmanager
 def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
@@ -63,13 +67,15 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
 
 def children(process: int) -> list[int]:
     """The processes below this one, the nearest first."""
-    tasks = Path(f"/proc/{process}/task")
-    try:
-        texts = [(task / "children").read_text() for task in tasks.iterdir()]
-    except OSError:
-        return []
-    own = [int(each) for text in texts for each in text.split()]
+    own = [int(each) for task in Path("/proc").glob(f"{process}/task/*/children") for each in _words(task)]
     return [*own, *(below for each in own for below in children(each))]
+
+
+def _words(path: Path) -> list[str]:
+    try:
+        return path.read_text().split()
+    except OSError:  # the thread has ended
+        return []
 
 
 def wait_until(holds: Callable[[], bool], what: str) -> None:

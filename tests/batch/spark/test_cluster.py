@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +18,7 @@ from tests.batch.spark.test_engine import written
 from tests.data import ROOT
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 EXECUTORS = {
@@ -28,34 +30,45 @@ EXECUTORS = {
 COMMAND = "from dedupcrawl.cli import main; main()"
 
 
-def test_a_worker_is_killed_and_the_output_is_the_same(tmp_path: Path) -> None:
+def test_workers_are_killed_and_the_output_is_the_same(tmp_path: Path) -> None:
+    """One loses its executor while pages are fingerprinted, and is killed itself while they are compared."""
     missing = why_not()
     if missing:
         pytest.skip(f"NO SPARK IS TESTED HERE: {missing}")
     batch = Batch(tmp_path)
     split(reprinted_texts(), tmp_path / "in", 8)
     batch.run(tmp_path / "in", out="here", annotate=True)
-    made = tmp_path / "spark" / "_dedupcrawl" / "prints"
     (tmp_path / "daemons").mkdir()
     with cluster(tmp_path / "daemons") as running:
         command = _command(tmp_path, "--master", running.master, "--annotate")
         try:
-            wait_until(lambda: any(made.glob("*.json")) or command.poll() is not None, "fingerprints")
-            dead = _kill(running.executors(0))
-            said, complaints = command.communicate(timeout=PATIENCE)
+            killed = _when(command, tmp_path, "prints/*.json", lambda: running.executors(0))
+            killed += _when(command, tmp_path, "spark/sweep-0", lambda: running.processes(0))
+            output, complaints = command.communicate(timeout=PATIENCE)
         finally:
             command.kill()
-        assert command.returncode == 0, said + complaints
-        assert dead, "nobody was at work"
+    assert (command.returncode, complaints) == (0, b""), output
+    assert len(killed) > 1, "nobody was at work"
     assert written(tmp_path / "spark") == written(tmp_path / "here")
-    assert not complaints
 
 
-def _kill(processes: list[int]) -> list[int]:
-    """End these at once, with all that they have in hand."""
-    for each in processes:
-        os.kill(each, signal.SIGKILL)
-    return processes
+def _when(
+    command: subprocess.Popen[bytes], folder: Path, there: str, processes: Callable[[], list[int]]
+) -> list[int]:
+    """Kill these processes as soon as the run has come so far; return which there were."""
+    work = folder / "spark" / "_dedupcrawl"
+    found: list[int] = []
+
+    def is_time() -> bool:
+        nonlocal found
+        found = processes() if any(work.glob(there)) else []
+        return bool(found) or command.poll() is not None
+
+    wait_until(is_time, there)
+    for each in found:
+        with suppress(ProcessLookupError):
+            os.kill(each, signal.SIGKILL)
+    return found
 
 
 def _command(folder: Path, *more: str) -> subprocess.Popen[bytes]:

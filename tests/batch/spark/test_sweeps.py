@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dedupcrawl.batch.solving import solve
+from dedupcrawl.batch.solving import Crowding, solve
 from dedupcrawl.batch.spark.sweeps import Bounds
 from dedupcrawl.config import Config
 from dedupcrawl.errors import SettingError
@@ -53,13 +53,22 @@ def chain(count: int) -> list[Record]:
     return [page(n, (1 << 3 * n) - 1, 30 + n, 31 + n) for n in range(count)]
 
 
-def test_copies_strangers_and_a_crowd(spark: SparkSession, tmp_path: Path) -> None:
-    prints = prints_of([*copies(10_000), *strangers(3_000), *crowd(150)], 2)
+def test_ten_thousand_copies_and_three_thousand_strangers(spark: SparkSession, tmp_path: Path) -> None:
+    prints = prints_of([*copies(10_000), *strangers(3_000)], 2)
     found, settled = on_spark(spark, tmp_path, prints, CONFIG)
     assert columns(found) == columns(solve(prints, rules(CONFIG)))
-    assert (settled.here, found.crowding.buckets) == (0, 2)
     assert found.keep[:10_000].sum() == 1
-    assert found.keep[10_000:13_000].all()
+    assert found.keep[10_000:].all()
+    assert found.crowding == Crowding(buckets=1, pages=3_000 - BUCKET_CAP - 1, fullest=3_000)
+    assert (settled.sweeps, settled.here) == (2, 0)
+
+
+def test_copies_behind_more_than_are_read_of_a_bucket(spark: SparkSession, tmp_path: Path) -> None:
+    prints = prints_of(crowd(150), 2)
+    found, settled = on_spark(spark, tmp_path, prints, CONFIG)
+    assert columns(found) == columns(solve(prints, rules(CONFIG)))
+    assert found.crowding.pages > 0
+    assert settled.here == 0
 
 
 @pytest.mark.parametrize("bounds", [Bounds(sweeps=2, tail=0), Bounds(tail=100)])
