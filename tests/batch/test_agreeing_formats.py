@@ -50,11 +50,11 @@ def written(path: Path, records: list[bytes]) -> Path:
 
 
 def html_pages() -> Rows:
-    return [dict(row) for row in reprints()[:50]]
+    return [dict(row) for row in reprints()[:40]]
 
 
 def text_pages() -> Rows:
-    return reprinted_texts(200)
+    return reprinted_texts(150)
 
 
 @pytest.mark.parametrize("detectors", [("exact", "minhash"), ("simhash",)])

@@ -56,7 +56,7 @@ def test_the_verdicts_are_those_of_a_crawl(batch: Batch, detectors: tuple[str, .
 
 
 def test_pages_are_read_in_processes_as_a_crawl_reads_them(batch: Batch) -> None:
-    rows = [dict(row) for row in reprints()[:80]]
+    rows = [dict(row) for row in reprints()[:50]]
     summary = batch.run(split(rows, batch.folder / "in"), annotate=True, workers=2)
     verdicts = crawled(Config(), rows)
     assert said(annotated(batch.folder / "out")) == as_said(verdicts)
