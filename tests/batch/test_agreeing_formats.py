@@ -50,7 +50,7 @@ def written(path: Path, records: list[bytes]) -> Path:
 
 
 def html_pages() -> Rows:
-    return [dict(row) for row in reprints()[:40]]
+    return [dict(row) for row in reprints()[:50]]
 
 
 def text_pages() -> Rows:
