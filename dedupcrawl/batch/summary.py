@@ -9,7 +9,7 @@ from dedupcrawl.batch.job import our_version
 from dedupcrawl.batch.work import read_state
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from dedupcrawl.batch.formats import Part
     from dedupcrawl.batch.job import Job
@@ -81,8 +81,3 @@ def _summed(counts: Any) -> dict[str, int]:
 def _size(work: Work) -> int:
     """Return how many bytes the work folder has."""
     return sum(path.stat().st_size for path in work.folder.rglob("*") if path.is_file())
-
-
-def dropped(summary: Mapping[str, Any]) -> int:
-    """Return how many pages were dropped."""
-    return sum(summary["dropped"].values())
