@@ -134,14 +134,15 @@ class Filer:
     ) -> Record:
         url = without_fragment(page.url)
         own = (url_key(url),) if url else ()
-        keys = _bucket_keys((i, p.keys) for i, p in enumerate(prints) if p)
-        probes = keys
-        if any(p and p.probes is not None for p in prints):
-            sought = ((i, p.keys if p.probes is None else p.probes) for i, p in enumerate(prints) if p)
-            probes = _bucket_keys(sought)
+        there = [(place, each) for place, each in enumerate(prints) if each]
+        keys = probes = _bucket_keys([(place, each.keys) for place, each in there])
+        if [each for _, each in there if each.probes is not None]:
+            probes = _bucket_keys(
+                [(place, each.keys if each.probes is None else each.probes) for place, each in there]
+            )
         if track_url:
             probes = own + probes
-        return Record(url=url, keys=own + keys, sketches=sketches, seen=self.clock(), probes=probes)
+        return Record(url, own + keys, sketches, self.clock(), probes=probes)
 
 
 def _is_drowned(page: Page) -> bool:

@@ -35,18 +35,12 @@ class Exact(Detector):
         """File the page under the hash of its text."""
         if not features.length:
             return None
-        return self._filed(features.text.encode("utf-8", "surrogatepass"))
+        return _filed(seeded_hash(features.text.encode("utf-8", "surrogatepass"), _BYTES, self.seed))
 
     def fingerprint_many(self, group: Group, wanted: Sequence[bool]) -> list[Fingerprint | None]:
         """File several pages."""
-        return [
-            self._filed(text) if text and one else None
-            for text, one in zip(group.encoded, wanted, strict=True)
-        ]
-
-    def _filed(self, text: bytes) -> Fingerprint:
-        sketch = seeded_hash(text, _BYTES, self.seed)
-        return Fingerprint((sketch,), sketch)
+        texts = zip(group.encoded, wanted, strict=True)
+        return [_filed(seeded_hash(text, _BYTES, self.seed)) if text and one else None for text, one in texts]
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
         """Match equal hashes."""
@@ -60,3 +54,7 @@ class Exact(Detector):
     def scheme(self) -> Mapping[str, object]:
         """Everything that shapes the hash."""
         return {"version": 1, "seed": self.seed}
+
+
+def _filed(sketch: bytes) -> Fingerprint:
+    return Fingerprint((sketch,), sketch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from dedupcrawl.detectors.checks import (
     setting_error,
 )
 from dedupcrawl.detectors.relations import Agreement, Bounds, Size
-from dedupcrawl.detectors.sketching import Slots, fast_similarity_sketch, sketch_many
+from dedupcrawl.detectors.sketching import fast_similarity_sketch, sketch_many
 from dedupcrawl.text.shingles import LONGEST
 
 if TYPE_CHECKING:
@@ -102,9 +103,8 @@ class MinHash(Detector):
         """Estimate the similarity and judge it by the two lengths."""
         new_size, new_slots = self._read(new)
         old_size, old_slots = self._read(old)
-        agreement = Agreement(int(np.count_nonzero(new_slots == old_slots)), self.slots, _CHANCE)
-        bounds = Bounds(self.threshold, self.length_ratio, self.containment)
-        return agreement.judged(new_size, old_size, bounds)
+        differing = (new_slots ^ old_slots).to_bytes(self.slots, "little")
+        return Agreement(differing.count(0), self.slots, _CHANCE).judged(new_size, old_size, self._bounds)
 
     def scheme(self) -> Mapping[str, object]:
         """Everything that shapes slots and bands."""
@@ -122,10 +122,15 @@ class MinHash(Detector):
     def _bands(self) -> tuple[int, int]:
         return choose_bands(self.threshold, min(self.filed, self.slots), self.miss_weight)
 
-    def _read(self, sketch: bytes) -> tuple[Size, Slots]:
+    @cached_property
+    def _bounds(self) -> Bounds:
+        return Bounds(self.threshold, self.length_ratio, self.containment)
+
+    def _read(self, sketch: bytes) -> tuple[Size, int]:
+        """Return the size of a page, and its slots as the digits of one number."""
         if len(sketch) != _HEAD.size + self.slots or sketch[0] != _TAG:
             raise foreign_sketch(self, sketch)
         _, length, shingles = _HEAD.unpack_from(sketch)
         if not length or not shingles:
             raise foreign_sketch(self, sketch)
-        return Size(length, shingles), np.frombuffer(sketch, np.uint8, offset=_HEAD.size)
+        return Size(length, shingles), int.from_bytes(sketch[_HEAD.size :], "little")

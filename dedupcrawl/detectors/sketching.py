@@ -21,6 +21,7 @@ ROUNDS = 16  #: random rounds before the orders of their own
 _VALUE_BITS = np.uint64(60)  #: of a key; above them stands the round
 _ROUND_BITS = np.uint64(4)
 _BATCH = 900  #: keys thrown at once: enough to fill 128 slots most of the time
+_TURNS = (1, 2, 4, 8)  #: several sets: behind round 0 that many at once, for ever fewer sets need more
 _EMPTY = np.uint64(2**64 - 1)
 
 
@@ -52,9 +53,10 @@ def sketch_many(elements: Hashes, sets: Indices, count: int, slots: int, seed: i
     without elements means nothing.
     """
     owners = np.full((count, slots), _EMPTY)
-    for turn in range(ROUNDS):
-        thrown = _rehash(elements, range(turn, turn + 1), seed).reshape(len(elements))
-        _throw_many(owners.reshape(-1), thrown, sets * slots, turn, slots)
+    for rounds in (range(1), *(range(turn, 2 * turn) for turn in _TURNS)):
+        thrown = _rehash(elements, rounds, seed)
+        places = (thrown >> np.uint64(65 - slots.bit_length())).view(np.int64) + sets * slots
+        _take_free(owners.reshape(-1), places, thrown >> _ROUND_BITS, rounds)
         unfilled = owners.max(axis=1) == _EMPTY
         stays = np.flatnonzero(unfilled[sets])
         if not len(stays):
@@ -66,15 +68,12 @@ def sketch_many(elements: Hashes, sets: Indices, count: int, slots: int, seed: i
     return owners.astype(np.uint8)
 
 
-def _throw_many(owners: Hashes, thrown: Hashes, first: Indices, turn: int, slots: int) -> None:
-    """Let the elements of every set, whose slots begin at ``first``, take the slots that are empty still."""
-    places = (thrown >> np.uint64(65 - slots.bit_length())).view(np.int64)
-    places += first
-    keys = thrown >> _ROUND_BITS
-    if turn:
-        free = np.flatnonzero(owners.take(places) == _EMPTY)
+def _take_free(owners: Hashes, places: Indices, keys: Hashes, rounds: range) -> None:
+    """Let keys, a row for each of ``rounds`` (the first has no other beside it), take the empty slots."""
+    if rounds.start:
+        keys |= np.arange(rounds.start, rounds.stop, dtype=np.uint64)[:, None] << _VALUE_BITS
+        free = owners.take(places) == _EMPTY
         places, keys = places[free], keys[free]
-        keys |= np.uint64(turn) << _VALUE_BITS
     np.minimum.at(owners, places, keys)
 
 

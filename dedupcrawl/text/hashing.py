@@ -44,7 +44,15 @@ def stir(hashes: Hashes) -> Hashes:
 
 def seeded_hash(data: bytes, size: int, seed: int) -> bytes:
     """Return a BLAKE2b hash of ``size`` bytes, keyed with the seed."""
-    return blake2b(data, digest_size=size, key=seed.to_bytes(8, "little")).digest()
+    hashed = _keyed(size, seed).copy()
+    hashed.update(data)
+    return hashed.digest()
+
+
+@functools.cache
+def _keyed(size: int, seed: int) -> blake2b:
+    """Return what has taken in the key, which is a block of its own; only copies of it may be updated."""
+    return blake2b(digest_size=size, key=seed.to_bytes(8, "little"))
 
 
 @functools.cache

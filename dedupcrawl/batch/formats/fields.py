@@ -74,8 +74,7 @@ def row_of(number: int, get: Callable[[str], object], names: Names) -> Row | Bad
         html = _page(get, names.html)
         text = None if html else _text(get, names.text)
         url = _text(get, names.url) or ""
-        times = (unix_time(value) for name in names.time if (value := get(name)) is not None)
-        time = next((found for found in times if found is not None), None)
+        time = _time(get, names.time)
     except TypeError as error:
         return Bad(number, str(error))
     if html:
@@ -87,7 +86,9 @@ def _page(get: Callable[[str], object], names: Iterable[str]) -> bytes | str | N
     """Return the first HTML that is there; bytes are left to the reader of pages, which knows encodings."""
     for name in names:
         value = get(name)
-        found = value if value is None or isinstance(value, bytes) else _string(name, value)
+        if value is None:
+            continue
+        found = value if isinstance(value, bytes) else _string(name, value)
         if found:
             return found
     return None
@@ -97,6 +98,14 @@ def _text(get: Callable[[str], object], names: Iterable[str]) -> str | None:
     for name in names:
         value = get(name)
         if value is not None and (found := _string(name, value)):
+            return found
+    return None
+
+
+def _time(get: Callable[[str], object], names: Iterable[str]) -> float | None:
+    for name in names:
+        value = get(name)
+        if value is not None and (found := unix_time(value)) is not None:
             return found
     return None
 
