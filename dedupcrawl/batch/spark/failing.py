@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _LENGTH = 400  #: characters of a cause that are told
-_RAISED = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Error|Exception|Interrupt|Exit)): ?(.*)$", re.MULTILINE)
+_RAISED = re.compile(r"^(?:: )?(?:[\w.]+\.)?(\w*(?:Error|Exception|Interrupt|Exit)): ?(.*)$", re.MULTILINE)
+_LOGGED = re.compile(r" ERROR [\w.$]+: (?:.* Reason: )?(.+)$", re.MULTILINE)
 _OURS = re.compile(r"^dedupcrawl\.[\w.]+: (.*)$", re.MULTILINE)
 _MISSING = (
     "the Python of the workers has no {}: it has to be installed there, or shipped (docs/batch.md, Spark)"
@@ -41,6 +42,12 @@ def cause(told: str) -> str:
         return _MISSING.format(missing[1].partition(".")[0])
     raised = [f"{name}: {why}" for name, why in _RAISED.findall(told) if why]
     return _short(_innermost(raised, told))
+
+
+def logged(log: str) -> str | None:
+    """Find the last error in what Spark's Java has logged."""
+    found = _LOGGED.findall(log)
+    return _short(found[-1]) if found else None
 
 
 def _innermost(raised: list[str], told: str) -> str:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Self
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 import dedupcrawl
-from dedupcrawl.batch.spark.failing import cause, in_one_sentence
+from dedupcrawl.batch.spark.failing import cause, logged
 from dedupcrawl.batch.spark.java import java_home
 from dedupcrawl.errors import DedupError
 
@@ -68,8 +69,11 @@ class Session:
         doing = f"start with the master {self.master!r}"
         with _environment(java_home(folder / "java")):
             _run_java(folder / "log", doing)
-        with in_one_sentence(doing):
+        try:
             spark = SparkSession.builder.config(conf=_configuration(self.master)).getOrCreate()
+        except (PySparkException, Py4JError) as error:
+            why = logged((folder / "log").read_text("utf-8", "replace")) or cause(str(error))
+            raise DedupError(f"Spark could not {doing}: {why}") from error
         self._closing.callback(_stop, spark)
         return spark
 
@@ -91,7 +95,7 @@ def _run_java(log: Path, doing: str) -> None:
 
 def _configuration(master: str) -> SparkConf:
     conf = SparkConf()  # of the Java that runs, so it knows of spark-defaults.conf and spark-submit
-    conf.setIfMissing("spark.master", master)
+    conf.setMaster(master)
     for name, value in {**DEFAULTS, **_python()}.items():
         conf.setIfMissing(name, value)
     return conf

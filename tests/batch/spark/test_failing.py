@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dedupcrawl.batch.spark.failing import cause, in_one_sentence
+from dedupcrawl.batch.spark.failing import cause, in_one_sentence, logged
 from dedupcrawl.errors import DedupError
 
 TASK = """[STAGE_FAILURE] Job aborted: Task 0 failed 4 times: org.apache.spark.api.python.PythonException:
@@ -40,6 +40,18 @@ def test_what_has_no_traceback_is_told_by_its_first_line() -> None:
         == "All masters are unresponsive! Giving up."
     )
     assert cause("") == "no reason was given"
+
+
+def test_the_log_tells_why_java_gave_up() -> None:
+    told = (
+        "26/01/01 10:00:00 ERROR StandaloneSchedulerBackend: Application has been killed. Reason: No master."
+    )
+    assert logged(f"WARN Utils: loopback\n{told}\n\tat a.b") == "No master."
+    assert logged("WARN Utils: loopback") is None
+    called = (
+        "An error occurred while calling None.a.\n: java.lang.IllegalStateException: It is stopped.\n\tat a"
+    )
+    assert cause(called) == "IllegalStateException: It is stopped."
 
 
 def test_other_errors_stay_what_they_are() -> None:
