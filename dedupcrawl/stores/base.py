@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, ClassVar, Self
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from dedupcrawl.stores.fleet import Figures, Fleet
+
 KEY_BYTES = 6  #: size of a bucket key; 2^48 buckets keep false candidates below 1 in 10^4 at 10^9 keys
 BUCKET_CAP = 32  #: at most so many candidates are read from a bucket, newest first
 SCAN_CAP = 8 * BUCKET_CAP  #: at most so many entries of a bucket, dead ones included, are looked at
@@ -176,6 +178,16 @@ class Store(ABC):
     @abstractmethod
     def info(self) -> StoreInfo:
         """Count what is filed, whether live or not."""
+
+    def publish(self, figures: Figures) -> None:  # noqa: B027  # there may be nobody to tell
+        """Say what ``store watch`` shows of this worker, with the next renewal and with the end.
+
+        Stores of which that is not asked take no notice.
+        """
+
+    def fleet(self) -> Fleet | None:
+        """Return what the workers say of themselves; None where they are not asked."""
+        return None
 
     @abstractmethod
     def close(self) -> None:

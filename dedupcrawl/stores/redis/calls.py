@@ -43,8 +43,9 @@ class EmptiedError(StoreError):
 _OPERATIONS = {
     "look": ("find", "get", "lookup", "walk", "edge"),
     "offer": ("offer",),
-    "settle": ("scraped", "commit", "release", "disown", "mine", "renew", "leave", "admit"),
-    "keep": ("forget", "comb", "prune", "bury"),
+    "settle": ("scraped", "commit", "release", "disown", "mine", "admit"),
+    "workers": ("renew", "leave", "bury"),
+    "keep": ("forget", "comb", "prune"),
 }
 _FILES = {operation: name for name, operations in _OPERATIONS.items() for operation in operations}
 

@@ -21,6 +21,7 @@ from dedupcrawl.stores.codec import encode
 from dedupcrawl.stores.redis.admission import admit
 from dedupcrawl.stores.redis.calls import Argument, EmptiedError
 from dedupcrawl.stores.redis.counting import take_stock
+from dedupcrawl.stores.redis.fleet import muster
 from dedupcrawl.stores.redis.names import Names
 from dedupcrawl.stores.redis.session import Session
 from dedupcrawl.stores.redis.values import candidate, milliseconds
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dedupcrawl.stores.base import Candidate, Record, StoreInfo
+    from dedupcrawl.stores.fleet import Figures, Fleet
     from dedupcrawl.stores.redis.address import Address
 
 CHUNK = 500  #: most claims that one call settles, so that other workers wait a few milliseconds
@@ -82,6 +84,7 @@ class RedisStore(Store):
         self._doubtful: set[bytes] = set()  # serials of offers whose answer never came
         self._highest = 0  # id that this object has heard of
         self._lost = 0
+        self._says = b""
         self._session = Session(address, self._names, server_clock)
         self._ask = self._session.ask
         try:
@@ -97,7 +100,7 @@ class RedisStore(Store):
         )
         self._session.calls.layout = self._admission.layout
         if self._scheme is not None:
-            self._lost = self._ask("renew", self._lease, -1)
+            self._lost = self._ask("renew", self._lease, -1, self._says)
 
     # -- filing and looking -------------------------------------------------------------------
 
@@ -189,7 +192,7 @@ class RedisStore(Store):
 
     def renew(self) -> int:
         self._settle()
-        lost = self._ask("renew", self._lease, self._lost)
+        lost = self._ask("renew", self._lease, self._lost, self._says)
         if lost != self._lost:
             with self._lock:
                 own = sorted(self._own)
@@ -237,6 +240,12 @@ class RedisStore(Store):
             lambda client: take_stock(client, self._ask, self.url, self._names, self._admission)
         )
 
+    def publish(self, figures: Figures) -> None:
+        self._says = figures.packed()
+
+    def fleet(self) -> Fleet:
+        return self._session.look(lambda client: muster(client, self._names))
+
     def close(self) -> None:
         if self._session.is_anothers:
             return  # claims and connections are the parent's
@@ -252,7 +261,7 @@ class RedisStore(Store):
         self._settle()
         self.release(list(self._own))
         if self._scheme is not None:  # else it never came in, perhaps because it may only read
-            self._ask("leave")
+            self._ask("leave", self._says)
 
 
 def _possible(ids: Iterable[int]) -> list[int]:

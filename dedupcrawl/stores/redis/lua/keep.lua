@@ -41,12 +41,3 @@ function M.prune()
     return M.number(value, 1) < old
   end)
 end
-
--- owners whose lease ended
-function M.bury()
-  local tokens = redis.call('HKEYS', M.owners)
-  for _, token in ipairs(tokens) do
-    if token ~= M.me and M.owner(token).till <= M.now then redis.call('HDEL', M.owners, token) end
-  end
-  return 0
-end

@@ -73,17 +73,6 @@ function M.mine()
   return M.claimed(M.numbers(5, #ARGV - 4))
 end
 
--- lease, how many were known to be lost
-function M.renew()
-  local known = M.owner(M.me) or {lost = tonumber(ARGV[6]) + 1}
-  M.put_owner(M.me, {till = M.now + tonumber(ARGV[5]), lost = known.lost})
-  return known.lost
-end
-
-function M.leave()
-  return redis.call('HDEL', M.owners, M.me)
-end
-
 -- mark, scheme ("": an existing namespace only), lease
 function M.admit()
   local there = redis.call('HMGET', M.meta, 'mark', 'scheme')
