@@ -17,7 +17,7 @@ from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from dedupcrawl.errors import StoreError
-from dedupcrawl.stores.base import ClaimState, url_key
+from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, url_key
 from dedupcrawl.stores.codec import decode, encode
 from dedupcrawl.stores.scheme import check_scheme, scheme_json
 
