@@ -11,6 +11,7 @@ from dedupcrawl.crawl.debts import Debts
 from dedupcrawl.crawl.holds import Hold
 from dedupcrawl.crawl.line import Line
 from dedupcrawl.crawl.opening import open_patiently
+from dedupcrawl.crawl.pulse import Pulse
 from dedupcrawl.crawl.waiting import Background
 from dedupcrawl.errors import StoreError
 from dedupcrawl.policy import unchecked
@@ -57,6 +58,7 @@ class Desk:
             is_ending=lambda: not crawler.crawling,
         )
         self._claiming = Claiming(crawler, self._line, waits=options.on_store_error == "wait")
+        self._pulse = Pulse(crawler, tally, self._line.waits)
         self._background = Background()
         self._unfiled: set[Hold] = set()  # kept unchecked, to be filed once their items are safe
         self.is_open = self._renews = False
@@ -77,6 +79,8 @@ class Desk:
         if not self.is_open:
             self._line.cross_network()
             self.take(await open_patiently(opening, self._line, self._options, self._tally, self._crawler))
+        if self._dedup.store.remote:
+            await self.renew()  # so that whoever watches knows of this worker
         if self._debts.are_inherited:
             self._background.start(self._line.make_up())
 
@@ -135,6 +139,7 @@ class Desk:
         """Settle what is left when no item will come any more, and let the store go."""
         left = [hold for hold in (*self._claiming.open.values(), *self._unfiled) if not hold.over]
         await self._commit(_end([hold for hold in left if hold.scraped and not hold.feeds and not hold.lost]))
+        self._publish()
         await self._line.close(self._dedup.close)
         self._debts.close()
 
@@ -143,6 +148,7 @@ class Desk:
         if self._renews:  # the last time has not ended yet
             return
         self._renews = True
+        self._publish()
         try:
             await self._told(self._line.hurry(self._live))
         finally:
@@ -201,6 +207,9 @@ class Desk:
             self._tally.crashed("a claim", error)
             return False
         return True
+
+    def _publish(self) -> None:
+        self._dedup.store.publish(self._pulse.figures(len(self._claiming.open)))
 
     def _live(self) -> int:
         return self._dedup.renew()

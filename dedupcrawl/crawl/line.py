@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from scrapy.utils.asyncio import call_later
 
+from dedupcrawl.crawl.pulse import Waits
 from dedupcrawl.crawl.threads import Threads
 from dedupcrawl.crawl.waiting import Background, Outcome
 from dedupcrawl.errors import StoreError
@@ -83,6 +84,7 @@ class Line:
         self._background = Background()
         self._closed = False
         self.outage: Outage | None = None
+        self.waits = Waits()
 
     def cross_network(self) -> None:
         """Make every call in a thread from now on."""
@@ -118,7 +120,8 @@ class Line:
         """Make a call, whatever is known of the store."""
         if self._threads is None:
             return question(*args, **kwargs)
-        return await self._threads.run(question, *args, **kwargs)
+        with self.waits.timing(unless=AwayError):
+            return await self._threads.run(question, *args, **kwargs)
 
     async def attempt(self, order: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
         """Make up for a call; None: the store is there, and refuses it.

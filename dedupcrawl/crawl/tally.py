@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from dedupcrawl.detectors.base import Relation
@@ -39,6 +40,7 @@ class Tally:
         self._crawler = crawler
         self._on_store_error = on_store_error
         self._told: set[str] = set()
+        self.counts: Counter[str] = Counter()  #: the stats, without their prefix
 
     def judged(self, verdict: Verdict, *, again: bool = False) -> None:
         """Count a verdict; ``again``: the page had one before, but its claim was released."""
@@ -147,6 +149,7 @@ class Tally:
 
     def _count(self, name: str, by: int = 1) -> None:
         if by:
+            self.counts[name] += by
             self._crawler.stats.inc_value(f"dedup/{name}", by)
 
     def _log(self, level: int, told: str, **what: object) -> None:
