@@ -5,15 +5,16 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING, Any, cast
 
+from redis import RedisCluster
 from redis.exceptions import ResponseError
 
 from dedupcrawl.stores.base import ClaimState, HotBucket, StoreInfo
 from dedupcrawl.stores.redis.values import CLAIM_BYTES, STATE, claim_state
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from redis import Redis, RedisCluster
+    from redis import Redis
 
     from dedupcrawl.stores.redis.admission import Admission
     from dedupcrawl.stores.redis.names import Names
@@ -72,13 +73,19 @@ def _edge(ask: Callable[..., Any], step: int) -> float | None:
 def _bytes(client: Redis | RedisCluster, names: Names, shelves: int) -> int:
     """Return the server's memory that these keys take; 0 where it does not tell."""
     try:
-        whole = sum(_usage(client, name) for name in names.all)
+        whole = sum(_usages(client, names.all))
         some = Random(0).sample(range(shelves), min(shelves, SAMPLES))  # noqa: S311  # no secret
-        each = sum(_usage(client, f"{names.key('buckets')}:{n}") for n in some) / len(some) if some else 0
+        each = sum(_usages(client, [f"{names.key('buckets')}:{n}" for n in some])) / max(len(some), 1)
     except ResponseError:
         return 0
     return whole + round(each * shelves)
 
 
-def _usage(client: Redis | RedisCluster, name: str) -> int:
-    return int(client.memory_usage(name, samples=SAMPLES) or 0)
+def _usages(client: Redis | RedisCluster, names: Sequence[str]) -> list[int]:
+    """Return the bytes that each key takes, asked in one round trip; a cluster takes several."""
+    if isinstance(client, RedisCluster):
+        return [int(client.memory_usage(name, samples=SAMPLES) or 0) for name in names]
+    with client.pipeline(transaction=False) as several:
+        for name in names:
+            several.memory_usage(name, samples=SAMPLES)
+        return [int(each or 0) for each in several.execute()]
