@@ -13,6 +13,7 @@ from dedupcrawl.cli.lexicons import lexicon
 from dedupcrawl.cli.reading import read
 from dedupcrawl.cli.screen import complain, show_any_text
 from dedupcrawl.cli.storing import store
+from dedupcrawl.cli.watching import watch
 from dedupcrawl.errors import DedupError
 
 app = typer.Typer(
@@ -26,6 +27,7 @@ app.command()(demo)
 app.command()(read)
 app.command()(compare)
 app.add_typer(evaluation, name="eval")
+store.command()(watch)
 app.add_typer(store, name="store")
 app.add_typer(lexicon, name="lexicon")
 

@@ -101,9 +101,9 @@ class Fleet:
     problem: str = ""  #: why the workers cannot be read
 
 
-def printable(text: str) -> str:
-    """Return a name without what could steer a terminal, and not too long."""
-    shown = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text[:LONGEST])
+def printable(text: str, most: int = LONGEST) -> str:
+    """Return a text without what could steer a terminal, and not too long."""
+    shown = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text[:most])
     return shown or "?"
 
 

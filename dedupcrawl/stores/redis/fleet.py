@@ -36,7 +36,10 @@ def muster(client: Redis | RedisCluster, names: Names) -> Fleet:
         if "WRONGTYPE" not in str(error):
             raise
         return Fleet((), _memory(client, names), f"key {key!r} is another program's, not a hash of ours")
-    return Fleet(_workers(client, names, said), _memory(client, names))
+    workers = _workers(client, names, said)
+    strange = [each.token for each in workers if each.figures is None]
+    problem = f"key {key!r} has values at {', '.join(strange[:3])} that are not ours" if strange else ""
+    return Fleet(workers, _memory(client, names), problem)
 
 
 def _workers(client: Redis | RedisCluster, names: Names, said: dict[bytes, bytes]) -> tuple[Worker, ...]:
