@@ -10,6 +10,8 @@ from dedupcrawl.detectors.base import Relation
 from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
@@ -103,6 +105,11 @@ class Tally:
         if self._is_news("spool"):
             told = "The spool cannot be written, copies of pages kept meanwhile will not be known: %(error)s"
             self._log(logging.ERROR, told, error=error)
+
+    def spool_left(self, path: Path) -> None:
+        """Log that pages stay in the spool."""
+        told = "Pages that could not be filed are left in %(path)s; the next crawl of this store files them"
+        self._log(logging.WARNING, told, path=path)
 
     def replayed(self, filed: int, repeats: int, refused: int) -> None:
         """Count and log what became of the pages of the spool."""
