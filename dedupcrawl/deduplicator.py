@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import replace
+from secrets import token_bytes
 from typing import TYPE_CHECKING, Literal, Self, Unpack, overload
 
 from dedupcrawl.claim import Claim, Pending
@@ -16,7 +17,16 @@ from dedupcrawl.page import PageError, ReaderError, read_page
 from dedupcrawl.page.model import Page
 from dedupcrawl.policy import Policy, unchecked
 from dedupcrawl.stores import open_store
-from dedupcrawl.stores.base import FILE_ANYWAY, Candidate, ClaimState, Offer, Store, url_key
+from dedupcrawl.stores.base import (
+    FILE_ANYWAY,
+    KEY_BYTES,
+    Candidate,
+    ClaimState,
+    Offer,
+    Record,
+    Store,
+    url_key,
+)
 from dedupcrawl.stores.scheme import scheme_json
 from dedupcrawl.verdict import Verdict
 
@@ -24,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from dedupcrawl.config import ConfigChanges
-    from dedupcrawl.stores.base import Record, StoreInfo
+    from dedupcrawl.stores.base import StoreInfo
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +75,7 @@ class Deduplicator:
         self.names = tuple(detector.name for detector in detectors)
         self._filer = Filer(detectors, self.config.min_chars, clock, fold_chinese=self.config.fold_chinese)
         self._judge = Judge(detectors)
+        self._clock = clock
         self._policy = Policy(self.config.drop, self.config.keep)
         self._held: set[int] = set()  # claims made here that were neither committed nor released
         self._told: set[str] = set()  # failures of the user's own reader that were logged
@@ -244,7 +255,7 @@ class Deduplicator:
         supersede = [old for claim in held.values() for old in claim.supersedes]
         if self.store.commit(held, supersede) < len(held):
             self._refile(held.values())
-        self._held.difference_update(held)
+        self._held.difference_update(held, supersede)
 
     def release(self, claims: Iterable[Claim]) -> None:
         """Withdraw these claims: their pages were not stored."""
@@ -256,6 +267,17 @@ class Deduplicator:
     def renew(self) -> int:
         """Extend the lease of every open claim; return how many there are."""
         return self.store.renew()
+
+    def try_filing(self) -> None:
+        """File a record under a key of its own and take it back, to see whether there is room.
+
+        Raises :class:`~dedupcrawl.errors.StoreError`; :class:`~dedupcrawl.errors.StoreFullError` if there is
+        none.
+        """
+        trial = Record("", (token_bytes(KEY_BYTES),), (), self._clock())
+        offer = self.store.offer(trial, since=FILE_ANYWAY)
+        if offer.id is not None:
+            self.store.release([offer.id])
 
     def is_settled(self, id: int) -> bool:
         """Whether the claim that a page waits for has been committed, or is gone."""
@@ -322,13 +344,19 @@ class Deduplicator:
     def _findings(self, record: Record) -> list[Finding]:
         return self._judge.findings(record, self.store.find(record.looks_under), versions=True)
 
+    def _stands(self, id: int, record: Record) -> bool:
+        """Whether a record is filed under this id; a server that lost its data may give an id again."""
+        there = self.store.get(id)
+        filed = None if there is None else there.record
+        return filed is not None and (filed.url, filed.sketches) == (record.url, record.sketches)
+
     def _refile(self, claims: Iterable[Claim]) -> None:
         """File again, at once committed, the pages whose claim was lost with its lease.
 
         Their items are stored: without a record every later copy would be stored too.
         """
         for claim in claims:
-            if claim.id is None or claim.record is None or self.store.get(claim.id) is not None:
+            if claim.id is None or claim.record is None or self._stands(claim.id, claim.record):
                 continue
             offer = self.store.offer(claim.record, since=FILE_ANYWAY)
             if offer.id is not None:

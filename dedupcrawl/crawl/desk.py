@@ -52,7 +52,9 @@ class Desk:
         self._line = Line(
             tally,
             self._live,
+            self._try_filing,
             self._make_up,
+            lease=options.config.lease,
             patience=patience,
             give_up=self._give_up,
             is_ending=lambda: not crawler.crawling,
@@ -116,8 +118,9 @@ class Desk:
         hold.scraped = True
         await self.settle([hold])
         if first and not hold.over and hold.claim is not None:
-            if not await self._tell(hold.claim.scraped):
-                self._debts.owe([hold.claim], Claim.scraped)
+            told = await self._tell(hold.claim.scraped)
+            if not told and not hold.over:  # else more is owed by now
+                self._owe([hold.claim], Claim.scraped)
             hold.outcome.settle()
 
     async def refused(self, hold: Hold) -> None:
@@ -148,11 +151,13 @@ class Desk:
         if self._renews:  # the last time has not ended yet
             return
         self._renews = True
-        self._publish()
         try:
+            self._publish()
             await self._told(self._line.hurry(self._live))
         finally:
             self._renews = False
+        if self._debts.are_there:
+            await self._line.make_up()
 
     # -- claims -------------------------------------------------------------------------------
 
@@ -167,7 +172,7 @@ class Desk:
             claims = _claims(chunk)
             unfiled = [hold.record for hold in chunk if hold.record]
             if claims and not await self._tell(self._dedup.commit, claims):
-                self._debts.owe(claims, Claim.commit)
+                self._owe(claims, Claim.commit)
                 unfiled += [claim.record for claim in claims if claim.record]
             self._conclude(chunk)
             if unfiled:
@@ -181,9 +186,13 @@ class Desk:
                     hold.visit.hold = None
             claims = _claims(chunk)
             if claims and not await self._tell(self._dedup.release, claims):
-                self._debts.owe(claims, Claim.release)
+                self._owe(claims, Claim.release)
             self._tally.released(len(claims))
             self._conclude(chunk)
+
+    def _owe(self, claims: Sequence[Claim], order: Callable[[Claim], None]) -> None:
+        self._debts.owe(claims, order)
+        self._background.start(self._line.make_up())
 
     def _conclude(self, holds: Sequence[Hold]) -> None:
         for hold in holds:
@@ -213,6 +222,9 @@ class Desk:
 
     def _live(self) -> int:
         return self._dedup.renew()
+
+    def _try_filing(self) -> None:
+        self._dedup.try_filing()
 
     async def _make_up(self) -> None:
         await self._debts.pay(self._line)

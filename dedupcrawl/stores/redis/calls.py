@@ -20,7 +20,7 @@ from redis.exceptions import (
 from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import TimeoutError as NoAnswer
 
-from dedupcrawl.errors import StoreError, StoreUnreachableError
+from dedupcrawl.errors import StoreError, StoreFullError, StoreUnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -138,6 +138,10 @@ class Calls:
 def told(shown: str, error: Exception) -> StoreError:
     """Say in one sentence what a server, or the way to it, was short of."""
     reason = " ".join(str(error).split()).rstrip(".")
+    if isinstance(error, OutOfMemoryError):
+        return StoreFullError(
+            f"The store {shown} is full: its server has reached maxmemory; raise it, or prune the store."
+        )
     for kinds, sentence in _SENTENCES:
         if isinstance(error, kinds):
             return StoreError(f"The store {shown} {sentence.format(reason=reason)}.")
@@ -162,5 +166,4 @@ _SENTENCES: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str], ...
     ((AuthenticationError, AuthorizationError), "refuses this user or password: {reason}"),
     (NoPermissionError, "does not allow this user what is needed: {reason}"),
     (ReadOnlyError, "cannot be written: its server is a read-only replica; name the primary"),
-    (OutOfMemoryError, "is full: its server has reached maxmemory; raise it, or prune the store"),
 )
