@@ -23,7 +23,22 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.base import StoreInfo
     from dedupcrawl.stores.fleet import Figures, Fleet, Worker
 
-WIDE = 110  #: columns from which on more is told of each worker
+NORMAL, WIDE = 76, 112  #: columns from which on more is told of each worker
+#: What is told of each, and from how many columns on.
+_NUMBERS: Mapping[str, int] = {
+    "up": WIDE,
+    "said": WIDE,
+    "pages/s": 0,
+    "checked": 0,
+    "kept": NORMAL,
+    "copies": 0,
+    "related": WIDE,
+    "unchecked": WIDE,
+    "open": NORMAL,
+    "store ms": NORMAL,
+    "worst": NORMAL,
+}
+OLD = 5.0  #: seconds from which on it is said how long ago pages were counted
 _STYLES = {"here": "", "gone": "bold red", "done": "dim"}
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
@@ -37,13 +52,13 @@ def dashboard(snapshot: Snapshot, width: int, height: int | None = None, every: 
         height: rows; of more workers than fit the first are shown. None: all.
         every: seconds between looks; None: there is but one.
     """
-    room = None if height is None else max(1, (height - 1) // max(1, len(snapshot.sights)) - 11)
     parts: list[RenderableType] = [_head(snapshot, width, every)]
     if snapshot.away:
         lasts = f"away for {duration(snapshot.away_for)}" if snapshot.away_for >= 1 else "away"
         parts.append(Text(f"{lasts}: {snapshot.away}", "bold red"))
     if not snapshot.sights:
         parts.append(Text("no namespaces yet"))
+    room = None if height is None else (height - 3) // max(1, len(snapshot.sights))
     for sight in snapshot.sights:
         parts += [Text(), *_sight(sight, width, room, stale=bool(snapshot.away))]
     return Group(*parts)
@@ -61,11 +76,13 @@ def _sight(sight: Sight, width: int, room: int | None, *, stale: bool) -> list[R
     title = Text.assemble((sight.namespace, "bold cyan"), (", as it was last seen" if stale else "", "dim"))
     if sight.info is None:
         return [title, Text(sight.trouble, "bold red")]
-    parts: list[RenderableType] = [title, _facts(sight, sight.info, stale=stale)]
+    facts = _facts(sight, sight.info, stale=stale)
+    parts: list[RenderableType] = [title, facts]
     if sight.fleet is not None and sight.fleet.problem:
         parts.append(Text(f"not readable: {sight.fleet.problem}", "yellow"))
     if sight.fleet is not None and sight.fleet.workers:
-        parts += [Text(), _workers(sight.fleet.workers, width, room)]
+        left = None if room is None else room - facts.row_count - len(parts) - 2
+        parts += [Text(), _workers(sight.fleet.workers, width, left)]
     return parts
 
 
@@ -73,7 +90,7 @@ def _sight(sight: Sight, width: int, room: int | None, *, stale: bool) -> list[R
 
 
 def _facts(sight: Sight, info: StoreInfo, *, stale: bool) -> Table:
-    rows = {"pages": _pages(info, None if stale else sight.growth), "claims": _claims(info)}
+    rows = {"pages": _pages(sight, info, stale=stale), "claims": _claims(info)}
     if sight.fleet is not None:
         rows |= _done(Totals.of(sight.fleet), stale=stale)
     rows["memory"] = _memory(info, sight.fleet)
@@ -87,8 +104,11 @@ def _facts(sight: Sight, info: StoreInfo, *, stale: bool) -> Table:
     return table
 
 
-def _pages(info: StoreInfo, growth: float | None) -> str:
-    return f"{info.pages:,}" + ("" if growth is None else f", {growth:+.1f} a second")
+def _pages(sight: Sight, info: StoreInfo, *, stale: bool) -> str:
+    growth = "" if stale or sight.growth is None else f", {sight.growth:+.1f} a second"
+    return f"{info.pages:,}{growth}" + (
+        f", counted {duration(sight.counted)} ago" if sight.counted >= OLD else ""
+    )
 
 
 def _claims(info: StoreInfo) -> str:
@@ -139,36 +159,44 @@ def _hot(info: StoreInfo) -> str:
 
 
 def _workers(workers: Sequence[Worker], width: int, room: int | None) -> Table:
-    wide = width >= WIDE
     ordered = sorted(workers, key=lambda each: ("here", "gone", "done").index(each.state))
     shown = ordered if room is None or len(ordered) <= room else ordered[: max(1, room - 1)]
     table = Table(box=None, padding=(0, 1, 0, 0), width=width, pad_edge=False, header_style="dim")
     table.add_column("worker", no_wrap=True, overflow="ellipsis", ratio=3)
     table.add_column("spider", no_wrap=True, overflow="ellipsis", ratio=2)
-    for name in _headings(wide):
+    names = [name for name, least in _NUMBERS.items() if width >= least]
+    for name in names:
         table.add_column(name, justify="right", no_wrap=True)
     for each in shown:
-        table.add_row(*_cells(each, wide), style=_STYLES[each.state])
+        table.add_row(*_cells(each, names), style=_STYLES[each.state])
     if len(shown) < len(ordered):
         table.add_row(Text(f"… and {len(ordered) - len(shown)} more", "dim"))
     return table
 
 
-def _headings(wide: bool) -> list[str]:
-    more = ["up", "said"] if wide else []
-    details = ["related", "unchecked"] if wide else []
-    return [*more, "pages/s", "checked", "kept", "copies", *details, "open", "store ms", "worst"]
-
-
-def _cells(worker: Worker, wide: bool) -> list[Text]:
+def _cells(worker: Worker, names: Sequence[str]) -> list[Text]:
     told = worker.figures
     if told is None:
         return [Text(worker.token), Text("not readable", "yellow")]
-    more = [duration(told.uptime), f"{duration(worker.age)} ago"] if wide else []
-    details = [f"{sum(told.related.values()):,}", f"{sum(told.unchecked.values()):,}"] if wide else []
-    main = [f"{told.checked:,}", f"{told.kept:,}", f"{sum(told.duplicates.values()):,}"]
-    numbers = [*more, _speed(worker, told), *main, *details, f"{told.claims:,}", *_waits(worker, told)]
-    return [_place(told), Text(told.spider), *map(Text, numbers)]
+    numbers = _numbers(worker, told)
+    return [_place(told), Text(told.spider), *(Text(numbers[name]) for name in names)]
+
+
+def _numbers(worker: Worker, told: Figures) -> dict[str, str]:
+    mean, worst = _waits(worker, told)
+    return {
+        "up": duration(told.uptime),
+        "said": f"{duration(worker.age)} ago",
+        "pages/s": _speed(worker, told),
+        "checked": f"{told.checked:,}",
+        "kept": f"{told.kept:,}",
+        "copies": f"{sum(told.duplicates.values()):,}",
+        "related": f"{sum(told.related.values()):,}",
+        "unchecked": f"{sum(told.unchecked.values()):,}",
+        "open": f"{told.claims:,}",
+        "store ms": mean,
+        "worst": worst,
+    }
 
 
 def _place(told: Figures) -> Text:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.fleet import Fleet, Worker
 
 LISTED_EVERY = 10.0  #: seconds after which a store is asked for new namespaces
-SPARED = 20  #: a namespace is counted for at most one part in so many of the time
+SPARED = 10  #: a namespace is counted for at most one part in so many of the time
 SENTENCE = 1000  #: characters of what went wrong
 WINDOW = 10.0  #: seconds over which its growth is measured
 
@@ -64,6 +64,7 @@ class Sight:
     info: StoreInfo | None  #: None: it could not be looked at
     fleet: Fleet | None  #: None: nothing is known of workers
     growth: float | None  #: pages a second by which it grew of late; None: seen once only
+    counted: float = 0.0  #: seconds since ``info`` was taken, which is done seldom where it takes long
     trouble: str = ""
 
     def as_dict(self) -> dict[str, Any]:
@@ -71,6 +72,7 @@ class Sight:
         plain: dict[str, Any] = {"namespace": self.namespace, "trouble": self.trouble or None}
         if self.info is not None:
             plain |= {**_printable(asdict(self.info)), "pages_per_second": _rounded(self.growth)}
+            plain["counted_ago"] = round(self.counted, 2)
         if self.fleet is not None:
             plain["memory"] = asdict(self.fleet.memory) if self.fleet.memory else None
             plain["problem"] = self.fleet.problem or None
@@ -166,7 +168,7 @@ class Watcher:
                 if self._last is None:
                     raise
                 self._forget(name)
-                yield Sight(printable(name), None, None, None, printable(str(error), SENTENCE))
+                yield Sight(printable(name), None, None, None, trouble=printable(str(error), SENTENCE))
 
     def _list(self) -> list[str]:
         if self._namespace is not None:
@@ -195,7 +197,8 @@ class _Watched:
 
     def look(self, clock: Callable[[], float]) -> Sight:
         info = self._counted(clock)
-        return Sight(printable(info.namespace), info, self._store.fleet(), self._growth())
+        fleet, counted = self._store.fleet(), self._counts[-1][0]
+        return Sight(printable(info.namespace), info, fleet, self._growth(), clock() - counted)
 
     def _counted(self, clock: Callable[[], float]) -> StoreInfo:
         began = clock()
