@@ -22,6 +22,6 @@ def test_kills_and_a_restart_of_the_server(tmp_path: Path, capsys: pytest.Captur
         result = Trial(plan, web, tmp_path).run()
     with capsys.disabled():
         print(f"\n{result.told}")
-    assert result.faults == []
+    assert not result.faults, "\n".join(result.faults)
     assert "Traceback" not in result.log
     assert sum(life.killed for life in result.evidence.lives) == plan.kills

@@ -44,6 +44,11 @@ class Plan:
     slow: float = 0.1  #: seconds that an item spends in the pipelines before it is stored, and again after
 
     @property
+    def waits(self) -> bool:
+        """Whether a crawl that finds no server waits for it; else it does not even begin."""
+        return self.on_store_error == "wait"
+
+    @property
     def settings(self) -> dict[str, object]:
         """What all workers are told."""
         return {
@@ -128,6 +133,8 @@ class Trial:
 
     def _strike(self, *, away: bool) -> None:
         """Kill a worker and start it again; ``away``: while the server is away."""
+        if away and not self.plan.waits:
+            self._until(lambda: all(map(_tokens, self._fleet.workers)))
         self._until(lambda: any(map(self._claims_of, self._fleet.workers)))
         victim = max(self._fleet.workers, key=lambda each: (bool(self._claims_of(each)), -each.life.number))
         self.struck += self._claims_of(victim)
@@ -143,17 +150,16 @@ class Trial:
         (self._server.kill if self.plan.crash else self._server.stop)()
         time.sleep(self.plan.outage)
         self._fleet.kill(victim)
-        waits = self.plan.on_store_error == "wait"
-        if waits:  # others would end if they found no store
+        if self.plan.waits:
             self._fleet.restart(victim)
         self._server.start()
-        if not waits:
+        if not self.plan.waits:
             self._fleet.restart(victim)
 
     def _claims_of(self, worker: Worker) -> int:
         if not worker.process.is_alive():
             return 0
-        tokens = {entry["token"] for entry in rows(worker.ledger) if entry["event"] == "opened"}
+        tokens = _tokens(worker)
         return sum(held.token in tokens for held in self._observer.claims.values())
 
     def _until(self, condition: Callable[[], bool]) -> None:
@@ -209,6 +215,11 @@ class Trial:
             beside.prune(0.0)
             info = beside.info()
             return info.open + info.scraped
+
+
+def _tokens(worker: Worker) -> set[str]:
+    """Return the names under which the server knows the process that works now."""
+    return {entry["token"] for entry in rows(worker.ledger) if entry["event"] == "opened"}
 
 
 def _quiet_port() -> int:

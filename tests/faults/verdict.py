@@ -22,7 +22,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tests.faults.fleet import Life
 
@@ -162,8 +162,3 @@ def summary(evidence: Evidence, **more: object) -> str:
         **more,
     }
     return "\n".join(f"{name:40}{value}" for name, value in told.items())
-
-
-def of_stories(stored: Iterable[Stored], stories: Mapping[str, str]) -> list[Stored]:
-    """Leave out pages that bear no story."""
-    return [each for each in stored if each.url in stories]
