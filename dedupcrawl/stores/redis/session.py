@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import nullcontext
+from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from redis.exceptions import ConnectionError as NoConnection
@@ -30,6 +32,8 @@ T = TypeVar("T")
 class Session:
     """Connections, and the token by which the server knows this store object.
 
+    A thread for which there is no connection left waits for one: redis-py would take that for an error.
+
     Raises what :func:`~dedupcrawl.stores.redis.connecting.connect` does, as errors of ours.
     """
 
@@ -44,6 +48,8 @@ class Session:
             self.client: Redis | RedisCluster = connect(address)
         except (RedisError, OSError) as error:
             raise told(address.shown, error) from error
+        most = address.options.get("max_connections")
+        self._connections = BoundedSemaphore(most) if most else nullcontext()
         self.calls = Calls(self.client, address.shown, names, secrets.token_bytes(OWNER_BYTES))
 
     @property
@@ -58,12 +64,13 @@ class Session:
         """
         self._check()
         now = "" if self._server_clock is None else str(milliseconds(self._server_clock()))
-        try:
-            return self.calls(operation, *arguments, now=now)
-        except StoreUnreachableError as error:
-            if not isinstance(error.__cause__, NoConnection):
-                raise
-            return self.calls(operation, *(arguments if again is None else again), now=now)
+        with self._connections:
+            try:
+                return self.calls(operation, *arguments, now=now)
+            except StoreUnreachableError as error:
+                if not isinstance(error.__cause__, NoConnection):
+                    raise
+                return self.calls(operation, *(arguments if again is None else again), now=now)
 
     def look(self, work: Callable[[Redis | RedisCluster], T]) -> T:
         """Do with the client what needs no script."""
