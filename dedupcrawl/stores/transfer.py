@@ -31,7 +31,7 @@ MAGIC = b"dedupcrawl export "
 VERSION = b"1"
 LINE = 1 << 20  #: most bytes of a line
 RECORD = 1 << 28  #: most bytes of a record
-CHUNK = 200  #: records that are committed together
+CHUNK = 20  #: records that are committed together, long before the lease of the first ends
 
 
 @dataclass(frozen=True, slots=True)
