@@ -38,7 +38,7 @@ class Observer:
         self._seen: dict[bytes, tuple[float, float]] = {}
         self.claims: Mapping[bytes, Held] = {}  #: at the last look
         self.committed = 0  #: records without a claim at the last look
-        self.leases: dict[str, float] = {}  #: the latest end of a lease that was ever seen, by token
+        self.leases: dict[str, float] = {}  #: the latest end of a claim's lease that was ever seen, by token
         self.most = 0  #: claims at once
 
     def look(self) -> bool:
@@ -52,8 +52,8 @@ class Observer:
         self.claims = {id: _held(value, leases) for id, value in claims.items()}
         self.committed = records - len(claims)
         self.most = max(self.most, len(claims))
-        for token, till in (*leases.items(), *((held.token, held.till) for held in self.claims.values())):
-            self.leases[token] = max(till, self.leases.get(token, 0.0))
+        for held in self.claims.values():
+            self.leases[held.token] = max(held.till, self.leases.get(held.token, 0.0))
         self._follow()
         return True
 

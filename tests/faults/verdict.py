@@ -89,11 +89,14 @@ def faults(evidence: Evidence) -> list[str]:
     ]
 
 
+def kept(evidence: Evidence) -> frozenset[str]:
+    """Return the stories that are stored at least once."""
+    there = frozenset(stored.story for stored in evidence.stored)
+    return there if evidence.on_disk is None else there & evidence.on_disk
+
+
 def _lost(evidence: Evidence) -> Iterator[str]:
-    there = {stored.story for stored in evidence.stored}
-    if evidence.on_disk is not None:
-        there &= evidence.on_disk
-    for story in sorted(evidence.stories - there):
+    for story in sorted(evidence.stories - kept(evidence)):
         yield f"{story!r} is not stored; the store has {evidence.records.get(story, 0)} records of it."
 
 
@@ -153,7 +156,7 @@ def summary(evidence: Evidence, **more: object) -> str:
     checked = [story for story, stored in repeated.items() if not any(each.reason for each in stored)]
     told: dict[str, object] = {
         "stories": len(evidence.stories),
-        "stored at least once": len(evidence.stories & {stored.story for stored in evidence.stored}),
+        "stored at least once": len(kept(evidence)),
         "stored by two living workers": len(list(_stored_by_two(evidence))),
         "stored again after a kill": len(checked),
         "kept unchecked, the server being away": reasons[AWAY],
