@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dedupcrawl.cli.sighting import Totals
+from dedupcrawl.cli.storing import claims_of
 from dedupcrawl.stores.base import BUCKET_CAP
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def _sight(sight: Sight, width: int, room: int | None, *, stale: bool) -> list[R
 
 
 def _facts(sight: Sight, info: StoreInfo, *, stale: bool) -> Table:
-    rows = {"pages": _pages(sight, info, stale=stale), "claims": _claims(info)}
+    rows = {"pages": _pages(sight, info, stale=stale), "claims": claims_of(info)}
     if sight.fleet is not None:
         rows |= _done(Totals.of(sight.fleet), stale=stale)
     rows["memory"] = _memory(info, sight.fleet)
@@ -109,10 +110,6 @@ def _pages(sight: Sight, info: StoreInfo, *, stale: bool) -> str:
     return f"{info.pages:,}{growth}" + (
         f", counted {duration(sight.counted)} ago" if sight.counted >= OLD else ""
     )
-
-
-def _claims(info: StoreInfo) -> str:
-    return f"{info.open:,} open, {info.scraped:,} scraped"
 
 
 def _done(totals: Totals, *, stale: bool) -> dict[str, str]:

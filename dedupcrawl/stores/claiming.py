@@ -9,7 +9,7 @@ from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
-from dedupcrawl.stores.base import Candidate, ClaimState, Offer, Store, StoreInfo, url_key
+from dedupcrawl.stores.base import FILE_ANYWAY, Candidate, ClaimState, Offer, Store, StoreInfo, url_key
 from dedupcrawl.stores.codec import decode, encode, seen
 from dedupcrawl.stores.tables import OWNER_BYTES, Claim, Owner
 from dedupcrawl.stores.view import View
@@ -73,12 +73,33 @@ class ClaimingStore(Store):
     # -- filing and looking -------------------------------------------------------------------
 
     def offer(self, record: Record, since: int = 0) -> Offer:
-        offer = self._write(partial(self._offer, record, encode(record), since))
+        offer = self._write(partial(self._file, record, encode(record), since, None))
         if offer.id is not None:
             self._own.add(offer.id)
         return offer
 
-    def _offer(self, record: Record, value: bytes, since: int, tables: Tables) -> Offer:
+    def add(self, record: Record, since: int = 0, supersede: Iterable[int] = ()) -> Offer:
+        old = sorted(set(supersede))
+        return self._write(partial(self._file, record, encode(record), since, old))
+
+    def restore(self, records: Sequence[Record]) -> int:
+        packed = [(record, encode(record)) for record in records]
+        return self._in_chunks(partial(self._restore, packed))
+
+    def _restore(
+        self, packed: Sequence[tuple[Record, bytes]], start: int, tables: Tables
+    ) -> tuple[int, int | None]:
+        view, end = self._view(tables), start + CHUNK
+        some = packed[start:end]
+        fresh = [pair for pair in some if not pair[0].is_among(view.search(pair[0].home, 0)[0])]
+        for record, value in fresh:
+            self._file(record, value, FILE_ANYWAY, [], tables)
+        return len(fresh), end if end < len(packed) else None
+
+    def _file(
+        self, record: Record, value: bytes, since: int, supersede: list[int] | None, tables: Tables
+    ) -> Offer:
+        """File a record for good, or (None: it supersedes nothing yet) as a claim."""
         view = self._view(tables)
         found, dead = view.search(record.looks_under, since)
         for id in dead:
@@ -89,7 +110,10 @@ class ClaimingStore(Store):
             view.expire()
         id = tables.next_id()
         tables.put_record(id, value, record.keys)
-        tables.put_claim(id, Claim(self._me, ClaimState.OPEN, view.now + self._lease))
+        if supersede is None:
+            tables.put_claim(id, Claim(self._me, ClaimState.OPEN, view.now + self._lease))
+        for old in supersede or ():
+            view.remove(old)
         return Offer(id)
 
     def find(self, probes: Sequence[bytes]) -> tuple[Candidate, ...]:
@@ -234,7 +258,9 @@ class ClaimingStore(Store):
     def _info(self, tables: Tables) -> StoreInfo:
         sizes = tables.sizes()
         moments = [seen(value, id) for id, value in tables.ends()]
-        states = [claim.state for _, claim in tables.claims(0)]
+        view = self._view(tables)
+        claims = [claim for _, claim in tables.claims(0)]
+        states = [claim.state for claim in claims]
         return StoreInfo(
             url=self.url,
             namespace=self.namespace,
@@ -246,6 +272,7 @@ class ClaimingStore(Store):
             oldest=moments[0] if moments else None,
             newest=moments[-1] if moments else None,
             scheme=self._scheme,
+            ended=sum(not view.holds(claim) for claim in claims),
         )
 
     def _withdraw(self) -> None:

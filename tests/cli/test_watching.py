@@ -369,6 +369,7 @@ INFO = StoreInfo(
     layout="hash",
     hot=3,
     hottest=(HotBucket("a1b2c3d4e5f6", 780),),
+    ended=4,
 )
 
 
@@ -403,7 +404,7 @@ def test_what_a_person_reads_at_80_columns() -> None:
     shown = "\n".join(drawn(snapshot(2), 80))
     for told in (
         "1,234,567, +41.2 a second",
-        "31 open, 2 scraped",
+        "31 open, 2 scraped, 4 of them past their lease",
         "3 here, 1 gone, 1 done",
         "identical 48, near-duplicate 12",
         "864 MB, 700 bytes a page; the server's: 900 MB of 2 GB",
