@@ -6,9 +6,8 @@ import json
 import sys
 
 from redis import Redis
+from scrapy.utils.project import get_project_settings
 
-from articles.settings import REDIS_URL
-
-with Redis.from_url(REDIS_URL) as redis:
+with Redis.from_url(get_project_settings()["REDIS_URL"]) as redis:
     for url in sys.argv[1:]:
-        redis.lpush("news:start_urls", json.dumps({"url": url}))
+        redis.rpush("news:start_urls", json.dumps({"url": url}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import Rule
 from scrapy_redis.spiders import RedisCrawlSpider
@@ -22,10 +23,9 @@ class SectionsSpider(Patient, RedisCrawlSpider):
 
     name = "sections"
     redis_batch_size = 1
-    rules: ClassVar[Sequence[Rule]] = (
-        Rule(LinkExtractor(deny_domains=[]), callback="parse_page", follow=True),
-    )
+    rules: ClassVar[Sequence[Rule]] = (Rule(LinkExtractor(), callback="parse_page", follow=True),)
 
     def parse_page(self, response: Response) -> Iterator[dict[str, Any]]:
         """Yield the article of a page, if it bears one."""
-        yield from article_of(response)
+        if isinstance(response, HtmlResponse):
+            yield from article_of(response)
