@@ -133,6 +133,21 @@ def test_a_full_server_is_as_good_as_away(site: Site, tmp_path: Path, server: Se
         assert len(again.items) == PAGES - len(crawled.items)
 
 
+def test_what_was_claimed_on_a_server_that_lost_its_data_is_filed_again(server: Server) -> None:
+    """Its id may be another page's by then."""
+    with Deduplicator(server.url) as dedup, Deduplicator(server.url, wait=0) as other:
+        claim = dedup.claim(text=text(1), url="https://a.example/1")
+        with server.client() as client:
+            client.flushall()
+        other.add(text=text(2), url="https://b.example/2")
+        filed = other.lookup("https://b.example/2")
+        assert filed is not None
+        assert other.store.lookup("https://b.example/2").id == claim.id  # type: ignore[union-attr]
+        claim.commit()
+        assert other.check(text=text(1), url="https://c.example/3").of == "https://a.example/1"
+        assert other.info().pages == 2
+
+
 def test_a_wrong_password_is_said_in_a_sentence_without_it(site: Site, tmp_path: Path) -> None:
     server = Server(next(iter(binaries().values())), password="sesame").start()
     try:
