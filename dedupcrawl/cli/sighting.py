@@ -71,7 +71,7 @@ class Sight:
         """Return plain values."""
         plain: dict[str, Any] = {"namespace": self.namespace, "trouble": self.trouble or None}
         if self.info is not None:
-            plain |= {**_printable(asdict(self.info)), "pages_per_second": _rounded(self.growth)}
+            plain |= {**_counted(self.info), "pages_per_second": _rounded(self.growth)}
             plain["counted_ago"] = round(self.counted, 2)
         if self.fleet is not None:
             plain["memory"] = asdict(self.fleet.memory) if self.fleet.memory else None
@@ -237,7 +237,8 @@ def _rounded(rate: float | None) -> float | None:
     return None if rate is None else round(rate, 2)
 
 
-def _printable(plain: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: printable(value) if name in ("url", "namespace") else value for name, value in plain.items()
-    }
+def _counted(info: StoreInfo) -> dict[str, Any]:
+    """Return what was counted; not the scheme, which never changes and may hold any character."""
+    plain = {**asdict(info), "url": printable(info.url), "namespace": printable(info.namespace)}
+    del plain["scheme"]
+    return plain

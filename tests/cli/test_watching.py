@@ -260,6 +260,19 @@ def test_where_there_is_no_terminal_it_looks_once(tmp_path: Path) -> None:
     assert [(each["namespace"], each["pages"]) for each in spaces] == [("news", 2)]
 
 
+def test_names_cannot_steer_a_terminal(server: Server) -> None:
+    name = "ne\x1b[2J\u009b31m\u202ews"
+    with Deduplicator(server.url, name) as dedup:
+        dedup.add(text=ENGLISH, url="https://a.example/1")
+        dedup.store.publish(SAID)
+        dedup.renew()
+        with server.client() as client:
+            client.hset(f"dedupcrawl:{{{name}}}:workers", "foreign", "\x1b[2J")
+        for output in (run(server.url), run(server.url, "--json", "--once")):
+            assert output.replace("\n", "").isprintable()
+            assert b"foreign".hex() in output
+
+
 def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     monkeypatch.setattr(sys, "argv", ["dedupcrawl", "store", "watch", *arguments])
     with pytest.raises(SystemExit) as caught:
