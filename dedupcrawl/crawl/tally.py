@@ -138,10 +138,7 @@ class Tally:
 
     def summarise(self) -> None:
         """Log what became of the pages."""
-        stats = self._crawler.stats.get_stats()
-        numbers = {
-            key.removeprefix("dedup/"): value for key, value in stats.items() if key.startswith("dedup/")
-        }
+        numbers = dict(self.counts)  # what the crawl's stats say may be of all workers, or of none
         main = [f"{numbers.pop(name, 0)} {name}" for name in _SUMMARY]
         details = [f"{name} {numbers[name]}" for name in sorted(numbers) if "/" in name]
         logger.info(

@@ -30,16 +30,20 @@ def queue(name: str) -> tuple[str, str]:
 def test_two_workers_share_queue_urls_articles_and_stats(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = {"one", "two"}
-    gate = Gate(monkeypatch, names, lambda gate, *_: gate.asked.keys() == names)
+    names = ("one", "two")
+    gate = Gate(monkeypatch, {*names}, lambda gate, *_: gate.asked.keys() == {*names})
     project.push()
     options = (*FEW, *STATS, *queue("FifoQueue"))
     workers = [project.crawl(name, *options, "-s", f"USER_AGENT={name}") for name in names]
     logs = [worker.wait() for worker in workers]
 
     assert project.contents(*names) == ONCE
-    assert gate.asked.keys() == names
+    assert gate.asked.keys() == {*names}
     assert gate.asked.total() == ARTICLES, "each URL is fetched by one of them"
+    for name, log in zip(names, logs, strict=True):
+        stored = len(project.items(name))
+        own = {"checked": gate.asked[name], "kept": stored, "dropped": gate.asked[name] - stored}
+        assert counted(log) == own, "each sums up what it did itself, though the stats are of both"
     assert [fault for log in logs for fault in faults(log)] == []
     with Redis.from_url(project.redis, decode_responses=True) as redis:
         assert redis.exists("news:requests", "news:start_urls") == 0
@@ -83,9 +87,9 @@ def test_what_a_killed_worker_loses_comes_with_the_next_crawl(
     dead = threading.Event()
     gate = Gate(monkeypatch, {"doomed"}, lambda _, agent, number: number <= 6 or dead.is_set())
     project.push()
-    doomed = project.crawl("doomed", *FEW, "-s", "USER_AGENT=doomed", "-s", "DEDUP_LEASE=10")
+    doomed = project.crawl("doomed", *FEW, "-s", "USER_AGENT=doomed", "-s", "DEDUP_LEASE=5")
     eventually(lambda: gate.asked["doomed"] > 6 and project.items("doomed"), "it stores nothing")
-    other = project.crawl("other", *FEW, "-s", "DEDUP_LEASE=10")
+    other = project.crawl("other", *FEW, "-s", "DEDUP_LEASE=5")
     eventually(lambda: project.items("other"), "the other stores nothing")
     doomed.process.kill()
     dead.set()
