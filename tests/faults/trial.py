@@ -163,6 +163,7 @@ class Trial:
         return sum(held.token in tokens for held in self._observer.claims.values())
 
     def _until(self, condition: Callable[[], bool]) -> None:
+        self._glance(GLANCE)
         while not condition():
             assert self._fleet.works, f"the crawls were over too soon; {self.struck} claims were struck"
             self._glance(GLANCE)
