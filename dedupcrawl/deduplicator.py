@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import replace
+from functools import partial
 from secrets import token_bytes
 from typing import TYPE_CHECKING, Literal, Self, Unpack, overload
 
@@ -152,9 +153,13 @@ class Deduplicator:
         url: str = "",
     ) -> Verdict:
         """Judge this page and, if it is to be kept, remember it for good."""
-        claim = self.claim(page, html=html, text=text, url=url)
-        claim.commit()
-        return claim.verdict
+        subject = self._subject(page, html, text, url)
+        if isinstance(subject, Verdict):
+            return subject
+        record = self.file(subject)
+        if isinstance(record, Verdict):
+            return record
+        return self._patiently(partial(self._place, record, subject.url, for_good=True)).verdict
 
     def claim(
         self,
@@ -172,13 +177,19 @@ class Deduplicator:
         subject = self._subject(page, html, text, url)
         if isinstance(subject, Verdict):
             return Claim(subject, self)
+        return self._patiently(partial(self.try_claim, subject))
+
+    def _patiently(self, claiming: Callable[..., Claim | Pending]) -> Claim:
+        """Claim; wait, at most ``config.wait`` seconds, as long as the answer is ``Pending``."""
         deadline = time.monotonic() + self.config.wait
         pause = 0.01
-        while isinstance(claim := self.try_claim(subject), Pending):
+        while isinstance(claim := claiming(), Pending):
             if time.monotonic() + pause > deadline:
-                return self.try_claim(subject, give_up=True)
+                claim = claiming(give_up=True)
+                break
             time.sleep(pause)
             pause = min(2 * pause, 0.5)
+        assert isinstance(claim, Claim)
         return claim
 
     @overload
@@ -208,6 +219,35 @@ class Deduplicator:
         self, record: Record, url: str, *, versions: bool = True, give_up: bool = False
     ) -> Claim | Pending:
         """Claim, without waiting, a page that has been fingerprinted; ``url`` is for the verdict."""
+        claim = self._place(record, url, versions=versions, give_up=give_up)
+        if isinstance(claim, Claim) and claim.id is not None:
+            self._held.add(claim.id)
+        return claim
+
+    def remember(self, record: Record) -> bool:
+        """File for good a page that was stored although the store could not be asked.
+
+        Returns whether it is filed; False: it repeats a page that is. It supersedes none: by now a later
+        version may stand there. Doing it twice does no harm.
+        """
+        versions = bool(record.url) and url_key(record.url) in record.looks_under
+        claim = self._place(
+            record, record.url, versions=versions, give_up=True, for_good=True, replaces=False
+        )
+        assert isinstance(claim, Claim)
+        return claim.id is not None or claim.verdict.of == record.url
+
+    def _place(
+        self,
+        record: Record,
+        url: str,
+        *,
+        versions: bool = True,
+        give_up: bool = False,
+        for_good: bool = False,
+        replaces: bool = True,
+    ) -> Claim | Pending:
+        """Judge a page; file it as a claim, or ``for_good``, if it is to be kept."""
         seen: dict[int, Candidate] = {}
         lost: int | None = None
         while True:
@@ -220,27 +260,25 @@ class Deduplicator:
                     self.store.release([lost])
                 return Claim(decision.verdict, self)
             offered = replace(record, cluster=decision.cluster) if decision.cluster else record
-            offer = Offer(lost) if lost is not None else self.store.offer(offered, max(seen, default=0))
+            old = decision.supersedes if replaces else ()
+            offer = self._put(offered, max(seen, default=0), lost, old if for_good else None)
             if offer.id is not None:
-                self._held.add(offer.id)
                 return Claim(decision.verdict, self, offer.id, offered, decision.supersedes)
             lost = self._own_lost(record, offer.candidates)
             earlier = (each for each in offer.candidates if lost is None or each.id < lost)
             seen.update((candidate.id, candidate) for candidate in earlier)
 
-    def remember(self, record: Record) -> bool:
-        """File, at once committed, a page that was stored although the store could not be asked.
+    def _put(self, record: Record, since: int, lost: int | None, supersede: tuple[int, ...] | None) -> Offer:
+        """File a record for good, or (None: it supersedes nothing yet) as a claim.
 
-        Returns whether it is filed; False: it repeats a page that is. It supersedes none: by now a later
-        version may stand there. Doing it twice does no harm.
+        lost: the claim under which it stands already.
         """
-        versions = bool(record.url) and url_key(record.url) in record.looks_under
-        claim = self.claim_record(record, record.url, versions=versions, give_up=True)
-        assert isinstance(claim, Claim)
-        if claim.id is None:
-            return claim.verdict.of == record.url
-        replace(claim, supersedes=()).commit()
-        return True
+        if supersede is None:
+            return self.store.offer(record, since) if lost is None else Offer(lost)
+        self._held.difference_update(supersede)
+        if lost is not None and self.store.commit([lost], supersede):
+            return Offer(lost)
+        return self.store.add(record, since, supersede)
 
     # -- what becomes of claims ---------------------------------------------------------------
 
@@ -358,6 +396,4 @@ class Deduplicator:
         for claim in claims:
             if claim.id is None or claim.record is None or self._stands(claim.id, claim.record):
                 continue
-            offer = self.store.offer(claim.record, since=FILE_ANYWAY)
-            if offer.id is not None:
-                self.store.commit([offer.id], claim.supersedes)
+            self.store.add(claim.record, FILE_ANYWAY, claim.supersedes)

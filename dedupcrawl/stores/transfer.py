@@ -17,7 +17,7 @@ from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from dedupcrawl.errors import StoreError
-from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, url_key
+from dedupcrawl.stores.base import ClaimState
 from dedupcrawl.stores.codec import decode, encode
 from dedupcrawl.stores.scheme import check_scheme, scheme_json
 
@@ -31,7 +31,7 @@ MAGIC = b"dedupcrawl export "
 VERSION = b"1"
 LINE = 1 << 20  #: most bytes of a line
 RECORD = 1 << 28  #: most bytes of a record
-CHUNK = 20  #: records that are committed together, long before the lease of the first ends
+CHUNK = 200  #: records that are filed together
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,18 +94,9 @@ def import_records(path: Path, store: Store) -> Imported:
         _header(path, stream)
         records = _records(path, stream)
         while chunk := list(islice(records, CHUNK)):
-            fresh = [record for record in chunk if not _stands(store, record)]
-            offers = [store.offer(record, since=FILE_ANYWAY).id for record in fresh]
-            store.commit(id for id in offers if id is not None)
-            new, known = new + len(fresh), known + len(chunk) - len(fresh)
+            filed = store.restore(chunk)
+            new, known = new + filed, known + len(chunk) - filed
     return Imported(new, known)
-
-
-def _stands(store: Store, record: Record) -> bool:
-    own = url_key(record.url)
-    found = store.find([own] if own in record.keys else record.keys)
-    there = ((hit.record.url, hit.record.sketches, hit.record.keys) for hit in found)
-    return (record.url, record.sketches, record.keys) in there
 
 
 def _write(store: Store, out: _Summing) -> int:

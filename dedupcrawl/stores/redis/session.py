@@ -8,23 +8,25 @@ from contextlib import nullcontext
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from redis import Redis
 from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import RedisError
 
 from dedupcrawl.errors import StoreError, StoreUnreachableError
-from dedupcrawl.stores.redis.calls import Calls, told
+from dedupcrawl.stores.redis.calls import Calls, UnaskedError
 from dedupcrawl.stores.redis.connecting import connect
+from dedupcrawl.stores.redis.sentences import told
 from dedupcrawl.stores.redis.values import milliseconds
 from dedupcrawl.stores.tables import OWNER_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from redis import Redis, RedisCluster
+    from redis import RedisCluster
 
     from dedupcrawl.stores.redis.address import Address
-    from dedupcrawl.stores.redis.calls import Argument
     from dedupcrawl.stores.redis.names import Names
+    from dedupcrawl.stores.redis.wire import Argument
 
 T = TypeVar("T")
 
@@ -50,7 +52,8 @@ class Session:
             raise told(address.shown, error) from error
         most = address.options.get("max_connections")
         self._connections = BoundedSemaphore(most) if most else nullcontext()
-        self.calls = Calls(self.client, address.shown, names, secrets.token_bytes(OWNER_BYTES))
+        me = secrets.token_bytes(OWNER_BYTES)
+        self.calls = Calls(self.client, address.shown, names, me, keeps=not most)
 
     @property
     def is_anothers(self) -> bool:
@@ -62,15 +65,40 @@ class Session:
 
         again: what it is asked then.
         """
+        retry = arguments if again is None else again
+        return self._twice(
+            lambda now: self.calls(operation, *arguments, now=now),
+            lambda now: self.calls(operation, *retry, now=now),
+        )
+
+    def ask_many(
+        self,
+        operation: str,
+        requests: Sequence[Sequence[Argument]],
+        again: Sequence[Sequence[Argument]] | None = None,
+    ) -> list[Any]:
+        """The same for many calls in one round trip."""
+        retry = requests if again is None else again
+        return self._twice(
+            lambda now: self.calls.many(operation, requests, now),
+            lambda now: self.calls.many(operation, retry, now),
+        )
+
+    def _twice(self, first: Callable[[str], T], second: Callable[[str], T]) -> T:
         self._check()
         now = "" if self._server_clock is None else str(milliseconds(self._server_clock()))
         with self._connections:
             try:
-                return self.calls(operation, *arguments, now=now)
+                return first(now)
+            except UnaskedError:
+                raise
             except StoreUnreachableError as error:
                 if not isinstance(error.__cause__, NoConnection):
                     raise
-                return self.calls(operation, *(arguments if again is None else again), now=now)
+            try:
+                return second(now)
+            except UnaskedError as error:
+                raise StoreUnreachableError(str(error)) from error  # the first time it was asked
 
     def look(self, work: Callable[[Redis | RedisCluster], T]) -> T:
         """Do with the client what needs no script."""
@@ -88,4 +116,7 @@ class Session:
     def end(self) -> None:
         """Let the connections go."""
         self.ended = True
+        self.calls.way.rest()
         self.client.close()
+        if isinstance(self.client, Redis):
+            self.client.connection_pool.disconnect()

@@ -41,3 +41,11 @@ function M.prune()
     return M.number(value, 1) < old
   end)
 end
+
+-- packed record, keys: takes back what was filed for good by a worker that never heard of it
+function M.retract()
+  for _, hit in ipairs((M.search((M.fetch(ARGV[6])), 0, 0))) do
+    if not hit.claim and hit.value:sub(7) == ARGV[5] then return M.remove(M.plan({hit.id})) end
+  end
+  return 0
+end

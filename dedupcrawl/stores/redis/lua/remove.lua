@@ -29,6 +29,12 @@ function M.plan(ids)
   return doomed
 end
 
+if not M.compact then -- else it is in shelves.lua
+  function M.put_bucket(key, ids)
+    if ids == '' then redis.call('HDEL', M.buckets, key) else redis.call('HSET', M.buckets, key, ids) end
+  end
+end
+
 function M.drop_id(key, id)
   local ids = M.bucket(key)
   if not ids then return end

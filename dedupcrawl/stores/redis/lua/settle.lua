@@ -1,9 +1,3 @@
-function M.numbers(first, count)
-  local found = {}
-  for n = first, first + count - 1 do found[#found + 1] = tonumber(ARGV[n]) end
-  return found
-end
-
 function M.claimed(ids)
   local found = {}
   for _, id in ipairs(ids) do
