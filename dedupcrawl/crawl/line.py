@@ -196,6 +196,8 @@ class Line:
                 await self._settle_debts()
             except StoreError as error:
                 await self._examine(error)
+            except Exception as error:  # noqa: BLE001  # the store must be closed nevertheless
+                self._tally.crashed("what is owed to the store", error)
 
     async def close(self, order: Callable[[], object]) -> None:
         """Make the last call, after one last try if the store is away."""

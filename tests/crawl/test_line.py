@@ -30,6 +30,9 @@ class Told:
     def store_left(self, error: Exception) -> None:
         self.notes.append("left")
 
+    def crashed(self, what: str, error: Exception) -> None:
+        self.notes.append(f"{what}: {error}")
+
     def store_returned(self, seconds: float, pages: int) -> None:
         self.notes.append(f"back, {pages} missed")
 
@@ -231,6 +234,17 @@ def test_the_last_try_makes_up_before_the_end() -> None:
     far = Far(threads=True)
     asyncio.run(work(far))
     assert far.log[-4:] == ["probe", "make up", "made up", "close"]
+
+
+def test_a_fault_of_ours_does_not_keep_the_store_open() -> None:
+    async def fail() -> None:
+        raise ValueError("a bug")
+
+    far = Far(threads=True)
+    far.line._make_up = fail
+    asyncio.run(far.line.close(lambda: far.call("close")))
+    assert far.log == ["close"]
+    assert far.told.notes == ["what is owed to the store: a bug"]
 
 
 def test_threads_are_bounded_and_the_loop_goes_on() -> None:
