@@ -80,7 +80,13 @@ class Desk:
         """
         if not self.is_open:
             self._line.cross_network()
-            self.take(await open_patiently(opening, self._line, self._options, self._tally, self._crawler))
+            try:
+                self.take(
+                    await open_patiently(opening, self._line, self._options, self._tally, self._crawler)
+                )
+            except BaseException:
+                self._line.hang_up()
+                raise
         if self._dedup.store.remote:
             await self.renew()  # so that whoever watches knows of this worker
         if self._debts.are_inherited:

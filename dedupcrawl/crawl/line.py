@@ -214,6 +214,10 @@ class Line:
             await self.run(order)
         except StoreError as error:
             self._tally.store_failed(error, quiet=self.outage is not None)
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """Let the threads end, for no call will be made any more."""
         if self._threads is not None:
             self._threads.close()
 

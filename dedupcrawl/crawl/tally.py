@@ -32,6 +32,7 @@ _POLICIES = {
     "wait": "pages wait for it",
     "close": "the crawl is closed",
 }
+MOST_FAILURES = 20  #: failures of the store that are logged: each may name another damaged value
 _SUMMARY = ("checked", "kept", "dropped", "released")
 
 
@@ -42,6 +43,7 @@ class Tally:
         self._crawler = crawler
         self._on_store_error = on_store_error
         self._told: set[str] = set()
+        self._failures: set[str] = set()
         self.counts: Counter[str] = Counter()  #: the stats, without their prefix
 
     def judged(self, verdict: Verdict, *, again: bool = False) -> None:
@@ -73,8 +75,13 @@ class Tally:
     def store_failed(self, error: Exception, *, quiet: bool = False) -> None:
         """Count a failure of the store; the first of a kind is logged, and none while the store is away."""
         self._count("store_errors")
-        if not quiet and self._is_news(str(error)):
+        if quiet or str(error) in self._failures or len(self._failures) > MOST_FAILURES:
+            return
+        self._failures.add(str(error))
+        if len(self._failures) <= MOST_FAILURES:
             self._log(logging.ERROR, "The store failed, pages are kept unchecked: %(error)s", error=error)
+        else:
+            self._log(logging.ERROR, "The store fails in ever new ways, which are only counted from here on")
 
     def store_left(self, error: Exception) -> None:
         """Count and log the beginning of an outage."""

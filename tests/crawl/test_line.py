@@ -268,7 +268,11 @@ def test_threads_are_bounded_and_the_loop_goes_on() -> None:
         threads.close()
         return turns
 
+    before = set(threading.enumerate())
     assert asyncio.run(work()) > 10
+    for thread in set(threading.enumerate()) - before:
+        thread.join(60)
+        assert not thread.is_alive()
     assert 1 < most <= MOST
 
 
