@@ -26,6 +26,7 @@ FINE = Evidence(
     reasons={HEIR: "finished", OTHER: "finished"},
     idle={HEIR: 0, OTHER: 0},
     records={"a": 1, "b": 1},
+    replayed={},
     owners={"00": KILLED, "01": HEIR, "02": OTHER},
     leases={"00": 1014.9, "01": 1089.0, "02": 1089.0},
     lease=5.0,
@@ -85,6 +86,12 @@ def test_what_is_tagged_is_excused(more: Stored, records: int) -> None:
     evidence = replace(FINE, stored=[*FINE.stored, more], records={"a": 1, "b": records})
     assert faults(evidence) == []
     assert excused(evidence)[more.reason] == 1
+
+
+def test_what_was_filed_from_a_spool_may_be_there_twice() -> None:
+    twice = replace(FINE, records={"a": 2, "b": 1})
+    assert faults(replace(twice, replayed={"a": 1})) == []
+    assert faults(replace(twice, replayed={"b": 1})) != []
 
 
 def test_claims_that_wait_for_a_feed_may_be_open_when_all_is_fetched() -> None:

@@ -192,6 +192,7 @@ class Trial:
             reasons={life: entry["reason"] for life, entry in entries if entry["event"] == "closed"},
             idle={life: entry["claims"] for life, entry in entries if entry["event"] == "idle"},
             records=self._records(),
+            replayed=Counter(stories[entry["url"]] for _, entry in entries if entry["event"] == "replayed"),
             owners={entry["token"]: life for life, entry in entries if entry["event"] == "opened"},
             leases=self._observer.leases,
             lease=self.plan.lease,

@@ -12,6 +12,10 @@ Two exceptions are part of the design, and both are tagged. A page that could no
 server was away (``unchecked``, reason ``store``) may repeat any other, or be repeated. A page that has waited
 for another worker's claim for more than ``DEDUP_WAIT`` seconds (reason ``claimed``) is kept although that
 worker lives; it is filed too, so that the store may hold one record more for each.
+
+A third matter is not seen from outside: what was stored while the server was away is filed from a spool, if
+need be by the worker's next process. Should another worker have a claim on the same story just then, both are
+filed: it could still give its claim back.
 """
 
 from __future__ import annotations
@@ -56,6 +60,7 @@ class Evidence:
     reasons: Mapping[Life, str]  #: how crawls ended that came to an end
     idle: Mapping[Life, int]  #: own claims of those that had nothing to do any more
     records: Mapping[str, int]  #: committed records by story
+    replayed: Mapping[str, int]  #: pages filed, or to be filed, from spools, by story
     owners: Mapping[str, Life]  #: processes by the token under which the server knows them
     leases: Mapping[str, float]  #: the latest end of a lease that the server had, by token
     lease: float  #: seconds
@@ -118,7 +123,7 @@ def _committed_by_two(evidence: Evidence) -> Iterator[str]:
     how = again(evidence)
     for story in sorted(evidence.stories):
         count = evidence.records.get(story, 0)
-        if not 1 <= count <= 1 + tagged[story]:
+        if not 1 <= count <= 1 + tagged[story] + evidence.replayed.get(story, 0):
             said = "; ".join(map(str, how.get(story, [])))
             yield f"{story!r} has {count} committed records, stored: {said}."
 
@@ -161,6 +166,8 @@ def summary(evidence: Evidence, **more: object) -> str:
         "stored again after a kill": len(checked),
         "kept unchecked, the server being away": reasons[AWAY],
         "kept unchecked after DEDUP_WAIT": reasons[CLAIMED],
+        "filed from a spool": sum(evidence.replayed.values()),
+        "records more than stories": sum(evidence.records.values()) - len(evidence.records),
         "kills": sum(life.killed for life in evidence.lives),
         **more,
     }

@@ -18,16 +18,18 @@ from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.settings import Settings
 
-from dedupcrawl import deduplicator
+from dedupcrawl import Deduplicator, deduplicator
 from dedupcrawl.spiders.site import SiteSpider
 from dedupcrawl.stores import open_store
 from tests.crawl.spiders import soon
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from dedupcrawl.stores.base import Store
+    from dedupcrawl.stores.base import Record, Store
 
 BASE = {
     "ADDONS": {"dedupcrawl.Addon": 500, "tests.faults.worker.Telling": 600},
@@ -99,7 +101,11 @@ class Keep:
 
 
 class Telling:
-    """Notes by which name the server knows this worker, and how many claims it has when it is idle."""
+    """Notes what no item tells of.
+
+    By which name the server knows this worker, which pages it files from a spool, and how many claims it has
+    when it is idle.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         self._ledger = Ledger(crawler.settings["LEDGER"])
@@ -113,15 +119,26 @@ class Telling:
         return cls(crawler)
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Look on when the store is opened."""
+        """Look on when the store is opened, and when a spool is replayed."""
         opening: Any = self.open
         vars(deduplicator)["open_store"] = opening
+        filing: Any = self.watching(Deduplicator.remember)
+        Deduplicator.remember = filing  # type: ignore[method-assign]
 
     def open(self, url: str, **how: Any) -> Store:
         """Open the store."""
         self._store = store = open_store(url, **how)
         self._ledger.write(event="opened", token=self._store._session.calls._me.hex())
         return store
+
+    def watching(self, remember: Callable[[Deduplicator, Record], bool]) -> Callable[..., bool]:
+        """Return a method that notes what it is about to file."""
+
+        def watched(dedup: Deduplicator, record: Record) -> bool:
+            self._ledger.write(event="replayed", url=record.url)
+            return remember(dedup, record)
+
+        return watched
 
     def idle(self) -> None:
         """All items are through all pipelines."""
