@@ -137,29 +137,12 @@ def seconds_for(contender: Contender, made: Sequence[Made]) -> float:
 # -- growth -------------------------------------------------------------------------------------
 
 
-class Queue:
-    """Stands in for the client of a store while it is filled: calls go out in batches."""
-
-    def __init__(self, client: Any) -> None:
-        self.pipe = client.pipeline(transaction=False)
-
-    def evalsha(self, *args: Any) -> Any:
-        """Put a call off; the answer given meanwhile says that nothing was filed."""
-        self.pipe.evalsha(*args)
-        return 0, []
-
-
-def fill(store: RedisStore, pages: Iterator[Record]) -> None:
-    """Offer and commit pages, many to a round trip."""
-    client = store._session.client
-    queue = Queue(client)
-    for batch in batches(pages):
-        store._session.calls._client = queue  # type: ignore[assignment]
-        for page in batch:
-            store.offer(page)
-        answers = queue.pipe.execute()
-        store._session.calls._client = client
-        store.commit(filed for filed, _ in answers if filed)
+def fill(store: Store, pages: Iterator[Record]) -> None:
+    """File pages, many to a round trip; copies are left out as an offer would."""
+    keys: set[bytes] = set()
+    fresh = (page for page in pages if keys.isdisjoint(page.keys) and not keys.update(page.keys))
+    for batch in batches(fresh):
+        store.restore(batch)
 
 
 def batches(pages: Iterator[Record]) -> Iterator[list[Record]]:
