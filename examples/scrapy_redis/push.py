@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import sys
 
+from articles.settings import REDIS_URL
 from redis import Redis
-from scrapy.utils.project import get_project_settings
 
-with Redis.from_url(get_project_settings()["REDIS_URL"]) as redis:
+with Redis.from_url(REDIS_URL) as redis:
     for url in sys.argv[1:]:
         redis.rpush("news:start_urls", json.dumps({"url": url}))

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from redis import Redis
+
 from dedupcrawl.demo.content import load_content
 from dedupcrawl.demo.truth import all_pages
 
@@ -94,8 +96,8 @@ class Project:
 
     def push(self) -> None:
         """Put the first page of every site into Redis."""
-        command = [sys.executable, "push.py", *self.starts]
-        assert self.begin(command, "push").process.wait(WAIT) == 0
+        with Redis.from_url(self.redis) as redis:
+            redis.rpush("news:start_urls", *(json.dumps({"url": url}) for url in self.starts))
 
     def end(self) -> None:
         """End what a failed test has left running."""

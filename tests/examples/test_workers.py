@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from redis import Redis
@@ -23,56 +24,48 @@ FEW = (*HURRY, "-s", f"CONCURRENT_REQUESTS={AT_ONCE}")
 STATS = ("-s", "STATS_CLASS=scrapy_redis.stats.RedisStatsCollector", "-s", "LOGSTATS_INTERVAL=0")
 
 
-def queue(name: str) -> tuple[str, str]:
-    return "-s", f"SCHEDULER_QUEUE_CLASS=scrapy_redis.queue.{name}"
+PIPELINES = {"articles.pipelines.JsonLines": 300, "scrapy_redis.pipelines.RedisPipeline": 400}
+ITEMS = ("-s", f"ITEM_PIPELINES={json.dumps(PIPELINES)}", "-s", "REDIS_START_URLS_AS_SET=True")
+LIFO, FIFO = (
+    ("-s", f"SCHEDULER_QUEUE_CLASS=scrapy_redis.queue.{name}") for name in ("LifoQueue", "FifoQueue")
+)
 
 
-def test_two_workers_share_queue_urls_articles_and_stats(
+def test_two_workers_share_all_that_scrapy_redis_shares(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """RedisCrawlSpider, LifoQueue, RedisPipeline, RedisStatsCollector; a set of start addresses, one bad."""
     names = ("one", "two")
     gate = Gate(monkeypatch, {*names}, lambda gate, *_: gate.asked.keys() == {*names})
-    project.push()
-    options = (*FEW, *STATS, *queue("FifoQueue"))
-    workers = [project.crawl(name, *options, "-s", f"USER_AGENT={name}") for name in names]
-    logs = [worker.wait() for worker in workers]
+    with Redis.from_url(project.redis, decode_responses=True) as redis:
+        redis.sadd("sections:start_urls", "17", *(json.dumps({"url": url}) for url in project.starts))
+        options = (*FEW, *STATS, *ITEMS, *LIFO)
+        workers = [
+            project.crawl(name, *options, "-s", f"USER_AGENT={name}", spider="sections") for name in names
+        ]
+        logs = [worker.wait() for worker in workers]
+        assert redis.exists("sections:requests", "sections:start_urls") == 0
+        assert redis.scard("sections:dupefilter") == len(TRUTH)
+        pushed = Counter(json.loads(item)["url"] for item in redis.lrange("sections:items", 0, -1))
+        stats = redis.hgetall("sections:stats")
 
     assert project.contents(*names) == ONCE
+    assert pushed == Counter(item["url"] for name in names for item in project.items(name))
     assert gate.asked.keys() == {*names}
     assert gate.asked.total() == ARTICLES, "each URL is fetched by one of them"
+    assert [fault for log in logs for fault in faults(log)] == []
+    assert sum("No start address could be taken" in log for log in logs) == 1
     for name, log in zip(names, logs, strict=True):
         stored = len(project.items(name))
         own = {"checked": gate.asked[name], "kept": stored, "dropped": gate.asked[name] - stored}
         assert counted(log) == own, "each sums up what it did itself, though the stats are of both"
-    assert [fault for log in logs for fault in faults(log)] == []
-    with Redis.from_url(project.redis, decode_responses=True) as redis:
-        assert redis.exists("news:requests", "news:start_urls") == 0
-        assert redis.scard("news:dupefilter") == len(TRUTH)
-        stats = redis.hgetall("news:stats")
     ours = {name: int(value) for name, value in stats.items() if name.startswith("dedup/")}
     assert ours["dedup/checked"] == ARTICLES
     assert ours["dedup/kept"] == len(CONTENTS)
     assert ours["dedup/dropped"] == ours["dedup/duplicate"] == ARTICLES - len(CONTENTS)
-    with Deduplicator(project.redis, "news") as beside:
+    with Deduplicator(project.redis, "sections") as beside:
         info = beside.info()
     assert (info.pages, info.open, info.scraped) == (len(CONTENTS), 0, 0)
-
-
-def test_rules_a_stack_a_set_and_items_in_redis(project: Project) -> None:
-    """RedisCrawlSpider, LifoQueue, start addresses as a set, one of them no address at all, RedisPipeline."""
-    pipelines = {"articles.pipelines.JsonLines": 300, "scrapy_redis.pipelines.RedisPipeline": 400}
-    options = ("-s", "REDIS_START_URLS_AS_SET=True", "-s", f"ITEM_PIPELINES={json.dumps(pipelines)}")
-    with Redis.from_url(project.redis) as redis:
-        redis.sadd("sections:start_urls", "17", *(json.dumps({"url": url}) for url in project.starts))
-        log = project.crawl("1", *FEW, *options, *queue("LifoQueue"), spider="sections").wait()
-        pushed = [json.loads(item) for item in redis.lrange("sections:items", 0, -1)]
-
-    assert project.contents("1") == ONCE
-    by_url = {item["url"]: item["title"] for item in project.items("1")}
-    assert {item["url"]: item["title"] for item in pushed} == by_url
-    assert len(pushed) == len(CONTENTS)
-    assert faults(log) == []
-    assert "No start address could be taken" in log
 
 
 def test_the_dupefilter_must_be_named(project: Project) -> None:
@@ -87,9 +80,9 @@ def test_what_a_killed_worker_loses_comes_with_the_next_crawl(
     dead = threading.Event()
     gate = Gate(monkeypatch, {"doomed"}, lambda _, agent, number: number <= 6 or dead.is_set())
     project.push()
-    doomed = project.crawl("doomed", *FEW, "-s", "USER_AGENT=doomed", "-s", "DEDUP_LEASE=5")
+    doomed = project.crawl("doomed", *FEW, "-s", "USER_AGENT=doomed", "-s", "DEDUP_LEASE=5", *FIFO)
     eventually(lambda: gate.asked["doomed"] > 6 and project.items("doomed"), "it stores nothing")
-    other = project.crawl("other", *FEW, "-s", "DEDUP_LEASE=5")
+    other = project.crawl("other", *FEW, "-s", "DEDUP_LEASE=5", *FIFO)
     eventually(lambda: project.items("other"), "the other stores nothing")
     doomed.process.kill()
     dead.set()
@@ -98,7 +91,7 @@ def test_what_a_killed_worker_loses_comes_with_the_next_crawl(
     assert faults(log) == []
 
     project.push()
-    again = counted(project.crawl("again", *FEW, "-s", "SCHEDULER_FLUSH_ON_START=True").wait())
+    again = counted(project.crawl("again", *FEW, *FIFO, "-s", "SCHEDULER_FLUSH_ON_START=True").wait())
     assert again["checked"] == ARTICLES
     assert set(project.contents("doomed", "other", "again")) == CONTENTS
     assert set(project.contents("other", "again").values()) == {1}, "the living store nothing twice"
