@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,9 +31,8 @@ class Idler(Spider):
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> tuple[Crawler, Any]:
     monkeypatch.syspath_prepend(EXAMPLE)
-    from articles.idling import Patient
-
-    crawler = get_crawler(type("PatientIdler", (Patient, Idler), {}))
+    patient = import_module("articles.idling").Patient
+    crawler = get_crawler(type("PatientIdler", (patient, Idler), {}))
     return crawler, crawler._create_spider()
 
 
