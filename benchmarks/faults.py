@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 PAGES, KILLS = 2000, 20
 SHOWN = 20  #: faults of a run that are named
-_WAITING = Plan(kills=KILLS, lease=15.0, wait=600.0, pause=2.0, outage=3.0)
+_WAITING = Plan(kills=KILLS, lease=15.0, wait=600.0, pause=2.0, outage=3.0, guard=3600.0)
 _FEEDS = replace(_WAITING, feeds=5, wait=30.0)
 RUNS = {
     "pipeline": _WAITING,

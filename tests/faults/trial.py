@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from tests.faults.web import Web
 
-GUARD = 900.0  #: seconds that a run may take in all
 GLANCE = 0.01  #: seconds between two looks at the server
 NAMESPACE = "faults"
 PERSISTENT = ("--appendonly", "yes", "--appendfsync", "always")
@@ -41,6 +40,7 @@ class Plan:
     crash: bool = False  #: the server is killed as well; False: it is told to stop
     on_store_error: str = "wait"
     feeds: int = 0  #: items of a feed's file; 0: items are stored by a pipeline
+    guard: float = 600.0  #: seconds after which a run hangs
     slow: float = 0.1  #: seconds that an item spends in the pipelines before it is stored, and again after
 
     @property
@@ -85,7 +85,7 @@ class Trial:
         self.plan = plan
         self.web = web
         self.struck = 0  #: claims that were open when their workers were killed
-        self._deadline = time.monotonic() + GUARD
+        self._deadline = time.monotonic() + plan.guard
         self._last = 0.0
         self._server = Server(next(iter(binaries().values())), PERSISTENT, port=_quiet_port()).start()
         try:
