@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.redis.scripts import Script
     from dedupcrawl.stores.redis.wire import Argument
 
+A = TypeVar("A")
 T = TypeVar("T")
 
 _OURS = re.compile(r"DEDUPCRAWL (emptied|damaged (\w+) <(.*?)>)")
@@ -59,9 +60,7 @@ class Calls:
             StoreUnreachableError: no answer came; the operation may have been done nevertheless.
             StoreError: the server refused, or a value is not one of ours.
         """
-        return self._asking(
-            lambda script, count, common: self.way.call(script, count, common, arguments), operation, now
-        )
+        return self._asking(self.way.call, operation, now, arguments)
 
     def many(self, operation: str, requests: Sequence[Sequence[Argument]], now: str = "") -> list[Any]:
         """Run an operation many times in one round trip.
@@ -71,11 +70,7 @@ class Calls:
         if not requests:
             return []
         first = self(operation, *requests[0], now=now)  # the server knows the script then
-        answers = self._asking(
-            lambda script, count, common: self.way.call_many(script, count, common, requests[1:]),
-            operation,
-            now,
-        )
+        answers = self._asking(self.way.call_many, operation, now, requests[1:])
         for n, answer in enumerate(answers):
             if isinstance(answer, NoScriptError):
                 answers[n] = self(operation, *requests[n + 1], now=now)
@@ -83,10 +78,12 @@ class Calls:
                 raise self._error(answer) from answer
         return [first, *answers]
 
-    def _asking(self, work: Callable[[Script, int, tuple[Argument, ...]], T], operation: str, now: str) -> T:
+    def _asking(
+        self, work: Callable[[Script, int, tuple[Argument, ...], A], T], operation: str, now: str, what: A
+    ) -> T:
         common: tuple[Argument, ...] = (*self._keys, operation, self._me, now, self.layout)
         try:
-            return work(script_of(operation), len(self._keys), common)
+            return work(script_of(operation), len(self._keys), common, what)
         except NoWayError as error:
             raise self._unasked(error) from error.__cause__
         except (RedisError, OSError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from contextlib import nullcontext
+from functools import partial
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -66,10 +67,7 @@ class Session:
         again: what it is asked then.
         """
         retry = arguments if again is None else again
-        return self._twice(
-            lambda now: self.calls(operation, *arguments, now=now),
-            lambda now: self.calls(operation, *retry, now=now),
-        )
+        return self._twice(partial(self.calls, operation, *arguments), partial(self.calls, operation, *retry))
 
     def ask_many(
         self,
@@ -79,24 +77,22 @@ class Session:
     ) -> list[Any]:
         """The same for many calls in one round trip."""
         retry = requests if again is None else again
-        return self._twice(
-            lambda now: self.calls.many(operation, requests, now),
-            lambda now: self.calls.many(operation, retry, now),
-        )
+        many = self.calls.many
+        return self._twice(partial(many, operation, requests), partial(many, operation, retry))
 
-    def _twice(self, first: Callable[[str], T], second: Callable[[str], T]) -> T:
+    def _twice(self, first: Callable[..., T], second: Callable[..., T]) -> T:
         self._check()
         now = "" if self._server_clock is None else str(milliseconds(self._server_clock()))
         with self._connections:
             try:
-                return first(now)
+                return first(now=now)
             except UnaskedError:
                 raise
             except StoreUnreachableError as error:
                 if not isinstance(error.__cause__, NoConnection):
                     raise
             try:
-                return second(now)
+                return second(now=now)
             except UnaskedError as error:
                 raise StoreUnreachableError(str(error)) from error  # the first time it was asked
 
