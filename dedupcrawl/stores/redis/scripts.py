@@ -21,7 +21,7 @@ _ALL = "claims search fetch change rest remove"
 _PARTS = {
     "look": ("claims search fetch", "rest"),
     "offer": ("fetch", f"{_ALL} known"),
-    "settle": ("claims change", "rest remove"),
+    "settle": ("claims change", "fetch rest remove"),
     "workers": ("claims change", "rest"),
     "keep": (_ALL, ""),
 }

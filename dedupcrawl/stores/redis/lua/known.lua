@@ -22,7 +22,8 @@ function M.face(buckets, probes, own)
   end
   local found, dead = M.search(buckets, tonumber(ARGV[7]), older)
   if #found == 0 then M.plan(M.unpack_ids(ARGV[16])) end -- to learn of damage before anything is changed
-  if #dead > 0 then M.clear(dead, buckets, probes) end
+  for n = #dead, M.BUCKET_CAP + 1, -1 do dead[n] = nil end -- the others wait for the next, lest the server does
+  if #dead > 0 then M.clear(dead, probes) end
   if #found > 0 then return M.answer(found) end
   local expired = ARGV[10] ~= '' and M.expire(older) or 0
   return nil, #dead + expired > 0

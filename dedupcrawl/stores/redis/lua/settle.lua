@@ -28,17 +28,19 @@ function M.commit()
       if not M.claim(id) and M.record(id) then there[#there + 1] = id end
     end
   end
-  local superseded = {}
+  local superseded
   if #there > 0 and #ARGV > 6 + count then superseded = M.plan(M.numbers(7 + count, #ARGV - 6 - count)) end
   local committed = {}
   for _, id in ipairs(own) do
     redis.call('HDEL', M.claims, id)
     committed[id] = true
   end
-  for _, each in ipairs(superseded) do
-    if committed[each.id] then each.claim = nil end
+  if superseded then
+    for _, each in ipairs(superseded.doomed) do
+      if committed[each.id] then each.claim = nil end
+    end
+    M.remove(superseded)
   end
-  if #superseded > 0 then M.remove(superseded) end
   return there
 end
 
