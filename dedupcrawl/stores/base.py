@@ -137,9 +137,9 @@ class Store(ABC):
     def offer(self, record: Record, since: int = 0) -> Offer:
         """File ``record`` as an open claim unless a live record with id > ``since`` stands under a probe.
 
-        Dead records met on the way are removed (``BUCKET_CAP`` at most on a server, which serves others too), and
-        with every record filed two that are past the time to live, the oldest, so that they do not pile up. Ids
-        rise and are never given twice.
+        Dead records met on the way are removed (a server, which serves others too, removes ``BUCKET_CAP`` at
+        most), and with every record filed two that are past the time to live, the oldest, so that they do not
+        pile up. Ids rise and are never given twice.
         """
 
     @abstractmethod
