@@ -37,6 +37,7 @@ bench: install
 	$(BIN)/python benchmarks/detectors.py
 	$(BIN)/python benchmarks/store.py
 	$(BIN)/python -m benchmarks.shared
+	$(BIN)/python -m benchmarks.faults
 	$(BIN)/python benchmarks/crawl.py
 	$(BIN)/python -m benchmarks.latency
 	$(BIN)/python -m benchmarks.claims

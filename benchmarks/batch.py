@@ -184,9 +184,8 @@ def truth(given: argparse.Namespace, scratch: Path) -> bool:
     lengths = np.array([length(page["text"]) for page in pages])
     languages = np.array([page["language"] for page in pages])
     earlier, later, similar = similar_pairs(sets, THRESHOLD)
-    fits = np.maximum(lengths[earlier], lengths[later]) <= LENGTH_RATIO * np.minimum(
-        lengths[earlier], lengths[later]
-    )
+    longer = np.maximum(lengths[earlier], lengths[later])
+    fits = longer <= LENGTH_RATIO * np.minimum(lengths[earlier], lengths[later])
     earlier, later, similar = earlier[fits], later[fits], similar[fits]
     print(
         f"truth: {len(earlier):,} pairs with J >= {THRESHOLD} and fitting lengths among {len(pages):,} pages"
@@ -202,7 +201,7 @@ def truth(given: argparse.Namespace, scratch: Path) -> bool:
         of = languages[later] == language
         for name, stays in kept.items():
             both = stays[earlier] & stays[later] & of
-            share = np.count_nonzero(both) / max(1, np.count_nonzero(of))
+            share = int(np.count_nonzero(both)) / max(1, int(np.count_nonzero(of)))
             told = (
                 f"{name}, {language}: {share:.2%} of {np.count_nonzero(of):,} pairs are both kept "
                 f"(J of these: {_histogram(similar[both])})"

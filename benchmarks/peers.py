@@ -1,8 +1,8 @@
 """How a user of datasketch or rensa deduplicates a file: ``python -m benchmarks.peers NAME IN OUT``.
 
-Texts of JSON Lines in, numbers of the kept lines out. Both get the shingles that we use, of text in lower case, 128
-slots and the threshold 0.8; a hit of the index is verified by the estimated similarity, and a page is dropped for
-a match with a kept one, as by us. (Without either they drop more, wrongly.)
+Texts of JSON Lines in, numbers of the kept lines out. Both get the shingles that we use, of text in lower
+case, 128 slots and the threshold 0.8; a hit of the index is verified by the estimated similarity, and a
+page is dropped for a match with a kept one, as by us. (Without either they drop more, wrongly.)
 """
 
 from __future__ import annotations

@@ -16,15 +16,18 @@ import statistics
 import sys
 import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from datasketch import MinHashLSH
+from redis import Redis
 
-from benchmarks.store import BANDS, ROWS, SLOTS, Contender, Made, make, of_datasketch, of_store
+from benchmarks.store import BANDS, ROWS, SLOTS, Contender, Made, make, of_datasketch
 from dedupcrawl.stores import open_store
 from dedupcrawl.stores.base import BUCKET_CAP, KEY_BYTES, Record, url_key
 from dedupcrawl.stores.redis.store import RedisStore
@@ -33,7 +36,7 @@ from tests.stores.servers import Server, binaries
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from dedupcrawl.stores.base import Store
+    from dedupcrawl.stores.base import Offer, Store
 
 WORKERS = 8
 PAGES, DISTINCT = 20_000, 15_000
@@ -41,6 +44,8 @@ FLAT, TIMES_PEER, HOT_US = 1.5, 20.0, 1000.0  #: bars
 PAGE_BYTES = {"hash": 1400, "compact": 800}
 BATCH = 500
 ROUNDS = 15
+THREADS = 4
+THREADED = f" from {THREADS} threads"
 
 
 # -- race ---------------------------------------------------------------------------------------
@@ -61,16 +66,24 @@ def kept_by(url: str, namespace: str, worker: int, pages: int) -> list[bytes]:
     Random(worker).shuffle(order)
     with open_store(url, namespace=namespace, scheme={}, lease=600.0) as store:
         made = map(page_of, order)
-        return [page.sketches[0] for page in made if is_first(store, page)]
+        put = partial(claimed, store) if worker % 2 else store.add
+        return [page.sketches[0] for page in made if is_first(put, page)]
 
 
-def is_first(store: Store, page: Record) -> bool:
+def claimed(store: Store, page: Record, since: int = 0) -> Offer:
+    """Claim a page and commit it, as a crawl does; the others file theirs at once for good."""
+    offer = store.offer(page, since)
+    if offer.id is not None:
+        store.commit([offer.id])
+    return offer
+
+
+def is_first(put: Callable[[Record, int], Offer], page: Record) -> bool:
     """Keep a page unless it is a copy of one that is there."""
     since = 0
     while True:
-        offer = store.offer(page, since)
+        offer = put(page, since)
         if offer.id is not None:
-            store.commit([offer.id])
             return True
         if any(each.record.sketches == page.sketches for each in offer.candidates):
             return False
@@ -102,64 +115,127 @@ def race(server: Server, runs: int) -> bool:
 # -- peers --------------------------------------------------------------------------------------
 
 
-def on_server(server: Server) -> Contender:
+def on_server(server: Server, name: bytes) -> Contender:
     """The index of datasketch on the same server, with the bands of our default: query, then insert."""
     place = {"host": "127.0.0.1", "port": server.port}
-    storage = {"type": "redis", "basename": b"peer", "redis": place}
+    storage = {"type": "redis", "basename": name, "redis": place}
     return of_datasketch(MinHashLSH(num_perm=SLOTS, params=(BANDS, ROWS), storage_config=storage))
 
 
-def peers(server: Server, turns: int = 20, turn: int = 100) -> bool:
-    """Take turns on the same pages, by the clock on the wall."""
-    with open_store(server.url, namespace="peers", scheme={}) as store:
-        ours, theirs = of_store("ours", store), on_server(server)
+@dataclass
+class Task:
+    """A way to check pages, and its times: seconds a page, one figure a turn."""
+
+    prepare: Callable[[Made], Any]
+    run: Callable[[Sequence[Any]], object]
+    times: list[float] = field(default_factory=list)
+
+    def take_turn(self, pages: Sequence[Made]) -> None:
+        """Check these pages and note the time by the clock on the wall."""
+        ready = [self.prepare(each) for each in pages]
+        begun = time.perf_counter()
+        self.run(ready)
+        self.times.append((time.perf_counter() - begun) / len(pages))
+
+
+def one_by_one(check: Callable[[Any], object]) -> Callable[[Sequence[Any]], object]:
+    """Wait for each answer before the next question."""
+
+    def run(ready: Sequence[Any]) -> None:
+        for each in ready:
+            check(each)
+
+    return run
+
+
+def peers(server: Server, turns: int = 30, turn: int = 100) -> bool:
+    """Take turns on the same pages.
+
+    A check files a page for good unless somebody stands there, as datasketch's query and insert do. Beside it
+    stand checks from several threads, what a crawl does for a page that it keeps (claim, then commit), an
+    import, and the quickest question that redis-py can put to a server.
+    """
+    with ExitStack() as opened, server.client() as client:
+
+        def store() -> Store:
+            name = f"peer {len(tasks)}"
+            return opened.enter_context(open_store(server.url, namespace=name, scheme={}, lease=3600.0))
+
+        peer, other, pool = (
+            on_server(server, b"one"),
+            on_server(server, b"two"),
+            opened.enter_context(ThreadPoolExecutor(THREADS)),
+        )
+        ping = opened.enter_context(Redis.from_url(server.url)).ping
+        tasks: dict[str, Task] = {}
+        tasks["datasketch"] = Task(peer.prepare, one_by_one(peer.check))
+        tasks["datasketch" + THREADED] = Task(other.prepare, partial(_in_threads, pool, other.check))
+        tasks["check"] = Task(_record, one_by_one(store().add))
+        tasks["check" + THREADED] = Task(_record, partial(_in_threads, pool, store().add))
+        tasks["claim and commit"] = Task(_record, one_by_one(partial(claimed, store())))
+        tasks["import"] = Task(_record, store().restore)
+        tasks["PING of redis-py"] = Task(_record, one_by_one(lambda _: ping()))
+        inside = []
         for n in range(turns):
             made = [make(number) for number in range(n * turn, (n + 1) * turn)]
-            for each in (ours, theirs) if n % 2 else (theirs, ours):
-                each.times.append(seconds_for(each, made) / turn)
-    for each in (ours, theirs):
-        print(f"peers: {each.name}: {1 / statistics.median(each.times):,.0f} checks a second")
-    ratio = statistics.median(slow / fast for slow, fast in zip(theirs.times, ours.times, strict=True))
+            for name, task in sorted(tasks.items(), reverse=bool(n % 2)):
+                client.config_resetstat()
+                task.take_turn(made)
+                if name == "check":
+                    inside.append(_in_server(client))
+    return compared(tasks, statistics.median(inside))
+
+
+def compared(tasks: dict[str, Task], inside: float) -> bool:
+    """Print the times beside those of datasketch; ``inside``: microseconds of a check in the server."""
+    theirs, ratios = tasks["datasketch"].times, {}
+    for name, task in tasks.items():
+        pairs = zip(theirs, task.times, strict=True)
+        ratios[name] = statistics.median(slow / fast for slow, fast in pairs)
+        each = statistics.median(task.times)
+        print(
+            f"peers: {name}: {1e6 * each:,.0f} µs a page (fastest turn {1e6 * min(task.times):,.0f}), "
+            f"{1 / each:,.0f} a second, {ratios[name]:.1f} x datasketch"
+        )
+    print(f"peers: a check takes {inside:.0f} µs in the server")
     return verdict(
-        ratio >= TIMES_PEER, f"{ratio:.1f} x datasketch on Redis, one client (bar: {TIMES_PEER:.0f} x)"
+        ratios["check"] >= TIMES_PEER,
+        f"{ratios['check']:.1f} x datasketch on Redis, one client, one page after the other "
+        f"(bar: {TIMES_PEER:.0f} x)",
     )
 
 
-def seconds_for(contender: Contender, made: Sequence[Made]) -> float:
-    """Let a contender check these pages."""
-    ready = [contender.prepare(each) for each in made]
-    begun = time.perf_counter()
-    for each in ready:
-        contender.check(each)
-    return time.perf_counter() - begun
+def _record(made: Made) -> Record:
+    return made.record
+
+
+def _in_threads(pool: ThreadPoolExecutor, check: Callable[[Record], object], ready: Sequence[Record]) -> None:
+    for _ in pool.map(check, ready):
+        pass
+
+
+def _in_server(client: Redis) -> float:
+    """Microseconds that the server took for each script call since its statistics were reset."""
+    stats: dict[str, Any] = client.info("commandstats")["cmdstat_evalsha"]
+    return float(stats["usec_per_call"])
 
 
 # -- growth -------------------------------------------------------------------------------------
 
 
-class Queue:
-    """Stands in for the client of a store while it is filled: calls go out in batches."""
-
-    def __init__(self, client: Any) -> None:
-        self.pipe = client.pipeline(transaction=False)
-
-    def evalsha(self, *args: Any) -> Any:
-        """Put a call off; the answer given meanwhile says that nothing was filed."""
-        self.pipe.evalsha(*args)
-        return 0, []
+def fill(store: Store, pages: Iterator[Record]) -> None:
+    """File pages, many to a round trip; copies are left out as an offer would."""
+    for batch in batches(firsts(pages)):
+        store.restore(batch)
 
 
-def fill(store: RedisStore, pages: Iterator[Record]) -> None:
-    """Offer and commit pages, many to a round trip."""
-    client = store._session.client
-    queue = Queue(client)
-    for batch in batches(pages):
-        store._session.calls._client = queue  # type: ignore[assignment]
-        for page in batch:
-            store.offer(page)
-        answers = queue.pipe.execute()
-        store._session.calls._client = client
-        store.commit(filed for filed, _ in answers if filed)
+def firsts(pages: Iterator[Record]) -> Iterator[Record]:
+    """Leave out what shares a key with an earlier page."""
+    keys: set[bytes] = set()
+    for page in pages:
+        if keys.isdisjoint(page.keys):
+            keys.update(page.keys)
+            yield page
 
 
 def batches(pages: Iterator[Record]) -> Iterator[list[Record]]:
@@ -179,16 +255,13 @@ def per_call(server: Server, work: Callable[[], None]) -> float:
     with server.client() as client:
         client.config_resetstat()
         work()
-        stats: dict[str, Any] = client.info("commandstats")["cmdstat_evalsha"]
-        return float(stats["usec_per_call"])
+        return _in_server(client)
 
 
 def check_all(store: Store, pages: Sequence[Record]) -> None:
     """Offer pages once, and commit those that were filed."""
     for page in pages:
-        offer = store.offer(page)
-        if offer.id is not None:
-            store.commit([offer.id])
+        claimed(store, page)
 
 
 def growth(server: Server, small: int, large: int) -> bool:
@@ -242,49 +315,95 @@ def _grown(server: Server, layout: str, pages: int) -> RedisStore:
 
 # -- hot ----------------------------------------------------------------------------------------
 
+SPIN = "for n = 1, tonumber(ARGV[1]) do end return 1"
+
 
 def hot(server: Server, pages: int) -> bool:
-    """Pages of one template: all share the keys of their bands, and no two are copies."""
+    """Pages of one template: all share the keys of their bands, and no two are copies.
+
+    A machine that has other work stops a server in the midst of whatever it does, and the longer a call takes
+    the more often. Calls made in between, which only count for as long as ours take, tell how often that is;
+    and on Linux the kernel tells it.
+    """
     template = make(7).record.keys[1:-1]
     fine = True
     for layout in PAGE_BYTES:
-        with open_store(f"{server.url}?layout={layout}", namespace=layout, scheme={}, lease=3600.0) as store:
-            records = [
-                replace(each, keys=(each.keys[0], *template, each.keys[-1]))
-                for each in map(_plain, range(pages))
-            ]
-            for each in records[:100]:
-                is_first(store, each)
-            with server.client() as client:
-                client.config_set("slowlog-log-slower-than", round(HOT_US))
-                client.slowlog_reset()
-            mean = per_call(server, partial(_offer_all, store, records[100:]))
-            with server.client() as client:
-                slow = sum(b"EVALSHA" in each["command"].upper() for each in client.slowlog_get(1000))
-            info = store.info()
-            print(
-                f"hot: {layout}: {info.pages:,} pages under {len(template)} keys, {BUCKET_CAP} candidates: "
-                f"{mean:.0f} µs a call in the mean, {slow} of some {3 * pages:,} calls above a millisecond; "
-                f"{info.hot} hot buckets"
-            )
-            fine &= verdict(
-                mean < HOT_US, f"{layout}: {mean:.0f} µs for a call in a hot bucket (bar: {HOT_US:.0f} µs)"
-            )
+        url = f"{server.url}?layout={layout}"
+        with open_store(url, namespace=layout, scheme={}, lease=3600.0) as store, server.client() as client:
+            made = (make(2 * 10**6 + number).record for number in range(pages))
+            records = [replace(each, keys=(each.keys[0], *template, each.keys[-1])) for each in made]
+            client.config_resetstat()
+            _offer_all(store, records[:500])
+            spin = partial(client.eval, SPIN, 0, str(_loops(client, _in_server(client))))
+            client.config_set("slowlog-log-slower-than", round(HOT_US))
+            client.config_set("slowlog-max-len", 10**6)
+            client.slowlog_reset()
+            client.config_resetstat()
+            stopped, waited = stops(server)
+            _offer_all(store, records[500:], spin)
+            stopped, waited = stops(server)[0] - stopped, stops(server)[1] - waited
+            info, ours, idle = store.info(), Slow.of(client, "evalsha"), Slow.of(client, "eval")
+        print(
+            f"hot: {layout}: {info.pages:,} pages under {len(template)} keys, {info.hot} hot buckets, "
+            f"{BUCKET_CAP} candidates: {ours}; of calls that only count: {idle}; "
+            f"the server was stopped {stopped:,} times for other work, and waited {waited:.1f} s for its turn"
+        )
+        text = f"{layout}: {ours.mean:.0f} µs for a call in a hot bucket (bar: {HOT_US:.0f} µs)"
+        fine &= verdict(ours.mean < HOT_US, text)
     empty(server)
     return fine
 
 
-def _plain(number: int) -> Record:
-    return make(2 * 10**6 + number).record
+@dataclass(frozen=True)
+class Slow:
+    """How long the calls of a command took, by the server's own account."""
+
+    calls: int
+    mean: float  #: microseconds
+    above: int  #: how many took longer than ``HOT_US``
+    worst: float  #: microseconds; 0: none was above
+
+    @classmethod
+    def of(cls, client: Redis, command: str) -> Slow:
+        """Read the server's statistics and its slow log."""
+        stats: dict[str, Any] = client.info("commandstats")[f"cmdstat_{command}"]
+        logged = client.slowlog_get(10**6)
+        slow = [each["duration"] for each in logged if each["command"].split()[0].lower() == command.encode()]
+        return cls(stats["calls"], stats["usec_per_call"], len(slow), max(slow, default=0))
+
+    def __str__(self) -> str:
+        share = 100 * self.above / self.calls
+        return f"{self.mean:.0f} µs in the mean, {share:.2f} % above a millisecond, {self.worst:,} at worst"
 
 
-def _offer_all(store: Store, records: Sequence[Record]) -> None:
+def stops(server: Server) -> tuple[int, float]:
+    """How often a server was stopped for other work, and seconds it has waited for its turn; 0 if unknown."""
+    folder = Path(f"/proc/{server.process.pid if server.process else 0}")
+    try:
+        status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
+        waited = int((folder / "schedstat").read_text().split()[1])
+    except OSError:
+        return 0, 0.0
+    return int(status["nonvoluntary_ctxt_switches"]), waited / 1e9
+
+
+def _loops(client: Redis, micros: float) -> int:
+    """How often a script has to count to take this long."""
+    client.config_resetstat()
+    for _ in range(200):
+        client.eval(SPIN, 0, "10000")
+    return round(10_000 * micros / Slow.of(client, "eval").mean)
+
+
+def _offer_all(store: Store, records: Sequence[Record], between: Callable[[], object] | None = None) -> None:
     """As a crawl does: the candidates are no copies, so each page is offered a second time."""
     for each in records:
         offer = store.offer(each)
         while offer.id is None:
             offer = store.offer(each, offer.candidates[-1].id)
         store.commit([offer.id])
+        if between is not None:
+            between()
 
 
 # -- running ------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def _by_rarity(sets: Sequence[Numbers]) -> list[Numbers]:
     places = np.empty(len(counts), np.int64)
     places[np.argsort(counts, kind="stable")] = np.arange(len(counts))
     ranked = places[numbers]
-    ends = np.cumsum([len(each) for each in sets])[:-1] if sets else []
+    ends: Any = np.cumsum([len(each) for each in sets])[:-1] if sets else []
     return [np.sort(each) for each in np.split(ranked, ends)]
 
 
@@ -67,7 +67,9 @@ def _candidates(ranked: Sequence[Numbers], t: float) -> tuple[Numbers, Numbers]:
     )
     order = np.lexsort((sizes[pages], elements))
     pages, elements = pages[order], elements[order]
-    starts = np.flatnonzero(np.concatenate([[True], elements[1:] != elements[:-1]])) if len(elements) else []
+    starts: Any = (
+        np.flatnonzero(np.concatenate([[True], elements[1:] != elements[:-1]])) if len(elements) else []
+    )
     codes: list[Numbers] = []
     waiting: list[Numbers] = []
     for start, end in zip(starts, [*starts[1:], len(elements)], strict=True):
@@ -86,4 +88,5 @@ def _pairs_of(pages: Numbers, sizes: Numbers, t: float, count: int) -> Numbers:
     first = np.repeat(np.arange(len(pages)), partners)
     offsets = np.arange(len(first)) - np.repeat(np.cumsum(partners) - partners, partners)
     one, two = pages[first], pages[first + 1 + offsets]
-    return np.minimum(one, two) * count + np.maximum(one, two)
+    pairs: Numbers = np.minimum(one, two) * count + np.maximum(one, two)
+    return pairs

@@ -100,6 +100,8 @@ def _whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+_AGES = 1e9  #: seconds; a server reckons in milliseconds of 48 bits
+
 _ACCEPTED: Mapping[str, tuple[Callable[[Config], bool], str]] = {
     "threshold": (lambda c: 0 < c.threshold <= 1, "a number above 0, at most 1"),
     "length_ratio": (lambda c: c.length_ratio >= 1, "a number of at least 1"),
@@ -123,9 +125,9 @@ _ACCEPTED: Mapping[str, tuple[Callable[[Config], bool], str]] = {
         f"a set of relations, of {', '.join(Relation)}",
     ),
     "keep": (lambda c: c.keep in ("first", "latest"), '"first" or "latest"'),
-    "lease": (lambda c: c.lease > 0, "seconds above 0"),
+    "lease": (lambda c: 0 < c.lease <= _AGES, "seconds above 0, at most a billion"),
     "wait": (lambda c: c.wait >= 0, "seconds of at least 0"),
-    "ttl": (lambda c: c.ttl is None or c.ttl > 0, "seconds above 0, or None"),
+    "ttl": (lambda c: c.ttl is None or 0 < c.ttl <= _AGES, "seconds above 0, at most a billion, or None"),
     "seed": (lambda c: _whole(c.seed) and 0 <= c.seed < 2**64, "a whole number from 0 to 2**64 - 1"),
 }
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import replace
+from functools import partial
+from secrets import token_bytes
 from typing import TYPE_CHECKING, Literal, Self, Unpack, overload
 
 from dedupcrawl.claim import Claim, Pending
@@ -16,7 +18,16 @@ from dedupcrawl.page import PageError, ReaderError, read_page
 from dedupcrawl.page.model import Page
 from dedupcrawl.policy import Policy, unchecked
 from dedupcrawl.stores import open_store
-from dedupcrawl.stores.base import FILE_ANYWAY, Candidate, ClaimState, Offer, Store, url_key
+from dedupcrawl.stores.base import (
+    FILE_ANYWAY,
+    KEY_BYTES,
+    Candidate,
+    ClaimState,
+    Offer,
+    Record,
+    Store,
+    url_key,
+)
 from dedupcrawl.stores.scheme import scheme_json
 from dedupcrawl.verdict import Verdict
 
@@ -24,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from dedupcrawl.config import ConfigChanges
-    from dedupcrawl.stores.base import Record, StoreInfo
+    from dedupcrawl.stores.base import StoreInfo
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +76,7 @@ class Deduplicator:
         self.names = tuple(detector.name for detector in detectors)
         self._filer = Filer(detectors, self.config.min_chars, clock, fold_chinese=self.config.fold_chinese)
         self._judge = Judge(detectors)
+        self._clock = clock
         self._policy = Policy(self.config.drop, self.config.keep)
         self._held: set[int] = set()  # claims made here that were neither committed nor released
         self._told: set[str] = set()  # failures of the user's own reader that were logged
@@ -147,9 +159,13 @@ class Deduplicator:
         url: str = "",
     ) -> Verdict:
         """Judge this page and, if it is to be kept, remember it for good."""
-        claim = self.claim(page, html=html, text=text, url=url)
-        claim.commit()
-        return claim.verdict
+        subject = self._subject(page, html, text, url)
+        if isinstance(subject, Verdict):
+            return subject
+        record = self.file(subject)
+        if isinstance(record, Verdict):
+            return record
+        return self._patiently(partial(self._place, record, subject.url, for_good=True)).verdict
 
     def claim(
         self,
@@ -167,13 +183,19 @@ class Deduplicator:
         subject = self._subject(page, html, text, url)
         if isinstance(subject, Verdict):
             return Claim(subject, self)
+        return self._patiently(partial(self.try_claim, subject))
+
+    def _patiently(self, claiming: Callable[..., Claim | Pending]) -> Claim:
+        """Claim; wait, at most ``config.wait`` seconds, as long as the answer is ``Pending``."""
         deadline = time.monotonic() + self.config.wait
         pause = 0.01
-        while isinstance(claim := self.try_claim(subject), Pending):
+        while isinstance(claim := claiming(), Pending):
             if time.monotonic() + pause > deadline:
-                return self.try_claim(subject, give_up=True)
+                claim = claiming(give_up=True)
+                break
             time.sleep(pause)
             pause = min(2 * pause, 0.5)
+        assert isinstance(claim, Claim)
         return claim
 
     @overload
@@ -210,6 +232,35 @@ class Deduplicator:
         self, record: Record, url: str, *, versions: bool = True, give_up: bool = False
     ) -> Claim | Pending:
         """Claim, without waiting, a page that has been fingerprinted; ``url`` is for the verdict."""
+        claim = self._place(record, url, versions=versions, give_up=give_up)
+        if isinstance(claim, Claim) and claim.id is not None:
+            self._held.add(claim.id)
+        return claim
+
+    def remember(self, record: Record) -> bool:
+        """File for good a page that was stored although the store could not be asked.
+
+        Returns whether it is filed; False: it repeats a page that is. It supersedes none: by now a later
+        version may stand there. Doing it twice does no harm.
+        """
+        versions = bool(record.url) and url_key(record.url) in record.looks_under
+        claim = self._place(
+            record, record.url, versions=versions, give_up=True, for_good=True, replaces=False
+        )
+        assert isinstance(claim, Claim)
+        return claim.id is not None or claim.verdict.of == record.url
+
+    def _place(
+        self,
+        record: Record,
+        url: str,
+        *,
+        versions: bool = True,
+        give_up: bool = False,
+        for_good: bool = False,
+        replaces: bool = True,
+    ) -> Claim | Pending:
+        """Judge a page; file it as a claim, or ``for_good``, if it is to be kept."""
         seen: dict[int, Candidate] = {}
         lost: int | None = None
         while True:
@@ -222,27 +273,25 @@ class Deduplicator:
                     self.store.release([lost])
                 return Claim(decision.verdict, self)
             offered = replace(record, cluster=decision.cluster) if decision.cluster else record
-            offer = Offer(lost) if lost is not None else self.store.offer(offered, max(seen, default=0))
+            old = decision.supersedes if replaces else ()
+            offer = self._put(offered, max(seen, default=0), lost, old if for_good else None)
             if offer.id is not None:
-                self._held.add(offer.id)
                 return Claim(decision.verdict, self, offer.id, offered, decision.supersedes)
             lost = self._own_lost(record, offer.candidates)
             earlier = (each for each in offer.candidates if lost is None or each.id < lost)
             seen.update((candidate.id, candidate) for candidate in earlier)
 
-    def remember(self, record: Record) -> bool:
-        """File, at once committed, a page that was stored although the store could not be asked.
+    def _put(self, record: Record, since: int, lost: int | None, supersede: tuple[int, ...] | None) -> Offer:
+        """File a record for good, or (None: it supersedes nothing yet) as a claim.
 
-        Returns whether it is filed; False: it repeats a page that is. It supersedes none: by now a later
-        version may stand there. Doing it twice does no harm.
+        lost: the claim under which it stands already.
         """
-        versions = bool(record.url) and url_key(record.url) in record.looks_under
-        claim = self.claim_record(record, record.url, versions=versions, give_up=True)
-        assert isinstance(claim, Claim)
-        if claim.id is None:
-            return claim.verdict.of == record.url
-        replace(claim, supersedes=()).commit()
-        return True
+        if supersede is None:
+            return self.store.offer(record, since) if lost is None else Offer(lost)
+        self._held.difference_update(supersede)
+        if lost is not None and self.store.commit([lost], supersede):
+            return Offer(lost)
+        return self.store.add(record, since, supersede)
 
     # -- what becomes of claims ---------------------------------------------------------------
 
@@ -257,7 +306,7 @@ class Deduplicator:
         supersede = [old for claim in held.values() for old in claim.supersedes]
         if self.store.commit(held, supersede) < len(held):
             self._refile(held.values())
-        self._held.difference_update(held)
+        self._held.difference_update(held, supersede)
 
     def release(self, claims: Iterable[Claim]) -> None:
         """Withdraw these claims: their pages were not stored."""
@@ -269,6 +318,17 @@ class Deduplicator:
     def renew(self) -> int:
         """Extend the lease of every open claim; return how many there are."""
         return self.store.renew()
+
+    def try_filing(self) -> None:
+        """File a record under a key of its own and take it back, to see whether there is room.
+
+        Raises :class:`~dedupcrawl.errors.StoreError`; :class:`~dedupcrawl.errors.StoreFullError` if there is
+        none.
+        """
+        trial = Record("", (token_bytes(KEY_BYTES),), (), self._clock())
+        offer = self.store.offer(trial, since=FILE_ANYWAY)
+        if offer.id is not None:
+            self.store.release([offer.id])
 
     def is_settled(self, id: int) -> bool:
         """Whether the claim that a page waits for has been committed, or is gone."""
@@ -335,14 +395,18 @@ class Deduplicator:
     def _findings(self, record: Record) -> list[Finding]:
         return self._judge.findings(record, self.store.find(record.looks_under), versions=True)
 
+    def _stands(self, id: int, record: Record) -> bool:
+        """Whether a record is filed under this id; a server that lost its data may give an id again."""
+        there = self.store.get(id)
+        filed = None if there is None else there.record
+        return filed is not None and (filed.url, filed.sketches) == (record.url, record.sketches)
+
     def _refile(self, claims: Iterable[Claim]) -> None:
         """File again, at once committed, the pages whose claim was lost with its lease.
 
         Their items are stored: without a record every later copy would be stored too.
         """
         for claim in claims:
-            if claim.id is None or claim.record is None or self.store.get(claim.id) is not None:
+            if claim.id is None or claim.record is None or self._stands(claim.id, claim.record):
                 continue
-            offer = self.store.offer(claim.record, since=FILE_ANYWAY)
-            if offer.id is not None:
-                self.store.commit([offer.id], claim.supersedes)
+            self.store.add(claim.record, FILE_ANYWAY, claim.supersedes)

@@ -29,5 +29,9 @@ class StoreUnreachableError(StoreError):
     """The server of a store does not answer, or cannot serve for now; asking again later may help."""
 
 
+class StoreFullError(StoreError):
+    """A store has no room for another record; what stands there can still be read, renewed and removed."""
+
+
 class StoreMismatchError(StoreError):
     """A store was filled under another configuration; its signatures must not meet ours."""

@@ -96,6 +96,19 @@ def test_a_commit_whose_answer_was_lost_may_be_repeated(losing: LosingAnswers) -
     assert (dedup.info().pages, dedup.info().open) == (1, 0)
 
 
+def test_a_claim_that_a_later_version_replaced_is_not_filed_again(losing: LosingAnswers) -> None:
+    """As with two feeds, of which that of the later version is stored first."""
+    dedup = Deduplicator(losing, keep="latest")
+    old = dedup.claim(text=ENGLISH, url="https://a.example/1")
+    old.scraped()
+    new = dedup.claim(text=ENGLISH, url="https://b.example/2")
+    assert new.supersedes == (old.id,)
+    new.commit()
+    old.commit()
+    assert (dedup.info().pages, dedup.info().open) == (1, 0)
+    assert dedup.check(text=ENGLISH, url="https://c.example/3").of == "https://b.example/2"
+
+
 def test_a_page_that_was_stored_unasked_is_remembered_once(losing: LosingAnswers) -> None:
     dedup = Deduplicator(losing)
     record = filed(dedup, "https://a.example/1")

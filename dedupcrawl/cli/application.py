@@ -21,7 +21,7 @@ _COMMANDS = MappingProxyType(
         "compare": "comparing:compare",
         "batch": "batching:batch",
         "eval": "evaluating:evaluation",
-        "store": "storing:store",
+        "store": "watching:store",  # which adds a command to those of storing
         "lexicon": "lexicons:lexicon",
     }
 )

@@ -138,7 +138,7 @@ def _table(info: StoreInfo) -> Table:
     table = Table(title=f"{info.url} · {info.namespace}", show_header=False)
     rows = {
         "pages": f"{info.pages:,}",
-        "claims": f"{info.open:,} open, {info.scraped:,} scraped",
+        "claims": claims_of(info),
         "keys": f"{info.keys:,}",
         "bytes": f"{info.bytes:,}" + (f" ({info.bytes / info.pages:,.0f} a page)" if info.pages else ""),
         "oldest": _when(info.oldest),
@@ -154,6 +154,12 @@ def _table(info: StoreInfo) -> Table:
     for name, value in rows.items():
         table.add_row(name, value)
     return table
+
+
+def claims_of(info: StoreInfo) -> str:
+    """Say how many claims there are, and how many of them nobody holds any more."""
+    ended = f", {info.ended:,} of them past their lease" if info.ended else ""
+    return f"{info.open:,} open, {info.scraped:,} scraped{ended}"
 
 
 def _hot(info: StoreInfo) -> str:

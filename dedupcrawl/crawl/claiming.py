@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -95,14 +96,19 @@ class Claiming:
         return self.open.get(pending.id) if pending.mine else None
 
     async def _wait_for(self, dedup: Deduplicator, pending: Pending, patience: float) -> float:
-        """Wait until another worker's claim is settled; return the seconds of patience that are left."""
+        """Wait until another worker's claim is settled; return the seconds of patience that are left.
+
+        While the store is away no patience is lost, for nobody can settle anything.
+        """
         step = FIRST_PAUSE
-        while patience > 0 and self._crawler.crawling:
-            step = min(step, patience)
-            await pause(step)
-            patience -= step
+        began, away = time.monotonic(), self._line.seconds_away
+        end = began + patience
+        while (
+            left := end - time.monotonic() + self._line.seconds_away - away
+        ) > 0 and self._crawler.crawling:
+            await pause(min(step, left))
             if await self.insist(self._line.ask, dedup.is_settled, pending.id):
-                return patience
+                return end - time.monotonic() + self._line.seconds_away - away
             step = min(2 * step, LONGEST_PAUSE)
         return 0
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from hashlib import blake2b
+from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 from dedupcrawl.crawl.spool import Spool
+from dedupcrawl.crawl.waiting import together
 from dedupcrawl.errors import StoreError
 
 if TYPE_CHECKING:
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.tally import Tally
     from dedupcrawl.deduplicator import Deduplicator
     from dedupcrawl.stores.base import Record
+
+
+AT_ONCE = 16  #: calls side by side: pages wait until all is paid
 
 
 class Debts:
@@ -42,6 +47,11 @@ class Debts:
     def are_inherited(self) -> bool:
         """Whether earlier crawls may have left something."""
         return self._spool is not None and self._spool.has_files
+
+    @property
+    def are_there(self) -> bool:
+        """Whether the store must be told something."""
+        return bool(self._claims) or (self._spool is not None and self._spool.waits)
 
     def owe(self, claims: Iterable[Claim], order: Callable[[Claim], None]) -> None:
         """Note what the store must be told of claims; it takes the place of what was owed before."""
@@ -65,22 +75,27 @@ class Debts:
         What the store refuses, being there, is owed no longer; it stays in the spool for the next crawl.
         """
         is_first = True
-        while is_first or self._claims or (self._spool is not None and self._spool.waits):
-            is_first = False
+        while is_first or self.are_there:
             await self._settle(line)
+            if is_first:
+                await line.recover()
             await self._replay(line)
+            is_first = False
 
     def close(self) -> None:
         """Leave the spool to the next crawl."""
         if self._spool is not None:
-            self._spool.close()
+            left = self._spool.close()
+            if left is not None:
+                self._tally.spool_left(left)
 
     async def _settle(self, line: Line) -> None:
         while self._claims:
-            owed, (claim, order) = next(iter(self._claims.items()))
-            await line.attempt(order, claim)
-            if self._claims.get(owed) == (claim, order):
-                del self._claims[owed]
+            owed = dict(islice(self._claims.items(), AT_ONCE))
+            await together(line.attempt(order, claim) for claim, order in owed.values())
+            for each, debt in owed.items():
+                if self._claims.get(each) == debt:
+                    del self._claims[each]
 
     async def _replay(self, line: Line) -> None:
         if self._spool is not None:
@@ -89,20 +104,19 @@ class Debts:
                     await self._replay_one(file, line)
 
     async def _replay_one(self, file: SpoolFile, line: Line) -> None:
-        answers: list[bool] = []
-        refused: list[Record] = []
+        answers: list[bool | None] = []
         try:
-            for record in file.entries():
-                answer = await line.attempt(self._dedup.remember, record)
-                if answer is None:
-                    refused.append(record)
-                else:
-                    answers.append(answer)
-            file.keep(refused)
+            for records in file.batches(AT_ONCE):
+                fresh = await together(line.attempt(self._dedup.remember, record) for record in records)
+                for record, answer in zip(records, fresh, strict=True):
+                    if answer is None:
+                        file.refuse(record)
+                answers += fresh
+            file.tidy()
         except OSError as error:
             self._tally.spool_failed(error, 0)
         finally:
-            self._tally.replayed(sum(answers), len(answers) - sum(answers), len(refused))
+            self._tally.replayed(*map(answers.count, (True, False, None)))
 
 
 def spool_name(store: str, namespace: str, scheme: str) -> str:

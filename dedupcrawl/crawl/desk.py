@@ -11,6 +11,7 @@ from dedupcrawl.crawl.debts import Debts
 from dedupcrawl.crawl.holds import Hold
 from dedupcrawl.crawl.line import Line
 from dedupcrawl.crawl.opening import open_patiently
+from dedupcrawl.crawl.pulse import Pulse
 from dedupcrawl.crawl.waiting import Background
 from dedupcrawl.errors import StoreError
 from dedupcrawl.policy import unchecked
@@ -51,12 +52,15 @@ class Desk:
         self._line = Line(
             tally,
             self._live,
+            self._try_filing,
             self._make_up,
+            lease=options.config.lease,
             patience=patience,
             give_up=self._give_up,
             is_ending=lambda: not crawler.crawling,
         )
         self._claiming = Claiming(crawler, self._line, waits=options.on_store_error == "wait")
+        self._pulse = Pulse(crawler, tally, self._line.waits)
         self._background = Background()
         self._unfiled: set[Hold] = set()  # kept unchecked, to be filed once their items are safe
         self.is_open = self._renews = False
@@ -76,7 +80,15 @@ class Desk:
         """
         if not self.is_open:
             self._line.cross_network()
-            self.take(await open_patiently(opening, self._line, self._options, self._tally, self._crawler))
+            try:
+                self.take(
+                    await open_patiently(opening, self._line, self._options, self._tally, self._crawler)
+                )
+            except BaseException:
+                self._line.hang_up()
+                raise
+        if self._dedup.store.remote:
+            await self.renew()  # so that whoever watches knows of this worker
         if self._debts.are_inherited:
             self._background.start(self._line.make_up())
 
@@ -112,8 +124,9 @@ class Desk:
         hold.scraped = True
         await self.settle([hold])
         if first and not hold.over and hold.claim is not None:
-            if not await self._tell(hold.claim.scraped):
-                self._debts.owe([hold.claim], Claim.scraped)
+            told = await self._tell(hold.claim.scraped)
+            if not told and not hold.over:  # else more is owed by now
+                self._owe([hold.claim], Claim.scraped)
             hold.outcome.settle()
 
     async def refused(self, hold: Hold) -> None:
@@ -135,6 +148,7 @@ class Desk:
         """Settle what is left when no item will come any more, and let the store go."""
         left = [hold for hold in (*self._claiming.open.values(), *self._unfiled) if not hold.over]
         await self._commit(_end([hold for hold in left if hold.scraped and not hold.feeds and not hold.lost]))
+        self._publish()
         await self._line.close(self._dedup.close)
         self._debts.close()
 
@@ -144,9 +158,12 @@ class Desk:
             return
         self._renews = True
         try:
+            self._publish()
             await self._told(self._line.hurry(self._live))
         finally:
             self._renews = False
+        if self._debts.are_there:
+            await self._line.make_up()
 
     # -- claims -------------------------------------------------------------------------------
 
@@ -161,7 +178,7 @@ class Desk:
             claims = _claims(chunk)
             unfiled = [hold.record for hold in chunk if hold.record]
             if claims and not await self._tell(self._dedup.commit, claims):
-                self._debts.owe(claims, Claim.commit)
+                self._owe(claims, Claim.commit)
                 unfiled += [claim.record for claim in claims if claim.record]
             self._conclude(chunk)
             if unfiled:
@@ -175,9 +192,13 @@ class Desk:
                     hold.visit.hold = None
             claims = _claims(chunk)
             if claims and not await self._tell(self._dedup.release, claims):
-                self._debts.owe(claims, Claim.release)
+                self._owe(claims, Claim.release)
             self._tally.released(len(claims))
             self._conclude(chunk)
+
+    def _owe(self, claims: Sequence[Claim], order: Callable[[Claim], None]) -> None:
+        self._debts.owe(claims, order)
+        self._background.start(self._line.make_up())
 
     def _conclude(self, holds: Sequence[Hold]) -> None:
         for hold in holds:
@@ -202,8 +223,14 @@ class Desk:
             return False
         return True
 
+    def _publish(self) -> None:
+        self._dedup.store.publish(self._pulse.figures(len(self._claiming.open)))
+
     def _live(self) -> int:
         return self._dedup.renew()
+
+    def _try_filing(self) -> None:
+        self._dedup.try_filing()
 
     async def _make_up(self) -> None:
         await self._debts.pay(self._line)

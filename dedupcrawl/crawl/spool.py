@@ -42,7 +42,7 @@ class Spool:
         self._folder = folder
         self._most = most
         self._own: SpoolFile | None = None
-        self._refused: set[Path] = set()  # files of others with nothing left but what the store refuses
+        self._passed: set[Path] = set()  # files of others that cannot be read, or that the store refuses
 
     def append(self, records: Iterable[Record]) -> int:
         """Remember records; return how many found room.
@@ -71,21 +71,35 @@ class Spool:
         own = self._own.path if self._own else None
         for path in sorted(self._folder.glob(f"*{_SUFFIX}")):
             file = SpoolFile(path)
-            if path != own and path not in self._refused and file.take():
+            if path != own and path not in self._passed and self._takes(file):
                 try:
                     yield file
                     if not file.waits:
-                        self._refused.add(path)
+                        self._passed.add(path)
                 finally:
                     file.release()
         if self._own is not None:
             yield self._own
 
-    def close(self) -> None:
-        """Let our own file go; it stays if there is something in it."""
-        if self._own is not None:
-            self._own.release()
-            self._own = None
+    def close(self) -> Path | None:
+        """Let our own file go; it stays if there is something in it, and is returned then."""
+        own, self._own = self._own, None
+        if own is None:
+            return None
+        is_empty = own.is_empty
+        own.release()
+        return None if is_empty else own.path
+
+    def _takes(self, file: SpoolFile) -> bool:
+        try:
+            return file.take()
+        except OSError as error:
+            # It is another user's, or no file: what is ours must be filed nevertheless.
+            logger.warning(
+                "The pages in %(path)s cannot be filed: %(error)s", {"path": file.path, "error": error}
+            )
+            self._passed.add(file.path)
+            return False
 
 
 class SpoolFile:
@@ -97,9 +111,13 @@ class SpoolFile:
         self._file: FileIO | None = None
         self._size = 0
         self._done = 0  #: bytes at the front that were replayed
+        self._refused: list[Record] = []  #: of those
 
     def take(self, *, new: bool = False) -> bool:
-        """Lock and open it; False: another process has it, or has just done with it."""
+        """Lock and open it; False: another process has it, or has just done with it.
+
+        Raises :class:`OSError` when it cannot be opened.
+        """
         try:
             self._lock.acquire(timeout=0)
         except Timeout:
@@ -107,14 +125,23 @@ class SpoolFile:
         if not new and not self.path.exists():
             self._lock.release()
             return False
-        self._file = self.path.open("a+b", buffering=0)
-        self._size = self.path.stat().st_size
+        try:
+            self._file = self.path.open("a+b", buffering=0)
+            self._size = self.path.stat().st_size
+        except OSError:
+            self._lock.release()
+            raise
         return True
 
     @property
     def waits(self) -> bool:
         """Whether it holds entries that were not replayed."""
         return self._size > self._done
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it holds nothing at all."""
+        return self._size == 0
 
     def append(self, records: Iterable[Record], most: int = MOST_BYTES) -> int:
         """Write entries at the end, as long as the file stays within ``most`` bytes; return how many."""
@@ -126,30 +153,39 @@ class SpoolFile:
                 count += 1
         return count
 
-    def entries(self) -> Iterator[Record]:
-        """Read the entries that were not replayed; each counts as replayed when the next is asked for.
+    def batches(self, most: int) -> Iterator[list[Record]]:
+        """Read the entries that were not replayed; a batch counts as replayed when the next is asked for.
 
-        What was torn by a kill, or damaged, is passed over.
+        No two records of a batch share a key, so that their order among each other does not matter. What was
+        torn by a kill, or damaged, is passed over.
         """
-        while self.waits:
-            frame = self._read(self._done, _LENGTHS.size)
-            sizes = _LENGTHS.unpack(frame) if len(frame) == _LENGTHS.size else (self._size, 0)
-            following = self._done + _LENGTHS.size + sum(sizes)
-            record = None if following > self._size else self._entry(self._done + _LENGTHS.size, *sizes)
+        at = self._done
+        batch: list[Record] = []
+        met: set[bytes] = set()
+        while at < self._size:
+            record, following = self._entry(at)
+            under = {*record.keys, *record.looks_under} if record is not None else set()
+            if len(batch) == most or not met.isdisjoint(under):
+                yield batch
+                self._done = at
+                batch, met = [], set()
             if record is not None:
-                yield record
-            else:
-                logger.warning(
-                    "%(path)s is damaged from byte %(at)d on: what stands there is passed over",
-                    {"path": self.path, "at": self._done},
-                )
-            self._done = min(following, self._size)
+                batch.append(record)
+                met |= under
+            at = following
+        if batch:
+            yield batch
+        self._done = max(self._done, at)
 
-    def keep(self, records: Iterable[Record]) -> None:
-        """Empty it, all being replayed, but for these, which stay for another process."""
+    def refuse(self, record: Record) -> None:
+        """Note that the store refuses a record: it is to stay for another process."""
+        self._refused.append(record)
+
+    def tidy(self) -> None:
+        """Empty it, all being replayed, but for what the store refuses."""
         self._opened.truncate(0)
         self._size = 0
-        self.append(records)
+        self.append(self._refused)
         self._done = self._size
 
     def release(self) -> None:
@@ -186,7 +222,20 @@ class SpoolFile:
         self._opened.seek(at)
         return self._opened.read(size)
 
-    def _entry(self, at: int, size: int, probes: int) -> Record | None:
+    def _entry(self, at: int) -> tuple[Record | None, int]:
+        """Read the entry at a place, None for one that is damaged; and say where the next one stands."""
+        frame = self._read(at, _LENGTHS.size)
+        sizes = _LENGTHS.unpack(frame) if len(frame) == _LENGTHS.size else (self._size, 0)
+        following = at + _LENGTHS.size + sum(sizes)
+        record = None if following > self._size else self._record(at + _LENGTHS.size, *sizes)
+        if record is None:
+            logger.warning(
+                "%(path)s is damaged from byte %(at)d on: what stands there is passed over",
+                {"path": self.path, "at": at},
+            )
+        return record, min(following, self._size)
+
+    def _record(self, at: int, size: int, probes: int) -> Record | None:
         try:
             record = decode(self._read(at, size), at)
             return (

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
@@ -29,6 +32,7 @@ _POLICIES = {
     "wait": "pages wait for it",
     "close": "the crawl is closed",
 }
+MOST_FAILURES = 20  #: failures of the store that are logged: each may name another damaged value
 _SUMMARY = ("checked", "kept", "dropped", "released")
 
 
@@ -39,6 +43,8 @@ class Tally:
         self._crawler = crawler
         self._on_store_error = on_store_error
         self._told: set[str] = set()
+        self._failures: set[str] = set()
+        self.counts: Counter[str] = Counter()  #: the stats, without their prefix
 
     def judged(self, verdict: Verdict, *, again: bool = False) -> None:
         """Count a verdict; ``again``: the page had one before, but its claim was released."""
@@ -69,8 +75,13 @@ class Tally:
     def store_failed(self, error: Exception, *, quiet: bool = False) -> None:
         """Count a failure of the store; the first of a kind is logged, and none while the store is away."""
         self._count("store_errors")
-        if not quiet and self._is_news(str(error)):
+        if quiet or str(error) in self._failures or len(self._failures) > MOST_FAILURES:
+            return
+        self._failures.add(str(error))
+        if len(self._failures) <= MOST_FAILURES:
             self._log(logging.ERROR, "The store failed, pages are kept unchecked: %(error)s", error=error)
+        else:
+            self._log(logging.ERROR, "The store fails in ever new ways, which are only counted from here on")
 
     def store_left(self, error: Exception) -> None:
         """Count and log the beginning of an outage."""
@@ -102,6 +113,11 @@ class Tally:
             told = "The spool cannot be written, copies of pages kept meanwhile will not be known: %(error)s"
             self._log(logging.ERROR, told, error=error)
 
+    def spool_left(self, path: Path) -> None:
+        """Log that pages stay in the spool."""
+        told = "Pages that could not be filed are left in %(path)s; the next crawl of this store files them"
+        self._log(logging.WARNING, told, path=path)
+
     def replayed(self, filed: int, repeats: int, refused: int) -> None:
         """Count and log what became of the pages of the spool."""
         self._count("spool/filed", filed)
@@ -129,10 +145,7 @@ class Tally:
 
     def summarise(self) -> None:
         """Log what became of the pages."""
-        stats = self._crawler.stats.get_stats()
-        numbers = {
-            key.removeprefix("dedup/"): value for key, value in stats.items() if key.startswith("dedup/")
-        }
+        numbers = dict(self.counts)  # what the crawl's stats say may be of all workers, or of none
         main = [f"{numbers.pop(name, 0)} {name}" for name in _SUMMARY]
         details = [f"{name} {numbers[name]}" for name in sorted(numbers) if "/" in name]
         logger.info(
@@ -147,6 +160,7 @@ class Tally:
 
     def _count(self, name: str, by: int = 1) -> None:
         if by:
+            self.counts[name] += by
             self._crawler.stats.inc_value(f"dedup/{name}", by)
 
     def _log(self, level: int, told: str, **what: object) -> None:

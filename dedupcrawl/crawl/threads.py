@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import maybe_deferred_to_future
@@ -19,30 +18,35 @@ from twisted.python.failure import Failure
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 MOST = 32  #: threads, made as they are needed: 300 pages a second at two calls of 50 ms each
+URGENT = 2  #: threads for what must not wait in line
 
 
 class Threads:
-    """At most ``MOST`` threads; what is beyond them waits in line."""
+    """At most ``MOST`` threads; what is beyond them waits in line.
+
+    Renewals do not: where pages come faster than a slow store takes them, the line is longer than a lease.
+    """
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(MOST, thread_name_prefix="dedupcrawl")
+        self._urgent = ThreadPoolExecutor(URGENT, thread_name_prefix="dedupcrawl-urgent")
 
-    async def run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def run(self, work: Callable[[], T], *, urgent: bool = False) -> T:
         """Make a call in a thread; return, or raise, what comes of it."""
-        work = partial(call, *args, **kwargs)
+        pool = self._urgent if urgent else self._pool
         if is_asyncio_available():
-            return await asyncio.get_running_loop().run_in_executor(self._pool, work)
-        return await maybe_deferred_to_future(self._deferred(work))
+            return await asyncio.get_running_loop().run_in_executor(pool, work)
+        return await maybe_deferred_to_future(self._deferred(pool, work))
 
     def close(self) -> None:
         """Let the threads end with the calls that they are making."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._pool, self._urgent):
+            pool.shutdown(wait=False, cancel_futures=True)
 
-    def _deferred(self, work: Callable[[], T]) -> Deferred[T]:
+    def _deferred(self, pool: ThreadPoolExecutor, work: Callable[[], T]) -> Deferred[T]:
         from twisted.internet import reactor  # noqa: PLC0415  # importing it installs one
 
         done: Deferred[T] = Deferred()
@@ -55,5 +59,5 @@ class Threads:
                 result = Failure()  # type: ignore[no-untyped-call]
             reactor.callFromThread(done.callback, result)
 
-        self._pool.submit(run)
+        pool.submit(run)
         return done

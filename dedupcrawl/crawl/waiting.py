@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, DeferredList
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Iterable
+
+T = TypeVar("T")
 
 
 class Outcome:
@@ -43,6 +45,20 @@ async def pause(seconds: float) -> None:
     waiter: Deferred[None] = Deferred()
     call_later(seconds, waiter.callback, None)
     await maybe_deferred_to_future(waiter)
+
+
+async def together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Run coroutines side by side; return what they return, or raise the first error when all have ended."""
+    if is_asyncio_available():
+        ended: list[T | BaseException] = await asyncio.gather(*works, return_exceptions=True)
+    else:
+        deferreds = [deferred_from_coro(work) for work in works]
+        pairs = await maybe_deferred_to_future(DeferredList(deferreds, consumeErrors=True))
+        ended = [result if well else result.value for well, result in pairs]
+    for each in ended:
+        if isinstance(each, BaseException):
+            raise each
+    return [each for each in ended if not isinstance(each, BaseException)]
 
 
 class Background:

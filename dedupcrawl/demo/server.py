@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from dedupcrawl.demo.layout import Layout
 
@@ -65,6 +66,11 @@ class SiteServer(ThreadingHTTPServer):
     def origin(self) -> str:
         """Scheme and host of the site."""
         return f"http://{HOST}:{self.server_port}"
+
+    def handle_error(self, *connection: Any) -> None:
+        """Say nothing of a crawler that was stopped, and hung up."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(*connection)
 
     def publish(self, layout: Layout) -> None:
         """Stand the pages ready."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from dedupcrawl.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from dedupcrawl.config import Config
     from dedupcrawl.stores.base import Offer, Record
 
@@ -22,7 +24,13 @@ class CountingStore(MemoryStore):
 
     def offer(self, record: Record, since: int = 0) -> Offer:
         """File or find as any store; count what was found, and remember what was offered."""
-        offer = super().offer(record, since)
+        return self._counted(record, super().offer(record, since))
+
+    def add(self, record: Record, since: int = 0, supersede: Iterable[int] = ()) -> Offer:
+        """Do the same where a record is filed for good."""
+        return self._counted(record, super().add(record, since, supersede))
+
+    def _counted(self, record: Record, offer: Offer) -> Offer:
         self.candidates += len(offer.candidates)
         self._offered = record
         return offer

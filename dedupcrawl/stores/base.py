@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, ClassVar, Self
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from dedupcrawl.stores.fleet import Figures, Fleet
+
 KEY_BYTES = 6  #: size of a bucket key; 2^48 buckets keep false candidates below 1 in 10^4 at 10^9 keys
 BUCKET_CAP = 32  #: at most so many candidates are read from a bucket, newest first
 SCAN_CAP = 8 * BUCKET_CAP  #: at most so many entries of a bucket, dead ones included, are looked at
@@ -60,6 +62,18 @@ class Record:
     def looks_under(self) -> tuple[bytes, ...]:
         """The keys under which earlier copies would be found."""
         return self.keys if self.probes is None else self.probes
+
+    @property
+    def home(self) -> tuple[bytes, ...]:
+        """The keys under which this very record would be found: that of its URL, or all if it has none."""
+        own = url_key(self.url)
+        return (own,) if own in self.keys else self.keys
+
+    def is_among(self, candidates: Iterable[Candidate]) -> bool:
+        """Whether one of them has its URL, keys and sketches."""
+        there = (each.record for each in candidates)
+        mine = (self.url, self.sketches, self.keys)
+        return any((each.url, each.sketches, each.keys) == mine for each in there)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +116,7 @@ class StoreInfo:
     oldest: float | None  #: Unix time of the record filed first
     newest: float | None  #: Unix time of the record filed last
     scheme: str  #: JSON of the configuration it was filled with
+    ended: int = 0  #: how many of these claims have a lease that ended: who meets one takes its place
     layout: str = ""  #: how a server lays it out; "" elsewhere
     hot: int | None = None  #: how many buckets hold more than are read; None where that is not counted
     hottest: tuple[HotBucket, ...] = ()  #: some of them, those first in which most was filed
@@ -122,9 +137,28 @@ class Store(ABC):
     def offer(self, record: Record, since: int = 0) -> Offer:
         """File ``record`` as an open claim unless a live record with id > ``since`` stands under a probe.
 
-        Dead records met on the way are removed, and with every record filed two that are past the time to
-        live, the oldest, so that they do not pile up. Ids rise and are never given twice.
+        Dead records met on the way are removed (a server, which serves others too, removes ``BUCKET_CAP`` at
+        most), and with every record filed two that are past the time to live, the oldest, so that they do not
+        pile up. Ids rise and are never given twice.
         """
+
+    @abstractmethod
+    def add(self, record: Record, since: int = 0, supersede: Iterable[int] = ()) -> Offer:
+        """File ``record`` for good, unless a live record with id > ``since`` stands under a probe.
+
+        As :meth:`offer` and :meth:`commit` do, but in one step: it is never a claim, and when it is filed,
+        the records that it supersedes are removed.
+        """
+
+    def restore(self, records: Sequence[Record]) -> int:
+        """File records for good, in this order, whatever stands beside them; return how many were filed.
+
+        Those that are there already, by URL, keys and sketches, are left alone.
+        """
+        fresh = [record for record in records if not record.is_among(self.find(record.home))]
+        for record in fresh:
+            self.add(record, FILE_ANYWAY)
+        return len(fresh)
 
     @abstractmethod
     def find(self, probes: Sequence[bytes]) -> tuple[Candidate, ...]:
@@ -176,6 +210,16 @@ class Store(ABC):
     @abstractmethod
     def info(self) -> StoreInfo:
         """Count what is filed, whether live or not."""
+
+    def publish(self, figures: Figures) -> None:  # noqa: B027  # there may be nobody to tell
+        """Say what ``store watch`` shows of this worker, with the next renewal and with the end.
+
+        Stores of which that is not asked take no notice.
+        """
+
+    def fleet(self) -> Fleet | None:
+        """Return what the workers say of themselves; None where they are not asked."""
+        return None
 
     @abstractmethod
     def close(self) -> None:

@@ -31,6 +31,7 @@ VERSION = 1
 _SUM = Struct(">BI")
 _HEAD = Struct(">dHBII")
 _SEEN = Struct(">d")
+_SIZES = {KEY_BYTES}
 _TEXT = ("utf-8", "surrogatepass")
 
 
@@ -40,7 +41,7 @@ def encode(record: Record) -> bytes:
     Raises :class:`~dedupcrawl.errors.StoreError` for a record that breaks the contract: a key of
     another size, or more parts than the layout can count.
     """
-    if any(len(key) != KEY_BYTES for key in record.keys):
+    if not {*map(len, record.keys)} <= _SIZES:
         raise StoreError(f"The record of {record.url!r} has a key that is not {KEY_BYTES} bytes long.")
     url, cluster = record.url.encode(*_TEXT), record.cluster.encode(*_TEXT)
     counts = (len(record.keys), len(record.sketches), len(url), len(cluster))
@@ -48,7 +49,7 @@ def encode(record: Record) -> bytes:
         head = _HEAD.pack(record.seen, *counts)
     except struct.error as error:
         raise StoreError(f"The record of {record.url!r} has too many parts to be filed: {error}.") from error
-    lengths = b"".join(len(sketch).to_bytes(4, "big") for sketch in record.sketches)
+    lengths = struct.pack(f">{len(record.sketches)}I", *map(len, record.sketches))
     body = b"".join((head, lengths, *record.keys, *record.sketches, url, cluster))
     return _SUM.pack(VERSION, crc32(body)) + body
 

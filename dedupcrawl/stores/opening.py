@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from dedupcrawl.errors import SettingError
+from dedupcrawl.errors import SettingError, StoreError
 from dedupcrawl.stores.lmdb import LmdbStore, namespaces_of
 from dedupcrawl.stores.memory import MemoryStore
 from dedupcrawl.stores.redis.address import FORMS, hide_password, is_server, read_address
 from dedupcrawl.stores.scheme import scheme_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from dedupcrawl.stores.base import Store
 
@@ -53,10 +54,7 @@ def open_store(
     if url == MEMORY:
         return MemoryStore(namespace, configuration, lease=lease, ttl=ttl, clock=clock)
     if is_server(url):
-        from dedupcrawl.stores.redis.store import RedisStore  # noqa: PLC0415  # it takes long to load
-
-        address = read_address(url)
-        return RedisStore(address, namespace, configuration, lease=lease, ttl=ttl, clock=clock)
+        return _on_server(url, namespace, configuration, lease=lease, ttl=ttl, clock=clock)
     return LmdbStore(url, _folder(url), namespace, configuration, lease=lease, ttl=ttl, clock=clock)
 
 
@@ -69,9 +67,7 @@ def open_existing(url: str, namespace: str) -> Store:
     """
     _check_namespace(namespace)
     if is_server(url):
-        from dedupcrawl.stores.redis.store import RedisStore  # noqa: PLC0415
-
-        return RedisStore(read_address(url), namespace, None, lease=60.0, ttl=None)
+        return _on_server(url, namespace, None, lease=60.0, ttl=None)
     return LmdbStore(url, _lasting(url), namespace, None, lease=60.0, ttl=None, clock=time.time)
 
 
@@ -83,10 +79,32 @@ def list_namespaces(url: str) -> list[str]:
         StoreError: it cannot be opened, or there is no such store.
     """
     if is_server(url):
-        from dedupcrawl.stores.redis.listing import namespaces_on  # noqa: PLC0415
-
-        return namespaces_on(read_address(url))
+        address = read_address(url)
+        with _client_of(url):
+            from dedupcrawl.stores.redis.listing import namespaces_on  # noqa: PLC0415  # see _on_server
+        return namespaces_on(address)
     return namespaces_of(url, _lasting(url))
+
+
+def _on_server(url: str, namespace: str, configuration: str | None, **terms: Any) -> Store:
+    """Open a store on a server. Its client is loaded only now: other stores start without it."""
+    address = read_address(url)
+    with _client_of(url):
+        from dedupcrawl.stores.redis.store import RedisStore  # noqa: PLC0415  # that is the point
+    return RedisStore(address, namespace, configuration, **terms)
+
+
+@contextmanager
+def _client_of(url: str) -> Iterator[None]:
+    """Say in one sentence that the package is missing which a server is asked with."""
+    try:
+        yield
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != "redis":
+            raise
+        raise StoreError(
+            f"The store {hide_password(url)} needs the package redis, version 6 or newer: pip install redis."
+        ) from error
 
 
 def _lasting(url: str) -> Path:

@@ -13,16 +13,16 @@ import zlib
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from itertools import islice
+from itertools import groupby, islice
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from dedupcrawl.errors import StoreError
-from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, url_key
+from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState
 from dedupcrawl.stores.codec import decode, encode
 from dedupcrawl.stores.scheme import check_scheme, scheme_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from dedupcrawl.stores.base import Record, Store
@@ -31,7 +31,7 @@ MAGIC = b"dedupcrawl export "
 VERSION = b"1"
 LINE = 1 << 20  #: most bytes of a line
 RECORD = 1 << 28  #: most bytes of a record
-CHUNK = 200  #: records that are committed together
+CHUNK = 200  #: records that are filed together
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,9 @@ class Imported:
     new: int
     known: int  #: records that were there already, and were not filed twice
     removed: int = 0  #: records that others took the place of
+
+    def __add__(self, other: Imported) -> Imported:
+        return Imported(self.new + other.new, self.known + other.known, self.removed + other.removed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,39 +107,43 @@ def import_records(path: Path, store: Store) -> Imported:
 
 
 def file_records(filings: Iterable[Filing], store: Store) -> Imported:
-    """File records in this order, at once committed; those that are there already are left alone.
+    """File records for good, in this order; those that are there already are left alone.
 
     Done twice, it changes nothing the second time. A record that takes the place of others is filed anew even
-    where it stands, for the others go with its commit, in one step.
+    where it stands, for the others go with it, in one step.
 
     Raises :class:`~dedupcrawl.errors.StoreError` when the store fails.
     """
-    new = known = removed = 0
+    sums = Imported(0, 0)
     rest = iter(filings)
     while chunk := list(islice(rest, CHUNK)):
-        held: list[int] = []
-        for filing in chunk:
-            there = _stands(store, filing.record)
-            old = {id for record in filing.replaces for id in _stands(store, record)} - there
-            if there and not old:
-                known += 1
-                continue
-            id = store.offer(filing.record, since=FILE_ANYWAY).id
-            ids = [] if id is None else [id]
-            if old:
-                store.commit(ids, old | there)
-            held += ids if not old else []
-            new, removed = new + 1, removed + len(old)
-        store.commit(held)
-    return Imported(new, known, removed)
+        for replaces, some in groupby(chunk, lambda filing: bool(filing.replaces)):
+            file = _replace if replaces else _restore
+            sums += file(list(some), store)
+    return sums
+
+
+def _restore(filings: Sequence[Filing], store: Store) -> Imported:
+    filed = store.restore([filing.record for filing in filings])
+    return Imported(filed, len(filings) - filed)
+
+
+def _replace(filings: Sequence[Filing], store: Store) -> Imported:
+    sums = Imported(0, 0)
+    for filing in filings:
+        there = _stands(store, filing.record)
+        old = {id for record in filing.replaces for id in _stands(store, record)} - there
+        if there and not old:
+            sums += Imported(0, 1)
+        else:
+            store.add(filing.record, FILE_ANYWAY, old | there)
+            sums += Imported(1, 0, len(old))
+    return sums
 
 
 def _stands(store: Store, record: Record) -> set[int]:
     """Return the ids under which this very record is filed."""
-    own = url_key(record.url)
-    found = store.find([own] if own in record.keys else record.keys)
-    same = (record.url, record.sketches, record.keys)
-    return {hit.id for hit in found if (hit.record.url, hit.record.sketches, hit.record.keys) == same}
+    return {hit.id for hit in store.find(record.home) if record.is_among([hit])}
 
 
 def _write(store: Store, out: _Summing) -> int:

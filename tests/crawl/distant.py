@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 class Network:
     """The way to a store in a folder: files in it say how it fares, and what came along is noted there.
 
-    ``away``: no call arrives. ``deaf``: calls arrive, and their answers are lost.
+    ``away``: no call arrives. ``deaf``: calls arrive, and their answers are lost. ``no-NAME``: the next call
+    of that name does not arrive.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -51,6 +52,14 @@ class Network:
     def says(self, how: str) -> bool:
         return (self.folder / how).exists()
 
+    def takes_back(self, how: str) -> bool:
+        """Whether it says so, for once."""
+        try:
+            (self.folder / how).unlink()
+        except FileNotFoundError:
+            return False
+        return True
+
     def notes(self) -> list[dict[str, Any]]:
         """What each process noted of its calls."""
         return [json.loads(path.read_text()) for path in self.folder.glob("notes-*")]
@@ -69,7 +78,7 @@ class Distant(Store):
         self.now = 0
         self.note = {"calls": 0, "most": 0, "main": 0, "first": time.monotonic(), "last": 0.0}
 
-    def through(self, call: Callable[..., Any], *args: Any) -> Any:
+    def through(self, name: str, call: Callable[..., Any], *args: Any) -> Any:
         with self.lock:
             self.now += 1
             self.note["calls"] += 1
@@ -77,7 +86,7 @@ class Distant(Store):
             self.note["main"] += threading.current_thread() is threading.main_thread()
         try:
             time.sleep(self.latency)
-            if self.network.says("away"):
+            if self.network.says("away") or self.network.takes_back(f"no-{name}"):
                 raise StoreUnreachableError("The store distant:// cannot be reached: connection refused.")
             answer = call(*args)
             if self.network.says("deaf"):
@@ -90,7 +99,7 @@ class Distant(Store):
 
     def close(self) -> None:
         try:
-            self.through(lambda: None)
+            self.through("close", lambda: None)
         except StoreError:
             # What a server sees of a worker that cannot reach it any more: nothing, until its leases end.
             self.inner._let_go()  # type: ignore[attr-defined]
@@ -103,7 +112,7 @@ class Distant(Store):
 
 def _handing_on(name: str) -> Callable[..., Any]:
     def method(self: Distant, *args: Any) -> Any:
-        return self.through(getattr(self.inner, name), *args)
+        return self.through(name, getattr(self.inner, name), *args)
 
     return method
 

@@ -153,6 +153,20 @@ def test_leases_are_renewed_over_the_network(site: Site, tmp_path: Path, network
         assert beside.info().pages == 2
 
 
+def test_waiting_for_another_worker_ends_however_slow_the_store(
+    site: Site, tmp_path: Path, network: Network
+) -> None:
+    url = site.put("/a", plain("Ice", text(1)))
+    other = Deduplicator(network.lmdb, "reader")
+    page = other.read(html=plain("Ice", text(1)), url="https://else.example/1")
+    with other.claim(page):  # type: ignore[arg-type]
+        crawled = finish(begin(tmp_path, network, [url], latency=0.3, DEDUP_WAIT=1))[0]
+    other.close()
+    assert crawled.dedup["unchecked/claimed"] == 1
+    (note,) = network.notes()
+    assert note["calls"] <= 9  # three to look, the rest to file the page, open and close
+
+
 def test_another_worker_is_waited_for(site: Site, tmp_path: Path, network: Network) -> None:
     url = site.put("/a", plain("Ice", text(1)))
     other = Deduplicator(network.lmdb, "reader")

@@ -12,7 +12,7 @@ import pytest
 
 from dedupcrawl.crawl.line import AwayError, Line
 from dedupcrawl.crawl.threads import MOST, Threads
-from dedupcrawl.errors import StoreError
+from dedupcrawl.errors import StoreError, StoreFullError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -30,6 +30,9 @@ class Told:
     def store_left(self, error: Exception) -> None:
         self.notes.append("left")
 
+    def crashed(self, what: str, error: Exception) -> None:
+        self.notes.append(f"{what}: {error}")
+
     def store_returned(self, seconds: float, pages: int) -> None:
         self.notes.append(f"back, {pages} missed")
 
@@ -37,15 +40,17 @@ class Told:
 class Far:
     """A store that can be away, and a line to it."""
 
-    def __init__(self, *, patience: float | None = None, threads: bool = False) -> None:
-        self.is_away = False
+    def __init__(self, *, patience: float | None = None, threads: bool = False, lease: float = 60.0) -> None:
+        self.is_away = self.is_full = False
         self.log: list[str] = []
         self.told = Told()
         tally: Any = self.told
         self.line = Line(
             tally,
             lambda: self.call("probe"),
+            lambda: self.file("trial"),
             self.make_up,
+            lease=lease,
             patience=patience,
             give_up=lambda: self.log.append("give up"),
             is_ending=lambda: False,
@@ -59,10 +64,21 @@ class Far:
             raise StoreError(f"{name}: refused")
         return name
 
+    def file(self, name: str) -> str:
+        self.log.append(name)
+        if self.is_full:
+            raise StoreFullError(f"{name}: full")
+        return name
+
     async def make_up(self) -> None:
         self.log.append("make up")
+        await self.line.recover()
         await asyncio.sleep(0.05)
         self.log.append("made up")
+
+    async def fail_to_file(self, name: str) -> None:
+        with pytest.raises(StoreError):
+            await self.line.ask(self.file, name)
 
     async def fail(self, name: str) -> None:
         with pytest.raises(StoreError):
@@ -129,6 +145,67 @@ def test_what_the_store_refuses_is_told_from_its_absence() -> None:
     asyncio.run(work(Far()))
 
 
+@pytest.mark.parametrize("threads", [False, True])
+def test_a_store_that_is_full_is_away_until_there_is_room(threads: bool) -> None:
+    async def work(far: Far) -> None:
+        far.is_full = True
+        await far.fail_to_file("a")
+        assert far.line.outage is not None
+        await far.fail_to_file("b")
+        assert "b" not in far.log
+        while far.log.count("trial") < 2:
+            await asyncio.sleep(0.01)
+        assert far.line.outage is not None
+        far.is_full = False
+        assert await far.line.wait()
+        assert await far.line.ask(far.file, "c") == "c"
+
+    far = Far(threads=threads)
+    asyncio.run(work(far))
+    assert far.log[-5:] == ["probe", "make up", "trial", "made up", "c"]
+    assert far.told.notes == ["left", "failed quietly", "back, 0 missed"]
+
+
+def test_after_a_long_outage_others_have_time_to_come_back() -> None:
+    """While one worker waits before it asks again, another may renew leases that have ended."""
+
+    async def work(far: Far) -> None:
+        far.is_away = True
+        await far.fail("a")
+        assert far.line.outage is not None
+        far.line.outage.began -= 3600
+        far.is_away = False
+        waiting = asyncio.create_task(far.line.wait())
+        while "make up" not in far.log:
+            await asyncio.sleep(0.01)
+        await far.line.hurry(far.call, "renewal")
+        await asyncio.sleep(0.1)
+        assert far.log[-1] == "renewal"
+        assert not waiting.done()
+        await far.line.close(lambda: far.call("close"))  # a crawl that ends does not wait for others
+        assert await waiting
+
+    far = Far(threads=True, lease=60)
+    asyncio.run(asyncio.wait_for(work(far), 60))
+    assert far.log[-4:] == ["made up", "make up", "made up", "close"]
+
+
+def test_a_renewal_waits_for_no_thread() -> None:
+    free = threading.Event()
+
+    async def work() -> None:
+        threads = Threads()
+        busy = [asyncio.create_task(threads.run(free.wait)) for _ in range(2 * MOST)]
+        await asyncio.sleep(0)
+        assert await threads.run(lambda: "renewed", urgent=True) == "renewed"
+        assert not any(call.done() for call in busy)
+        free.set()
+        await asyncio.gather(*busy)
+        threads.close()
+
+    asyncio.run(asyncio.wait_for(work(), 60))
+
+
 def test_patience_ends() -> None:
     patience = 0.3
 
@@ -159,6 +236,17 @@ def test_the_last_try_makes_up_before_the_end() -> None:
     assert far.log[-4:] == ["probe", "make up", "made up", "close"]
 
 
+def test_a_fault_of_ours_does_not_keep_the_store_open() -> None:
+    async def fail() -> None:
+        raise ValueError("a bug")
+
+    far = Far(threads=True)
+    far.line._make_up = fail
+    asyncio.run(far.line.close(lambda: far.call("close")))
+    assert far.log == ["close"]
+    assert far.told.notes == ["what is owed to the store: a bug"]
+
+
 def test_threads_are_bounded_and_the_loop_goes_on() -> None:
     now, most, lock = 0, 0, threading.Lock()
 
@@ -180,13 +268,17 @@ def test_threads_are_bounded_and_the_loop_goes_on() -> None:
         threads.close()
         return turns
 
+    before = set(threading.enumerate())
     assert asyncio.run(work()) > 10
+    for thread in set(threading.enumerate()) - before:
+        thread.join(60)
+        assert not thread.is_alive()
     assert 1 < most <= MOST
 
 
 def test_what_a_thread_raises_is_raised() -> None:
     async def work(run: Callable[..., Awaitable[object]]) -> None:
         with pytest.raises(ZeroDivisionError):
-            await run(divmod, 1, 0)
+            await run(lambda: 1 / 0)
 
     asyncio.run(work(Threads().run))

@@ -203,6 +203,23 @@ def test_a_refused_item_whose_claim_was_not_released_comes_again(
     assert len(crawl(tmp_path, network, urls).items) == PAGES
 
 
+def test_a_claim_that_could_not_be_given_back_at_once_is_soon(
+    site: Site, tmp_path: Path, network: Network
+) -> None:
+    """One call fails and the store is there: nobody waits for a claim that is owed back to it."""
+    refused = site.put("/a/1", plain("Ice", text(1)))
+    copy = site.put("/b/1", plain("Ice", text(1)), delay=1)
+    refuse = {"ITEM_PIPELINES": {"tests.crawl.components.Refuse": 300}, "REFUSE": "/a/"}
+    network.cut("no-release")
+    crawled = crawl(tmp_path, network, [refused, copy], DEDUP_WAIT=60, **refuse)
+
+    assert [item["url"] for item in crawled.items] == [copy]
+    assert not network.says("no-release")
+    assert crawled.dedup["checked"] == 2
+    assert "unchecked/claimed" not in crawled.dedup
+    assert "outages" not in crawled.dedup
+
+
 def test_feeds_closed_while_the_store_is_away(site: Site, tmp_path: Path, network: Network) -> None:
     urls = articles(site)
     batches = {"out-%(batch_id)d.jl": {"format": "jsonlines", "batch_item_count": 4}}

@@ -99,6 +99,56 @@ def test_a_server_restarts_under_two_workers(site: Site, tmp_path: Path, server:
         assert (beside.info().open, beside.info().scraped) == (0, 0)
 
 
+@pytest.mark.parametrize("mode", ["keep", "wait", "close"])
+def test_a_full_server_is_as_good_as_away(site: Site, tmp_path: Path, server: Server, mode: str) -> None:
+    """It renews leases, but no page can be filed until there is room again."""
+
+    def limit(size: str) -> Callable[[], object]:
+        return lambda: server.client().config_set("maxmemory", size)
+
+    urls = [site.put(f"/{n}", plain(f"T{n}", text(n)), delay=0.1) for n in range(PAGES)]
+    events = {6: limit("1mb"), 14: limit("0")} if mode != "close" else {6: limit("1mb")}
+    site.on_request = lambda count: events.get(count, int)()
+    settings = over(server, DEDUP_ON_STORE_ERROR=mode, CONCURRENT_REQUESTS=2)
+    crawled = finish(start(tmp_path, ("Reader", {"urls": urls}), settings=settings))[0]
+
+    (away,) = crawled.lines("The store is away")
+    assert "is full: its server has reached maxmemory" in away
+    missed = crawled.dedup.get("unchecked/store", 0)
+    assert crawled.dedup.get("spool/added", 0) >= missed  # and what was claimed before, and stored since
+    assert len(crawled.items) == crawled.dedup["checked"] + missed
+    if mode == "close":
+        assert crawled.reason == "dedup_store_error"
+        assert len(crawled.items) < PAGES
+        (left,) = crawled.lines("Pages that could not be filed are left in", "WARNING")
+        assert [str(path) in left for path in tmp_path.rglob("*.records")] == [True]
+        limit("0")()
+    else:
+        assert len(crawled.items) == PAGES
+        assert (missed > 0) is (mode == "keep")
+        filed = crawled.lines("Of the pages kept while the store was away")
+        assert all(line.endswith(" 0 are refused by the store") for line in filed)
+    site.on_request = None
+    if mode != "wait":
+        again = finish(start(tmp_path, ("Reader", {"urls": urls}), settings=settings))[0]
+        assert len(again.items) == PAGES - len(crawled.items)
+
+
+def test_what_was_claimed_on_a_server_that_lost_its_data_is_filed_again(server: Server) -> None:
+    """Its id may be another page's by then."""
+    with Deduplicator(server.url) as dedup, Deduplicator(server.url, wait=0) as other:
+        claim = dedup.claim(text=text(1), url="https://a.example/1")
+        with server.client() as client:
+            client.flushall()
+        other.add(text=text(2), url="https://b.example/2")
+        filed = other.lookup("https://b.example/2")
+        assert filed is not None
+        assert other.store.lookup("https://b.example/2").id == claim.id  # type: ignore[union-attr]
+        claim.commit()
+        assert other.check(text=text(1), url="https://c.example/3").of == "https://a.example/1"
+        assert other.info().pages == 2
+
+
 def test_a_wrong_password_is_said_in_a_sentence_without_it(site: Site, tmp_path: Path) -> None:
     server = Server(next(iter(binaries().values())), password="sesame").start()
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,7 @@ from dedupcrawl.crawl.spool import Spool, SpoolFile
 from dedupcrawl.stores.base import KEY_BYTES, Record
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 KEYS = st.lists(st.binary(min_size=KEY_BYTES, max_size=KEY_BYTES), unique=True, max_size=4).map(tuple)
@@ -31,11 +33,16 @@ def record(number: int) -> Record:
     return Record(f"https://a.example/{number}", (number.to_bytes(KEY_BYTES, "big"),), (b"sketch",), 1.0)
 
 
+def entries(file: SpoolFile) -> Iterator[Record]:
+    """One by one."""
+    return chain.from_iterable(file.batches(1))
+
+
 def read(spool: Spool) -> list[Record]:
     found = []
     for file in spool.files():
-        found += list(file.entries())
-        file.keep([])
+        found += list(entries(file))
+        file.tidy()
     return found
 
 
@@ -75,7 +82,7 @@ def test_a_replay_that_is_interrupted_is_begun_anew_by_others(tmp_path: Path) ->
     first.append(map(record, range(3)))
     first.close()
     for file in Spool(tmp_path).files():
-        assert next(iter(file.entries())) == record(0)
+        assert next(entries(file)) == record(0)
         file.release()
     assert read(Spool(tmp_path)) == [record(0), record(1), record(2)]
 
@@ -84,8 +91,8 @@ def test_an_own_file_goes_on_where_it_stopped(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
     spool.append(map(record, range(3)))
     for file in spool.files():
-        entries = file.entries()
-        assert [next(entries), next(entries)] == [record(0), record(1)]
+        found = entries(file)
+        assert [next(found), next(found)] == [record(0), record(1)]
     spool.append([record(3)])
     assert spool.waits
     assert read(spool) == [record(1), record(2), record(3)]
@@ -95,12 +102,50 @@ def test_an_own_file_goes_on_where_it_stopped(tmp_path: Path) -> None:
 def test_what_the_store_refuses_stays_for_another_process(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
     spool.append(map(record, range(3)))
+    for refused in (1, 4):  # more is refused later on
+        for file in spool.files():
+            assert len(list(entries(file))) == 3
+            file.refuse(record(refused))
+            file.tidy()
+        assert not spool.waits
+        spool.append(map(record, range(3, 6)))
     for file in spool.files():
-        assert len(list(file.entries())) == 3
-        file.keep([record(1)])
-    assert not spool.waits
-    spool.close()
-    assert read(Spool(tmp_path)) == [record(1)]
+        assert len(list(entries(file))) == 3
+        file.tidy()
+    for file in spool.files():  # nothing has come since
+        file.tidy()
+    assert spool.close() is not None
+    assert read(Spool(tmp_path)) == [record(1), record(4)]
+
+
+def test_records_that_share_a_key_are_replayed_one_after_the_other(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    numbers = [0, 1, 2, 1, 3, 4, 5, 5]
+    spool.append(map(record, numbers))
+    (file,) = spool.files()
+    batches = list(file.batches(3))
+    assert batches == [[record(n) for n in batch] for batch in ([0, 1, 2], [1, 3, 4], [5], [5])]
+
+
+def test_a_batch_that_was_not_replayed_comes_again(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    spool.append(map(record, range(5)))
+    (file,) = spool.files()
+    batches = file.batches(2)
+    assert (next(batches), next(batches)) == ([record(0), record(1)], [record(2), record(3)])
+    assert spool.waits
+    assert next(file.batches(9)) == [record(2), record(3), record(4)]
+
+
+def test_what_cannot_be_taken_up_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "a.records").mkdir()  # as what another user owns
+    spool = Spool(tmp_path)
+    spool.append([record(1)])
+    assert read(spool) == [record(1)]
+    spool.append([record(2)])
+    assert read(spool) == [record(2)]
+    assert spool.close() is None
+    assert caplog.text.count("a.records cannot be filed: ") == 1
 
 
 @pytest.mark.parametrize("cut", range(1, 60, 7))

@@ -219,6 +219,19 @@ def test_info_counts(opener: Opener) -> None:
     assert info.scheme == '{"exact":{},"minhash":{"slots":128}}'
 
 
+def test_info_tells_how_many_claims_are_past_their_lease(opener: Opener, clock: Clock) -> None:
+    store = opener(lease=60)
+    file(store, "http://a", commit=False)
+    store.scraped(file(store, "http://b", commit=False))
+    assert store.info().ended == 0
+    clock.now += 61
+    file(store, "http://c", commit=False)
+    info = store.info()
+    assert (info.open, info.scraped, info.ended) == (2, 1, 2)
+    store.renew()
+    assert store.info().ended == 0
+
+
 def test_expired_records_do_not_pile_up(opener: Opener, clock: Clock) -> None:
     store = opener(ttl=100)
     for n in range(200):

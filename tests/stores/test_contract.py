@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
 
 from dedupcrawl.errors import StoreError
-from dedupcrawl.stores.base import BUCKET_CAP, SCAN_CAP, ClaimState, Store
+from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, SCAN_CAP, ClaimState, Store
 from tests.stores.making import Clock, Opener, file, key, record
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def test_a_bucket_shows_its_newest_records_only(store: Store) -> None:
 
 def test_dead_records_do_not_hide_live_ones(store: Store, clock: Clock) -> None:
     live = file(store, "http://a/live", "hot")
-    for n in range(BUCKET_CAP + 5):
+    for n in range(BUCKET_CAP):
         file(store, f"http://a/{n}", "hot", commit=False)
     clock.now += 61
     assert [hit.id for hit in store.find([key("hot")])] == [live]
@@ -91,8 +92,13 @@ def test_the_dead_of_a_bucket_are_removed_a_bounded_number_at_a_time(store: Stor
     for n in range(SCAN_CAP + 5):
         file(store, f"http://a/{n}", "hot", commit=False)
     clock.now += 61
-    assert store.offer(record("http://b", "hot")).id is not None
-    assert store.info().pages == 5 + 1
+    pages = [SCAN_CAP + 5]
+    for n in range(SCAN_CAP // BUCKET_CAP + 1):
+        offer = store.offer(record(f"http://b/{n}", "hot"))
+        assert (offer.id is None) == (n > 0)
+        pages.append(store.info().pages)
+    assert all(before - after <= SCAN_CAP for before, after in pairwise(pages))
+    assert pages[-1] <= 1 + 5  # five may have been beyond what is kept of a bucket
 
 
 def test_buckets_with_like_keys_are_apart(store: Store) -> None:
@@ -116,6 +122,79 @@ def test_the_live_records_are_walked_by_rising_id(store: Store, clock: Clock) ->
 def test_a_key_of_another_size_is_refused(store: Store) -> None:
     with pytest.raises(StoreError, match="not 6 bytes"):
         store.offer(replace(record("http://a"), keys=(b"12345",)))
+
+
+# -- filing for good ----------------------------------------------------------------------------
+
+
+def test_add_files_for_good_what_nobody_has(store: Store, clock: Clock) -> None:
+    page = record("http://a/1", "story", cluster="c7")
+    offer = store.add(page)
+    assert offer.id is not None
+    assert offer.candidates == ()
+    clock.now += 10**6  # no lease ends it
+    found = store.get(offer.id)
+    assert found is not None
+    assert found.record == page
+    assert (found.id, found.state, found.mine) == (offer.id, ClaimState.COMMITTED, False)
+    assert store.renew() == 0
+    assert (store.commit([offer.id]), store.release([offer.id]), store.scraped(offer.id)) == (0, 0, False)
+    assert (store.info().pages, store.info().open, store.info().keys) == (1, 0, 2)
+
+
+def test_add_files_nothing_where_a_candidate_stands_and_removes_nothing(store: Store) -> None:
+    claimed = file(store, "http://a/1", "story", commit=False)
+    old = file(store, "http://b/1", "old")
+    offer = store.add(record("http://c/1", "story"), supersede=[old])
+    assert offer.id is None
+    assert [candidate.id for candidate in offer.candidates] == [claimed]
+    assert store.get(old) is not None
+    added = store.add(record("http://c/1", "story"), claimed).id
+    assert added is not None
+    assert added > old
+
+
+def test_add_removes_what_is_superseded(store: Store) -> None:
+    old = file(store, "http://a", "story", "first")
+    kept = file(store, "http://b", "story")
+    new = store.add(record("http://a", "story", "second"), kept, [old, 10**15]).id
+    assert new is not None
+    assert store.get(old) is None
+    assert [hit.id for hit in store.find([key("story")])] == [kept, new]
+    assert store.find([key("first")]) == ()
+    found = store.lookup("http://a")
+    assert found is not None
+    assert found.id == new
+    assert (store.info().pages, store.info().keys) == (2, 5)
+
+
+def test_add_takes_the_place_of_a_claim_whose_lease_ran_out(store: Store, clock: Clock) -> None:
+    lost = file(store, "http://a", "story", commit=False)
+    clock.now += 60
+    assert store.add(record("http://b", "story")).id is not None
+    assert store.get(lost) is None
+    assert store.renew() == 0
+    assert store.info().pages == 1
+
+
+def test_add_looks_under_probes_and_files_under_keys(store: Store) -> None:
+    first = file(store, "http://a/1", "left")
+    page = replace(record("http://b/1", "right"), probes=(key("left"),))
+    assert [hit.id for hit in store.add(page).candidates] == [first]
+    assert store.add(replace(page, probes=())).id is not None
+    assert [hit.record.url for hit in store.find([key("right")])] == ["http://b/1"]
+
+
+def test_restore_files_in_order_what_is_not_there(store: Store) -> None:
+    pages = [record(f"http://a/{n % 300}", "same", n, seen=1e9 + n) for n in range(600)]
+    for n in (3, 400):
+        assert store.add(pages[n], FILE_ANYWAY).id is not None
+    assert store.restore(pages) == 598
+    assert store.restore(pages) == 0
+    assert store.restore([]) == 0
+    filed = [each.record for each in store.records()]
+    assert filed == [pages[3], pages[400], *pages[:3], *pages[4:400], *pages[401:]]
+    assert (store.info().open, store.info().keys) == (0, 1800)
 
 
 def test_ids_rise_and_are_never_given_twice(store: Store) -> None:
@@ -143,6 +222,8 @@ def test_any_text_is_a_url(store: Store) -> None:
 
 CALLS: dict[str, Callable[[Store], object]] = {
     "offer": lambda store: store.offer(record("http://a")),
+    "add": lambda store: store.add(record("http://a")),
+    "restore": lambda store: store.restore([record("http://a")]),
     "find": lambda store: store.find([key(1)]),
     "get": lambda store: store.get(1),
     "scraped": lambda store: store.scraped(1),

@@ -67,6 +67,12 @@ class Model:
         self.pages[self.last] = Filed(page, ClaimState.OPEN, self.clock.now + LEASE)
         return self.last, []
 
+    def add(self, page: Record, since: int, supersede: list[int]) -> tuple[int | None, list[int]]:
+        id, found = self.offer(page, since)
+        if id:
+            self.commit([id], supersede)
+        return id, found
+
     def claims(self) -> list[int]:
         return [id for id, page in self.pages.items() if page.state is not ClaimState.COMMITTED]
 
@@ -141,6 +147,33 @@ class Stores(RuleBasedStateMachine):
             for candidate in offer.candidates:
                 self.expect(candidate.id, candidate)
         return multiple(*([id] if id else []))  # type: ignore[return-value]  # hypothesis' way to add none
+
+    @rule(
+        target=ids,
+        url=URLS,
+        names=NAMES,
+        since=SINCE,
+        back=st.integers(0, 500),
+        supersede=st.lists(ids, max_size=2),
+    )
+    def add(self, url: str, names: list[str], since: int, back: int, supersede: list[int]) -> int:
+        page = record(url, *names, seen=self.clock.now - back)
+        id, found = self.model.add(page, since, supersede)
+        for store in self.stores:
+            offer = store.add(page, since, supersede)
+            assert offer.id == id
+            assert [candidate.id for candidate in offer.candidates] == found
+        return multiple(*([id] if id else []))  # type: ignore[return-value]  # the same
+
+    @rule(url=URLS, names=st.lists(NAMES, max_size=3), back=st.integers(0, 500))
+    def restore(self, url: str, names: list[list[str]], back: int) -> None:
+        pages = [record(url, *each, seen=self.clock.now - back) for each in names]
+        there = [page.record for id, page in self.model.pages.items() if self.model.live(id)]
+        same = [(each.url, each.keys) for each in there]
+        fresh = [page for page in pages if (page.url, page.keys) not in same]
+        for page in fresh:
+            self.model.add(page, 2**63 - 1, [])
+        assert [store.restore(pages) for store in self.stores] == [len(fresh)] * len(self.stores)
 
     @rule(ids=st.lists(ids, max_size=4), supersede=st.lists(ids, max_size=2))
     def commit(self, ids: list[int], supersede: list[int]) -> None:

@@ -15,7 +15,7 @@ from redis.exceptions import ConnectionError as NoConnection
 
 from dedupcrawl.errors import StoreError, StoreUnreachableError
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
-from dedupcrawl.stores.base import BUCKET_CAP, SCAN_CAP
+from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, SCAN_CAP
 from dedupcrawl.stores.redis.address import LAYOUTS
 from dedupcrawl.stores.redis.store import RedisStore
 from tests.stores import workers
@@ -176,23 +176,31 @@ def test_the_server_tells_when_a_lease_ends(server: Server) -> None:
 class Lossy:
     """Does what it is asked, and loses the answer to some of it."""
 
-    def __init__(self, client: Any, times: int) -> None:
-        self._client = client
-        self.times = times
+    def __init__(self, way: Any, times: int, after: int) -> None:
+        self._way = way
+        self._lost = range(after, after + times)
+        self._calls = 0
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
+        return getattr(self._way, name)
 
-    def evalsha(self, *args: Any) -> Any:
-        answer = self._client.evalsha(*args)
-        if self.times:
-            self.times -= 1
+    def call(self, *args: Any) -> Any:
+        return self._lose(self._way.call(*args))
+
+    def call_many(self, *args: Any) -> Any:
+        return self._lose(self._way.call_many(*args))
+
+    def _lose(self, answer: Any) -> Any:
+        self._calls += 1
+        if self._calls - 1 in self._lost:
             raise NoConnection("Connection closed by server.")
         return answer
 
 
-def lose(store: RedisStore, times: int) -> None:
-    store._session.calls._client = Lossy(store._session.client, times)  # type: ignore[assignment]
+def lose(store: RedisStore, times: int, after: int = 0) -> None:
+    calls = store._session.calls
+    way = calls.way
+    calls.way = Lossy(way._way if isinstance(way, Lossy) else way, times, after)
 
 
 def warmed(server: Server) -> RedisStore:
@@ -237,6 +245,87 @@ def test_a_commit_asked_twice_counts_and_supersedes_once(server: Server) -> None
         assert store.renew() == 0
         lose(store, 1)
         assert store.commit([10**9]) == 0
+
+
+@pytest.mark.parametrize("since", [0, FILE_ANYWAY])
+def test_an_addition_asked_twice_is_filed_once_and_never_its_own_copy(server: Server, since: int) -> None:
+    with warmed(server) as store:
+        old = file(store, "http://a", "old")
+        page = replace(record("http://a", "story"), probes=(key("story"),))
+        lose(store, 1)
+        offer = store.add(page, since, [old])
+        assert (offer.id, offer.candidates) == (old + 1, ())
+        assert [hit.record.url for hit in store.records()] == ["http://warm", "http://a"]
+        lose(store, 1)
+        again = store.add(replace(page, seen=page.seen + 1e-3), since)  # another visit is not the same
+        assert (again.id is None) == (since == 0)
+
+
+def test_a_claim_that_files_in_any_case_is_filed_once_though_asked_twice(server: Server) -> None:
+    with warmed(server) as store:
+        lose(store, 1)
+        offer = store.offer(record("http://a", "story"), FILE_ANYWAY)
+        assert offer.id is not None
+        assert store.info().open == 1
+        assert store.release([offer.id]) == 1
+
+
+def test_an_addition_of_which_nothing_was_heard_is_taken_back_before_the_next(server: Server) -> None:
+    with warmed(server) as store:
+        page = record("http://a", "story")
+        lose(store, 2)
+        with pytest.raises(StoreUnreachableError):
+            store.add(page)
+        assert store.info().pages == 2
+        assert store.add(page).id is not None
+        assert store.info().pages == 2
+        lose(store, 2)
+        with pytest.raises(StoreUnreachableError):
+            store.add(record("http://b", "other"))
+    with plain(server) as store:
+        assert [hit.record for hit in store.records()][1:] == [page]
+
+
+@pytest.mark.parametrize(("after", "times"), [(0, 1), (1, 1), (2, 1), (3, 1), (0, 2), (2, 2), (3, 2)])
+def test_a_restoration_whose_answers_are_lost_files_nothing_twice(
+    server: Server, after: int, times: int
+) -> None:
+    """A first and the other calls look for the pages; then a first and the others file them."""
+    pages = [record(f"http://a/{n}", n) for n in range(20)]
+    with warmed(server) as store:
+        lose(store, times, after)
+        if times == 1:
+            assert store.restore(pages) == 20
+        else:
+            with pytest.raises(StoreUnreachableError):
+                store.restore(pages)
+            assert store._filing.in_doubt == (after > 1)
+            assert store.restore(pages) == 20
+        assert [hit.record for hit in store.records()][1:] == pages
+
+
+def test_what_was_never_asked_is_not_withdrawn(own: Callable[..., Server]) -> None:
+    server = own("--appendonly", "yes", "--appendfsync", "always")
+    with warmed(server) as store:
+        server.stop()
+        with pytest.raises(StoreUnreachableError):
+            store.renew()  # the connections that were ready are given up
+        for ask in (store.offer, store.add):
+            with pytest.raises(StoreUnreachableError, match="cannot be reached"):
+                ask(record("http://a", "story"))
+        assert not store._filing.in_doubt
+        server.start()
+        assert store.add(record("http://a", "story")).id is not None
+
+
+def test_scripts_that_a_server_forgot_are_sent_again(server: Server) -> None:
+    with warmed(server) as store, server.client() as client:
+        client.script_flush()
+        assert store.restore([record(f"http://a/{n}", n) for n in range(5)]) == 5
+        client.script_flush()
+        assert store.add(record("http://b", "story")).id is not None
+        client.script_flush()
+        assert len(store.find([key("story")])) == 1
 
 
 # -- restarts -----------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ COMPARED = ("host", "port", "db", "username", "password", "path", "socket_timeou
         {"REDIS_PARAMS": {"host": "::1"}},
         {"REDIS_PARAMS": {"unix_socket_path": "/run/a b"}},
         {"REDIS_PARAMS": {"host": "h", "ssl": True, "ssl_cert_reqs": "none"}},
+        {"REDIS_PARAMS": '{"host": "h", "password": "p"}'},
         {"REDIS_PARAMS": {"encoding": "latin-1", "decode_responses": True, "retry_on_timeout": False}},
     ],
 )
@@ -55,10 +56,21 @@ def test_the_store_connects_where_scrapy_redis_does(settings: dict[str, Any]) ->
 def test_what_a_store_cannot_do_is_refused() -> None:
     with pytest.raises(SettingError, match=r"REDIS_PARAMS = .'lib_name'.* is not accepted: only url, host"):
         url_of({"REDIS_PARAMS": {"lib_name": "x"}})
-    with pytest.raises(SettingError, match="REDIS_PARAMS = 'x' is not accepted: a dict"):
-        url_of({"REDIS_PARAMS": "x"})
-    with pytest.raises(SettingError, match="REDIS_URL") as caught:
-        url_of({"REDIS_URL": "http://me:hunter2@h"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("REDIS_PARAMS", "{'password': 'hunter2'"),
+        ("REDIS_PARAMS", [("password", "hunter2")]),
+        ("REDIS_URL", "http://me:hunter2@h"),
+        ("REDIS_URL", "redis://me:hunter2@[::1"),
+        ("REDIS_URL", 6379),
+    ],
+)
+def test_what_makes_no_sense_is_said_without_a_password(name: str, value: object) -> None:
+    with pytest.raises(SettingError, match=f"{name} = .* is not accepted: ") as caught:
+        url_of({name: value})
     assert "hunter2" not in str(caught.value)
 
 

@@ -1,26 +1,17 @@
-"""Calls of the script: each is one round trip, and says in one sentence what went wrong."""
+"""Calls of the scripts: each is one round trip, and says in one sentence what went wrong."""
 
 from __future__ import annotations
 
 import re
-from functools import cache, partial
-from hashlib import sha1
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from redis.exceptions import (
-    AuthenticationError,
-    AuthorizationError,
-    NoPermissionError,
-    NoScriptError,
-    OutOfMemoryError,
-    ReadOnlyError,
-    RedisError,
-)
-from redis.exceptions import ConnectionError as NoConnection
-from redis.exceptions import TimeoutError as NoAnswer
+from redis.exceptions import NoScriptError, RedisError
 
 from dedupcrawl.errors import StoreError, StoreUnreachableError
+from dedupcrawl.stores.redis.scripts import script_of
+from dedupcrawl.stores.redis.sentences import told
+from dedupcrawl.stores.redis.wire import NoWayError, way_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,9 +19,11 @@ if TYPE_CHECKING:
     from redis import Redis, RedisCluster
 
     from dedupcrawl.stores.redis.names import Names
+    from dedupcrawl.stores.redis.scripts import Script
+    from dedupcrawl.stores.redis.wire import Argument
 
+A = TypeVar("A")
 T = TypeVar("T")
-Argument = str | bytes | int | float
 
 _OURS = re.compile(r"DEDUPCRAWL (emptied|damaged (\w+) <(.*?)>)")
 _TABLES = {"record": "records", "bucket": "buckets", "claim": "claims", "owner": "owners"}
@@ -40,46 +33,17 @@ class EmptiedError(StoreError):
     """The namespace is not the one that was opened: its server was emptied, or has lost its data."""
 
 
-_OPERATIONS = {
-    "look": ("find", "get", "lookup", "walk", "edge"),
-    "offer": ("offer",),
-    "settle": ("scraped", "commit", "release", "disown", "mine", "renew", "leave", "admit"),
-    "keep": ("forget", "comb", "prune", "bury"),
-}
-_FILES = {operation: name for name, operations in _OPERATIONS.items() for operation in operations}
-
-
-@cache
-def script(operation: str) -> tuple[str, str]:
-    """Return the script that knows an operation, and its digest."""
-    name = _FILES[operation]
-    rare = "rest" if name == "look" else "rest remove"
-    text = "\n".join(
-        (
-            *_read("base"),
-            "if M.compact then",
-            *_read("shelves"),
-            "end",
-            *_read("" if name == "look" else "change"),
-            "function M.build_rest()",
-            *_read(rare),
-            "end",
-            *_read(name),
-            "return M[ARGV[1]]()",
-        )
-    )
-    return text, sha1(text.encode(), usedforsecurity=False).hexdigest()
-
-
-def _read(names: str) -> list[str]:
-    folder = files(__package__) / "lua"
-    return [(folder / f"{name}.lua").read_text(encoding="utf-8") for name in names.split()]
+class UnaskedError(StoreUnreachableError):
+    """There was no connection: whatever was to be done has not been done."""
 
 
 class Calls:
-    """The script of one namespace, called by one store object."""
+    """The scripts of one namespace, called by one store object."""
 
-    def __init__(self, client: Redis | RedisCluster, shown: str, names: Names, me: bytes) -> None:
+    def __init__(
+        self, client: Redis | RedisCluster, shown: str, names: Names, me: bytes, *, keeps: bool
+    ) -> None:
+        self.way = way_to(client, keeps=keeps)
         self._client = client
         self._shown = shown
         self._names = names
@@ -92,19 +56,38 @@ class Calls:
 
         Raises:
             EmptiedError: the namespace is not the one that was opened.
+            UnaskedError: no connection came about.
             StoreUnreachableError: no answer came; the operation may have been done nevertheless.
             StoreError: the server refused, or a value is not one of ours.
         """
-        parts = (*self._keys, operation, self._me, now, self.layout, *arguments)
-        return self.telling(lambda: self._run(operation, parts))
+        return self._asking(self.way.call, operation, now, arguments)
 
-    def _run(self, operation: str, parts: Sequence[Argument]) -> Any:
-        text, digest = script(operation)
-        count = len(self._keys)
+    def many(self, operation: str, requests: Sequence[Sequence[Argument]], now: str = "") -> list[Any]:
+        """Run an operation many times in one round trip.
+
+        Raises as a single call does, for the first that fails; the others may have been done.
+        """
+        if not requests:
+            return []
+        first = self(operation, *requests[0], now=now)  # the server knows the script then
+        answers = self._asking(self.way.call_many, operation, now, requests[1:])
+        for n, answer in enumerate(answers):
+            if isinstance(answer, NoScriptError):
+                answers[n] = self(operation, *requests[n + 1], now=now)
+            elif isinstance(answer, Exception):
+                raise self._error(answer) from answer
+        return [first, *answers]
+
+    def _asking(
+        self, work: Callable[[Script, int, tuple[Argument, ...], A], T], operation: str, now: str, what: A
+    ) -> T:
+        common: tuple[Argument, ...] = (*self._keys, operation, self._me, now, self.layout)
         try:
-            return self._client.evalsha(digest, count, *cast("tuple[str, ...]", parts))
-        except NoScriptError:
-            return self._client.eval(text, count, *cast("tuple[str, ...]", parts))
+            return work(script_of(operation), len(self._keys), common, what)
+        except NoWayError as error:
+            raise self._unasked(error) from error.__cause__
+        except (RedisError, OSError) as error:
+            raise self._error(error) from error
 
     def telling(self, work: Callable[[], T]) -> T:
         """Run a piece of work with the client; an error of it becomes one of ours."""
@@ -112,6 +95,11 @@ class Calls:
             return work()
         except (RedisError, OSError) as error:
             raise self._error(error) from error
+
+    def _unasked(self, error: NoWayError) -> StoreError:
+        assert isinstance(error.__cause__, Exception)
+        said = told(self._shown, error.__cause__)
+        return UnaskedError(str(said)) if isinstance(said, StoreUnreachableError) else said
 
     def _error(self, error: Exception) -> StoreError:
         ours = _OURS.search(str(error))
@@ -132,34 +120,3 @@ class Calls:
         wrong = [name for name, kind in kinds.items() if kind not in {b"hash", b"none", "hash", "none"}]
         said = ", ".join(map(repr, wrong)) or f"one below {self._names.key('buckets')!r}"
         return f"The store {self._shown} is damaged: key {said} is another program's, not a hash of ours."
-
-
-def told(shown: str, error: Exception) -> StoreError:
-    """Say in one sentence what a server, or the way to it, was short of."""
-    reason = " ".join(str(error).split()).rstrip(".")
-    for kinds, sentence in _SENTENCES:
-        if isinstance(error, kinds):
-            return StoreError(f"The store {shown} {sentence.format(reason=reason)}.")
-    if isinstance(error, NoConnection | NoAnswer | OSError):
-        return _unreachable(shown, reason)
-    if reason.startswith(("MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "LOADING", "BUSY")):
-        return StoreUnreachableError(f"The store {shown} cannot be used now: {reason}.")
-    if reason.startswith("MISCONF"):
-        return StoreUnreachableError(
-            f"The store {shown} takes no writes, for its server cannot save: {reason}."
-        )
-    return StoreError(f"The store {shown} cannot be used: {reason}.")
-
-
-def _unreachable(shown: str, reason: str) -> StoreError:
-    if "certificate" in reason.lower() or "ssl" in reason.lower():
-        return StoreError(f"The store {shown} cannot be reached over TLS: {reason}.")
-    return StoreUnreachableError(f"The store {shown} cannot be reached: {reason}.")
-
-
-_SENTENCES: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str], ...] = (
-    ((AuthenticationError, AuthorizationError), "refuses this user or password: {reason}"),
-    (NoPermissionError, "does not allow this user what is needed: {reason}"),
-    (ReadOnlyError, "cannot be written: its server is a read-only replica; name the primary"),
-    (OutOfMemoryError, "is full: its server has reached maxmemory; raise it, or prune the store"),
-)

@@ -44,7 +44,7 @@ def connect(address: Address) -> Redis | RedisCluster:
 
 def _client(address: Address) -> Redis:
     """Make a client that repeats nothing by itself: only the caller knows what may be repeated."""
-    options = {**address.options, "retry": Retry(NoBackoff(), 0)}
+    options = {**address.options, "protocol": 2, "retry": Retry(NoBackoff(), 0)}
     if not address.sentinels:
         kind = (
             UnixDomainSocketConnection if "path" in options else SSLConnection if address.tls else Connection

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING, Any, cast
 
+from redis import RedisCluster
 from redis.exceptions import ResponseError
 
-from dedupcrawl.stores.base import ClaimState, HotBucket, StoreInfo
-from dedupcrawl.stores.redis.values import CLAIM_BYTES, STATE, claim_state
+from dedupcrawl.stores.base import HotBucket, StoreInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Sequence
 
-    from redis import Redis, RedisCluster
+    from redis import Redis
 
     from dedupcrawl.stores.redis.admission import Admission
     from dedupcrawl.stores.redis.names import Names
@@ -32,13 +33,14 @@ def take_stock(
     """Count what is filed, whether live or not."""
     meta, records, *_ = names.all
     keys, shelves = cast("tuple[bytes | None, bytes | None]", client.hmget(meta, ["keys", "shelves"]))
-    states = list(_states(client, shown, names))
+    claims = _claims(ask)
     return StoreInfo(
         url=shown,
         namespace=names.namespace,
         pages=client.hlen(records),
-        open=states.count(ClaimState.OPEN),
-        scraped=states.count(ClaimState.SCRAPED),
+        open=claims["open"],
+        scraped=claims["scraped"],
+        ended=claims["ended"],
         keys=int(keys or 0),
         bytes=_bytes(client, names, int(shelves or 0) or (admission.layout == "compact")),
         oldest=_edge(ask, 1),
@@ -49,10 +51,15 @@ def take_stock(
     )
 
 
-def _states(client: Redis | RedisCluster, shown: str, names: Names) -> Iterator[ClaimState]:
-    for id, value in client.hscan_iter(names.key("claims"), count=1000):
-        state = value[STATE] if len(value) == CLAIM_BYTES else 0
-        yield claim_state(shown, names, id.decode("ascii", "replace"), state)
+def _claims(ask: Callable[..., Any]) -> Counter[str]:
+    """Count claims, a slice at a time; the server's clock tells whose lease has ended."""
+    counts: Counter[str] = Counter()
+    cursor = b"0"
+    while True:
+        cursor, opened, scraped, ended = ask("stand", cursor)
+        counts.update(open=opened, scraped=scraped, ended=ended)
+        if cursor == b"0":
+            return counts
 
 
 def _hot(client: Redis | RedisCluster, names: Names) -> dict[str, Any]:
@@ -72,13 +79,19 @@ def _edge(ask: Callable[..., Any], step: int) -> float | None:
 def _bytes(client: Redis | RedisCluster, names: Names, shelves: int) -> int:
     """Return the server's memory that these keys take; 0 where it does not tell."""
     try:
-        whole = sum(_usage(client, name) for name in names.all)
+        whole = sum(_usages(client, names.all))
         some = Random(0).sample(range(shelves), min(shelves, SAMPLES))  # noqa: S311  # no secret
-        each = sum(_usage(client, f"{names.key('buckets')}:{n}") for n in some) / len(some) if some else 0
+        each = sum(_usages(client, [f"{names.key('buckets')}:{n}" for n in some])) / max(len(some), 1)
     except ResponseError:
         return 0
     return whole + round(each * shelves)
 
 
-def _usage(client: Redis | RedisCluster, name: str) -> int:
-    return int(client.memory_usage(name, samples=SAMPLES) or 0)
+def _usages(client: Redis | RedisCluster, names: Sequence[str]) -> list[int]:
+    """Return the bytes that each key takes, asked in one round trip; a cluster takes several."""
+    if isinstance(client, RedisCluster):
+        return [int(client.memory_usage(name, samples=SAMPLES) or 0) for name in names]
+    with client.pipeline(transaction=False) as several:
+        for name in names:
+            several.memory_usage(name, samples=SAMPLES)
+        return [int(each or 0) for each in several.execute()]

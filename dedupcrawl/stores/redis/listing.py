@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from redis.exceptions import RedisError
 
-from dedupcrawl.stores.redis.calls import told
 from dedupcrawl.stores.redis.connecting import connect
 from dedupcrawl.stores.redis.names import META_PATTERN, namespace_of
+from dedupcrawl.stores.redis.sentences import told
 
 if TYPE_CHECKING:
     from dedupcrawl.stores.redis.address import Address

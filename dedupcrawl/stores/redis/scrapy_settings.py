@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, quote, urlencode, urlsplit, urlunsplit
 
 from dedupcrawl.errors import SettingError
 from dedupcrawl.stores.redis.address import PARAMETERS, hide_password
@@ -35,16 +36,25 @@ def url_of(settings: Mapping[str, Any]) -> str:
             as in scrapy-redis the first four count before what ``REDIS_PARAMS`` says.
 
     Raises:
-        SettingError: ``REDIS_PARAMS`` holds what a store cannot do.
+        SettingError: ``REDIS_PARAMS`` holds what a store cannot do, or one of them makes no sense.
     """
-    given = settings.get("REDIS_PARAMS") or {}
-    if not isinstance(given, dict):
-        raise SettingError("REDIS_PARAMS", given, "a dict")
+    given = _params(settings.get("REDIS_PARAMS"))
     named = {ours: settings.get(theirs) for theirs, ours in _SETTINGS.items()}
     params = {**given, **{name: value for name, value in named.items() if value}}
     _refuse_unknown(params)
     rest = {name: _text(value) for name, value in params.items() if name in PARAMETERS and value is not None}
     return _from_url(params["url"], rest) if params.get("url") else _from_parts(params, rest)
+
+
+def _params(value: object) -> dict[str, Any]:
+    """Read ``REDIS_PARAMS``, which the command line gives as JSON; a password in it must not be shown."""
+    try:
+        given = json.loads(value) if isinstance(value, str) and value else value or {}
+    except ValueError:
+        given = None
+    if not isinstance(given, dict):
+        raise SettingError("REDIS_PARAMS", "***", "a dict, or one in JSON")
+    return given
 
 
 def _refuse_unknown(params: Mapping[str, Any]) -> None:
@@ -56,9 +66,12 @@ def _refuse_unknown(params: Mapping[str, Any]) -> None:
 
 def _from_url(url: str, rest: dict[str, str]) -> str:
     """Add parameters to a URL; what it says itself counts before them, as in redis-py."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(str(url))
+    except ValueError:
+        parts = SplitResult("", "", "", "", "")
     if parts.scheme not in {"redis", "rediss", "unix"}:
-        raise SettingError("REDIS_URL", hide_password(url), '"redis://…", "rediss://…" or "unix://…"')
+        raise SettingError("REDIS_URL", hide_password(str(url)), '"redis://…", "rediss://…" or "unix://…"')
     if "@" in parts.netloc:
         rest = {name: value for name, value in rest.items() if name not in {"username", "password"}}
     if parts.scheme != "unix" and parts.path.strip("/"):

@@ -3,24 +3,22 @@
 The server's clock rules: leases end by it, and a record's age is what its worker's clock says, taken off the
 server's. There are no lock files; the claims of a dead worker end with their lease.
 
-A call whose answer is lost may have been done. So every operation can be asked twice: an offer bears a serial
-number, by which the script knows that the claim it meets is the one it was asked for.
+A call whose answer is lost may have been done. So every operation can be asked twice (filing.py says how an
+offer can).
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from itertools import count, islice
 from threading import RLock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from dedupcrawl.errors import StoreUnreachableError
 from dedupcrawl.stores.base import Offer, Store, url_key
-from dedupcrawl.stores.codec import encode
 from dedupcrawl.stores.redis.admission import admit
-from dedupcrawl.stores.redis.calls import Argument, EmptiedError
 from dedupcrawl.stores.redis.counting import take_stock
+from dedupcrawl.stores.redis.filing import CHUNK, LAST, Filing, chunks, joined
+from dedupcrawl.stores.redis.fleet import muster
 from dedupcrawl.stores.redis.names import Names
 from dedupcrawl.stores.redis.session import Session
 from dedupcrawl.stores.redis.values import candidate, milliseconds
@@ -29,11 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dedupcrawl.stores.base import Candidate, Record, StoreInfo
+    from dedupcrawl.stores.fleet import Figures, Fleet
     from dedupcrawl.stores.redis.address import Address
+    from dedupcrawl.stores.redis.calls import EmptiedError
+    from dedupcrawl.stores.redis.wire import Argument
 
-CHUNK = 500  #: most claims that one call settles, so that other workers wait a few milliseconds
-LAST = 2**48 - 1  #: highest id
-T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 
@@ -78,12 +76,13 @@ class RedisStore(Store):
         self._names = Names(namespace)
         self._lock = RLock()
         self._own: set[int] = set()
-        self._serials = count(1)
-        self._doubtful: set[bytes] = set()  # serials of offers whose answer never came
-        self._highest = 0  # id that this object has heard of
         self._lost = 0
+        self._says = b""
         self._session = Session(address, self._names, server_clock)
         self._ask = self._session.ask
+        self._filing = Filing(
+            self._ask, self._session.ask_many, self._begin_anew, clock, lease=self._lease, ttl=self._ttl
+        )
         try:
             self._enter()
         except BaseException:
@@ -96,41 +95,33 @@ class RedisStore(Store):
             self._session.calls, self.url, self.namespace, key, scheme=self._scheme, layout=self._layout
         )
         self._session.calls.layout = self._admission.layout
+        self._filing.mark = self._admission.mark
         if self._scheme is not None:
-            self._lost = self._ask("renew", self._lease, -1)
+            self._lost = self._ask("renew", self._lease, -1, self._says)
 
     # -- filing and looking -------------------------------------------------------------------
 
     def offer(self, record: Record, since: int = 0) -> Offer:
-        value = encode(record)
-        self._settle()
-        serial = next(self._serials).to_bytes(6, "big")
-        try:
-            id, hits = self._offer(record, value, serial, min(since, LAST))
-        except StoreUnreachableError:
-            self._doubtful.add(serial)
-            raise
-        found = tuple(candidate(self.url, self._names, hit) for hit in hits)
-        with self._lock:
-            self._highest = max(id, self._highest, *(hit.id for hit in found))
-            if id:
-                self._own.add(id)
-        return Offer(id or None, found)
+        offer = self._offer(self._filing.claim(record, since))
+        if offer.id is not None:
+            with self._lock:
+                self._own.add(offer.id)
+        return offer
 
-    def _offer(self, record: Record, value: bytes, serial: bytes, since: int) -> tuple[int, list[Any]]:
-        probes, keys = record.looks_under, tuple(dict.fromkeys(record.keys))
-        sought: tuple[Argument, ...] = (
-            (len(probes), -1, *probes) if keys == probes else (len(probes), len(keys), *probes, *keys)
-        )
-        age = milliseconds(self._clock() - record.seen)
-        rest = (serial, since, self._highest, self._lease, self._ttl, age, value, *sought)
-        mark = self._admission.mark
-        try:
-            id, hits = self._ask("offer", mark, *rest)
-        except EmptiedError as error:
-            self._begin_anew(error, mark)
-            id, hits = self._ask("offer", self._admission.mark, *rest)
-        return id, hits
+    def add(self, record: Record, since: int = 0, supersede: Iterable[int] = ()) -> Offer:
+        return self._offer(self._filing.add(record, since, _possible(supersede)))
+
+    def restore(self, records: Sequence[Record]) -> int:
+        self._filing.settle()  # else it would take for stored what is to be taken back
+        there = self._session.ask_many("find", [(self._ttl, joined(record.home)) for record in records])
+        met = zip(records, map(self._candidates, there), strict=True)
+        fresh = [record for record, candidates in met if not record.is_among(candidates)]
+        if fresh:
+            self._filing.restore(fresh)
+        return len(fresh)
+
+    def _offer(self, answer: int | list[Any]) -> Offer:
+        return Offer(answer) if isinstance(answer, int) else Offer(None, self._candidates(answer))
 
     def _begin_anew(self, error: EmptiedError, mark: bytes) -> None:
         """Go on in a namespace whose server has lost its data; what was claimed there is gone.
@@ -138,13 +129,13 @@ class RedisStore(Store):
         mark: of the namespace that was lost; another thread may have begun anew already.
         """
         with self._lock:
-            if self._admission.mark == mark:
+            if self._filing.mark == mark:
                 logger.warning("%(error)s Pages stored before are no longer known there.", {"error": error})
                 self._own.clear()
                 self._enter()
 
     def find(self, probes: Sequence[bytes]) -> tuple[Candidate, ...]:
-        return self._candidates(self._ask("find", self._ttl, *probes))
+        return self._candidates(self._ask("find", self._ttl, joined(probes)))
 
     def get(self, id: int) -> Candidate | None:
         return next(iter(self._candidates(self._ask("get", self._ttl, id))), None) if 0 < id <= LAST else None
@@ -171,7 +162,7 @@ class RedisStore(Store):
         claims, old = _possible(ids), _possible(supersede)
         if old or len(claims) <= CHUNK:
             return self._commit(claims, old)
-        return sum(self._commit(chunk, []) for chunk in _chunks(claims))
+        return sum(self._commit(chunk, []) for chunk in chunks(claims))
 
     def _commit(self, claims: list[int], old: list[int]) -> int:
         rest = (len(claims), *claims, *old)
@@ -180,7 +171,7 @@ class RedisStore(Store):
         return len(there)
 
     def release(self, ids: Iterable[int]) -> int:
-        return sum(self._release(chunk) for chunk in _chunks(_possible(ids)))
+        return sum(self._release(chunk) for chunk in chunks(_possible(ids)))
 
     def _release(self, ids: list[int]) -> int:
         there = self._ask("release", *ids)
@@ -188,12 +179,12 @@ class RedisStore(Store):
         return len(there)
 
     def renew(self) -> int:
-        self._settle()
-        lost = self._ask("renew", self._lease, self._lost)
+        self._filing.settle()
+        lost = self._ask("renew", self._lease, self._lost, self._says)
         if lost != self._lost:
             with self._lock:
                 own = sorted(self._own)
-            mine = {id for chunk in _chunks(own) for id in self._ask("mine", *chunk)}
+            mine = {id for chunk in chunks(own) for id in self._ask("mine", *chunk)}
             self._disclaim(set(own) - mine)
             self._lost = lost
         return len(self._own)
@@ -201,17 +192,6 @@ class RedisStore(Store):
     def _disclaim(self, ids: Iterable[int]) -> None:
         with self._lock:
             self._own.difference_update(ids)
-
-    def _settle(self) -> None:
-        """Withdraw the claims of offers of which nobody knows whether they were filed."""
-        doubtful = tuple(self._doubtful)
-        for chunk in _chunks(doubtful):
-            cursor = b"0"
-            while True:
-                cursor = self._ask("disown", cursor, *chunk)
-                if cursor == b"0":
-                    break
-            self._doubtful.difference_update(chunk)
 
     # -- housekeeping -------------------------------------------------------------------------
 
@@ -237,6 +217,12 @@ class RedisStore(Store):
             lambda client: take_stock(client, self._ask, self.url, self._names, self._admission)
         )
 
+    def publish(self, figures: Figures) -> None:
+        self._says = figures.packed()
+
+    def fleet(self) -> Fleet:
+        return self._session.look(lambda client: muster(client, self._names))
+
     def close(self) -> None:
         if self._session.is_anothers:
             return  # claims and connections are the parent's
@@ -249,20 +235,14 @@ class RedisStore(Store):
 
     def _leave(self) -> None:
         """Release what is still claimed, also by offers whose answer is not known."""
-        self._settle()
+        self._filing.settle()
         self.release(list(self._own))
         if self._scheme is not None:  # else it never came in, perhaps because it may only read
-            self._ask("leave")
+            self._ask("leave", self._says)
 
 
 def _possible(ids: Iterable[int]) -> list[int]:
     return sorted({id for id in ids if 0 < id <= LAST})
-
-
-def _chunks(items: Iterable[T]) -> Iterator[list[T]]:
-    rest = iter(items)
-    while chunk := list(islice(rest, CHUNK)):
-        yield chunk
 
 
 def _bytes(url: str) -> bytes:

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.redis.names import Names
 
 STAMP = 6  #: bytes of the moment in front of a record
-STATE = 14  #: where the state stands in a claim
-CLAIM_BYTES = 21
 _EVER = 1e11  # seconds: three thousand years
 CLOCKS_AGREE = (
     1.0  #: seconds; beyond, a record was filed by a worker whose clock is wrong, and the server's counts

@@ -1,14 +1,14 @@
 -- The rules of stores/claiming.py and stores/view.py as scripts: each operation is one call, and so atomic.
 --
--- calls.py puts a script together: this file, shelves.lua in the compact layout, change.lua if it writes, what is
--- rarely needed (rest.lua, remove.lua), and the operations. For the server builds the functions of a script anew
--- at each call, which takes longer than what most of them do: hence only those that are wanted, and everything
--- in one table, for a function that captures many locals is slow to build.
+-- scripts.py puts a script together: this file, shelves.lua in the compact layout, what the operations always
+-- need, what they rarely need, and the operations. For the server builds the functions of a script anew at each
+-- call, which takes longer than what most of them do: hence only those that are wanted, and everything in one
+-- table, for a function that captures many locals is slow to build.
 --
 -- KEYS  meta, records, buckets, claims, owners, hot: hashes of one namespace
 -- ARGV  operation, token of the store object, now ("": the server's clock rules), layout, then its own
 --
--- Numbers are 6 bytes big-endian, moments are milliseconds of the server's clock.
+-- Arguments that are several keys or ids are packed, 6 bytes each. Numbers are 6 bytes big-endian, moments are milliseconds of the server's clock.
 --   record   id (decimal) -> moment it was seen, then what stores/codec.py packed
 --   bucket   key -> ids, rising
 --   claim    id (decimal) -> owner (8), serial of the offer (6), state (1), end of the lease

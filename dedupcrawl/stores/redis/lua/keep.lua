@@ -42,11 +42,10 @@ function M.prune()
   end)
 end
 
--- owners whose lease ended
-function M.bury()
-  local tokens = redis.call('HKEYS', M.owners)
-  for _, token in ipairs(tokens) do
-    if token ~= M.me and M.owner(token).till <= M.now then redis.call('HDEL', M.owners, token) end
+-- packed record, keys: takes back what was filed for good by a worker that never heard of it
+function M.retract()
+  for _, hit in ipairs((M.search((M.fetch(ARGV[6])), 0, 0))) do
+    if not hit.claim and hit.value:sub(7) == ARGV[5] then return M.remove(M.plan({hit.id})) end
   end
   return 0
 end

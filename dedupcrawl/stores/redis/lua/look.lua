@@ -1,7 +1,7 @@
 -- time to live, probes
 function M.find()
-  local found = M.search(M.fetch(6, #ARGV - 5), 0, M.oldest(ARGV[5]))
-  return M.answer(found)
+  local buckets = M.fetch(ARGV[6])
+  return M.answer((M.search(buckets, 0, M.oldest(ARGV[5]))))
 end
 
 -- time to live, id
@@ -42,4 +42,17 @@ function M.edge()
     id = id + step
   end
   return {id, 0}
+end
+
+-- cursor: where to go on; of some claims, how many are open, scraped, and of either past their lease
+function M.stand()
+  local page, counts, ended = redis.call('HSCAN', M.claims, ARGV[5], 'COUNT', 200), {0, 0}, 0
+  for n = 1, #page[2], 2 do
+    local value = page[2][n + 1]
+    local held = #value == 21 and {owner = value:sub(1, 8), state = value:byte(15), till = M.number(value, 16)}
+    if not held or not counts[held.state] then M.damaged('claim', page[2][n]) end
+    counts[held.state] = counts[held.state] + 1
+    if not M.holds(held) then ended = ended + 1 end
+  end
+  return {page[1], counts[1], counts[2], ended}
 end

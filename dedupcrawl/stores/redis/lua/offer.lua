@@ -1,24 +1,55 @@
--- mark, serial, since, highest id known, lease, time to live, age, packed record, number of probes, number of keys
--- (-1: the keys are the probes), probes, keys
+-- Lays out what offers need in any case; known.lua has what they need where somebody stands.
+
+function M.counts()
+  local there = redis.call('HMGET', M.meta, 'mark', 'last', 'keys')
+  if there[1] ~= ARGV[5] then error('DEDUPCRAWL emptied', 0) end
+  return tonumber(there[2] or 0), tonumber(there[3] or 0)
+end
+
+-- before: what is in the buckets of these keys.
+function M.file(id, keys, before)
+  local packed, flat = M.pack(id), {}
+  for n, key in ipairs(keys) do
+    local ids = before[n] and before[n] .. packed or packed
+    if #ids > 6 * M.BUCKET_CAP then
+      redis.call('HINCRBY', M.hot, key, 1)
+      ids = ids:sub(-6 * M.SCAN_CAP)
+    end
+    if M.compact or #keys > 500 then
+      M.put_bucket(key, ids, before[n])
+    else
+      flat[2 * n - 1], flat[2 * n] = key, ids
+    end
+  end
+  if #flat > 0 then redis.call('HSET', M.buckets, unpack(flat)) end
+end
+
+-- mark, serial, since, highest id that the worker has heard of, lease ("": none, it is committed at once), time to
+-- live, age, whether it is asked again, packed record, keys, probes ("=": the keys), ids that it supersedes
+--
+-- Answers with the id under which it was filed, or with what stands there. A server that lost its latest writes
+-- would give some ids again: hence the highest one.
 function M.offer()
-  if redis.call('HGET', M.meta, 'mark') ~= ARGV[5] then error('DEDUPCRAWL emptied', 0) end
-  local older, count, own = M.oldest(ARGV[10]), tonumber(ARGV[13]), tonumber(ARGV[14])
-  local before, keys = M.fetch(15, count)
-  local found, dead = M.search(before, tonumber(ARGV[7]), older)
-  for _, hit in ipairs(found) do
-    -- The answer to this very offer was lost on the way: it is asked a second time.
-    if hit.claim and hit.claim.owner == M.me and hit.claim.serial == ARGV[6] then return {hit.id, {}} end
+  local last, total = M.counts()
+  local before, keys, any = M.fetch(ARGV[14])
+  local looked, probes = before, keys
+  if ARGV[15] ~= '=' then looked, probes, any = M.fetch(ARGV[15]) end
+  if any or ARGV[10] ~= '' or ARGV[12] == '1' or ARGV[16] ~= '' then
+    local answer, changed = M.face(looked, probes, before)
+    if answer then return answer end
+    if changed then
+      last, total = M.counts()
+      before = M.fetch(ARGV[14])
+    end
   end
-  if #dead > 0 then M.clear(dead, before, keys) end
-  if #found > 0 then return {0, M.answer(found)} end
-  local expired = ARGV[10] ~= '' and M.expire(older) or 0
-  if own >= 0 then
-    before, keys = M.fetch(15 + count, own)
-  elseif #dead + expired > 0 then
-    before = M.fetch(15, count)
+  local id = math.max(last, tonumber(ARGV[8])) + 1
+  redis.call('HSET', M.meta, 'last', id, 'keys', total + #keys)
+  redis.call('HSET', M.records, id, M.pack(math.max(0, M.now - tonumber(ARGV[11]))) .. ARGV[13])
+  M.file(id, keys, before)
+  if ARGV[9] ~= '' then
+    redis.call('HSET', M.claims, id, M.me .. ARGV[6] .. '\1' .. M.pack(M.now + tonumber(ARGV[9])))
   end
-  local id = M.next_id(tonumber(ARGV[8]))
-  M.file(id, M.pack(math.max(0, M.now - tonumber(ARGV[11]))) .. ARGV[12], keys, before)
-  M.put_claim(id, {owner = M.me, serial = ARGV[6], state = 1, till = M.now + tonumber(ARGV[9])})
-  return {id, {}}
+  if M.compact then M.add_shelves(total + #keys) end
+  if ARGV[16] ~= '' then M.remove(M.plan(M.unpack_ids(ARGV[16]))) end
+  return id
 end

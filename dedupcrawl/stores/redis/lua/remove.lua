@@ -1,4 +1,21 @@
 -- Planned first: a record that cannot be read is an error, and then nothing may have changed.
+--
+-- Many at once, too: a worker that died may have left hundreds of claims under the same keys. Each bucket is read
+-- and written once, and commands take as many arguments as Lua's stack can hold.
+
+local MANY = 500
+
+function M.in_parts(command, table_name, list)
+  for start = 1, #list, MANY do
+    redis.call(command, table_name, unpack(list, start, math.min(start + MANY - 1, #list)))
+  end
+end
+
+if not M.compact then -- else it is in shelves.lua
+  function M.put_bucket(key, ids)
+    if ids == '' then redis.call('HDEL', M.buckets, key) else redis.call('HSET', M.buckets, key, ids) end
+  end
+end
 
 function M.keys_of(id, value)
   local keys, sketches = value:byte(20) * 256 + value:byte(21), value:byte(22)
@@ -10,72 +27,138 @@ function M.keys_of(id, value)
     if not seen[key] then
       seen[key] = true
       found[#found + 1] = key
-      M.bucket(key)
     end
   end
   return found
 end
 
-function M.plan(ids)
-  local doomed = {}
-  for _, id in ipairs(ids) do
-    local value = M.record(id)
-    if value then
-      local held = M.claim(id)
-      if held then M.owner(held.owner) end
-      doomed[#doomed + 1] = {id = id, keys = M.keys_of(id, value), claim = held}
-    end
+-- The buckets that are read for a removal, each once: key -> ids, false where there is none.
+function M.buckets_of(keys)
+  local found = {}
+  for start = 1, #keys, MANY do
+    local some = {unpack(keys, start, math.min(start + MANY - 1, #keys))}
+    for n, ids in ipairs(M.some_buckets(some)) do found[some[n]] = M.checked(some[n], ids) end
   end
-  return doomed
+  return found
 end
 
-function M.drop_id(key, id)
-  local ids = M.bucket(key)
-  if not ids then return end
+-- What has to go: records by id; the ids that leave each bucket, rising; and what is in these buckets.
+function M.plan(ids)
+  local doomed, leaving, keys, known, rising = {}, {}, {}, {}, {}
+  for n, id in ipairs(ids) do rising[n] = id end
+  table.sort(rising)
+  for n, id in ipairs(rising) do
+    local value = id ~= rising[n - 1] and M.record(id)
+    if value then
+      local held = M.claim(id)
+      if held and not known[held.owner] then known[held.owner] = M.owner(held.owner) or {} end
+      local mine = M.keys_of(id, value)
+      doomed[#doomed + 1] = {id = id, count = #mine, claim = held}
+      for _, key in ipairs(mine) do
+        if not leaving[key] then
+          leaving[key] = {}
+          keys[#keys + 1] = key
+        end
+        leaving[key][#leaving[key] + 1] = id
+      end
+    end
+  end
+  return {doomed = doomed, leaving = leaving, keys = keys, buckets = M.buckets_of(keys)}
+end
+
+function M.without_one(ids, id)
   local low, high = 0, #ids / 6 - 1
   while low < high do
     local middle = math.floor((low + high) / 2)
     if M.number(ids, middle * 6 + 1) < id then low = middle + 1 else high = middle end
   end
   local at = low * 6
-  if #ids == 0 or M.number(ids, at + 1) ~= id then return end
-  M.put_bucket(key, ids:sub(1, at) .. ids:sub(at + 7), ids)
-  if #ids == 6 * (M.BUCKET_CAP + 1) then redis.call('HDEL', M.hot, key) end
+  if #ids == 0 or M.number(ids, at + 1) ~= id then return ids end
+  return ids:sub(1, at) .. ids:sub(at + 7)
 end
 
-function M.remove(doomed, quiet)
-  local keys = 0
-  for _, each in ipairs(doomed) do
-    redis.call('HDEL', M.records, each.id)
-    for _, key in ipairs(each.keys) do M.drop_id(key, each.id) end
-    keys = keys + #each.keys
-    if each.claim then
-      redis.call('HDEL', M.claims, each.id)
-      local known = not quiet and M.owner(each.claim.owner)
-      if known then M.put_owner(each.claim.owner, {till = known.till, lost = known.lost + 1}) end
+-- A bucket without some ids, which rise as its own do.
+function M.without(ids, some)
+  if #some < 8 then
+    for _, id in ipairs(some) do ids = M.without_one(ids, id) end
+    return ids
+  end
+  local left, next, from = {}, 1, 1
+  for at = 1, #ids, 6 do
+    local id = M.number(ids, at)
+    while some[next] and some[next] < id do next = next + 1 end
+    if some[next] == id then
+      left[#left + 1] = ids:sub(from, at - 1)
+      from = at + 6
     end
   end
-  if keys > 0 then redis.call('HINCRBY', M.meta, 'keys', -keys) end
-  return #doomed
+  left[#left + 1] = ids:sub(from)
+  return table.concat(left)
 end
 
--- Claims withdrawn by their owner, who need not be told.
+-- Take ids out of buckets.
+function M.empty(keys, leaving, buckets)
+  local empty, cool = {}, {}
+  for _, key in ipairs(keys) do
+    local before = buckets[key]
+    local after = before and M.without(before, leaving[key])
+    if after and #after < #before then
+      if M.compact or after ~= '' then M.put_bucket(key, after, before) else empty[#empty + 1] = key end
+      local brim = 6 * M.BUCKET_CAP
+      if #before > brim and #after <= brim then cool[#cool + 1] = key end
+    end
+  end
+  M.in_parts('HDEL', M.buckets, empty)
+  M.in_parts('HDEL', M.hot, cool)
+end
+
+function M.tell_losses(doomed)
+  local losses = {}
+  for _, each in ipairs(doomed) do
+    if each.claim then losses[each.claim.owner] = (losses[each.claim.owner] or 0) + 1 end
+  end
+  for token, count in pairs(losses) do
+    local known = M.owner(token)
+    if known then M.put_owner(token, {till = known.till, lost = known.lost + count}) end
+  end
+end
+
+-- quiet: their owner need not be told.
+function M.remove(plan, quiet)
+  local ids, claims, keys = {}, {}, 0
+  for _, each in ipairs(plan.doomed) do
+    ids[#ids + 1] = each.id
+    keys = keys + each.count
+    if each.claim then claims[#claims + 1] = each.id end
+  end
+  if #ids == 0 then return 0 end
+  M.in_parts('HDEL', M.records, ids)
+  M.empty(plan.keys, plan.leaving, plan.buckets)
+  M.in_parts('HDEL', M.claims, claims)
+  if not quiet then M.tell_losses(plan.doomed) end
+  if keys > 0 then redis.call('HINCRBY', M.meta, 'keys', -keys) end
+  return #ids
+end
+
+-- Claims withdrawn by their owner.
 function M.withdraw(own)
   M.remove(M.plan(own), true)
-  for _, id in ipairs(own) do redis.call('HDEL', M.claims, id) end
+  M.in_parts('HDEL', M.claims, own)
 end
 
 -- Take the dead that an offer met out of the way. A bucket names a record that is not there only if somebody else
 -- took that out of the database.
-function M.clear(dead, buckets, keys)
-  local doomed, gone = M.plan(dead), {}
+function M.clear(dead, keys)
+  local plan, there, gone, leaving = M.plan(dead), {}, {}, {}
+  for _, each in ipairs(plan.doomed) do there[each.id] = true end
   for _, id in ipairs(dead) do
-    if not M.record(id) then gone[#gone + 1] = id end
+    if not there[id] then gone[#gone + 1] = id end
   end
-  M.remove(doomed)
-  for n, key in ipairs(#gone > 0 and keys or {}) do
-    for _, id in ipairs(buckets[n] and gone or {}) do M.drop_id(key, id) end
-  end
+  M.remove(plan)
+  if #gone == 0 then return end
+  table.sort(gone)
+  for _, key in ipairs(keys) do leaving[key] = gone end
+  M.empty(keys, leaving, M.buckets_of(keys))
 end
 
 -- Remove the two oldest records if they are past their time to live; return how many went.

@@ -1,9 +1,3 @@
-function M.numbers(first, count)
-  local found = {}
-  for n = first, first + count - 1 do found[#found + 1] = tonumber(ARGV[n]) end
-  return found
-end
-
 function M.claimed(ids)
   local found = {}
   for _, id in ipairs(ids) do
@@ -34,17 +28,19 @@ function M.commit()
       if not M.claim(id) and M.record(id) then there[#there + 1] = id end
     end
   end
-  local superseded = {}
+  local superseded
   if #there > 0 and #ARGV > 6 + count then superseded = M.plan(M.numbers(7 + count, #ARGV - 6 - count)) end
   local committed = {}
   for _, id in ipairs(own) do
     redis.call('HDEL', M.claims, id)
     committed[id] = true
   end
-  for _, each in ipairs(superseded) do
-    if committed[each.id] then each.claim = nil end
+  if superseded then
+    for _, each in ipairs(superseded.doomed) do
+      if committed[each.id] then each.claim = nil end
+    end
+    M.remove(superseded)
   end
-  if #superseded > 0 then M.remove(superseded) end
   return there
 end
 
@@ -71,17 +67,6 @@ end
 -- ids: which of them are claims of this owner
 function M.mine()
   return M.claimed(M.numbers(5, #ARGV - 4))
-end
-
--- lease, how many were known to be lost
-function M.renew()
-  local known = M.owner(M.me) or {lost = tonumber(ARGV[6]) + 1}
-  M.put_owner(M.me, {till = M.now + tonumber(ARGV[5]), lost = known.lost})
-  return known.lost
-end
-
-function M.leave()
-  return redis.call('HDEL', M.owners, M.me)
 end
 
 -- mark, scheme ("": an existing namespace only), lease

@@ -59,3 +59,11 @@ function M.on_shelves(keys)
   end
   return found
 end
+
+-- before: what was in the bucket.
+function M.put_bucket(key, ids, before)
+  local small, was_small = #ids <= M.LONG, before and #before <= M.LONG
+  if was_small and (ids == '' or not small) then redis.call('HDEL', M.shelf(key), key) end
+  if before and not was_small and (ids == '' or small) then redis.call('HDEL', M.buckets, key) end
+  if ids ~= '' then redis.call('HSET', small and M.shelf(key) or M.buckets, key, ids) end
+end

@@ -1,0 +1,167 @@
+"""Offers: each is filed once, though its answer be lost.
+
+A claim is told by its serial number from another offer of the same page. What is filed for good has no claim;
+it is told by its value: a moment to the microsecond, a URL and sketches are not the same twice.
+"""
+
+from __future__ import annotations
+
+from itertools import count, islice
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dedupcrawl.errors import StoreError, StoreUnreachableError
+from dedupcrawl.stores.base import KEY_BYTES
+from dedupcrawl.stores.codec import encode
+from dedupcrawl.stores.redis.calls import EmptiedError, UnaskedError
+from dedupcrawl.stores.redis.values import milliseconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from dedupcrawl.stores.base import Record
+    from dedupcrawl.stores.redis.wire import Argument
+
+CHUNK = 500  #: most claims that one call settles, so that other workers wait a few milliseconds
+LAST = 2**48 - 1  #: highest id
+SAME = b"="  #: in place of probes that are the keys
+T = TypeVar("T")
+
+
+class Filing:
+    """The offers of one store object.
+
+    Args:
+        ask: calls an operation.
+        ask_many: calls one many times in one round trip.
+        begin_anew: called with the error and the mark of a namespace whose server has lost its data.
+        clock: Unix time in seconds on this machine.
+        lease: milliseconds of a claim.
+        ttl: milliseconds after which a record no longer counts; "": never.
+    """
+
+    def __init__(
+        self,
+        ask: Callable[..., Any],
+        ask_many: Callable[..., list[Any]],
+        begin_anew: Callable[[EmptiedError, bytes], None],
+        clock: Callable[[], float],
+        *,
+        lease: Argument,
+        ttl: Argument,
+    ) -> None:
+        self._ask = ask
+        self._ask_many = ask_many
+        self._begin_anew = begin_anew
+        self._clock = clock
+        self._lease = lease
+        self._ttl = ttl
+        self._lock = Lock()
+        self._serials = count(1)
+        self._doubtful: set[bytes] = set()  # serials of offers whose answer never came
+        self._unheard: dict[bytes, bytes] = {}  # value and keys of what was to be filed for good, the same
+        self.mark = b""
+        self.highest = 0  # id that this object has heard of
+
+    def claim(self, record: Record, since: int) -> int | list[Any]:
+        """File an open claim; return its id, or what stands there."""
+        serial = next(self._serials).to_bytes(6, "big")
+        request = (self._lease, *self._request(record, since), b"")
+        try:
+            return self._file(serial, *request)
+        except UnaskedError:
+            raise
+        except StoreUnreachableError:
+            self._doubtful.add(serial)
+            raise
+
+    def add(self, record: Record, since: int, supersede: Iterable[int]) -> int | list[Any]:
+        """File it for good and remove what it supersedes; return its id, or what stands there."""
+        request = self._request(record, since)
+        value, keys = request[2:4]
+        try:
+            return self._file(b"", b"", *request, b"".join(id.to_bytes(6, "big") for id in supersede))
+        except UnaskedError:
+            raise
+        except StoreUnreachableError:
+            self._unheard[value] = keys
+            raise
+
+    def restore(self, records: Sequence[Record]) -> None:
+        """File many for good in one round trip, whatever stands there."""
+        requests = [self._request(record, LAST) for record in records]
+        first, second = (
+            [
+                (self.mark, b"", since, self.highest, b"", self._ttl, age, again, *rest, b"")
+                for since, age, *rest in requests
+            ]
+            for again in (b"", b"1")
+        )
+        try:
+            answers = self._ask_many("offer", first, second)
+        except UnaskedError:
+            raise
+        except StoreUnreachableError:
+            self._unheard.update((value, keys) for _, _, value, keys, _ in requests)
+            raise
+        self._hear(max(answers))
+
+    def _request(self, record: Record, since: int) -> tuple[int, int, bytes, bytes, bytes]:
+        value = encode(record)
+        self.settle()
+        age = milliseconds(self._clock() - record.seen)
+        probes = SAME if record.probes is None else joined(record.probes)
+        return min(since, LAST), age, value, joined(dict.fromkeys(record.keys)), probes
+
+    def _file(self, serial: bytes, lease: Argument, since: int, age: int, *rest: bytes) -> int | list[Any]:
+        terms = (serial, since, self.highest, lease, self._ttl, age)
+        mark = self.mark
+        try:
+            answer = self._ask("offer", mark, *terms, b"", *rest, again=(mark, *terms, b"1", *rest))
+        except EmptiedError as error:
+            self._begin_anew(error, mark)
+            answer = self._ask("offer", self.mark, *terms, b"", *rest, again=(self.mark, *terms, b"1", *rest))
+        self._hear(answer if isinstance(answer, int) else answer[-1][0])
+        return answer  # type: ignore[no-any-return]
+
+    def _hear(self, id: int) -> None:
+        with self._lock:
+            self.highest = max(self.highest, id)
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether there are offers of which nobody knows whether they were filed."""
+        return bool(self._doubtful or self._unheard)
+
+    def settle(self) -> None:
+        """Withdraw them."""
+        if not self.in_doubt:
+            return
+        for value, keys in list(self._unheard.items()):
+            self._ask("retract", value, keys)
+            self._unheard.pop(value, None)
+        for chunk in chunks(tuple(self._doubtful)):
+            cursor = b"0"
+            while True:
+                cursor = self._ask("disown", cursor, *chunk)
+                if cursor == b"0":
+                    break
+            self._doubtful.difference_update(chunk)
+
+
+def joined(keys: Iterable[bytes]) -> bytes:
+    """Return keys one behind the other.
+
+    Raises :class:`~dedupcrawl.errors.StoreError` when one has another size than all must have.
+    """
+    keys = tuple(keys)
+    if keys and {*map(len, keys)} != {KEY_BYTES}:
+        raise StoreError(f"A key is not {KEY_BYTES} bytes long.")
+    return b"".join(keys)
+
+
+def chunks(items: Iterable[T]) -> Iterator[list[T]]:
+    """Deal items to lists that one call can settle."""
+    rest = iter(items)
+    while chunk := list(islice(rest, CHUNK)):
+        yield chunk

@@ -1,0 +1,30 @@
+-- What becomes of an offer where somebody stands, or somebody has to go.
+
+function M.unpack_ids(packed)
+  local ids = {}
+  for at = 1, #packed, 6 do ids[#ids + 1] = M.number(packed, at) end
+  return ids
+end
+
+-- Whether this is what was filed when the offer was asked for the first time.
+function M.is_this(hit)
+  if ARGV[9] == '' then return not hit.claim and hit.value:sub(7) == ARGV[13] end
+  return hit.claim and hit.claim.owner == M.me and hit.claim.serial == ARGV[6]
+end
+
+-- The answer to an offer that files nothing; or nil, and whether the tables have changed.
+function M.face(buckets, probes, own)
+  local older = M.oldest(ARGV[10])
+  if ARGV[12] == '1' then
+    for _, hit in ipairs((M.search(own, 0, 0))) do
+      if M.is_this(hit) then return hit.id end
+    end
+  end
+  local found, dead = M.search(buckets, tonumber(ARGV[7]), older)
+  if #found == 0 then M.plan(M.unpack_ids(ARGV[16])) end -- to learn of damage before anything is changed
+  for n = #dead, M.BUCKET_CAP + 1, -1 do dead[n] = nil end -- the others wait for the next, lest the server does
+  if #dead > 0 then M.clear(dead, probes) end
+  if #found > 0 then return M.answer(found) end
+  local expired = ARGV[10] ~= '' and M.expire(older) or 0
+  return nil, #dead + expired > 0
+end

@@ -1,0 +1,63 @@
+function M.oldest(ttl)
+  return ttl == '' and 0 or M.now - tonumber(ttl)
+end
+
+-- The live record of this id, with what the tables have of it; nil if there is none.
+function M.live(id, value, claim, since)
+  if not M.sound_record(id, value) or M.number(value, 1) < since then return nil end
+  local held = M.sound_claim(id, claim)
+  if held and not M.holds(held) then return nil end
+  return {id = id, value = value, claim = held}
+end
+
+function M.candidate(id, since)
+  return M.live(id, redis.call('HGET', M.records, id), redis.call('HGET', M.claims, id), since)
+end
+
+function M.answer(hits)
+  local lines = {}
+  for _, hit in ipairs(hits) do
+    local held = hit.claim
+    local mine = held and held.owner == M.me
+    lines[#lines + 1] = {hit.id, hit.value, held and held.state or M.COMMITTED, mine and 1 or 0}
+  end
+  return lines
+end
+
+-- Looks at some ids that were not met before: two commands for all of them.
+function M.meet(ids, older, met, found, dead)
+  if #ids == 0 then return end
+  local values = redis.call('HMGET', M.records, unpack(ids))
+  local claims = redis.call('HMGET', M.claims, unpack(ids))
+  for n, id in ipairs(ids) do
+    local hit = M.live(id, values[n], claims[n], older)
+    met[id] = hit or false
+    if hit then found[#found + 1] = hit else dead[#dead + 1] = id end
+  end
+end
+
+-- The newest live records of each bucket, by rising id, and the dead ones that were met.
+function M.search(buckets, since, older)
+  local met, found, dead = {}, {}, {}
+  for _, ids in ipairs(buckets) do
+    local live, at = 0, ids and #ids - 5 or 0
+    local last = math.max(1, at - 6 * (M.SCAN_CAP - 1))
+    while at >= last and live < M.BUCKET_CAP do
+      local some, new = {}, {}
+      while at >= last and #some < M.BUCKET_CAP - live do
+        local id = M.number(ids, at)
+        at = id > since and at - 6 or 0
+        if id > since then
+          some[#some + 1] = id
+          if met[id] == nil then new[#new + 1] = id end
+        end
+      end
+      M.meet(new, older, met, found, dead)
+      for _, id in ipairs(some) do
+        if met[id] then live = live + 1 end
+      end
+    end
+  end
+  if #found > 1 then table.sort(found, function(a, b) return a.id < b.id end) end
+  return found, dead
+end

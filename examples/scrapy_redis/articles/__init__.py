@@ -1,0 +1,1 @@
+"""A crawl that workers share: scrapy-redis deals out the requests, dedupcrawl keeps each article once."""

@@ -1,0 +1,186 @@
+"""Workers that are started, killed and started again, and what their ledgers say."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import signal
+import time
+from dataclasses import dataclass, field, replace
+from functools import cache
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from tests.faults.worker import main
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from multiprocessing.context import ForkServerContext
+    from multiprocessing.process import BaseProcess
+    from pathlib import Path
+
+GUARD = 60.0  #: seconds that the end of a process may take
+FEED = "feed-{life}-%(batch_id)05d.jl"
+
+
+@dataclass(frozen=True)
+class Life:
+    """One process of a worker, from its start to its end; moments are those of ``time.monotonic``."""
+
+    worker: int
+    number: int  #: 0 for the first process of this worker
+    alive_until: float = float("inf")  #: it certainly lived until then
+    gone_by: float = float("inf")  #: Unix time at which it certainly lived no more
+    killed: bool = False
+
+    @property
+    def name(self) -> str:
+        """How it is called in messages."""
+        return f"worker {self.worker} (life {self.number})"
+
+
+@dataclass
+class Worker:
+    """The process that works now, and those before it."""
+
+    number: int
+    folder: Path
+    process: BaseProcess
+    life: Life
+    past: list[Life] = field(default_factory=list)
+
+    @property
+    def ledger(self) -> Path:
+        """The ledger of the process that works now."""
+        return ledger_of(self.folder, self.life)
+
+
+class Fleet:
+    """Workers that crawl the same web, each all of it, and share a store.
+
+    A worker that is started again begins from the beginning, in another order; it knows nothing of what it
+    had fetched before but what the store knows.
+
+    Args:
+        folder: for ledgers, logs and feeds.
+        fronts: URLs of the front pages.
+        settings: for all workers.
+        feeds: items are in a feed, of so many items a file; 0: there is none.
+    """
+
+    def __init__(
+        self, folder: Path, fronts: Sequence[str], settings: Mapping[str, Any], workers: int, feeds: int = 0
+    ) -> None:
+        self._fronts = fronts
+        self._settings = settings
+        self._feeds = feeds
+        self.folder = folder
+        self.workers = [self._begin(number, Life(number, 0)) for number in range(workers)]
+
+    def _begin(self, number: int, life: Life) -> Worker:
+        folder = self.folder / str(number)
+        folder.mkdir(exist_ok=True)
+        return Worker(number, folder, self._start(folder, life), life)
+
+    def _start(self, folder: Path, life: Life) -> BaseProcess:
+        order = Random(f"{life.worker} {life.number}").sample(self._fronts, len(self._fronts))
+        settings = {**self._settings, "LEDGER": str(ledger_of(folder, life))}
+        if self._feeds:
+            options = {"format": "jsonlines", "batch_item_count": self._feeds}
+            settings["FEEDS"] = {FEED.format(life=life.number): options}
+        process = _processes().Process(
+            target=main, args=(str(folder), str(log_of(folder, life)), order, settings)
+        )
+        process.start()
+        return process
+
+    def kill(self, worker: Worker) -> None:
+        """End the process of a worker as a failing machine would."""
+        alive_until = time.monotonic()
+        worker.process.kill()
+        worker.process.join(GUARD)
+        killed = worker.process.exitcode == -signal.SIGKILL  # else it was over a moment earlier
+        worker.past.append(replace(worker.life, alive_until=alive_until, gone_by=time.time(), killed=killed))
+
+    def restart(self, worker: Worker) -> None:
+        """Start a worker again that was killed."""
+        worker.life = Life(worker.number, worker.life.number + 1)
+        worker.process = self._start(worker.folder, worker.life)
+
+    @property
+    def works(self) -> bool:
+        """Whether anybody has something to do still."""
+        return any(worker.process.is_alive() for worker in self.workers)
+
+    def dismiss(self) -> None:
+        """Note that all have come to their end."""
+        for worker in self.workers:
+            worker.process.join(GUARD)
+            worker.past.append(replace(worker.life, gone_by=time.time()))
+
+    def check(self) -> None:
+        """Fail when a worker ended by itself that should not have."""
+        for worker in self.workers:
+            assert worker.process.exitcode in (None, 0, -signal.SIGKILL), (
+                f"{worker.life.name} failed: {self.log(worker)}"
+            )
+
+    def end(self) -> None:
+        """End what still runs."""
+        for worker in self.workers:
+            if worker.process.is_alive():
+                worker.process.kill()
+                worker.process.join(GUARD)
+
+    @property
+    def lives(self) -> list[Life]:
+        """All processes that have ended."""
+        return [life for worker in self.workers for life in worker.past]
+
+    def entries(self) -> Iterator[tuple[Life, dict[str, Any]]]:
+        """Read all ledgers."""
+        for worker in self.workers:
+            for life in worker.past:
+                for entry in rows(ledger_of(worker.folder, life)):
+                    yield life, entry
+
+    def on_disk(self) -> Iterator[str]:
+        """Yield the URL of each item in the feeds."""
+        for worker in self.workers:
+            for path in worker.folder.glob("feed-*.jl"):
+                yield from (row["url"] for row in rows(path))
+
+    def logs(self) -> str:
+        """Return all that the workers logged."""
+        return "\n".join(path.read_text("utf-8", "replace") for path in self.folder.glob("*/log-*"))
+
+    def log(self, worker: Worker) -> str:
+        """Return the end of a worker's log."""
+        path = log_of(worker.folder, worker.life)
+        return path.read_text("utf-8", "replace")[-3000:] if path.exists() else ""
+
+
+def ledger_of(folder: Path, life: Life) -> Path:
+    """Return where a process keeps its ledger."""
+    return folder / f"ledger-{life.number}.jl"
+
+
+def log_of(folder: Path, life: Life) -> Path:
+    """Return where a process writes its log."""
+    return folder / f"log-{life.number}"
+
+
+def rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Read JSON Lines; a last line without its end was torn by a kill, and never written."""
+    text = path.read_bytes().decode("utf-8", "replace") if path.exists() else ""
+    for line in text.split("\n")[:-1]:
+        if line:
+            yield json.loads(line)
+
+
+@cache
+def _processes() -> ForkServerContext:
+    """Begin processes with everything imported, as :mod:`tests.crawl.running` does."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.faults.worker", "dedupcrawl.crawl.pipeline"])
+    return context

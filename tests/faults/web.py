@@ -1,0 +1,64 @@
+"""Towns on loopback, and the truth about their pages: which URL tells which story."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import count, islice
+from typing import TYPE_CHECKING
+
+from dedupcrawl.demo.layout import Layout
+from dedupcrawl.demo.server import serve
+from tests.faults.towns import town
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from dedupcrawl.demo.content import Content
+
+
+@dataclass(frozen=True)
+class Web:
+    """What can be crawled.
+
+    A story is the content that all pages of one cluster bear: "3 en/night-ferry" is told in town 3.
+    """
+
+    fronts: tuple[str, ...]  #: URLs of the front pages, from which all others are reached
+    stories: Mapping[str, str]  #: story by the URL of each page that bears one; lists of links do not
+
+    @property
+    def distinct(self) -> frozenset[str]:
+        """All stories."""
+        return frozenset(self.stories.values())
+
+
+def towns_of(pages: int) -> tuple[Content, ...]:
+    """Return as many towns as it takes for so many pages that bear a story."""
+    each = len(town(0).pages)
+    return tuple(islice(map(town, count()), -(-pages // each)))
+
+
+@contextmanager
+def serving(towns: Sequence[Content]) -> Iterator[Web]:
+    """Serve towns as long as the context lasts."""
+    with ExitStack() as stack:
+        hosts = [stack.enter_context(serve(content, first_port=0)) for content in towns]
+        yield Web(
+            tuple(f"{origin}/" for origins in hosts for origin in origins.values()),
+            {
+                f"{origins[page.site]}{page.path}": f"{number} {page.cluster}"
+                for number, (content, origins) in enumerate(zip(towns, hosts, strict=True))
+                for page in content.pages
+            },
+        )
+
+
+def documents(content: Content, number: int) -> Iterator[tuple[str, str, bytes]]:
+    """Yield story, URL and HTML of every page of a town that bears a story, without serving it."""
+    origins = {key: f"http://{key}.town{number}.example" for key in content.sites}
+    for key, site in content.sites.items():
+        bodies = Layout(content, site, origins).documents()
+        for page in content.pages:
+            if page.site == key:
+                yield f"{number} {page.cluster}", f"{origins[key]}{page.path}", bodies[page.path]

@@ -1,0 +1,163 @@
+"""What runs in a worker: a crawl of the whole web, and a ledger that a kill cannot undo.
+
+A ledger is a file of JSON Lines, a line for each thing that happened, written by one system call: what is in
+it has happened, however the process ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from itemadapter import ItemAdapter
+from scrapy import signals
+from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.settings import Settings
+
+from dedupcrawl import Deduplicator, deduplicator
+from dedupcrawl.spiders.site import SiteSpider
+from dedupcrawl.stores import open_store
+from tests.crawl.spiders import soon
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+    from dedupcrawl.stores.base import Record, Store
+
+BASE = {
+    "ADDONS": {"dedupcrawl.Addon": 500, "tests.faults.worker.Telling": 600},
+    "ITEM_PIPELINES": {
+        "tests.faults.worker.Slow": 300,
+        "tests.faults.worker.Keep": 400,
+        "tests.faults.worker.Slower": 500,
+    },
+    "TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor",
+    "DEDUP_NAMESPACE": "faults",
+    "TELNETCONSOLE_ENABLED": False,
+    "DOWNLOAD_DELAY": 0,
+    "CONCURRENT_REQUESTS": 8,
+    "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
+    "LOG_LEVEL": "INFO",
+}
+
+
+class Ledger:
+    """Appends to the ledger of this process."""
+
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def write(self, **what: object) -> None:
+        """Note something; ``at`` is the moment by the clock that all processes of the machine share."""
+        line = json.dumps({**what, "at": time.monotonic()}, ensure_ascii=False) + "\n"
+        os.write(self._file, line.encode())
+
+
+class Slow:
+    """Takes its time with every item, as a database does; SLOW is in seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Read the setting."""
+        return cls(crawler.settings.getfloat("SLOW"))
+
+    async def process_item(self, item: Any) -> Any:
+        """Wait."""
+        await soon(self._seconds)
+        return item
+
+
+class Slower(Slow):
+    """Stands behind the ledger: items are stored and their claims not committed yet."""
+
+
+class Keep:
+    """Stores an item: it is in the ledger, with what was said of its page if anything was."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Open the ledger."""
+        return cls(Ledger(crawler.settings["LEDGER"]))
+
+    def process_item(self, item: Any) -> Any:
+        """Store it."""
+        stored = ItemAdapter(item)
+        reason = (stored.get("dedup") or {}).get("reason", "")
+        self._ledger.write(event="stored", url=stored["url"], reason=reason)
+        return item
+
+
+class Telling:
+    """Notes what no item tells of.
+
+    By which name the server knows this worker, which pages it files from a spool, and how many claims it has
+    when it is idle.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._ledger = Ledger(crawler.settings["LEDGER"])
+        self._store: Any = None
+        crawler.signals.connect(self.idle, signals.spider_idle)
+        crawler.signals.connect(self.closed, signals.spider_closed)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Listen to the spider."""
+        return cls(crawler)
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        """Look on when the store is opened, and when a spool is replayed."""
+        opening: Any = self.open
+        vars(deduplicator)["open_store"] = opening
+        filing: Any = self.watching(Deduplicator.remember)
+        Deduplicator.remember = filing  # type: ignore[method-assign]
+
+    def open(self, url: str, **how: Any) -> Store:
+        """Open the store."""
+        self._store = store = open_store(url, **how)
+        self._ledger.write(event="opened", token=self._store._session.calls._me.hex())
+        return store
+
+    def watching(self, remember: Callable[[Deduplicator, Record], bool]) -> Callable[..., bool]:
+        """Return a method that notes what it is about to file."""
+
+        def watched(dedup: Deduplicator, record: Record) -> bool:
+            self._ledger.write(event="replayed", url=record.url)
+            return remember(dedup, record)
+
+        return watched
+
+    def idle(self) -> None:
+        """All items are through all pipelines."""
+        if self._store is not None:
+            self._ledger.write(event="idle", claims=len(self._store._own))
+
+    def closed(self, reason: str) -> None:
+        """The crawl is over."""
+        self._ledger.write(event="closed", reason=reason)
+
+
+def main(folder: str, log: str, fronts: list[str], settings: dict[str, Any]) -> None:
+    """Crawl from these front pages on, in a folder of the worker's own."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    os.chdir(folder)
+    out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
+    process = AsyncCrawlerProcess(Settings({**BASE, **settings}))
+    process.crawl(SiteSpider, url=",".join(fronts))
+    process.start()
+    sys.exit(int(process.bootstrap_failed))
