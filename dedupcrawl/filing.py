@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dedupcrawl.detectors.base import Detector, Fingerprint
     from dedupcrawl.page.model import Page
 
-TOGETHER = 1 << 17  #: characters of pages that are filed together: their arrays stay in the cache
+TOGETHER = 1 << 18  #: characters of pages that are filed together; with more the arrays leave the cache
 
 #: A rest that is so many times longer than the main text hides it: only equal pages match.
 DROWNED = 3
