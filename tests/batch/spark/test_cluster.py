@@ -47,7 +47,7 @@ def test_workers_are_killed_and_the_output_is_the_same(tmp_path: Path) -> None:
             output, complaints = command.communicate(timeout=PATIENCE)
         finally:
             command.kill()
-    assert (command.returncode, complaints) == (0, b""), output
+    assert (command.returncode, complaints.decode()) == (0, ""), output
     assert len(killed) > 2, "nobody was at work"
     assert all(any((tmp_path / "daemons" / f"work-{number}").glob("app-*/*")) for number in range(2))
     assert written(tmp_path / "spark") == written(tmp_path / "here")
