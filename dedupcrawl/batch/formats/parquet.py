@@ -34,15 +34,18 @@ class Parquet:
     """
 
     def chunks(self, part: Part, fields: Fields) -> Iterator[Chunk]:
-        """Cut a file into batches."""
+        """Cut a file into batches.
+
+        All columns are read, so that what cannot be copied later is known before a page is judged.
+        """
         size = part.path.stat().st_size
         with Table(part) as table:
             check_columns(part.path, fields, table.schema.names)
             wanted = [name for name in names_of(fields).all if name in table.schema.names]
             for group in range(table.groups):
-                for first, batch in table.batches(group, wanted):
+                for first, batch in table.batches(group):
                     read = size * (first + batch.num_rows) // table.rows
-                    yield Chunk(first, batch.num_rows, read, packed(batch))
+                    yield Chunk(first, batch.num_rows, read, packed(batch.select(wanted)))
 
     def rows(self, chunk: Chunk, fields: Fields) -> Iterator[Row | Bad]:
         """Read the values of a batch."""

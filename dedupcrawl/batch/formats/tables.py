@@ -63,18 +63,11 @@ class Table:
         """Give the row groups that begin before a row."""
         return (group for group in range(self.groups) if self._starts[group] < row)
 
-    def batches(
-        self, group: int, columns: Sequence[str] | None = None, until: int | None = None
-    ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Give the rows of a row group, up to one, in batches; and of each the number of its first.
-
-        The batches are the same whatever columns are asked for, so that they end before the same damage.
-        """
+    def batches(self, group: int, until: int | None = None) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Give the rows of a row group, up to one, in batches; and of each the number of its first."""
         first = self._starts[group]
         end = min(self._starts[group + 1], self.rows if until is None else until)
-        batches = self._file.iter_batches(
-            self._rows_at_once(group), row_groups=[group], columns=columns, use_threads=False
-        )
+        batches = self._file.iter_batches(self._rows_at_once(group), row_groups=[group], use_threads=False)
         try:
             while first < end:
                 batch = next(batches)[: end - first]

@@ -156,6 +156,28 @@ def test_a_broken_footer_and_a_broken_page(tmp_path: Path) -> None:
     assert annotate(path, ["unique"] * len(rows), target, cut=True) == len(rows)
 
 
+def test_damage_in_a_column_that_is_not_judged_ends_the_rows_too(tmp_path: Path) -> None:
+    """They could be judged, and never be copied."""
+    other = pa.array([Random(n).randbytes(500) for n in range(7)])
+    path = file_in(
+        tmp_path,
+        TABLE.append_column("other", other),
+        row_group_size=3,
+        use_dictionary=False,
+        compression="none",
+        write_page_checksum=True,
+    )
+    whole = path.read_bytes()
+    place = whole.index(other[4].as_py())
+    path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+    rows, error = read(path)
+    assert error is not None
+    assert error.row == len(rows) == 3
+    assert {row.url for row in rows if not isinstance(row, Bad)} == set(TABLE["url"].to_pylist()[:3])
+    assert copy(path, [True] * 3, tmp_path / "out.parquet", cut=True) == 3
+    assert annotate(path, ["unique"] * 3, tmp_path / "out.parquet", cut=True) == 3
+
+
 def test_no_parquet_and_a_file_that_has_changed(tmp_path: Path) -> None:
     (tmp_path / "no.parquet").write_bytes(b"plain text")
     assert read(tmp_path / "no.parquet")[1] is not None
