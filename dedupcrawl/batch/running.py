@@ -18,7 +18,7 @@ from dedupcrawl.batch.summary import summarize
 from dedupcrawl.batch.superseding import write_superseded
 from dedupcrawl.batch.telling import Silent
 from dedupcrawl.batch.verdicts import Telling
-from dedupcrawl.batch.work import FOLDER, Made, Work, read_made, read_state, write_state
+from dedupcrawl.batch.work import FOLDER, SUPERSEDED, Made, Work, read_made, read_state, write_state
 from dedupcrawl.batch.writing import is_written
 from dedupcrawl.errors import DedupError
 from dedupcrawl.stores.scheme import differences
@@ -62,6 +62,7 @@ def run(job: Job, engine: Engine | None = None, teller: Teller | None = None) ->
     work = Work(job.out)
     _refuse_foreign(work)
     parts = find_parts(job.inputs, out=job.out)
+    _refuse_list(job, parts)
     with work.held():
         return _Run(job, work, parts, engine or Local(job, work), teller or Silent()).run()
 
@@ -220,6 +221,15 @@ def _refuse_foreign(work: Work) -> None:
             raise DedupError(
                 f"{work.out}: has other files in it ({others[0]}{', …' if others[1:] else ''}); "
                 "the output goes into a new or an empty folder, or that of the same batch"
+            )
+
+
+def _refuse_list(job: Job, parts: Sequence[Part]) -> None:
+    """Refuse an input whose output would lie where the list of what is superseded goes."""
+    for part in parts:
+        if job.latest and part.name == SUPERSEDED:
+            raise DedupError(
+                f"{part.path}: where the latest page is kept, {SUPERSEDED} lists the old ones; rename it"
             )
 
 

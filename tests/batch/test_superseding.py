@@ -9,7 +9,7 @@ import pytest
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.config import Config
-from dedupcrawl.errors import SettingError
+from dedupcrawl.errors import DedupError, SettingError
 from tests.batch.corpus import (
     Batch,
     Rows,
@@ -55,6 +55,19 @@ def test_the_newest_wins_and_the_old_ones_are_listed(batch: Batch) -> None:
     assert batch.kept() == [url("b", 1), url("a", 2)]
     assert listed(batch, "out") == {url("b", 1): [url("a", 1), url("c", 1), url("d", 1)]}
     assert summary["superseded"] == 1
+
+
+def test_an_input_that_is_named_like_the_list_is_refused(batch: Batch) -> None:
+    path = write_lines(batch.folder / "superseded.jsonl", [page(1, "a")])
+    with pytest.raises(DedupError, match=r"superseded.jsonl lists the old ones; rename it"):
+        batch.run(path)
+    assert batch.run(path, config=Config())["kept"] == 1
+    assert lines(batch.folder / "out" / "superseded.jsonl") == lines(path)
+
+
+def test_the_output_of_such_a_batch_is_the_input_of_another(batch: Batch) -> None:
+    run(batch, [page(1, "a"), page(1, "b"), page(2, "a")], "out")
+    assert batch.run(batch.folder / "out", out="again")["pages"] == 2
 
 
 def test_without_times_the_last_that_arrived_is_the_newest(batch: Batch) -> None:

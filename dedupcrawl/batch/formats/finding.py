@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dedupcrawl.batch.formats.base import Part
 from dedupcrawl.batch.formats.naming import tell_apart
 from dedupcrawl.batch.formats.packing import PACKINGS
+from dedupcrawl.batch.work import FOLDER, SUPERSEDED
 from dedupcrawl.errors import DedupError
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ def find_parts(inputs: Iterable[str | Path], *, out: Path | None = None) -> tupl
     """Return the files of a corpus in the order of arrival.
 
     That is the order of the inputs; within a folder, or a pattern, that of the names. In folders, files of
-    other kinds are left alone, and all whose name, or whose folder's, begins with "." or "_".
+    other kinds are left alone, and all whose name, or whose folder's, begins with "." or "_"; so is the list
+    of what was superseded in an earlier batch.
 
     Args:
         inputs: files, folders, and patterns of the shell with *, ?, [] or **.
@@ -44,11 +46,12 @@ def find_parts(inputs: Iterable[str | Path], *, out: Path | None = None) -> tupl
 
     Raises:
         DedupError: an input is not there, has no file of a corpus in it, names one that another has named
-            before, or lies in ``out``.
+            before, lies in ``out``, or has a name that is not UTF-8.
     """
     found = [each for where in inputs for each in _found(str(where), out)]
     if not found:
         raise DedupError(f"no input; accepted are {ACCEPTED}")
+    _refuse_names([*(path for path, _ in found), *([out] if out else [])])
     resolved = [path.resolve() for path, _ in found]
     _refuse_twice(resolved)
     names = tell_apart([(_absolute(path), name) for path, name in found])
@@ -109,6 +112,7 @@ def _below(folder: Path) -> list[Path]:
     for base, folders, files in os.walk(folder, onerror=_raise):
         folders[:] = [name for name in folders if not name.startswith((".", "_"))]
         found += (Path(base, name) for name in files if not name.startswith((".", "_")))
+    found = [path for path in found if not _is_list(path)]
     return sorted(found, key=lambda path: path.parts)
 
 
@@ -128,6 +132,7 @@ def _matching(pattern: str) -> list[Path]:
         if not asked and any(part.startswith("_") for part in path.parts[len(base.parts) :]):
             continue
         within = _below(path) if path.is_dir() and "**" not in pattern else [path]
+        within = [file for file in within if not _is_list(file)]
         files |= dict.fromkeys(file for file in within if file.is_file() and format_of(file))
     return list(files)
 
@@ -144,6 +149,21 @@ def _fixed(pattern: Path) -> Path:
 
 def _lies_in(path: Path, out: Path | None) -> bool:
     return out is not None and path.resolve().is_relative_to(out.resolve())
+
+
+def _is_list(path: Path) -> bool:
+    """Whether a file lists what was superseded in the batch whose output it lies with."""
+    return path.name == SUPERSEDED and (path.parent / FOLDER).is_dir()
+
+
+def _refuse_names(paths: list[Path]) -> None:
+    """Refuse names that Arrow, which takes them for UTF-8, cannot open."""
+    for path in paths:
+        try:
+            str(path).encode()
+        except UnicodeEncodeError:
+            shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+            raise DedupError(f"{shown}: the name is not UTF-8; it needs another one") from None
 
 
 def _refuse_twice(paths: list[Path]) -> None:

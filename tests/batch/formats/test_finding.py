@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -108,6 +109,26 @@ def test_results_are_no_input(folder: Path) -> None:
     assert found("*/*.jsonl", out=folder / "b") == ["a/x.jsonl"]
     with pytest.raises(DedupError, match="the input lies in b, where the results are to be written"):
         find_parts(["b/x.jsonl"], out=Path("b"))
+
+
+def test_the_list_of_an_earlier_batch_is_no_input(folder: Path) -> None:
+    Path("b/superseded.jsonl").touch()
+    assert found("b") == ["sub/y.warc.gz", "superseded.jsonl", "x.jsonl"]
+    Path("b/_dedupcrawl").mkdir()
+    for where in ("b", "b*", "b/*", "**/b/**"):
+        assert all("superseded" not in name for name in found(where))
+
+
+def test_a_name_that_is_not_utf_8_is_refused_in_a_sentence(folder: Path) -> None:
+    name = os.fsdecode(b"caf\xe9.jsonl")
+    try:
+        Path("a", name).touch()
+    except OSError:
+        pytest.skip("this file system takes no such names")
+    with pytest.raises(DedupError, match=r"a/caf\\xe9.jsonl: the name is not UTF-8"):
+        find_parts(["a"])
+    with pytest.raises(DedupError, match=r"caf\\xe9: the name is not UTF-8"):
+        find_parts(["b"], out=Path(os.fsdecode(b"caf\xe9")))
 
 
 @settings(max_examples=60, deadline=None)
