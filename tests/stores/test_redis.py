@@ -362,6 +362,18 @@ def test_a_server_that_lost_everything_is_filled_anew(
         assert store.renew() == 3
 
 
+def test_a_server_that_lost_everything_is_filled_anew_in_the_layout_that_it_had(server: Server) -> None:
+    with (
+        open_store(f"{server.url}?layout=compact", namespace="news", scheme={}) as said,
+        plain(server) as silent,
+        server.client() as client,
+    ):
+        client.flushall()
+        file(silent, "http://a", "story")
+        assert file(said, "http://b", "other")
+        assert silent.info().layout == said.info().layout == "compact"
+
+
 def test_threads_that_find_the_server_emptied_begin_anew_once(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -94,7 +94,8 @@ class RedisStore(Store):
         self._admission = admit(
             self._session.calls, self.url, self.namespace, key, scheme=self._scheme, layout=self._layout
         )
-        self._session.calls.layout = self._admission.layout
+        # Should the server lose its data, all begin anew in the layout that they had.
+        self._layout = self._session.calls.layout = self._admission.layout
         self._filing.mark = self._admission.mark
         if self._scheme is not None:
             self._lost = self._ask("renew", self._lease, -1, self._says)
