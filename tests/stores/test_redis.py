@@ -454,3 +454,22 @@ def test_owners_whose_lease_ended_are_buried_by_prune(server: Server) -> None:
         assert client.hlen("dedupcrawl:{news}:owners") == 1
     assert dead.renew() == 0
     opener.close()
+
+
+def test_owners_killed_long_ago_are_buried_by_those_who_come(server: Server) -> None:
+    with plain(server) as store, server.client() as client:
+        owners = store._names.key("owners")
+        now = time.time()
+        ends = {b"gone-%03d" % n: now - 7200 for n in range(50)} | {
+            b"recently": now - 600,
+            b"isthere-": now + 600,
+        }
+        for token, end in ends.items():
+            client.hset(owners, token, int(end * 1000).to_bytes(6, "big") + bytes(6))
+        client.hset(owners, b"foreign", b"x")
+        assert store.renew() == 0  # it is there already
+        assert client.hlen(owners) == 54
+        for _ in range(5):  # each takes 20 of them, of which at most 4 stay
+            plain(server).close()
+        left = client.hkeys(owners)
+        assert set(left) == {b"recently", b"isthere-", b"foreign", store._session.calls._me}
