@@ -117,5 +117,9 @@ def test_a_user_who_cannot_see_that_it_is_a_cluster_is_told(own: Callable[..., S
             open_store(f"redis://few:pw@127.0.0.1:{node.port}/0", namespace="news", scheme={}).close()
         except StoreError as error:
             refused.append(str(error))
+        with node.client() as client:
+            client.execute_command("ACL", "SETUSER", "few", "+info", "+cluster", "+command")
+        with open_store(f"redis://few:pw@127.0.0.1:{node.port}/0", namespace="more", scheme={}) as store:
+            assert store.renew() == 0
     assert len(refused) == 1  # the other node has the namespace
     assert "is a cluster, which this user may not ask about: allow it +info" in refused[0]
