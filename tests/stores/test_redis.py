@@ -304,6 +304,33 @@ def test_a_restoration_whose_answers_are_lost_files_nothing_twice(
         assert [hit.record for hit in store.records()][1:] == pages
 
 
+@pytest.mark.parametrize(("after", "times"), [(0, 1), (1, 1), (0, 2), (1, 2)])
+def test_many_additions_whose_answers_are_lost_are_told_or_taken_back(
+    server: Server, after: int, times: int
+) -> None:
+    pages = [record(f"http://a/{n}", n) for n in range(20)]
+    with warmed(server) as store:
+        lose(store, times, after)
+        if times == 1:
+            assert None not in {offer.id for offer in store.add_many(pages)}
+        else:
+            with pytest.raises(StoreUnreachableError):
+                store.add_many(pages)
+            assert store._filing.in_doubt
+            assert store.add(record("http://b", "other")).id is not None  # after they were taken back
+            assert store.info().pages == 2
+            assert None not in {offer.id for offer in store.add_many(pages)}
+        assert {hit.record.url for hit in store.records()} > {page.url for page in pages}
+
+
+def test_many_additions_of_which_one_is_refused_are_taken_back(server: Server) -> None:
+    with warmed(server) as store, server.client() as client:
+        client.hset(store._names.key("buckets"), key("bad"), b"short")
+        with pytest.raises(StoreError, match="buckets"):
+            store.add_many([record("http://a/1", "fine"), record("http://a/2", "bad")])
+        assert store.add(record("http://a/1", "fine")).id is not None
+
+
 def test_what_was_never_asked_is_not_withdrawn(own: Callable[..., Server]) -> None:
     server = own("--appendonly", "yes", "--appendfsync", "always")
     with warmed(server) as store:

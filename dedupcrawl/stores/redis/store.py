@@ -112,6 +112,9 @@ class RedisStore(Store):
     def add(self, record: Record, since: int = 0, supersede: Iterable[int] = ()) -> Offer:
         return self._offer(self._filing.add(record, since, _possible(supersede)))
 
+    def add_many(self, records: Sequence[Record]) -> list[Offer]:
+        return [self._offer(answer) for answer in self._filing.add_many(records, 0)]
+
     def restore(self, records: Sequence[Record]) -> int:
         self._filing.settle()  # else it would take for stored what is to be taken back
         there = self._session.ask_many("find", [(self._ttl, joined(record.home)) for record in records])
