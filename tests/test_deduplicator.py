@@ -10,7 +10,7 @@ import pytest
 from dedupcrawl import Claim, Deduplicator, Page, Pending, Status
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
-from dedupcrawl.errors import StoreMismatchError
+from dedupcrawl.errors import StoreError, StoreMismatchError
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
 
@@ -429,3 +429,48 @@ def test_threads_keep_one_copy(dedup: Deduplicator) -> None:
     for thread in threads:
         thread.join()
     assert sum(verdict.keep for verdict in verdicts) == 1
+
+
+def test_many_pages_at_once_are_judged_as_one_after_the_other(dedup: Deduplicator) -> None:
+    dedup.add(text=ENGLISH, url="https://a.example/1")
+    texts = (retouched(ENGLISH), CHINESE, "", OTHER_ENGLISH, CHINESE)
+    pages = [Page.from_text(text, f"https://b.example/{n}") for n, text in enumerate(texts)]
+    found = dedup.add_many(pages)
+    assert [verdict.keep for verdict in found] == [False, True, True, True, False]
+    assert [verdict.of for verdict in found] == [
+        "https://a.example/1",
+        None,
+        None,
+        None,
+        "https://b.example/1",
+    ]
+    assert found[2].reason == "empty"
+    with Deduplicator() as other:
+        other.add(text=ENGLISH, url="https://a.example/1")
+        assert found == [other.add(page) for page in pages]
+    assert dedup.add_many([]) == []
+    assert dedup.info().pages == 3
+
+
+def test_of_many_pages_a_new_version_takes_the_place_of_the_old_one(store: str) -> None:
+    with Deduplicator(store, keep="latest") as dedup:
+        dedup.add(text=ENGLISH, url="https://a.example/1")
+        (found,) = dedup.add_many([Page.from_text(retouched(ENGLISH), "https://b.example/1")])
+        assert (found.keep, found.supersedes) == (True, "https://a.example/1")
+        assert dedup.lookup("https://a.example/1") is None
+
+
+def test_a_second_look_that_fails_keeps_the_page(
+    dedup: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dedup.add(text=ENGLISH, url="https://a.example/1")
+
+    def fail(*_: object) -> None:
+        raise StoreError("gone")
+
+    monkeypatch.setattr(dedup.store, "add", fail)
+    first, second = dedup.add_many(
+        [Page.from_text(text, f"https://b.example/{n}") for n, text in enumerate((ENGLISH, CHINESE))]
+    )
+    assert (first.keep, first.reason) == (True, "store")
+    assert (second.keep, second.reason) == (True, None)

@@ -150,6 +150,13 @@ class Store(ABC):
         the records that it supersedes are removed.
         """
 
+    @abstractmethod
+    def add_many(self, records: Sequence[Record]) -> list[Offer]:
+        """Do as :meth:`add` with each of these records, in this order, in one go.
+
+        When it raises, none of them is filed; or they are taken back before anything else is filed.
+        """
+
     def restore(self, records: Sequence[Record]) -> int:
         """File records for good, in this order, whatever stands beside them; return how many were filed.
 

@@ -48,6 +48,13 @@ class ClaimingStore(TabledStore):
         old = sorted(set(supersede))
         return self._write(partial(self._file, record, encode(record), since, old))
 
+    def add_many(self, records: Sequence[Record]) -> list[Offer]:
+        packed = [(record, encode(record)) for record in records]
+        return self._write(partial(self._add_many, packed))
+
+    def _add_many(self, packed: Sequence[tuple[Record, bytes]], tables: Tables) -> list[Offer]:
+        return [self._file(record, value, 0, [], tables) for record, value in packed]
+
     def restore(self, records: Sequence[Record]) -> int:
         packed = [(record, encode(record)) for record in records]
         return self._in_chunks(partial(self._restore, packed))

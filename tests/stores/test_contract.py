@@ -185,6 +185,20 @@ def test_add_looks_under_probes_and_files_under_keys(store: Store) -> None:
     assert [hit.record.url for hit in store.find([key("right")])] == ["http://b/1"]
 
 
+def test_add_many_files_each_that_meets_nobody_not_even_one_of_them(store: Store) -> None:
+    first = file(store, "http://a/1", "story")
+    names = ("new", "story", "other", "new")
+    pages = [record(f"http://b/{n}", name) for n, name in enumerate(names)]
+    new, known, other, copy = store.add_many(pages)
+    assert (known.id, [hit.id for hit in known.candidates]) == (None, [first])
+    assert new.id is not None
+    assert other.id is not None
+    assert other.id > new.id > first
+    assert (copy.id, [hit.record.url for hit in copy.candidates]) == (None, ["http://b/0"])
+    assert store.add_many([]) == []
+    assert (store.info().pages, store.info().open) == (3, 0)
+
+
 def test_restore_files_in_order_what_is_not_there(store: Store) -> None:
     pages = [record(f"http://a/{n % 300}", "same", n, seen=1e9 + n) for n in range(600)]
     for n in (3, 400):
@@ -224,6 +238,7 @@ CALLS: dict[str, Callable[[Store], object]] = {
     "offer": lambda store: store.offer(record("http://a")),
     "add": lambda store: store.add(record("http://a")),
     "restore": lambda store: store.restore([record("http://a")]),
+    "add_many": lambda store: store.add_many([record("http://a")]),
     "find": lambda store: store.find([key(1)]),
     "get": lambda store: store.get(1),
     "scraped": lambda store: store.scraped(1),

@@ -304,6 +304,33 @@ def test_a_restoration_whose_answers_are_lost_files_nothing_twice(
         assert [hit.record for hit in store.records()][1:] == pages
 
 
+@pytest.mark.parametrize(("after", "times"), [(0, 1), (1, 1), (0, 2), (1, 2)])
+def test_many_additions_whose_answers_are_lost_are_told_or_taken_back(
+    server: Server, after: int, times: int
+) -> None:
+    pages = [record(f"http://a/{n}", n) for n in range(20)]
+    with warmed(server) as store:
+        lose(store, times, after)
+        if times == 1:
+            assert None not in {offer.id for offer in store.add_many(pages)}
+        else:
+            with pytest.raises(StoreUnreachableError):
+                store.add_many(pages)
+            assert store._filing.in_doubt
+            assert store.add(record("http://b", "other")).id is not None  # after they were taken back
+            assert store.info().pages == 2
+            assert None not in {offer.id for offer in store.add_many(pages)}
+        assert {hit.record.url for hit in store.records()} > {page.url for page in pages}
+
+
+def test_many_additions_of_which_one_is_refused_are_taken_back(server: Server) -> None:
+    with warmed(server) as store, server.client() as client:
+        client.hset(store._names.key("buckets"), key("bad"), b"short")
+        with pytest.raises(StoreError, match="buckets"):
+            store.add_many([record("http://a/1", "fine"), record("http://a/2", "bad")])
+        assert store.add(record("http://a/1", "fine")).id is not None
+
+
 def test_what_was_never_asked_is_not_withdrawn(own: Callable[..., Server]) -> None:
     server = own("--appendonly", "yes", "--appendfsync", "always")
     with warmed(server) as store:
@@ -360,6 +387,18 @@ def test_a_server_that_lost_everything_is_filled_anew(
         assert ids == [held + 1, held + 2, held + 3]  # never the id of a claim that is remembered
         assert store.commit([held]) == 0
         assert store.renew() == 3
+
+
+def test_a_server_that_lost_everything_is_filled_anew_in_the_layout_that_it_had(server: Server) -> None:
+    with (
+        open_store(f"{server.url}?layout=compact", namespace="news", scheme={}) as said,
+        plain(server) as silent,
+        server.client() as client,
+    ):
+        client.flushall()
+        file(silent, "http://a", "story")
+        assert file(said, "http://b", "other")
+        assert silent.info().layout == said.info().layout == "compact"
 
 
 def test_threads_that_find_the_server_emptied_begin_anew_once(
@@ -442,3 +481,22 @@ def test_owners_whose_lease_ended_are_buried_by_prune(server: Server) -> None:
         assert client.hlen("dedupcrawl:{news}:owners") == 1
     assert dead.renew() == 0
     opener.close()
+
+
+def test_owners_killed_long_ago_are_buried_by_those_who_come(server: Server) -> None:
+    with plain(server) as store, server.client() as client:
+        owners = store._names.key("owners")
+        now = time.time()
+        ends = {b"gone-%03d" % n: now - 7200 for n in range(50)} | {
+            b"recently": now - 600,
+            b"isthere-": now + 600,
+        }
+        for token, end in ends.items():
+            client.hset(owners, token, int(end * 1000).to_bytes(6, "big") + bytes(6))
+        client.hset(owners, b"foreign", b"x")
+        assert store.renew() == 0  # it is there already
+        assert client.hlen(owners) == 54
+        for _ in range(5):  # each takes 20 of them, of which at most 4 stay
+            plain(server).close()
+        left = client.hkeys(owners)
+        assert set(left) == {b"recently", b"isthere-", b"foreign", store._session.calls._me}

@@ -186,7 +186,7 @@ def test_a_read_only_replica_is_told(own: Starter) -> None:
     primary = own()
     with open_at(primary.url) as store:
         file(store, "http://a", "story")
-    replica = own("--replicaof", f"127.0.0.1 {primary.port}")
+    replica = own("--replicaof", "127.0.0.1", str(primary.port))
     with replica.client() as client:
         until(lambda: client.info("replication")["master_link_status"] == "up")
     refused(replica.url, "is a read-only replica; name the primary")

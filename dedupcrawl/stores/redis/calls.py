@@ -26,7 +26,14 @@ A = TypeVar("A")
 T = TypeVar("T")
 
 _OURS = re.compile(r"DEDUPCRAWL (emptied|damaged (\w+) <(.*?)>)")
-_TABLES = {"record": "records", "bucket": "buckets", "claim": "claims", "owner": "owners"}
+_TABLES = {
+    "record": "records",
+    "bucket": "buckets",
+    "claim": "claims",
+    "owner": "owners",
+    "meta": "meta",
+    "hot": "hot",
+}
 
 
 class EmptiedError(StoreError):

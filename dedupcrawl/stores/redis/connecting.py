@@ -32,7 +32,7 @@ def connect(address: Address) -> Redis | RedisCluster:
     try:
         about = _about(client)
         check_version(address.shown, about)
-        if about.get("redis_mode") == "cluster":
+        if about.get("cluster_enabled"):  # what else it says of that, Valkey and Redis say differently
             client.close()
             return _cluster(address)
         _warn_of_eviction(address, about)
@@ -62,8 +62,9 @@ def _client(address: Address) -> Redis:
 
 
 def _cluster(address: Address) -> RedisCluster:
+    """Make a client that follows slots from node to node, and repeats nothing else by itself."""
     options = {name: value for name, value in address.options.items() if name != "db"}
-    return RedisCluster(**options, ssl=address.tls, cluster_error_retry_attempts=3)
+    return RedisCluster(**options, ssl=address.tls, retry=Retry(NoBackoff(), 0))
 
 
 def _about(client: Redis) -> dict[str, Any]:

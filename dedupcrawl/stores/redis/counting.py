@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING, Any, cast
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from redis import RedisCluster
 from redis.exceptions import ResponseError
 
+from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import HotBucket, StoreInfo
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.redis.admission import Admission
     from dedupcrawl.stores.redis.names import Names
 
+_WHOLE = re.compile(rb"-?\d{1,15}")
 SHOWN = 5  #: fullest buckets that are named
 SAMPLES = 200  #: entries of a hash, and small hashes, that stand for the others when bytes are counted
 
@@ -32,7 +35,8 @@ def take_stock(
 ) -> StoreInfo:
     """Count what is filed, whether live or not."""
     meta, records, *_ = names.all
-    keys, shelves = cast("tuple[bytes | None, bytes | None]", client.hmget(meta, ["keys", "shelves"]))
+    counts = cast("list[bytes | None]", client.hmget(meta, ["keys", "shelves"]))
+    keys, shelves = (_number(b"0" if each is None else each, shown, meta) for each in counts)
     claims = _claims(ask)
     return StoreInfo(
         url=shown,
@@ -41,13 +45,13 @@ def take_stock(
         open=claims["open"],
         scraped=claims["scraped"],
         ended=claims["ended"],
-        keys=int(keys or 0),
-        bytes=_bytes(client, names, int(shelves or 0) or (admission.layout == "compact")),
+        keys=keys,
+        bytes=_bytes(client, names, max(shelves, 0) or (admission.layout == "compact")),
         oldest=_edge(ask, 1),
         newest=_edge(ask, -1),
         scheme=admission.scheme,
         layout=admission.layout,
-        **_hot(client, names),
+        **_hot(client, shown, names),
     )
 
 
@@ -62,8 +66,16 @@ def _claims(ask: Callable[..., Any]) -> Counter[str]:
             return counts
 
 
-def _hot(client: Redis | RedisCluster, names: Names) -> dict[str, Any]:
-    found = [(int(times), key) for key, times in client.hscan_iter(names.key("hot"), count=1000)]
+def _number(value: bytes, shown: str, key: str) -> int:
+    if not _WHOLE.fullmatch(value):
+        raise StoreError(f"The store {shown} is damaged: key {key!r} has a value that is not one of ours.")
+    return int(value)
+
+
+def _hot(client: Redis | RedisCluster, shown: str, names: Names) -> dict[str, Any]:
+    hot = names.key("hot")
+    entries = client.hscan_iter(hot, count=1000)
+    found = [(_number(times, shown, hot), key) for key, times in entries]
     fullest = sorted(found, reverse=True)[:SHOWN]
     return {"hot": len(found), "hottest": tuple(HotBucket(key.hex(), times) for times, key in fullest)}
 

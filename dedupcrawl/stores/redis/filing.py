@@ -89,7 +89,21 @@ class Filing:
 
     def restore(self, records: Sequence[Record]) -> None:
         """File many for good in one round trip, whatever stands there."""
-        requests = [self._request(record, LAST) for record in records]
+        self.add_many(records, LAST)
+
+    def add_many(self, records: Sequence[Record], since: int) -> list[int | list[Any]]:
+        """File many for good in one round trip; return for each its id, or what stands there."""
+        requests = [self._request(record, since) for record in records]
+        mark = self.mark
+        try:
+            answers = self._file_many(requests)
+        except EmptiedError as error:
+            self._begin_anew(error, mark)
+            answers = self._file_many(requests)
+        self._hear(max(map(_id_of, answers), default=0))
+        return answers
+
+    def _file_many(self, requests: Sequence[tuple[int, int, bytes, bytes, bytes]]) -> list[int | list[Any]]:
         first, second = (
             [
                 (self.mark, b"", since, self.highest, b"", self._ttl, age, again, *rest, b"")
@@ -98,13 +112,12 @@ class Filing:
             for again in (b"", b"1")
         )
         try:
-            answers = self._ask_many("offer", first, second)
+            return self._ask_many("offer", first, second)
         except UnaskedError:
             raise
-        except StoreUnreachableError:
+        except StoreError:  # of one of them, or of all: the others may be filed
             self._unheard.update((value, keys) for _, _, value, keys, _ in requests)
             raise
-        self._hear(max(answers))
 
     def _request(self, record: Record, since: int) -> tuple[int, int, bytes, bytes, bytes]:
         value = encode(record)
@@ -121,7 +134,7 @@ class Filing:
         except EmptiedError as error:
             self._begin_anew(error, mark)
             answer = self._ask("offer", self.mark, *terms, b"", *rest, again=(self.mark, *terms, b"1", *rest))
-        self._hear(answer if isinstance(answer, int) else answer[-1][0])
+        self._hear(_id_of(answer))
         return answer  # type: ignore[no-any-return]
 
     def _hear(self, id: int) -> None:
@@ -138,7 +151,12 @@ class Filing:
         if not self.in_doubt:
             return
         for value, keys in list(self._unheard.items()):
-            self._ask("retract", value, keys)
+            try:
+                self._ask("retract", value, keys)
+            except StoreUnreachableError:
+                raise
+            except StoreError:
+                pass  # among damaged buckets nothing was filed
             self._unheard.pop(value, None)
         for chunk in chunks(tuple(self._doubtful)):
             cursor = b"0"
@@ -147,6 +165,11 @@ class Filing:
                 if cursor == b"0":
                     break
             self._doubtful.difference_update(chunk)
+
+
+def _id_of(answer: int | list[Any]) -> int:
+    """Return the id under which a record was filed, or the highest of those that stand there."""
+    return answer if isinstance(answer, int) else int(answer[-1][0])
 
 
 def joined(keys: Iterable[bytes]) -> bytes:

@@ -94,7 +94,8 @@ class RedisStore(Store):
         self._admission = admit(
             self._session.calls, self.url, self.namespace, key, scheme=self._scheme, layout=self._layout
         )
-        self._session.calls.layout = self._admission.layout
+        # Should the server lose its data, all begin anew in the layout that they had.
+        self._layout = self._session.calls.layout = self._admission.layout
         self._filing.mark = self._admission.mark
         if self._scheme is not None:
             self._lost = self._ask("renew", self._lease, -1, self._says)
@@ -110,6 +111,9 @@ class RedisStore(Store):
 
     def add(self, record: Record, since: int = 0, supersede: Iterable[int] = ()) -> Offer:
         return self._offer(self._filing.add(record, since, _possible(supersede)))
+
+    def add_many(self, records: Sequence[Record]) -> list[Offer]:
+        return [self._offer(answer) for answer in self._filing.add_many(records, 0)]
 
     def restore(self, records: Sequence[Record]) -> int:
         self._filing.settle()  # else it would take for stored what is to be taken back

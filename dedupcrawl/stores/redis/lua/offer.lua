@@ -3,10 +3,20 @@
 function M.counts()
   local there = redis.call('HMGET', M.meta, 'mark', 'last', 'keys')
   if there[1] ~= ARGV[5] then error('DEDUPCRAWL emptied', 0) end
-  return tonumber(there[2] or 0), tonumber(there[3] or 0)
+  return M.whole(there[2] or 0, 0, 'meta', 'last'), M.total(there[3])
 end
 
--- before: what is in the buckets of these keys.
+-- Whatever could fail among the writes is looked at before the first of them. before: what is in the buckets.
+function M.check(id, keys, before)
+  if id > M.LAST then M.damaged('meta', 'last') end
+  if ARGV[9] ~= '' then redis.call('HLEN', M.claims) end
+  for n, key in ipairs(keys) do
+    if before[n] and #before[n] >= 6 * M.BUCKET_CAP then
+      M.whole(redis.call('HGET', M.hot, key) or 0, 0, 'hot', M.hex(key))
+    end
+  end
+end
+
 function M.file(id, keys, before)
   local packed, flat = M.pack(id), {}
   for n, key in ipairs(keys) do
@@ -43,8 +53,9 @@ function M.offer()
     end
   end
   local id = math.max(last, tonumber(ARGV[8])) + 1
-  redis.call('HSET', M.meta, 'last', id, 'keys', total + #keys)
+  M.check(id, keys, before)
   redis.call('HSET', M.records, id, M.pack(math.max(0, M.now - tonumber(ARGV[11]))) .. ARGV[13])
+  redis.call('HSET', M.meta, 'last', id, 'keys', total + #keys)
   M.file(id, keys, before)
   if ARGV[9] ~= '' then
     redis.call('HSET', M.claims, id, M.me .. ARGV[6] .. '\1' .. M.pack(M.now + tonumber(ARGV[9])))

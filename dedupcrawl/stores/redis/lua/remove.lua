@@ -46,6 +46,10 @@ end
 function M.plan(ids)
   local doomed, leaving, keys, known, rising = {}, {}, {}, {}, {}
   for n, id in ipairs(ids) do rising[n] = id end
+  if #ids > 0 then
+    M.total(redis.call('HGET', M.meta, 'keys'))
+    redis.call('HLEN', M.hot) -- is it a hash?
+  end
   table.sort(rising)
   for n, id in ipairs(rising) do
     local value = id ~= rising[n - 1] and M.record(id)

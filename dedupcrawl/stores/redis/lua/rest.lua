@@ -17,11 +17,11 @@ function M.hex(bytes)
 end
 
 function M.first_id()
-  return tonumber(redis.call('HGET', M.meta, 'first') or 1)
+  return M.whole(redis.call('HGET', M.meta, 'first') or 1, 1, 'meta', 'first')
 end
 
 function M.last_id()
-  return tonumber(redis.call('HGET', M.meta, 'last') or 0)
+  return M.whole(redis.call('HGET', M.meta, 'last') or 0, 0, 'meta', 'last')
 end
 
 -- The URL of a packed record stands in front of the cluster, at its end.

@@ -3,7 +3,7 @@
 
 function M.count_shelves()
   if M.shelves then return end
-  M.shelves = tonumber(redis.call('HGET', M.meta, 'shelves') or 1)
+  M.shelves = M.whole(redis.call('HGET', M.meta, 'shelves') or 1, 1, 'meta', 'shelves')
   M.level = 1
   while M.level * 2 <= M.shelves do M.level = M.level * 2 end
 end
@@ -36,10 +36,11 @@ function M.split()
   if M.shelves == 2 * M.level then M.level = M.shelves end
 end
 
+-- Where another program's key stands in the way, the shelves get longer instead.
 function M.add_shelves(keys)
   M.count_shelves()
-  local before, most = M.shelves, M.shelves + 4
-  while keys > M.SHELF * M.shelves and M.shelves < most do M.split() end
+  local before, most, done = M.shelves, M.shelves + 4, true
+  while done and keys > M.SHELF * M.shelves and M.shelves < most do done = pcall(M.split) end
   if M.shelves > before then redis.call('HSET', M.meta, 'shelves', M.shelves) end
 end
 

@@ -25,9 +25,23 @@ function M.publish(figures)
   if new == 1 then pcall(M.tidy, LINGERS) end
 end
 
+-- Whoever comes removes some of those that were killed long ago, so that their number stays within bounds where nobody
+-- prunes. Their claims ended with the leases, and do so without them.
+function M.bury_some()
+  local some = redis.call('HRANDFIELD', M.owners, 20, 'WITHVALUES')
+  for n = 1, #some, 2 do
+    local long_ago = #some[n + 1] == 12 and M.number(some[n + 1], 1) <= M.now - LINGERS
+    if long_ago then redis.call('HDEL', M.owners, some[n]) end
+  end
+end
+
 -- lease, how many were known to be lost, what it says of itself ("": nothing)
 function M.renew()
-  local known = M.owner(M.me) or {lost = tonumber(ARGV[6]) + 1}
+  local known = M.owner(M.me)
+  if not known then
+    M.bury_some()
+    known = {lost = tonumber(ARGV[6]) + 1}
+  end
   M.put_owner(M.me, {till = M.now + tonumber(ARGV[5]), lost = known.lost})
   M.publish(ARGV[7])
   return known.lost
