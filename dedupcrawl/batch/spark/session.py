@@ -70,7 +70,9 @@ class Session:
         with _environment(java_home(folder / "java")):
             _run_java(folder / "log", doing)
         try:
-            spark = SparkSession.builder.config(conf=_configuration(self.master)).getOrCreate()
+            conf = _configuration(self.master)
+            spark = SparkSession.builder.config(conf=conf).getOrCreate()
+            spark.sparkContext.pythonExec = python_of(conf)
         except (PySparkException, Py4JError) as error:
             why = logged((folder / "log").read_text("utf-8", "replace")) or cause(str(error))
             raise DedupError(f"Spark could not {doing}: {why}") from error
@@ -96,17 +98,24 @@ def _run_java(log: Path, doing: str) -> None:
 def _configuration(master: str) -> SparkConf:
     conf = SparkConf()  # of the Java that runs, so it knows of spark-defaults.conf and spark-submit
     conf.setMaster(master)
-    for name, value in {**DEFAULTS, **_python()}.items():
+    for name, value in {**DEFAULTS, "spark.executorEnv.PYTHONPATH": _path()}.items():
         conf.setIfMissing(name, value)
     return conf
 
 
-def _python() -> dict[str, str]:
-    """Let workers run the same Python, and find this package where the driver has it, on a shared disk."""
+def python_of(conf: SparkConf) -> str:
+    """Return the Python that workers run: the one that is named, else that of this process.
+
+    PySpark itself asks the environment alone, and then takes any ``python3`` that it finds on the PATH.
+    """
+    return conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
+
+
+def _path() -> str:
+    """Let workers find this package where the driver has it, on a shared disk."""
     here = str(Path(dedupcrawl.__file__).parent.parent)
     others = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each and each != here]
-    path = os.pathsep.join([here, *others])
-    return {"spark.pyspark.python": sys.executable, "spark.executorEnv.PYTHONPATH": path}
+    return os.pathsep.join([here, *others])
 
 
 @contextmanager
