@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.batch.spark.clusters import with_founders
 from dedupcrawl.batch.spark.corpus import prints_of, solution_of
-from dedupcrawl.batch.spark.failing import in_one_sentence
+from dedupcrawl.batch.spark.failing import in_one_sentence, persistently
 from dedupcrawl.batch.spark.parts import TASKS, Task, print_apart, write_apart
 from dedupcrawl.batch.spark.spreading import spread
 from dedupcrawl.batch.spark.sweeps import Bounds, Sweeping
@@ -60,7 +60,7 @@ class OnSpark:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         with in_one_sentence("compare the pages"):
-            found = self._solved(corpus, folder.resolve())
+            found = persistently(lambda: self._solved(corpus, folder.resolve()))
         shutil.rmtree(folder, ignore_errors=True)
         teller.advance(len(corpus.prints), len(corpus.prints))
         return found
@@ -87,7 +87,7 @@ class OnSpark:
         tasks = self._work.folder / TASKS
         shutil.rmtree(tasks, ignore_errors=True)
         try:
-            done = spread(self._session(), task, parts, teller.advance)
+            done = persistently(lambda: spread(self._session(), task, parts, teller.advance))
         finally:
             shutil.rmtree(tasks, ignore_errors=True)
         for each in done:

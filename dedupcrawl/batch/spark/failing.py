@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
@@ -12,8 +13,15 @@ from pyspark.errors import PySparkException
 from dedupcrawl.errors import DedupError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+T = TypeVar("T")
+logger = logging.getLogger(__name__)
+
+_ATTEMPTS = 3  #: at what was given up because workers were lost
+_LOST = re.compile(
+    r"ExecutorLostFailure|executor \S+ exited|Command exited with code|FetchFailed", re.IGNORECASE
+)
 _LENGTH = 400  #: characters of a cause that are told
 _RAISED = re.compile(r"^(?:: )?(?:[\w.]+\.)?(\w*(?:Error|Exception|Interrupt|Exit)): ?(.*)$", re.MULTILINE)
 _LOGGED = re.compile(r" ERROR [\w.$]+: (?:.* Reason: )?(.+)$", re.MULTILINE)
@@ -30,6 +38,21 @@ def in_one_sentence(doing: str) -> Iterator[None]:
         yield
     except (PySparkException, Py4JError) as error:
         raise DedupError(f"Spark could not {doing}: {cause(str(error))}") from error
+
+
+def persistently(do: Callable[[], T]) -> T:
+    """Do a thing; where Spark gives it up because too many workers were lost, do it again.
+
+    Spark itself does the tasks of a lost worker again; this is for when it has had enough of that.
+    """
+    for left in reversed(range(_ATTEMPTS)):
+        try:
+            return do()
+        except (PySparkException, Py4JError) as error:
+            if not left or not _LOST.search(str(error)):
+                raise
+            logger.info("workers were lost, it is done again: %(cause)s", {"cause": cause(str(error))})
+    raise AssertionError  # the last attempt has returned, or raised
 
 
 def cause(told: str) -> str:

@@ -16,7 +16,7 @@ from dedupcrawl.batch.formats.base import Fields
 from dedupcrawl.batch.formats.fields import missing, names_of
 from dedupcrawl.batch.job import Job
 from dedupcrawl.batch.spark.columns import ddl
-from dedupcrawl.batch.spark.failing import in_one_sentence
+from dedupcrawl.batch.spark.failing import in_one_sentence, persistently
 from dedupcrawl.batch.spark.fingerprints import NUMBER, Fingerprinting, filed_schema
 from dedupcrawl.batch.spark.sweeps import Bounds, Sweeping
 from dedupcrawl.batch.spark.tables import Tables
@@ -109,7 +109,7 @@ def deduplicate(
         bounds or Bounds.of(df.sparkSession),
     )
     with in_one_sentence("deduplicate the DataFrame"):
-        return frame.deduplicated(place)
+        return persistently(lambda: frame.deduplicated(place))
 
 
 def _folder(spark: SparkSession, folder: str | None) -> str:

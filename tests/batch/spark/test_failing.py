@@ -1,9 +1,15 @@
 from __future__ import annotations
 
-import pytest
+from typing import TYPE_CHECKING
 
-from dedupcrawl.batch.spark.failing import cause, in_one_sentence, logged
+import pytest
+from pyspark.errors import PySparkException
+
+from dedupcrawl.batch.spark.failing import cause, in_one_sentence, logged, persistently
 from dedupcrawl.errors import DedupError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 TASK = """[STAGE_FAILURE] Job aborted: Task 0 failed 4 times: org.apache.spark.api.python.PythonException:
 Traceback (most recent call last):
@@ -57,3 +63,33 @@ def test_the_log_tells_why_java_gave_up() -> None:
 def test_other_errors_stay_what_they_are() -> None:
     with pytest.raises(DedupError, match=r"^as it was$"), in_one_sentence("do it"):
         raise DedupError("as it was")
+
+
+LOST = (
+    "Job aborted: Lost task 1.3: ExecutorLostFailure (executor 0 exited) Reason: Command exited with code 137"
+)
+
+
+@pytest.mark.parametrize(("why", "attempts"), [(LOST, 3), ("OSError: No space left on device", 1)])
+def test_what_lost_workers_have_ended_is_done_again_some_times(why: str, attempts: int) -> None:
+    done: list[int] = []
+
+    def fail() -> None:
+        done.append(1)
+        raise PySparkException(why)
+
+    with pytest.raises(PySparkException):
+        persistently(fail)
+    assert len(done) == attempts
+
+
+def test_the_second_attempt_counts() -> None:
+    outcomes: Iterator[str | PySparkException] = iter([PySparkException(LOST), "done"])
+
+    def do() -> str:
+        outcome = next(outcomes)
+        if isinstance(outcome, PySparkException):
+            raise outcome
+        return outcome
+
+    assert persistently(do) == "done"
