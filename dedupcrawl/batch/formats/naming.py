@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,14 +14,17 @@ if TYPE_CHECKING:
 def tell_apart(files: Sequence[tuple[Path, str]]) -> list[str]:
     """Name each file; of those with one name, folders are set before the name until they differ.
 
+    So they are before a name that is that of a folder of others.
+
     Args:
         files: absolute paths, each another one, and the name that each would like: the end of its path.
     """
     names = [name for _, name in files]
     while True:
         counts = Counter(names)
+        folders = {str(folder) for name in names for folder in PurePosixPath(name).parents}
         longer = [
-            _longer(path, name) if counts[name] > 1 else name
+            _longer(path, name) if counts[name] > 1 or name in folders else name
             for (path, _), name in zip(files, names, strict=True)
         ]
         if longer == names:

@@ -70,6 +70,13 @@ def test_inputs_come_in_their_order_and_names_are_told_apart(folder: Path) -> No
     assert found(folder / "b" / "x.jsonl", "a/x.jsonl") == ["b/x.jsonl", "a/x.jsonl"]
 
 
+def test_a_file_that_is_named_like_a_folder_of_others_gets_another_name(folder: Path) -> None:
+    for name in ("p/t.parquet/part-0.parquet", "q/t.parquet"):
+        Path(name).parent.mkdir(parents=True)
+        Path(name).touch()
+    assert found("p", "q") == ["t.parquet/part-0.parquet", "q/t.parquet"]
+
+
 def test_patterns_keep_the_folders_that_they_match(folder: Path) -> None:
     assert found("*/x.jsonl") == ["a/x.jsonl", "b/x.jsonl"]
     assert found("**/*.jsonl") == ["a/x.jsonl", "b/x.jsonl"]
