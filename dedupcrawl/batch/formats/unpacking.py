@@ -125,6 +125,8 @@ class Unpacked(io.RawIOBase):
             self.taken += padding
             self._packed = self._packed[padding:] or self._file.read(_READ_BYTES)
         if not self._packed:
+            if not self.taken:
+                raise PackedError("it is cut off: a packed file has some bytes, and this has none")
             return False
         self._frame = self._begin()
         self._began, self._frame_made = self.taken, self._made

@@ -94,6 +94,7 @@ class Warc:
                 for kept, record in zip(plan.kept, Records(part, self.most, spool=True), strict=False):
                     if kept:
                         write_frame(file, packing, record.pieces(record.head))
+            _fill(file, part)
         return int(keep.sum())
 
     def annotate(self, part: Part, target: Path, columns: pa.Table, *, cut: bool = False) -> int:
@@ -110,6 +111,7 @@ class Warc:
                     head = _headed(head, value)
                     written += 1
                 write_frame(file, packing, record.pieces(head))
+            _fill(file, part)
         check_end(part, records.rows, columns.num_rows)
         return written
 
@@ -161,6 +163,12 @@ def _until(records: Records, part: Part, count: int, *, cut: bool) -> Iterator[R
     except PartError:
         if not cut or records.rows < count:
             raise
+
+
+def _fill(file: BinaryIO, part: Part) -> None:
+    """Write an empty frame where nothing was written, for a packed file has one."""
+    if not file.tell():
+        write_frame(file, packing_of(part.path), ())
 
 
 def _copy(source: BinaryIO, target: BinaryIO, start: int, end: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -65,6 +66,21 @@ def test_what_is_read_is_copied_and_what_is_copied_is_read(
     statuses = ["unique" if kept else None for kept in keep]
     assert annotate(path, statuses, target, cut=error is not None) == sum(keep)
     assert len(read(target)[0]) == sum(keep)
+
+
+@pytest.mark.parametrize("kind", PIECES)
+def test_a_packed_file_of_no_bytes_is_cut_off_and_a_plain_one_is_empty(tmp_path: Path, kind: str) -> None:
+    for packing in (".gz", ".zst"):
+        path = tmp_path / f"in{kind}{packing}"
+        path.write_bytes(b"")
+        rows, error = read(path)
+        assert rows == []
+        assert error is not None
+        assert (error.row, "this has none" in error.why) == (0, True)
+        path.write_bytes(pack(b"", packing))
+        assert read(path) == ([], None)
+    (tmp_path / f"in{kind}").touch()
+    assert read(tmp_path / f"in{kind}") == ([], None)
 
 
 def damaged(data: bytes, place: int, what: str) -> bytes:

@@ -321,3 +321,14 @@ def test_all_four_count_the_same_rows(
     ]
     statuses = [None if isinstance(row, Bad) else "unique" for row in rows]
     assert annotate(path, statuses, target) == len(rows) - statuses.count(None) == len(rows_of(target))
+
+
+@pytest.mark.parametrize("packing", [".gz", ".zst"])
+def test_where_no_record_is_kept_a_packed_file_can_still_be_unpacked(tmp_path: Path, packing: str) -> None:
+    path, target = tmp_path / f"in.warc{packing}", tmp_path / f"out.warc{packing}"
+    for pieces in ([PAGES[0], PAGES[1]], [PAGES[0] + PAGES[1]]):
+        path.write_bytes(b"".join(pack(piece, packing) for piece in pieces))
+        assert copy(path, [False, False], target) == 0
+        assert target.stat().st_size
+        assert unpack(target) == b""
+        assert rows_of(target) == []
