@@ -41,6 +41,7 @@ bench: install
 	$(BIN)/python benchmarks/crawl.py
 	$(BIN)/python -m benchmarks.latency
 	$(BIN)/python -m benchmarks.claims
+	$(BIN)/python -m benchmarks.batch --master "local[2]"
 
 clean:
 	rm -rf $(VENV) .scrapy demo-out .mypy_cache .ruff_cache .pytest_cache .hypothesis

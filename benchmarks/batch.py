@@ -1,4 +1,4 @@
-"""Corpora as files: ``python -m benchmarks.batch [peers] [truth] [growth] [skew] [verdicts]``; default: all.
+"""Corpora as files: ``python -m benchmarks.batch [PART]...``; default: all.
 
 The corpus is made of Debian's documentation (:mod:`benchmarks.corpora`), English and Chinese. ``peers``:
 pages for each second of the processors, of all processes, beside scripts for datasketch and rensa
@@ -6,7 +6,8 @@ pages for each second of the processors, of all processes, beside scripts for da
 lengths were both kept, by whom, and whether a page was dropped whose best kept match has J < 0.5.
 ``growth``: time and memory for a page as the corpus grows. ``skew``: what 10,000 almost equal pages, a
 chain, and a bucket that all share cost. ``verdicts``: whether a crawl, page by page, and the batch say the
-same of all pages, and an incremental run too, here and on Spark. Exit code 1 if a bar is missed.
+same of all pages, and an incremental run too, here and on Spark. ``kill``: processes of a standalone
+cluster are killed, and the output is the same. Exit code 1 if a bar is missed.
 """
 
 from __future__ import annotations
@@ -386,6 +387,23 @@ def _same(one: tuple[Any, ...], two: tuple[Any, ...]) -> bool:
     )
 
 
+# -- kill ---------------------------------------------------------------------------------------
+
+
+def kill(given: argparse.Namespace, scratch: Path) -> bool:
+    """Kill an executor, and later a whole worker, of a standalone cluster of two."""
+    from tests.batch.spark.test_cluster import on_cluster  # noqa: PLC0415  # needs Spark
+
+    rows = [
+        {"url": page["url"], "text": page["text"]} for page in lines_of(corpus(given.killed, given.cache))
+    ]
+    killed = on_cluster(scratch, rows, 8, kill=True)
+    return verdict(
+        len(killed) > 2,
+        f"{len(killed)} processes of Spark killed with -9, {len(rows):,} pages: the same files",
+    )
+
+
 # -- running ------------------------------------------------------------------------------------
 
 PARTS: dict[str, Callable[[argparse.Namespace, Path], bool]] = {
@@ -394,6 +412,7 @@ PARTS: dict[str, Callable[[argparse.Namespace, Path], bool]] = {
     "growth": growth,
     "skew": skew,
     "verdicts": verdicts,
+    "kill": kill,
 }
 
 
@@ -405,6 +424,7 @@ def main() -> int:
     parser.add_argument("parts", nargs="*", default=[], help=", ".join(PARTS))
     parser.add_argument("--pages", type=int, default=50_000)
     parser.add_argument("--growth", type=int, nargs="+", default=[10_000, 50_000, 200_000])
+    parser.add_argument("--killed", type=int, default=3_000, help="pages of the run in which Spark is killed")
     parser.add_argument("--turns", type=int, default=1)
     parser.add_argument("--master", action="append", default=[], help="of Spark, for verdicts; repeatable")
     parser.add_argument("--cache", type=Path, default=CACHE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -150,7 +151,8 @@ def test_the_configuration_of_a_project(folder: Path, monkeypatch: pytest.Monkey
         'DEDUP_STORE = "lmdb://store"\nDEDUP_COMMIT = "feed_slot_closed"\n'
     )
     monkeypatch.syspath_prepend(str(folder))
-    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
+    monkeypatch.setattr(os, "environ", os.environ.copy())  # Scrapy notes there which project it is in
+    os.environ.pop("SCRAPY_SETTINGS_MODULE", None)
     summary: dict[str, Any] = orjson.loads(
         run("in", "--out", "out", "--project", "--update", "lmdb://store", "--json")
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -56,6 +58,31 @@ def at(site: Site, **events: Any) -> None:
     site.on_request = note
 
 
+def hold_copies(site: Site, network: Network) -> None:
+    """Answer requests beyond the first ``PAGES`` once all of these are filed, however long that takes."""
+    note, one = site.on_request, Lock()
+    assert note is not None
+
+    def hold(count: int) -> None:
+        note(count)
+        with one:
+            if count > PAGES:
+                wait_for(lambda: filed(network) >= PAGES)
+
+    site.on_request = hold
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+
+
+def filed(network: Network) -> int:
+    with Deduplicator(network.lmdb, "reader") as beside:
+        return beside.info().pages
+
+
 def spools(folder: Path) -> list[Path]:
     return [*folder.rglob("*.records")]
 
@@ -67,6 +94,7 @@ def test_kept_pages_are_filed_when_the_store_is_back(
 ) -> None:
     urls = [*articles(site), *articles(site, fancy, "b")]
     at(site, _6=lambda: network.cut(how), _16=network.mend)
+    hold_copies(site, network)
     crawled = crawl(tmp_path, network, urls, reactor=reactor)
 
     assert sorted(item["title"] for item in crawled.items) == sorted(f"T{n}" for n in range(PAGES))

@@ -89,7 +89,8 @@ def test_a_server_restarts_under_two_workers(site: Site, tmp_path: Path, server:
     assert unchecked == 0 or mode == "keep"
     assert sum(crawled.dedup.get("outages", 0) for crawled in done) >= 1
     for crawled in done:
-        assert crawled.dedup.get("outages", 0) == len(crawled.lines("The store is back"))
+        # Who has come to the end of its pages before the server is back leaves its spool to the next crawl.
+        assert len(crawled.lines("The store is back")) <= crawled.dedup.get("outages", 0)
         assert not crawled.lines("Traceback")
 
     copies = [site.put(f"/c/{n}", fancy(f"T{n}", text(n))) for n in range(PAGES)]

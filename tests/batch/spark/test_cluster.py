@@ -1,4 +1,4 @@
-"""The command on a standalone cluster of two workers, one of which dies on the way."""
+"""The command on a standalone cluster of two workers; the benchmark kills some on the way."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -30,27 +30,37 @@ EXECUTORS = {
 COMMAND = "from dedupcrawl.cli import main; main()"
 
 
-def test_workers_are_killed_and_the_output_is_the_same(tmp_path: Path) -> None:
-    """One loses its executor while pages are fingerprinted, and is killed itself while they are compared."""
+def test_a_cluster_writes_what_one_machine_writes(tmp_path: Path) -> None:
     missing = why_not()
     if missing:
         pytest.skip(f"NO SPARK IS TESTED HERE: {missing}")
-    batch = Batch(tmp_path)
-    split(reprinted_texts(), tmp_path / "in", 8)
-    batch.run(tmp_path / "in", out="here", annotate=True)
-    (tmp_path / "daemons").mkdir()
-    with cluster(tmp_path / "daemons") as running:
-        command = _command(tmp_path, "--master", running.master, "--annotate")
+    on_cluster(tmp_path, reprinted_texts(200), 4)
+
+
+def on_cluster(folder: Path, rows: list[dict[str, Any]], parts: int, *, kill: bool = False) -> list[int]:
+    """Deduplicate rows here and on a cluster, and compare what is written; return whom it killed.
+
+    kill: one worker loses its executor while pages are fingerprinted, and is killed itself while they are
+    compared.
+    """
+    batch = Batch(folder)
+    split(rows, folder / "in", parts)
+    batch.run(folder / "in", out="here", annotate=True)
+    (folder / "daemons").mkdir()
+    killed: list[int] = []
+    with cluster(folder / "daemons") as running:
+        command = _command(folder, "--master", running.master, "--annotate")
         try:
-            killed = _when(command, tmp_path, "prints/*.json", lambda: running.executors(0))
-            killed += _when(command, tmp_path, "spark/sweep-0", lambda: running.processes(0))
+            if kill:
+                killed = _when(command, folder, "prints/*.json", lambda: running.executors(0))
+                killed += _when(command, folder, "spark/sweep-0", lambda: running.processes(0))
             output, complaints = command.communicate(timeout=PATIENCE)
         finally:
             command.kill()
     assert (command.returncode, complaints.decode()) == (0, ""), output
-    assert len(killed) > 2, "nobody was at work"
-    assert all(any((tmp_path / "daemons" / f"work-{number}").glob("app-*/*")) for number in range(2))
-    assert written(tmp_path / "spark") == written(tmp_path / "here")
+    assert all(any((folder / "daemons" / f"work-{number}").glob("app-*/*")) for number in range(2))
+    assert written(folder / "spark") == written(folder / "here")
+    return killed
 
 
 def _when(
