@@ -58,7 +58,7 @@ def test_bad_namespace_is_named(namespace: str) -> None:
         Deduplicator("memory://", namespace)
 
 
-@pytest.mark.parametrize("store", ["", "lmdb://", "redis://x", "lmdb://a\0b", "lmdb://\ud800", None, 5])
+@pytest.mark.parametrize("store", ["", "lmdb://", "redis:x", "lmdb://a\0b", "lmdb://\ud800", None, 5])
 def test_bad_store_is_named(store: str) -> None:
     with pytest.raises(SettingError, match=r"store = .* is not accepted"):
         Deduplicator(store)
