@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from dedupcrawl import Deduplicator
-from dedupcrawl.cli import app, main
+from dedupcrawl.cli import app
 from tests.batch.corpus import lines, page, story, write_lines
+from tests.cli import complaining
 
 ROWS = [page(1, "a"), page(2, "a"), page(1, "b"), {"url": "https://c.example/", "text": "short"}]
 
@@ -32,13 +32,7 @@ def run(*args: str, code: int = 0) -> str:
 
 
 def complaint(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *args: str) -> str:
-    monkeypatch.setattr(sys, "argv", ["dedupcrawl", "batch", *args, "--workers", "1"])
-    with pytest.raises(SystemExit) as caught:
-        main()
-    assert caught.value.code == 2
-    said = capsys.readouterr().err
-    assert len(said.strip().splitlines()) == 1
-    return said
+    return complaining.complaint(monkeypatch, capsys, "batch", *args, "--workers", "1")
 
 
 def figures(shown: str) -> dict[str, str]:

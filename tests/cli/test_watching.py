@@ -24,11 +24,12 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from dedupcrawl import Deduplicator
-from dedupcrawl.cli import app, main
+from dedupcrawl.cli import app
 from dedupcrawl.cli.dashboard import dashboard, duration, size
 from dedupcrawl.cli.sighting import SPARED, Sight, Snapshot, Watcher
 from dedupcrawl.stores.base import HotBucket, StoreInfo
 from dedupcrawl.stores.fleet import Fleet, Memory, Worker
+from tests.cli import complaining
 from tests.crawl.running import finish, start
 from tests.crawl.site import Site, fancy, plain, text
 from tests.stores.making import Clock, lmdb_url
@@ -274,13 +275,7 @@ def test_names_cannot_steer_a_terminal(server: Server) -> None:
 
 
 def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    monkeypatch.setattr(sys, "argv", ["dedupcrawl", "store", "watch", *arguments])
-    with pytest.raises(SystemExit) as caught:
-        main()
-    assert caught.value.code == 2
-    said = capsys.readouterr().err
-    assert len(said.strip().splitlines()) == 1
-    return said
+    return complaining.complaint(monkeypatch, capsys, "store", "watch", *arguments)
 
 
 def test_what_cannot_be_watched_is_told_in_a_sentence(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from dedupcrawl.errors import StoreError
 from dedupcrawl.stores import open_store
 from dedupcrawl.stores.base import KEY_BYTES, Record, Store, url_key
 from dedupcrawl.stores.redis.address import is_server, read_address
@@ -92,3 +93,12 @@ class Opener:
 
 def lmdb_url(folder: Path) -> str:
     return f"lmdb://{folder}"
+
+
+def complaint(ask: Callable[[], object]) -> str | None:
+    """What a store says to this; None: nothing."""
+    try:
+        ask()
+    except StoreError as error:
+        return str(error)
+    return None

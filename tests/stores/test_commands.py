@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -11,10 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from dedupcrawl import Deduplicator
-from dedupcrawl.cli import app, main
+from dedupcrawl.cli import app
 from dedupcrawl.stores import open_existing, open_store
 from dedupcrawl.stores.base import BUCKET_CAP
 from dedupcrawl.stores.redis.address import LAYOUTS
+from tests.cli import complaining
 from tests.stores.making import file, key, lmdb_url
 from tests.texts import CHINESE, ENGLISH
 
@@ -32,13 +32,7 @@ def run(*args: str) -> str:
 
 
 def complaint(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *args: str) -> str:
-    monkeypatch.setattr(sys, "argv", ["dedupcrawl", "store", *args])
-    with pytest.raises(SystemExit) as caught:
-        main()
-    assert caught.value.code == 2
-    said = capsys.readouterr().err
-    assert len(said.strip().splitlines()) == 1
-    return said
+    return complaining.complaint(monkeypatch, capsys, "store", *args)
 
 
 def pages(url: str) -> dict[str, int]:

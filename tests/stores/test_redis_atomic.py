@@ -12,7 +12,7 @@ from dedupcrawl.stores import open_store
 from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY
 from dedupcrawl.stores.redis.address import LAYOUTS
 from dedupcrawl.stores.redis.names import Names
-from tests.stores.making import file, key, record
+from tests.stores.making import complaint, file, key, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,14 +46,6 @@ def changes(store: Store, hot: int, claim: int) -> dict[str, Callable[[], object
         "forget": lambda: store.forget("http://hot/0"),
         "prune": lambda: store.prune(now + DAY),
     }
-
-
-def complaint(change: Callable[[], object]) -> str | None:
-    try:
-        change()
-    except StoreError as error:
-        return str(error)
-    return None
 
 
 def trip(server: Server, layout: str, damage: Callable[[Redis], object]) -> tuple[set[str], set[str]]:

@@ -21,7 +21,7 @@ from dedupcrawl.stores.base import Store
 from dedupcrawl.stores.redis.address import LAYOUTS
 from dedupcrawl.stores.redis.connecting import check_version
 from dedupcrawl.stores.redis.names import Names
-from tests.stores.making import file, key, record
+from tests.stores.making import complaint, file, key, record
 from tests.stores.servers import WAIT, Server, binaries, free_port
 
 if TYPE_CHECKING:
@@ -366,14 +366,6 @@ def test_a_damaged_value_names_its_key_and_changes_nothing(server: Server, table
             said = [each for each in complaints if each]
             assert said
             assert all(KEYS.key(name) in each and "\n" not in each for each in said)
-
-
-def complaint(ask: Callable[[], object]) -> str | None:
-    try:
-        ask()
-    except StoreError as error:
-        return str(error)
-    return None
 
 
 def test_a_key_of_another_program_is_named(server: Server) -> None:
