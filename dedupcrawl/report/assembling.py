@@ -1,8 +1,8 @@
 """Puts a page together: one HTML file with its styles, scripts and data, that asks nothing of any network.
 
 What the page may do is said in the page (a Content-Security-Policy in a meta element): scripts and styles by
-their hash, pictures as data, and nothing else. Data travel as JSON in a script element that no browser runs, and
-whatever a template is given is escaped.
+their hash, pictures as data, and nothing else. Data travel as JSON in a script element that no browser runs,
+and whatever a template is given is escaped.
 """
 
 from __future__ import annotations

@@ -59,6 +59,7 @@ def test_data_arrive_as_they_were(tmp_path: Path, lay: object) -> None:
 def test_what_is_shown_of_texts_and_urls_is_text(tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text(assemble("frame.html", title="x"), "utf-8")
+    make = "urls => urls.map(url => ui.link(url)).map(one => [one.tagName, one.rel ?? '', one.textContent])"
     links = [
         "https://a.example/\u202egpj",
         "javascript:alert(1)",
@@ -68,8 +69,7 @@ def test_what_is_shown_of_texts_and_urls_is_text(tmp_path: Path) -> None:
     ]
     with browsing() as tab:
         tab.open(file)
-        shown = "urls => urls.map(url => {const e = ui.link(url); return [e.tagName, e.rel ?? '', e.textContent]})"
-        made = tab.page.evaluate(shown, links)
+        made = tab.page.evaluate(make, links)
         assert made[0] == ["A", "noreferrer noopener nofollow", "https://a.example/‹202E›gpj"]
         assert [tag for tag, *_ in made[1:]] == ["BDI"] * 4
         assert tab.page.evaluate("text => ui.words(text).innerHTML", "<b>\x00") == "&lt;b&gt;‹0000›"
