@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Set
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
@@ -98,6 +99,11 @@ class Job:
         """What a page's text depends on, beyond what stores know of."""
         return asdict(self.config.reading) | {"min_chars": self.config.min_chars}
 
+    def _own_constants(self) -> dict[str, Any]:
+        """Return the constants that single detectors were given, those that only comparing uses among them."""
+        chosen = self.config.detectors
+        return {name: _plain(of) for name, of in chosen.items() if of} if isinstance(chosen, Mapping) else {}
+
     def request(self) -> dict[str, Any]:
         """Return what decides the output, in JSON values; passwords are hidden."""
         constants = {
@@ -105,6 +111,7 @@ class Job:
         }
         return {
             "detectors": self.scheme,
+            "constants": self._own_constants(),
             "reading": self.reading,
             "configuration": constants,
             "fields": asdict(self.fields),
@@ -140,4 +147,9 @@ def our_version() -> str:
 
 
 def _plain(value: object) -> object:
-    return sorted(value) if isinstance(value, frozenset) else value
+    """Return what JSON makes of a value."""
+    if isinstance(value, Set):
+        return sorted(value, key=str)
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, tuple | list) else value

@@ -2,7 +2,7 @@
 
 Tokens are words, and single characters of scripts that set no spaces between words. First the runs of tokens
 that stand once in each text are lined up (the longest rising sequence of them, as in patience diff), then
-each gap between them is filled by its longest common subsequence, computed a machine word of places at a time.
+each gap between them is filled by its longest common subsequence, computed many places at a time.
 
 Sources:
     H. Hyyrö, Bit-parallel LCS-length computation revisited, AWOCA 2004, from which the recurrence is.
