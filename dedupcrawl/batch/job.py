@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
@@ -100,7 +101,7 @@ class Job:
         return asdict(self.config.reading) | {"min_chars": self.config.min_chars}
 
     def _own_constants(self) -> dict[str, Any]:
-        """Return the constants that single detectors were given, those that only comparing uses among them."""
+        """Return the constants that single detectors were given, those that only comparing uses too."""
         chosen = self.config.detectors
         return {name: _plain(of) for name, of in chosen.items() if of} if isinstance(chosen, Mapping) else {}
 
@@ -148,7 +149,7 @@ def our_version() -> str:
 
 def _plain(value: object) -> object:
     """Return what JSON makes of a value."""
-    if isinstance(value, Set):
+    if isinstance(value, AbstractSet):
         return sorted(value, key=str)
     if isinstance(value, Mapping):
         return {str(name): _plain(each) for name, each in value.items()}

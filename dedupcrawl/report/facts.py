@@ -81,7 +81,7 @@ class PageRow:
     url: str
     title: str
     host: str
-    time: float
+    time: float | None  #: Unix time; None: nobody knows (a corpus without times)
     bytes: int
     status: str
     fate: str  #: "kept", "dropped" or "released"
@@ -102,8 +102,8 @@ class Cluster:
     name: str
     size: int  #: exact, even where not all of its pages are listed
     hosts: int
-    first: float  #: Unix time of its first page
-    last: float
+    first: float | None  #: Unix time of its first page; None: of none is it known
+    last: float | None
     title: str
     pages: tuple[int, ...]  #: places in ``Report.pages``, by time
 
