@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -85,7 +86,9 @@ class Claiming:
     def _hold(self, claim: Claim, visit: Visit | None) -> Hold:
         if claim.id is None:
             return Hold(claim.verdict, visit)
-        hold = self.open[claim.id] = Hold(claim.verdict, visit, claim)
+        # What it met is let go: a hold may last until the feed is closed.
+        kept = replace(claim, met=()) if claim.met else claim
+        hold = self.open[claim.id] = Hold(claim.verdict, visit, kept)
         return hold
 
     async def _own(self, pending: Pending) -> Hold | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from dedupcrawl.detectors.base import Match
 
@@ -15,15 +15,21 @@ if TYPE_CHECKING:
 class Bar:
     """One condition that a pair must meet for a detector to take it for copies."""
 
-    constant: str  #: the field of the detector that sets it, as a user names it: "threshold"
+    #: the field of the detector that sets it, as a user names it: "threshold", of a member of several
+    #: "simhash.distance"; "" where the method itself says so and nothing sets it
+    constant: str
     value: float  #: the constant in force
     found: float  #: what the pair has, in the same unit
     at_least: bool  #: whether ``found`` must reach ``value``; False: must not exceed it
+    measure: str = ""  #: what is measured, in words: "similarity", "bits that differ"
+    is_strict: bool = False  #: whether it is not met where the two are equal
 
     @property
     def is_met(self) -> bool:
         """Whether the pair meets it."""
-        return self.found >= self.value if self.at_least else self.found <= self.value
+        if self.found == self.value:
+            return not self.is_strict
+        return self.found > self.value if self.at_least else self.found < self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,20 @@ class Exhibit:
     shared: tuple[str, ...] = ()  #: elements of both, by name; at most ``MOST_SHOWN`` of each kind
     only_new: tuple[str, ...] = ()
     only_old: tuple[str, ...] = ()
+
+    @classmethod
+    def of_places(cls, unit: str, agree: Iterable[object]) -> Exhibit:
+        """Lay out places; true ones agree."""
+        return cls(unit, "".join("1" if each else "0" for each in agree))
+
+    @classmethod
+    def of_elements(cls, unit: str, new: Collection[str], old: Collection[str]) -> Exhibit:
+        """Lay out what two sketches hold, each in its own order and once."""
+        shared = [each for each in dict.fromkeys(new) if each in old]
+        only_new = [each for each in dict.fromkeys(new) if each not in old]
+        only_old = [each for each in dict.fromkeys(old) if each not in new]
+        kinds = (tuple(kind[:MOST_SHOWN]) for kind in (shared, only_new, only_old))
+        return cls(unit, "", *kinds)
 
 
 MOST_SHOWN = 40  #: elements of an exhibit
@@ -54,3 +74,11 @@ class Opinion:
     bars: tuple[Bar, ...] = ()  #: what a near-duplicate must meet
     exhibits: tuple[Exhibit, ...] = ()
     silent: str = ""  #: why it says nothing ("the new page has no fingerprint"); "" where it does
+    part_bars: tuple[Bar, ...] = ()  #: what an excerpt or expansion must meet, where the method knows them
+
+
+def silence(detector: str, new: bytes, old: bytes) -> Opinion:
+    """Say why a detector says nothing of two pages, given their sketches, b"" for what it has none of."""
+    if not (new or old):
+        return Opinion(detector, None, silent="neither page has a fingerprint")
+    return Opinion(detector, None, silent=f"the {'older' if new else 'new'} page has no fingerprint")
