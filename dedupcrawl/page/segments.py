@@ -76,7 +76,7 @@ Measured: TypeAlias = tuple[str, int, int, int, bool]
 
 def segments(root: _Element, options: TopicOptions) -> list[Segment]:
     """Return the segments of a page that hold text, inner ones before those around them."""
-    parts = _walk()(root).split(MARK)
+    parts = walk(root).split(MARK)
     found: list[Segment] = []
     tags = ["body"]  # of the open elements
     held: list[Segment | None] = [None]  # what each of them holds: most hold nothing of their own
@@ -142,6 +142,11 @@ def measure(raw: str, *, inside: bool) -> Measured:
     text = fold(raw.replace(LINK, "").replace(UNLINK, ""))
     link_length = sum([len(fold(label)) for label in labels])
     return text, min(link_length, len(text)), len(labels), levels, inside
+
+
+def walk(root: _Element) -> str:
+    """Return the stream of a parsed page, ``root`` being its ``<html>`` element (it is not changed)."""
+    return _walk()(root)
 
 
 @cache
