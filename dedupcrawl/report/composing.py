@@ -116,10 +116,11 @@ class _Composing:
 
     def _pairs(self, wanted: Sequence[Key]) -> dict[Key, Pair]:
         """Lay pairs side by side, the most wanted first, as long as there is room for their texts."""
-        self._teller.begin("pairs", len(wanted))
         room, without = self._most.text, 0
         laid: dict[Key, Pair] = {}
         for both in self._material.pairs(wanted):
+            if not laid:  # before it, the source has steps of its own
+                self._teller.begin("pairs", len(wanted))
             laid[both.key] = pair = _pair(both, room)
             room -= sum(len(each.new) + len(each.old) for each in pair.changes)
             without += not pair.changes
