@@ -10,7 +10,7 @@ from hashlib import blake2b
 class Bounds:
     """The most that a ledger holds of each kind, however many pages come.
 
-    With these defaults a file stays below some 150 MB, and a process that writes it keeps some 10 MB for it.
+    With these defaults a file stays below some 170 MB, and a process that writes it keeps some 20 MB for it.
     """
 
     pages: int = 100_000  #: rows; beyond them half of the clusters go

@@ -15,7 +15,7 @@ from dedupcrawl.report.entry import Entry
 from dedupcrawl.report.facts import Flow, Histogram, Host, Slice
 from dedupcrawl.report.layout import complaining_of, open_for_reading
 from dedupcrawl.report.note import Fate
-from dedupcrawl.report.plain import storable, unpack_held, unpack_text, verdict_of
+from dedupcrawl.report.plain import storable, unpack_held, verdict_of
 from dedupcrawl.report.sums import BINS, edges
 from dedupcrawl.report.writing import Writer
 
@@ -231,7 +231,7 @@ class Ledger:
     def text(self, id: int) -> str | None:
         """Return the main text of a page, None where it was not kept."""
         for (text,) in self._query("SELECT text FROM bulk WHERE page = ?", id):
-            return None if text is None else unpack_text(text)
+            return None if text is None else bytes.decode(text, "utf-8", "surrogatepass")
         return None
 
     def held(self, id: int) -> tuple[Held, ...]:

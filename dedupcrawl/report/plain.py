@@ -1,9 +1,10 @@
-"""Verdicts and opinions as JSON, texts as bytes, and back."""
+"""Verdicts and opinions as JSON, and back."""
 
 from __future__ import annotations
 
 import json
 import zlib
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -14,10 +15,10 @@ from dedupcrawl.report.entry import Held
 from dedupcrawl.verdict import Status, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-_RAW, _PACKED = b"\0", b"\1"
-_WORTH_PACKING = 200  #: bytes
+_BAR = tuple(each.name for each in fields(Bar))
+_EXHIBIT = tuple(each.name for each in fields(Exhibit))
 MOST_NAME = 255  #: characters of a host or a cluster
 MOST_EVIDENCE = 16_384  #: bytes of JSON; a word that a page made up may be as long as the page
 MOST_OPINIONS = 65_536  #: the same
@@ -35,27 +36,6 @@ def to_json(value: object) -> bytes:
         return orjson.dumps(value)
     except TypeError:
         return json.dumps(value, default=str).encode()
-
-
-def pack(data: bytes) -> bytes:
-    """Compress bytes if that makes them shorter."""
-    packed = zlib.compress(data, 1) if len(data) > _WORTH_PACKING else data
-    return _PACKED + packed if len(packed) < len(data) else _RAW + data
-
-
-def unpack(data: bytes) -> bytes:
-    """Return what :func:`pack` was given."""
-    return zlib.decompress(data[1:]) if data[:1] == _PACKED else data[1:]
-
-
-def pack_text(text: str) -> bytes:
-    """Write a text as bytes, halves of surrogate pairs included."""
-    return pack(text.encode("utf-8", "surrogatepass"))
-
-
-def unpack_text(data: bytes) -> str:
-    """Return what :func:`pack_text` was given."""
-    return unpack(data).decode("utf-8", "surrogatepass")
 
 
 def verdict_json(verdict: Verdict, most_url: int) -> str:
@@ -81,40 +61,45 @@ def verdict_of(url: str, written: str) -> Verdict:
 
 def pack_held(held: Sequence[Held], most_url: int) -> bytes:
     """Write the pages that a page was held against; exhibits go when they are out of proportion."""
-    plain: list[list[Any]] = [
-        [storable(each.url, most_url), storable(each.cluster, MOST_NAME), list(map(_opinion, each.opinions))]
-        for each in held
-    ]
-    written = to_json(plain)
+    written = to_json([_plain(each, most_url) for each in held])
     if len(written) > MOST_OPINIONS:
-        for _, _, opinions in plain:
-            for opinion in opinions:
-                opinion["exhibits"] = opinion["figures"] = ()
-                if opinion["match"]:
-                    opinion["match"][2] = {}
-        written = to_json(plain)
-    return pack(written)
+        written = to_json([_plain(each, most_url, _without_exhibits) for each in held])
+    return zlib.compress(written, 1)
 
 
 def unpack_held(data: bytes) -> tuple[Held, ...]:
     """Return what :func:`pack_held` was given."""
-    plain = json.loads(unpack(data))
+    plain = json.loads(zlib.decompress(data))
     return tuple(Held(url, cluster, tuple(map(_opinion_of, opinions))) for url, cluster, opinions in plain)
 
 
-def _opinion(opinion: Opinion) -> dict[str, Any]:
+def _plain(held: Held, most_url: int, reduce: Callable[[Opinion], Opinion] | None = None) -> list[object]:
+    opinions = map(reduce, held.opinions) if reduce else held.opinions
+    return [storable(held.url, most_url), storable(held.cluster, MOST_NAME), list(map(_opinion, opinions))]
+
+
+def _without_exhibits(opinion: Opinion) -> Opinion:
+    """Leave the numbers: what makes an opinion long are words of the page."""
+    match = opinion.match and replace(opinion.match, evidence={})
+    return replace(opinion, exhibits=(), figures={}, match=match)
+
+
+def _opinion(opinion: Opinion) -> dict[str, object]:
     match = opinion.match
     return {
         "detector": opinion.detector,
         "match": match and [match.similarity, str(match.relation), dict(match.evidence)],
         "similarity": opinion.similarity,
         "figures": dict(opinion.figures),
-        "bars": [[bar.constant, bar.value, bar.found, bar.at_least] for bar in opinion.bars],
-        "exhibits": [
-            [each.unit, each.agreeing, each.shared, each.only_new, each.only_old] for each in opinion.exhibits
-        ],
+        "bars": _rows(opinion.bars, _BAR),
+        "part_bars": _rows(opinion.part_bars, _BAR),
+        "exhibits": _rows(opinion.exhibits, _EXHIBIT),
         "silent": opinion.silent,
     }
+
+
+def _rows(things: Sequence[object], names: Sequence[str]) -> list[list[object]]:
+    return [[getattr(each, name) for name in names] for each in things]
 
 
 def _opinion_of(plain: dict[str, Any]) -> Opinion:
@@ -123,10 +108,14 @@ def _opinion_of(plain: dict[str, Any]) -> Opinion:
         detector=plain["detector"],
         match=match and Match(match[0], Relation(match[1]), match[2]),
         similarity=plain["similarity"],
-        figures=plain["figures"] or {},
+        figures=plain["figures"],
         bars=tuple(Bar(*bar) for bar in plain["bars"]),
-        exhibits=tuple(
-            Exhibit(unit, agreeing, *map(tuple, rest)) for unit, agreeing, *rest in plain["exhibits"]
-        ),
+        part_bars=tuple(Bar(*bar) for bar in plain["part_bars"]),
+        exhibits=tuple(_exhibit_of(each) for each in plain["exhibits"]),
         silent=plain["silent"],
     )
+
+
+def _exhibit_of(values: list[Any]) -> Exhibit:
+    unit, agreeing, *elements = values
+    return Exhibit(unit, agreeing, *map(tuple, elements))

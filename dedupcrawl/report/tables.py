@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.report.bounds import hash_of, is_sampled
 from dedupcrawl.report.hosts import OTHERS
-from dedupcrawl.report.plain import pack_held, pack_text, storable, verdict_json
+from dedupcrawl.report.plain import pack_held, storable, verdict_json
 from dedupcrawl.report.timeline import folded, width_for
 
 if TYPE_CHECKING:
@@ -125,7 +125,8 @@ class Tables:
         return (*about, str(note.fate), cluster, verdict)
 
     def _bulk_row(self, note: Note, entry: Entry) -> tuple[object, ...]:
-        text = pack_text(entry.text[: self._bounds.text]) if entry.text else None
+        # Texts lie as they are: to compress them would cost more than all else that is done for a page.
+        text = entry.text[: self._bounds.text].encode("utf-8", "surrogatepass") or None
         held = pack_held(entry.held, self._bounds.url) if entry.held else None
         return note.id, len(text or b"") + len(held or b""), text, held
 

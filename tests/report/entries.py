@@ -26,7 +26,7 @@ def opinion(similarity: float, detector: str = "minhash", threshold: float = 0.8
         match,
         similarity,
         {"slots": 12},
-        (Bar("threshold", threshold, similarity, at_least=True),),
+        (Bar("threshold", threshold, similarity, at_least=True, measure="similarity"),),
         (Exhibit("slots", agreeing="1101", shared=("a", "b"), only_new=("c",)),),
     )
 
