@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +23,7 @@ from dedupcrawl.judging import Judge
 from dedupcrawl.policy import Policy
 from dedupcrawl.stores.opening import MEMORY
 from dedupcrawl.stores.redis.address import hide_password
+from dedupcrawl.version import our_version
 
 if TYPE_CHECKING:
     from typing import Any
@@ -137,14 +137,6 @@ def digest(told: object) -> str:
     """Return a short name of JSON values; equal ones have the same."""
     text = json.dumps(told, sort_keys=True, default=str)
     return blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def our_version() -> str:
-    """Return the version of this package, "" where it was not installed."""
-    try:
-        return version("dedupcrawl")
-    except PackageNotFoundError:
-        return ""
 
 
 def _plain(value: object) -> object:

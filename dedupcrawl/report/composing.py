@@ -11,6 +11,7 @@ from dedupcrawl.batch.telling import Silent
 from dedupcrawl.report.choosing import choose_pairs, choose_rows
 from dedupcrawl.report.differing import compare_texts
 from dedupcrawl.report.facts import Cluster, Flow, Host, Pair, Report
+from dedupcrawl.report.telling import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -125,8 +126,8 @@ class _Composing:
             room -= sum(len(each.new) + len(each.old) for each in pair.changes)
             without += not pair.changes
             self._teller.advance(1)
-        if without:
-            self._notes.append(f"Of {without:,} of {len(laid):,} pairs the texts are not there to be shown.")
+        if without and self._material.about["kind"] != "store":  # which has none, and says so
+            self._notes.append(f"{without:,} of {counted(len(laid), 'pair')} are shown without their texts.")
         return laid
 
     # -- hosts --------------------------------------------------------------------------------

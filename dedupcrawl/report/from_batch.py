@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dedupcrawl.batch.ordering import ARRIVAL
 from dedupcrawl.batch.reopening import read_told, reopen
 from dedupcrawl.batch.solving import NOBODY, RELATIONS
 from dedupcrawl.batch.telling import Silent
@@ -102,13 +103,14 @@ class _Batch:
     # -- what is said of the batch ------------------------------------------------------------
 
     def _about(self) -> dict[str, Any]:
-        summary, work = self._finished.summary, self._finished.work
+        summary, work, job = self._finished.summary, self._finished.work, self._finished.job
+        preferred = {"--prefer": ",".join(job.prefer)} if job.prefer != (ARRIVAL,) else {}
         ended = work.summary.stat().st_mtime
         return {
             "title": f"Batch {work.out.name}",
             "kind": "batch",
             "version": summary["version"],
-            "settings": settings_of(self._finished.job),
+            "settings": settings_of(job.config) | preferred,
             "began": ended - summary["seconds"],
             "ended": ended,
         }
