@@ -74,7 +74,9 @@ def _numbered(values: Iterable[str]) -> dict[str, Column]:
 def _once(texts: Iterable[str]) -> Column:
     """Return each text where it stands first, and elsewhere the place where it did."""
     first: dict[str, int] = {}
-    return [text if first.setdefault(text, place) == place else first[text] for place, text in enumerate(texts)]
+    return [
+        text if first.setdefault(text, place) == place else first[text] for place, text in enumerate(texts)
+    ]
 
 
 def _differences(pages: Sequence[PageRow]) -> Column:
@@ -136,6 +138,7 @@ def _opinion(opinion: Opinion) -> dict[str, object]:
         "similarity": _rounded(opinion.similarity),
         "figures": plain(opinion.figures),
         "bars": [_bar(each) for each in opinion.bars],
+        "partBars": [_bar(each) for each in opinion.part_bars],
         "exhibits": [_exhibit(each) for each in opinion.exhibits],
         "silent": cut(opinion.silent, LONGEST_WORDS),
     }
@@ -143,10 +146,12 @@ def _opinion(opinion: Opinion) -> dict[str, object]:
 
 def _bar(bar: Bar) -> dict[str, object]:
     return {
-        "constant": bar.constant,
+        "constant": cut(bar.constant, LONGEST_WORDS),
+        "measure": cut(bar.measure, LONGEST_WORDS),
         "value": _rounded(bar.value),
         "found": _rounded(bar.found),
         "atLeast": bar.at_least,
+        "isStrict": bar.is_strict,
         "isMet": bar.is_met,
     }
 

@@ -46,7 +46,7 @@ def draw_similarity(histogram: Histogram) -> SimilarityChart | None:
     return SimilarityChart(
         histogram.detector,
         _WIDTH,
-        axis + _DOWN + _BOTTOM,
+        axis + (_DOWN if missed else 0) + _BOTTOM,
         _LEFT,
         _WIDTH - _RIGHT,
         axis,

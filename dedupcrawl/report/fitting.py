@@ -65,8 +65,12 @@ def _lay_pairs(report: Report, most: int) -> tuple[Markup, int]:
 
     def lay(count: int) -> Markup:
         shown = set(wanted[:count])
-        kept = (each if place in shown else replace(each, changes=()) for place, each in enumerate(report.pairs))
-        return packed("pair-data", {"pairs": [pair_values(each) for each in kept], "misses": list(report.misses)})
+        kept = (
+            each if place in shown else replace(each, changes=()) for place, each in enumerate(report.pairs)
+        )
+        return packed(
+            "pair-data", {"pairs": [pair_values(each) for each in kept], "misses": list(report.misses)}
+        )
 
     return _shrink(len(wanted), most, lay)
 

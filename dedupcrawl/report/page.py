@@ -65,5 +65,8 @@ def _words(report: Report, notes: tuple[str, ...]) -> Words:
     return Words(
         cut(report.title, LONGEST_TITLE),
         tuple(cut(note, LONGEST_WORDS) for note in (*report.notes, *notes)),
-        tuple((cut(name, LONGEST_TITLE), cut(str(value), LONGEST_WORDS)) for name, value in report.settings.items()),
+        tuple(
+            (cut(name, LONGEST_TITLE), cut(str(value), LONGEST_WORDS))
+            for name, value in report.settings.items()
+        ),
     )

@@ -92,9 +92,7 @@ class _Judged:
     def _near(self, dedup: Deduplicator) -> list[Pair]:
         kept = [each.url for each in self.verdicts if each.keep and not each.of and each.url in self.records]
         pairs = [
-            self._pair(dedup, new, old, "", "")
-            for place, new in enumerate(kept)
-            for old in kept[:place][-6:]
+            self._pair(dedup, new, old, "", "") for place, new in enumerate(kept) for old in kept[:place][-6:]
         ]
         return sorted(pairs, key=lambda pair: -(pair.similarity or 0))[:25]
 
@@ -126,7 +124,9 @@ class _Judged:
             hosts=_hosts(rows),
             flows=tuple(
                 Flow(copy, source, pages)
-                for (copy, source), pages in Counter((row.host, _host(row.of)) for row in dropped).most_common()
+                for (copy, source), pages in Counter(
+                    (row.host, _host(row.of)) for row in dropped
+                ).most_common()
             ),
             detectors=Counter(row.detector for row in dropped),
             histograms=self._histograms(),
@@ -286,7 +286,20 @@ def _hostile_pair(attack: str) -> Pair:
         (Exhibit(attack, "10" * 9_000, (attack,), (attack,), (attack,)),),
         attack,
     )
-    changes = (Change(attack, attack), Change("old " + attack, "new " + attack), Change(attack * 2, attack * 2))
+    changes = (
+        Change(attack, attack),
+        Change("old " + attack, "new " + attack),
+        Change(attack * 2, attack * 2),
+    )
     return Pair(
-        attack, attack, attack, attack, (opinion,), "near-duplicate", attack, float("inf"), changes, is_cut=True
+        attack,
+        attack,
+        attack,
+        attack,
+        (opinion,),
+        "near-duplicate",
+        attack,
+        float("inf"),
+        changes,
+        is_cut=True,
     )

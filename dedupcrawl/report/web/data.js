@@ -22,7 +22,7 @@ const data = (() => {
       of,
       title: table.title.map((one) => (typeof one === "number" ? table.title[one] : one)),
       time: sums(table.time),
-      why: table.why.map((words, place) => words.replaceAll(OF, () => of[place])),
+      why: table.why,
       bytes: table.bytes,
       similarity: table.similarity,
       pair: table.pair,
@@ -94,5 +94,5 @@ const data = (() => {
     try { return new URL(url).host || url; } catch { return url; }
   };
 
-  return { load, number, moment, span, size, similarity, host };
+  return { load, OF, number, moment, span, size, similarity, host };
 })();

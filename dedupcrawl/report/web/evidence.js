@@ -20,15 +20,27 @@ const evidence = (() => {
 
   const rounded = (value) => (value === null ? "–" : String(Math.round(value * 1e4) / 1e4));
 
-  const showBar = (bar) => {
+  const ORDER = { true: ["at least", "more than"], false: ["at most", "less than"] };
+
+  /** A condition in words: "similarity 0.78, at least 0.8 wanted". */
+  const sayBar = (bar) => {
     // two numbers that round to the same must not seem to be equal
     const digits = rounded(bar.found) === rounded(bar.value) ? (one) => String(one ?? "–") : rounded;
+    const order = ORDER[bar.atLeast][Number(bar.isStrict)];
+    return [ui.shown(bar.measure || bar.constant || "condition"), digits(bar.found), `${order} ${digits(bar.value)}`];
+  };
+
+  const showBar = (bar) => {
+    const [name, found, wanted] = sayBar(bar);
     return ui.el("li", null,
-      ui.el("code", null, ui.shown(bar.constant)), ": found ", ui.el("strong", null, digits(bar.found)),
-      `, ${bar.atLeast ? "at least" : "at most"} ${digits(bar.value)} wanted `,
+      `${name} `, ui.el("strong", null, found), `, ${wanted} wanted `,
+      bar.constant ? ["(", ui.el("code", null, ui.shown(bar.constant)), ") "] : "",
       ui.el("span", { class: bar.isMet ? "met" : "unmet-word" }, bar.isMet ? "✓ met" : "✗ not met"),
       drawBar(bar));
   };
+
+  const showBars = (title, bars) =>
+    bars.length ? [title ? ui.el("p", { class: "small soft" }, title) : "", ui.el("ul", { class: "bars" }, bars.map(showBar))] : "";
 
   /** The places of two sketches as a grid: full where they agree, an empty frame where they differ. */
   const drawPlaces = (agreeing, label) => {
@@ -42,7 +54,7 @@ const evidence = (() => {
       else empty.push(`M${x + 0.5} ${y + 0.5}h${SIDE - 3}v${SIDE - 3}h-${SIDE - 3}z`);
     }
     const rows = Math.ceil(count / ACROSS);
-    return ui.svg("svg", { class: "slots", viewBox: `0 0 ${ACROSS * SIDE - 2} ${rows * SIDE - 2}`, role: "img", "aria-label": label },
+    return ui.svg("svg", { class: "slots", viewBox: `0 0 ${ACROSS * SIDE - 2} ${rows * SIDE - 1}`, role: "img", "aria-label": label },
       ui.svg("path", { class: "agree", d: full.join("") }), ui.svg("path", { class: "differ", d: empty.join("") }));
   };
 
@@ -94,7 +106,8 @@ const evidence = (() => {
     ui.el("section", { class: `card opinion${isDecisive ? " decided" : ""}` },
       ui.el("h4", null, ui.words(opinion.detector), said(opinion, isDecisive)),
       opinion.similarity === null ? "" : ui.el("p", null, "Similarity ", ui.el("strong", null, data.similarity(opinion.similarity))),
-      opinion.bars.length ? ui.el("ul", { class: "bars" }, opinion.bars.map(showBar)) : "",
+      showBars(opinion.partBars.length ? "For a near-duplicate" : "", opinion.bars),
+      showBars("For an excerpt or an expansion", opinion.partBars),
       opinion.exhibits.map((exhibit) => [...showPlaces(exhibit), ...showElements(exhibit)]).flat(),
       showFigures(opinion.figures));
 
@@ -104,7 +117,10 @@ const evidence = (() => {
       .filter((each) => each.similarity !== null)
       .reduce((best, each) => (best === null || each.similarity > best.similarity ? each : best), null);
     const unmet = (nearest?.bars ?? []).filter((bar) => !bar.isMet);
-    const words = (bar) => `${ui.shown(bar.constant)}: ${rounded(bar.found)}, not ${rounded(bar.value)}`;
+    const words = (bar) => {
+      const [name, found, wanted] = sayBar(bar);
+      return `${name} ${found}, ${wanted} wanted`;
+    };
     return { detector: nearest?.detector ?? "", words: unmet.map(words).join("; ") };
   };
 

@@ -28,7 +28,7 @@ const lists = (() => {
       ui.el("td", cell, ui.words(page("host"))),
       ui.el("td", { ...cell, class: "first" }, ui.el("a", { href: panel.toPage(page("url")) }, ui.words(page("title") || page("url")))),
       ui.el("td", cell, panel.verdict(place)),
-      ui.el("td", { ...cell, class: "num" }, data.similarity(page("similarity"))),
+      ui.el("td", { ...cell, class: "num", "data-name": "similarity" }, data.similarity(page("similarity"))),
       ui.el("td", cell, compare(page("pair"))));
   };
 
@@ -61,7 +61,7 @@ const lists = (() => {
     const times = cluster.last > cluster.first ? `over ${data.span(cluster.last - cluster.first)}` : "";
     const box = ui.el("div");
     const hosts = `${data.number(cluster.hosts)} ${cluster.hosts === 1 ? "host" : "hosts"}`;
-    const details = ui.el("details", { class: "card cluster" },
+    const details = ui.el("details", { class: "cluster" },
       ui.el("summary", null,
         ui.el("span", { class: "size" }, `${data.number(cluster.size)} pages`),
         ui.el("span", { class: "soft" }, hosts),
@@ -109,7 +109,7 @@ const lists = (() => {
     const cell = { role: "cell" };
     const side = (title, url) => [ui.words(title || url, "div", { class: "title" }), ui.el("div", { class: "soft small" }, ui.words(data.host(url)))];
     return ui.el("tr", { role: "row" },
-      ui.el("td", { ...cell, class: "num" }, ui.el("strong", null, data.similarity(one.similarity))),
+      ui.el("td", { ...cell, class: "num", "data-name": "similarity" }, ui.el("strong", null, data.similarity(one.similarity))),
       ui.el("td", cell, ui.shown(lacks.detector), ui.el("div", { class: "soft small" }, lacks.words)),
       ui.el("td", { ...cell, class: "full" }, side(one.newTitle, one.new)),
       ui.el("td", { ...cell, class: "full" }, side(one.oldTitle, one.old)),

@@ -145,15 +145,17 @@ const pair = (() => {
   const show = (one) => {
     const decisive = (opinion) => opinion.detector === one.decided;
     const opinions = [...one.opinions].sort((left, right) => decisive(right) - decisive(left));
+    const heading = ui.el("h3", { tabindex: -1 }, "What the detectors say");
     return [
       ui.el("div", { class: "verdict" },
         one.relation ? ui.badge(one.relation) : ui.badge("miss", "near miss"),
         one.similarity === null ? "" : ui.el("strong", null, data.similarity(one.similarity)),
-        ui.el("span", { class: "soft" }, sentence(one))),
+        ui.el("span", { class: "soft" }, sentence(one)),
+        opinions.length ? ui.el("button", { type: "button", onclick: () => heading.focus() }, "Go to the evidence") : ""),
       ui.el("div", { class: "sides" },
         side("Earlier page", one.oldTitle, one.old), side("This page", one.newTitle, one.new)),
       showTexts(one),
-      opinions.length ? ui.el("h3", null, "What the detectors say") : "",
+      opinions.length ? heading : "",
       ui.el("div", { class: "opinions" }, opinions.map((each) => evidence.show(each, decisive(each)))),
     ];
   };

@@ -7,10 +7,11 @@ const panel = (() => {
 
   const toPair = (place) => `#pair-${place}`;
   const toPage = (url) => `#page=${encodeURIComponent(url.toWellFormed?.() ?? url)}`;
-  const toCluster = (name) => `#cluster=${encodeURIComponent(name)}`;
+
+  const toCluster = (name) => `#cluster=${encodeURIComponent(name.toWellFormed?.() ?? name)}`;
 
   const step = (label, sign, target) =>
-    target === undefined ? "" : ui.el("a", { class: "button", href: toPair(target), "aria-label": label, title: label }, sign);
+    target === undefined ? "" : ui.el("a", { class: "button step", href: toPair(target), "aria-label": label, title: label }, sign);
 
   const open = (title, steps, content) => {
     const heading = ui.el("h2", { id: "panel-title", tabindex: -1 }, title);
@@ -41,7 +42,16 @@ const panel = (() => {
     const { status, relation, reason, fate } = data.pages;
     const kind = relation[place] || status[place];
     const because = reason[place] ? ` (${ui.shown(reason[place])})` : "";
-    return [ui.badge(kind, kind + because), ui.el("span", { class: "fate" }, fate[place])];
+    return [ui.badge(kind, kind + because), " ", ui.el("span", { class: "fate" }, fate[place])];
+  };
+
+  /** The verdict in a sentence, in which the page that it names is a link. */
+  const because = (place) => {
+    const of = data.pages.of[place];
+    const target = () => (data.places.has(of) ? ui.el("a", { href: toPage(of) }, ui.words(of)) : ui.link(of));
+    const parts = data.pages.why[place].split(data.OF).map((words) => ui.shown(words));
+    const linked = parts.flatMap((words, at) => (at ? [target(), words] : [words]));
+    return parts.length > 1 || !of ? linked : [linked, " ", target()];
   };
 
   const others = (place) => {
@@ -63,7 +73,7 @@ const panel = (() => {
         page("title") ? ui.words(page("title"), "h3") : "",
         ui.el("p", null, ui.link(page("url"))),
         ui.el("div", { class: "verdict" }, verdict(place)),
-        page("why") ? ui.words(page("why"), "p") : "",
+        page("why") ? ui.el("p", null, because(place)) : "",
         compare,
         ui.el("dl", { class: "figures" },
           fact("Repeats or relates to", page("of") && ui.link(page("of"))),
@@ -71,7 +81,7 @@ const panel = (() => {
           fact("Size", data.size(page("bytes"))),
           fact("Similarity", data.similarity(page("similarity"))),
           fact("Detector", ui.shown(page("detector"))),
-          fact("Cluster", ui.shown(page("cluster"))))),
+          fact("Cluster", page("cluster") && ui.el("a", { href: toCluster(page("cluster")) }, ui.shown(page("cluster")))))),
       others(place),
     ]);
   };
@@ -107,11 +117,11 @@ const panel = (() => {
     dialog.addEventListener("keydown", (event) => {
       const sign = { ArrowLeft: "‹", ArrowRight: "›" }[event.key];
       if (sign && !event.altKey && !event.metaKey && !event.ctrlKey) {
-        [...dialog.querySelectorAll("a.button")].find((each) => each.textContent === sign)?.click();
+        [...dialog.querySelectorAll("a.step")].find((each) => each.textContent === sign)?.click();
       }
     });
     follow();
   };
 
-  return { start, toPair, toPage, toCluster, verdict };
+  return { start, toPair, toPage, verdict, because };
 })();

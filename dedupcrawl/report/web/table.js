@@ -6,7 +6,7 @@ const table = (() => {
   const FIRST_DOWN = new Set(["similarity", "bytes"]);
   const COLUMNS = [
     ["time", "Time"], ["title", "Page"], ["host", "Host"], ["relation", "Verdict"],
-    ["of", "Repeats, and why"], ["similarity", "Similarity"], ["bytes", "Size"],
+    ["of", "Why"], ["similarity", "Similarity"], ["bytes", "Size"],
   ];
 
   const state = { query: "", kind: "", host: "", sort: "", down: false, at: 0, rows: [] };
@@ -56,19 +56,18 @@ const table = (() => {
   const row = (place) => {
     const page = (name) => data.pages[name][place];
     const cell = (kind, ...content) => ui.el("td", { role: "cell", class: kind }, content);
-    const earlier = page("of")
-      ? data.places.has(page("of")) ? ui.el("a", { href: panel.toPage(page("of")) }, ui.words(page("of"))) : ui.link(page("of"))
-      : "";
+    const figure = (name, value) => ui.el("td", { role: "cell", class: "num", "data-name": name }, value);
+    const [day, clock] = page("time") === null ? [] : data.moment(page("time")).split(" ");
     const compare = page("pair") === null ? "" : ui.el("div", null, ui.el("a", { href: panel.toPair(page("pair")) }, "compare texts"));
     return ui.el("tr", { role: "row" },
-      cell("num soft", page("time") === null ? "" : data.moment(page("time"))),
+      cell("", day ? [ui.el("span", { class: "date" }, day), " ", clock ?? ""] : ""),
       cell("first", ui.el("a", { class: "headline", href: panel.toPage(page("url")) }, ui.words(page("title") || "(no title)")),
         ui.el("span", { class: "url" }, ui.link(page("url")))),
       cell("", ui.words(page("host"))),
       cell("", panel.verdict(place)),
-      cell("full", earlier && ui.el("span", { class: "url" }, earlier), page("why") && ui.el("div", { class: "soft" }, ui.words(page("why"))), compare),
-      cell("num", data.similarity(page("similarity"))),
-      cell("num", data.size(page("bytes"))));
+      cell("full", page("why") || page("of") ? ui.el("div", null, panel.because(place)) : "", compare),
+      figure("similarity", data.similarity(page("similarity"))),
+      figure("size", data.size(page("bytes"))));
   };
 
   const show = () => {
