@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dedupcrawl.batch.schema import to_text
-from dedupcrawl.report.composing import OTHERS
 from dedupcrawl.report.facts import Flow, Host
 from dedupcrawl.report.hosts import host_of
+from dedupcrawl.report.merging import OTHERS
 
 if TYPE_CHECKING:
     from dedupcrawl.batch.prints import Prints
@@ -45,7 +45,7 @@ class Hosts:
         origin = b"/".join(url.split(b"/", 3)[:3])
         place = self._origins.get(origin)
         if place is None:
-            name = host_of(to_text(url))
+            name = host_of(to_text(url)) or OTHERS
             place = self._names.get(name, 0 if len(self._names) > MOST else len(self._names))
             if place:
                 self._names[name] = place

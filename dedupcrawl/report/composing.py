@@ -11,6 +11,7 @@ from dedupcrawl.batch.telling import Silent
 from dedupcrawl.report.choosing import choose_pairs, choose_rows
 from dedupcrawl.report.differing import compare_texts
 from dedupcrawl.report.facts import Cluster, Flow, Host, Pair, Report
+from dedupcrawl.report.merging import OTHERS
 from dedupcrawl.report.telling import counted
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.telling import Teller
     from dedupcrawl.report.facts import PageRow
     from dedupcrawl.report.material import Both, Key, Listed, Material, Size
-
-OTHERS = "(others)"  #: all hosts that are not named
 
 
 @dataclass(frozen=True, slots=True)

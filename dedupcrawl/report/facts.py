@@ -84,7 +84,7 @@ class PageRow:
     time: float | None  #: Unix time; None: nobody knows (a corpus without times)
     bytes: int
     status: str
-    fate: str  #: "kept", "dropped" or "released"
+    fate: str  #: "kept", "dropped", "released", or "open": its item was under way when the run ended
     relation: str = ""
     of: str = ""
     cluster: str = ""

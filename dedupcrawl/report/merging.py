@@ -11,6 +11,7 @@ from dedupcrawl.report.timeline import folded, width_for
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+OTHERS = "(others)"  #: all hosts that are not named, and pages without any
 SLICES = 120  #: spans of time that are shown
 
 
@@ -42,9 +43,10 @@ def joined_hosts(hosts: Iterable[Host]) -> tuple[Host, ...]:
     """Add up what is said of the same host; those with most pages first."""
     sums: dict[str, Host] = {}
     for each in hosts:
-        before = sums.get(each.name, Host(each.name, 0, 0, 0))
-        sums[each.name] = Host(
-            each.name, before.pages + each.pages, before.kept + each.kept, before.dropped + each.dropped
+        name = each.name or OTHERS
+        before = sums.get(name, Host(name, 0, 0, 0))
+        sums[name] = Host(
+            name, before.pages + each.pages, before.kept + each.kept, before.dropped + each.dropped
         )
     return tuple(sorted(sums.values(), key=lambda each: (-each.pages, each.name)))
 
@@ -53,7 +55,7 @@ def joined_flows(flows: Iterable[Flow]) -> tuple[Flow, ...]:
     """Add up what is said of the same two hosts; those with most pages first."""
     sums: Counter[tuple[str, str]] = Counter()
     for each in flows:
-        sums[each.copy, each.source] += each.pages
+        sums[each.copy or OTHERS, each.source or OTHERS] += each.pages
     return tuple(Flow(*hosts, n) for hosts, n in sorted(sums.items(), key=lambda each: (-each[1], each[0])))
 
 

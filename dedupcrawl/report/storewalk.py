@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.policy import cluster_of
 from dedupcrawl.report.bounds import hash_of, is_sampled
-from dedupcrawl.report.composing import OTHERS
 from dedupcrawl.report.facts import Host, PageRow, Slice
 from dedupcrawl.report.hosts import host_of
 from dedupcrawl.report.material import Listed, Size
-from dedupcrawl.report.merging import SLICES, joined_slices
+from dedupcrawl.report.merging import OTHERS, SLICES, joined_slices
 from dedupcrawl.report.timeline import folded, width_for
 from dedupcrawl.stores.base import ClaimState
 from dedupcrawl.verdict import Status
@@ -78,7 +77,8 @@ class Walk:
         host, cluster = host_of(record.url), cluster_of(record)
         chance = hash_of(cluster)
         self.claimed += candidate.state is not ClaimState.COMMITTED
-        self._hosts[host if host in self._hosts or len(self._hosts) < HOSTS else OTHERS] += 1
+        is_named = host and (host in self._hosts or len(self._hosts) < HOSTS)
+        self._hosts[host if is_named else OTHERS] += 1
         self._look_at(hash_of(record.url), candidate.id)
         self._count_cluster(cluster, chance, record.seen)
         place = int(record.seen) // self._width

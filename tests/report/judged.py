@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dedupcrawl.claim import Claim
-    from dedupcrawl.report.bounds import Bounds
 
 BEGIN = 1_700_000_000.0  #: Unix time of the first page; each comes a minute after the one before
 ABOUT = {
@@ -36,8 +35,14 @@ def changed(text: str, words: int) -> str:
 
 def web() -> list[Page]:
     """Two hosts: the second copies and rewrites what the first one has."""
-    own = [Page(text=story(number, words=300), url=f"https://a.example/{number}", title=f"Story {number}") for number in range(6)]
-    copies = [Page(text=own[number].text, url=f"https://b.example/{number}", title=own[number].title) for number in range(3)]
+    own = [
+        Page(text=story(number, words=300), url=f"https://a.example/{number}", title=f"Story {number}")
+        for number in range(6)
+    ]
+    copies = [
+        Page(text=own[number].text, url=f"https://b.example/{number}", title=own[number].title)
+        for number in range(3)
+    ]
     near = [Page(text=changed(own[3].text, 2), url="https://b.example/near", title="Almost")]
     miss = [Page(text=changed(own[4].text, 12), url="https://b.example/miss", title="Not quite")]
     short = [Page(text="too short", url="https://b.example/short")]
