@@ -91,7 +91,7 @@ def export_(
     ] = None,
 ) -> None:
     """Write what is committed in a namespace to a file."""
-    with open_existing(where, namespace if namespace is not None else _only(where)) as opened:
+    with open_existing(where, namespace if namespace is not None else only_namespace(where)) as opened:
         count = export_records(opened, file)
         name = opened.info().namespace
     out().print(f"{count} records of {name} exported to {file}", markup=False)
@@ -113,8 +113,11 @@ def import_(
     out().print(f"{done.new} records imported into {name}, {done.known} were there", markup=False)
 
 
-def _only(where: str) -> str:
-    """Return the namespace of a store that has one."""
+def only_namespace(where: str) -> str:
+    """Return the namespace of a store that has one.
+
+    Raises :class:`~dedupcrawl.errors.SettingError` if it has several, or none.
+    """
     there = list_namespaces(where)
     if len(there) != 1:
         raise SettingError(
