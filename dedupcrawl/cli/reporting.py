@@ -108,12 +108,12 @@ def _of_ledgers(runs: Sequence[str], bars: Bars) -> Report:
     from dedupcrawl.report.gather import gather  # noqa: PLC0415
 
     for run in runs:
-        _refuse_page(Path(run))
+        refuse_page(Path(run))
     return gather([Path(run) for run in runs], teller=bars)
 
 
-def _refuse_page(path: Path) -> None:
-    """Say which file is meant, where somebody names the page that was made of it."""
+def refuse_page(path: Path) -> None:
+    """Raise DedupError for a path that is none, or the page that was made of a ledger: say which is meant."""
     ledger = path.with_suffix(_LEDGER)
     if path.suffix.lower() in _PAGES and ledger.exists():
         raise DedupError(f"{path}: is the page; its ledger is {ledger}")

@@ -47,7 +47,12 @@ def report_of_batch(folder: Path, *, most: Most | None = None, teller: Teller | 
     one that another version has made.
     """
     most, teller = most or Most(), teller or Silent()
-    return compose(_Batch(reopen(folder), most, teller).material(), most, teller)
+    return compose(material_of_batch(folder, most, teller), most, teller)
+
+
+def material_of_batch(folder: Path, most: Most, teller: Teller) -> Material:
+    """Return what a batch has to tell; raises as :func:`report_of_batch` does."""
+    return _Batch(reopen(folder), most, teller).material()
 
 
 class _Batch:
