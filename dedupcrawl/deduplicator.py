@@ -158,7 +158,11 @@ class Deduplicator:
 
     def check_record(self, record: Record, url: str) -> Verdict:
         """Look only, for a page that has been fingerprinted; ``url`` is for the verdict."""
-        return self._policy.verdict(url, record, self._findings(record))
+        return self.verdict_among(self.candidates(record), record, url)
+
+    def verdict_among(self, candidates: Iterable[Candidate], record: Record, url: str) -> Verdict:
+        """Say what is known of a page when these are all that it is compared with."""
+        return self._policy.verdict(url, record, self._judge.findings(record, candidates, versions=True))
 
     def add(
         self,

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from dedupcrawl.claim import Pending
-from dedupcrawl.crawl.holds import Hold
+from dedupcrawl.crawl.holds import Hold, Met
 from dedupcrawl.crawl.line import AwayError
 from dedupcrawl.crawl.waiting import Outcome, pause
 from dedupcrawl.errors import StoreError
@@ -84,11 +84,11 @@ class Claiming:
             asked.settle()
 
     def _hold(self, claim: Claim, visit: Visit | None) -> Hold:
+        met = Met(claim.record, claim.met) if claim.record and claim.met else None
         if claim.id is None:
-            return Hold(claim.verdict, visit)
-        # What it met is let go: a hold may last until the feed is closed.
-        kept = replace(claim, met=()) if claim.met else claim
-        hold = self.open[claim.id] = Hold(claim.verdict, visit, kept)
+            return Hold(claim.verdict, visit, met=met)
+        kept = replace(claim, met=()) if met else claim
+        hold = self.open[claim.id] = Hold(claim.verdict, visit, kept, met=met)
         return hold
 
     async def _own(self, pending: Pending) -> Hold | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 from scrapy.utils.project import data_path
 
 from dedupcrawl.config import CONFIG_FIELDS, Config
+from dedupcrawl.crawl.report_place import Place
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import SettingError
 from dedupcrawl.stores.opening import MEMORY
@@ -37,6 +38,7 @@ _RIM = (
     "commit",
     "on_store_error",
     "store_patience",
+    "report",
 )
 _LISTS = ("detectors", "drop", "item_fields")
 _TEXTS = ("keep", "reader", "segmenter", "lexicon", "language")
@@ -58,6 +60,7 @@ class Options:
     commit_with_feeds: bool = False  #: an item is safe when its feeds are stored, not when it was scraped
     on_store_error: str = "keep"  #: "keep", "wait" or "close": what becomes of pages while the store is away
     store_patience: float = 300.0  #: seconds for which "wait" waits before the crawl is closed
+    report: Place | None = None  #: where the report goes; None: there is none
     spool: Path | None = None  #: where pages kept meanwhile are remembered; None: a store that ends with us
 
     @classmethod
@@ -81,6 +84,7 @@ class Options:
             commit_with_feeds=_choice(given, "commit", ("item_scraped", FEED_MODE)) == FEED_MODE,
             on_store_error=_choice(given, "on_store_error", ("keep", "wait", "close")),
             store_patience=_seconds(given, "store_patience", 300.0),
+            report=Place.named(given.get("DEDUP_REPORT", ""), spider_name),
             spool=None if store == MEMORY else _folder(settings, "dedup-spool"),
         )
         options._check_together(settings)

@@ -24,4 +24,5 @@ class Note:
     second: int  #: Unix time
     is_unchecked: bool
     cluster: str
+    requests: int = 0  #: that were not made since it was dropped
     fate: Fate = Fate.OPEN

@@ -31,6 +31,10 @@ class Sums:
         self.bins: Counter[tuple[str, int, bool]] = Counter()  #: by detector, bin, and whether it matched
         self.thresholds: dict[str, float] = {}  #: by detector
 
+    def __bool__(self) -> bool:
+        """Whether anything was counted."""
+        return bool(self.counts or self.hosts or self.slices)
+
     def judged(self, entry: Entry, note: Note, *, again: bool) -> None:
         """Count a verdict; ``again``: the page had one before, and is no page more."""
         if note.is_unchecked or not again:

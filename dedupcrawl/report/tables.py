@@ -103,8 +103,8 @@ class Tables:
             if (fits or is_near) and (entry.text or entry.held):
                 bulk.append(self._bulk_row(note, entry))
         self._insert(rows, bulk)
-        fates = [(str(note.fate), note.id) for note in batch.fates.values()]
-        self._connection.executemany("UPDATE pages SET fate = ? WHERE id = ?", fates)
+        changed = [(str(note.fate), note.requests, note.id) for note in batch.changed.values()]
+        self._connection.executemany("UPDATE pages SET fate = ?, requests = ? WHERE id = ?", changed)
         self._trim()
 
     def _place_in_cluster(self, cluster: str, hashed: int, time: float, earlier: str | None) -> int:
@@ -121,7 +121,7 @@ class Tables:
         bounds = self._bounds
         url, title = storable(entry.url, bounds.url), storable(entry.title, bounds.title)
         verdict = verdict_json(entry.verdict, bounds.url)
-        about = (note.id, hashed, url, entry.time, entry.bytes, title, entry.requests)
+        about = (note.id, hashed, url, entry.time, entry.bytes, title, note.requests)
         return (*about, str(note.fate), cluster, verdict)
 
     def _bulk_row(self, note: Note, entry: Entry) -> tuple[object, ...]:
@@ -143,7 +143,9 @@ class Tables:
         """Note the near misses of a page; return whether it has any that stay."""
         found = False
         for place, held in enumerate(entry.held):
-            found = self._note_miss(note, place, held) or found
+            # The page that the verdict names is related to it, be it by nothing but the URL.
+            if held.url != entry.verdict.of:
+                found = self._note_miss(note, place, held) or found
         return found
 
     def _note_miss(self, note: Note, place: int, held: Held) -> bool:

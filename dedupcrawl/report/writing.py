@@ -40,11 +40,15 @@ class Batch:
 
     #: each with its cluster, and the one that it was in when it was judged before
     entries: list[tuple[Note, Entry, str, str | None]] = field(default_factory=list)
-    fates: dict[int, Note] = field(default_factory=dict)  #: pages of which more is known now, by id
+    changed: dict[int, Note] = field(default_factory=dict)  #: pages of which more is known now, by id
     sums: Sums = field(default_factory=Sums)
     troubles: dict[str, str] = field(default_factory=dict)
     lost: int = 0  #: pages that could not be written
     size: int = 0  #: characters of their texts
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to write."""
+        return bool(self.entries or self.changed or self.sums or self.troubles or self.lost)
 
     @property
     def is_large(self) -> bool:
@@ -55,7 +59,7 @@ class Batch:
         """Keep the counts of a batch that could not be written; its pages are lost."""
         self.sums.add(other.sums)
         lost = {note.id for note, *_ in other.entries}
-        self.fates |= {note.id: note for note in other.fates.values() if note.id not in lost}
+        self.changed |= {note.id: note for note in other.changed.values() if note.id not in lost}
         self.troubles = {**other.troubles, **self.troubles}
         self.lost += other.lost + len(lost)
 
@@ -120,8 +124,14 @@ class Writer:
         with self._guard:
             if fate is not note.fate:
                 note.fate = fate
-                self._batch.fates[note.id] = note
+                self._batch.changed[note.id] = note
                 self._batch.sums.ended(note, fate)
+
+    def saved(self, note: Note, requests: int) -> None:
+        """Write down that requests were not made since a page was dropped."""
+        with self._guard:
+            note.requests += requests
+            self._batch.changed[note.id] = note
 
     def count(self, name: str, by: int = 1) -> None:
         """Add to a counter; names are those of the stats of a crawl, without ``dedup/``."""
@@ -138,11 +148,18 @@ class Writer:
         """Whether so much waits that it should be written."""
         return self._batch.is_large
 
+    @property
+    def waiting(self) -> int:
+        """How many pages wait to be written."""
+        return len(self._batch.entries)
+
     def flush(self) -> None:
         """Write what waits."""
         with self._mutex:
             with self._guard:
                 batch, self._batch = self._batch, Batch()
+            if not batch:
+                return
             try:
                 with layout.complaining_of(self.path):
                     self._tables.write(batch)
@@ -182,10 +199,10 @@ class Writer:
         is_unchecked = entry.verdict.status is Status.UNCHECKED
         if again is not None:
             earlier, again.cluster, again.is_unchecked = again.cluster, cluster, is_unchecked
-            again.fate = Fate.OPEN
+            again.fate, again.requests = Fate.OPEN, entry.requests
             return again, earlier
         second = int(min(max(entry.time, 0.0), MOST_SECONDS)) if math.isfinite(entry.time) else 0
-        note = Note(self._next, host_of(entry.url), second, is_unchecked, cluster)
+        note = Note(self._next, host_of(entry.url), second, is_unchecked, cluster, entry.requests)
         self._next += 1
         return note, None
 
