@@ -124,7 +124,7 @@ def read_told(finished: Finished) -> Told:
     detectors = (*finished.job.rules().detectors,)
     reasons = tuple(sorted({why for _, why in corpus.prints.reasons()}))
     columns: dict[str, list[Numbers]] = {name: [part] for name, part in _of_given(corpus.given).items()}
-    numbers = corpus.prints.numbers("row")
+    numbers = corpus.prints.numbers("row").astype(np.int64)  # of no rows they are floats
     for part, start, stop in corpus.spans:
         table = read_table(finished.work.verdicts(part.name))
         if "founder" not in table.schema.names:

@@ -30,7 +30,7 @@ def choose_rows(rows: Iterable[Listed], most: int, clusters: Collection[str]) ->
             held = sorted(held, key=rank)[:most]
     if len(held) > most:
         held = sorted(held, key=rank)[:most]
-    return sorted(held, key=lambda each: (each.row.fate != "dropped", each.row.time or 0.0))
+    return sorted(held, key=lambda each: (each.row.fate != "dropped", each.row.time or 0.0, each.order))
 
 
 def choose_pairs(

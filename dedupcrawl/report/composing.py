@@ -158,7 +158,7 @@ def _members(rows: Sequence[Listed], sizes: Sequence[Size]) -> dict[str, list[Li
     for each in rows:
         found[each.row.cluster].append(each)
     names = [size.name for size in sizes if size.name in found]
-    return {name: sorted(found[name], key=lambda each: each.row.time or 0.0) for name in names}
+    return {name: sorted(found[name], key=lambda each: (each.row.time or 0.0, each.order)) for name in names}
 
 
 def _pair(both: Both, room: int) -> Pair:

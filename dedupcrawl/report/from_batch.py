@@ -22,7 +22,7 @@ from dedupcrawl.report.composing import Most, compose
 from dedupcrawl.report.facts import PageRow
 from dedupcrawl.report.material import Listed, Material, Size
 from dedupcrawl.report.saying import why
-from dedupcrawl.report.telling import settings_of, threshold_of
+from dedupcrawl.report.telling import counted, settings_of, threshold_of
 from dedupcrawl.verdict import Status, Verdict
 
 if TYPE_CHECKING:
@@ -128,8 +128,8 @@ class _Batch:
         bad = finished.summary["bad"]
         if bad["rows"] or bad["broken"]:
             yield (
-                f"{bad['rows']:,} rows, and the rest of {bad['broken']:,} files, could not be read: "
-                "summary.json lists them."
+                f"{counted(bad['rows'], 'row')}, and the rest of {counted(bad['broken'], 'file')}, "
+                "could not be read: summary.json lists them."
             )
         if self._given:
             yield f"{self._given:,} pages that were known before share a key with these; they are not listed."
@@ -189,7 +189,8 @@ class _Batch:
             why=why(verdict),
         )
         of = int(told.of[row])
-        return Listed(page, hash_of(page.cluster or page.url), (row, of) if of != NOBODY else None)
+        chance = hash_of(page.cluster or page.url)
+        return Listed(page, chance, row, (row, of) if of != NOBODY else None)
 
     def _verdict(self, row: int) -> Verdict:
         """Say again what was said of a row, and compare it once more for the evidence."""

@@ -58,7 +58,7 @@ class _Gathering:
         self._ledgers = ledgers
         self._most = most
         self._runs = [run for ledger in ledgers for run in ledger.runs]
-        # A ledger that lists every second cluster knows nothing of the others, though other ledgers list them.
+        # Of a cluster that one ledger does not list nothing is known for certain, though others list it.
         self._level = max(ledger.sample.one_in for ledger in ledgers).bit_length() - 1
 
     def material(self) -> Material:
@@ -120,8 +120,8 @@ class _Gathering:
             yield f"Texts of one in {texts:,} clusters were kept."
         if any(size.pages > self._most.of_cluster for size in clusters[: self._most.clusters]):
             yield f"Of a cluster at most {self._most.of_cluster:,} pages are named; its size is exact."
-        if under_way := sum(1 for ledger in ledgers for _ in ledger.rows(Fate.OPEN)):
-            yield f"{under_way:,} of the pages listed were under way when the run ended, or the ledger was read."
+        if open_ := sum(1 for ledger in ledgers for _ in ledger.rows(Fate.OPEN)):
+            yield f"{open_:,} of the pages listed were under way when the run ended, or the ledger was read."
 
     # -- pages --------------------------------------------------------------------------------
 
@@ -143,7 +143,7 @@ class _Gathering:
             for row in ledger.rows():
                 cluster, url = row.entry.verdict.cluster, row.entry.url
                 key = (number, row.id, _RELATED) if row.entry.verdict.of is not None else None
-                yield Listed(_page_row(row), hash_of(cluster or url), key)
+                yield Listed(_page_row(row), hash_of(cluster or url), row.id, key)
 
     # -- pairs --------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ class Listed:
 
     row: PageRow  #: ``pair`` is filled in later
     chance: int  #: hash of its cluster: pages with the least are shown, where there are too many
+    order: int  #: rises as pages came
     pair: Key | None = None  #: names it and the page that it relates to
 
 

@@ -88,6 +88,7 @@ class Walk:
                 record.url, "", host, record.seen, 0, str(Status.UNIQUE), "kept", cluster=cluster, why=_WHY
             ),
             chance,
+            candidate.id,
         )
 
     def _look_at(self, chance: int, id: int) -> None:  # the field's own word

@@ -26,7 +26,7 @@ def listed(place: int, fate: str, cluster: int, related: bool) -> Listed:
         relation="near-duplicate" if related or fate == "dropped" else "",
         cluster=str(cluster),
     )
-    return Listed(row, hash_of(row.cluster), place if row.relation else None)
+    return Listed(row, hash_of(row.cluster), place, place if row.relation else None)
 
 
 @given(ROWS, st.integers(1, 30))
