@@ -49,7 +49,7 @@ def rows(*, times: bool = True) -> Rows:
         {"url": "https://b.example/copy-again", "text": own[0]["text"]},
         {"url": "https://b.example/near", "text": changed(own[1]["text"], 2)},
         {"url": "https://b.example/miss", "text": changed(own[2]["text"], 13)},
-        {"url": "https://b.example/excerpt", "text": own[3]["text"][: len(own[3]["text"]) * 3 // 4]},
+        {"url": "https://b.example/excerpt", "text": own[3]["text"][: len(own[3]["text"]) * 8 // 9]},
         {
             "url": "https://b.example/expansion",
             "text": f"{own[4]['text']} {story(70, words=50)}",
