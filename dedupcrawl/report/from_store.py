@@ -17,7 +17,7 @@ from dedupcrawl.report.facts import Figures
 from dedupcrawl.report.material import Material, no_pairs
 from dedupcrawl.report.neighbours import Neighbours
 from dedupcrawl.report.storewalk import Walk
-from dedupcrawl.report.telling import settings_of
+from dedupcrawl.report.telling import counted, settings_of
 from dedupcrawl.stores import list_namespaces, open_existing
 from dedupcrawl.stores.redis.address import hide_password
 from dedupcrawl.version import our_version
@@ -115,6 +115,7 @@ def _figures(pages: int) -> Figures:
 
 def _notes(walk: Walk) -> Iterator[str]:
     if walk.claimed:
-        yield f"{walk.claimed:,} of its pages are claimed, and not committed yet."
+        are = "is" if walk.claimed == 1 else "are"
+        yield f"{counted(walk.claimed, 'page')} {are} claimed, and not committed yet."
     if walk.level:
         yield f"Clusters are those of one in {2**walk.level:,}, chosen by hash."
