@@ -19,7 +19,7 @@ from tests.data import ROOT
 from tests.docs.comparing import plain, shows
 from tests.docs.contexts import CONTEXTS
 from tests.docs.scenes import SCENES, check_commands
-from tests.docs.settling import is_settings, settle
+from tests.docs.settling import is_settings, names_of, settle, without
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from tests.docs.blocks import Block
 
 WAIT = 120.0  #: seconds that a command may take on a busy machine
-INSTALLATIONS = re.compile(r"^(python -m pip|pip) install ")  #: what the tests run in has been installed
+#: What the tests run in has been installed.
+INSTALLING = re.compile(r"(pip install|python3 -m venv) ")
+INSTALLED = re.compile(r"^\. \.venv/bin/activate( && |$)")
 
 
 @dataclass(repr=False)
@@ -103,7 +105,7 @@ class Follower:
             raise AssertionError(f"{block.id}: a block of the kind {block.kind!r} does not say how it is tested")
 
     def _write(self, block: Block) -> None:
-        path = self.folder / block.file
+        path = self.where / block.file
         path.parent.mkdir(parents=True, exist_ok=True)
         if block.kind == "python":
             compile(block.text, block.file, "exec")
@@ -111,7 +113,7 @@ class Follower:
                 with self._at_home():
                     settle(self.here(block.text), self.folder)
         before = path.read_text("utf-8") if path.name == "settings.py" and path.exists() else ""
-        path.write_text(before + self.here(block.text), "utf-8")
+        path.write_text(without(before, names_of(block.text)) + self.here(block.text), "utf-8")
 
     def _run_python(self, block: Block) -> None:
         code, context = self.here(block.text), block.says("in")
@@ -129,12 +131,13 @@ class Follower:
                 self._leave_running(command, printed)
             else:
                 status, found = self.type(command)
-                assert not printed or shows(printed, found), f"{command} printed\n{plain(found)}"
+                assert not printed or shows(printed, found), f"{command} printed\n…{plain(found)[-3000:]}"
                 assert status == 0 or "error" in printed.lower(), f"{command} ended with {status}:\n{found}"
 
     def type(self, command: str) -> tuple[int, str]:
         """Run a command, in the folder that the last ``cd`` led to; return its status and what it prints."""
-        if INSTALLATIONS.match(command):
+        command = INSTALLED.sub("", command)
+        if INSTALLING.match(command) or not command:
             return 0, ""
         note = self.folder / ".where"
         script = f"{self.here(command)}\nstatus=$?\npwd > {note}\nexit $status"
@@ -149,7 +152,7 @@ class Follower:
         log = self.folder / f".{len(self.running)}.log"
         with log.open("w") as output:
             process = subprocess.Popen(
-                ["bash", "-c", f"exec {self.here(command)}"], cwd=self.where, env=self._environment(), text=True,
+                ["bash", "-c", f"exec {self.here(INSTALLED.sub(str(), command))}"], cwd=self.where, env=self._environment(), text=True,
                 stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
         self.running.append(process)

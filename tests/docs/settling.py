@@ -45,3 +45,19 @@ def _accept(values: dict[str, object]) -> None:
     if not is_local(options.store):
         read_address(options.store)
     Deduplicator("memory://", config=replace(options.config)).close()
+
+
+def names_of(code: str) -> set[str]:
+    """Return the names that a block gives values to, if it is nothing but settings."""
+    if not is_settings(code):
+        return set()
+    return {name.id for each in ast.parse(code).body for name in each.targets}  # type: ignore[attr-defined]
+
+
+def without(code: str, names: set[str]) -> str:
+    """Take out the lines that give values to these names, as whoever replaces them would."""
+    lines = code.splitlines(keepends=True)
+    for each in reversed(ast.parse(code).body):
+        if isinstance(each, ast.Assign) and {getattr(name, "id", "") for name in each.targets} & names:
+            del lines[each.lineno - 1 : each.end_lineno]
+    return "".join(lines)
