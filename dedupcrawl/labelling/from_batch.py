@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.labelling.drawing import Urn, chance, kind_of, zone_of
 from dedupcrawl.labelling.loaded import ASKED, Loaded, run_name, threshold_of
-from dedupcrawl.labelling.pairs import OfferedPair, Side
+from dedupcrawl.labelling.pairs import OfferedPair, Side, whole
 from dedupcrawl.report.composing import Most
 from dedupcrawl.report.differing import MOST_CHARS
 from dedupcrawl.report.from_batch import material_of_batch
@@ -82,7 +82,7 @@ def _put(urn: Urn, both: Both, row: PageRow | None) -> bool:
         both.relation,
         similarity,
         both.decided or (nearest.detector if nearest else ""),
-        row.cluster if row else both.old,
+        whole(row.cluster if row else both.old),
         is_dropped=row is not None and row.fate == "dropped",
     )
     if pair.new.text != pair.old.text:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.labelling.drawing import Urn
 from dedupcrawl.labelling.loaded import ASKED, Loaded, run_name, threshold_of
-from dedupcrawl.labelling.pairs import OfferedPair, Side
+from dedupcrawl.labelling.pairs import OfferedPair, Side, whole
 from dedupcrawl.report.bounds import hash_of, is_sampled
 from dedupcrawl.report.ledger import Ledger
 from dedupcrawl.report.note import Fate
@@ -72,7 +72,7 @@ def _put_all(ledger: Ledger, ledgers: Sequence[Ledger], urn: Urn) -> int:
                 met.relation,
                 met.similarity,
                 met.detector,
-                met.held.cluster,
+                whole(met.held.cluster),
                 is_dropped=met.is_dropped,
             )
             if new.text != old.text:

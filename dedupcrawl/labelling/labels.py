@@ -69,6 +69,8 @@ class LabelFile:
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
         self._path, self._clock = path, clock
+        if not path.absolute().parent.is_dir():  # the lock would make it
+            raise DedupError(f"{path} cannot be written: there is no folder {path.parent}")
         self._lock = FileLock(f"{path}.lock", timeout=0, thread_local=False)
         try:
             self._lock.acquire()

@@ -21,8 +21,8 @@ class Side:
 
     @classmethod
     def of(cls, url: str, title: str, text: str, most: int = MOST_CHARS) -> Side:
-        """Cut what is too long, and replace halves of characters, which no file can hold."""
-        return cls(_whole(url), _whole(title[:_TITLE]), _whole(text[:most]), len(text) > most)
+        """Cut what is too long; see :func:`whole`."""
+        return cls(whole(url), whole(title[:_TITLE]), whole(text[:most]), len(text) > most)
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,8 @@ class OfferedPair:
         return (one + other).hex()
 
 
-def _whole(text: str) -> str:
+def whole(text: str) -> str:
+    """Replace halves of characters, which no file can hold."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
