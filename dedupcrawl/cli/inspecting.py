@@ -114,7 +114,10 @@ def _config(
     notes: tuple[str, ...] = ()
     if store is not None:
         found = recovered(json.loads(store.info().scheme), config)
-        config, notes = found.config, tuple(f"{note[0].upper()}{note[1:]}." for note in found.notes)
+        config, notes = (
+            found.config,
+            tuple(f"{note[0].upper()}{note[1:].rstrip('.')}." for note in found.notes),
+        )
         if reader not in (None, config.reader):
             raise SettingError("--reader", reader, f"{config.reader!r}, with which the store was filled")
         source = "the project" if project else "the defaults"
@@ -124,6 +127,10 @@ def _config(
     for name, value in assignments_of(assignments).items():
         config = with_constant(config, name, value)
     return config, notes
+
+
+def _sentence(note: str) -> str:
+    return f"{note[0].upper()}{note[1:].rstrip('.')}."
 
 
 def _look(where: str, config: Config, url: str | None = None) -> Look:

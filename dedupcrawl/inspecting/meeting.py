@@ -9,6 +9,7 @@ from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.report.differing import compare_texts
 from dedupcrawl.report.facts import Pair
 from dedupcrawl.report.saying import why
+from dedupcrawl.report.wording import instant
 from dedupcrawl.stores.base import Candidate, ClaimState
 from dedupcrawl.verdict import Status, Verdict
 
@@ -114,7 +115,7 @@ def _pair(
         page.url,
         candidate.record.url,
         page.title,
-        "",
+        f"Filed {instant(candidate.record.seen)} UTC",
         opinions,
         relation=str(finding.relation) if finding else "",
         decided=finding.detector if finding else "",
@@ -129,6 +130,8 @@ def _remarks(met: Sequence[Candidate], pairs: int) -> list[str]:
         said.append(
             "No page of the store is filed under a key of this one: none was compared. A crawl would keep it."
         )
+    if pairs:
+        said.append("A store keeps no texts: to compare them, give the address of the page as --other.")
     if pairs > MOST_PAIRS:
         said.append(
             f"{pairs} pages of the store share a key with it; the {MOST_PAIRS} that tell most are shown."

@@ -28,7 +28,7 @@ const blocks = (() => {
   /** R on a scale from 0 to 1, with the bounds of the link rules. */
   const scale = (block) => {
     const track = ui.el("div", { class: "scale", "aria-hidden": "true" });
-    if (bounds) track.append(mark(bounds.content, "bound", `R2 ${bounds.content}`), mark(bounds.noise, "bound last", `R1 ${bounds.noise}`));
+    if (bounds) track.append(mark(bounds.content, "bound first", `R2 ${bounds.content}`), mark(bounds.noise, "bound", `R1 ${bounds.noise}`));
     track.append(mark(block.density, "at", ""));
     return track;
   };

@@ -15,7 +15,7 @@ const canvas = (() => {
 
   const frame = (step) => {
     const size = step.width && step.height ? ` ${step.width}×${step.height}` : "";
-    const made = ui.el("span", { class: "frame" }, `${step.name}${size}`, step.label ? ui.words(`“${step.label}”`) : "");
+    const made = ui.el("span", { class: step.name.length > 1 ? "frame" : "frame tiny" }, `${step.name}${size}`, step.label ? ui.words(`“${step.label}”`) : "");
     if (step.width >= 100 && step.height >= 60) {
       made.style.width = `${step.width}px`;
       made.style.height = `${step.height}px`;

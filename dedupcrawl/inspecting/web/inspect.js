@@ -144,8 +144,11 @@
   filter("all");
   for (const box of main.querySelectorAll("[data-pairs]")) {
     for (const one of page.pairs[box.dataset.pairs] ?? []) {
+      const shownPair = pair.show(one).filter((each) => each !== "");
+      // that two pages were compared does not make them nearly alike
+      shownPair[0].querySelector(".badge.miss")?.replaceChildren("no match");
       const heading = one.heading ? ui.el("h3", { class: "pair-heading" }, one.heading) : "";
-      box.append(ui.el("article", { class: "one-pair" }, heading, ...pair.show(one).filter((each) => each !== "")));
+      box.append(ui.el("article", { class: "one-pair" }, heading, ...shownPair));
     }
   }
   tabs.start(() => tell(pointed ?? picked));
