@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,10 +19,11 @@ from dedupcrawl.cli.screen import out, print_json
 from dedupcrawl.cli.storing import only_namespace
 from dedupcrawl.config import Config
 from dedupcrawl.deduplicator import Deduplicator
-from dedupcrawl.errors import DedupError
+from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.evaluation.contestants import assigned
 from dedupcrawl.explaining.explainer import Explainer, Subject
-from dedupcrawl.explaining.explanation import Then
+from dedupcrawl.explaining.explanation import Listed, Then
+from dedupcrawl.explaining.of_run import settings_in
 from dedupcrawl.explaining.pairing import Side
 from dedupcrawl.explaining.premises import Premises, Source
 from dedupcrawl.explaining.recovering import Recovered, recovered
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
     from dedupcrawl.report.ledger import Row
 
+#: Why a page is unchecked although it was read.
+_JUDGED = frozenset({"short", "no-fingerprint", "claimed", "store"})
 _MANY = 5000  #: records of a store, from which on looking at all of them takes time
 
 
@@ -82,14 +85,14 @@ def explain(
 
     A page that the store does not hold is fetched, and judged as a crawl would judge it now.
     """
-    base, named = project_here() if project else (Config(), None)
-    where = namespace or named or only_namespace(store)
-    premises = _premises(store, where, base, detector, assignments, project=project)
     with ExitStack() as stack:
-        dedup = stack.enter_context(Deduplicator(store, where, config=premises.config))
         ledger = stack.enter_context(Ledger.open(run)) if run else None
+        base = _base(ledger, project=project)
+        where = namespace or base.namespace or only_namespace(store)
+        premises = _premises(store, where, base, detector, assignments)
+        dedup = stack.enter_context(Deduplicator(store, where, config=premises.config))
         subject = _subject(dedup, url, file, ledger)
-        against = _side(dedup, other) if other else None
+        against = _against(dedup, other, subject) if other else None
         tick = None if quick else _tick(stack, dedup)
         found = Explainer(premises, dedup.store, tick).explain(subject, against)
     if as_json:
@@ -98,28 +101,41 @@ def explain(
         show(out(), found, f"{hide_password(store)} · {where}")
 
 
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """A configuration to begin with."""
+
+    config: Config
+    source: Source
+    namespace: str | None = None
+
+
+def _base(ledger: Ledger | None, *, project: bool) -> _Base:
+    """Return the configuration of the project, else that of the run, else the defaults."""
+    if project:
+        config, namespace = project_here()
+        return _Base(config, Source.PROJECT, namespace)
+    noted = settings_in(ledger.runs[-1].about) if ledger else None
+    return _Base(noted.config, Source.RUN, noted.namespace) if noted else _Base(Config(), Source.DEFAULT)
+
+
 def _premises(
-    store: str,
-    namespace: str,
-    base: Config,
-    detectors: list[str] | None,
-    assignments: list[str] | None,
-    *,
-    project: bool,
+    store: str, namespace: str, base: _Base, detectors: list[str] | None, assignments: list[str] | None
 ) -> Premises:
-    """Return the configuration: what the user says, else what the store says, else the defaults."""
-    told = project or bool(detectors)
+    """Return the configuration: what the user says, else what the store says, else that to begin with."""
     with open_existing(store, namespace) as there:
         scheme = json.loads(there.info().scheme)
+    told = bool(detectors) or base.source is not Source.DEFAULT
     if told:
-        from_store = Recovered(replace(base, detectors=tuple(detectors)) if detectors else base)
+        config = replace(base.config, detectors=tuple(detectors)) if detectors else base.config
+        from_store = Recovered(config)
     else:
-        from_store = recovered(scheme, base)
+        from_store = recovered(scheme, base.config)
     chosen = assignments_of(assignments)
     return Premises(
         assigned(from_store.config, chosen),
         given=frozenset(chosen),
-        source=Source.PROJECT if project else Source.DEFAULT,
+        source=base.source,
         recovered=not told,
         notes=from_store.notes,
     )
@@ -127,8 +143,8 @@ def _premises(
 
 def _subject(dedup: Deduplicator, url: str, file: Path | None, ledger: Ledger | None) -> Subject:
     """Return the page that is asked about: of the file, else the store, else the run, else the network."""
-    rows = ledger.find(url) if ledger else ()
-    then = Then(rows[0].entry.verdict, str(rows[0].fate), rows[0].entry.time) if rows else None
+    row = next(iter(ledger.find(url)), None) if ledger else None
+    then = _then(ledger, row) if ledger and row else None
     if file is not None:
         _, body, kind = fetch_body(str(file))
         page = dedup.read(html=body, url=url, content_type=kind)
@@ -136,15 +152,31 @@ def _subject(dedup: Deduplicator, url: str, file: Path | None, ledger: Ledger | 
     held = dedup.store.lookup(without_fragment(url))
     if held is not None:
         return Subject(url, "a record of the store", held=held, then=then)
-    text = _text(ledger, rows)
-    if text:
-        page = Page.from_text(text, url, rows[0].entry.title)
-        return Subject(url, "not in the store; judged by the text that the run noted", page, then=then)
-    return _fetched(dedup, url, then)
+    noted = _noted(ledger, row) if ledger and row else None
+    if noted is None:
+        return _fetched(dedup, url, then)
+    what = (
+        "judged by the text that the run noted"
+        if isinstance(noted, Page)
+        else "the run found nothing on it to judge"
+    )
+    return Subject(url, f"not in the store; {what}", noted, then=then)
 
 
-def _text(ledger: Ledger | None, rows: tuple[Row, ...]) -> str:
-    return (ledger.text(rows[0].id) or "") if ledger and rows else ""
+def _then(ledger: Ledger, row: Row) -> Then:
+    verdict = row.entry.verdict
+    pages = ledger.cluster(verdict.cluster) if verdict.cluster else ()
+    listed = tuple(Listed(each.entry.url, str(each.fate), each.entry.time) for each in pages)
+    return Then(verdict, str(row.fate), row.entry.time, listed)
+
+
+def _noted(ledger: Ledger, row: Row) -> Page | Verdict | None:
+    """Return what a run noted of a page: its text, or why it had none to judge."""
+    verdict = row.entry.verdict
+    if verdict.reason and verdict.reason not in _JUDGED:
+        return verdict
+    text = ledger.text(row.id)
+    return Page.from_text(text, row.entry.url, row.entry.title) if text else None
 
 
 def _fetched(dedup: Deduplicator, url: str, then: Then | None) -> Subject:
@@ -159,9 +191,11 @@ def _fetched(dedup: Deduplicator, url: str, then: Then | None) -> Subject:
     )
 
 
-def _side(dedup: Deduplicator, where: str) -> Side:
+def _against(dedup: Deduplicator, where: str, subject: Subject) -> Side:
     """Return the page to compare with, from the store or from where it is."""
     held = dedup.store.lookup(without_fragment(where))
+    if held is not None and held == subject.held:
+        raise SettingError("--other", where, "another page than the one that is to be explained")
     if held is not None:
         return Side.held(held)
     final, body, kind = fetch_body(where)

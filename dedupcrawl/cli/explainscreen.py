@@ -5,46 +5,42 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich.console import Group
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from dedupcrawl.cli.opinionscreen import drawn, facts, number
 from dedupcrawl.explaining.explanation import moment, state_of
 from dedupcrawl.explaining.levers import NEW_STORE
+from dedupcrawl.explaining.premises import Source
 from dedupcrawl.stores.fleet import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from rich.console import Console, RenderableType
 
-    from dedupcrawl.detectors.opinion import Bar, Exhibit, Opinion
     from dedupcrawl.explaining.explanation import Explanation
     from dedupcrawl.explaining.levers import Change, Lever
     from dedupcrawl.explaining.pairing import Pair, Side
     from dedupcrawl.verdict import Verdict
 
 _LONG = 2000  #: characters of a URL
-_WORD = 80  #: characters of an element of an exhibit
 _MEMBERS = 20  #: pages of a cluster that are listed
-_ELEMENTS = 8  #: of each kind of an exhibit
-_PLACES = 512  #: places of an exhibit that are drawn
-_LINE = 32  #: of them in a line
 _FATES = {True: "kept", False: "dropped"}
 
 
 def show(console: Console, found: Explanation, store: str) -> None:
     """Write an explanation to a console; ``store`` is how it is called."""
     console.print(Text(printable(found.url, _LONG), style="bold"))
-    console.print(_facts(_of_page(found, store)))
+    console.print(facts(_of_page(found, store)))
     for remark in found.remarks:
         console.print(Text(f"! {printable(remark, _LONG)}", style="yellow"))
     if found.pair is not None:
         _head(console, "The pair")
-        console.print(_facts(_of_pair(found.pair)))
+        console.print(facts(_of_pair(found.pair)))
         _head(console, "What the detectors say")
         for opinion in found.pair.opinions:
-            console.print(_opinion(opinion))
+            console.print(drawn(opinion))
     _head(console, "What would change the verdict" + _on_what(found))
     console.print(_levers(found))
     if found.cluster:
@@ -76,21 +72,13 @@ def _on_what(found: Explanation) -> str:
     return " on the later page" * turned + ", if they met" * (pair is not None and not pair.met)
 
 
-def _facts(rows: Iterable[tuple[str, Text]]) -> Table:
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in rows:
-        table.add_row(name, value)
-    return table
-
-
 def _of_page(found: Explanation, store: str) -> Iterator[tuple[str, Text]]:
     verdict = found.verdict
     yield "store", Text(printable(store, _LONG))
     yield "page", Text(printable(found.origin, _LONG))
     if found.then is not None:
-        when = f" at {_moment(found.then.time)}: {found.then.fate}"
+        other = f"; it is {found.then.fate}" if found.then.fate in ("open", "released") else ""
+        when = f" ({_moment(found.then.time)}{other})"
         yield "the run said", Text.assemble(said(found.then.verdict), _of_whom(found.then.verdict), when)
     yield "verdict", Text.assemble(said(verdict), _of_whom(verdict))
     if verdict.similarity is not None:
@@ -127,93 +115,21 @@ def _side(side: Side) -> Text:
     return Text.assemble(printable(side.url, _LONG), (f"  {told}", "dim"))
 
 
-# -- opinions ---------------------------------------------------------------------------------
-
-
-def _opinion(opinion: Opinion) -> RenderableType:
-    title = Text.assemble((opinion.detector, "bold"), "  ", _match(opinion))
-    if opinion.silent:
-        return title
-    rows = [("figures", Text(_figures(opinion.figures.items()), style="dim"))]
-    rows += [row for shown in opinion.exhibits for row in _exhibit(shown)]
-    return Group(title, Padding(Group(_bars(opinion), _facts(rows)), (0, 0, 0, 2)))
-
-
-def _match(opinion: Opinion) -> Text:
-    if opinion.silent:
-        return Text(opinion.silent, style="yellow")
-    measured = "" if opinion.similarity is None else f"  similarity {opinion.similarity:.4f}"
-    if opinion.match is None:
-        return Text(f"no match{measured}", style="red")
-    return Text(f"{opinion.match.relation}{measured}", style="green")
-
-
-def _bars(opinion: Opinion) -> Table:
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    for _ in range(3):
-        table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    rows = [(bar, "") for bar in opinion.bars]
-    rows += [(bar, " (for excerpts, expansions)") for bar in opinion.part_bars if bar not in opinion.bars]
-    for bar, what in rows:
-        mark = Text("✓", style="green") if bar.is_met else Text("✗", style="red")
-        measure = (bar.measure if bar.constant else "") + what
-        table.add_row(mark, Text(bar.constant or bar.measure), Text(_condition(bar)), Text(measure))
-    return table
-
-
-def _condition(bar: Bar) -> str:
-    signs = (">" if bar.is_strict else "≥", "<" if bar.is_strict else "≤")
-    return f"{_number(bar.found)}, must be {signs[0] if bar.at_least else signs[1]} {_number(bar.value)}"
-
-
-def _number(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4f}".rstrip("0").rstrip(".")
-
-
-def _figures(figures: Iterable[tuple[str, object]]) -> str:
-    return " · ".join(f"{name.replace('_', ' ')} {_figure(value)}" for name, value in figures)
-
-
-def _figure(value: object) -> str:
-    if isinstance(value, dict):
-        return f"({_figures(value.items())})"
-    plain = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return printable(plain, _WORD * 4)
-
-
-def _exhibit(shown: Exhibit) -> Iterator[tuple[str, Text]]:
-    if 0 < len(shown.agreeing) <= _PLACES:
-        yield shown.unit, _strip(shown.agreeing)
-    kinds = (("in both", shown.shared), ("new only", shown.only_new), ("older only", shown.only_old))
-    for kind, elements in kinds:
-        if elements:
-            yield f"{shown.unit}, {kind}", Text(_listed(elements))
-
-
-def _strip(agreeing: str) -> Text:
-    """Draw places: a full block where they agree."""
-    strip = Text()
-    for place, agrees in enumerate(agreeing):
-        strip.append("\n" if place and place % _LINE == 0 else "")
-        strip.append("█" if agrees == "1" else "░", style="green" if agrees == "1" else "red")
-    return strip
-
-
-def _listed(elements: Sequence[str]) -> str:
-    more = f" … and {len(elements) - _ELEMENTS} more" if len(elements) > _ELEMENTS else ""
-    return ", ".join(printable(each, _WORD) for each in elements[:_ELEMENTS]) + more
-
-
 # -- what would change it ---------------------------------------------------------------------
 
 
 def _levers(found: Explanation) -> RenderableType:
-    parts: list[RenderableType] = [_table(found.levers) if found.levers else Text("No single setting would.")]
+    parts: list[RenderableType] = [_table(found.levers) if found.levers else Text(_none(found.verdict))]
     if found.together:
         parts += [Text("Several at once would:"), _table(found.together)]
     parts += [Text(note, style="dim") for note in _notes((*found.levers, *found.together))]
     return Group(*parts)
+
+
+def _none(verdict: Verdict) -> str:
+    if verdict.reason:
+        return "No single setting of what compares pages; dedupcrawl inspect shows what the reader found."
+    return "No single setting would."
 
 
 def _notes(levers: Sequence[Lever]) -> Iterator[str]:
@@ -252,31 +168,41 @@ def _then(change: Change) -> str:
 def _value(value: object) -> str:
     if isinstance(value, frozenset):
         return ", ".join(sorted(map(str, value))) or "nothing"
-    return _number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+    return number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
 # -- around it --------------------------------------------------------------------------------
 
 
 def _cluster(found: Explanation) -> RenderableType:
-    members, walked = found.seen.members, found.seen.walked
-    table = _facts(
-        (
-            _moment(each.record.seen),
-            Text.assemble(printable(each.record.url, _LONG), (f"  {state_of(each.state)}", "dim")),
-        )
-        for each in members[:_MEMBERS]
+    filed = [(each.record.url, each.record.seen, state_of(each.state)) for each in found.seen.members]
+    told = [(each.url, each.time, each.fate) for each in found.then.cluster] if found.then else []
+    walked = found.seen.walked
+    looked = "the records under shared keys" if walked is None else f"all records of the store ({walked:,})"
+    return Group(
+        *_pages("in the store", filed),
+        *_pages("in the run", told),
+        Text(f"Looked through for the store's: {looked}.", style="dim"),
     )
-    looked = "all records of the store" if walked is not None else "the records under shared keys"
-    count = f" ({walked:,})" if walked is not None else ""
-    more = f"{len(members) - _MEMBERS:,} more of them are not listed. " if len(members) > _MEMBERS else ""
-    note = Text(f"{len(members):,} in the store. {more}Looked through: {looked}{count}.", style="dim")
-    return Group(table, note) if members else note
+
+
+def _pages(where: str, pages: Sequence[tuple[str, float, str]]) -> Iterator[RenderableType]:
+    """List pages, each with a URL, a time and what became of it."""
+    if pages:
+        more = f", of which the first {_MEMBERS} are shown" if len(pages) > _MEMBERS else ""
+        yield Text(f"{len(pages):,} {where}{more}")
+        yield facts(
+            (f"{_moment(time)}  {fate}", Text(printable(url, _LONG))) for url, time, fate in pages[:_MEMBERS]
+        )
 
 
 def _premises(found: Explanation) -> RenderableType:
     sources: dict[str, list[str]] = {}
-    for premise in found.premises:
+    for premise in sorted(found.premises, key=lambda each: each.source is Source.DEFAULT):
         sources.setdefault(str(premise.source), []).append(f"{premise.name} = {_value(premise.value)}")
-    rows = [(f"from {source}", Text(printable("; ".join(told), _LONG))) for source, told in sources.items()]
-    return _facts(rows)
+    told = facts(
+        (f"from {source}", Text(printable("; ".join(each), _LONG))) for source, each in sources.items()
+    )
+    if Source.DEFAULT not in sources:
+        return told
+    return Group(told, Text("The store does not say the latter; --project, --run or --set do.", style="dim"))

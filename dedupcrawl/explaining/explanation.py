@@ -10,12 +10,21 @@ from dedupcrawl.explaining.walking import Seen
 from dedupcrawl.policy import cluster_of
 
 if TYPE_CHECKING:
-    from dedupcrawl.detectors.opinion import Bar, Opinion
+    from dedupcrawl.detectors.opinion import Bar, Exhibit, Opinion
     from dedupcrawl.explaining.levers import Lever
     from dedupcrawl.explaining.pairing import Pair, Side
     from dedupcrawl.explaining.premises import Premise
     from dedupcrawl.stores.base import Candidate, ClaimState, Record
     from dedupcrawl.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A page as a run lists it."""
+
+    url: str
+    fate: str
+    time: float  #: Unix time
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +34,7 @@ class Then:
     verdict: Verdict
     fate: str  #: "kept", "dropped", …
     time: float  #: Unix time
+    cluster: tuple[Listed, ...] = ()  #: the pages of the cluster that the run lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +123,17 @@ def opinion_as_dict(opinion: Opinion) -> dict[str, Any]:
         "bars": [_bar(bar) for bar in opinion.bars],
         "part_bars": [_bar(bar) for bar in opinion.part_bars],
         "figures": dict(opinion.figures),
-        "exhibits": [asdict(exhibit) for exhibit in opinion.exhibits],
+        "exhibits": [_exhibit(exhibit) for exhibit in opinion.exhibits],
     }
 
 
 def _bar(bar: Bar) -> dict[str, Any]:
     return {**asdict(bar), "is_met": bar.is_met}
+
+
+def _exhibit(exhibit: Exhibit) -> dict[str, Any]:
+    told = asdict(exhibit)
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
 
 
 def _pair(pair: Pair) -> dict[str, Any]:
@@ -138,4 +153,9 @@ def _side(side: Side) -> dict[str, Any]:
 
 
 def _then(then: Then) -> dict[str, Any]:
-    return {"verdict": then.verdict.to_dict(), "fate": then.fate, "time": moment(then.time)}
+    return {
+        "verdict": then.verdict.to_dict(),
+        "fate": then.fate,
+        "time": moment(then.time),
+        "cluster": [{**asdict(each), "time": moment(each.time)} for each in then.cluster],
+    }

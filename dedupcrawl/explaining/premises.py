@@ -24,6 +24,7 @@ class Source(StrEnum):
     STORE = "the store"
     GIVEN = "the command line"
     PROJECT = "the project"
+    RUN = "the run"
     DEFAULT = "the defaults"
 
 

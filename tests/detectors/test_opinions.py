@@ -44,7 +44,7 @@ OTHERS = (
     Combined(any_of=(SimHash(), MinHash(), Exact())),
     Combined(all_of=(FeatureCode(), MinHash(threshold=0.3))),
 )
-every = pytest.mark.parametrize("detector", [*EVERY, *OTHERS], ids=str)
+every = pytest.mark.parametrize("detector", [*EVERY, *OTHERS], ids=lambda detector: detector.name)
 
 TEXTS = (ENGLISH, OTHER_ENGLISH, CHINESE, OTHER_CHINESE)
 
@@ -103,7 +103,7 @@ def test_it_is_what_the_verdict_rests_on(
         check(detector, *sketches)
 
 
-@pytest.mark.parametrize("detector", EVERY, ids=str)
+@pytest.mark.parametrize("detector", EVERY, ids=lambda detector: detector.name)
 def test_it_is_what_the_verdict_rests_on_for_real_pages(detector: Detector) -> None:
     some = real_pages()[:24]
     prints = [each for each in map(detector.fingerprint, some) if each is not None]
@@ -113,7 +113,7 @@ def test_it_is_what_the_verdict_rests_on_for_real_pages(detector: Detector) -> N
     assert any(each.match is None for each in opinions)
 
 
-@pytest.mark.parametrize("detector", EVERY, ids=str)
+@pytest.mark.parametrize("detector", EVERY, ids=lambda detector: detector.name)
 def test_exhibits_agree_with_figures(detector: Detector) -> None:
     text = ENGLISH.replace("Eleven centimetres", "Nine centimetres")
     sketches = pair(detector, Features(Page.from_text(text)), Features(Page.from_text(ENGLISH)))
