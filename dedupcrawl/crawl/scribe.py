@@ -86,8 +86,8 @@ def open_scribe(
         "settings": told(options),
         "job": place.job,
     }
-    refuse_foreign(place.page)
     try:
+        refuse_foreign(place.page)
         writer = Ledger.create(place.ledger, about, resume=place.resumes)
     except DedupError as error:
         raise SettingError("DEDUP_REPORT", place.template, f"another path, for {error}") from None
