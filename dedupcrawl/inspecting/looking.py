@@ -17,7 +17,8 @@ from dedupcrawl.page.document import parse, to_text
 from dedupcrawl.page.model import Kind
 from dedupcrawl.page.noise import STATED
 from dedupcrawl.page.readers import READERS
-from dedupcrawl.page.topic import TOPIC_ANCHORS
+from dedupcrawl.page.topic import NOISE, TOPIC, TOPIC_ANCHORS
+from dedupcrawl.page.topicwords import overlap, topic_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 ENOUGH = 0.5  #: of a block that the main text of a user's reader must have for the block to count as kept
 MOST_BLOCKS = 20_000  #: that are shown
+
+_BY_TOPIC = frozenset({NOISE, TOPIC, TOPIC_ANCHORS})
 
 _KINDS = {
     Kind.INDEX: "This page is an index: nothing but guide links is left on it. A crawl keeps it, "
@@ -68,7 +71,7 @@ def look(body: bytes | str, url: str, options: ReadOptions, content_type: str = 
     root, twin = parse(html), parse(html)
     page = read_tree(root, url, options, html=html)
     placed = place_blocks(page, root, twin, options) if page.blocks else None
-    found: Sequence[float | None] = [None] * len(page.blocks)
+    found: Sequence[float | None] = _overlaps(page.blocks)
     notes = list(_notes(page, html))
     is_own = options.reader not in READERS
     if is_own:
@@ -124,6 +127,18 @@ def _compared(page: Page, root: _Element, url: str, options: ReadOptions) -> tup
         for block, share in zip(whole.blocks, found, strict=True)
     )
     return replace(page, blocks=blocks), [*found]
+
+
+def _overlaps(blocks: Sequence[Block]) -> list[float | None]:
+    """Return how many words each block has in common with the longest, where the reader goes by that."""
+    compared = [place for place, block in enumerate(blocks) if block.reason in _BY_TOPIC]
+    found: list[float | None] = [None] * len(blocks)
+    if compared:
+        longest = max(compared, key=lambda place: len(blocks[place].text.replace("\n", "")))
+        wanted = topic_words(blocks[longest].text)
+        for place in compared:
+            found[place] = 1.0 if place == longest else overlap(topic_words(blocks[place].text), wanted)
+    return found
 
 
 def _reasons(

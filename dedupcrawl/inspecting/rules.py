@@ -44,7 +44,7 @@ FAMILIES: Mapping[str, str] = {
 
 _RULES = (
     Rule(noise.MAIN_TEXT, "kept", "✓", "It is main text."),
-    Rule(TOPIC, "kept", "✓", "It is the longest block, or shares enough words with it: topic text."),
+    Rule(TOPIC, "kept", "✓", "It is the longest block, or shares words with it: topic text."),
     Rule(EVERYTHING, "kept", "✓", "This reader keeps all that can be read."),
     Rule(FOUND, "kept", "✓", "The main text that your reader found has it."),
     Rule(TOPIC_ANCHORS, "topic", "✓A", "It shares words with the topic, but is little else than links."),

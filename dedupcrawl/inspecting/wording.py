@@ -34,7 +34,8 @@ def why(
         block: the block.
         options: the constants with which the page was read.
         around: the elements around it, the innermost first.
-        share: how much of it the main text has, 0…1, where a user's own reader found that.
+        share: how much of it the main text has, 0…1, where a user's own reader found that; how many words
+            it has in common with the longest block, for the reader ``"topic"``.
     """
     meaning = rule_of(block.reason, kept=block.kept).meaning
     detail = _detail(block, options, share) or _named(block, [*around])
@@ -51,13 +52,21 @@ def _detail(block: Block, options: ReadOptions, share: float | None) -> str:
             f"S = {options.link_run}."
         ),
         noise.MAIN_TEXT: lambda: _kept_links(block, options),
-        TOPIC: lambda: f"More than {topic.overlap:.0%} of the words, or the longest itself.",
-        NOISE: lambda: f"{topic.overlap:.0%} of the words of the smaller one, or fewer.",
+        TOPIC: lambda: _common_words(share, topic.overlap),
+        NOISE: lambda: _common_words(share, topic.overlap),
         TOPIC_ANCHORS: lambda: f"{density:.0%} of it is anchor text, more than {topic.anchors:.0%}.",
         FOUND: lambda: "" if share is None else f"{share:.0%} of its letters stand there.",
         NOT_FOUND: lambda: "" if share is None else f"{share:.0%} of its letters stand there.",
     }
     return said[block.reason]() if block.reason in said else ""
+
+
+def _common_words(share: float | None, least: float) -> str:
+    if share is None:
+        return ""
+    if share == 1:
+        return "It is the longest, or has all its words in common with it."
+    return f"It has {share:.0%} of the words of the smaller one in common; more than {least:.0%} are wanted."
 
 
 def _guide_links(density: float, options: ReadOptions) -> str:

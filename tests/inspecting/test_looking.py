@@ -167,6 +167,14 @@ def test_only_known_names_and_small_numbers_get_through() -> None:
     assert steps[-1] == {"is": "span"}
 
 
+def test_the_topic_reader_tells_how_many_words_a_block_shares() -> None:
+    some = f"{PARAGRAPH[:120]} Whales sing in the far north."
+    told = seen(f"<div>{RIVER}</div><div>{some}</div><div>{CHINESE * 3}</div>", "topic").reasons
+    assert "It is the longest" in told[0]
+    assert "of the smaller one in common; more than 30% are wanted" in told[1]
+    assert "It has 0% of the words" in told[2]
+
+
 def test_counts_add_up() -> None:
     found = seen(article(f"<nav>{' '.join(links(5))}</nav><p>{CHINESE}</p>"))
     rows = counts(found.blocks)

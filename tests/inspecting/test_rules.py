@@ -56,7 +56,6 @@ def test_reasons_of_a_foreign_reader_are_shown_as_they_are() -> None:
             block(noise.MAIN_TEXT, kept=True, link_length=60, run=2),
             "its longest run of links is 2, and S = 3",
         ),
-        (block(topic.NOISE), "30% of the words"),
         (block(topic.TOPIC_ANCHORS, kept=True, link_length=90), "90% of it is anchor text, more than 70%."),
     ],
 )
@@ -80,3 +79,10 @@ def test_the_words_that_cut_a_block_are_named() -> None:
 def test_the_element_of_a_landmark_is_named() -> None:
     tree = html.fromstring("<footer><nav><p>text</p></nav></footer>")
     assert "<nav>" in why(block(noise.LANDMARK), OPTIONS, [*tree.iter()][::-1])
+
+
+@pytest.mark.parametrize("reason", [topic.TOPIC, topic.NOISE])
+def test_the_words_in_common_with_the_topic_are_told(reason: str) -> None:
+    assert "It has 42% of the words of the smaller one in common; more than 30%" in why(
+        block(reason), OPTIONS, share=0.42
+    )

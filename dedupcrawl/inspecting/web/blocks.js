@@ -17,7 +17,7 @@ const blocks = (() => {
 
   const label = (block) =>
     `Block ${block.place + 1}, ${fate(block)}, ${block.rule.reason}. R ${block.density.toFixed(2)}, ${data.number(block.length)} bytes, ` +
-    `${block.links} ${block.links === 1 ? "link" : "links"}, longest run ${block.run}. ${block.why}`;
+    `${block.links} ${block.links === 1 ? "link" : "links"}${bounds ? `, longest run ${block.run}` : ""}. ${block.why}`;
 
   const mark = (at, className, name) => {
     const made = ui.el("span", { class: className }, name);
@@ -44,7 +44,7 @@ const blocks = (() => {
     ui.el("div", { class: "measures" },
       figure("R", block.density.toFixed(2)), scale(block),
       figure("bytes", data.number(block.length)), figure("of links", data.number(block.linkLength)),
-      figure("links", block.links), figure("longest run", block.run)),
+      figure("links", block.links), bounds ? figure("longest run", block.run) : ""),
     ui.el("p", { class: "because" }, block.why),
   ];
 

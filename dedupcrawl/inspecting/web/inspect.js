@@ -43,7 +43,17 @@
     tell(block ?? picked);
   };
 
-  const intoView = (element) => element?.scrollIntoView({ block: "center", inline: "nearest" });
+  /** Scroll a pane, but not the window around it, until an element is in its middle. */
+  const intoView = (element) => {
+    if (!element) return;
+    const box = (element.getRootNode().host ?? element).closest(".scrolled");
+    if (isNarrow.matches || !box) {
+      element.scrollIntoView({ block: "center", inline: "nearest" });
+      return;
+    }
+    const [inner, outer] = [element.getBoundingClientRect(), box.getBoundingClientRect()];
+    box.scrollTop += inner.top + inner.height / 2 - outer.top - outer.height / 2;
+  };
   const onPage = (block) => canvas.signs.get(block);
 
   const jump = (label, tab, element) =>
