@@ -37,7 +37,7 @@ def show(console: Console, found: Explanation, store: str) -> None:
         console.print(Text(f"! {printable(remark, _LONG)}", style="yellow"))
     if found.pair is not None:
         _head(console, "The pair")
-        console.print(facts(_of_pair(found.pair)))
+        console.print(facts(_of_pair(found.pair, found.verdict)))
         _head(console, "What the detectors say")
         for opinion in found.pair.opinions:
             console.print(drawn(opinion))
@@ -55,9 +55,8 @@ def said(verdict: Verdict) -> Text:
     if verdict.reason:
         return Text(f"unchecked({verdict.reason}), kept", style="yellow")
     related = f": {verdict.relation}" if verdict.relation else ""
-    return Text(
-        f"{verdict.status}, {_FATES[verdict.keep]}{related}", style="green" if verdict.keep else "red"
-    )
+    fate = "replaces the older page" if verdict.supersedes else _FATES[verdict.keep]
+    return Text(f"{verdict.status}, {fate}{related}", style="green" if verdict.keep else "red")
 
 
 def _head(console: Console, title: str) -> None:
@@ -97,13 +96,15 @@ def _of_whom(verdict: Verdict) -> Text:
     return Text(f" of {printable(verdict.of, _LONG)}" if verdict.of else "")
 
 
-def _of_pair(pair: Pair) -> Iterator[tuple[str, Text]]:
+def _of_pair(pair: Pair, verdict: Verdict) -> Iterator[tuple[str, Text]]:
     yield "new", _side(pair.new)
     yield "older", _side(pair.old)
     yield "why this pair", Text(str(pair.why))
     met = "a crawl compares them" if pair.met else "a crawl does not compare them"
     yield "shared keys", Text(f"{pair.shared} of {len(pair.new.record.looks_under)}: {met}")
-    yield "verdict" if pair.met else "if they met", Text.assemble(said(pair.verdict), _of_whom(pair.verdict))
+    if pair.verdict != verdict:
+        label = "verdict" if pair.met else "if they met"
+        yield label, Text.assemble(said(pair.verdict), _of_whom(pair.verdict))
 
 
 def _moment(time: float) -> str:
@@ -112,7 +113,7 @@ def _moment(time: float) -> str:
 
 def _side(side: Side) -> Text:
     told = f"filed {_moment(side.record.seen)}, {state_of(side.state)}" if side.state else "not in the store"
-    return Text.assemble(printable(side.url, _LONG), (f"  {told}", "dim"))
+    return Text.assemble(printable(side.url, _LONG), (f"\n{told}", "dim"))
 
 
 # -- what would change it ---------------------------------------------------------------------
@@ -122,7 +123,7 @@ def _levers(found: Explanation) -> RenderableType:
     parts: list[RenderableType] = [_table(found.levers) if found.levers else Text(_none(found.verdict))]
     if found.together:
         parts += [Text("Several at once would:"), _table(found.together)]
-    parts += [Text(note, style="dim") for note in _notes((*found.levers, *found.together))]
+    parts += [Text(note, style="dim") for note in _notes(found)]
     return Group(*parts)
 
 
@@ -132,14 +133,18 @@ def _none(verdict: Verdict) -> str:
     return "No single setting would."
 
 
-def _notes(levers: Sequence[Lever]) -> Iterator[str]:
-    names = [change.name for lever in levers for change in lever.changes]
+def _notes(found: Explanation) -> Iterator[str]:
+    levers = (*found.levers, *found.together)
+    names = {change.name for lever in levers for change in lever.changes}
     if any(lever.remark for lever in levers):
         yield f"* {NEW_STORE}."
     if any("." in name for name in names):
         yield "DETECTOR.CONSTANT stands in DEDUP_DETECTORS: {'DETECTOR': {'CONSTANT': ...}}."
     if "min_chars" in names:
         yield "Pages in the store were filed under the present DEDUP_MIN_CHARS."
+    matching = [each for each in found.pair.opinions if each.match] if found.pair else []
+    if len(matching) > 1 and names <= {"drop", "keep", "min_chars"}:
+        yield f"{len(matching)} detectors match the pair: no constant of one of them decides alone."
 
 
 def _table(levers: Sequence[Lever]) -> Table:

@@ -29,9 +29,13 @@ def drawn(opinion: Opinion) -> RenderableType:
     title = Text.assemble((opinion.detector, "bold"), "  ", _match(opinion))
     if opinion.silent:
         return title
-    rows = [("figures", Text(_figures(opinion.figures.items()), style="dim"))]
-    rows += [row for shown in opinion.exhibits for row in _exhibit(shown)]
-    return Group(title, Padding(Group(_bars(opinion), facts(rows)), (0, 0, 0, 2)))
+    figures = Table.grid()  # a text of its own would not be folded in a pipe
+    figures.add_row(Text(_figures(opinion.figures.items()), style="dim", overflow="fold"))
+    parts: list[RenderableType] = [_bars(opinion), figures]
+    rows = [row for shown in opinion.exhibits for row in _exhibit(shown)]
+    if rows:
+        parts.append(facts(rows))
+    return Group(title, Padding(Group(*parts), (0, 0, 0, 2)))
 
 
 def _match(opinion: Opinion) -> Text:
@@ -95,11 +99,11 @@ def _exhibit(shown: Exhibit) -> Iterator[tuple[str, Text]]:
 
 
 def _strip(agreeing: str) -> Text:
-    """Draw places: a full block where they agree."""
+    """Draw places: "#" where they agree; of ASCII, for other signs are of two widths in some terminals."""
     strip = Text()
     for place, agrees in enumerate(agreeing):
         strip.append("\n" if place and place % _LINE == 0 else "")
-        strip.append("█" if agrees == "1" else "░", style="green" if agrees == "1" else "red")
+        strip.append("#" if agrees == "1" else ".", style="green" if agrees == "1" else "red")
     return strip
 
 

@@ -13,7 +13,7 @@ from dedupcrawl.errors import StoreError
 from dedupcrawl.evaluation.constants import constants_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping
 
     from dedupcrawl.config import Config
 
@@ -87,14 +87,25 @@ def _with_threshold(
     wanted = described["bands"], described["rows"]
     if choose_bands(base.threshold, slots, weight) == wanted:
         return None
-    fitting = [at / 100 for at in range(1, 101) if choose_bands(at / 100, slots, weight) == wanted]
-    if not fitting:
+    found = _threshold(slots, weight, wanted)
+    if found is None:
         return None  # the store will be refused, and its bands named
-    constants["threshold"] = _roundest(fitting)
+    constants["threshold"] = found
+    bands, rows = wanted
     return (
-        f"{name} was filed in {wanted[0]} bands of {wanted[1]} slots, as with a threshold from "
-        f"{fitting[0]} to {fitting[-1]}: {constants['threshold']} is assumed."
+        f"{name} was filed in {bands} bands of {rows} slots, as with a threshold of some {found}, "
+        "which is assumed."
     )
+
+
+def _threshold(slots: int, miss_weight: float, wanted: tuple[int, int]) -> float | None:
+    """Return a threshold for which these bands are chosen, of those with few digits the middle one."""
+    for parts in (20, 100):  # each takes up to 20 ms
+        grid = (at / parts for at in range(1, parts + 1))
+        fitting = [each for each in grid if choose_bands(each, slots, miss_weight) == wanted]
+        if fitting:
+            return fitting[len(fitting) // 2]
+    return None
 
 
 def _filed(name: str, constants: Mapping[str, Any]) -> tuple[int, float]:
@@ -103,14 +114,3 @@ def _filed(name: str, constants: Mapping[str, Any]) -> tuple[int, float]:
         slots: int = min(MinHash.filed, constants["slots"])
         return slots, MinHash.miss_weight
     return constants["num_perm"], Datasketch.miss_weight
-
-
-def _roundest(values: Sequence[float]) -> float:
-    """Return the middle one of those with the fewest digits."""
-    found: Iterable[float] = values
-    for unit in (0.1, 0.05, 0.01):
-        found = [value for value in values if abs(value / unit - round(value / unit)) < 1e-9]
-        if found:
-            break
-    ordered = sorted(found)
-    return ordered[len(ordered) // 2]

@@ -82,7 +82,7 @@ def edited(text: str, begin: int, size: int, put: str) -> str:
 
 
 @every
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     st.sampled_from(TEXTS),
     st.integers(0, 2000),
