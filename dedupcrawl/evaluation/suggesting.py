@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 TRIES = 8  #: suggestions that are really run before none is made
 TOGETHER = 2  #: constants that are changed at a time
+_FEW = 4  #: an option finds few pairs if another one finds so many times as many
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +55,7 @@ class Suggestion:
     in_force: PairScores
     best: Option | None  #: verified; None: nothing can be shown to reach what is wanted
     config: Config | None  #: that of ``best``
-    nearest: (
-        Option | None
-    )  #: what more labels may show to reach it, else the most precise; None: nothing is found
+    nearest: Option | None  #: what more labels may show to reach it, else what shows most
 
 
 def suggest(
@@ -122,11 +121,13 @@ def _reaches(option: Option, wanted: float) -> bool:
 
 
 def _nearest(options: Sequence[Option], wanted: float) -> Option | None:
-    """Return the option that more labels may show to be precise enough; else the most precise one."""
-    promising = [each for each in options if each.precision >= wanted]
-    if promising:
-        return max(promising, key=lambda option: option.scores.precision.low)
-    return max(options, key=lambda option: option.precision, default=None)
+    """Return the option that more labels may show to be precise enough; else the one that shows most.
+
+    That the few pairs of a narrow option are all right is luck, and promises nothing.
+    """
+    most = max((each.scores.found for each in options), default=0)
+    promising = [each for each in options if each.precision >= wanted and each.scores.found * _FEW >= most]
+    return max(promising or options, key=lambda option: option.scores.precision.low, default=None)
 
 
 def _merit(option: Option) -> tuple[float, int, float]:

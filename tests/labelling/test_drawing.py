@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl.labelling.drawing import COPY, FAR, MISS, NEAR, PART, kind_of, spread, zone_of
@@ -32,6 +32,7 @@ def drawn(urn: Urn, most: int = 10_000) -> list[OfferedPair]:
     return found
 
 
+@settings(deadline=None)
 @given(SOME)
 def test_each_pair_comes_once(given_: list[tuple[float, str, str]]) -> None:
     pairs = [pair(number, *each) for number, each in enumerate(given_)]
@@ -44,6 +45,7 @@ def test_each_pair_comes_once(given_: list[tuple[float, str, str]]) -> None:
     )
 
 
+@settings(deadline=None)
 @given(SOME)
 def test_a_cluster_comes_again_at_once_only_when_all_that_lie_uppermost_are_of_it(
     given_: list[tuple[float, str, str]],

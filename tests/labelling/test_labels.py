@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl.errors import DedupError
@@ -164,6 +164,7 @@ def test_what_cannot_be_read_or_written_is_said(tmp_path: Path) -> None:
         LabelFile(tmp_path)
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(codec=None), max_size=30))
 def test_any_text_can_be_written(text: str) -> None:
     side = Side.of(text, text, text)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, expect, sync_playwright
+from playwright.sync_api import BrowserContext, Dialog, expect, sync_playwright
 
 from dedupcrawl.labelling.labels import Answer, LabelFile, read_labels
 from dedupcrawl.labelling.page import LabelPage
@@ -60,10 +60,15 @@ def opened(context: BrowserContext, server: LabelServer) -> Tab:
     tab = Tab(context.new_page())
     tab.page.set_default_timeout(LONG)
     tab.listen()
-    tab.page.on("dialog", lambda dialog: tab.errors.append(dialog.message) or dialog.dismiss())  # type: ignore[func-returns-value]
+    tab.page.on("dialog", lambda dialog: _told(tab, dialog))
     tab.open(server.url)
     expect(tab.page.locator("#count")).not_to_be_empty()
     return tab
+
+
+def _told(tab: Tab, dialog: Dialog) -> None:
+    tab.errors.append(dialog.message)
+    dialog.dismiss()
 
 
 def stories(count: int) -> list[OfferedPair]:
