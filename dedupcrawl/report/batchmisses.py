@@ -46,8 +46,9 @@ class Misses:
     """What was found."""
 
     near: tuple[Weighed, ...]  #: nearest first
-    weighed: tuple[Weighed, ...]  #: all that were
-    pairs: int  #: that there were to weigh
+    weighed: tuple[Weighed, ...]  #: all that do not match
+    tried: int  #: pairs that were to be weighed
+    pairs: int  #: that there were to choose them from
     one_in: int  #: pages whose neighbours were looked at: all (1), every second one (2), …
 
 
@@ -76,7 +77,7 @@ def near_misses(
         if found is not None:
             weighed.append(found)
     near = sorted(filter(_is_near, weighed), key=lambda each: -(each.nearest.similarity or 0.0))
-    return Misses(tuple(near), tuple(weighed), len(pairs), one_in)
+    return Misses(tuple(near), tuple(weighed), len(chosen), len(pairs), one_in)
 
 
 def _pairs(prints: Prints, rank: Numbers, kept: Flags) -> tuple[Numbers, Numbers, int]:

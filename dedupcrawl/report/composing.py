@@ -32,8 +32,8 @@ class Most:
     pairs: int = 1_000
     misses: int = 100
     text: int = 8_000_000  #: characters of all pairs
-    hosts: int = 200
-    flows: int = 400
+    hosts: int = 20_000
+    flows: int = 20_000
 
 
 def compose(material: Material, most: Most | None = None, teller: Teller | None = None) -> Report:

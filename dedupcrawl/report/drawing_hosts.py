@@ -7,6 +7,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dedupcrawl.report.merging import OTHERS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -66,8 +68,9 @@ def draw_hosts(flows: Sequence[Flow], most: int = 12) -> Matrix | None:
 
 def _named(hosts: Counter[str], most: int) -> list[str]:
     """Return the hosts with most pages; one that is left over is named too, more are put together as ""."""
-    ordered = sorted(hosts, key=lambda host: (-hosts[host], host))
-    return ordered if len(ordered) <= most + 1 else [*ordered[:most], ""]
+    named = hosts.keys() - {OTHERS, ""}
+    ordered = sorted(named, key=lambda host: (-hosts[host], host))
+    return ordered if len(named) == len(hosts) and len(ordered) <= most + 1 else [*ordered[:most], ""]
 
 
 def _row(host: str, columns: Sequence[str], cells: Mapping[tuple[str, str], int]) -> Row:

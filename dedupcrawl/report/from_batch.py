@@ -137,11 +137,11 @@ class _Batch:
         if without:
             some = "The pages have" if without == pages else f"{without:,} of {pages:,} pages have"
             yield f"{some} no time, and are not in the chart over time."
-        if len(misses.weighed) < misses.pairs or misses.one_in > 1:
+        if misses.tried < misses.pairs or misses.one_in > 1:
             one_in = f" (looked for among one in {misses.one_in:,} pages)" if misses.one_in > 1 else ""
             yield (
-                f"Near misses are the nearest of {len(misses.weighed):,} pairs that were weighed, those with "
-                f"most keys in common of {misses.pairs:,} that share one{one_in}."
+                f"Near misses are the nearest of {misses.tried:,} pairs of pages, those with most keys in "
+                f"common of {misses.pairs:,} that share one{one_in}."
             )
         if crowded := finished.summary["crowded"]["buckets"]:
             yield f"{crowded:,} buckets hold more kept pages than a page is compared with."
