@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo demo-clean test lint types pytest bench clean
+.PHONY: install demo demo-clean test lint types docs pytest bench clean
 
 install: $(STAMP)
 
@@ -19,7 +19,7 @@ demo: install
 demo-clean:
 	rm -rf demo-out
 
-test: lint types pytest
+test: lint types docs pytest
 
 lint: install
 	$(BIN)/ruff check .
@@ -27,6 +27,9 @@ lint: install
 
 types: install
 	$(BIN)/mypy
+
+docs: install
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # --quiet would hide what --strict looks for
 
 pytest: install
 	$(BIN)/python -m pytest
@@ -44,4 +47,4 @@ bench: install
 	$(BIN)/python -m benchmarks.batch --master "local[2]"
 
 clean:
-	rm -rf $(VENV) .scrapy demo-out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .scrapy demo-out site .mypy_cache .ruff_cache .pytest_cache .hypothesis
