@@ -185,7 +185,7 @@ def _cluster(found: Explanation) -> RenderableType:
     walked = found.seen.walked
     looked = "the records under shared keys" if walked is None else f"all records of the store ({walked:,})"
     return Group(
-        *_pages("in the store", filed),
+        *(_pages("in the store", filed) if filed else [Text("none of it in the store")]),
         *_pages("in the run", told),
         Text(f"Looked through for the store's: {looked}.", style="dim"),
     )

@@ -105,7 +105,7 @@ class Explainer:
             levers=tuple(levers),
             together=tuple(together),
             premises=self._premises.listed(own),
-            remarks=remarks(self._premises, subject, verdict, pair),
+            remarks=remarks(self._premises, subject, verdict, pair, is_walked=self._tick is not None),
             then=subject.then,
         )
 

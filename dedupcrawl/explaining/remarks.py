@@ -32,15 +32,19 @@ REASONS = {
 }
 
 
-def remarks(premises: Premises, subject: Subject, verdict: Verdict, pair: Pair | None) -> tuple[str, ...]:
-    """Return them in sentences."""
+def remarks(
+    premises: Premises, subject: Subject, verdict: Verdict, pair: Pair | None, *, is_walked: bool
+) -> tuple[str, ...]:
+    """Return them in sentences; ``is_walked``: whether all records of the store were looked at."""
     found = [*premises.notes]
     if verdict.reason:
         found.append(f"It is unchecked, and kept: {REASONS.get(verdict.reason, verdict.reason)}.")
-    elif pair is None:
-        found.append("Nothing in the store is like it, as far as was looked and detectors measure.")
-    else:
+    elif pair is not None:
         found += _of_pair(premises, subject, pair)
+    elif is_walked:
+        found.append("It met no page, and no other in the store is like it by any detector in use.")
+    else:
+        found.append("It met no page; without --quick the nearest of all in the store is looked for.")
     if subject.then is not None and _outcome(subject.then.verdict) != _outcome(verdict):
         found.append(
             "The run said otherwise at its time: what the store holds, or a constant, is not what it was."

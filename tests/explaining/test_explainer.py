@@ -188,7 +188,8 @@ def test_a_page_that_met_nobody_is_held_against_the_nearest(dedup: Deduplicator)
     assert "They never met" in " ".join(found.remarks)
     quick = explained(dedup, half, quick=True)
     assert (quick.pair, quick.seen.walked) == (None, None)
-    assert "Nothing in the store is like it" in " ".join(quick.remarks)
+    assert "without --quick" in " ".join(quick.remarks)
+    assert "no other in the store is like it" in " ".join(explained(dedup, OTHER_CHINESE).remarks)
 
 
 def test_a_page_of_ones_choice(dedup: Deduplicator) -> None:
