@@ -65,7 +65,7 @@ def run_sweep(
         print_json(curve.to_dict())
         return
     entries = [(f"{point.value:g}", point.report) for point in curve.points]
-    console = _screen()
+    console = screen()
     _print(console, scores_tables(sweep.name, entries, console.width))
     console.print(_sentence(curve))
 
@@ -76,7 +76,7 @@ def _listed(report: DuplicatesReport, mistakes: bool) -> dict[str, object]:
 
 
 def _show(subject: str, entries: Sequence[Entry], *, mistakes: bool) -> None:
-    console = _screen()
+    console = screen()
     _print(console, scores_tables(subject, entries, console.width))
     _print(console, edit_tables(subject, entries, console.width))
     if mistakes:
@@ -91,7 +91,8 @@ def _print(console: Console, tables: Iterable[Table]) -> None:
         console.print()
 
 
-def _screen() -> Console:
+def screen() -> Console:
+    """Return the console of tables, which have a width of their own in a file or a pipe."""
     console = out()
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _COLUMNS

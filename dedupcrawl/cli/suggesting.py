@@ -11,6 +11,7 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
+from dedupcrawl.cli.bakeoff import screen
 from dedupcrawl.cli.screen import out, print_json
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import SettingError
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     Row = tuple[str, int, int, int, Share, Share]  # name, found, wrong, missed, precision, recall
 
+_WIDE = 100  #: columns in which a share and its interval stand in one line
 PRECISION = 0.99  #: wanted, unless the user says otherwise
 
 
@@ -171,19 +173,23 @@ def _headline(labels: Sequence[Label], pairs: Sequence[LabelledPair]) -> str:
 
 
 def _show(headline: str, subject: str, rows: Sequence[Row]) -> None:
-    table = Table(title=headline, title_justify="left", title_style="", box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column(subject)
+    console = screen()
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column(subject, overflow="fold")
     for name in ("found", "wrong", "missed", "precision\nand 95 %", "recall\nand 95 %"):
         table.add_column(name, justify="right", no_wrap=True)
-    for name, found, wrong, missed, *shares in rows:
-        table.add_row(name, *(f"{count:,}" for count in (found, wrong, missed)), *map(_share, shares))
-    out().print(table)
+    between = "  " if console.width >= _WIDE else "\n"
+    for name, found, wrong, missed, precision, recall in rows:
+        counts = (f"{count:,}" for count in (found, wrong, missed))
+        table.add_row(name, *counts, _share(precision, between), _share(recall, between))
+    console.print(headline)
+    console.print(table)
 
 
-def _share(share: Share) -> str:
+def _share(share: Share, between: str) -> str:
     if share.value is None:
         return "·"
-    return f"{share.value:.3f}  {_down(share.low):.3f}–{share.high:.3f}"
+    return f"{share.value:.3f}{between}{_down(share.low):.3f}–{share.high:.3f}"
 
 
 def _down(value: float) -> float:
