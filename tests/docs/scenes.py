@@ -13,6 +13,7 @@ from dedupcrawl import Deduplicator
 from dedupcrawl.cli.application import app
 from dedupcrawl.evaluation.rows import read_rows
 from tests.docs.comparing import shows_lines, shows_values
+from tests.docs.labelscenes import pair_labels, tuning
 from tests.docs.newspapers import PAGES
 from tests.docs.storescenes import outage, rights, superseded, watching
 from tests.docs.worlds import furnish
@@ -97,6 +98,8 @@ SCENES: Mapping[str, Callable[[Block, Follower], None]] = {
     "demo": demo,
     "verdict": verdict,
     "labels": labels,
+    "pair labels": pair_labels,
+    "tuning": tuning,
     "outage": outage,
     "rights": rights,
     "superseded": superseded,
