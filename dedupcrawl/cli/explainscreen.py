@@ -129,7 +129,7 @@ def _levers(found: Explanation) -> RenderableType:
 
 def _none(verdict: Verdict) -> str:
     if verdict.reason:
-        return "No single setting of what compares pages; dedupcrawl inspect shows what the reader found."
+        return "No setting that compares pages would; dedupcrawl inspect shows what the reader found."
     return "No single setting would."
 
 

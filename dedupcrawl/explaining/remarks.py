@@ -8,6 +8,7 @@ from dedupcrawl.detectors.feature_code import FeatureCode
 from dedupcrawl.detectors.spotsigs import SpotSigs
 from dedupcrawl.evaluation.constants import constants_of
 from dedupcrawl.explaining.pairing import Why
+from dedupcrawl.page.errors import BINARY, TOO_DEEP, TOO_LARGE
 from dedupcrawl.stores.base import BUCKET_CAP, ClaimState
 
 if TYPE_CHECKING:
@@ -29,6 +30,13 @@ REASONS = {
     "claimed": "a page that it repeats was claimed by another worker, whose outcome did not come in time",
     "store": "the store could not be asked",
     "error": "the reader failed on it",
+    BINARY: "it is binary data, whatever it says of itself",
+    TOO_LARGE: "it is larger than what is read",
+    TOO_DEEP: "its tags are nested so deep that no parser reads on",
+    "status": "it came with a status other than 200",
+    "not-html": "it is no HTML",
+    "no-response": "it is an item that came of no response",
+    "skip": "its request wished it to be left alone",
 }
 
 

@@ -19,6 +19,7 @@ from dedupcrawl.report.ledger import Ledger
 from dedupcrawl.report.note import Fate
 from dedupcrawl.verdict import Status, Verdict
 from tests.cli.complaining import complaint
+from tests.stores.servers import Server, binaries
 from tests.texts import ENGLISH, OTHER_ENGLISH
 
 runner = CliRunner()
@@ -167,6 +168,19 @@ def test_the_project_says_the_rest(
     found = told(SECOND, "--store", store, "--file", copy, "--project")
     assert found["verdict"]["keep"] is True
     assert {each["source"] for each in found["premises"]} == {"project"}
+
+
+def test_a_store_on_a_server_and_its_password(copy: str) -> None:
+    server = Server(next(iter(binaries().values())), password="secret").start()
+    try:
+        url = f"redis://:secret@127.0.0.1:{server.port}/0"
+        with Deduplicator(url, "news") as dedup:
+            dedup.add(html=html(ENGLISH), url=FIRST)
+        said = run(SECOND, "--store", url, "--file", copy)
+        assert "near-duplicate of https://a.example/1" in " ".join(said.split())
+        assert "secret" not in said
+    finally:
+        server.remove()
 
 
 # -- with a run -------------------------------------------------------------------------------
