@@ -38,7 +38,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """From 0…``most`` things to 0…``length`` pixels; logarithmic where one thing would be too small to see."""
+    """From 0…``most`` things to 0…``length`` pixels; by logarithm where one would be too small to see."""
 
     most: int
     length: float

@@ -1,4 +1,4 @@
-"""How similar pairs were, by one detector: those that it matched above the axis, those that it did not below."""
+"""How similar pairs were, by one detector: what it matched above the axis, what it did not below."""
 
 from __future__ import annotations
 

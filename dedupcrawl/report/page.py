@@ -11,14 +11,14 @@ from dedupcrawl.report.columns import LONGEST_TITLE, LONGEST_WORDS, cut
 from dedupcrawl.report.drawing_hosts import draw_hosts
 from dedupcrawl.report.drawing_similarity import draw_similarity
 from dedupcrawl.report.drawing_time import draw_time
-from dedupcrawl.report.fitting import fit
+from dedupcrawl.report.fitting import Fitted, fit
 from dedupcrawl.report.standing import outcomes
 
 if TYPE_CHECKING:
     from dedupcrawl.report.facts import Report
 
-MOST_BYTES = 4_900_000  #: of the whole page; one that stays under 5 MB still goes with a mail or a ticket
-_FRAME = 250_000  #: for styles, scripts and charts
+MOST_BYTES = 4_950_000  #: of the whole page; one that stays under 5 MB still goes with a mail or a ticket
+_NOTES = 1_000  #: bytes for what the page says of what did not fit
 _WIDE, _NARROW = 1120, 340  #: pixels of the chart over time, on a desk and on a phone
 _HOSTS = 40
 _SCRIPTS = ("data.js", "evidence.js", "pair.js", "panel.js", "lists.js", "table.js", "start.js")
@@ -40,7 +40,11 @@ def render(report: Report, most_bytes: int = MOST_BYTES) -> str:
         report: what it shows; every text in it is escaped.
         most_bytes: of the page in UTF-8; rows and texts that do not fit are left out, and the page says so.
     """
-    fitted = fit(report, most_bytes - _FRAME)
+    frame = len(_lay(report, Fitted()).encode())
+    return _lay(report, fit(report, most_bytes - frame - _NOTES))
+
+
+def _lay(report: Report, fitted: Fitted) -> str:
     return assemble(
         "report.html",
         styles=["report.css", "charts.css"],

@@ -33,7 +33,7 @@ class Outcome:
 
 
 def outcomes(figures: Figures) -> tuple[Outcome, ...]:
-    """Return the parts in the order of the bar: what is new, what is related, what repeats, what is unchecked."""
+    """Return the parts in the order of the bar: new, related, repeated, unchecked."""
     made, start = [], 0.0
     for kind, name, meaning, pages in _parts(figures):
         width = 100 * pages / max(figures.pages, 1)

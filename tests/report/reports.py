@@ -270,7 +270,7 @@ def hostile_report() -> Report:
 
 def _hostile_row(place: int, attack: str) -> PageRow:
     time = None if place % 3 else float("nan")
-    texts = {name: attack for name in ("relation", "of", "cluster", "detector", "reason", "why")}
+    texts = dict.fromkeys(("relation", "of", "cluster", "detector", "reason", "why"), attack)
     return PageRow(
         attack, attack, attack, time, 1, "duplicate", "dropped", similarity=float("nan"), pair=0, **texts
     )

@@ -15,5 +15,6 @@
   lists.start();
   table.start();
   panel.start();
+  performance.mark("ready");
   document.documentElement.dataset.ready = "";
 })();

@@ -112,8 +112,9 @@ const table = (() => {
   const choice = (value, label, count) => ui.el("option", { value }, count ? `${ui.shown(label)} (${data.number(count)})` : label);
 
   const select = (label, kind, options, onchange) => {
-    const made = ui.el("select", { onchange: () => onchange(made.value) }, options);
-    return [made, ui.el("label", { class: kind }, label, made)];
+    const id = `choice-${label.replace(" ", "-").toLowerCase()}`;
+    const made = ui.el("select", { id, onchange: () => onchange(made.value) }, options);
+    return [made, ui.el("div", { class: kind }, ui.el("label", { for: id }, label), made)];
   };
 
   /** Wait until the hand rests before 50,000 pages are searched. */
