@@ -94,7 +94,7 @@ def weighed(detector: Detector, new: bytes, old: bytes, bar: Bar, match: Match |
     bits = 8 * len(new)
     unlike = int.from_bytes(new, "little") ^ int.from_bytes(old, "little")
     found = bits - unlike.bit_count()
-    shown = Exhibit.of_places("bits", (not unlike >> place & 1 for place in range(bits)))
+    shown = Exhibit.of_bits("bits", unlike, bits)
     return Opinion(
         detector.name, match, found / bits, {"bits": f"{found} of {bits}"}, bars=(bar,), exhibits=(shown,)
     )

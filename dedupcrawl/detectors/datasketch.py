@@ -102,9 +102,9 @@ class Datasketch(Detector):
         """Show the hash values that agree."""
         new_size, new_values = self._read(new)
         old_size, old_values = self._read(old)
-        equal = new_values == old_values
-        shown = Exhibit.of_places("slots", equal.tolist())
-        agreement = Agreement(int(np.count_nonzero(equal)), self.num_perm)
+        differing = new_values != old_values
+        shown = Exhibit.of_places("slots", differing.tobytes())
+        agreement = Agreement(self.num_perm - int(np.count_nonzero(differing)), self.num_perm)
         return agreement.weighed(self.name, new_size, old_size, self._bounds, shown)
 
     def scheme(self) -> Mapping[str, object]:

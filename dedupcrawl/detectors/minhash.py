@@ -113,7 +113,7 @@ class MinHash(Detector):
         new_size, new_slots = self._read(new)
         old_size, old_slots = self._read(old)
         differing = (new_slots ^ old_slots).to_bytes(self.slots, "little")
-        shown = Exhibit.of_places("slots", (not each for each in differing))
+        shown = Exhibit.of_places("slots", differing)
         agreement = Agreement(differing.count(0), self.slots, _CHANCE)
         return agreement.weighed(self.name, new_size, old_size, self._bounds, shown)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from dedupcrawl.detectors.base import Match
 
@@ -32,6 +33,9 @@ class Bar:
         return self.found > self.value if self.at_least else self.found < self.value
 
 
+_AGREEING = b"1" + b"0" * 255  #: from bytes in which two differ to characters
+
+
 @dataclass(frozen=True, slots=True)
 class Exhibit:
     """What two sketches have in common, laid out for a person to see.
@@ -46,18 +50,24 @@ class Exhibit:
     only_old: tuple[str, ...] = ()
 
     @classmethod
-    def of_places(cls, unit: str, agree: Iterable[object]) -> Exhibit:
-        """Lay out places; true ones agree."""
-        return cls(unit, "".join("1" if each else "0" for each in agree))
+    def of_places(cls, unit: str, differing: bytes) -> Exhibit:
+        """Lay out places, a byte each: 0 where they agree."""
+        return cls(unit, differing.translate(_AGREEING).decode())
 
     @classmethod
-    def of_elements(cls, unit: str, new: Collection[str], old: Collection[str]) -> Exhibit:
+    def of_bits(cls, unit: str, differing: int, bits: int) -> Exhibit:
+        """Lay out the bits of a number, the lowest first: 0 where they agree."""
+        agreeing = ~differing & ((1 << bits) - 1)
+        return cls(unit, f"{agreeing:0{bits}b}"[::-1])
+
+    @classmethod
+    def of_elements(cls, unit: str, new: Iterable[str], old: Iterable[str]) -> Exhibit:
         """Lay out what two sketches hold, each in its own order and once."""
-        shared = [each for each in dict.fromkeys(new) if each in old]
-        only_new = [each for each in dict.fromkeys(new) if each not in old]
-        only_old = [each for each in dict.fromkeys(old) if each not in new]
-        kinds = (tuple(kind[:MOST_SHOWN]) for kind in (shared, only_new, only_old))
-        return cls(unit, "", *kinds)
+        mine, others = dict.fromkeys(new), dict.fromkeys(old)
+        shared = (each for each in mine if each in others)
+        only_new = (each for each in mine if each not in others)
+        only_old = (each for each in others if each not in mine)
+        return cls(unit, "", *(tuple(islice(kind, MOST_SHOWN)) for kind in (shared, only_new, only_old)))
 
 
 MOST_SHOWN = 40  #: elements of an exhibit

@@ -79,7 +79,7 @@ class Segments(Detector):
             len(common) / max(len(mine), len(others)),
             self._evidence(new_hashes, old_hashes, common),
             (Bar("equal", self.equal, len(common), at_least=True, measure="equal segments"),),
-            (Exhibit.of_places("segments", (each in others for each in new_hashes)),),
+            (Exhibit.of_places("segments", bytes(each not in others for each in new_hashes)),),
         )
 
     def scheme(self) -> Mapping[str, object]:

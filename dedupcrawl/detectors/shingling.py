@@ -83,15 +83,15 @@ class Shingling(Detector):
         """Show the super-shingles that are equal."""
         new_length, new_supers = self._read(new)
         old_length, old_supers = self._read(old)
-        same = (new_supers == old_supers).tolist()
-        equal = sum(same)
+        differing = new_supers != old_supers
+        equal = self.super_shingles - int(np.count_nonzero(differing))
         return Opinion(
             self.name,
             self.compare(new, old),
             self._similarity(equal),
             self._evidence(equal, new_length, old_length),
             (Bar("needed", self.needed, equal, at_least=True, measure="equal super-shingles"),),
-            (Exhibit.of_places("super-shingles", same),),
+            (Exhibit.of_places("super-shingles", differing.tobytes()),),
         )
 
     def scheme(self) -> Mapping[str, object]:
