@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from hashlib import blake2b
+from math import sqrt
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
 NEAR, FAR = "near", "far"
 COPY, PART, MISS = "near-duplicate", "excerpt or expansion", "near miss"
-#: How often strata take turns, relative to each other.
+#: How often strata take turns, relative to each other, times the square root of their sizes: large ones must
+#: be known well for what they weigh, small ones for what they tell (power allocation: Bankier, The American
+#: Statistician 42, 1988).
 _SHARES = {
     (COPY, NEAR): 6.0,
     (MISS, NEAR): 6.0,
@@ -109,7 +112,11 @@ class Urn:
         if not free:
             return None
         done = {which: sum(pair.id in asked for pair in queue) for which, queue in queues.items()}
-        return free[min(free, key=lambda which: (_turn(which, done), which))]
+        return free[min(free, key=lambda which: (self._turn(which, done[which]), which))]
+
+    def _turn(self, which: Which, done: int) -> float:
+        """Say how long a stratum can wait (Sainte-Laguë's rule)."""
+        return (2 * done + 1) / (_SHARES[which] * sqrt(self._sizes[which]))
 
     def _ordered(self) -> Mapping[Which, Sequence[OfferedPair]]:
         for which, pairs in self._pairs.items():
@@ -146,11 +153,6 @@ def spread(run: str, pairs: Sequence[OfferedPair]) -> list[OfferedPair]:
         for order, pair in enumerate(several)
     ]
     return [pair for *_, pair in sorted(places, key=lambda each: each[:2])]
-
-
-def _turn(which: Which, done: Mapping[Which, int]) -> float:
-    """Say how long a stratum can wait (Sainte-Laguë's rule)."""
-    return (2 * done[which] + 1) / _SHARES[which]
 
 
 def chance(run: str, what: str) -> float:
