@@ -10,6 +10,8 @@ for this only when somebody looks at it.
 from __future__ import annotations
 
 import re
+from array import array
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,9 +30,16 @@ _UNSOUND = {
 _numbered = re.compile(f"{NUMBER}([0-9]+){NUMBER}").split
 _inks = re.compile(r"\S").finditer
 
-#: Number of a text (that of an element's ``text`` is twice the element's place in document order, that
-#: of its ``tail`` one more), and the place of a character in it. None: it comes from no text.
-Place = tuple[int, int] | None
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the characters of a stream stand, by their places in it; -1 for white space and marks.
+
+    Two plain arrays: a page of ten million characters would fill gigabytes as pairs.
+    """
+
+    texts: array[int]  #: number of the text (see :func:`texts`)
+    at: array[int]  #: place in that text
 
 
 def ink(text: str) -> str:
@@ -48,7 +57,11 @@ def sound(text: str) -> str:
 
 
 def texts(root: _Element) -> Iterator[tuple[int, str]]:
-    """Yield the texts of a document by their numbers; what comments and instructions hold is none."""
+    """Yield the texts of a document by their numbers; what comments and instructions hold is none.
+
+    The number of an element's ``text`` is twice the element's place in document order, that of its ``tail``
+    one more.
+    """
     for place, element in enumerate(elements(root)):
         if element.text and isinstance(element.tag, str):
             yield 2 * place, element.text
@@ -63,8 +76,8 @@ def elements(root: _Element) -> Iterator[_Element]:
         yield from sibling.iter()
 
 
-def provenance(root: _Element, twin: _Element, walk: Callable[[_Element], str]) -> list[Place] | None:
-    """Return for each character of ``walk(root)`` where it stands in the tree; None for white space.
+def provenance(root: _Element, twin: _Element, walk: Callable[[_Element], str]) -> Places | None:
+    """Return for each character of ``walk(root)`` where it stands in the tree.
 
     The whole is None where the walk says something else of the numbered twin, which only a page of
     noncharacters can bring about.
@@ -76,30 +89,36 @@ def provenance(root: _Element, twin: _Element, walk: Callable[[_Element], str]) 
         walk: what flattens a page.
     """
     numbers = dict(texts(root))
-    placed = {number: [match.start() for match in _inks(sound(text))] for number, text in numbers.items()}
-    _number(twin, numbers)
     stream = sound(walk(root))
-    found = _follow(_numbered(walk(twin)), placed)
-    said = [match.start() for match in _inks(stream)]
-    if found is None or "".join([sign for sign, _ in found]) != ink(stream):
+    _number(twin, numbers)
+    found = _follow(_numbered(walk(twin)), numbers)
+    if found is None or found[0] != ink(stream):
         return None
-    places: list[Place] = [None] * len(stream)
-    for at, (_, place) in zip(said, found, strict=True):
-        places[at] = place
-    return places
+    spread = Places(array("i", [-1]) * len(stream), array("i", [-1]) * len(stream))
+    for place, number, at in zip(_inked(stream), *found[1:], strict=True):
+        spread.texts[place], spread.at[place] = number, at
+    return spread
 
 
-def _follow(parts: Sequence[str], placed: dict[int, list[int]]) -> list[tuple[str, Place]] | None:
-    """Return the ink of a numbered stream, split at its numbers, each sign with its place."""
-    found: list[tuple[str, Place]] = [(sign, None) for sign in ink(parts[0])]
+def _follow(parts: Sequence[str], numbers: dict[int, str]) -> tuple[str, array[int], array[int]] | None:
+    """Return the ink of a numbered stream, split at its numbers, and the number and place of each sign."""
+    signs = [ink(parts[0])]
+    found, at = (array("i", [-1]) * len(signs[0]) for _ in range(2))
     for number, part in zip(map(int, parts[1::2]), parts[2::2], strict=True):
-        starts = placed.get(number)
-        signs = ink(part)
-        if starts is None or len(starts) > len(signs):
+        starts = array("i", _inked(sound(numbers.get(number, ""))))
+        shown = ink(part)
+        marks = array("i", [-1]) * (len(shown) - len(starts))
+        if len(starts) > len(shown):
             return None
-        found += [(sign, (number, at)) for sign, at in zip(signs, starts, strict=False)]
-        found += [(sign, None) for sign in signs[len(starts) :]]
-    return found
+        signs.append(shown)
+        found.extend(array("i", [number]) * len(starts) + marks)
+        at.extend(starts + marks)
+    return "".join(signs), found, at
+
+
+def _inked(text: str) -> Iterator[int]:
+    """Yield the places of the ink of a text."""
+    return (match.start() for match in _inks(text))
 
 
 def _number(twin: _Element, numbers: dict[int, str]) -> None:

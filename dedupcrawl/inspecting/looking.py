@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 ENOUGH = 0.5  #: of a block that the main text of a user's reader must have for the block to count as kept
 MOST_BLOCKS = 20_000  #: that are shown
+MOST_LINES = 20_000  #: of the main text that are shown
 
 _BY_TOPIC = frozenset({NOISE, TOPIC, TOPIC_ANCHORS})
 
@@ -84,7 +85,7 @@ def look(body: bytes | str, url: str, options: ReadOptions, content_type: str = 
             "The blocks cannot be shown where they stand: the page holds characters that mark its parts."
         )
     canvas = draw(root, (placed or [])[:MOST_BLOCKS])
-    if canvas.is_cut or len(page.blocks) > MOST_BLOCKS:
+    if canvas.is_cut or len(page.blocks) > MOST_BLOCKS or page.text.count("\n") >= MOST_LINES:
         notes.append("This page is very large: only its beginning is shown. It was read to its end.")
     blocks = page.blocks[:MOST_BLOCKS]
     kept = {block.reason for block in blocks if block.kept}
@@ -167,7 +168,8 @@ def _passages(text: str, blocks: Sequence[Block], reasons: frozenset[str] | set[
     if not text:
         return ()
     wanted = [(place, block.text) for place, block in enumerate(blocks) if block.reason in reasons]
-    return tuple(passages(text, wanted))
+    lines = text.split("\n", MOST_LINES)[:MOST_LINES]
+    return tuple(passages("\n".join(lines), wanted))
 
 
 def counts(blocks: Sequence[Block]) -> list[tuple[str, bool, int, int]]:

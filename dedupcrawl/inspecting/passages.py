@@ -12,6 +12,7 @@ from dedupcrawl.inspecting.ink import ink
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+MOST_MISSED = 1000  #: lines that no block has, after which no more are looked for: each costs a look at all
 GRAM = 6  #: letters by which a block is looked for in a main text that somebody else has put together
 
 
@@ -44,14 +45,15 @@ def _lines(text: str, blocks: Sequence[tuple[int, str]]) -> Iterator[tuple[str, 
     inks = [ink(each) for _, each in blocks]
     whole = "\n".join(inks)
     starts = [0, *accumulate(len(each) + 1 for each in inks)]
-    at = 0
+    at = missed = 0
     for line in text.split("\n"):
         wanted = ink(line)
         place = -1
-        if wanted:
+        if wanted and missed < MOST_MISSED:
             place = whole.find(wanted, at)
             place = whole.find(wanted) if place < 0 else place
         if place < 0:
+            missed += 1
             yield line, None
             continue
         at = place + len(wanted)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-    from dedupcrawl.inspecting.ink import Place
+    from dedupcrawl.inspecting.ink import Places
     from dedupcrawl.page.model import Page
     from dedupcrawl.page.options import ReadOptions
 
@@ -145,23 +145,26 @@ def _parts(stream: str) -> Iterator[tuple[int, str]]:
         start += len(part) + len(MARK)
 
 
-def _spans(stream: str, places: Sequence[Place], cuts: Sequence[Cut]) -> list[list[Span]] | None:
+def _spans(stream: str, places: Places, cuts: Sequence[Cut]) -> list[list[Span]] | None:
     """Return the spans of each block; None where one of them does not hold what its block says."""
     found = []
     for text, stretches in cuts:
-        at = [place for begin, end in stretches for place in range(begin, end) if places[place] is not None]
-        if "".join([stream[place] for place in at]) != "".join(text.split()):
+        held = [place for begin, end in stretches for place in range(begin, end) if places.at[place] >= 0]
+        if "".join([stream[place] for place in held]) != "".join(text.split()):
             return None
-        found.append(_joined([where for place in at if (where := places[place]) is not None]))
+        found.append(_joined((places.texts[place], places.at[place]) for place in held))
     return found
 
 
 def _joined(places: Iterable[tuple[int, int]]) -> list[Span]:
-    """Join neighbouring characters of one text to spans."""
+    """Join the characters of one text that follow each other to spans."""
     spans: list[Span] = []
-    for text, at in places:
-        if spans and spans[-1].text == text and spans[-1].stop <= at:
-            spans[-1] = replace(spans[-1], stop=at + 1)
-        else:
-            spans.append(Span(text, at, at + 1))
-    return spans
+    text, start, stop = -1, 0, 0
+    for number, at in places:
+        if number == text and at >= stop:
+            stop = at + 1
+            continue
+        if text >= 0:
+            spans.append(Span(text, start, stop))
+        text, start, stop = number, at, at + 1
+    return [*spans, Span(text, start, stop)] if text >= 0 else spans
