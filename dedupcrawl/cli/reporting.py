@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 RUNS = "ledgers of crawls, or one folder of a batch (its --out), or one URL of a store"
 _PAGES = (".html", ".htm")
 _LEDGER = ".ledger"
+_BATCH = "_dedupcrawl"  #: what the folder of a batch has in it
+_STORE = "data.mdb"  #: the same of a store
 
 
 def report(
@@ -97,6 +99,7 @@ def _of_store(url: str, namespace: str | None, bars: Bars) -> Report:
 
 def of_batch(folder: Path, bars: Bars) -> Report:
     """Make the report of a batch."""
+    _refuse_other(folder)
     if find_spec("pyarrow") is None:
         raise DedupError("a report of a batch needs pyarrow: pip install 'dedupcrawl[batch]'")
     from dedupcrawl.report.from_batch import report_of_batch  # noqa: PLC0415
@@ -119,3 +122,14 @@ def refuse_page(path: Path) -> None:
         raise DedupError(f"{path}: is the page; its ledger is {ledger}")
     if not path.exists():
         raise DedupError(f"{path}: no such file or folder; accepted are {RUNS}")
+
+
+def _refuse_other(folder: Path) -> None:
+    """Raise DedupError for a folder that is no batch's, saying what in it may be meant."""
+    if (folder / _BATCH).is_dir():
+        return
+    ledgers = sorted(str(path) for path in folder.glob(f"*{_LEDGER}"))
+    if ledgers:
+        raise DedupError(f"{folder}: no folder of a batch; ledgers in it: {', '.join(ledgers)}")
+    if (folder / _STORE).exists():
+        raise DedupError(f"{folder}: no folder of a batch; as a store it is named lmdb://{folder}")

@@ -86,7 +86,6 @@ class _Batch:
             about=self._about(),
             figures=batchsums.figures_of(told, given, self._sizes),
             rows=(self._listed(row) for row in rows.tolist()),
-            listed=len(rows),
             clusters=tuple(self._size(founder, members) for founder, members in self._clusters),
             misses=tuple((each.new, each.old) for each in self._misses.near[: self._most.misses]),
             pairs=self._pairs,

@@ -81,7 +81,6 @@ def _material(store: Store, most: Most, teller: Teller) -> Material:
         about=_about(about, config),
         figures=_figures(walk.pages),
         rows=iter(rows),
-        listed=len(rows),
         clusters=walk.clusters(most.clusters),
         misses=neighbours.keys if neighbours else (),
         pairs=neighbours.pairs if neighbours else no_pairs,

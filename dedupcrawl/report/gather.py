@@ -60,6 +60,7 @@ class _Gathering:
         self._runs = [run for ledger in ledgers for run in ledger.runs]
         # Of a cluster that one ledger does not list nothing is known for certain, though others list it.
         self._level = max(ledger.sample.one_in for ledger in ledgers).bit_length() - 1
+        self._missed = self._nearest()
 
     def material(self) -> Material:
         ledgers = self._ledgers
@@ -73,9 +74,8 @@ class _Gathering:
             about=self._about(),
             figures=figures_of(counts),
             rows=self._rows(),
-            listed=sum(ledger.sample.pages for ledger in ledgers),
             clusters=clusters,
-            misses=self._misses(),
+            misses=self._missed,
             pairs=self._pairs,
             notes=tuple(self._notes(clusters)),
             slices=joined_slices((ledger.width, ledger.slices) for ledger in ledgers),
@@ -112,8 +112,8 @@ class _Gathering:
             yield f"{lost:,} pages could not be written down, and are counted only."
         if self._level:
             yield (
-                f"Pages of one in {2**self._level:,} clusters are listed, chosen by hash: "
-                "all are counted, and the clusters shown are the largest of these."
+                f"Listed are the pages of one in {2**self._level:,} clusters, chosen by hash, and those of "
+                "near misses: all are counted, and the clusters shown are the largest of these."
             )
         texts = max(each.texts_one_in for each in samples)
         if texts > 2**self._level:
@@ -139,21 +139,24 @@ class _Gathering:
         return tuple(sorted(large, key=lambda each: (-each.pages, each.name))[: self._most.clusters])
 
     def _rows(self) -> Iterator[Listed]:
+        missed = {(number, page) for number, page, _ in self._missed}
         for number, ledger in enumerate(self._ledgers):
             for row in ledger.rows():
-                cluster, url = row.entry.verdict.cluster, row.entry.url
-                key = (number, row.id, _RELATED) if row.entry.verdict.of is not None else None
-                yield Listed(_page_row(row), hash_of(cluster or url), row.id, key)
+                chance = hash_of(row.entry.verdict.cluster or row.entry.url)
+                if is_sampled(chance, self._level) or (number, row.id) in missed:
+                    key = (number, row.id, _RELATED) if row.entry.verdict.of is not None else None
+                    yield Listed(_page_row(row), chance, row.id, key)
 
     # -- pairs --------------------------------------------------------------------------------
 
-    def _misses(self) -> tuple[Key, ...]:
+    def _nearest(self) -> tuple[tuple[int, int, int], ...]:
+        """Return the nearest misses: the number of the ledger, the id of the page, and a place."""
         found = [
             (-miss.similarity, number, miss.page, miss.place)
             for number, ledger in enumerate(self._ledgers)
             for miss in ledger.misses(self._most.misses)
         ]
-        return tuple(key for _, *key_ in sorted(found)[: self._most.misses] for key in [tuple(key_)])
+        return tuple((number, page, place) for _, number, page, place in sorted(found)[: self._most.misses])
 
     def _pairs(self, wanted: Sequence[Key]) -> Iterator[Both]:
         for key in wanted:

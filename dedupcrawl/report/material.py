@@ -63,7 +63,6 @@ class Material:
     about: Mapping[str, Any]  #: title, kind, version, began, ended and settings of a ``Report``
     figures: Figures
     rows: Iterable[Listed]
-    listed: int  #: how many rows there are
     clusters: tuple[Size, ...] = ()  #: the largest, of at least two pages
     misses: tuple[Key, ...] = ()  #: pairs, nearest first
     pairs: Callable[[Sequence[Key]], Iterable[Both]] = no_pairs  #: gives those that it has, in their order

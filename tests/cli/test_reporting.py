@@ -137,6 +137,8 @@ def test_it_is_opened_when_that_is_asked_for(folder: Path, monkeypatch: pytest.M
         ),
         (["feed.jsonl"], "feed.jsonl is no ledger"),
         (["empty"], "empty: no folder of a batch"),
+        (["store"], "store: no folder of a batch; as a store it is named lmdb://store"),
+        (["."], ".: no folder of a batch; ledgers in it: run.ledger"),
         (["run.ledger", "run.ledger"], "each once"),
         (["run.ledger", "empty"], "RUN = 'run.ledger, empty' is not accepted"),
         (["run.html"], "run.html: is the page; its ledger is run.ledger"),
@@ -157,6 +159,7 @@ def test_what_is_wrong_is_told(
     write(folder / "run.ledger", web()[:2])
     write_lines(folder / "feed.jsonl", ROWS)
     (folder / "empty").mkdir()
+    Deduplicator("lmdb://store").close()
     (folder / "run.html").touch()
     before = (folder / "feed.jsonl").read_bytes()
     assert says in complaint(monkeypatch, capsys, "report", *args)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from dedupcrawl import Page
 from dedupcrawl.errors import DedupError, SettingError
-from dedupcrawl.report.bounds import Bounds
+from dedupcrawl.report.bounds import Bounds, hash_of, is_sampled
 from dedupcrawl.report.composing import Most
 from dedupcrawl.report.entry import Entry
 from dedupcrawl.report.facts import Figures, Pair, Report
@@ -190,10 +191,27 @@ def test_what_a_ledger_left_out_is_told_and_pairs_stay_whole(tmp_path: Path) -> 
     assert 0 < listed <= 50
     assert f"The table holds {listed} of 120 pages" in " ".join(report.notes)
     assert f"{listed // 2} of the 60 dropped pages are among them" in " ".join(report.notes)
-    assert "Pages of one in " in report.notes[0]
+    assert "Listed are the pages of one in " in report.notes[0]
     assert sorted(each.of for each in report.pages if each.of) == sorted(
         each.url for each in report.pages if not each.of
     )
+
+
+def test_of_several_ledgers_the_fullest_says_which_clusters_are_listed(tmp_path: Path) -> None:
+    """Of a cluster that one of them left out nobody knows how large it is."""
+    store, pages = f"lmdb://{tmp_path}/store", many(60)
+    write(tmp_path / "first.ledger", pages[:60], store=store)
+    write(tmp_path / "full.ledger", pages[60:], store=store, bounds=Bounds(pages=20))
+    write(tmp_path / "again.ledger", pages[60:], begin=BEGIN + 9999, store=store)
+    names = ("first.ledger", "full.ledger", "again.ledger")
+    report = gather([tmp_path / name for name in names])
+    assert report.figures.pages == 180
+    with Ledger.open(tmp_path / "full.ledger") as full:
+        level = full.sample.one_in.bit_length() - 1
+    assert level > 0
+    assert all(is_sampled(hash_of(row.cluster), level) for row in report.pages)
+    sizes = Counter(row.cluster for row in report.pages)
+    assert {each.name: each.size for each in report.clusters} == sizes
 
 
 def test_texts_that_were_not_kept_are_told(tmp_path: Path) -> None:
