@@ -4,7 +4,7 @@ A block may have a comment of HTML above it, which readers do not see, and which
 
 * ``<!-- not run: REASON -->``: it cannot be run here. Such blocks are counted.
 * ``<!-- in: CONTEXT -->``: what stands around it when it is run, a name of :mod:`tests.docs.contexts`.
-* ``<!-- shown by: SCENE -->``: it shows what something prints; a name of :mod:`tests.docs.scenes` prints it anew.
+* ``<!-- shown by: SCENE -->``: it shows what is printed; a name of :mod:`tests.docs.scenes` prints it anew.
 * ``<!-- read by: READER -->``: it is a file that something reads; a name of :mod:`tests.docs.scenes` does.
 * ``<!-- names: commands -->``: it lists commands with placeholders; they and their options must exist.
 * ``<!-- left running -->``: the command goes on until the page is done with, like one in another terminal.
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _FENCE = re.compile(r"^(?P<indent> *)(?P<fence>```+)(?P<kind>[\w-]*).*$")
-_SAID = re.compile(r"<!--\s*(?P<key>not run|in|shown by|read by|names|left running)(?::\s*(?P<value>.*?))?\s*-->")
+_SAID = re.compile(
+    r"<!--\s*(?P<key>not run|in|shown by|read by|names|left running)(?::\s*(?P<value>.*?))?\s*-->"
+)
 _FILE = re.compile(r"^(?:#|//) (?P<path>[\w./-]+\.(?:py|cfg|toml|jsonl?|html|txt))$")
 
 #: Pages whose commands a test of their own types, several at a time.

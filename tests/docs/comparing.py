@@ -1,4 +1,4 @@
-"""What a page shows against what was printed; ``…`` stands for anything within a line, alone for any lines."""
+"""What a page shows against what was printed: ``…`` is anything within a line, alone any lines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 def plain(text: str) -> str:
-    """Leave out what differs from run to run or screen to screen: times and loggers, colours, ends of lines."""
+    """Leave out what differs from run to run: times and loggers, colours, ends of lines."""
     lines = _HEAD.sub("", _COLOURS.sub("", text)).replace("\r", "").split("\n")
     return "\n".join(line.rstrip() for line in lines).strip("\n") + "\n"
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,12 +13,12 @@ from dedupcrawl import Deduplicator
 from tests.docs.blocks import blocks_of, is_followed
 from tests.docs.following import Follower
 from tests.docs.newspapers import HOSTS, PAGES, printed
+from tests.docs.warm import ready
 from tests.docs.worlds import EMPTY, furnish
 from tests.stores.servers import Server, binaries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     Followers = Callable[[Path], Follower]
 
@@ -41,8 +43,14 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
+def warm() -> Iterator[Path]:
+    with TemporaryDirectory(prefix="warm-") as folder, ready(Path(folder)) as commands:
+        yield commands
+
+
+@pytest.fixture(scope="session")
 def followers(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, papers: str
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, papers: str, warm: Path
 ) -> Iterator[Followers]:
     """Give the one that follows a page, who remembers what was done already."""
     known: dict[Path, Follower] = {}
@@ -57,7 +65,7 @@ def followers(
                 port = request.getfixturevalue("server").port
                 swaps.append((REDIS, f"redis://127.0.0.1:{port}/{next(databases)}"))
             blocks = [each for each in blocks_of(page) if is_followed(each)]
-            known[page] = Follower(folder, blocks, swaps, dict(NAMES))
+            known[page] = Follower(folder, blocks, swaps, dict(NAMES), warm)
             _fill(known[page])
             if page.name not in EMPTY:
                 furnish(folder, known[page].here)

@@ -1,4 +1,4 @@
-"""Somebody who follows a page: types its commands, writes its files, runs its Python, in a folder of their own."""
+"""Somebody who follows a page: types its commands, writes its files, runs its Python, in a folder."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import sys
 import textwrap
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import pytest
 
 from tests.data import ROOT
 from tests.docs.comparing import plain, shows
@@ -23,7 +22,6 @@ from tests.docs.settling import is_settings, names_of, settle, without
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from tests.docs.blocks import Block
 
@@ -41,8 +39,11 @@ class Follower:
     blocks: Sequence[Block]
     swaps: Sequence[tuple[str, str]]  #: addresses of the page, and where these things are on this machine
     names: dict[str, Any]  #: of Python
+    commands: Path  #: folder of commands that are loaded already
     where: Path = field(init=False)  #: the folder that they are in now
-    errors: dict[int, BaseException | None] = field(default_factory=dict)  #: of each block that was done, by line
+    errors: dict[int, BaseException | None] = field(
+        default_factory=dict
+    )  #: of each block that was done, by line
     running: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -81,7 +82,7 @@ class Follower:
     def _tried(self, block: Block) -> BaseException | None:
         try:
             self._do(block)
-        except (Exception, pytest.fail.Exception, SystemExit) as error:
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # whoever asks for the block is told
             return error
         return None
 
@@ -102,7 +103,9 @@ class Follower:
         elif block.kind == "console":
             self._converse(block)
         else:
-            raise AssertionError(f"{block.id}: a block of the kind {block.kind!r} does not say how it is tested")
+            raise AssertionError(
+                f"{block.id}: a block of the kind {block.kind!r} does not say how it is tested"
+            )
 
     def _write(self, block: Block) -> None:
         path = self.where / block.file
@@ -141,18 +144,20 @@ class Follower:
             return 0, ""
         note = self.folder / ".where"
         script = f"{self.here(command)}\nstatus=$?\npwd > {note}\nexit $status"
+        environment = self._environment(self.commands, self._own)
         done = subprocess.run(
-            ["bash", "-c", script], cwd=self.where, env=self._environment(), text=True, timeout=WAIT,
+            ["bash", "-c", script], cwd=self.where, env=environment, text=True, timeout=WAIT,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
         )  # fmt: skip
-        self.where = type(self.folder)(note.read_text().strip())
+        self.where = Path(note.read_text().strip())
         return done.returncode, self.there(done.stdout)
 
     def _leave_running(self, command: str, printed: str) -> None:
         log = self.folder / f".{len(self.running)}.log"
+        script = f"exec {self.here(INSTALLED.sub('', command))}"
         with log.open("w") as output:
             process = subprocess.Popen(
-                ["bash", "-c", f"exec {self.here(INSTALLED.sub(str(), command))}"], cwd=self.where, env=self._environment(), text=True,
+                ["bash", "-c", script], cwd=self.where, env=self._environment(self._own), text=True,
                 stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
         self.running.append(process)
@@ -166,7 +171,7 @@ class Follower:
     @contextlib.contextmanager
     def _at_home(self) -> Iterator[None]:
         """Stand in the folder, where Python finds its modules; forget them afterwards."""
-        before, loaded = os.getcwd(), set(sys.modules)
+        before, loaded = Path.cwd(), set(sys.modules)
         os.chdir(self.folder)
         sys.path.insert(0, str(self.folder))
         try:
@@ -178,10 +183,14 @@ class Follower:
                 if str(self.folder) in str(getattr(sys.modules[name], "__file__", "")):
                     del sys.modules[name]
 
-    def _environment(self) -> dict[str, str]:
+    @property
+    def _own(self) -> Path:
+        return Path(sys.executable).parent
+
+    def _environment(self, *commands: Path) -> dict[str, str]:
         inherited = {name: text for name, text in os.environ.items() if not name.startswith("SCRAPY_")}
         return inherited | {
-            "PATH": os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]]),
+            "PATH": os.pathsep.join([*map(str, commands), os.environ["PATH"]]),
             "PYTHONPATH": str(ROOT),
             "PYTHONWARNINGS": "",
             "COLUMNS": "110",

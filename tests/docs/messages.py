@@ -26,7 +26,11 @@ ERRORS = {
 
 def messages() -> dict[str, str]:
     """Return every message, and where it is made."""
-    return {message: f"{path.relative_to(ROOT)}:{line}" for path in sorted(PACKAGE.rglob("*.py")) for message, line in _in(path)}
+    return {
+        message: f"{path.relative_to(ROOT)}:{line}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for message, line in _in(path)
+    }
 
 
 def _in(path: Path) -> Iterator[tuple[str, int]]:

@@ -1,4 +1,4 @@
-"""Three newspapers that reprint each other: what stands at a.example, b.example and c.example in the documentation."""
+"""Papers that reprint each other: what stands at a.example, b.example … in the documentation."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class _Lines(logging.Handler):
 
 
 def outage(block: Block, reader: Follower) -> None:
-    """Tell of an outage with the figures that the page has; the error is that of a server that is not there."""
+    """Tell of an outage with the figures of the page; the error is that of a server that is not there."""
     crawler: Any = SimpleNamespace(stats=SimpleNamespace(inc_value=lambda *_: None), spider=None)
     tally, heard = Tally(crawler), _Lines()
     told = logging.getLogger("dedupcrawl.crawl.tally")
@@ -94,9 +94,25 @@ def watching(block: Block, reader: Follower) -> None:
 
 
 def _worker(host: str, process: int, state: str, checked: int, kept: int, copies: int, **said: Any) -> Worker:
-    usual: dict[str, Any] = {"spider": "reader", "uptime": 900.0, "dropped": copies, "related": {}, "calls": 9}
-    usual |= {"duplicates": {}, "unchecked": {}, "claims": 0, "interval": 20.0, "recent": 0, "mean": 0, "worst": 0}
-    return Worker("0", state, 3.0, Figures(host=host, process=process, checked=checked, kept=kept, **usual | said))
+    usual: dict[str, Any] = {
+        "spider": "reader",
+        "uptime": 900.0,
+        "dropped": copies,
+        "related": {},
+        "calls": 9,
+    }
+    usual |= {
+        "duplicates": {},
+        "unchecked": {},
+        "claims": 0,
+        "interval": 20.0,
+        "recent": 0,
+        "mean": 0,
+        "worst": 0,
+    }
+    return Worker(
+        "0", state, 3.0, Figures(host=host, process=process, checked=checked, kept=kept, **usual | said)
+    )
 
 
 _SEEN = Snapshot(

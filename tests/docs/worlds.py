@@ -62,7 +62,10 @@ def furnish(folder: Path, here: Callable[[str], str]) -> None:
         path.write_text(here(content) if path.suffix == ".py" else content, "utf-8")
     _lines(folder / "crawl-1.jsonl", [_row("a.example/1"), _row("a.example/page"), _row("b.example/2")])
     _lines(folder / "crawl-2.jsonl", [_row("c.example/3"), _row("example.com")])
-    _lines(folder / "feed.jsonl", [{"url": f"https://th.example/{n}", "text": "ฝนตกหนักมาก " * n} for n in range(1, 5)])
+    _lines(
+        folder / "feed.jsonl",
+        [{"url": f"https://th.example/{n}", "text": "ฝนตกหนักมาก " * n} for n in range(1, 5)],
+    )
     (folder / "pages.jsonl.gz").write_bytes(gzip.compress(_json(_labelled()).encode()))
     _marked(folder / "labelled")
 
@@ -91,7 +94,7 @@ def _labelled() -> list[dict[str, object]]:
 def _marked(folder: Path) -> None:
     """Mark the main text of pages as ``dedupcrawl eval pages`` wants it."""
     (folder / "html").mkdir(parents=True)
-    rows = []
+    rows: list[dict[str, object]] = []
     for n in range(3):
         (folder / "html" / f"{n}.html.gz").write_bytes(gzip.compress(plain("Ice", text(n)).encode()))
         rows.append({"id": str(n), "url": f"https://x.example/{n}", "text": text(n)})
