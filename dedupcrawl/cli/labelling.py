@@ -85,7 +85,8 @@ def _read(runs: Sequence[str], around: float | None) -> Loaded:
 
     for path in paths:
         refuse_page(path)
-    return load_ledgers(paths, around)
+    with Bars() as bars:
+        return load_ledgers(paths, around, bars)
 
 
 def _of_batch(folder: Path, around: float | None) -> Loaded:

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dedupcrawl.batch.telling import Silent
 from dedupcrawl.labelling.drawing import Urn
 from dedupcrawl.labelling.loaded import ASKED, Loaded, run_name, threshold_of
 from dedupcrawl.labelling.pairs import OfferedPair, Side, whole
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from dedupcrawl.batch.telling import Teller
     from dedupcrawl.detectors.opinion import Opinion
     from dedupcrawl.report.entry import Held
     from dedupcrawl.report.ledger import Row
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 _ALL = -1  #: misses: without a limit
 
 
-def load_ledgers(paths: Sequence[Path], around: float | None = None) -> Loaded:
+def load_ledgers(paths: Sequence[Path], around: float | None = None, teller: Teller | None = None) -> Loaded:
     """Read the pairs of one crawl, whose workers may have written several ledgers.
 
     Identical texts, and pages of one URL, are not among them: nobody needs to be asked.
@@ -32,6 +34,7 @@ def load_ledgers(paths: Sequence[Path], around: float | None = None) -> Loaded:
     Args:
         paths: the ledgers.
         around: the threshold; None: the one that was in force.
+        teller: is told how far it has come.
 
     Raises:
         DedupError: a file is missing, damaged, or no ledger.
@@ -43,7 +46,9 @@ def load_ledgers(paths: Sequence[Path], around: float | None = None) -> Loaded:
         title = str(runs[0].about.get("title", "run")) if runs else "run"
         histograms = [each for ledger in ledgers for each in ledger.histograms]
         urn = Urn(run_name(title, began), threshold_of(histograms) if around is None else around)
-        hidden = sum(_put_all(ledger, ledgers, urn) for ledger in ledgers)
+        teller = teller or Silent()
+        teller.begin("pairs", sum(ledger.sample.pages for ledger in ledgers))
+        hidden = sum(_put_all(ledger, ledgers, urn, teller) for ledger in ledgers)
     return Loaded(urn, title, hidden)
 
 
@@ -60,10 +65,10 @@ class _Met:
     stands_for: int
 
 
-def _put_all(ledger: Ledger, ledgers: Sequence[Ledger], urn: Urn) -> int:
+def _put_all(ledger: Ledger, ledgers: Sequence[Ledger], urn: Urn, teller: Teller) -> int:
     """Put the pairs of a ledger into the urn; return how many have no texts."""
     hidden = 0
-    for met in _met(ledger):
+    for met in _met(ledger, teller):
         new, old = _side(ledger, met.row), _older(ledger, ledgers, met)
         if new and old:
             pair = OfferedPair(
@@ -83,12 +88,13 @@ def _put_all(ledger: Ledger, ledgers: Sequence[Ledger], urn: Urn) -> int:
     return hidden
 
 
-def _met(ledger: Ledger) -> Iterator[_Met]:
+def _met(ledger: Ledger, teller: Teller) -> Iterator[_Met]:
     one_in = ledger.sample.texts_one_in
     level = one_in.bit_length() - 1
     # Where texts are a sample, near misses are not: the nearest are there, and no others.
     kept = {(miss.page, miss.place) for miss in ledger.misses(_ALL)} if level else None
     for row in ledger.rows():
+        teller.advance(1, pages=1)
         verdict = row.entry.verdict
         fair = is_sampled(hash_of(verdict.cluster or row.entry.url), level)
         for place, held in enumerate(ledger.held(row.id)):

@@ -141,6 +141,19 @@ def test_arrows_go_from_difference_to_difference(tmp_path: Path, open_tab: OpenT
         expect(where).to_have_text("1 of 2 differences")
 
 
+def test_differences_come_in_the_order_of_the_text_whichever_side_has_them(
+    tmp_path: Path, open_tab: OpenTab
+) -> None:
+    text = story(1, words=120)
+    changes = Side.of("n", "", f"put in front. {text.replace(text.split()[60], 'another')}")
+    one = OfferedPair(changes, Side.of("o", "", text), "", 0.8, "m", "c")
+    with session(tmp_path, [one]) as server:
+        tab = open_tab(server)
+        expect(tab.page.locator("#where")).to_have_text("2 differences")
+        tab.page.keyboard.press("ArrowRight")
+        expect(tab.page.locator(".here")).to_contain_text("put in front")
+
+
 def test_space_skips_also_after_a_press_of_a_button(tmp_path: Path, open_tab: OpenTab) -> None:
     """A button that was clicked keeps the focus, and space would press it again: the same answer twice."""
     with session(tmp_path, stories(4)) as server:

@@ -49,7 +49,7 @@
     }
   };
 
-  const figure = (value) => value.toFixed(2);
+  const figure = (value) => (Math.floor(value * 100 + 1e-9) / 100).toFixed(2); // 0.998 is not yet 1
 
   /** What the run had made of the pair that was answered last: hidden until then, so that it sways nobody. */
   const reveal = (last) => {
@@ -106,7 +106,7 @@
     for (const each of at("pair").querySelectorAll("[data-change]")) {
       found.set(each.dataset.change, [...(found.get(each.dataset.change) ?? []), each]);
     }
-    return [...found.values()];
+    return [...found].sort(([one], [other]) => one - other).map(([, several]) => several);
   };
 
   const tell = () => {
