@@ -127,7 +127,8 @@ def _tell_end(sitting: Sitting, file: Path) -> None:
     progress = sitting.progress
     if not progress.done and not progress.left:
         out().print(
-            "There is no pair to ask about: the run has no near-duplicate, excerpt or near miss without a label."
+            "There is no pair to ask about: the run has no near-duplicate, excerpt or near miss "
+            "without a label."
         )
         return
     out().print(
