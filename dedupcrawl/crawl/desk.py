@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
+    from dedupcrawl.crawl.line import Outage
     from dedupcrawl.crawl.options import Options
+    from dedupcrawl.crawl.pulse import Waits
     from dedupcrawl.crawl.tally import Tally
     from dedupcrawl.crawl.visits import Visit
     from dedupcrawl.deduplicator import Deduplicator
@@ -78,6 +80,15 @@ class Desk:
         self.is_open = True
         if dedup.store.remote:
             self._line.cross_network()
+
+    @property
+    def outage(self) -> Outage | None:
+        """The time for which the store is away now."""
+        return self._line.outage
+
+    def count_waits(self) -> Waits:
+        """Return how long the crawl waits for the store from now on."""
+        return self._line.waits.beside()
 
     async def open(self, opening: Callable[[], Deduplicator]) -> None:
         """Open a store across a network, unless there is one; file what earlier crawls could not.

@@ -14,6 +14,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from dedupcrawl.crawl.holds import Hold
 from dedupcrawl.crawl.media import Media
+from dedupcrawl.crawl.progress import Progress
 from dedupcrawl.crawl.reading import SKIPPED, is_skipped, own_url, read_item
 from dedupcrawl.crawl.rounds import Rounds
 from dedupcrawl.crawl.session import session_of
@@ -72,6 +73,7 @@ class DedupPipeline:
         self._rounds = Rounds(session)
         self._is_over = False
         self._renewal: AsyncioLoopingCall | LoopingCall | None = None
+        self._progress = Progress(crawler, session.options, session.tally, session.desk)
         self._connect(crawler.signals)
 
     @classmethod
@@ -97,6 +99,7 @@ class DedupPipeline:
             self._collector.count("requests_saved", 0)  # none is something else than no telling
         self._renewal = create_looping_call(self._renew)
         self._renewal.start(self._options.config.lease / 3, now=False)
+        self._progress.start()
 
     async def close_spider(self) -> None:
         """Settle what is left; with feeds that waits until they are closed."""
@@ -108,6 +111,7 @@ class DedupPipeline:
         if self._is_over:
             return
         self._is_over = True
+        self._progress.stop()
         if self._renewal is not None and self._renewal.running:
             self._renewal.stop()
         if self._desk.is_open:
