@@ -42,6 +42,7 @@ bench: install
 	$(BIN)/python -m benchmarks.shared
 	$(BIN)/python -m benchmarks.faults
 	$(BIN)/python benchmarks/crawl.py
+	$(BIN)/python -m benchmarks.report
 	$(BIN)/python -m benchmarks.latency
 	$(BIN)/python -m benchmarks.claims
 	$(BIN)/python -m benchmarks.batch --master "local[2]"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.config import CONFIG_FIELDS
 from dedupcrawl.errors import DedupError, SettingError
-from dedupcrawl.report.gather import gather
 from dedupcrawl.report.ledger import Ledger
 from dedupcrawl.report.saving import refuse_foreign, save
 from dedupcrawl.stores.redis.address import hide_password
@@ -58,6 +57,8 @@ class Scribe:
 
     def make_report(self) -> int:
         """Make the page; return how many bytes it has."""
+        from dedupcrawl.report.gather import gather  # noqa: PLC0415  # heavy, and needed at the end alone
+
         return save(gather([self.place.ledger]), self.place.page)
 
     def _run(self) -> None:

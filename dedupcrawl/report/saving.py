@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.batch.work import whole
 from dedupcrawl.errors import DedupError
-from dedupcrawl.report.page import render
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,6 +21,8 @@ def save(report: Report, path: Path) -> int:
 
     Raises :class:`~dedupcrawl.errors.DedupError` when it cannot be written.
     """
+    from dedupcrawl.report.page import render  # noqa: PLC0415  # a crawl needs it at its end alone
+
     page = render(report).encode("utf-8", "replace")
     with whole(path) as unfinished:
         unfinished.write_bytes(page)
