@@ -135,6 +135,8 @@ def _sentence(note: str) -> str:
 
 def _look(where: str, config: Config, url: str | None = None) -> Look:
     found, body, content_type = fetch_body(where)
+    if found.startswith("file:"):
+        found = Path(where).name  # the page may be passed on: where it lies here is nobody's business
     options: ReadOptions = replace(config.reading, blocks=True)
     try:
         return look(body, url or found, options, content_type)

@@ -41,6 +41,7 @@ def test_a_page_is_written_under_a_name_of_its_own(here: Path) -> None:
     html = (here / "flood.inspect.html").read_text("utf-8")
     assert PARAGRAPH in html
     assert "Content-Security-Policy" in html
+    assert str(here) not in html
 
 
 @pytest.mark.parametrize("reader", ["topic", "text", "tests.page.own:echo"])
