@@ -60,13 +60,14 @@ def test_every_page_of_the_documentation_is_there(built: Path) -> None:
 
 
 @pytest.mark.parametrize(("size", "dark"), [(DESKTOP, False), (DESKTOP, True), (PHONE, False), (PHONE, True)])
-def test_pages_ask_nothing_of_other_hosts_and_fit_the_screen(
+def test_pages_ask_nothing_of_other_hosts_fit_the_screen_and_can_be_read_by_all(
     origin: str, size: tuple[int, int], dark: bool
 ) -> None:
     with browsing(size, dark=dark) as tab:
         for page in PAGES:
             tab.open(f"{origin}/{page}")
             assert not tab.is_wider_than_screen(), page
+            assert tab.grave() == [], page
         assert [url for url in tab.requests if not url.startswith(f"{origin}/")] == []
         assert tab.errors == []
 
