@@ -65,12 +65,13 @@ def report(
 def write(found: Report, path: Path, *, quiet: bool = False) -> None:
     """Write the page, and unless it is to be ``quiet`` say where it is and how large."""
     from dedupcrawl.report.saving import save  # noqa: PLC0415
-    from dedupcrawl.report.wording import count, size  # noqa: PLC0415
+    from dedupcrawl.report.telling import counted  # noqa: PLC0415
+    from dedupcrawl.report.wording import size  # noqa: PLC0415
 
     written = save(found, path)
-    pages, dropped = count(found.figures.pages), count(found.figures.dropped)
+    pages, dropped = counted(found.figures.pages, "page"), f"{found.figures.dropped:,} dropped"
     if not quiet:
-        out().print(Text(f"{path}: {size(written)}, {pages} pages, {dropped} dropped"))
+        out().print(Text(f"{path}: {size(written)}, {pages}, {dropped}"))
 
 
 def _read(runs: Sequence[str], namespace: str | None, bars: Bars) -> Report:

@@ -108,7 +108,7 @@ class _Composing:
             hosts=len({each.row.host for each in members}),
             first=size.first,
             last=size.last,
-            title=next(filter(None, named), ""),
+            title=next(filter(None, named), next((each.row.url for each in members), "")),
             pages=tuple(places[id(each)] for each in listed),
         )
 

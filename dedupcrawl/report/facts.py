@@ -104,7 +104,7 @@ class Cluster:
     hosts: int
     first: float | None  #: Unix time of its first page; None: of none is it known
     last: float | None
-    title: str
+    title: str  #: of its first page that has one, else the URL of its first page
     pages: tuple[int, ...]  #: places in ``Report.pages``, by time
 
 

@@ -95,7 +95,10 @@ def test_a_store_becomes_a_page(folder: Path) -> None:
     for namespace in ("news", "other"):
         with Deduplicator("lmdb://store", namespace) as dedup:
             dedup.add(text=ROWS[0]["text"], url="https://a.example/1")
-    assert "1 pages, 0 dropped" in run("report", "lmdb://store", "--namespace", "news")
+    assert "1 page, 0 dropped" in run("report", "lmdb://store", "--namespace", "news")
+    page = (folder / "report.html").read_text("utf-8")
+    assert "<dt>Pages</dt>" in page
+    assert "<dt>Dropped</dt>" not in page  # which a store does not know
 
 
 def test_all_that_is_shown_as_json(folder: Path) -> None:

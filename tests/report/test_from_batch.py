@@ -191,6 +191,7 @@ def test_clusters_and_their_times(batch: Batch) -> None:
     largest, *others = report_of_batch(batch.folder / "out").clusters
     assert (largest.size, largest.hosts, largest.first, largest.last) == (3, 2, 1.7e9, 1.7e9 + 9 * 3600)
     assert {each.size for each in others} == {2}
+    assert largest.title == "https://a.example/0"
 
 
 def test_time_goes_by_the_pages(batch: Batch) -> None:
