@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 LONGEST_URL = 2_000  #: characters; a longer one is shown cut, and is no link
 LONGEST_TITLE = 300
 LONGEST_WORDS = 1_000  #: of a sentence, a name or a piece of evidence
+LONGEST_EXHIBIT = 10_000  #: places of an exhibit
 _OF = "\x01"  #: stands in a sentence for the URL that the page relates to
 _EXACT = 2**53  #: largest whole number that a script can hold as one
 _DEPTH = 6  #: of nested evidence
@@ -45,12 +46,14 @@ def page_columns(pages: Sequence[PageRow]) -> dict[str, object]:
         "host": _numbered(cut(page.host, LONGEST_WORDS) for page in pages),
         "time": _differences(pages),
         "bytes": [page.bytes for page in pages],
-        "status": _numbered(page.status for page in pages),
-        "fate": _numbered(page.fate for page in pages),
-        "relation": _numbered(page.relation for page in pages),
-        "detector": _numbered(page.detector for page in pages),
+        "status": _numbered(cut(page.status, LONGEST_WORDS) for page in pages),
+        "fate": _numbered(cut(page.fate, LONGEST_WORDS) for page in pages),
+        "relation": _numbered(cut(page.relation, LONGEST_WORDS) for page in pages),
+        "detector": _numbered(cut(page.detector, LONGEST_WORDS) for page in pages),
         "reason": _numbered(cut(page.reason, LONGEST_WORDS) for page in pages),
-        "cluster": _numbered(page.cluster if shared[page.cluster] > 1 else "" for page in pages),
+        "cluster": _numbered(
+            cut(page.cluster, LONGEST_WORDS) if shared[page.cluster] > 1 else "" for page in pages
+        ),
         "similarity": [_rounded(page.similarity, 4) for page in pages],
         "of": _places(pages),
         "why": [_sentence(page) for page in pages],
@@ -123,8 +126,8 @@ def pair_values(pair: Pair) -> dict[str, object]:
         "old": cut(pair.old, LONGEST_URL),
         "newTitle": cut(pair.new_title, LONGEST_TITLE),
         "oldTitle": cut(pair.old_title, LONGEST_TITLE),
-        "relation": pair.relation,
-        "decided": pair.decided,
+        "relation": cut(pair.relation, LONGEST_WORDS),
+        "decided": cut(pair.decided, LONGEST_WORDS),
         "similarity": _rounded(pair.similarity),
         "opinions": [_opinion(each) for each in pair.opinions],
         "changes": [each.new if each.is_equal else [each.old, each.new] for each in pair.changes],
@@ -134,7 +137,7 @@ def pair_values(pair: Pair) -> dict[str, object]:
 
 def _opinion(opinion: Opinion) -> dict[str, object]:
     return {
-        "detector": opinion.detector,
+        "detector": cut(opinion.detector, LONGEST_WORDS),
         "relation": str(opinion.match.relation) if opinion.match else "",
         "similarity": _rounded(opinion.similarity),
         "figures": plain(opinion.figures),
@@ -160,7 +163,7 @@ def _bar(bar: Bar) -> dict[str, object]:
 def _exhibit(exhibit: Exhibit) -> dict[str, object]:
     return {
         "unit": cut(exhibit.unit, LONGEST_WORDS),
-        "agreeing": exhibit.agreeing,
+        "agreeing": exhibit.agreeing[:LONGEST_EXHIBIT],
         **{
             name: [cut(each, LONGEST_WORDS) for each in getattr(exhibit, name)]
             for name in ("shared", "only_new", "only_old")

@@ -105,7 +105,7 @@ def test_the_policy_stops_what_would_slip_through(tab: Tab) -> None:
             fetch("http://127.0.0.1:9/").catch(() => (window.refused = true));
         }"""
     )
-    tab.page.wait_for_function("window.refused")
+    tab.page.wait_for_function("() => window.refused")
     assert tab.page.evaluate("window.caught") is None
     assert tab.page.evaluate("getComputedStyle(document.body).color") != "rgb(255, 0, 0)"
     assert any("Content Security Policy" in error for error in tab.errors)

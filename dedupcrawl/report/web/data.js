@@ -35,18 +35,24 @@ const data = (() => {
     const [all, pairs] = await Promise.all([ui.read("page-data"), ui.read("pair-data")]);
     const pages = unpack(all.pages);
     const places = new Map();
-    pages.url.forEach((url, place) => places.has(url) || places.set(url, place));
+    pages.url.forEach((url, place) => places.has(whole(url)) || places.set(whole(url), place));
     Object.assign(data, {
       pages,
       count: pages.url.length,
       clusters: all.clusters,
-      clusterNames: new Map(all.clusters.map((each, place) => [each.name, place])),
+      clusterNames: new Map(all.clusters.map((each, place) => [whole(each.name), place])),
       pairs: pairs.pairs,
       misses: pairs.misses,
       places,
       members: members(pages.cluster),
     });
   };
+
+  /** A text without halves of characters, which no address can hold. */
+  const whole = (text) => text.toWellFormed?.() ?? text;
+
+  /** Where the page with this URL stands in the table; undefined where it does not. */
+  const placeOf = (url) => data.places.get(whole(url));
 
   /** The pages of each cluster, by its name. */
   const members = (clusters) => {
@@ -94,5 +100,5 @@ const data = (() => {
     try { return new URL(url).host || url; } catch { return url; }
   };
 
-  return { load, OF, number, moment, span, size, similarity, host };
+  return { load, OF, whole, placeOf, number, moment, span, size, similarity, host };
 })();

@@ -10,7 +10,7 @@ const lists = (() => {
 
   /** When the pages of a cluster came: a mark for each between its first and its last. */
   const drawMoments = (cluster) => {
-    const span = cluster.last - cluster.first;
+    const span = cluster.first === null ? 0 : cluster.last - cluster.first;
     if (!(span > 0)) return "";
     const times = cluster.pages.map((place) => data.pages.time[place]).filter((time) => time !== null);
     const at = (time) => 6 + Math.max(0, Math.min(1, (time - cluster.first) / span)) * 988;
@@ -58,7 +58,7 @@ const lists = (() => {
   };
 
   const showCluster = (cluster) => {
-    const times = cluster.last > cluster.first ? `over ${data.span(cluster.last - cluster.first)}` : "";
+    const times = cluster.first !== null && cluster.last > cluster.first ? `over ${data.span(cluster.last - cluster.first)}` : "";
     const box = ui.el("div");
     const hosts = `${data.number(cluster.hosts)} ${cluster.hosts === 1 ? "host" : "hosts"}`;
     const details = ui.el("details", { class: "cluster" },

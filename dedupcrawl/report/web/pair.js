@@ -134,7 +134,7 @@ const pair = (() => {
       ui.el("p", { class: "small soft" }, name),
       title ? ui.words(title, "h3") : ui.el("h3", { class: "soft" }, "(no title)"),
       ui.el("p", { class: "small" }, ui.link(url)),
-      data.places.has(url) ? ui.el("p", { class: "small" }, ui.el("a", { href: panel.toPage(url) }, "Its verdict")) : "");
+      data.placeOf(url) !== undefined ? ui.el("p", { class: "small" }, ui.el("a", { href: panel.toPage(url) }, "Its verdict")) : "");
 
   const sentence = (one) => {
     if (!one.relation) return "compared, and not taken for copies";

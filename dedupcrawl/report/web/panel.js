@@ -6,9 +6,9 @@ const panel = (() => {
   const MOST_SHOWN = 50;
 
   const toPair = (place) => `#pair-${place}`;
-  const toPage = (url) => `#page=${encodeURIComponent(url.toWellFormed?.() ?? url)}`;
+  const toPage = (url) => `#page=${encodeURIComponent(data.whole(url))}`;
 
-  const toCluster = (name) => `#cluster=${encodeURIComponent(name.toWellFormed?.() ?? name)}`;
+  const toCluster = (name) => `#cluster=${encodeURIComponent(data.whole(name))}`;
 
   const step = (label, sign, target) =>
     target === undefined ? "" : ui.el("a", { class: "button step", href: toPair(target), "aria-label": label, title: label }, sign);
@@ -48,7 +48,7 @@ const panel = (() => {
   /** The verdict in a sentence, in which the page that it names is a link. */
   const because = (place) => {
     const of = data.pages.of[place];
-    const target = () => (data.places.has(of) ? ui.el("a", { href: toPage(of) }, ui.words(of)) : ui.link(of));
+    const target = () => (data.placeOf(of) !== undefined ? ui.el("a", { href: toPage(of) }, ui.words(of)) : ui.link(of));
     const parts = data.pages.why[place].split(data.OF).map((words) => ui.shown(words));
     const linked = parts.flatMap((words, at) => (at ? [target(), words] : [words]));
     return parts.length > 1 || !of ? linked : [linked, " ", target()];
@@ -99,7 +99,7 @@ const panel = (() => {
     const [, place] = /^#pair-(\d{1,9})$/.exec(location.hash) ?? [];
     if (place !== undefined && data.pairs[place]) return showPair(Number(place));
     if (location.hash.startsWith("#page=")) {
-      const found = data.places.get(decode(location.hash.slice(6)));
+      const found = data.placeOf(decode(location.hash.slice(6)));
       if (found !== undefined) return showPage(found);
     }
     if (dialog.open) dialog.close("kept");

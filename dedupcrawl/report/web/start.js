@@ -12,6 +12,7 @@
     said.hidden = false;
     return;
   }
+  document.querySelectorAll(".scripted").forEach((one) => (one.hidden = false));
   lists.start();
   table.start();
   panel.start();

@@ -109,7 +109,10 @@ const table = (() => {
     return [...found].sort((one, other) => other[1] - one[1]);
   };
 
-  const choice = (value, label, count) => ui.el("option", { value }, count ? `${ui.shown(label)} (${data.number(count)})` : label);
+  const LONGEST_LABEL = 60;
+
+  const choice = (value, label, count) =>
+    ui.el("option", { value }, count ? `${ui.shown(label.slice(0, LONGEST_LABEL))} (${data.number(count)})` : label);
 
   const select = (label, kind, options, onchange) => {
     const id = `choice-${label.replace(" ", "-").toLowerCase()}`;
