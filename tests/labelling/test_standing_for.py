@@ -29,7 +29,7 @@ RECALL = sum(map(is_same, range(200, 400))) / sum(map(is_same, range(400)))
 
 @pytest.mark.parametrize("asked", [40, 90])
 def test_estimates_are_right_on_average_and_intervals_hold_the_truth(asked: int) -> None:
-    precisions, recalls, above, runs = [], [], 0, 120
+    precisions, recalls, above, runs = [], [], 0, 80
     for run in range(runs):
         urn, labels, last = urn_of(PAIRS, f"run {run}"), dict[str, Label](), None
         while len(labels) < asked and (last := urn.draw(labels, last)):
