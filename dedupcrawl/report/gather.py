@@ -108,6 +108,12 @@ class _Gathering:
         yield from _of_runs(ledgers)
         for ledger in ledgers:
             yield from ledger.troubles
+        if withheld := sum(ledger.counts.get("withheld", 0) for ledger in ledgers):
+            were = "was" if withheld == 1 else "were"
+            yield (
+                f"{withheld:,} of the dropped pages {were} not given to the spider, so links on them were not "
+                "followed: how many requests that saved is not known, and they are not counted as saved."
+            )
         if lost := sum(each.lost for each in samples):
             yield f"{lost:,} pages could not be written down, and are counted only."
         if self._level:

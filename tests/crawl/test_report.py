@@ -232,6 +232,9 @@ def test_pages_that_the_spider_does_not_see(site: Site, tmp_path: Path) -> None:
     assert crawled.dedup["withheld"] == 1
     rows = agree(tmp_path, crawled)
     assert rows[url].entry.verdict.of == url
+    report = gather([tmp_path / "report.ledger"])
+    assert report.figures.requests_saved is None
+    assert any(note.startswith("1 of the dropped pages was not given to the spider") for note in report.notes)
     with Ledger.open(tmp_path / "report.ledger") as ledger:
         assert [held.url for held in ledger.held(rows[url].id)] == [url]
         assert text(1)[:200] in (ledger.text(rows[url].id) or "")
