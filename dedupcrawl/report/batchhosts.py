@@ -55,7 +55,7 @@ class Hosts:
 
     def name(self, row: int) -> str:
         """Return the host of a row."""
-        return self.names[self._of[row]]
+        return self.names[int(self._of[row])]
 
     def counted(self, rows: slice, keep: Flags) -> tuple[Host, ...]:
         """Count the pages of these rows by their hosts, those with most pages first."""

@@ -84,8 +84,8 @@ class Pairs:
             similarity=similarity,
             new_title=_title(mine),
             old_title=_title(other),
-            new_text=mine and mine.text,
-            old_text=other and other.text,
+            new_text=mine.text if mine else None,
+            old_text=other.text if other else None,
         )
 
 

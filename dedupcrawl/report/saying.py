@@ -104,8 +104,9 @@ def _evidence(verdict: Verdict) -> Iterator[str]:
             yield f"lengths {value[0]:,} and {value[1]:,}"
         elif isinstance(value, Mapping) and "similarity" in value:  # a member of a combined detector
             yield f"{name} {hundredths(value['similarity'])}"
-    if verdict.relation in _CONTAINED:
-        name, told = _CONTAINED[verdict.relation]
+    contained = _CONTAINED.get(verdict.relation) if verdict.relation else None
+    if contained is not None:
+        name, told = contained
         share = verdict.evidence.get(name)
         if isinstance(share, int | float):
             yield told.format(hundredths(share))
