@@ -13,6 +13,7 @@ import pytest
 from dedupcrawl import Deduplicator
 from dedupcrawl.batch.job import Job
 from dedupcrawl.batch.solving import NOBODY
+from dedupcrawl.batch.telling import Silent
 from dedupcrawl.batch.work import Work, read_state, write_state
 from dedupcrawl.config import Config
 from dedupcrawl.errors import DedupError
@@ -361,7 +362,7 @@ def test_near_misses_are_all_pairs_that_share_a_key(detectors: tuple[str, ...]) 
     def weigh(new: int, old: int) -> Any:
         return judge.opinions(prints.judged(new), prints.judged(old))
 
-    found = near_misses(prints, np.arange(len(prints)), kept, of, weigh=weigh, teller=Silently())
+    found = near_misses(prints, np.arange(len(prints)), kept, of, weigh=weigh, teller=Silent())
     expected = set()
     for new in range(len(prints)):
         for old in range(new):
@@ -393,9 +394,3 @@ def test_near_misses_of_a_large_corpus_are_bounded(monkeypatch: pytest.MonkeyPat
     assert "those with most keys in common of 9 that share one." in note
     monkeypatch.setattr(batchmisses, "ENTRIES", 5)
     assert any("looked for among one in" in note for note in report_of_batch(batch.folder / "out").notes)
-
-
-class Silently:
-    def begin(self, step: str, total: int) -> None: ...
-
-    def advance(self, amount: int, pages: int = 0) -> None: ...
