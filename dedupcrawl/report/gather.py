@@ -111,8 +111,8 @@ class _Gathering:
         if withheld := sum(ledger.counts.get("withheld", 0) for ledger in ledgers):
             were = "was" if withheld == 1 else "were"
             yield (
-                f"{withheld:,} of the dropped pages {were} not given to the spider, so links on them were not "
-                "followed: how many requests that saved is not known, and they are not counted as saved."
+                f"{withheld:,} of the dropped pages {were} not given to the spider, so links on them were "
+                "not followed: how many requests that saved is not known, and they are not counted as saved."
             )
         if lost := sum(each.lost for each in samples):
             yield f"{lost:,} pages could not be written down, and are counted only."
