@@ -34,6 +34,7 @@ class SimilarityChart:
     is_logarithmic: bool
     matched: int
     missed: int
+    below: int  #: matched although less similar than the threshold
 
 
 def draw_similarity(histogram: Histogram) -> SimilarityChart | None:
@@ -57,6 +58,7 @@ def draw_similarity(histogram: Histogram) -> SimilarityChart | None:
         scale.is_logarithmic,
         matched,
         missed,
+        _below(histogram),
     )
 
 
@@ -78,6 +80,14 @@ def _threshold(histogram: Histogram) -> Tick | None:
     if value is None or not histogram.edges[0] <= value <= histogram.edges[-1]:
         return None
     return Tick(_across(histogram, value), f"threshold {value:.3g}")
+
+
+def _below(histogram: Histogram) -> int:
+    """Count what was matched in bins that end at the threshold, or before it."""
+    if histogram.threshold is None:
+        return 0
+    bins = zip(histogram.edges[1:], histogram.matched, strict=False)
+    return sum(matched for high, matched in bins if high <= histogram.threshold)
 
 
 def _bins(histogram: Histogram, scale: Scale, axis: int) -> Iterator[Block]:

@@ -119,3 +119,13 @@ def test_parts_of_the_bar_are_all_pages(
     if pages:
         assert sum(part.width for part in parts) == pytest.approx(100, abs=0.01)
         assert parts[-1].start + parts[-1].width == pytest.approx(100, abs=0.01)
+
+
+def test_what_is_matched_below_the_threshold_is_counted() -> None:
+    edges = (0.0, 0.4, 0.8, 1.0)
+    below = [
+        chart.below
+        for threshold in (0.8, 0.7, None)
+        if (chart := draw_similarity(Histogram("x", threshold, edges, (1, 2, 4), (0, 0, 0))))
+    ]
+    assert below == [3, 1, 0]
