@@ -10,6 +10,7 @@ from rich.table import Table
 
 from dedupcrawl.cli.bakeoff import run_contest, run_sweep
 from dedupcrawl.cli.options import Assignments, assignments_of
+from dedupcrawl.cli.progress import Bars
 from dedupcrawl.cli.reading import ReaderName
 from dedupcrawl.cli.screen import out, print_json
 from dedupcrawl.cli.suggesting import (
@@ -44,7 +45,11 @@ def pages(
     as_json: AsJson = False,
 ) -> None:
     """Score main texts against hand-made ones, by 4-grams."""
-    figures = evaluate_pages(folder, ReadOptions(reader=reader)).to_dict()
+    with Bars() as bars:
+        done = evaluate_pages(
+            folder, ReadOptions(reader=reader), track=lambda rows: bars.track("reading", rows, len(rows))
+        )
+    figures = done.to_dict()
     if as_json:
         print_json(figures)
         return

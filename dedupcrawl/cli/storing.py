@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
+from dedupcrawl.cli.progress import Bars
 from dedupcrawl.cli.screen import out, print_json
 from dedupcrawl.errors import SettingError
 from dedupcrawl.filing import without_fragment
@@ -92,8 +93,11 @@ def export_(
 ) -> None:
     """Write what is committed in a namespace to a file."""
     with open_existing(where, namespace if namespace is not None else only_namespace(where)) as opened:
-        count = export_records(opened, file)
-        name = opened.info().namespace
+        about = opened.info()
+        with Bars("records") as bars:
+            bars.begin("exporting", about.pages)
+            count = export_records(opened, file, lambda: bars.advance(1, 1))
+        name = about.namespace
     out().print(f"{count} records of {name} exported to {file}", markup=False)
 
 
@@ -106,10 +110,14 @@ def import_(
     """File what was exported, in a store of any kind; what is there already stays as it is."""
     if where == MEMORY:
         raise SettingError("store", where, "a store that outlives this command")
-    header = read_header(file)
-    name = header.namespace if namespace is None else namespace
-    with open_store(where, namespace=name, scheme=json.loads(header.scheme)) as opened:
-        done = import_records(file, opened)
+    with Bars("records") as bars:
+        bars.begin("checking", None)
+        header = read_header(file, lambda: bars.advance(1, 1))
+        name = header.namespace if namespace is None else namespace
+        with open_store(where, namespace=name, scheme=json.loads(header.scheme)) as opened:
+            done = import_records(
+                file, opened, lambda records: bars.track("importing", records, header.records)
+            )
     out().print(f"{done.new} records imported into {name}, {done.known} were there", markup=False)
 
 

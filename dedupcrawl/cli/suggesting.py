@@ -6,12 +6,11 @@ from math import floor
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
 from dedupcrawl.cli.bakeoff import screen
+from dedupcrawl.cli.progress import Bars
 from dedupcrawl.cli.screen import out, print_json
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import SettingError
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from dedupcrawl.config import Config
     from dedupcrawl.evaluation.contestants import Contestant
     from dedupcrawl.evaluation.intervals import Share
-    from dedupcrawl.evaluation.labelledpairs import LabelledPair, PairScores
+    from dedupcrawl.evaluation.labelledpairs import JudgedPair, LabelledPair, PairScores
     from dedupcrawl.evaluation.report import DuplicatesReport
     from dedupcrawl.labelling.labels import Label
 
@@ -71,10 +70,10 @@ def read_all_labels(files: Sequence[Path]) -> list[Label]:
 def run_pairs(labels: Sequence[Label], field: Sequence[Contestant], *, as_json: bool) -> None:
     """Judge the pairs by every contestant, and print a row of each."""
     pairs, found = weighted(labels), []
-    with _progress() as progress:
-        for each in field:
-            task = progress.add_task(each.label, total=len(pairs))
-            judged = judge_pairs(pairs, each.config, lambda task=task: progress.advance(task))  # type: ignore[misc]
+    with Bars("pairs", stacked=False) as bars:
+        for number, each in enumerate(field, 1):
+            bars.run(each.label, number, len(field), len(pairs))
+            judged = judge_pairs(pairs, each.config, lambda: bars.advance(1, 1))
             found.append((each.label, scores_of(judged)))
     if as_json:
         runs = [{"name": name, **scores.to_dict()} for name, scores in found]
@@ -86,14 +85,13 @@ def run_pairs(labels: Sequence[Label], field: Sequence[Contestant], *, as_json: 
 def run_pair_suggestion(labels: Sequence[Label], config: Config, wanted: float, *, as_json: bool) -> None:
     """Search the constants, and print what is in force, what is suggested, and the lines for it."""
     pairs = weighted(labels)
-    with _progress() as progress:
-        task = progress.add_task("pairs", total=None)
-        found = suggest(
-            judge_pairs(pairs, config, lambda: progress.advance(task)),
-            config,
-            wanted,
-            lambda changed: judge_pairs(pairs, changed, lambda: progress.advance(task)),
-        )
+    with Bars("pairs", stacked=False) as bars:
+
+        def judge(changed: Config) -> list[JudgedPair]:
+            bars.begin("judging", len(pairs))
+            return judge_pairs(pairs, changed, lambda: bars.advance(1, 1))
+
+        found = suggest(judge(config), config, wanted, judge)
     best, advice = found.best, "" if found.best else lack(found)
     lines = settings_lines(found.config, best.values) if best and found.config else []
     if as_json:
@@ -111,14 +109,13 @@ def run_pair_suggestion(labels: Sequence[Label], config: Config, wanted: float, 
 
 def run_drop_suggestion(file: Path, config: Config, wanted: float, *, as_json: bool) -> None:
     """Do the same on labelled pages, by the drops of the stream."""
-    with _progress() as progress:
-        readings = Shelf(progress.track(read_rows(file), description="rows")).read(config)
-        task = progress.add_task("runs", total=None)
+    with Bars(stacked=False) as bars:
+        shelf = Shelf(bars.track("loading", read_rows(file)))
+        readings = shelf.read(config, lambda rows: bars.track("reading", rows, len(rows)))
 
         def judge(changed: Config) -> DuplicatesReport:
-            report = judge_pages(readings, changed)
-            progress.advance(task)
-            return report
+            bars.begin("judging", len(shelf))
+            return judge_pages(readings, changed, lambda: bars.advance(1, 1))
 
         found = suggest_drops(readings, config, wanted, judge)
     best, advice = found.best, "" if found.best else lack_of_drops(found)
@@ -136,11 +133,6 @@ def run_drop_suggestion(file: Path, config: Config, wanted: float, *, as_json: b
     _show(f"{len(readings.pages):,} labelled pages, by drops", "constants", rows)
     _say(best.values if best else None, lines, advice, wanted)
     _remark([], config, best.config if best else None)
-
-
-def _progress() -> Progress:
-    console = Console(stderr=True)
-    return Progress(console=console, transient=True, disable=not console.is_terminal)
 
 
 def _figures(scores: PairScores) -> tuple[int, int, int, Share, Share]:
