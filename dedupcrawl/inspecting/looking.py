@@ -69,37 +69,46 @@ def look(body: bytes | str, url: str, options: ReadOptions, content_type: str = 
         PageError, ReaderError: as :func:`~dedupcrawl.page.read_page`.
     """
     html = to_text(body, encoding=None, content_type=content_type, most=options.max_bytes)
-    root, twin = parse(html), parse(html)
-    page = read_tree(root, url, options, html=html)
-    placed = place_blocks(page, root, twin, options) if page.blocks else None
-    found: Sequence[float | None] = _overlaps(page.blocks)
-    notes = list(_notes(page, html))
-    is_own = options.reader not in READERS
-    if is_own:
-        notes.append(_OWN if placed is None else _OWN_BLOCKS)
-    if placed is None and is_own:
-        page, found = _compared(page, root, url, options)
-        placed = place_blocks(page, root, parse(html), replace(options, reader="text"))
-    if placed is None and page.blocks:
-        notes.append(
-            "The blocks cannot be shown where they stand: the page holds characters that mark its parts."
-        )
-    canvas = draw(root, (placed or [])[:MOST_BLOCKS])
-    if canvas.is_cut or len(page.blocks) > MOST_BLOCKS or page.text.count("\n") >= MOST_LINES:
-        notes.append("This page is very large: only its beginning is shown. It was read to its end.")
+    seen = _see(html, url, options)
+    page, placed = seen.page, seen.placed
+    canvas = draw(seen.root, (placed or [])[:MOST_BLOCKS])
     blocks = page.blocks[:MOST_BLOCKS]
     kept = {block.reason for block in blocks if block.kept}
     return Look(
         page,
         options,
         blocks,
-        tuple(_reasons(blocks, found, placed, root, options)),
+        tuple(_reasons(blocks, seen, options)),
         canvas,
         passages=_passages(page.text, blocks, kept - {TOPIC_ANCHORS}),
         rest=_passages(page.rest, blocks, STATED),
         anchors=_passages(page.anchors, blocks, {TOPIC_ANCHORS}),
-        notes=tuple(notes),
+        notes=tuple(_notes(seen, html, is_cut=canvas.is_cut)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A page with its tree, and where its blocks stand in it."""
+
+    page: Page
+    root: _Element
+    placed: list[list[Span]] | None  #: of each block; None: they cannot be found
+    shares: Sequence[float | None]  #: of each block, see :func:`~dedupcrawl.inspecting.wording.why`
+    remark: str = ""  #: on a user's own reader
+
+
+def _see(html: str, url: str, options: ReadOptions) -> _Seen:
+    """Read a page and place its blocks; where a user's own reader has none, those of the whole page."""
+    root = parse(html)
+    page = read_tree(root, url, options, html=html)
+    placed = place_blocks(page, root, parse(html), options) if page.blocks else None
+    is_own = options.reader not in READERS
+    if placed is None and is_own:
+        page, found = _compared(page, root, url, options)
+        placed = place_blocks(page, root, parse(html), replace(options, reader="text"))
+        return _Seen(page, root, placed, found, _OWN)
+    return _Seen(page, root, placed, _overlaps(page.blocks), _OWN_BLOCKS if is_own else "")
 
 
 _UNPLACED = "The blocks cannot be shown where they stand: the page holds the characters that mark its parts."
@@ -110,13 +119,20 @@ _OWN = (
 _OWN_BLOCKS = "This reader is yours; the blocks and their reasons are those that it returned."
 
 
-def _notes(page: Page, html: str) -> Iterator[str]:
+def _notes(seen: _Seen, html: str, *, is_cut: bool) -> Iterator[str]:
+    page = seen.page
     if page.kind in _KINDS:
         yield _KINDS[page.kind]
     if lost := html.count("\ufffd"):
         yield f"{lost:,} characters could not be decoded, or are marked so by the page itself."
     if page.rest:
         yield "The page states more outside its main text than in it: both are judged, so both must agree."
+    if seen.remark:
+        yield seen.remark
+    if seen.placed is None and page.blocks:
+        yield _UNPLACED
+    if is_cut or len(page.blocks) > MOST_BLOCKS or page.text.count("\n") >= MOST_LINES:
+        yield "This page is very large: only its beginning is shown. It was read to its end."
 
 
 def _compared(page: Page, root: _Element, url: str, options: ReadOptions) -> tuple[Page, list[float | None]]:
@@ -142,18 +158,12 @@ def _overlaps(blocks: Sequence[Block]) -> list[float | None]:
     return found
 
 
-def _reasons(
-    blocks: Sequence[Block],
-    found: Sequence[float | None],
-    placed: Sequence[Sequence[Span]] | None,
-    root: _Element,
-    options: ReadOptions,
-) -> Iterator[str]:
-    there = list(elements(root))
+def _reasons(blocks: Sequence[Block], seen: _Seen, options: ReadOptions) -> Iterator[str]:
+    there = list(elements(seen.root))
     for number, block in enumerate(blocks):
-        spans = placed[number] if placed else ()
+        spans = seen.placed[number] if seen.placed else ()
         around = _around(there, spans[0].text) if spans else ()
-        yield why(block, options, around, found[number])
+        yield why(block, options, around, seen.shares[number])
 
 
 def _around(there: Sequence[_Element], text: int) -> Iterator[_Element]:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from dedupcrawl.inspecting import canvas as drawing
+from dedupcrawl.inspecting import looking
 from dedupcrawl.inspecting.canvas import draw
 from dedupcrawl.inspecting.ink import ink
 from dedupcrawl.inspecting.looking import Look, counts, look
@@ -99,6 +100,15 @@ def test_what_cannot_be_read_is_refused(body: str | bytes, reason: str) -> None:
 
 def test_plain_text_is_a_page_too() -> None:
     assert [each.text for each in seen(f"{PARAGRAPH}\n\n{SECOND}").passages] == [f"{PARAGRAPH} {SECOND}"]
+
+
+@pytest.mark.parametrize("reader", ["blocks", "topic", "text"])
+def test_a_page_that_holds_the_marks_themselves_is_shown_without_any(reader: str) -> None:
+    found = seen(article("<p>One \ufdd4 wheel turned.</p>"), reader)
+    assert found.notes == (looking._UNPLACED,)
+    assert marked(found) == {}
+    assert PARAGRAPH in {line for each in found.passages for line in each.text.split("\n")}
+    assert any("wheel" in str(step) for step in found.canvas.steps)
 
 
 def test_a_deep_page_is_laid_out_flat() -> None:

@@ -104,6 +104,11 @@ def test_what_is_marked_is_what_the_blocks_say(tmp_path: Path) -> None:
             assert {int(block): ink(text) for block, text in pieces.items()} == {
                 place: ink(block.text) for place, block in enumerate(found.blocks)
             }
+        file.write_text(render(seen(article("<p>One \ufdd4 wheel turned.</p>"))), "utf-8")
+        tab.page.reload()
+        tab.page.wait_for_selector("html[data-ready]", state="attached")
+        tab.page.locator(".passage").first.click()
+        assert "kept: main text" in said(tab)
         assert (tab.errors, tab.requests) == ([], [])
 
 

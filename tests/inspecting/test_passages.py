@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl.inspecting.passages import Passage, passages, shares
@@ -11,6 +11,7 @@ from tests.page.samples import CHINESE, PARAGRAPH, SECOND, article
 TEXTS = st.text(alphabet="ab \n水", max_size=20)
 
 
+@settings(deadline=None)
 @given(TEXTS, st.lists(TEXTS, max_size=6))
 def test_passages_are_the_text_and_stand_in_their_blocks(text: str, blocks: list[str]) -> None:
     found = passages(text, list(enumerate(blocks)))
@@ -21,6 +22,7 @@ def test_passages_are_the_text_and_stand_in_their_blocks(text: str, blocks: list
                 assert "".join(line.split()) in "".join(blocks[each.block].split())
 
 
+@settings(deadline=None)
 @given(st.lists(TEXTS.filter(str.strip), min_size=1, max_size=8))
 def test_the_lines_of_blocks_are_found_in_order(blocks: list[str]) -> None:
     found = passages("\n".join(blocks), list(enumerate(blocks)))

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl.demo.content import load_content
@@ -108,6 +108,7 @@ def test_every_block_of_real_pages_is_where_it_is(reader: str) -> None:
 
 
 @pytest.mark.parametrize("reader", READERS)
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 def test_every_block_of_broken_pages_is_where_it_is(reader: str, html: str) -> None:
     root, options = parsed(html), ReadOptions(reader=reader)
