@@ -35,7 +35,10 @@ def held_against(
     named = [each for each in candidates if verdict.of is not None and each.record.url == verdict.of]
     others = [each for each in candidates if each not in named and cluster_of(each.record) != verdict.cluster]
     related = _weighed(named, record, weigh)
-    related.sort(key=lambda held: _fits(held, verdict), reverse=True)
+    if len(related) > 1:
+        related.sort(key=lambda held: _fits(held, verdict), reverse=True)
+    if not others:
+        return tuple(related[:1])
     missed = [held for held in _weighed(others[-MOST_WEIGHED:], record, weigh) if _is_near(held, least)]
     missed.sort(key=_similarity, reverse=True)
     return (*related[:1], *missed[:MOST_NEAR])
