@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from dedupcrawl.page.flatten import BLOCKS, BREAK, IGNORED, LANDMARKS, LINK, MARK, UNLINK
+from dedupcrawl.page.flatten import BLOCKS, BREAK, IGNORED, LANDMARKS, LINK, MARK, STRAY, UNLINK
 from dedupcrawl.page.links import fold
 from dedupcrawl.page.tables import words
 from dedupcrawl.page.walking import INSIDE, Walk, say, stylesheet, template
@@ -35,7 +35,7 @@ LEVELS = words("b big em font i s small strike strong u")
 #: Elements that are a paragraph, an entry or a caption: others, but on lines of their own.
 LINES = words("address caption dd details dt figcaption figure legend li p pre summary th")
 CONTAINERS = (BLOCKS | LANDMARKS) - TITLES - LINES
-LEFT_OUT = IGNORED | {"head", "script", "title"}
+LEFT_OUT = IGNORED | {"script", "title"}
 
 
 @dataclass(slots=True)
@@ -159,5 +159,6 @@ def _walk() -> Walk:
         template("br|hr", say(BREAK)),
         template("a[@href]", say(LINK), INSIDE, say(UNLINK)),
         template("/", "<stream>", INSIDE, "</stream>"),
+        template("head", f'<xsl:apply-templates select="{STRAY}"/>'),
     )
     return Walk(source)
