@@ -5,9 +5,12 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from scrapy import Request, Spider
 from scrapy.http import HtmlResponse
+from scrapy.settings import Settings
 
+from dedupcrawl.crawl.options import Options
 from dedupcrawl.crawl.reading import SKIP
 
 if TYPE_CHECKING:
@@ -31,4 +34,17 @@ def in_a_callback(code: str) -> None:
     assert all(isinstance(each, Request) and set(each.meta) == {SKIP} for each in yielded)
 
 
-CONTEXTS: Mapping[str, Callable[[str], None]] = {"a spider's callback": in_a_callback}
+def with_a_server(code: str) -> None:
+    """Run settings where the environment names a server."""
+    names: dict[str, Any] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REDIS_URL", "redis://:secret@redis.example/0")
+        exec(code, names)
+    chosen = {name: value for name, value in names.items() if name.isupper()}
+    assert Options.from_settings(Settings(chosen), "news").store == "redis://:secret@redis.example/0"
+
+
+CONTEXTS: Mapping[str, Callable[[str], None]] = {
+    "a spider's callback": in_a_callback,
+    "an environment with REDIS_URL": with_a_server,
+}
