@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from dedupcrawl.cli.progress import Bars
-from dedupcrawl.cli.reporting import refuse_page
+from dedupcrawl.cli.reporting import refuse_other, refuse_page
 from dedupcrawl.cli.screen import complain, out
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.labelling.labels import LabelFile
@@ -84,12 +84,13 @@ def _read(runs: Sequence[str], around: float | None) -> Loaded:
     from dedupcrawl.labelling.from_ledgers import load_ledgers  # noqa: PLC0415
 
     for path in paths:
-        refuse_page(path)
+        refuse_page(path, _ACCEPTED)
     with Bars() as bars:
         return load_ledgers(paths, around, bars)
 
 
 def _of_batch(folder: Path, around: float | None) -> Loaded:
+    refuse_other(folder)
     if find_spec("pyarrow") is None:
         raise DedupError("labels of a batch need pyarrow: pip install 'dedupcrawl[batch]'")
     from dedupcrawl.labelling.from_batch import load_batch  # noqa: PLC0415
@@ -131,10 +132,10 @@ def _tell_end(sitting: Sitting, file: Path) -> None:
             "without a label."
         )
         return
+    following = f" Next: dedupcrawl eval pairs {file} --suggest" if progress.labelled else ""
     out().print(
         Text(
             f"{file}: {progress.same} same, {progress.different} different, {progress.skipped} skipped "
-            f"in this session; {progress.labelled:,} labels in all. "
-            f"Next: dedupcrawl eval pairs {file} --suggest"
+            f"in this session; {progress.labelled:,} labels in all.{following}"
         )
     )

@@ -100,7 +100,7 @@ def _of_store(url: str, namespace: str | None, bars: Bars) -> Report:
 
 def of_batch(folder: Path, bars: Bars) -> Report:
     """Make the report of a batch."""
-    _refuse_other(folder)
+    refuse_other(folder)
     if find_spec("pyarrow") is None:
         raise DedupError("a report of a batch needs pyarrow: pip install 'dedupcrawl[batch]'")
     from dedupcrawl.report.from_batch import report_of_batch  # noqa: PLC0415
@@ -116,16 +116,16 @@ def _of_ledgers(runs: Sequence[str], bars: Bars) -> Report:
     return gather([Path(run) for run in runs], teller=bars)
 
 
-def refuse_page(path: Path) -> None:
+def refuse_page(path: Path, accepted: str = RUNS) -> None:
     """Raise DedupError for a path that is none, or the page that was made of a ledger: say which is meant."""
     ledger = path.with_suffix(_LEDGER)
     if path.suffix.lower() in _PAGES and ledger.exists():
         raise DedupError(f"{path}: is the page; its ledger is {ledger}")
     if not path.exists():
-        raise DedupError(f"{path}: no such file or folder; accepted are {RUNS}")
+        raise DedupError(f"{path}: no such file or folder; accepted are {accepted}")
 
 
-def _refuse_other(folder: Path) -> None:
+def refuse_other(folder: Path) -> None:
     """Raise DedupError for a folder that is no batch's, saying what in it may be meant."""
     if (folder / _BATCH).is_dir():
         return

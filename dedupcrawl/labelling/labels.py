@@ -12,6 +12,7 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from os import SEEK_END
 from typing import TYPE_CHECKING, Any, Self
 
 import orjson
@@ -35,6 +36,7 @@ class Answer(StrEnum):
 
 
 _UNDONE = "undone"
+_BEGINNING = b'{"label":"'  #: of every line that is written here
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +88,13 @@ class LabelFile:
 
     def _begin(self) -> dict[str, Label]:
         try:
-            data = self._path.read_bytes() if self._path.exists() else b""
+            self._is_new = not self._path.exists()
+            data = b"" if self._is_new else self._path.read_bytes()
             whole = data[: data.rfind(b"\n") + 1] if _is_torn(data) else data
             labels = _read(self._path, whole)
             self._file = self._path.open("ab", buffering=0)
             self._file.truncate(len(whole))
+            self._file.seek(0, SEEK_END)
             if whole and not whole.endswith(b"\n"):
                 self._write(b"")
         except OSError as error:
@@ -109,8 +113,11 @@ class LabelFile:
         self.labels.pop(pair.id, None)
 
     def close(self) -> None:
-        """Let others write to the file."""
+        """Let others write to the file; one that was made for nothing goes."""
+        is_empty = self._is_new and not self._file.tell()
         self._file.close()
+        if is_empty:
+            self._path.unlink(missing_ok=True)
         self._let_go()
 
     def __enter__(self) -> Self:
@@ -137,9 +144,9 @@ class LabelFile:
 
 
 def _is_torn(data: bytes) -> bool:
-    """Whether the last line was not written to its end."""
+    """Whether the last line is one of ours, and was not written to its end."""
     last = data[data.rfind(b"\n") + 1 :]
-    if not last:
+    if not last or not (last.startswith(_BEGINNING) or _BEGINNING.startswith(last)):
         return False
     try:
         orjson.loads(last)

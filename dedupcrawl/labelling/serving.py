@@ -106,10 +106,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _asked(self) -> str:
         """Return what stands behind the token."""
-        _, token, *rest = self.path.split("/", 2)
-        if len(rest) != 1 or not compare_digest(token.encode(), self.server.token.encode()):
+        token, found, what = self.path.removeprefix("/").partition("/")
+        if not found or not compare_digest(token.encode(), self.server.token.encode()):
             raise RefusedError(HTTPStatus.NOT_FOUND)
-        return rest[0]
+        return what
 
     def _check_host(self) -> None:
         if self.headers.get("Host") not in self.server.names:

@@ -104,8 +104,9 @@ class Sitting:
         with self._lock:
             if not self._said:
                 return
-            pair, _ = self._said.pop()
-            self._file.undo(pair)
+            pair, _ = self._said[-1]
+            self._file.undo(pair)  # first: where it cannot be written, nothing has changed
+            self._said.pop()
             self._current = pair
 
     def extend(self, more: int) -> None:

@@ -132,6 +132,7 @@ def test_a_run_without_pairs_serves_nothing(tmp_path: Path) -> None:
         (("{run}", "--around", "1"), "above 0 and below 1"),
         (("{run}", "--port", "70000"), "port 70000 cannot be had"),
         (("{page}",), "is the page; its ledger is"),
+        (("{beside}",), "no folder of a batch; ledgers in it: "),
     ],
 )
 def test_what_a_user_got_wrong_is_one_sentence(
@@ -144,5 +145,8 @@ def test_what_a_user_got_wrong_is_one_sentence(
 ) -> None:
     page = run.with_suffix(".html")
     page.write_text("<html>")
-    named = [each.format(folder=tmp_path, run=run, page=page) for each in args]
-    assert said in complaint(monkeypatch, capsys, "label", *named, "-o", str(tmp_path / "labels.jsonl"))
+    named = [each.format(folder=tmp_path, run=run, page=page, beside=run.parent) for each in args]
+    complained = complaint(monkeypatch, capsys, "label", *named, "-o", str(tmp_path / "labels.jsonl"))
+    assert said in complained
+    assert "URL of a store" not in complained
+    assert list(tmp_path.iterdir()) == []

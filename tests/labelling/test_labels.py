@@ -95,6 +95,40 @@ def test_a_line_without_its_end_counts_where_it_is_whole(tmp_path: Path) -> None
     assert len(answers(path)) == 2
 
 
+@pytest.mark.parametrize("text", ["a note of one line", '{"id": 1, "te', "\n\nit is mine"])
+def test_a_file_of_somebody_else_is_left_as_it_is(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text(text)
+    with pytest.raises(DedupError, match="not a row of a labels file"):
+        LabelFile(path)
+    with pytest.raises(DedupError, match="not a row of a labels file"):
+        read_labels(path)
+    assert path.read_text() == text
+
+
+def test_a_session_without_labels_leaves_no_file(tmp_path: Path) -> None:
+    LabelFile(tmp_path / "labels.jsonl").close()
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "labels.jsonl").touch()
+    LabelFile(tmp_path / "labels.jsonl").close()
+    assert [each.name for each in tmp_path.iterdir()] == ["labels.jsonl"]
+
+
+def test_a_full_disk_behind_a_torn_line_leaves_the_whole_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "labels.jsonl"
+    with LabelFile(path) as file:
+        file.add(pair(1), Answer.SAME, STRATUM)
+    whole = path.read_bytes()
+    path.write_bytes(whole + whole[:40])
+    with LabelFile(path) as file:
+        monkeypatch.setattr(file, "_file", _FullDisk(file._file))
+        with pytest.raises(DedupError, match="No space left"):
+            file.add(pair(2), Answer.SAME, STRATUM)
+    assert path.read_bytes() == whole
+
+
 def test_a_full_disk_leaves_no_half_of_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "labels.jsonl"
     with LabelFile(path) as file:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
+from socket import create_connection
 from threading import Thread
 from typing import Any
 
@@ -76,6 +77,16 @@ def test_it_listens_on_this_machine_alone(client: Client) -> None:
 def test_without_the_token_there_is_nothing(client: Client, path: str) -> None:
     assert client.ask(path)[0] == 404
     assert client.ask(path, {})[0] == 404
+
+
+@pytest.mark.parametrize("path", ["*", "x", "%00", "state"])
+def test_what_is_no_path_is_refused_in_silence(
+    client: Client, path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with create_connection((HOST, client.server.server_port), timeout=60) as connection:
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {HOST}:{client.server.server_port}\r\n\r\n".encode())
+        assert b" 404 " in connection.recv(64)
+    assert capsys.readouterr().err == ""
 
 
 def test_a_token_is_good_for_one_server(client: Client) -> None:

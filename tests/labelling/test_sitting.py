@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dedupcrawl.errors import DedupError
 from dedupcrawl.labelling.labels import Answer, LabelFile, read_labels
 from dedupcrawl.labelling.sitting import OutOfTurnError, Sitting
 from tests.labelling.offers import pair, urn_of
@@ -79,6 +80,25 @@ def test_undo_at_the_end_asks_again(begin: Begin) -> None:
     sitting = begin(1)
     only = answer(sitting)
     assert sitting.current is None
+    sitting.undo()
+    assert sitting.current is not None
+    assert sitting.current.id == only
+
+
+def test_an_undo_that_cannot_be_written_changes_nothing(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sitting = begin()
+    only = answer(sitting)
+
+    def full(*_: object) -> None:
+        raise DedupError("No space left on device")
+
+    with monkeypatch.context() as failing:
+        failing.setattr(LabelFile, "undo", full)
+        with pytest.raises(DedupError):
+            sitting.undo()
+    assert sitting.progress.done == 1
     sitting.undo()
     assert sitting.current is not None
     assert sitting.current.id == only
