@@ -6,6 +6,9 @@ const pair = (() => {
   const KEPT = 90; // of them at either end
   const ROWS_FROM = 4; // equal lines in a row
 
+  /** Whether the texts differ in nothing but blanks and line ends there. */
+  const isBlank = (change) => typeof change !== "string" && change.every((text) => !text.trim());
+
   /** Cut changes into rows at the line ends that both texts have; a row holds equal pieces and [old, new] ones. */
   const rowsOf = (changes) => {
     const rows = [];
@@ -15,9 +18,15 @@ const pair = (() => {
       row = { pieces: [], isEqual: true };
     };
     for (const change of changes) {
+      if (isBlank(change)) {
+        if (change.join("").includes("\n")) end();
+        else row.pieces.push(" ");
+        continue;
+      }
       if (typeof change !== "string") {
         row.pieces.push(change);
         row.isEqual = false;
+        if (change.every((text) => text.endsWith("\n"))) end();
         continue;
       }
       change.split("\n").forEach((line, place) => {
@@ -103,8 +112,9 @@ const pair = (() => {
   };
 
   const amount = (changes) => {
-    const differ = changes.filter((each) => typeof each !== "string");
-    if (!differ.length) return "The texts are equal.";
+    const blank = changes.filter(isBlank).length;
+    const differ = changes.filter((each) => typeof each !== "string" && !isBlank(each));
+    if (!differ.length) return blank ? "The texts are equal but for blanks and line ends." : "The texts are equal.";
     const count = (side) => differ.reduce((sum, each) => sum + each[side].length, 0);
     return `${data.number(differ.length)} ${differ.length === 1 ? "change" : "changes"}: ` +
       `${data.number(count(0))} characters of the earlier page, ${data.number(count(1))} of this one.`;

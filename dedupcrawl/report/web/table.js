@@ -174,7 +174,8 @@ const table = (() => {
     const heads = COLUMNS.map(head);
     parts.heads = Object.fromEntries(COLUMNS.map(([name], place) => [name, heads[place]]));
     parts.body = ui.el("tbody", { role: "rowgroup" });
-    const whole = ui.el("table", { class: "pages cards", role: "table", "aria-labelledby": "pages-title" },
+    const kind = data.pages.time.some((time) => time !== null) ? "" : " timeless";
+    const whole = ui.el("table", { class: `pages cards${kind}`, role: "table", "aria-labelledby": "pages-title" },
       ui.el("thead", { role: "rowgroup" }, ui.el("tr", { role: "row" }, heads)), parts.body);
     document.getElementById("page-table").append(ui.el("div", { class: "card" }, tools(), pager(), whole));
     update();
