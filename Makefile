@@ -2,6 +2,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Of pytest: most tests wait more than they compute.
+WORKERS ?= 3
 
 .PHONY: install demo demo-clean test lint types pytest bench clean
 
@@ -29,7 +31,7 @@ types: install
 	$(BIN)/mypy
 
 pytest: install
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
 bench: install
 	$(BIN)/python benchmarks/reading.py
