@@ -2,6 +2,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Of pytest: most tests wait more than they compute.
+WORKERS ?= 3
 
 .PHONY: install demo demo-clean test lint types docs pytest bench clean
 
@@ -32,7 +34,7 @@ docs: install
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # --quiet would hide what --strict looks for
 
 pytest: install
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
 bench: install
 	$(BIN)/python benchmarks/reading.py

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import uuid
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tests.crawl.driver import main
+from tests.forking import processes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from multiprocessing.context import ForkServerContext
     from multiprocessing.process import BaseProcess
     from pathlib import Path
 
@@ -68,14 +66,6 @@ class Running:
         return self.process.exitcode
 
 
-@cache
-def _processes() -> ForkServerContext:
-    """Begin processes with everything imported; that takes longer than most crawls of these tests."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.crawl.driver", "tests.crawl.components", "scrapy.crawler"])
-    return context
-
-
 def start(
     folder: Path,
     *crawls: tuple[str, Mapping[str, Any]],
@@ -95,7 +85,7 @@ def start(
     }
     path = report.with_suffix(".spec")
     path.write_text(json.dumps(spec, default=str))
-    process = _processes().Process(target=main, args=(str(path),))
+    process = processes().Process(target=main, args=(str(path),))
     process.start()
     return Running(process, report)
 

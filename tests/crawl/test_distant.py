@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -129,21 +130,22 @@ def test_the_latest_of_two_workers_replaces_the_other(site: Site, tmp_path: Path
 @pytest.mark.parametrize("long", ["pipeline", "feed"])
 def test_leases_are_renewed_over_the_network(site: Site, tmp_path: Path, network: Network, long: str) -> None:
     url = site.put("/a", plain("Ice", text(1)))
-    late = site.put("/b", plain("Lamps", text(2)), delay=2.5)
-    settings: dict[str, Any] = {"DEDUP_LEASE": 0.9, "SLOW": 2.5, **SLOW}
+    late = site.put("/b", plain("Lamps", text(2)), delay=5.0)
+    settings: dict[str, Any] = {"DEDUP_LEASE": 2.0, "SLOW": 5.0, **SLOW}
     if long == "feed":
         settings = {
-            "DEDUP_LEASE": 0.9,
+            "DEDUP_LEASE": 2.0,
             "DEDUP_COMMIT": "feed_slot_closed",
             "FEEDS": {"o.jl": {"format": "jl"}},
         }
     running = begin(tmp_path, network, [url, late], **settings)
     seen: list[str] = []
-    with Deduplicator(network.lmdb, "reader", lease=0.9) as beside:
+    with Deduplicator(network.lmdb, "reader", lease=2.0) as beside:
         while running.process.is_alive():
             there = beside.store.lookup(url)
             state = there.state.name if there else "unknown"
             seen += [state] if seen[-1:] != [state] else []
+            time.sleep(0.01)
     crawled = finish(running)[0]
     assert crawled.dedup["kept"] == 2
     states = ["unknown", "OPEN", "SCRAPED", "COMMITTED"]

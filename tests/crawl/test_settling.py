@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -105,16 +106,17 @@ def test_the_lease_of_a_slow_item_is_renewed(site: Site, tmp_path: Path) -> None
     store = f"lmdb://{tmp_path}/shared"
     settings = {
         "DEDUP_STORE": store,
-        "DEDUP_LEASE": 0.6,
+        "DEDUP_LEASE": 2.0,
         "ITEM_PIPELINES": {"tests.crawl.components.Slow": 300},
-        "SLOW": 3.0,
+        "SLOW": 5.0,
     }
     running = start(tmp_path, ("Reader", {"urls": [url]}), settings=settings)
-    with Deduplicator(store, "reader", lease=0.6) as other:
+    with Deduplicator(store, "reader", lease=2.0) as other:
         states = set()
         while running.process.is_alive():
             info = other.info()
             states.add((info.pages, info.open))
+            time.sleep(0.01)
     assert finish(running)[0].dedup["kept"] == 1
     assert states <= {(0, 0), (1, 1), (1, 0)}
     assert (1, 1) in states

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import signal
 import time
 from dataclasses import dataclass, field, replace
-from functools import cache
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from tests.faults.worker import main
+from tests.forking import processes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from multiprocessing.context import ForkServerContext
     from multiprocessing.process import BaseProcess
     from pathlib import Path
 
@@ -88,7 +86,7 @@ class Fleet:
         if self._feeds:
             options = {"format": "jsonlines", "batch_item_count": self._feeds}
             settings["FEEDS"] = {FEED.format(life=life.number): options}
-        process = _processes().Process(
+        process = processes().Process(
             target=main, args=(str(folder), str(log_of(folder, life)), order, settings)
         )
         process.start()
@@ -176,11 +174,3 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
     for line in text.split("\n")[:-1]:
         if line:
             yield json.loads(line)
-
-
-@cache
-def _processes() -> ForkServerContext:
-    """Begin processes with everything imported, as :mod:`tests.crawl.running` does."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.faults.worker", "dedupcrawl.crawl.pipeline"])
-    return context

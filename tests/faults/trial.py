@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING
 
 from dedupcrawl import Deduplicator
@@ -87,7 +85,7 @@ class Trial:
         self.struck = 0  #: claims that were open when their workers were killed
         self._deadline = time.monotonic() + plan.guard
         self._last = 0.0
-        self._server = Server(next(iter(binaries().values())), PERSISTENT, port=_quiet_port()).start()
+        self._server = Server(next(iter(binaries().values())), PERSISTENT).start()
         try:
             settings = {**plan.settings, "DEDUP_STORE": self._server.url}
             self._observer = Observer(self._server, NAMESPACE)
@@ -222,15 +220,3 @@ class Trial:
 def _tokens(worker: Worker) -> set[str]:
     """Return the names under which the server knows the process that works now."""
     return {entry["token"] for entry in rows(worker.ledger) if entry["event"] == "opened"}
-
-
-def _quiet_port() -> int:
-    """Return a free port that no outgoing connection will be given while the server is away from it."""
-    for port in Random().sample(range(20_000, 32_000), 100):
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise OSError("no port is free")

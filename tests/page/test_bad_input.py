@@ -101,11 +101,11 @@ def test_noncharacters_do_not_raise(mark: str) -> None:
 @pytest.mark.parametrize("tag", ["div", "span", "b", "table", "font"])
 def test_a_page_too_deep_to_be_parsed_to_its_end_is_refused(tag: str, *, closed: bool) -> None:
     end = f"</{tag}>" * 100_000 if closed else ""
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(PageError, match="nested") as caught:
         read_page(f"<p>{PARAGRAPH}</p>" + f"<{tag}>" * 100_000 + end + "bottom")
     assert caught.value.reason == "too-deep"
-    assert time.monotonic() - start < 20
+    assert time.process_time() - start < 20
 
 
 @pytest.mark.parametrize("tag", ["p", "li", "a href=x"])
@@ -131,11 +131,11 @@ def test_a_deep_tree_of_another_parser_is_read() -> None:
 def test_a_page_of_50_mb_is_refused() -> None:
     source = b"<html><body>" + f"<p>{PARAGRAPH}</p>".encode() * 250_000
     assert len(source) > 50_000_000
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(PageError, match="max_bytes") as caught:
         read_page(source)
     assert caught.value.reason == "too-large"
-    assert time.monotonic() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_the_bound_can_be_moved_and_holds_for_trees_too() -> None:
@@ -151,10 +151,10 @@ def test_the_bound_can_be_moved_and_holds_for_trees_too() -> None:
 
 
 def test_many_small_blocks_are_read_in_linear_time() -> None:
-    start = time.monotonic()
+    start = time.process_time()
     page = read_page("<body>" + "<div><a href=x>a</a><br>b</div>" * 50_000)
     assert len(page.blocks) >= 50_000
-    assert time.monotonic() - start < 20
+    assert time.process_time() - start < 20
 
 
 # -- no page at all ---------------------------------------------------------------------------------

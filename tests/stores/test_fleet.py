@@ -16,7 +16,7 @@ from dedupcrawl.stores.fleet import Figures, Fleet, UnreadableError
 from dedupcrawl.stores.redis.address import read_address
 from dedupcrawl.stores.redis.store import RedisStore
 from tests.stores.making import file, lmdb_url, record
-from tests.stores.servers import free_port
+from tests.stores.servers import cluster_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -199,8 +199,7 @@ def test_a_user_with_few_rights_sees_the_workers_and_not_the_memory(server: Serv
 
 
 def test_workers_of_a_cluster_are_seen(own: Callable[..., Server]) -> None:
-    port = next(each for each in iter(free_port, 0) if each <= 55_535)
-    server = own("--cluster-enabled", "yes", port=port)
+    server = own("--cluster-enabled", "yes", port=cluster_port())
     with server.client() as client:
         client.execute_command("CLUSTER ADDSLOTS", *range(16384))
         until(lambda: "cluster_state:ok" in _text(client.execute_command("CLUSTER", "INFO")))

@@ -15,7 +15,7 @@ from dedupcrawl.stores.base import FILE_ANYWAY
 from dedupcrawl.stores.redis.address import LAYOUTS
 from dedupcrawl.stores.redis.store import RedisStore
 from tests.stores.making import file, key, record
-from tests.stores.servers import WAIT, free_port
+from tests.stores.servers import WAIT, cluster_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 
 def cluster(own: Callable[..., Server], size: int) -> list[Server]:
     """A cluster of so many nodes, each with its share of the slots."""
-    nodes = [
-        # Nodes talk on a port 10,000 higher.
-        own("--cluster-enabled", "yes", port=next(each for each in iter(free_port, 0) if each <= 55_535))
-        for _ in range(size)
-    ]
+    nodes = [own("--cluster-enabled", "yes", port=cluster_port()) for _ in range(size)]
     for n, node in enumerate(nodes):
         with node.client() as client:
             client.execute_command("CLUSTER ADDSLOTS", *range(16384 * n // size, 16384 * (n + 1) // size))

@@ -22,7 +22,7 @@ from dedupcrawl.stores.redis.address import LAYOUTS
 from dedupcrawl.stores.redis.connecting import check_version
 from dedupcrawl.stores.redis.names import Names
 from tests.stores.making import complaint, file, key, record
-from tests.stores.servers import WAIT, Server, binaries, free_port
+from tests.stores.servers import WAIT, Server, binaries, cluster_port, free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -384,9 +384,7 @@ def test_a_key_of_another_program_is_named(server: Server) -> None:
 
 
 def test_a_cluster_is_found_out_and_used(own: Starter) -> None:
-    # The nodes of a cluster talk on a port 10,000 higher.
-    port = next(each for each in iter(free_port, 0) if each <= 55_535)
-    server = own("--cluster-enabled", "yes", port=port)
+    server = own("--cluster-enabled", "yes", port=cluster_port())
     with server.client() as client:
         client.execute_command("CLUSTER ADDSLOTS", *range(16384))
         until(lambda: "ok" in str(client.execute_command("CLUSTER", "INFO")).partition("state:")[2][:2])
