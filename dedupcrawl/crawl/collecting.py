@@ -147,11 +147,11 @@ class Collector:
     def _finish(self, scribe: Scribe) -> None:
         try:
             scribe.close()
-        except DedupError as error:
+        except Exception as error:  # noqa: BLE001  # whatever is wrong with it, the crawl itself went well
             self._failed(error)
         try:
             size = scribe.make_report()
-        except Exception as error:  # noqa: BLE001  # the crawl itself went well
+        except Exception as error:  # noqa: BLE001  # the same
             told = "The report could not be made, `dedupcrawl report %(ledger)s` tries again: %(error)s"
             self._log(
                 logging.ERROR, told, ledger=scribe.place.ledger, error=error, exc_info=_unexpected(error)

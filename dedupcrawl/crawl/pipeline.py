@@ -71,7 +71,7 @@ class DedupPipeline:
         self._tally, self._feeds = session.tally, session.feeds
         self._collector, self._media = session.collector, Media()
         self._rounds = Rounds(session)
-        self._is_over = False
+        self._has_begun = self._is_over = False
         self._renewal: AsyncioLoopingCall | LoopingCall | None = None
         self._progress = Progress(crawler, session.options, session.tally, session.desk)
         self._connect(crawler.signals)
@@ -89,7 +89,8 @@ class DedupPipeline:
             manager.connect(self._feeds.look, signals.spider_opened)
             manager.connect(self.feed_slot_closed, signals.feed_slot_closed)
             manager.connect(self.finish, signals.feed_exporter_closed)
-        manager.connect(self.finish, signals.engine_stopped)
+        manager.connect(self.begin, signals.engine_started)
+        manager.connect(self.end, signals.engine_stopped)
 
     async def open_spider(self) -> None:
         """Have a store at hand, and begin to tell it, three times a lease, that this process lives."""
@@ -105,6 +106,20 @@ class DedupPipeline:
         """Settle what is left; with feeds that waits until they are closed."""
         if self._feeds is None:
             await self.finish()
+        if not self._has_begun:  # another component could not be opened; no signal will come
+            await self.end()
+
+    def begin(self) -> None:
+        """Scrapy's signal: everything is open, and will be told of its end."""
+        self._has_begun = True
+
+    async def end(self) -> None:
+        """Scrapy's signal: the crawl is over. Settle what is left, and make the report.
+
+        That takes its time, and may be broken off; feeds and the requests of JOBDIR are stored by now.
+        """
+        await self.finish()
+        await self._collector.close()
 
     async def finish(self) -> None:
         """Settle what is left, once, and say what became of the pages."""
@@ -117,7 +132,6 @@ class DedupPipeline:
         if self._desk.is_open:
             await self._desk.close()
             self._tally.summarise()
-        await self._collector.close()
 
     # -- items --------------------------------------------------------------------------------
 

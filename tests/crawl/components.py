@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from itemadapter import ItemAdapter
+from scrapy import signals
 from scrapy.exceptions import DropItem
 from scrapy.exporters import JsonLinesItemExporter
 from scrapy.extensions.feedexport import BlockingFeedStorage, FileFeedStorage
@@ -232,6 +233,30 @@ class ClumsyAddon:
             raise RuntimeError("clumsy")
 
         Desk.weigh = weigh  # type: ignore[method-assign]
+
+
+class NoDatabase:
+    """Fails to open when all others are open."""
+
+    async def open_spider(self) -> None:
+        await soon(0.05)
+        raise RuntimeError("no database")
+
+    def process_item(self, item: Any) -> Any:
+        return item
+
+
+class WatchingReport:
+    """Looks whether there is a report when the spider is closed, feeds stored, and requests too."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        seen = cls()
+        crawler.signals.connect(seen.look, signals.feed_exporter_closed)
+        return seen
+
+    def look(self) -> None:
+        Path("seen.txt").write_text("a report" if Path("report.html").exists() else "no report yet")
 
 
 class InTheWay:

@@ -320,6 +320,32 @@ def _listed(path: Path) -> int:
         return 0  # it is being made
 
 
+def test_the_report_is_made_when_feeds_and_requests_are_stored(site: Site, tmp_path: Path) -> None:
+    settings = {
+        **REPORT,
+        "FEEDS": {"out.jl": {"format": "jsonlines"}},
+        "JOBDIR": str(tmp_path / "job"),
+        "EXTENSIONS": {"tests.crawl.components.WatchingReport": 1},
+    }
+    crawled = crawl(tmp_path, urls=[site.put("/a", plain("Ice", text(1)))], settings=settings)
+    assert crawled.dedup["kept"] == 1
+    assert (tmp_path / "seen.txt").read_text() == "no report yet"
+    assert (tmp_path / "report.html").exists()
+
+
+def test_a_crawl_that_cannot_be_opened_leaves_its_ledger_whole(site: Site, tmp_path: Path) -> None:
+    settings = {**REPORT, "ITEM_PIPELINES": {"tests.crawl.components.NoDatabase": 300}}
+    running = start(
+        tmp_path, ("Reader", {"urls": [site.put("/a", plain("Ice", text(1)))]}), settings=settings
+    )
+    assert running.wait() == 1
+    assert "Spider closed (shutdown)" in running.output
+    with Ledger.open(tmp_path / "report.ledger") as ledger:
+        assert [run.ended is not None for run in ledger.runs] == [True]
+    assert not (tmp_path / "report.ledger-wal").exists()
+    assert not (tmp_path / "report.ledger.lock").exists()
+
+
 # -- settings -----------------------------------------------------------------------------------------
 
 
