@@ -89,9 +89,8 @@ class _Composing:
             if there >= dropped
             else f"{there:,} of the {dropped:,} dropped pages are among them"
         )
-        self._notes.append(
-            f"The table holds {len(rows):,} of {pages:,} pages, chosen by cluster; {of_dropped}."
-        )
+        chosen = ", chosen by cluster" if len(rows) == self._most.pages else ""  # else it holds all there is
+        self._notes.append(f"The table holds {len(rows):,} of {pages:,} pages{chosen}; {of_dropped}.")
 
     def _cluster(
         self,

@@ -22,9 +22,10 @@ from dedupcrawl.report.merging import (
 )
 from dedupcrawl.report.note import Fate
 from dedupcrawl.report.saying import why
+from dedupcrawl.report.telling import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from dedupcrawl.batch.telling import Teller
@@ -77,7 +78,7 @@ class _Gathering:
             clusters=clusters,
             misses=self._missed,
             pairs=self._pairs,
-            notes=tuple(self._notes(clusters)),
+            notes=tuple(self._notes(clusters, counts)),
             slices=joined_slices((ledger.width, ledger.slices) for ledger in ledgers),
             hosts=joined_hosts(host for ledger in ledgers for host in ledger.hosts),
             flows=joined_flows(flow for ledger in ledgers for flow in ledger.flows),
@@ -100,7 +101,7 @@ class _Gathering:
             "ended": None if None in ends else max(end for end in ends if end is not None),
         }
 
-    def _notes(self, clusters: Sequence[Size]) -> Iterator[str]:
+    def _notes(self, clusters: Sequence[Size], counts: Mapping[str, int]) -> Iterator[str]:
         ledgers = self._ledgers
         samples = [ledger.sample for ledger in ledgers]
         if len(ledgers) > 1:
@@ -108,12 +109,7 @@ class _Gathering:
         yield from _of_runs(ledgers)
         for ledger in ledgers:
             yield from ledger.troubles
-        if withheld := sum(ledger.counts.get("withheld", 0) for ledger in ledgers):
-            were = "was" if withheld == 1 else "were"
-            yield (
-                f"{withheld:,} of the dropped pages {were} not given to the spider, so links on them were "
-                "not followed: how many requests that saved is not known, and they are not counted as saved."
-            )
+        yield from _of_counts(counts)
         if lost := sum(each.lost for each in samples):
             yield f"{lost:,} pages could not be written down, and are counted only."
         if self._level:
@@ -217,6 +213,21 @@ class _Gathering:
                 if text is not None:
                     return row, text
         return first, None
+
+
+def _of_counts(counts: Mapping[str, int]) -> Iterator[str]:
+    """Say what went wrong in the crawl, and what it did not see."""
+    if outages := counts.get("outages", 0):
+        kept = counted(counts.get("unchecked/store", 0), "page")
+        yield f"The store was away {counted(outages, 'time')}: {kept} went on unchecked."
+    if faults := counts.get("errors", 0):
+        yield f"{counted(faults, 'fault')} in reading or judging pages; the log tells of the first of a kind."
+    if withheld := counts.get("withheld", 0):
+        were = "was" if withheld == 1 else "were"
+        yield (
+            f"{withheld:,} of the dropped pages {were} not given to the spider, so links on them were not "
+            "followed: how many requests that saved is not known, and they are not counted as saved."
+        )
 
 
 def _of_runs(ledgers: Sequence[Ledger]) -> Iterator[str]:

@@ -223,6 +223,16 @@ def test_texts_that_were_not_kept_are_told(tmp_path: Path) -> None:
     assert any(note.startswith("Texts of one in ") for note in report.notes)
 
 
+def test_what_went_wrong_in_a_crawl_is_told(tmp_path: Path) -> None:
+    with Ledger.create(tmp_path / "run.ledger", ABOUT) as ledger:
+        for name, n in (("outages", 2), ("unchecked/store", 1), ("errors", 1)):
+            ledger.count(name, n)
+    assert gather([tmp_path / "run.ledger"]).notes[:2] == (
+        "The store was away 2 times: 1 page went on unchecked.",
+        "1 fault in reading or judging pages; the log tells of the first of a kind.",
+    )
+
+
 def test_what_a_page_has_no_room_for_is_told(tmp_path: Path) -> None:
     write(tmp_path / "run.ledger", many(60))
     report = gather([tmp_path / "run.ledger"], most=Most(pages=70, clusters=5, hosts=1, pairs=8))
