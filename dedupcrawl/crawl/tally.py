@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.crawl.collecting import Collector
 from dedupcrawl.detectors.base import Relation
+from dedupcrawl.report.saying import thousandths
 from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
@@ -189,5 +190,5 @@ class Tally:
 def described(verdict: Verdict) -> str:
     """Say in one line which page another one repeats, how, and who says so."""
     how = _SAID[verdict.relation] if verdict.relation else "related to"
-    similarity = "" if verdict.similarity is None else f" {verdict.similarity:.2f}"
+    similarity = "" if verdict.similarity is None else f" {thousandths(verdict.similarity)}"
     return f"{verdict.url}: {how} {verdict.of} ({verdict.detector}{similarity})"

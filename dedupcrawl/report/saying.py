@@ -62,8 +62,8 @@ _COUNTED = MappingProxyType(
 )
 _CONTAINED = MappingProxyType(
     {
-        Relation.EXCERPT: ("new_in_old", "{} of it stands there"),
-        Relation.EXPANSION: ("old_in_new", "{} of that page stands in it"),
+        Relation.EXCERPT: ("new_in_old", "{} % of it stands there"),
+        Relation.EXPANSION: ("old_in_new", "{} % of that page stands in it"),
     }
 )
 
@@ -81,9 +81,12 @@ def why(verdict: Verdict) -> str:
     return (f"{related}: {found}" if found else related) + superseded
 
 
-def hundredths(value: float) -> str:
-    """Return a share with two digits, rounded down: what is not quite 1 does not read as 1."""
-    return f"{int(value * 100 + 1e-9) / 100:.2f}"
+def thousandths(value: float) -> str:
+    """Return a share with up to three digits, rounded down: what is not quite 1 does not read as 1.
+
+    Whatever shows a similarity shows it so: the log, the sentences, and the pages (``data.js``).
+    """
+    return f"{int(value * 1000 + 1e-9) / 1000:g}"
 
 
 def _measured(verdict: Verdict) -> str:
@@ -93,7 +96,7 @@ def _measured(verdict: Verdict) -> str:
         return ""
     if verdict.relation is Relation.IDENTICAL:
         return f"by {verdict.detector}"
-    return f"{hundredths(verdict.similarity)} alike by {verdict.detector}"
+    return f"{thousandths(verdict.similarity)} alike by {verdict.detector}"
 
 
 def _evidence(verdict: Verdict) -> Iterator[str]:
@@ -103,10 +106,10 @@ def _evidence(verdict: Verdict) -> Iterator[str]:
         elif name == "lengths" and isinstance(value, list) and len(value) == 2:
             yield f"lengths {value[0]:,} and {value[1]:,}"
         elif isinstance(value, Mapping) and "similarity" in value:  # a member of a combined detector
-            yield f"{name} {hundredths(value['similarity'])}"
+            yield f"{name} {thousandths(value['similarity'])}"
     contained = _CONTAINED.get(verdict.relation) if verdict.relation else None
     if contained is not None:
         name, told = contained
         share = verdict.evidence.get(name)
         if isinstance(share, int | float):
-            yield told.format(hundredths(share))
+            yield told.format(int(share * 100 + 1e-9))

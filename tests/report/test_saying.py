@@ -10,7 +10,7 @@ from dedupcrawl.config import Config
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
-from dedupcrawl.report.saying import hundredths, why
+from dedupcrawl.report.saying import thousandths, why
 from dedupcrawl.verdict import Status, Verdict
 from tests.texts import ENGLISH, OTHER_ENGLISH
 
@@ -31,15 +31,15 @@ def verdict(relation: Relation | None, **more: Any) -> Verdict:
                 detector="minhash",
                 evidence={"slots": "120 of 128", "lengths": [1812, 807], "new_in_old": 0.98},
             ),
-            f"near-duplicate of {OF}: 0.94 alike by minhash, 120 of 128 slots agree, lengths 1,812 and 807",
+            f"near-duplicate of {OF}: 0.944 alike by minhash, 120 of 128 slots agree, lengths 1,812 and 807",
         ),
         (
             verdict(Relation.EXCERPT, similarity=0.3, detector="minhash", evidence={"new_in_old": 0.986}),
-            f"all of it stands in {OF}: 0.30 alike by minhash, 0.98 of it stands there",
+            f"all of it stands in {OF}: 0.3 alike by minhash, 98 % of it stands there",
         ),
         (
             verdict(Relation.EXPANSION, similarity=0.3, detector="minhash", evidence={"old_in_new": 1}),
-            f"it contains {OF}, and more: 0.30 alike by minhash, 1.00 of that page stands in it",
+            f"it contains {OF}, and more: 0.3 alike by minhash, 100 % of that page stands in it",
         ),
         (
             verdict(Relation.UPDATED, detector="url"),
@@ -57,7 +57,7 @@ def verdict(relation: Relation | None, **more: Any) -> Verdict:
                 detector="combined",
                 evidence={"simhash": {"similarity": 0.97, "relation": "near-duplicate", "bits": "62 of 64"}},
             ),
-            f"near-duplicate of {OF}: 0.90 alike by combined, simhash 0.97",
+            f"near-duplicate of {OF}: 0.9 alike by combined, simhash 0.97",
         ),
         (Verdict("u", Status.UNIQUE, keep=True), "no earlier page is like it"),
         (Verdict("u", Status.UNCHECKED, keep=True, reason="empty"), "not judged: it has no main text"),
@@ -85,10 +85,10 @@ def test_every_detector_is_named_with_its_evidence(name: str) -> None:
 
 @given(st.floats(0, 1))
 def test_a_share_is_never_rounded_up(value: float) -> None:
-    assert float(hundredths(value)) <= value + 1e-9
-    assert value - float(hundredths(value)) < 0.01
+    assert float(thousandths(value)) <= value + 1e-9
+    assert value - float(thousandths(value)) < 0.001
 
 
-@given(st.integers(0, 100))
-def test_a_whole_number_of_hundredths_stays_what_it_is(hundreds: int) -> None:
-    assert hundredths(hundreds / 100) == f"{hundreds / 100:.2f}"
+@given(st.integers(0, 1000))
+def test_a_whole_number_of_thousandths_stays_what_it_is(thousands: int) -> None:
+    assert float(thousandths(thousands / 1000)) == thousands / 1000

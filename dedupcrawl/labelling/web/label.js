@@ -49,7 +49,7 @@
     }
   };
 
-  const figure = (value) => (Math.floor(value * 100 + 1e-9) / 100).toFixed(2); // 0.998 is not yet 1
+  const figure = (value) => String(Math.floor(value * 1000 + 1e-9) / 1000); // 0.9998 is not yet 1
 
   /** What the run had made of the pair that was answered last: hidden until then, so that it sways nobody. */
   const reveal = (last) => {
@@ -66,8 +66,8 @@
       ui.el("strong", {}, said),
       " · the run: ",
       ui.badge(kind, KINDS[last.relation] ?? last.relation),
-      ` ${figure(last.similarity)} by ${last.detector}, `,
-      ui.el("strong", {}, last.is_dropped ? "dropped" : "kept"),
+      ` ${figure(last.similarity)} by ${last.detector}`,
+      last.relation ? ui.el("span", {}, ", ", ui.el("strong", {}, last.is_dropped ? "dropped" : "kept")) : "",
     );
   };
 
@@ -111,7 +111,7 @@
 
   const tell = () => {
     const count = marks().length;
-    at("where").textContent = count ? `${place < 0 ? "" : `${place + 1} of `}${count} differences` : "no difference";
+    at("where").textContent = count ? `${place < 0 ? "" : `${place + 1} of `}${count} difference${count === 1 ? "" : "s"}` : "no difference";
     at("before").disabled = at("after").disabled = !count;
   };
 

@@ -90,15 +90,14 @@ const data = (() => {
     return `${at && bytes < 99.95 ? bytes.toFixed(1) : Math.round(bytes)} ${units[at]}`;
   };
 
-  /** A similarity with three digits, never rounded up to a 1 that it is not. */
-  const similarity = (value) => {
-    if (value === null || value === undefined) return "";
-    return value < 1 && value > 0.9995 ? "0.999" : String(Math.round(value * 1000) / 1000);
-  };
+  /** A number with up to three digits, rounded down: neither a 1 nor a threshold that it does not reach. */
+  const digits = (value) => String(Math.floor(value * 1000 + 1e-9) / 1000);
+
+  const similarity = (value) => (value === null || value === undefined ? "" : digits(value));
 
   const host = (url) => {
     try { return new URL(url).host || url; } catch { return url; }
   };
 
-  return { load, OF, whole, placeOf, number, moment, span, size, similarity, host };
+  return { load, OF, whole, placeOf, number, moment, span, size, digits, similarity, host };
 })();

@@ -18,7 +18,7 @@ const evidence = (() => {
       ui.svg("line", { class: "mark", x1: at(bar.value), x2: at(bar.value), y1: 0, y2: 14 }));
   };
 
-  const rounded = (value) => (value === null ? "–" : String(Math.round(value * 1e4) / 1e4));
+  const rounded = (value) => (value === null ? "–" : data.digits(value));
 
   const ORDER = { true: ["at least", "more than"], false: ["at most", "less than"] };
 
