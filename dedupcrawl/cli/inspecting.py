@@ -18,6 +18,7 @@ from dedupcrawl.cli.fetching import fetch_body
 from dedupcrawl.cli.options import Assignments, assignments_of
 from dedupcrawl.cli.project import project_here
 from dedupcrawl.cli.screen import out
+from dedupcrawl.cli.storing import only_namespace
 from dedupcrawl.config import Config
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import DedupError, SettingError
@@ -29,7 +30,7 @@ from dedupcrawl.inspecting.page import render
 from dedupcrawl.page import PageError, ReadOptions
 from dedupcrawl.page.readers import READER_ACCEPTED
 from dedupcrawl.report.wording import size
-from dedupcrawl.stores import list_namespaces, open_existing
+from dedupcrawl.stores import open_existing
 from dedupcrawl.stores.scheme import check_scheme, scheme_json
 
 if TYPE_CHECKING:
@@ -96,13 +97,7 @@ def default_name(where: str) -> str:
 
 
 def _store(where: str, namespace: str | None) -> Store:
-    if namespace is not None:
-        return open_existing(where, namespace)
-    there = list_namespaces(where)
-    if len(there) != 1:
-        accepted = f"one of {', '.join(map(repr, there)) or 'none: the store is empty'}"
-        raise SettingError("--namespace", None, accepted)
-    return open_existing(where, there[0])
+    return open_existing(where, only_namespace(where) if namespace is None else namespace)
 
 
 def _name(store: Store) -> str:

@@ -15,11 +15,12 @@ from rich.table import Table
 
 from dedupcrawl.cli.progress import Bars
 from dedupcrawl.cli.screen import out, print_json
-from dedupcrawl.errors import SettingError
+from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.filing import without_fragment
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
 from dedupcrawl.stores.base import BUCKET_CAP
 from dedupcrawl.stores.opening import MEMORY
+from dedupcrawl.stores.redis.address import hide_password
 from dedupcrawl.stores.transfer import export_records, import_records, read_header
 
 if TYPE_CHECKING:
@@ -124,13 +125,15 @@ def import_(
 def only_namespace(where: str) -> str:
     """Return the namespace of a store that has one.
 
-    Raises :class:`~dedupcrawl.errors.SettingError` if it has several, or none.
+    Raises:
+        SettingError: it has several.
+        DedupError: it has none.
     """
     there = list_namespaces(where)
-    if len(there) != 1:
-        raise SettingError(
-            "--namespace", None, f"one of {', '.join(map(repr, there)) or 'none: it is empty'}"
-        )
+    if not there:
+        raise DedupError(f"The store {hide_password(where)} is empty: nothing was ever filed there.")
+    if len(there) > 1:
+        raise SettingError("--namespace", None, f"one of {', '.join(map(repr, there))}")
     return there[0]
 
 

@@ -142,7 +142,8 @@ def _turned(config: Config, detector: str, bar: Bar) -> Change | None:
 
 
 def _outcome(verdict: Verdict) -> Sequence[object]:
-    return verdict.status, verdict.keep, verdict.relation, verdict.reason
+    replaces = verdict.supersedes is not None
+    return verdict.status, verdict.keep, verdict.relation, verdict.reason, replaces
 
 
 def _distance(lever: Lever) -> float:

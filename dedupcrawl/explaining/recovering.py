@@ -13,12 +13,15 @@ from dedupcrawl.errors import StoreError
 from dedupcrawl.evaluation.constants import constants_named
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from dedupcrawl.config import Config
 
+    _Told = tuple[str, Mapping[str, Any], dict[str, Any]]  # a detector, what is told of it, its constants
+
 _TEXT = "text"  #: what a scheme says of the text itself stands there
 _DIGESTS = frozenset({"lexicon", "stop_words"})  #: constants of which a scheme has but a hash
+_COMBINED = "combined"
 _RULES = ("all_of", "any_of")
 
 
@@ -45,9 +48,8 @@ def recovered(scheme: Mapping[str, Any], base: Config) -> Recovered:
                 f"The store was filled with a detector {name!r}, which this version does not have."
             )
     chosen = {name: _constants(name, constants) for name, constants in described.items()}
-    notes = [
-        note for name in described if (note := _with_threshold(name, described[name], chosen[name], base))
-    ]
+    banded = [*_alone(described, chosen), *_members(described, chosen)]
+    notes = [note for each in banded if (note := _with_threshold(*each, base))]
     text = scheme.get(_TEXT, {})
     config = replace(
         base,
@@ -60,7 +62,7 @@ def recovered(scheme: Mapping[str, Any], base: Config) -> Recovered:
 
 def _constants(name: str, described: Mapping[str, Any]) -> dict[str, Any]:
     """Return what of a detector's scheme are constants that a user names."""
-    if name == "combined":
+    if name == _COMBINED:
         return _of_members(described)
     known = set(constants_named(name)) - _DIGESTS
     found = {constant: value for constant, value in described.items() if constant in known}
@@ -75,6 +77,17 @@ def _of_members(described: Mapping[str, Any]) -> dict[str, Any]:
         for rule in _RULES
         if rule in described
     }
+
+
+def _alone(described: Mapping[str, Any], chosen: Mapping[str, dict[str, Any]]) -> Iterator[_Told]:
+    for name, constants in described.items():
+        yield name, constants, chosen[name]
+
+
+def _members(described: Mapping[str, Any], chosen: Mapping[str, dict[str, Any]]) -> Iterator[_Told]:
+    for members in chosen.get(_COMBINED, {}).values():
+        for name, constants in members.items():
+            yield name, described[_COMBINED]["members"][name], constants
 
 
 def _with_threshold(

@@ -20,6 +20,7 @@ from dedupcrawl.explaining.pairing import Side, Why
 from dedupcrawl.explaining.premises import Premises
 from dedupcrawl.policy import cluster_of
 from dedupcrawl.stores.base import Record
+from dedupcrawl.verdict import Verdict
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
 FIRST, SECOND = "https://a.example/1", "https://b.example/2"
@@ -114,7 +115,17 @@ def test_every_lever_really_gives_another_verdict(text: str, changes: dict[str, 
             else:
                 again = Deduplicator(dedup.store, config=config).check(text=text, url=SECOND)
             assert again == lever.verdict
-            assert (again.status, again.keep, again.relation) != (now.status, now.keep, now.relation)
+            assert said(again) != said(now)
+
+
+def said(verdict: Verdict) -> tuple[object, ...]:
+    return verdict.status, verdict.keep, verdict.relation, verdict.supersedes
+
+
+def test_whether_an_old_version_stays_is_a_setting_too(dedup: Deduplicator) -> None:
+    found = explained(dedup, LONGER, FIRST)
+    assert found.verdict.relation is Relation.UPDATED
+    assert by_name(found.levers)["keep"].verdict.supersedes == FIRST
 
 
 def test_which_setting_keeps_a_copy(dedup: Deduplicator) -> None:

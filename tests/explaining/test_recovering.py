@@ -54,6 +54,16 @@ def test_a_threshold_is_found_from_the_bands(name: str, threshold: float) -> Non
     assert "assumed" in note
 
 
+@pytest.mark.parametrize("rule", ["all_of", "any_of"])
+def test_a_threshold_is_found_for_members_too(rule: str) -> None:
+    chosen = {"combined": {rule: {"minhash": {"threshold": 0.6}, "simhash": {}}}}
+    there = scheme(Config(detectors=chosen))
+    found = recovered(there, Config())
+    assert scheme(found.config) == there
+    (note,) = found.notes
+    assert "minhash was filed in" in note
+
+
 def test_a_threshold_that_fits_is_left_alone() -> None:
     base = Config(threshold=0.78, length_ratio=1.3)
     found = recovered(scheme(Config()), base)

@@ -84,7 +84,7 @@ def test_what_cannot_be_moved_is_told(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = str(tmp_path / "file")
-    assert "--namespace = None is not accepted: one of none" in complaint(
+    assert "is empty: nothing was ever filed there" in complaint(
         monkeypatch, capsys, "export", server.url, path
     )
     for name in ("news", "blogs"):
