@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from dedupcrawl.detectors.feature_code import FeatureCode
 from dedupcrawl.detectors.spotsigs import SpotSigs
@@ -40,6 +40,13 @@ REASONS = {
 }
 
 
+_PENDING = "The older page is claimed, not committed yet: a crawl waits for its outcome, and then decides."
+_OTHERWISE = (
+    "The run said otherwise at its time: what the store holds, a constant, or the text of the page is not "
+    "what it was."
+)
+
+
 def remarks(
     premises: Premises, subject: Subject, verdict: Verdict, pair: Pair | None, *, is_walked: bool
 ) -> tuple[str, ...]:
@@ -53,11 +60,14 @@ def remarks(
         found.append("It met no page, and no other in the store is like it by any detector in use.")
     else:
         found.append("It met no page; without --quick the nearest of all in the store is looked for.")
-    if subject.then is not None and _outcome(subject.then.verdict) != _outcome(verdict):
-        found.append(
-            "The run said otherwise at its time: what the store holds, or a constant, is not what it was."
-        )
+    then = subject.then.verdict if subject.then else verdict
+    if _outcome(then) != _outcome(verdict) and not (_is_pending(pair) and then.of == pair.old.url):
+        found.append(_OTHERWISE)
     return tuple(found)
+
+
+def _is_pending(pair: Pair | None) -> TypeGuard[Pair]:
+    return pair is not None and pair.old.state not in (None, ClaimState.COMMITTED)
 
 
 def _of_pair(premises: Premises, subject: Subject, pair: Pair) -> Iterator[str]:
@@ -73,8 +83,8 @@ def _of_pair(premises: Premises, subject: Subject, pair: Pair) -> Iterator[str]:
         )
     if subject.held is not None and pair.why is Why.NEAREST and _LOOK_FURTHER & set(_names(premises)):
         yield "The keys under which it looked are not stored, only those under which it was filed."
-    if pair.old.state not in (None, ClaimState.COMMITTED):
-        yield "The older page is claimed, not committed yet: a crawl waits for its outcome, and then decides."
+    if _is_pending(pair):
+        yield _PENDING
 
 
 def _names(premises: Premises) -> list[str]:

@@ -277,6 +277,18 @@ def test_a_claimed_page_and_what_a_run_said_are_remarked_upon(dedup: Deduplicato
     assert "The run said otherwise" in " ".join(found.remarks)
 
 
+def test_a_claim_that_is_open_explains_that_the_run_said_otherwise(dedup: Deduplicator) -> None:
+    first = "https://z.example/1"
+    with Deduplicator() as once:
+        once.add(text=CHINESE, url=first)
+        verdict = once.check(text=CHINESE, url=SECOND)
+    with dedup.claim(text=CHINESE, url=first):
+        subject = Subject(SECOND, "told", Page.from_text(CHINESE, SECOND), then=Then(verdict, "dropped", 0.0))
+        found = Explainer(Premises(dedup.config, frozenset()), dedup.store).explain(subject)
+    assert found.verdict.keep
+    assert [remark[:27] for remark in found.remarks] == ["The older page is claimed, "]
+
+
 @pytest.mark.parametrize("name", DETECTORS)
 def test_every_detector_can_be_asked(name: str) -> None:
     with opened(detectors=[name]) as dedup:
