@@ -106,6 +106,8 @@ class _Gathering:
         samples = [ledger.sample for ledger in ledgers]
         if len(ledgers) > 1:
             yield f"{len(ledgers)} ledgers are put together: {', '.join(each.path.name for each in ledgers)}."
+        if self._runs[-1].about.get("settings", {}).get("DEDUP_ITEM_FIELDS", "[]") != "[]":
+            yield "Items were judged, each by its own text: what is called a page here is one item."
         yield from _of_runs(ledgers)
         for ledger in ledgers:
             yield from ledger.troubles

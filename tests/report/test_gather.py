@@ -233,6 +233,14 @@ def test_what_went_wrong_in_a_crawl_is_told(tmp_path: Path) -> None:
     )
 
 
+def test_items_that_were_judged_are_not_called_pages_without_a_word(tmp_path: Path) -> None:
+    for fields, told in (('["title"]', True), ("[]", False)):
+        with Ledger.create(tmp_path / "run.ledger", {**ABOUT, "settings": {"DEDUP_ITEM_FIELDS": fields}}):
+            pass
+        notes = gather([tmp_path / "run.ledger"]).notes
+        assert any(note.startswith("Items were judged") for note in notes) is told
+
+
 def test_what_a_page_has_no_room_for_is_told(tmp_path: Path) -> None:
     write(tmp_path / "run.ledger", many(60))
     report = gather([tmp_path / "run.ledger"], most=Most(pages=70, clusters=5, hosts=1, pairs=8))

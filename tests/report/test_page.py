@@ -81,6 +81,17 @@ def column(tab: Tab, side: int) -> str:
     return "".join(cells)
 
 
+#: the cells of the table of near misses whose texts run over their sides
+_OVERFULL = """() => [...document.querySelectorAll('#miss-list tbody td')]
+    .filter(cell => cell.scrollWidth > cell.clientWidth + 1).map(cell => cell.textContent)"""
+
+
+def test_on_a_phone_nothing_of_a_near_miss_lies_upon_another(tab: Tab) -> None:
+    with seen_as(tab, PHONE, "light"):
+        assert tab.page.locator("#miss-list tbody tr").count()
+        assert tab.page.evaluate(_OVERFULL) == []
+
+
 @pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "light"), (PHONE, "dark")], ids=["desk", "phone"])
 def test_everybody_can_read_it(tab: Tab, size: tuple[int, int], scheme: Literal["dark", "light"]) -> None:
     with seen_as(tab, size, scheme):

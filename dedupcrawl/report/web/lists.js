@@ -110,7 +110,7 @@ const lists = (() => {
     const side = (title, url) => [ui.words(title || url, "div", { class: "title" }), ui.el("div", { class: "soft small" }, ui.words(data.host(url)))];
     return ui.el("tr", { role: "row" },
       ui.el("td", { ...cell, class: "num", "data-name": "similarity" }, ui.el("strong", null, data.similarity(one.similarity))),
-      ui.el("td", cell, ui.shown(lacks.detector), ui.el("div", { class: "soft small" }, lacks.words)),
+      ui.el("td", { ...cell, class: "full" }, ui.shown(lacks.detector), ui.el("div", { class: "soft small" }, lacks.words)),
       ui.el("td", { ...cell, class: "full" }, side(one.newTitle, one.new)),
       ui.el("td", { ...cell, class: "full" }, side(one.oldTitle, one.old)),
       ui.el("td", cell, ui.el("a", { class: "button", href: panel.toPair(place) }, "Compare")));
