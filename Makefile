@@ -45,6 +45,8 @@ bench: install
 	$(BIN)/python -m benchmarks.faults
 	$(BIN)/python benchmarks/crawl.py
 	$(BIN)/python -m benchmarks.report
+	$(BIN)/python -m benchmarks.reportpage
+	$(BIN)/python -m benchmarks.sizing
 	$(BIN)/python -m benchmarks.latency
 	$(BIN)/python -m benchmarks.claims
 	$(BIN)/python -m benchmarks.batch --master "local[2]"
