@@ -178,7 +178,8 @@ class _Gathering:
         old_url = held.url if held else verdict.of
         if old_url is None:
             return None
-        old, old_text = self._older(number, row, old_url)
+        cluster = held.cluster if held else verdict.cluster or ""
+        old, old_text = self._older(number, row, old_url, cluster)
         related = place == _RELATED
         nearest = held.nearest if held else None
         return Both(
@@ -202,19 +203,26 @@ class _Gathering:
             return against[place] if place < len(against) else None
         return next((each for each in against if each.url == row.entry.verdict.of), None)
 
-    def _older(self, number: int, new: Row, url: str) -> tuple[Row | None, str | None]:
-        """Return the page that another one was held against, and its text: it came before, in any ledger."""
-        first: Row | None = None
-        order = [number, *(each for each in range(len(self._ledgers)) if each != number)]
-        for each in order:
+    def _older(self, number: int, new: Row, url: str, cluster: str) -> tuple[Row | None, str | None]:
+        """Return the page that another one was held against, and its text: it came before, in any ledger.
+
+        Several may have its URL, versions of a page or items of one: that of its cluster is meant.
+        """
+        found = list(self._with_url(number, new, url))
+        found.sort(key=lambda each: each[1].entry.verdict.cluster != cluster)
+        for each, row in found:
+            text = self._ledgers[each].text(row.id)
+            if text is not None:
+                return row, text
+        return (found[0][1] if found else None), None
+
+    def _with_url(self, number: int, new: Row, url: str) -> Iterator[tuple[int, Row]]:
+        """Give the pages with a URL that came before: those of the same ledger first, the latest first."""
+        for each in (number, *(each for each in range(len(self._ledgers)) if each != number)):
             for row in self._ledgers[each].find(url):
-                if row.id >= new.id if each == number else row.entry.time > new.entry.time:
-                    continue
-                first = first or row
-                text = self._ledgers[each].text(row.id)
-                if text is not None:
-                    return row, text
-        return first, None
+                is_earlier = row.id < new.id if each == number else row.entry.time <= new.entry.time
+                if is_earlier:
+                    yield each, row
 
 
 def _of_counts(counts: Mapping[str, int]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from dedupcrawl.report.ledger import Ledger
 from dedupcrawl.report.note import Fate
 from dedupcrawl.verdict import Status, Verdict
 from tests.batch.corpus import story
+from tests.report.entries import copy, unique
 from tests.report.judged import ABOUT, BEGIN, changed, web, write
 
 
@@ -221,6 +222,15 @@ def test_texts_that_were_not_kept_are_told(tmp_path: Path) -> None:
     assert 0 < without < len(report.pairs) == 60
     assert f"{without} of 60 pairs are shown without their texts." in report.notes
     assert any(note.startswith("Texts of one in ") for note in report.notes)
+
+
+def test_of_items_with_one_url_that_is_shown_whose_content_was_repeated(tmp_path: Path) -> None:
+    with Ledger.create(tmp_path / "run.ledger", ABOUT) as ledger:
+        ledger.add(unique("https://a.example/list", "c1", "the first offer"))
+        ledger.add(unique("https://a.example/list", "c2", "the second offer"))
+        ledger.add(copy("https://b.example/1", "https://a.example/list", "c1", "the first offer again"))
+    [pair] = gather([tmp_path / "run.ledger"]).pairs
+    assert "".join(each.old for each in pair.changes) == "the first offer"
 
 
 def test_what_went_wrong_in_a_crawl_is_told(tmp_path: Path) -> None:

@@ -81,6 +81,22 @@ def column(tab: Tab, side: int) -> str:
     return "".join(cells)
 
 
+def test_of_pages_with_one_url_each_row_leads_to_its_own_verdict(tab: Tab, tmp_path: Path) -> None:
+    report = demo_report()
+    kept = next(each for each in report.pages if each.fate == "kept")
+    again = replace(kept, time=(kept.time or 0) + 60, fate="dropped", status="duplicate", of=kept.url)
+    again = replace(again, relation="unchanged", why=f"unchanged since {kept.url} was seen before", pair=None)
+    (tmp_path / "report.html").write_text(render(replace(report, pages=(again, *report.pages))), "utf-8")
+    visit(tab, tmp_path / "report.html")
+    rows = tab.page.locator("table.pages tbody tr").filter(has_text="unchanged since")
+    rows.locator("a.headline").click()
+    fate = tab.page.locator("dialog[open] .verdict .fate")
+    assert fate.inner_text() == "dropped"
+    tab.page.locator("dialog[open] a[href^='#page=']").first.click()
+    tab.page.wait_for_function("document.querySelector('dialog[open] .verdict .fate').textContent === 'kept'")
+    assert tab.page.evaluate("location.hash") == f"#page={quote(kept.url, safe='')}"
+
+
 #: the cells of the table of near misses whose texts run over their sides
 _OVERFULL = """() => [...document.querySelectorAll('#miss-list tbody td')]
     .filter(cell => cell.scrollWidth > cell.clientWidth + 1).map(cell => cell.textContent)"""

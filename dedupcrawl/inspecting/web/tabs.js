@@ -1,7 +1,7 @@
 "use strict";
 // The views of the page. On a wide screen the main text stands beside the page and has no tab of its own.
 
-const panel = { toPage: () => "" }; // the report's panel, which `pair.js` asks for addresses of pages
+const panel = { toRow: () => "" }; // the report's panel, which `pair.js` asks for addresses of pages
 
 const tabs = (() => {
   const all = [...document.querySelectorAll("[role=tab]")];

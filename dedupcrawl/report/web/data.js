@@ -34,8 +34,6 @@ const data = (() => {
   const load = async () => {
     const [all, pairs] = await Promise.all([ui.read("page-data"), ui.read("pair-data")]);
     const pages = unpack(all.pages);
-    const places = new Map();
-    pages.url.forEach((url, place) => places.has(whole(url)) || places.set(whole(url), place));
     Object.assign(data, {
       pages,
       count: pages.url.length,
@@ -43,7 +41,7 @@ const data = (() => {
       clusterNames: new Map(all.clusters.map((each, place) => [whole(each.name), place])),
       pairs: pairs.pairs,
       misses: pairs.misses,
-      places,
+      places: placesByUrl(pages),
       members: members(pages.cluster),
     });
   };
@@ -51,8 +49,29 @@ const data = (() => {
   /** A text without halves of characters, which no address can hold. */
   const whole = (text) => text.toWellFormed?.() ?? text;
 
-  /** Where the page with this URL stands in the table; undefined where it does not. */
-  const placeOf = (url) => data.places.get(whole(url));
+  /** Where the pages of each URL stand: those that were kept first, each kind by time. */
+  const placesByUrl = ({ url, fate, time }) => {
+    const found = new Map();
+    url.forEach((one, place) => {
+      const name = whole(one);
+      if (found.has(name)) found.get(name).push(place);
+      else found.set(name, [place]);
+    });
+    const isDropped = (place) => Number(fate[place] === "dropped");
+    const before = (one, other) => isDropped(one) - isDropped(other) || (time[one] ?? 0) - (time[other] ?? 0);
+    found.forEach((places) => places.length > 1 && places.sort(before));
+    return found;
+  };
+
+  /** Where the pages with this URL stand in the table: one that came again, or items of one page, share theirs. */
+  const placesOf = (url) => data.places.get(whole(url)) ?? [];
+
+  /** The first of them: what others repeat; undefined where there is none. */
+  const placeOf = (url) => placesOf(url)[0];
+
+  /** Where the page stands that a pair is about. */
+  const placeOfNew = (pair) =>
+    placesOf(pair.new).find((place) => data.pairs[data.pages.pair[place]] === pair) ?? placeOf(pair.new);
 
   /** The pages of each cluster, by its name. */
   const members = (clusters) => {
@@ -99,5 +118,5 @@ const data = (() => {
     try { return new URL(url).host || url; } catch { return url; }
   };
 
-  return { load, OF, whole, placeOf, number, moment, span, size, digits, similarity, host };
+  return { load, OF, whole, placesOf, placeOf, placeOfNew, number, moment, span, size, digits, similarity, host };
 })();

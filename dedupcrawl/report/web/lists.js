@@ -26,7 +26,7 @@ const lists = (() => {
     return ui.el("tr", { role: "row" },
       ui.el("td", { ...cell, class: "num" }, since === "" ? "" : since > 0 ? `+${data.span(since)}` : data.moment(page("time"))),
       ui.el("td", cell, ui.words(page("host"))),
-      ui.el("td", { ...cell, class: "first" }, ui.el("a", { href: panel.toPage(page("url")) }, ui.words(page("title") || page("url")))),
+      ui.el("td", { ...cell, class: "first" }, ui.el("a", { href: panel.toRow(place) }, ui.words(page("title") || page("url")))),
       ui.el("td", cell, panel.verdict(place)),
       ui.el("td", { ...cell, class: "num", "data-name": "similarity" }, data.similarity(page("similarity"))),
       ui.el("td", cell, compare(page("pair"))));

@@ -139,12 +139,12 @@ const pair = (() => {
       box);
   };
 
-  const side = (name, title, url) =>
+  const side = (name, title, url, place) =>
     ui.el("section", { class: "card side" },
       ui.el("p", { class: "small soft" }, name),
       title ? ui.words(title, "h3") : ui.el("h3", { class: "soft" }, "(no title)"),
       ui.el("p", { class: "small" }, ui.link(url)),
-      data.placeOf(url) !== undefined ? ui.el("p", { class: "small" }, ui.el("a", { href: panel.toPage(url) }, "Its verdict")) : "");
+      place !== undefined ? ui.el("p", { class: "small" }, ui.el("a", { href: panel.toRow(place) }, "Its verdict")) : "");
 
   const sentence = (one) => {
     if (!one.relation) return "compared, and not taken for copies";
@@ -163,7 +163,8 @@ const pair = (() => {
         ui.el("span", { class: "soft" }, sentence(one)),
         opinions.length ? ui.el("button", { type: "button", onclick: () => heading.focus() }, "Go to the evidence") : ""),
       ui.el("div", { class: "sides" },
-        side("Earlier page", one.oldTitle, one.old), side("This page", one.newTitle, one.new)),
+        side("Earlier page", one.oldTitle, one.old, data.placeOf(one.old)),
+        side("This page", one.newTitle, one.new, data.placeOfNew(one))),
       showTexts(one),
       opinions.length ? heading : "",
       ui.el("div", { class: "opinions" }, opinions.map((each) => evidence.show(each, decisive(each)))),

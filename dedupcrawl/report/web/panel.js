@@ -8,6 +8,13 @@ const panel = (() => {
   const toPair = (place) => `#pair-${place}`;
   const toPage = (url) => `#page=${encodeURIComponent(data.whole(url))}`;
 
+  /** The address of a row of the table: where several have its URL, which of them it is. */
+  const toRow = (place) => {
+    const url = data.pages.url[place];
+    const at = data.placesOf(url).indexOf(place);
+    return at > 0 ? toPage(url).replace("=", `.${at + 1}=`) : toPage(url);
+  };
+
   const toCluster = (name) => `#cluster=${encodeURIComponent(data.whole(name))}`;
 
   const step = (label, sign, target) =>
@@ -59,7 +66,7 @@ const panel = (() => {
     const rest = (data.members.get(name) ?? []).filter((one) => one !== place);
     if (!rest.length) return "";
     const items = rest.slice(0, MOST_SHOWN).map((one) =>
-      ui.el("li", null, ui.el("a", { href: toPage(data.pages.url[one]) }, ui.words(data.pages.title[one] || data.pages.url[one])),
+      ui.el("li", null, ui.el("a", { href: toRow(one) }, ui.words(data.pages.title[one] || data.pages.url[one])),
         " ", ui.el("span", { class: "soft" }, ui.words(data.pages.host[one])), " ", verdict(one)));
     const more = rest.length > MOST_SHOWN ? ui.el("li", { class: "soft" }, `and ${data.number(rest.length - MOST_SHOWN)} more`) : "";
     return ui.el("section", { class: "card" }, ui.el("h3", null, "Other pages with this content"), ui.el("ul", null, items, more));
@@ -98,10 +105,9 @@ const panel = (() => {
   const follow = () => {
     const [, place] = /^#pair-(\d{1,9})$/.exec(location.hash) ?? [];
     if (place !== undefined && data.pairs[place]) return showPair(Number(place));
-    if (location.hash.startsWith("#page=")) {
-      const found = data.placeOf(decode(location.hash.slice(6)));
-      if (found !== undefined) return showPage(found);
-    }
+    const [, nth, url] = /^#page(?:\.(\d{1,9}))?=(.*)$/s.exec(location.hash) ?? [];
+    const found = url === undefined ? undefined : data.placesOf(decode(url))[Number(nth ?? 1) - 1];
+    if (found !== undefined) return showPage(found);
     if (dialog.open) dialog.close("kept");
     if (location.hash.startsWith("#cluster=")) lists.openCluster(decode(location.hash.slice(9)));
     return undefined;
@@ -123,5 +129,5 @@ const panel = (() => {
     follow();
   };
 
-  return { start, toPair, toPage, verdict, because };
+  return { start, toPair, toPage, toRow, verdict, because };
 })();

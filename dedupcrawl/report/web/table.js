@@ -61,7 +61,7 @@ const table = (() => {
     const compare = page("pair") === null ? "" : ui.el("div", null, ui.el("a", { href: panel.toPair(page("pair")) }, "compare texts"));
     return ui.el("tr", { role: "row" },
       cell("", day ? [ui.el("span", { class: "date" }, day), " ", clock ?? ""] : ""),
-      cell("first", ui.el("a", { class: "headline", href: panel.toPage(page("url")) }, ui.words(page("title") || "(no title)")),
+      cell("first", ui.el("a", { class: "headline", href: panel.toRow(place) }, ui.words(page("title") || "(no title)")),
         ui.el("span", { class: "url" }, ui.link(page("url")))),
       cell("", ui.words(page("host"))),
       cell("", panel.verdict(place)),
