@@ -93,7 +93,7 @@ def test_of_pages_with_one_url_each_row_leads_to_its_own_verdict(tab: Tab, tmp_p
     fate = tab.page.locator("dialog[open] .verdict .fate")
     assert fate.inner_text() == "dropped"
     tab.page.locator("dialog[open] a[href^='#page=']").first.click()
-    tab.page.wait_for_function("document.querySelector('dialog[open] .verdict .fate').textContent === 'kept'")
+    fate.filter(has_text="kept").wait_for()
     assert tab.page.evaluate("location.hash") == f"#page={quote(kept.url, safe='')}"
 
 
