@@ -17,7 +17,7 @@ from rich.text import Text
 from dedupcrawl.cli.fetching import fetch_body
 from dedupcrawl.cli.options import Assignments, assignments_of
 from dedupcrawl.cli.project import project_here
-from dedupcrawl.cli.screen import out
+from dedupcrawl.cli.screen import complain, out
 from dedupcrawl.cli.storing import only_namespace
 from dedupcrawl.config import Config
 from dedupcrawl.detectors.registry import build_detectors, schemes
@@ -31,12 +31,15 @@ from dedupcrawl.page import PageError, ReadOptions
 from dedupcrawl.page.readers import READER_ACCEPTED
 from dedupcrawl.report.wording import size
 from dedupcrawl.stores import open_existing
+from dedupcrawl.stores.fleet import printable
 from dedupcrawl.stores.scheme import check_scheme, scheme_json
 
 if TYPE_CHECKING:
     from dedupcrawl.inspecting.looking import Look
     from dedupcrawl.inspecting.meeting import Meeting
     from dedupcrawl.stores.base import Store
+
+_TITLE, _SENTENCE = 200, 4000  #: characters on the terminal
 
 
 def inspect(
@@ -78,8 +81,8 @@ def inspect(
     file = output or Path(default_name(url or where))
     _write(file, render(seen, met, beside))
     _tell(file, seen, met, beside)
-    if open_:
-        webbrowser.open(file.resolve().as_uri())
+    if open_ and not webbrowser.open(file.resolve().as_uri()):
+        complain(f"no browser can be opened here; the page is {file}")
 
 
 def default_name(where: str) -> str:
@@ -113,14 +116,12 @@ def _config(
     notes: tuple[str, ...] = ()
     if store is not None:
         found = recovered(json.loads(store.info().scheme), config)
-        config, notes = (
-            found.config,
-            tuple(map(_sentence, found.notes)),
-        )
+        config, notes = found.config, tuple(map(_sentence, found.notes))
         if reader not in (None, config.reader):
             raise SettingError("--reader", reader, f"{config.reader!r}, with which the store was filled")
         source = "the project" if project else "the defaults"
-        notes = (f"What is in no store, such as length_ratio, is as in {source}.", *notes)
+        given = " or as --set says" if assignments else ""
+        notes = (f"What is in no store, such as length_ratio, is as in {source}{given}.", *notes)
     elif reader is not None:
         config = replace(config, reader=reader)
     for name, value in assignments_of(assignments).items():
@@ -161,13 +162,10 @@ def _write(file: Path, html: str) -> None:
 
 def _tell(file: Path, seen: Look, *meetings: Meeting | None) -> None:
     kept = sum(block.kept for block in seen.blocks)
-    out().print(
-        Text(
-            f"{seen.page.title or seen.page.url}: {seen.page.kind}, {kept} of {len(seen.blocks)} blocks kept"
-        )
-    )
+    name = printable(seen.page.title or seen.page.url, _TITLE)
+    out().print(Text(f"{name}: {seen.page.kind}, {kept} of {len(seen.blocks)} blocks kept"))
     for note in seen.notes:
         out().print(Text(f"  {note}", style="yellow"))
     for each in filter(None, meetings):
-        out().print(Text(f"{each.heading}: {each.sentence}"))
+        out().print(Text(f"{each.heading}: {printable(each.sentence, _SENTENCE)}"))
     out().print(Text(f"written to {file} ({size(file.stat().st_size)})"))

@@ -82,9 +82,33 @@ def test_the_address_of_a_saved_page_can_be_told(here: Path) -> None:
 
 def test_it_is_opened_when_asked(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
-    monkeypatch.setattr("webbrowser.open", opened.append)
+
+    def open_(url: str) -> bool:
+        opened.append(url)
+        return True
+
+    monkeypatch.setattr("webbrowser.open", open_)
     run("flood.html", "--open")
     assert opened == [(here / "flood.inspect.html").as_uri()]
+
+
+def test_a_page_cannot_steer_the_terminal(here: Path) -> None:
+    title = "Fl\x1b[31m\x9b2J\u202eood"
+    (here / "flood.html").write_text(PAGE.replace("Flood", title), "utf-8")
+    with Deduplicator("lmdb://store") as dedup:
+        dedup.add(read_page(PAGE, "https://a.example/\x1b[31m"))
+    said = run("flood.html", "--against", "lmdb://store").output
+    assert "ood: article" in said
+    assert "https://a.example/" in said
+    assert not {"\x1b", "\x9b", "\u202e"} & set(said)
+
+
+def test_that_no_browser_can_be_opened_is_said(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webbrowser.open", lambda _: False)
+    assert (
+        "no browser can be opened here; the page is flood.inspect.html" in run("flood.html", "--open").output
+    )
+    assert (here / "flood.inspect.html").exists()
 
 
 @pytest.mark.parametrize(
