@@ -125,7 +125,7 @@ def test_r_and_length_are_told_on_hover_and_on_focus(tmp_path: Path) -> None:
         assert f"longest run {block.longest_run}" in told
         assert "above R1 = 0.9" in told
         tab.page.mouse.move(2, 2)
-        tab.page.wait_for_function("!document.getElementById('said').innerText.includes('R1')")
+        tab.page.wait_for_function("() => !document.getElementById('said').innerText.includes('R1')")
         sign(tab, guide).focus()
         assert "above R1 = 0.9" in said(tab)
         assert (
