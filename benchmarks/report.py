@@ -2,10 +2,10 @@
 
 The crawl is that of :mod:`benchmarks.crawl`, with the add-on and its defaults, without and with a report; on
 a site of pages that are all different, and on one where every second page reprints the one before it (each
-copy is weighed and written down with all opinions). Both ways take turns, a part of the site at a time, in
-every round; a round is a process. Of each part the least of all rounds counts, for other work on the machine
-only ever adds: CPU and wall clock, from the opening of the spider to the end of its crawl but for the making
-of the page, which is told apart.
+copy is weighed and written down with all opinions). Both ways take turns, 1,000 pages of the site at a time,
+in every round; a round is a process. Of each turn the least of all rounds counts, for other work on the
+machine only ever adds: CPU and wall clock, from the opening of the spider to the end of its crawl but for the
+making of the page, which is told apart.
 
 Processes that crawl the whole site at once in one way tell the peak of memory, and, by the clock of each
 thread, what is spent in collecting itself; this second figure hardly depends on what else the machine does.
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 BAR = 3.0  #: per cent of CPU that may be added
+TURN = 1000  #: pages that are crawled in a turn: what a crawl pays once should weigh as it does in a real one
 WAYS = ("without", "with")
 SITES = ("distinct", "reprints")
 _STORY = re.compile(rb"<h1>.*</article>", re.DOTALL)
@@ -58,14 +59,14 @@ _PAGE = plain.page
 
 
 class Whole(plain.Daily):
-    """Crawls all parts at once."""
+    """Crawls several parts at once."""
 
     name = "whole"
-    pages = 0
+    pages = range(0)
 
     async def start(self) -> Any:
         """Begin at the first page of each part."""
-        for first in range(0, self.pages, plain.PART):
+        for first in self.pages[:: plain.PART]:
             yield Request(f"{self.start_url}/{first}")
 
 
@@ -102,8 +103,8 @@ class Meter:
         setattr(Scribe, make.__name__, watched)
 
 
-async def crawl(way: str, url: str, folder: str, meter: Meter, pages: int = 0) -> dict[str, float]:
-    """Crawl a part of the site, or all of it; return what it took and the pages kept and dropped."""
+async def crawl(way: str, url: str, folder: str, meter: Meter, pages: range) -> dict[str, float]:
+    """Crawl some pages of the site; return what it took and how many were kept and dropped."""
     settings = {
         "ADDONS": {Addon: 500},
         "DEDUP_STORE": f"lmdb://{folder}/{way}",
@@ -113,7 +114,7 @@ async def crawl(way: str, url: str, folder: str, meter: Meter, pages: int = 0) -
         "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
         "DOWNLOAD_DELAY": 0,
     }
-    crawler = Crawler(Whole if pages else plain.Daily, Settings(settings))
+    crawler = Crawler(Whole, Settings(settings))
     meter.making = (0.0, 0.0)
     crawler.signals.connect(meter.begin, signals.spider_opened)
     await crawler.crawl_async(start_url=url, pages=pages)
@@ -123,15 +124,16 @@ async def crawl(way: str, url: str, folder: str, meter: Meter, pages: int = 0) -
 
 @deferred_f_from_coro_f
 async def take_turns(_: object, base: str, pages: int) -> None:
-    """Crawl the site in both ways, part by part, and print what each took."""
-    parts: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
+    """Crawl the site in both ways, turn by turn, and print what each took."""
+    turns: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
     meter = Meter()
     meter.watch()
     with tempfile.TemporaryDirectory() as folder:
-        for part in range(pages // plain.PART):
-            for way in WAYS if part % 2 else WAYS[::-1]:
-                parts[way].append(await crawl(way, f"{base}/{part * plain.PART}", folder, meter))
-    print(json.dumps(parts))
+        for number, first in enumerate(range(0, pages, TURN)):
+            turn = range(first, min(first + TURN, pages))
+            for way in WAYS if number % 2 else WAYS[::-1]:
+                turns[way].append(await crawl(way, base, folder, meter, turn))
+    print(json.dumps(turns))
 
 
 class Attribution:
@@ -164,7 +166,7 @@ async def at_once(_: object, base: str, pages: int, way: str) -> None:
         reactor.charge(Collector, name)
     writer.charge(Writer, "flush")
     with tempfile.TemporaryDirectory() as folder:
-        told = await crawl(way, base, folder, meter, pages)
+        told = await crawl(way, base, folder, meter, range(pages))
         size = sum(path.stat().st_size for path in Path(folder).glob("report.ledger*"))
     spent = {"reactor": reactor.seconds, "writer": writer.seconds}
     print(json.dumps({"peak": min([*peaks, peak()]), "after": peak(), "ledger": size, **spent, **told}))
@@ -212,7 +214,7 @@ def _told(command: list[str]) -> dict[str, Any]:
 
 
 def report(told: list[dict[str, Any]], memory: dict[str, Any], pages: int) -> dict[str, Any]:
-    """Sum the rounds up: of each part the least of each way."""
+    """Sum the rounds up: of each turn the least of each way."""
     least = {name: {way: _least(told, way, name) for way in WAYS} for name in ("cpu", "wall")}
     added = {name: round(100 * (each["with"] / each["without"] - 1), 2) for name, each in least.items()}
     collecting = {name: 1e6 * memory["with"][name] / pages for name in ("reactor", "writer")}
@@ -234,8 +236,8 @@ def report(told: list[dict[str, Any]], memory: dict[str, Any], pages: int) -> di
 
 
 def _least(told: list[dict[str, Any]], way: str, name: str) -> float:
-    rounds = [[part[name] for part in each[way]] for each in told]
-    least: list[float] = [min(parts) for parts in zip(*rounds, strict=True)]
+    rounds = [[turn[name] for turn in each[way]] for each in told]
+    least: list[float] = [min(turns) for turns in zip(*rounds, strict=True)]
     return sum(least)
 
 
