@@ -31,7 +31,7 @@ types: install
 	$(BIN)/mypy
 
 pytest: install
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 bench: install
 	$(BIN)/python benchmarks/reading.py
