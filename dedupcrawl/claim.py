@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from dedupcrawl.deduplicator import Deduplicator
-    from dedupcrawl.stores.base import Record
+    from dedupcrawl.stores.base import Candidate, Record
     from dedupcrawl.verdict import Verdict
 
 
@@ -27,7 +27,8 @@ class Claim:
     """The right to store a page, or the verdict why not.
 
     ``id`` is None when nothing was filed: the page is a duplicate or cannot be judged. ``scraped``,
-    ``commit`` and ``release`` then do nothing.
+    ``commit`` and ``release`` then do nothing. ``record`` is what was judged, and is filed where there is an
+    id; None for a page that has no fingerprint. ``met`` are the earlier pages that it was compared with.
     As a context manager it commits, or releases when the block raises.
     """
 
@@ -36,6 +37,7 @@ class Claim:
     id: int | None = None
     record: Record | None = None
     supersedes: tuple[int, ...] = ()
+    met: tuple[Candidate, ...] = ()
 
     def scraped(self) -> None:
         """Say that the item went through all pipelines but is not durable yet."""

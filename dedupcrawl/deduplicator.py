@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from dedupcrawl.config import ConfigChanges
+    from dedupcrawl.detectors.opinion import Opinion
     from dedupcrawl.stores.base import StoreInfo
 
 logger = logging.getLogger(__name__)
@@ -130,6 +131,14 @@ class Deduplicator:
         record = self._filer.file(page)
         return [] if isinstance(record, Unfit) else self._findings(record)
 
+    def candidates(self, record: Record) -> tuple[Candidate, ...]:
+        """Look only: the filed pages that a page is compared with, since they have a key in common."""
+        return self.store.find(record.looks_under)
+
+    def opinions(self, new: Record, old: Record) -> tuple[Opinion, ...]:
+        """Return what each detector says of a new and an older page, in order, matched or not."""
+        return self._judge.opinions(new, old)
+
     # -- the three questions ------------------------------------------------------------------
 
     def check(
@@ -149,7 +158,11 @@ class Deduplicator:
 
     def check_record(self, record: Record, url: str) -> Verdict:
         """Look only, for a page that has been fingerprinted; ``url`` is for the verdict."""
-        return self._policy.verdict(url, record, self._findings(record))
+        return self.verdict_among(self.candidates(record), record, url)
+
+    def verdict_among(self, candidates: Iterable[Candidate], record: Record, url: str) -> Verdict:
+        """Say what is known of a page when these are all that it is compared with."""
+        return self._policy.verdict(url, record, self._judge.findings(record, candidates, versions=True))
 
     def add(
         self,
@@ -297,12 +310,13 @@ class Deduplicator:
             if not decision.verdict.keep:
                 if lost is not None:
                     self.store.release([lost])
-                return Claim(decision.verdict, self)
+                return Claim(decision.verdict, self, record=record, met=tuple(seen.values()))
             offered = replace(record, cluster=decision.cluster) if decision.cluster else record
             old = decision.supersedes if replaces else ()
             offer = self._put(offered, max(seen, default=0), lost, old if for_good else None)
             if offer.id is not None:
-                return Claim(decision.verdict, self, offer.id, offered, decision.supersedes)
+                met = tuple(seen.values())
+                return Claim(decision.verdict, self, offer.id, offered, decision.supersedes, met)
             lost = self._own_lost(record, offer.candidates)
             earlier = (each for each in offer.candidates if lost is None or each.id < lost)
             seen.update((candidate.id, candidate) for candidate in earlier)
@@ -419,7 +433,7 @@ class Deduplicator:
         return None
 
     def _findings(self, record: Record) -> list[Finding]:
-        return self._judge.findings(record, self.store.find(record.looks_under), versions=True)
+        return self._judge.findings(record, self.candidates(record), versions=True)
 
     def _stands(self, id: int, record: Record) -> bool:
         """Whether a record is filed under this id; a server that lost its data may give an id again."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dedupcrawl.detectors.base import Match, Relation
+from dedupcrawl.detectors.opinion import silence
 from dedupcrawl.filing import text_place
 from dedupcrawl.stores.base import ClaimState
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dedupcrawl.detectors.base import Detector
+    from dedupcrawl.detectors.opinion import Opinion
     from dedupcrawl.stores.base import Candidate, Record
 
 #: Relations by which a page repeats an earlier one.
@@ -84,6 +86,14 @@ class Judge:
         """
         found = (self._finding(record, candidate, versions) for candidate in candidates)
         return sorted((finding for finding in found if finding), key=lambda finding: finding.order)
+
+    def opinions(self, new: Record, old: Record) -> tuple[Opinion, ...]:
+        """Return what each detector says of a new and an older page, in order; one that cannot says why."""
+        pairs = zip(self.detectors, new.sketches, old.sketches, strict=False)  # the last may be of the text
+        return tuple(
+            detector.weigh(mine, other) if mine and other else silence(detector.name, mine, other)
+            for detector, mine, other in pairs
+        )
 
     def _finding(self, record: Record, candidate: Candidate, versions: bool) -> Finding | None:
         finding = self._strongest(record, candidate)

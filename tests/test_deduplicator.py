@@ -11,6 +11,7 @@ from dedupcrawl import Claim, Deduplicator, Page, Pending, Status
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.errors import StoreError, StoreMismatchError
+from dedupcrawl.stores.base import Record
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
 
@@ -212,6 +213,35 @@ def page(text: str, url: str) -> Page:
 def held(claim: Claim | Pending) -> Claim:
     assert isinstance(claim, Claim)
     return claim
+
+
+def test_a_claim_says_what_was_judged_and_with_whom_it_was_compared(dedup: Deduplicator) -> None:
+    alone = dedup.claim(text=ENGLISH, url="https://a.example/1")
+    assert alone.met == ()
+    assert alone.record is not None
+    alone.commit()
+    copy = dedup.claim(text=retouched(ENGLISH), url="https://b.example/2")
+    assert copy.id is None
+    assert copy.record is not None
+    assert copy.record.url == "https://b.example/2"
+    assert [each.record.url for each in copy.met] == ["https://a.example/1"]
+    assert dedup.candidates(copy.record) == copy.met
+    other = dedup.claim(text=OTHER_ENGLISH, url="https://a.example/1")
+    assert other.id is not None
+    assert [each.record.url for each in other.met] == ["https://a.example/1"]
+    assert dedup.claim(text="Ice.", url="https://a.example/1#2").record is not None
+    assert dedup.claim(text="", url="https://a.example/3").record is None
+
+
+def test_what_the_detectors_say_of_a_pair(dedup: Deduplicator) -> None:
+    records = [dedup.file(page(text, "https://a.example/")) for text in (ENGLISH, retouched(ENGLISH), "Ice.")]
+    first, copy, short = (record for record in records if isinstance(record, Record))
+    exact, minhash = dedup.opinions(copy, first)
+    assert (exact.detector, exact.match, exact.silent) == ("exact", None, "")
+    assert minhash.match is not None
+    assert minhash.match.relation is Relation.NEAR_DUPLICATE
+    _, minhash = dedup.opinions(short, first)
+    assert minhash.silent == "the new page has no fingerprint"
 
 
 def test_released_claim_frees_the_content(dedup: Deduplicator) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from dedupcrawl.judging import Judge
 from dedupcrawl.policy import Policy
 from dedupcrawl.stores.opening import MEMORY
 from dedupcrawl.stores.redis.address import hide_password
+from dedupcrawl.version import our_version
 
 if TYPE_CHECKING:
     from typing import Any
@@ -98,6 +100,11 @@ class Job:
         """What a page's text depends on, beyond what stores know of."""
         return asdict(self.config.reading) | {"min_chars": self.config.min_chars}
 
+    def _own_constants(self) -> dict[str, Any]:
+        """Return the constants that single detectors were given, those that only comparing uses too."""
+        chosen = self.config.detectors
+        return {name: _plain(of) for name, of in chosen.items() if of} if isinstance(chosen, Mapping) else {}
+
     def request(self) -> dict[str, Any]:
         """Return what decides the output, in JSON values; passwords are hidden."""
         constants = {
@@ -105,6 +112,7 @@ class Job:
         }
         return {
             "detectors": self.scheme,
+            "constants": self._own_constants(),
             "reading": self.reading,
             "configuration": constants,
             "fields": asdict(self.fields),
@@ -131,13 +139,10 @@ def digest(told: object) -> str:
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def our_version() -> str:
-    """Return the version of this package, "" where it was not installed."""
-    try:
-        return version("dedupcrawl")
-    except PackageNotFoundError:
-        return ""
-
-
 def _plain(value: object) -> object:
-    return sorted(value) if isinstance(value, frozenset) else value
+    """Return what JSON makes of a value."""
+    if isinstance(value, AbstractSet):
+        return sorted(value, key=str)
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, tuple | list) else value

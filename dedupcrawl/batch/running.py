@@ -10,7 +10,7 @@ from dedupcrawl.batch.before import read_given, sources_of
 from dedupcrawl.batch.corpus import open_corpus
 from dedupcrawl.batch.formats import find_parts
 from dedupcrawl.batch.handing import check_update, hand_over, refuse_handed
-from dedupcrawl.batch.job import digest, our_version
+from dedupcrawl.batch.job import digest
 from dedupcrawl.batch.local import Local
 from dedupcrawl.batch.printing import refuse_bad
 from dedupcrawl.batch.schema import VERSION
@@ -22,6 +22,7 @@ from dedupcrawl.batch.work import FOLDER, SUPERSEDED, Made, Work, read_made, rea
 from dedupcrawl.batch.writing import is_written
 from dedupcrawl.errors import DedupError
 from dedupcrawl.stores.scheme import differences
+from dedupcrawl.version import our_version
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from dedupcrawl.batch.job import our_version
 from dedupcrawl.batch.work import read_state
+from dedupcrawl.version import our_version
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

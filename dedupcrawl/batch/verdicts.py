@@ -41,6 +41,8 @@ SCHEMA = pa.schema(
             "cluster", pa.binary()
         ),  # null where the page founded its own, and nobody asked for its name
         pa.field("joined", pa.bool_(), nullable=False),  # whether it is another page's cluster
+        pa.field("of_row", pa.int64()),  # row of the corpus, the given ones first
+        pa.field("founder", pa.int64()),  # row of the corpus that its cluster is named after
     ]
 )
 ROWS = 65_536  #: that are put together at a time
@@ -133,6 +135,8 @@ class Telling:
                 for row, far in zip(range(left, right), joined.tolist(), strict=True)
             ],
             "joined": joined,
+            "of_row": [None if of == NOBODY else of for of in found.of[span].tolist()],
+            "founder": found.founder[span],
         }
         empty = {"keep": False, "joined": False}
         columns = [

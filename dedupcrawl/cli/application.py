@@ -18,8 +18,12 @@ _COMMANDS = MappingProxyType(
     {
         "demo": "demonstrating:demo",
         "read": "reading:read",
+        "inspect": "inspecting:inspect",
         "compare": "comparing:compare",
+        "explain": "explaining:explain",
         "batch": "batching:batch",
+        "report": "reporting:report",
+        "label": "labelling:label",
         "eval": "evaluating:evaluation",
         "store": "watching:store",  # which adds a command to those of storing
         "lexicon": "lexicons:lexicon",

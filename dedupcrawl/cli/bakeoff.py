@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from rich.progress import Progress
-
+from dedupcrawl.cli.progress import Bars
 from dedupcrawl.cli.scoreboard import edit_tables, mistakes_table, scores_tables
 from dedupcrawl.cli.screen import out, print_json
 from dedupcrawl.evaluation.duplicates import judge_pages
@@ -31,18 +30,21 @@ if TYPE_CHECKING:
 _COLUMNS = 100  #: of a table that goes into a file or a pipe
 
 
-def evaluate(file: Path, configs: Sequence[Config]) -> list[DuplicatesReport]:
-    """Read the labelled pages once, and judge them under each configuration."""
-    with Progress(transient=True, disable=not out().is_terminal) as progress:
-        shelf = Shelf(progress.track(read_rows(file), total=None, description="rows"))
-        return [
-            judge_pages(shelf.read(config), config) for config in progress.track(configs, description="runs")
-        ]
+def evaluate(file: Path, runs: Sequence[tuple[str, Config]]) -> list[DuplicatesReport]:
+    """Read the labelled pages once, and judge them under each configuration, which has a name."""
+    reports = []
+    with Bars(stacked=False) as bars:
+        shelf = Shelf(bars.track("loading", read_rows(file)))
+        for number, (name, config) in enumerate(runs, 1):
+            readings = shelf.read(config, lambda rows: bars.track("reading", rows, len(rows)))
+            bars.run(name, number, len(runs), len(shelf))
+            reports.append(judge_pages(readings, config, lambda: bars.advance(1, 1)))
+    return reports
 
 
 def run_contest(file: Path, field: Sequence[Contestant], *, mistakes: bool, as_json: bool) -> None:
     """Evaluate every contestant, and print a row of each."""
-    reports = evaluate(file, [each.config for each in field])
+    reports = evaluate(file, [(each.label, each.config) for each in field])
     entries = [(each.label, report) for each, report in zip(field, reports, strict=True)]
     if as_json:
         rows = [{"name": name, **report.to_dict(), **_listed(report, mistakes)} for name, report in entries]
@@ -55,7 +57,8 @@ def run_sweep(
     file: Path, sweep: Sweep, measure: Measure, precision: float, plot: Path | None, *, as_json: bool
 ) -> None:
     """Evaluate every setting, print a row of each, draw the curve and name the best one."""
-    reports = evaluate(file, [setting.config for setting in sweep.settings])
+    runs = [(f"{sweep.name}={setting.value:g}", setting.config) for setting in sweep.settings]
+    reports = evaluate(file, runs)
     values = (setting.value for setting in sweep.settings)
     points = (Point(value, report, measure) for value, report in zip(values, reports, strict=True))
     curve = Curve(sweep.name, tuple(points), measure, precision)
@@ -65,7 +68,7 @@ def run_sweep(
         print_json(curve.to_dict())
         return
     entries = [(f"{point.value:g}", point.report) for point in curve.points]
-    console = _screen()
+    console = screen()
     _print(console, scores_tables(sweep.name, entries, console.width))
     console.print(_sentence(curve))
 
@@ -76,7 +79,7 @@ def _listed(report: DuplicatesReport, mistakes: bool) -> dict[str, object]:
 
 
 def _show(subject: str, entries: Sequence[Entry], *, mistakes: bool) -> None:
-    console = _screen()
+    console = screen()
     _print(console, scores_tables(subject, entries, console.width))
     _print(console, edit_tables(subject, entries, console.width))
     if mistakes:
@@ -91,7 +94,8 @@ def _print(console: Console, tables: Iterable[Table]) -> None:
         console.print()
 
 
-def _screen() -> Console:
+def screen() -> Console:
+    """Return the console of tables, which have a width of their own in a file or a pipe."""
     console = out()
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _COLUMNS

@@ -13,6 +13,8 @@ import typer
 from dedupcrawl.cli.batchtable import report
 from dedupcrawl.cli.options import Assignments, DetectorNames, assignments_of, config_of
 from dedupcrawl.cli.progress import Bars
+from dedupcrawl.cli.project import project_here
+from dedupcrawl.cli.reporting import of_batch, write
 from dedupcrawl.cli.screen import complain, print_json
 from dedupcrawl.config import Config
 from dedupcrawl.errors import DedupError, SettingError
@@ -92,6 +94,12 @@ def batch(
         str,
         typer.Option(metavar="URL", help="Do it on Spark: local[2], spark://HOST:7077, … (--out is shared)."),
     ] = "",
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            "--report", metavar="FILE", help="Write an HTML page that shows what was dropped and why."
+        ),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Write summary.json to standard output too.")
     ] = False,
@@ -103,7 +111,10 @@ def batch(
     _check_installed()
     from dedupcrawl.batch.formats import Fields  # noqa: PLC0415  # what they need is an extra
     from dedupcrawl.batch.job import Job  # noqa: PLC0415
+    from dedupcrawl.report.saving import refuse_foreign  # noqa: PLC0415
 
+    if page is not None:
+        refuse_foreign(page)
     config, crawled = _config(detector, assignments, keep, project=project)
     job = Job(
         inputs=tuple(inputs),
@@ -123,6 +134,10 @@ def batch(
         print_json(summary)
     else:
         report(summary, out)
+    if page is not None:
+        with Bars() as bars:
+            found = of_batch(out, bars)
+        write(found, page, quiet=as_json)
 
 
 def _run(job: Job, master: str) -> dict[str, Any]:
@@ -166,21 +181,9 @@ def _config(
     namespace = None
     config = config_of(detectors)
     if project:
-        found, namespace = _project()
+        found, namespace = project_here()
         config = replace(found, detectors=tuple(detectors)) if detectors else found
     chosen = assignments_of(assignments)
     if keep is not None and chosen.setdefault("keep", keep) != keep:
         raise SettingError("--keep", keep, f"the same as --set keep={chosen['keep']}, or one of both")
     return assigned(config, chosen), namespace
-
-
-def _project() -> tuple[Config, str | None]:
-    """Return the configuration and the namespace of the Scrapy project that the working directory is in."""
-    from scrapy.utils.project import get_project_settings, inside_project  # noqa: PLC0415  # takes half a second
-
-    from dedupcrawl.crawl.options import config_in, namespace_in  # noqa: PLC0415
-
-    if not inside_project():
-        raise SettingError("--project", True, "a working directory with a scrapy.cfg, in it or above it")
-    settings = get_project_settings()
-    return config_in(settings), namespace_in(settings)

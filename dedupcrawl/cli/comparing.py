@@ -88,7 +88,7 @@ def _show_measures(console: Console, measured: dict[str, dict[str, object] | Non
     """Say how far from each other the pages are, where that is no evidence of a verdict."""
     for name, found in measured.items():
         said = ", ".join(f"{what} {figure}" for what, figure in (found or {}).items())
-        console.print(Text(f" {name}: {said or 'nothing in common that it could measure'}", style="dim"))
+        console.print(Text(f" {name}: {said or 'one of the pages is too short for it'}", style="dim"))
 
 
 def _show_passages(console: Console, passages: list[tuple[str, str]]) -> None:

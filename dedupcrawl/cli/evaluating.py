@@ -10,8 +10,18 @@ from rich.table import Table
 
 from dedupcrawl.cli.bakeoff import run_contest, run_sweep
 from dedupcrawl.cli.options import Assignments, assignments_of
+from dedupcrawl.cli.progress import Bars
 from dedupcrawl.cli.reading import ReaderName
 from dedupcrawl.cli.screen import out, print_json
+from dedupcrawl.cli.suggesting import (
+    PRECISION,
+    alone,
+    read_all_labels,
+    run_drop_suggestion,
+    run_pair_suggestion,
+    run_pairs,
+    wanted_precision,
+)
 from dedupcrawl.config import Config
 from dedupcrawl.errors import SettingError
 from dedupcrawl.evaluation.contestants import ALL, contestants
@@ -22,7 +32,9 @@ from dedupcrawl.page import ReadOptions
 from dedupcrawl.page.readers import READER_ACCEPTED
 
 evaluation = typer.Typer(help="Score the reader and the detectors on labelled pages.", no_args_is_help=True)
-_PRECISION = 0.99  #: wanted of the best setting, unless the user says otherwise
+Suggests = Annotated[
+    bool, typer.Option("--suggest", help="Propose constants that reach a precision, and find the most.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Write the figures as JSON.")]
 
 
@@ -33,7 +45,11 @@ def pages(
     as_json: AsJson = False,
 ) -> None:
     """Score main texts against hand-made ones, by 4-grams."""
-    figures = evaluate_pages(folder, ReadOptions(reader=reader)).to_dict()
+    with Bars() as bars:
+        done = evaluate_pages(
+            folder, ReadOptions(reader=reader), track=lambda rows: bars.track("reading", rows, len(rows))
+        )
+    figures = done.to_dict()
     if as_json:
         print_json(figures)
         return
@@ -67,9 +83,7 @@ def duplicates(
     ] = None,
     precision: Annotated[
         float | None,
-        typer.Option(
-            min=0, max=1, help=f"That the best setting of the sweep has to reach (default: {_PRECISION})."
-        ),
+        typer.Option(min=0, max=1, help=f"That the best setting has to reach (default: {PRECISION})."),
     ] = None,
     of_pairs: Annotated[
         bool, typer.Option("--pairs", help="Best setting and curve go by pairs, not by drops.")
@@ -77,6 +91,7 @@ def duplicates(
     mistakes: Annotated[
         bool, typer.Option("--mistakes", help="List every page that was wrongly dropped or missed.")
     ] = False,
+    suggest: Suggests = False,
     as_json: AsJson = False,
 ) -> None:
     """Score the drops that a crawler would make, and all pairs."""
@@ -84,6 +99,11 @@ def duplicates(
     if reader is not None and chosen.setdefault("reader", reader) != reader:
         raise SettingError("--reader", reader, f"the same as --set reader={chosen['reader']}, or one of both")
     field = contestants(Config(), detector or (), chosen)
+    if suggest:
+        _refuse_beside_suggest(sweep, plot, of_pairs=of_pairs, mistakes=mistakes)
+        wanted = wanted_precision(precision)
+        run_drop_suggestion(file, alone(field), wanted, as_json=as_json)
+        return
     if sweep is None:
         _refuse_without_sweep(plot, precision, of_pairs)
         run_contest(file, field, mistakes=mistakes, as_json=as_json)
@@ -95,14 +115,54 @@ def duplicates(
     if plot is not None:
         check_plot(plot)
     tried = sweep_of(sweep, field[0].config)
-    wanted = _PRECISION if precision is None else precision
+    wanted = PRECISION if precision is None else precision
     run_sweep(file, tried, "pairs" if of_pairs else "drops", wanted, plot, as_json=as_json)
+
+
+@evaluation.command()
+def pairs(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="LABELS...", help="JSON Lines that dedupcrawl label wrote.")
+    ],
+    *,
+    detector: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help=f'Use this detector instead of the default ones; repeatable. "{ALL}": each alone.',
+        ),
+    ] = None,
+    assignments: Assignments = None,
+    suggest: Suggests = False,
+    precision: Annotated[
+        float | None,
+        typer.Option(help=f"That what is suggested has to reach (default: {PRECISION})."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Score what is found of labelled pairs, with intervals of 95 %."""
+    field = contestants(Config(), detector or (), assignments_of(assignments))
+    labels = read_all_labels(files)
+    if suggest:
+        run_pair_suggestion(labels, alone(field), wanted_precision(precision), as_json=as_json)
+        return
+    if precision is not None:
+        raise SettingError("--precision", precision, "what --suggest reaches, which is missing")
+    run_pairs(labels, field, as_json=as_json)
+
+
+def _refuse_beside_suggest(sweep: str | None, plot: Path | None, *, of_pairs: bool, mistakes: bool) -> None:
+    others = {"--sweep": sweep, "--plot": plot and str(plot), "--pairs": of_pairs, "--mistakes": mistakes}
+    for name, value in others.items():
+        if value:
+            raise SettingError(name, value, "an option without --suggest")
 
 
 def _refuse_without_sweep(plot: Path | None, precision: float | None, of_pairs: bool) -> None:
     if plot is not None:
         raise SettingError("--plot", str(plot), "a picture of a --sweep, which is missing")
     if precision is not None:
-        raise SettingError("--precision", precision, "what the best of a --sweep reaches, which is missing")
+        accepted = "what the best of a --sweep or --suggest reaches, and both are missing"
+        raise SettingError("--precision", precision, accepted)
     if of_pairs:
         raise SettingError("--pairs", True, "what a --sweep goes by, which is missing")

@@ -23,14 +23,18 @@ def fetch_page(where: str, options: ReadOptions | None = None) -> Page:
     Raises:
         DedupError: it cannot be fetched, or is no page.
     """
-    url, body, content_type = _body(where)
+    url, body, content_type = fetch_body(where)
     try:
         return read_page(body, url, content_type=content_type, options=options or ReadOptions())
     except PageError as error:
         raise DedupError(f"{where}: {error}") from error
 
 
-def _body(where: str) -> tuple[str, bytes, str]:
+def fetch_body(where: str) -> tuple[str, bytes, str]:
+    """Return the URL, the bytes and the Content-Type of what is at ``where``, which may be no page.
+
+    Raises :class:`~dedupcrawl.errors.DedupError`: it cannot be fetched.
+    """
     if where.lower().startswith(("http://", "https://")):
         return _download(where)
     path = Path(where)

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from dedupcrawl.cli.corpora import Corpus
+from dedupcrawl.cli.progress import Bars
 from dedupcrawl.cli.screen import out, print_json
 from dedupcrawl.cli.stored import is_store, stored_words
 from dedupcrawl.errors import DedupError, SettingError
@@ -121,9 +121,8 @@ def _documents(
 
 def _counted(documents: Iterator[tuple[str, ...]]) -> DocumentFrequencies:
     counted = DocumentFrequencies()
-    columns = (SpinnerColumn(), TextColumn("{task.completed:,} documents"), TimeElapsedColumn())
-    with Progress(*columns, transient=True, disable=not out().is_terminal) as progress:
-        for words in progress.track(documents, total=None):
+    with Bars("documents") as bars:
+        for words in bars.track("counting", documents):
             counted.add(words)
     return counted
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Self
+import time
+from math import inf
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from rich.console import Console
 from rich.progress import (
@@ -16,18 +18,30 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+T = TypeVar("T")
+
+_OFTEN = 0.05  #: seconds between two looks at what is to be shown; counting may be faster than drawing
+
 
 class Bars:
-    """A bar for each step, on standard error; nothing where that is no terminal."""
+    """A bar for each step, on standard error; nothing where that is no terminal.
 
-    def __init__(self) -> None:
+    Args:
+        unit: what is counted.
+        stacked: whether the bars of steps that are done stay until all are; else there is one at a time.
+    """
+
+    def __init__(self, unit: str = "pages", *, stacked: bool = True) -> None:
         console = Console(stderr=True)
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
             BarColumn(),
             TaskProgressColumn(),
-            TextColumn("{task.fields[pages]:,} pages"),
+            TextColumn(f"{{task.fields[pages]:,}} {unit}"),
             TextColumn("{task.fields[rate]}"),
             TimeElapsedColumn(),
             TextColumn("left"),
@@ -36,29 +50,60 @@ class Bars:
             disable=not console.is_terminal,
             transient=True,
         )
+        self._stacked = stacked
         self._task: TaskID | None = None
+        self._amount = self._pages = 0  # done, and not shown yet
+        self._shown = -inf
 
     def __enter__(self) -> Self:
         self._progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._show()
         self._progress.stop()
 
-    def begin(self, step: str, total: int) -> None:
-        """Begin the bar of a step, and end the one before."""
+    def begin(self, step: str, total: int | None) -> None:
+        """Begin the bar of a step, and end the one before; None: how much there is to do is not known."""
         self._end()
         self._task = self._progress.add_task(f"{step:<12}", total=total, pages=0, rate="")
+        self._shown = -inf
 
     def advance(self, amount: int, pages: int = 0) -> None:
         """Move the bar."""
-        if self._task is None:
-            return
-        task = self._progress.tasks[self._task]
-        done = task.fields["pages"] + pages
-        rate = f"{done / task.elapsed:,.0f}/s" if task.elapsed else ""
-        self._progress.update(self._task, advance=amount, pages=done, rate=rate)
+        self._amount += amount
+        self._pages += pages
+        now = time.monotonic()
+        if now - self._shown >= _OFTEN:
+            self._shown = now
+            self._show()
+
+    def run(self, name: str, number: int, runs: int, total: int) -> None:
+        """Begin a step that is one of several alike."""
+        self.begin(f"{name} {number}/{runs}" if runs > 1 else name, total)
+
+    def track(self, step: str, items: Iterable[T], total: int | None = None) -> Iterator[T]:
+        """Yield items, each of them one more that is done of a step."""
+        self.begin(step, total)
+        for item in items:
+            yield item
+            self.advance(1, 1)
+
+    def _show(self) -> None:
+        amount, pages = self._amount, self._pages
+        self._amount = self._pages = 0
+        task = next((each for each in self._progress.tasks if each.id == self._task), None)
+        if task is not None:
+            done = task.fields["pages"] + pages
+            rate = f"{done / task.elapsed:,.0f}/s" if task.elapsed else ""
+            self._progress.update(task.id, advance=amount, pages=done, rate=rate)
 
     def _end(self) -> None:
-        if self._task is not None:
-            self._progress.update(self._task, completed=self._progress.tasks[self._task].total)
+        self._show()
+        if self._task is None:
+            return
+        if self._stacked:
+            task = next(each for each in self._progress.tasks if each.id == self._task)
+            self._progress.update(self._task, completed=task.total)
+        else:
+            self._progress.remove_task(self._task)

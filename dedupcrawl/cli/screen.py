@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from io import TextIOWrapper
 
@@ -25,8 +26,15 @@ def complain(sentence: str) -> None:
 def print_json(value: object) -> None:
     """Write one JSON value, indented, in UTF-8 whatever the terminal's encoding."""
     sys.stdout.flush()
-    sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    sys.stdout.buffer.write(_indented(value))
     sys.stdout.buffer.flush()
+
+
+def _indented(value: object) -> bytes:
+    try:
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    except TypeError:  # half a surrogate pair
+        return json.dumps(value, indent=2, default=dict).encode() + b"\n"
 
 
 def show_any_text() -> None:

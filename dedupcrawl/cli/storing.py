@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
+from dedupcrawl.cli.progress import Bars
 from dedupcrawl.cli.screen import out, print_json
 from dedupcrawl.errors import SettingError
 from dedupcrawl.filing import without_fragment
@@ -91,9 +92,12 @@ def export_(
     ] = None,
 ) -> None:
     """Write what is committed in a namespace to a file."""
-    with open_existing(where, namespace if namespace is not None else _only(where)) as opened:
-        count = export_records(opened, file)
-        name = opened.info().namespace
+    with open_existing(where, namespace if namespace is not None else only_namespace(where)) as opened:
+        about = opened.info()
+        with Bars("records") as bars:
+            bars.begin("exporting", about.pages)
+            count = export_records(opened, file, lambda: bars.advance(1, 1))
+        name = about.namespace
     out().print(f"{count} records of {name} exported to {file}", markup=False)
 
 
@@ -106,15 +110,22 @@ def import_(
     """File what was exported, in a store of any kind; what is there already stays as it is."""
     if where == MEMORY:
         raise SettingError("store", where, "a store that outlives this command")
-    header = read_header(file)
-    name = header.namespace if namespace is None else namespace
-    with open_store(where, namespace=name, scheme=json.loads(header.scheme)) as opened:
-        done = import_records(file, opened)
+    with Bars("records") as bars:
+        bars.begin("checking", None)
+        header = read_header(file, lambda: bars.advance(1, 1))
+        name = header.namespace if namespace is None else namespace
+        with open_store(where, namespace=name, scheme=json.loads(header.scheme)) as opened:
+            done = import_records(
+                file, opened, lambda records: bars.track("importing", records, header.records)
+            )
     out().print(f"{done.new} records imported into {name}, {done.known} were there", markup=False)
 
 
-def _only(where: str) -> str:
-    """Return the namespace of a store that has one."""
+def only_namespace(where: str) -> str:
+    """Return the namespace of a store that has one.
+
+    Raises :class:`~dedupcrawl.errors.SettingError` if it has several, or none.
+    """
     there = list_namespaces(where)
     if len(there) != 1:
         raise SettingError(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from dedupcrawl.claim import Pending
-from dedupcrawl.crawl.holds import Hold
+from dedupcrawl.crawl.holds import Hold, Met
 from dedupcrawl.crawl.line import AwayError
 from dedupcrawl.crawl.waiting import Outcome, pause
 from dedupcrawl.errors import StoreError
@@ -83,9 +84,11 @@ class Claiming:
             asked.settle()
 
     def _hold(self, claim: Claim, visit: Visit | None) -> Hold:
+        met = Met(claim.record, claim.met) if claim.record and claim.met else None
         if claim.id is None:
-            return Hold(claim.verdict, visit)
-        hold = self.open[claim.id] = Hold(claim.verdict, visit, claim)
+            return Hold(claim.verdict, visit, met=met)
+        kept = replace(claim, met=()) if met else claim
+        hold = self.open[claim.id] = Hold(claim.verdict, visit, kept, met=met)
         return hold
 
     async def _own(self, pending: Pending) -> Hold | None:

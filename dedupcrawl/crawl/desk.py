@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, ParamSpec
 
 from dedupcrawl.claim import Claim
 from dedupcrawl.crawl.claiming import Claiming
+from dedupcrawl.crawl.collecting import Collector
 from dedupcrawl.crawl.debts import Debts
-from dedupcrawl.crawl.holds import Hold
+from dedupcrawl.crawl.holds import Hold, Met
 from dedupcrawl.crawl.line import Line
 from dedupcrawl.crawl.opening import open_patiently
 from dedupcrawl.crawl.pulse import Pulse
 from dedupcrawl.crawl.waiting import Background
 from dedupcrawl.errors import StoreError
 from dedupcrawl.policy import unchecked
+from dedupcrawl.report.note import Fate
 from dedupcrawl.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -22,10 +24,13 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
+    from dedupcrawl.crawl.line import Outage
     from dedupcrawl.crawl.options import Options
+    from dedupcrawl.crawl.pulse import Waits
     from dedupcrawl.crawl.tally import Tally
     from dedupcrawl.crawl.visits import Visit
     from dedupcrawl.deduplicator import Deduplicator
+    from dedupcrawl.detectors.opinion import Opinion
     from dedupcrawl.page import Page
     from dedupcrawl.stores.base import Record
 
@@ -42,7 +47,10 @@ class Desk:
     the store is told.
     """
 
-    def __init__(self, crawler: Crawler, tally: Tally, options: Options) -> None:
+    def __init__(
+        self, crawler: Crawler, tally: Tally, options: Options, collector: Collector | None = None
+    ) -> None:
+        self._collector = collector or Collector()
         self._crawler = crawler
         self._tally = tally
         self._options = options
@@ -73,6 +81,15 @@ class Desk:
         if dedup.store.remote:
             self._line.cross_network()
 
+    @property
+    def outage(self) -> Outage | None:
+        """The time for which the store is away now."""
+        return self._line.outage
+
+    def count_waits(self) -> Waits:
+        """Return how long the crawl waits for the store from now on."""
+        return self._line.waits.beside()
+
     async def open(self, opening: Callable[[], Deduplicator]) -> None:
         """Open a store across a network, unless there is one; file what earlier crawls could not.
 
@@ -92,17 +109,22 @@ class Desk:
         if self._debts.are_inherited:
             self._background.start(self._line.make_up())
 
-    async def look(self, page: Page) -> Verdict:
+    async def look(self, page: Page) -> Hold:
         """Say what is known of a page, and file nothing."""
         try:
             record = self._dedup.file(page)
             if isinstance(record, Verdict):
-                return record
-            return await self._claiming.insist(self._line.ask, self._dedup.check_record, record, page.url)
+                return Hold(record)
+            met = await self._claiming.insist(self._line.ask, self._dedup.candidates, record)
+            return Hold(self._dedup.verdict_among(met, record, page.url), met=Met(record, met))
         except StoreError:
-            return unchecked(page.url, "store")
+            return Hold(unchecked(page.url, "store"))
         except Exception as error:  # noqa: BLE001  # a page is never lost for a fault of ours
-            return self._crashed(page, error)
+            return Hold(self._crashed(page, error))
+
+    def weigh(self, new: Record, old: Record) -> tuple[Opinion, ...]:
+        """Return what each detector says of a new and an older page."""
+        return self._dedup.opinions(new, old)
 
     async def judge(self, page: Page, visit: Visit | None, *, track_url: bool = True) -> Hold:
         """Claim a page's content; wait as long as it repeats one whose own fate is open."""
@@ -194,6 +216,8 @@ class Desk:
             if claims and not await self._tell(self._dedup.release, claims):
                 self._owe(claims, Claim.release)
             self._tally.released(len(claims))
+            for hold in chunk:
+                self._collector.ended(hold, Fate.RELEASED)
             self._conclude(chunk)
 
     def _owe(self, claims: Sequence[Claim], order: Callable[[Claim], None]) -> None:

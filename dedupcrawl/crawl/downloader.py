@@ -46,9 +46,11 @@ class DedupDownloaderMiddleware:
         page = self._session.read(response)
         if not isinstance(page, Page):
             return response
-        verdict = await self._session.desk.look(page)
+        hold = await self._session.desk.look(page)
+        verdict, size = hold.verdict, len(response.body)
         if verdict.keep:
             return response
         self._session.tally.judged(verdict)
-        self._session.tally.dropped(verdict, len(response.body))
+        self._session.tally.withheld(verdict, size)
+        self._session.collector.judged(hold, page, size, is_dropped=True)
         raise IgnoreRequest(described(verdict))

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dedupcrawl.crawl.waiting import Outcome
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from scrapy.extensions.feedexport import FeedSlot
 
     from dedupcrawl.claim import Claim
     from dedupcrawl.crawl.visits import Visit
-    from dedupcrawl.stores.base import Record
+    from dedupcrawl.report.note import Note
+    from dedupcrawl.stores.base import Candidate, Record
     from dedupcrawl.verdict import Verdict
+
+
+class Met(NamedTuple):
+    """What a page was compared with."""
+
+    record: Record
+    candidates: Sequence[Candidate]
 
 
 class Hold:
@@ -27,6 +37,8 @@ class Hold:
         "feeds",
         "in_flight",
         "lost",
+        "met",
+        "note",
         "outcome",
         "over",
         "record",
@@ -41,11 +53,14 @@ class Hold:
         visit: Visit | None = None,
         claim: Claim | None = None,
         record: Record | None = None,
+        met: Met | None = None,
     ) -> None:
         self.verdict = verdict
         self.visit = visit  #: the response whose items share it; None: it is for one item alone
         self.claim = claim  #: None when nothing is filed
         self.record = record  #: to be filed once its items are safe: the store could not be asked
+        self.met = met  #: until it is written down; a hold may last until the feed is closed
+        self.note: Note | None = None  #: what the ledger knows of it
         self.in_flight = 0  #: items in the pipelines
         self.scraped = False  #: at least one item went through all pipelines
         self.feeds: set[FeedSlot] = set()  #: open feeds that have taken one of its items

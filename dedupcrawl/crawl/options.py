@@ -7,12 +7,14 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from scrapy.utils.project import data_path
 
 from dedupcrawl.config import CONFIG_FIELDS, Config
+from dedupcrawl.crawl.report_place import Place
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import SettingError
 from dedupcrawl.stores.opening import MEMORY
@@ -37,6 +39,7 @@ _RIM = (
     "commit",
     "on_store_error",
     "store_patience",
+    "report",
 )
 _LISTS = ("detectors", "drop", "item_fields")
 _TEXTS = ("keep", "reader", "segmenter", "lexicon", "language")
@@ -58,6 +61,8 @@ class Options:
     commit_with_feeds: bool = False  #: an item is safe when its feeds are stored, not when it was scraped
     on_store_error: str = "keep"  #: "keep", "wait" or "close": what becomes of pages while the store is away
     store_patience: float = 300.0  #: seconds for which "wait" waits before the crawl is closed
+    log_interval: float = 0.0  #: seconds between two lines that say how far the crawl is; 0: there are none
+    report: Place | None = None  #: where the report goes; None: there is none
     spool: Path | None = None  #: where pages kept meanwhile are remembered; None: a store that ends with us
 
     @classmethod
@@ -81,6 +86,8 @@ class Options:
             commit_with_feeds=_choice(given, "commit", ("item_scraped", FEED_MODE)) == FEED_MODE,
             on_store_error=_choice(given, "on_store_error", ("keep", "wait", "close")),
             store_patience=_seconds(given, "store_patience", 300.0),
+            log_interval=_log_interval(settings),
+            report=Place.named(given.get("DEDUP_REPORT", ""), spider_name),
             spool=None if store == MEMORY else _folder(settings, "dedup-spool"),
         )
         options._check_together(settings)
@@ -115,6 +122,16 @@ def is_enabled(settings: BaseSettings) -> bool:
     """Read ``DEDUP_ENABLED``."""
     given = {"DEDUP_ENABLED": settings["DEDUP_ENABLED"]} if settings["DEDUP_ENABLED"] is not None else {}
     return _boolean(given, "enabled", default=True)
+
+
+def _log_interval(settings: BaseSettings) -> float:
+    """Read the setting that Scrapy's own line goes by."""
+    value = settings["LOGSTATS_INTERVAL"]
+    try:
+        seconds = float(value or 0)
+    except (TypeError, ValueError):
+        raise SettingError("LOGSTATS_INTERVAL", value, "seconds; with 0 no progress is logged") from None
+    return seconds if 0 < seconds < inf else 0.0
 
 
 def _store(given: Mapping[str, object], settings: BaseSettings) -> str:

@@ -13,6 +13,8 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 
 from dedupcrawl.crawl.holds import Hold
+from dedupcrawl.crawl.media import Media
+from dedupcrawl.crawl.progress import Progress
 from dedupcrawl.crawl.reading import SKIPPED, is_skipped, own_url, read_item
 from dedupcrawl.crawl.rounds import Rounds
 from dedupcrawl.crawl.session import session_of
@@ -20,6 +22,7 @@ from dedupcrawl.crawl.tagging import is_telling, tag
 from dedupcrawl.crawl.tally import described
 from dedupcrawl.crawl.waiting import Outcome
 from dedupcrawl.policy import unchecked
+from dedupcrawl.report.note import Fate
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.crawl.session import Session
     from dedupcrawl.crawl.visits import Visit
+    from dedupcrawl.page import Page
     from dedupcrawl.verdict import Verdict
 
 
@@ -65,9 +69,11 @@ class DedupPipeline:
         self._options = session.options
         self._visits, self._desk = session.visits, session.desk
         self._tally, self._feeds = session.tally, session.feeds
+        self._collector, self._media = session.collector, Media()
         self._rounds = Rounds(session)
         self._is_over = False
         self._renewal: AsyncioLoopingCall | LoopingCall | None = None
+        self._progress = Progress(crawler, session.options, session.tally, session.desk)
         self._connect(crawler.signals)
 
     @classmethod
@@ -88,8 +94,12 @@ class DedupPipeline:
     async def open_spider(self) -> None:
         """Have a store at hand, and begin to tell it, three times a lease, that this process lives."""
         await self._session.open(self._crawler)
+        self._media.look(self._crawler, self)
+        if self._media.is_there:
+            self._collector.count("requests_saved", 0)  # none is something else than no telling
         self._renewal = create_looping_call(self._renew)
         self._renewal.start(self._options.config.lease / 3, now=False)
+        self._progress.start()
 
     async def close_spider(self) -> None:
         """Settle what is left; with feeds that waits until they are closed."""
@@ -101,11 +111,13 @@ class DedupPipeline:
         if self._is_over:
             return
         self._is_over = True
+        self._progress.stop()
         if self._renewal is not None and self._renewal.running:
             self._renewal.stop()
         if self._desk.is_open:
             await self._desk.close()
             self._tally.summarise()
+        await self._collector.close()
 
     # -- items --------------------------------------------------------------------------------
 
@@ -116,7 +128,9 @@ class DedupPipeline:
         verdict = hold.verdict
         _TICKET.set(_Ticket(hold, None if response is None else ref(response)))
         if self._is_dropped(verdict):
+            self._saved(item, hold)
             raise DuplicatePage(verdict)
+        self._media.passed(item)
         if verdict.reason != SKIPPED and (not self._options.drops or is_telling(verdict)):
             tag(item, verdict)
         return item
@@ -127,7 +141,7 @@ class DedupPipeline:
         elif response is not None:
             hold = await self._hold_of_page(response)
         else:
-            hold = self._judged(Hold(unchecked(own_url(item), "no-response")))
+            hold = self._judged(Hold(unchecked(own_url(item), "no-response")), None)
         hold.in_flight += 1
         return hold
 
@@ -145,7 +159,7 @@ class DedupPipeline:
         visit.deciding = deciding = Outcome()
         try:
             hold = await self._rounds.judge(visit, response)
-            visit.hold = self._judged(hold, len(response.body), again=visit.counted)
+            visit.hold = self._judged(hold, visit.subject, len(response.body), visit)
             visit.counted = True
             visit.subject = None  # what was read has served; should the claim be released, it is read again
         finally:
@@ -161,19 +175,30 @@ class DedupPipeline:
         url, base, seen = own_url(item), "", set[str]()
         if response is not None:
             if is_skipped(response):
-                return self._judged(Hold(unchecked(response.url, SKIPPED)))
+                return self._judged(Hold(unchecked(response.url, SKIPPED)), None)
             base, seen = response.url, self._visits.of(response).urls
         is_own = bool(url) and url != base and url not in seen
         seen.add(url)
         page = read_item(item, self._options.item_fields, url or base)
         hold = await self._desk.judge(page, None, track_url=is_own)
-        return self._judged(hold, len(page.text.encode("utf-8", "replace")))
+        return self._judged(hold, page, len(page.text.encode("utf-8", "replace")))
 
-    def _judged(self, hold: Hold, size: int = 0, *, again: bool = False) -> Hold:
-        self._tally.judged(hold.verdict, again=again)
-        if self._is_dropped(hold.verdict):
+    def _judged(
+        self, hold: Hold, subject: Page | Verdict | None, size: int = 0, visit: Visit | None = None
+    ) -> Hold:
+        is_dropped = self._is_dropped(hold.verdict)
+        self._tally.judged(hold.verdict, again=visit is not None and visit.counted)
+        if is_dropped:
             self._tally.dropped(hold.verdict, size)
+        self._collector.judged(hold, subject, size, visit, is_dropped=is_dropped)
         return hold
+
+    def _saved(self, item: Any, hold: Hold) -> None:
+        """Count the requests for files and images that are not made now."""
+        requests = self._media.spared(item)
+        if requests:
+            self._tally.requests_saved(requests)
+            self._collector.saved(hold, requests)
 
     def _is_dropped(self, verdict: Verdict) -> bool:
         return self._options.drops and not verdict.keep
@@ -188,6 +213,7 @@ class DedupPipeline:
         if hold is not None:
             if not hold.scraped:
                 self._tally.kept()
+                self._collector.ended(hold, Fate.KEPT)
             await self._desk.scraped(hold)
 
     async def item_refused(self, item: Any, response: object) -> None:
@@ -195,6 +221,8 @@ class DedupPipeline:
         hold = self._outcome_of(response)
         if hold is not None:
             await self._desk.refused(hold)
+            if hold.is_refused:
+                self._collector.ended(hold, Fate.RELEASED)
             return
         source = self._visits.lose(item)
         waiting = None if source is None else self._visits.of(source).hold

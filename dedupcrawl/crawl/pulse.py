@@ -24,6 +24,12 @@ class Waits:
     def __init__(self) -> None:
         self._calls = 0
         self._whole = self._worst = 0.0
+        self._others: list[Waits] = []
+
+    def beside(self) -> Waits:
+        """Return another that hears of the same calls, and is asked by somebody else."""
+        self._others.append(Waits())
+        return self._others[-1]
 
     @contextmanager
     def timing(self, *, unless: type[Exception]) -> Iterator[None]:
@@ -42,6 +48,8 @@ class Waits:
         self._calls += 1
         self._whole += seconds
         self._worst = max(self._worst, seconds)
+        for other in self._others:
+            other._note(seconds)
 
     def take(self) -> tuple[int, float, float]:
         """Return how many there were, the mean and the longest in milliseconds; begin anew."""

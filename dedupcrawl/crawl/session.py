@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from scrapy.extensions.feedexport import FeedExporter
 from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 
+from dedupcrawl.crawl.collecting import Collector
 from dedupcrawl.crawl.desk import Desk
 from dedupcrawl.crawl.feeds import Feeds
 from dedupcrawl.crawl.opening import open_now
@@ -46,6 +47,7 @@ class Session:
     tally: Tally
     feeds: Feeds | None  #: None: claims do not wait for feeds
     task: asyncio.Task[Any] | None = None  #: that the crawl runs in
+    collector: Collector = field(default_factory=Collector)
 
     @classmethod
     def begin(cls, crawler: Crawler) -> Session:
@@ -63,20 +65,22 @@ class Session:
     def _begin(cls, crawler: Crawler) -> Session:
         options = Options.from_settings(crawler.settings, _spider_name(crawler))
         feeds = _feeds(crawler) if options.commit_with_feeds else None
-        tally = Tally(crawler, options.on_store_error)
-        desk = Desk(crawler, tally, options)
+        collector = Collector(crawler, options.report)
+        tally = Tally(crawler, options.on_store_error, collector)
+        desk = Desk(crawler, tally, options, collector)
         if is_local(options.store):
             desk.take(open_now(options))
         visits = Visits(may_be_replaced=_has_earlier_pipelines(crawler.settings))
-        return cls(options, options.config.reading, visits, desk, tally, feeds, _task())
+        return cls(options, options.config.reading, visits, desk, tally, feeds, _task(), collector)
 
     async def open(self, crawler: Crawler) -> None:
-        """Open a store across a network.
+        """Open a store across a network, and the ledger.
 
         An error ends the crawl as one of :meth:`begin` does.
         """
         try:
             await self.desk.open(partial(open_now, self.options))
+            self.collector.open(self.options, self.desk.weigh, self.tally.counts)
         except DedupError as error:
             say(error, self.task)
             # Scrapy closes a spider that it has not opened, and its own statistics count on the opening.

@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from dedupcrawl.crawl.collecting import Collector
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.verdict import Status
 
@@ -39,8 +40,11 @@ _SUMMARY = ("checked", "kept", "dropped", "released")
 class Tally:
     """Counts pages (items, when items are judged) under ``dedup/…``; integers only."""
 
-    def __init__(self, crawler: Crawler, on_store_error: str = "keep") -> None:
+    def __init__(
+        self, crawler: Crawler, on_store_error: str = "keep", collector: Collector | None = None
+    ) -> None:
         self._crawler = crawler
+        self._collector = collector or Collector()
         self._on_store_error = on_store_error
         self._told: set[str] = set()
         self._failures: set[str] = set()
@@ -63,6 +67,15 @@ class Tally:
         self._count("dropped")
         self._count("bytes_saved", size)
         logger.info("Dropped %(what)s", {"what": described(verdict)}, extra={"spider": self._spider})
+
+    def withheld(self, verdict: Verdict, size: int) -> None:
+        """Count and name a page that the spider does not see; ``size`` in bytes."""
+        self._count("withheld")
+        self.dropped(verdict, size)
+
+    def requests_saved(self, requests: int) -> None:
+        """Count requests for files and images of items that were dropped."""
+        self._count("requests_saved", requests)
 
     def kept(self) -> None:
         """Count a page of which all pipelines took an item."""
@@ -162,6 +175,7 @@ class Tally:
         if by:
             self.counts[name] += by
             self._crawler.stats.inc_value(f"dedup/{name}", by)
+            self._collector.count(name, by)
 
     def _log(self, level: int, told: str, **what: object) -> None:
         logger.log(level, told, *([what] if what else []), extra={"spider": self._spider})

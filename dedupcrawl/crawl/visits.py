@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.holds import Hold
     from dedupcrawl.crawl.waiting import Outcome
     from dedupcrawl.page import Page
+    from dedupcrawl.report.note import Note
     from dedupcrawl.verdict import Verdict
 
 CURRENT: ContextVar[ref[Response] | None] = ContextVar("dedupcrawl_response", default=None)
@@ -22,12 +23,13 @@ MOST_LINKS = 10_000  #: items between spider and pipelines; more than Scrapy let
 class Visit:
     """One response on its way through spider and pipelines."""
 
-    __slots__ = ("awaited", "counted", "deciding", "exhausted", "hold", "subject", "urls")
+    __slots__ = ("awaited", "counted", "deciding", "exhausted", "hold", "note", "subject", "urls")
 
     def __init__(self) -> None:
         self.subject: Page | Verdict | None = None  #: as it was read, or why it cannot be judged
         self.hold: Hold | None = None  #: the claim that its items share
         self.deciding: Outcome | None = None  #: set while one of its items asks for all of them
+        self.note: Note | None = None  #: what the ledger knows of it, should it be judged again
         self.counted = False
         self.awaited = 0  #: items that the spider yielded and the pipelines have not begun
         self.exhausted = False  #: the spider will yield no more

@@ -5,6 +5,7 @@
 ``crawl.jsonl``   the feed of the last crawl, index pages among it
 ``journal.jsonl`` what became of each page of the last crawl, in order
 ``crawl.log``     its log
+``report.html``   what it kept and dropped, and why, to look at; made from ``report.ledger``
 ``.scrapy/dedup`` the store (the default one of a Scrapy project); with it the next crawl keeps nothing twice
 """
 
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 
 PROJECT = "[settings]\ndefault = dedupcrawl.demo.settings\n"
 FEED = "crawl.jsonl"
-_FILES = ("items.jsonl", "summary.json", FEED, "journal.jsonl", "crawl.log")
+REPORT = "report.html"
+_OF_LAST = (FEED, "journal.jsonl", "summary.json", REPORT, "report.ledger")
+_FILES = ("items.jsonl", "crawl.log", *_OF_LAST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ class Folder:
 
     def forget_last(self) -> None:
         """Remove what the next crawl writes anew, so that nothing old is taken for it."""
-        for name in (FEED, "journal.jsonl", "summary.json"):
+        for name in _OF_LAST:
             (self.path / name).unlink(missing_ok=True)
 
     def _rows(self, name: str) -> list[dict[str, Any]]:

@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 from rich.table import Table
 from rich.text import Text
 
+from dedupcrawl.demo.folder import REPORT
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
@@ -52,6 +54,8 @@ def show(
     console.print(
         f"Kept so far: {folder / 'items.jsonl'}   Figures: {folder / 'summary.json'}", soft_wrap=True
     )
+    if (folder / REPORT).exists():
+        console.print(f"To look at: {folder / REPORT}", soft_wrap=True)
 
 
 def _table(sites: Mapping[str, str], judged: Sequence[tuple[Outcome, Fault | None]]) -> Table:

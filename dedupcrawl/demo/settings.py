@@ -12,6 +12,7 @@ CONCURRENT_REQUESTS_PER_DOMAIN = 8
 # The crawl writes a feed: what it keeps is safe when that file is closed, and forgotten if it never is.
 DEDUP_COMMIT = "feed_slot_closed"
 
+DEDUP_REPORT = "report.html"
 EXTENSIONS = {"dedupcrawl.demo.journal.Journal": 500}
 JOURNAL_FILE = "journal.jsonl"
 LOG_LEVEL = "INFO"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dedupcrawl.detectors.opinion import Opinion
     from dedupcrawl.text.features import Features
     from dedupcrawl.text.group import Group
 
@@ -70,6 +71,13 @@ class Detector(ABC):
     @abstractmethod
     def compare(self, new: bytes, old: bytes) -> Match | None:
         """Compare the sketches of a new and an older page. None: not related."""
+
+    @abstractmethod
+    def weigh(self, new: bytes, old: bytes) -> Opinion:
+        """Say all that :meth:`compare` finds on its way, whether the pages are related or not.
+
+        For people, not for verdicts: it takes its time. Its figures are the evidence of a match.
+        """
 
     @abstractmethod
     def scheme(self) -> Mapping[str, object]:

@@ -15,11 +15,13 @@ import numpy.typing as npt
 
 from dedupcrawl.detectors.base import Match, Relation
 from dedupcrawl.detectors.checks import foreign_sketch
+from dedupcrawl.detectors.opinion import Exhibit, Opinion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dedupcrawl.detectors.base import Detector
+    from dedupcrawl.detectors.opinion import Bar
     from dedupcrawl.text.hashing import Hashes
 
 Counts = npt.NDArray[np.int64]
@@ -85,6 +87,17 @@ def agreeing(new: bytes, old: bytes, least: int) -> Match | None:
     if found < least:
         return None
     return Match(found / bits, Relation.NEAR_DUPLICATE, {"bits": f"{found} of {bits}"})
+
+
+def weighed(detector: Detector, new: bytes, old: bytes, bar: Bar, match: Match | None) -> Opinion:
+    """Say of two fingerprints, and of the ``match`` that they are or not, which bits agree."""
+    bits = 8 * len(new)
+    unlike = int.from_bytes(new, "little") ^ int.from_bytes(old, "little")
+    found = bits - unlike.bit_count()
+    shown = Exhibit.of_bits("bits", unlike, bits)
+    return Opinion(
+        detector.name, match, found / bits, {"bits": f"{found} of {bits}"}, bars=(bar,), exhibits=(shown,)
+    )
 
 
 def differing(new: bytes, old: bytes) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
 from dedupcrawl.detectors.checks import check_language, check_whole, foreign_sketch, setting_error
+from dedupcrawl.detectors.opinion import Bar, Exhibit, Opinion
 from dedupcrawl.text.hashing import seeded_hash
 from dedupcrawl.text.keywords import keywords
 from dedupcrawl.text.lexicon import open_lexicon
@@ -84,15 +85,28 @@ class Boolean(Detector):
         mine, other = self._read(new), self._read(old)
         shorter, longer = sorted((mine.length, other.length))
         differing = len(mine.code ^ other.code)
-        if differing > self.differing or longer - shorter > self.length_difference * longer:
+        if differing > self.differing or (longer - shorter) / longer > self.length_difference:
             return None
-        evidence = {
-            "differing": f"{differing} of {2 * self.count}",
-            "lengths": [mine.length, other.length],
-            "heaviest": mine.shown,
-            "older_heaviest": other.shown,
-        }
-        return Match(1 - differing / (2 * self.count), Relation.NEAR_DUPLICATE, evidence)
+        similarity = 1 - differing / (2 * self.count)
+        return Match(similarity, Relation.NEAR_DUPLICATE, self._evidence(mine, other))
+
+    def weigh(self, new: bytes, old: bytes) -> Opinion:
+        """Count the ones that differ, and show the heaviest words."""
+        mine, other = self._read(new), self._read(old)
+        shorter, longer = sorted((mine.length, other.length))
+        differing = len(mine.code ^ other.code)
+        apart, of_lengths = (longer - shorter) / longer, "difference of the lengths, of the longer"
+        return Opinion(
+            self.name,
+            self.compare(new, old),
+            1 - differing / (2 * self.count),
+            self._evidence(mine, other),
+            (
+                Bar("differing", self.differing, differing, at_least=False, measure="ones that differ"),
+                Bar("length_difference", self.length_difference, apart, at_least=False, measure=of_lengths),
+            ),
+            (Exhibit.of_elements("heaviest words", mine.shown, other.shown),),
+        )
 
     def scheme(self) -> Mapping[str, object]:
         """Everything that shapes code and keys."""
@@ -103,6 +117,14 @@ class Boolean(Detector):
             "segmenter": self.segmenter,
             "lexicon": self._idfs.digest,
             "seed": self.seed,
+        }
+
+    def _evidence(self, new: _Sketch, old: _Sketch) -> dict[str, object]:
+        return {
+            "differing": f"{len(new.code ^ old.code)} of {2 * self.count}",
+            "lengths": [new.length, old.length],
+            "heaviest": new.shown,
+            "older_heaviest": old.shown,
         }
 
     @cached_property

@@ -5,17 +5,19 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
 from dedupcrawl.detectors.checks import foreign_sketch
+from dedupcrawl.detectors.opinion import Opinion, silence
 from dedupcrawl.detectors.random_projection import RandomProjection
 from dedupcrawl.detectors.shingling import Shingling
 from dedupcrawl.errors import SettingError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
+    from dedupcrawl.detectors.opinion import Bar, Exhibit
     from dedupcrawl.text.features import Features
 
 _TAG = 0x43
@@ -103,6 +105,28 @@ class Combined(Detector):
         evidence = {name: _shown(match) for name, match in matches.items()}
         return Match(speaking.similarity, speaking.relation, evidence)
 
+    def weigh(self, new: bytes, old: bytes) -> Opinion:
+        """Say what every member says; bars and exhibits are theirs, by their names.
+
+        ``all_of``: the bars of all. ``any_of``: those of the member whose match is that of the whole; where
+        none matches those of all, for each of them would do.
+        """
+        match = self.compare(new, old)
+        opinions = list(self._weighed(new, old))
+        heard = [each for each in opinions if not each.silent]
+        if not heard or (self.all_of and len(heard) < len(opinions)):
+            return Opinion(self.name, None, silent="its members have no fingerprints of both pages")
+        heeded = [_strongest(heard)] if self.any_of and match else heard
+        return Opinion(
+            self.name,
+            match,
+            match.similarity if match else self._measured(heard),
+            {each.detector: _said(each) for each in opinions},
+            tuple(bar for each in heeded for bar in _bars_of(each.detector, each.bars)),
+            tuple(shown for each in heard for shown in _exhibits_of(each)),
+            part_bars=_bars_of_part(heeded),
+        )
+
     def scheme(self) -> Mapping[str, object]:
         """Return the members and their schemes in order: sketches stand in it, and the first has the keys."""
         names = {rule: _names(members) for rule, members in self._rules().items()}
@@ -117,6 +141,21 @@ class Combined(Detector):
             return member.compare(new, old)
         except StoreError as error:
             raise foreign_sketch(self, old) from error
+
+    def _weighed(self, new: bytes, old: bytes) -> Iterator[Opinion]:
+        for member, its_new, its_old in zip(self.members, self._read(new), self._read(old), strict=True):
+            yield (
+                member.weigh(its_new, its_old)
+                if its_new and its_old
+                else silence(member.name, its_new, its_old)
+            )
+
+    def _measured(self, opinions: list[Opinion]) -> float | None:
+        """Return the similarity of a pair that does not match, where it has one."""
+        found = [each.similarity for each in opinions if each.similarity is not None]
+        if self.all_of:
+            return min(found) if len(found) == len(opinions) else None
+        return max(found, default=None)
 
     def _read(self, sketch: bytes) -> list[bytes]:
         head = struct.Struct(f"<B{len(self.members)}I")
@@ -149,3 +188,45 @@ def _strength(match: Match) -> tuple[int, float]:
 
 def _shown(match: Match) -> dict[str, object]:
     return {"similarity": round(match.similarity, 4), "relation": str(match.relation), **match.evidence}
+
+
+def _strongest(opinions: list[Opinion]) -> Opinion:
+    """Return the opinion with the strongest match; there is one."""
+    return max(
+        (each for each in opinions if each.match), key=lambda each: _strength(cast("Match", each.match))
+    )
+
+
+def _said(opinion: Opinion) -> dict[str, object]:
+    """Say of an opinion what evidence says of a match."""
+    if opinion.match:
+        return _shown(opinion.match)
+    if opinion.silent:
+        return {"silent": opinion.silent}
+    measured = {} if opinion.similarity is None else {"similarity": round(opinion.similarity, 4)}
+    return {**measured, **opinion.figures}
+
+
+def _bars_of(member: str, bars: tuple[Bar, ...]) -> Iterator[Bar]:
+    for bar in bars:
+        constant = f"{member}.{bar.constant}" if bar.constant else ""
+        yield replace(bar, constant=constant, measure=f"{bar.measure} ({member})")
+
+
+def _bars_of_part(opinions: list[Opinion]) -> tuple[Bar, ...]:
+    """Name what makes a pair a part: the bars of a part of members that know parts, of others their own."""
+    if not any(each.part_bars for each in opinions):
+        return ()
+    whole = [
+        not each.part_bars or (each.match and each.match.relation is Relation.NEAR_DUPLICATE)
+        for each in opinions
+    ]
+    pairs = zip(opinions, whole, strict=True)
+    return tuple(
+        bar for each, own in pairs for bar in _bars_of(each.detector, each.bars if own else each.part_bars)
+    )
+
+
+def _exhibits_of(opinion: Opinion) -> Iterator[Exhibit]:
+    for exhibit in opinion.exhibits:
+        yield replace(exhibit, unit=f"{exhibit.unit} ({opinion.detector})")

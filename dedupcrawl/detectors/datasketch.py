@@ -21,11 +21,13 @@ from dedupcrawl.detectors.checks import (
     foreign_sketch,
     setting_error,
 )
+from dedupcrawl.detectors.opinion import Exhibit
 from dedupcrawl.detectors.relations import Agreement, Bounds, Size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from dedupcrawl.detectors.opinion import Opinion
     from dedupcrawl.text.features import Features
 
 _HEAD = struct.Struct("<BBII")
@@ -94,8 +96,16 @@ class Datasketch(Detector):
         new_size, new_values = self._read(new)
         old_size, old_values = self._read(old)
         agreement = Agreement(int(np.count_nonzero(new_values == old_values)), self.num_perm)
-        bounds = Bounds(self.threshold, self.length_ratio, self.containment)
-        return agreement.judged(new_size, old_size, bounds)
+        return agreement.judged(new_size, old_size, self._bounds)
+
+    def weigh(self, new: bytes, old: bytes) -> Opinion:
+        """Show the hash values that agree."""
+        new_size, new_values = self._read(new)
+        old_size, old_values = self._read(old)
+        differing = new_values != old_values
+        shown = Exhibit.of_places("slots", differing.tobytes())
+        agreement = Agreement(self.num_perm - int(np.count_nonzero(differing)), self.num_perm)
+        return agreement.weighed(self.name, new_size, old_size, self._bounds, shown)
 
     def scheme(self) -> Mapping[str, object]:
         """Everything that shapes values and bands."""
@@ -131,6 +141,10 @@ class Datasketch(Detector):
             hashfunc=self._resolve("hashfunc") if self.hashfunc else None,
             scheme=self.permutations,
         )
+
+    @property
+    def _bounds(self) -> Bounds:
+        return Bounds(self.threshold, self.length_ratio, self.containment)
 
     @property
     def _stored(self) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
 from dedupcrawl.detectors.checks import check_whole, foreign_sketch
+from dedupcrawl.detectors.opinion import Bar, Opinion
 from dedupcrawl.text.hashing import seeded_hash
 
 if TYPE_CHECKING:
@@ -50,6 +51,13 @@ class Exact(Detector):
         if new != old:
             return None
         return Match(1.0, Relation.IDENTICAL, {"text": f"same {_BYTES * 8}-bit hash {new.hex()}"})
+
+    def weigh(self, new: bytes, old: bytes) -> Opinion:
+        """Show the two hashes; how much texts differ is not to be seen from them."""
+        match = self.compare(new, old)
+        equal = Bar("", 1, int(match is not None), at_least=True, measure="equal hashes of the text")
+        figures = match.evidence if match else {"text": f"hashes {new.hex()} and {old.hex()}"}
+        return Opinion(self.name, match, match.similarity if match else None, figures, (equal,))
 
     def scheme(self) -> Mapping[str, object]:
         """Everything that shapes the hash."""

@@ -13,6 +13,7 @@ from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
 from dedupcrawl.detectors.checks import check_ratio, check_whole, foreign_sketch, setting_error
 from dedupcrawl.detectors.codes import code_places, code_tokens, longest_common_subsequence, readable
 from dedupcrawl.detectors.keys import bucket_keys
+from dedupcrawl.detectors.opinion import Bar, Exhibit, Opinion
 from dedupcrawl.detectors.relations import length_ratio
 from dedupcrawl.text.hashing import Hashes, constants
 from dedupcrawl.text.shingles import LONGEST, runs
@@ -76,14 +77,27 @@ class FeatureCode(Detector):
         common = longest_common_subsequence(new_code, old_code)
         if common < self.size - self.tolerance or ratio > self.length_ratio:
             return None
-        evidence = {
-            "code": readable(new_code),
-            "older_code": readable(old_code),
-            "common": f"{common} of {self.size}",
-            "lengths": [new_length, old_length],
-            "length_ratio": round(ratio, 3),
-        }
+        evidence = self._evidence(new_code, old_code, common, (new_length, old_length))
         return Match(common / self.size, Relation.NEAR_DUPLICATE, evidence)
+
+    def weigh(self, new: bytes, old: bytes) -> Opinion:
+        """Show the two codes."""
+        new_length, new_code = self._read(new)
+        old_length, old_code = self._read(old)
+        ratio = length_ratio(new_length, old_length)
+        common = longest_common_subsequence(new_code, old_code)
+        lost, measure = self.size - common, "tokens of the code that are lost"
+        return Opinion(
+            self.name,
+            self.compare(new, old),
+            common / self.size,
+            self._evidence(new_code, old_code, common, (new_length, old_length)),
+            (
+                Bar("tolerance", self.tolerance, lost, at_least=False, measure=measure),
+                Bar("length_ratio", self.length_ratio, ratio, at_least=False, measure="longer / shorter"),
+            ),
+            (Exhibit.of_elements("feature codes", [readable(new_code)], [readable(old_code)]),),
+        )
 
     def scheme(self) -> Mapping[str, object]:
         """Everything that shapes codes and keys."""
@@ -98,6 +112,17 @@ class FeatureCode(Detector):
             for salt, (start, stop) in zip(constants(self.seed, "piece", count), pairwise(cuts), strict=True)
         ]
         return np.concatenate(found)
+
+    def _evidence(
+        self, new_code: list[str], old_code: list[str], common: int, lengths: tuple[int, int]
+    ) -> dict[str, object]:
+        return {
+            "code": readable(new_code),
+            "older_code": readable(old_code),
+            "common": f"{common} of {self.size}",
+            "lengths": list(lengths),
+            "length_ratio": round(length_ratio(*lengths), 3),
+        }
 
     def _read(self, sketch: bytes) -> tuple[int, list[str]]:
         if len(sketch) < _HEAD.size or sketch[0] != _TAG:

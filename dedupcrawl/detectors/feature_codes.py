@@ -19,12 +19,14 @@ from dedupcrawl.detectors.checks import (
 )
 from dedupcrawl.detectors.codes import code_hashes, code_places
 from dedupcrawl.detectors.keys import bucket_keys
-from dedupcrawl.detectors.relations import Bounds, Overlap, Size, judged
+from dedupcrawl.detectors.opinion import Bar, Exhibit
+from dedupcrawl.detectors.relations import Bounds, Overlap, Size, Weighed, judged, weighed
 from dedupcrawl.text.shingles import LONGEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from dedupcrawl.detectors.opinion import Opinion
     from dedupcrawl.text.features import Features
 
 Codes = npt.NDArray[np.uint32]
@@ -89,8 +91,22 @@ class FeatureCodes(Detector):
             return None
         union = len(of_new) + len(of_old) - common
         overlap = Overlap(common / union, common / len(of_new), common / len(of_old))
-        bounds = Bounds(self.share, self.length_ratio, self.containment)
-        return judged(overlap, new_size, old_size, bounds, {"codes": f"{common} of {union}"})
+        return judged(overlap, new_size, old_size, self._bounds, {"codes": f"{common} of {union}"})
+
+    def weigh(self, new: bytes, old: bytes) -> Opinion:
+        """Show the codes, by their hashes, as far as both samples reach."""
+        new_size, new_codes, new_reach = self._read(new)
+        old_size, old_codes, old_reach = self._read(old)
+        reach = min(new_reach, old_reach)
+        of_new, of_old = new_codes[new_codes <= reach], old_codes[old_codes <= reach]
+        common = len(np.intersect1d(of_new, of_old, assume_unique=True))
+        union = len(of_new) + len(of_old) - common
+        # Of a sample that begins beyond the other's end nothing can be shared.
+        overlap = Overlap(common / union, common / max(1, len(of_new)), common / max(1, len(of_old)))
+        least = Bar("", _LEAST_COMMON, common, at_least=True, measure="codes that both have")
+        shown = Exhibit.of_elements("feature codes", _named(of_new), _named(of_old))
+        found = Weighed(overlap, new_size, old_size, {"codes": f"{common} of {union}"}, shown, least)
+        return weighed(self.name, self.compare(new, old), found, self._bounds, constant="share")
 
     def scheme(self) -> Mapping[str, object]:
         """Everything that shapes codes and keys."""
@@ -102,6 +118,10 @@ class FeatureCodes(Detector):
             "seed": self.seed,
         }
 
+    @property
+    def _bounds(self) -> Bounds:
+        return Bounds(self.share, self.length_ratio, self.containment)
+
     def _read(self, sketch: bytes) -> tuple[Size, Codes, int]:
         """Return size, codes, and the largest hash up to which no code is left out."""
         if len(sketch) < _HEAD.size or sketch[0] != _TAG:
@@ -112,3 +132,7 @@ class FeatureCodes(Detector):
             raise foreign_sketch(self, sketch)
         codes = np.frombuffer(sketch, "<u4", offset=_HEAD.size)
         return Size(length, count), codes, _END if held == count else int(codes[-1])
+
+
+def _named(codes: Codes) -> list[str]:
+    return [f"{code:08x}" for code in codes.tolist()]

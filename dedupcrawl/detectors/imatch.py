@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
 from dedupcrawl.detectors.checks import check_language, check_whole, foreign_sketch, setting_error
+from dedupcrawl.detectors.opinion import Bar, Exhibit, Opinion
 from dedupcrawl.text.hashing import seeded_hash
 from dedupcrawl.text.lexicon import open_lexicon
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _HEAD = struct.Struct("<BIH20s")
 _TAG = 0x49
+RAREST = "rarest terms"  #: what the exhibit of an opinion holds
 _SHOWN = 5  #: terms that the evidence shows
 _SHOWN_LENGTH = 32  #: characters of each
 
@@ -106,6 +108,22 @@ class IMatch(Detector):
             return None
         evidence = {"signature": digest.hex(), "terms": terms, "rarest": shown}
         return Match(1.0, Relation.NEAR_DUPLICATE, evidence)
+
+    def weigh(self, new: bytes, old: bytes) -> Opinion:
+        """Show the rarest terms; how much signatures differ means nothing."""
+        match = self.compare(new, old)
+        terms, digest, shown = self._read(new)
+        older_terms, older_digest, older_shown = self._read(old)
+        unlike = {"signatures": [digest.hex(), older_digest.hex()], "terms": [terms, older_terms]}
+        equal = Bar("", 1, int(match is not None), at_least=True, measure="equal signatures")
+        return Opinion(
+            self.name,
+            match,
+            match.similarity if match else None,
+            match.evidence if match else unlike,
+            (equal,),
+            (Exhibit.of_elements(RAREST, shown, older_shown),),
+        )
 
     def scheme(self) -> Mapping[str, object]:
         """Everything that shapes signatures."""

@@ -12,7 +12,8 @@ import numpy as np
 
 from dedupcrawl.detectors.base import Fingerprint, Match, Relation
 from dedupcrawl.detectors.checks import check_whole, foreign_sketch, setting_error
-from dedupcrawl.detectors.imatch import IMatch, encoded, rarest, signature
+from dedupcrawl.detectors.imatch import RAREST, IMatch, encoded, rarest, signature
+from dedupcrawl.detectors.opinion import Bar, Exhibit, Opinion
 from dedupcrawl.text.hashing import constants, mix, seeded_hash
 
 if TYPE_CHECKING:
@@ -76,13 +77,22 @@ class IMatchRandomized(IMatch):
         if not common:
             return None
         most = max(len(mine.signatures), len(other.signatures))
-        evidence = {
-            "signatures": f"{len(common)} of {most}",
-            "terms": [mine.terms, other.terms],
-            "rarest": mine.shown,
-            "older_rarest": other.shown,
-        }
+        evidence = _evidence(mine, other, f"{len(common)} of {most}")
         return Match(len(common) / most, Relation.NEAR_DUPLICATE, evidence)
+
+    def weigh(self, new: bytes, old: bytes) -> Opinion:
+        """Count the signatures that are equal, and show the rarest terms."""
+        mine, other = self._read_all(new), self._read_all(old)
+        common = len(mine.signatures & other.signatures)
+        most = max(len(mine.signatures), len(other.signatures))
+        return Opinion(
+            self.name,
+            self.compare(new, old),
+            common / most,
+            _evidence(mine, other, f"{common} of {most}"),
+            (Bar("", 1, common, at_least=True, measure="equal signatures"),),
+            (Exhibit.of_elements(RAREST, mine.shown, other.shown),),
+        )
 
     def scheme(self) -> Mapping[str, object]:
         """Everything that shapes signatures."""
@@ -110,3 +120,12 @@ class IMatchRandomized(IMatch):
             raise foreign_sketch(self, sketch)
         found = frozenset(sketch[at : at + _BYTES] for at in range(_HEAD.size, stop, _BYTES))
         return _Sketch(terms, found, sketch[stop:].decode("utf-8", "replace").split(" "))
+
+
+def _evidence(new: _Sketch, old: _Sketch, signatures: str) -> dict[str, object]:
+    return {
+        "signatures": signatures,
+        "terms": [new.terms, old.terms],
+        "rarest": new.shown,
+        "older_rarest": old.shown,
+    }

@@ -12,6 +12,7 @@ import numpy as np
 
 from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
 from dedupcrawl.detectors.checks import check_language, check_share, check_whole, foreign_sketch
+from dedupcrawl.detectors.opinion import Bar, Exhibit, Opinion
 from dedupcrawl.text.hashing import seeded_hash
 from dedupcrawl.text.keywords import keywords
 from dedupcrawl.text.lexicon import open_lexicon
@@ -84,14 +85,28 @@ class Keywords(Detector):
         mine, other = self._read(new), self._read(old)
         if mine.digest != other.digest:
             return None
-        evidence: dict[str, object] = {"md5": mine.digest.hex()}
-        evidence |= {"summary": mine.text} if self._by_summary else {"keywords": mine.text.split(" ")}
+        evidence = self._evidence(mine)
         if not self._weighs:
             return Match(1.0, Relation.NEAR_DUPLICATE, evidence)
         difference = weight_difference(mine.weights, other.weights)
         if not difference < self.difference:
             return None
         return Match(1 - difference, Relation.NEAR_DUPLICATE, evidence | {"difference": round(difference, 5)})
+
+    def weigh(self, new: bytes, old: bytes) -> Opinion:
+        """Show the keywords, or how the summaries begin."""
+        mine, other = self._read(new), self._read(old)
+        same = mine.digest == other.digest
+        bars = [Bar("", 1, int(same), at_least=True, measure="equal MD5")]
+        figures = self._evidence(mine)
+        if not same:
+            figures["older_md5"] = other.digest.hex()
+        elif self._weighs:
+            bars.append(self._bar_of_weights(mine, other))
+            figures["difference"] = round(bars[-1].found, 5)
+        similarity = 1 - bars[1].found if bars[1:] else 1.0 if same else None
+        shown = Exhibit.of_elements(self._unit, self._shown(mine), self._shown(other))
+        return Opinion(self.name, self.compare(new, old), similarity, figures, tuple(bars), (shown,))
 
     def words_in(self, sketch: bytes) -> tuple[str, ...]:
         """Return the keywords that a sketch holds, their first 32 characters; variant 1 has none."""
@@ -103,6 +118,22 @@ class Keywords(Detector):
         if self._by_summary:
             return shared
         return {**shared, "segmenter": self.segmenter, "lexicon": self._idfs.digest}
+
+    def _bar_of_weights(self, new: _Sketch, old: _Sketch) -> Bar:
+        apart = weight_difference(new.weights, old.weights)
+        measure = "difference of the weights"
+        return Bar("difference", self.difference, apart, at_least=False, measure=measure, is_strict=True)
+
+    def _evidence(self, sketch: _Sketch) -> dict[str, object]:
+        told = sketch.text if self._by_summary else sketch.text.split(" ")
+        return {"md5": sketch.digest.hex(), "summary" if self._by_summary else "keywords": told}
+
+    def _shown(self, sketch: _Sketch) -> list[str]:
+        return [sketch.text] if self._by_summary else sketch.text.split(" ")
+
+    @property
+    def _unit(self) -> str:
+        return "summaries" if self._by_summary else "keywords"
 
     @property
     def _by_summary(self) -> bool:

@@ -18,6 +18,7 @@ from dedupcrawl.detectors.checks import (
     foreign_sketch,
     setting_error,
 )
+from dedupcrawl.detectors.opinion import Exhibit
 from dedupcrawl.detectors.relations import Agreement, Bounds, Size
 from dedupcrawl.detectors.sketching import fast_similarity_sketch, sketch_many
 from dedupcrawl.text.shingles import LONGEST
@@ -25,6 +26,7 @@ from dedupcrawl.text.shingles import LONGEST
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dedupcrawl.detectors.opinion import Opinion
     from dedupcrawl.text.features import Features
     from dedupcrawl.text.group import Group
 
@@ -105,6 +107,15 @@ class MinHash(Detector):
         old_size, old_slots = self._read(old)
         differing = (new_slots ^ old_slots).to_bytes(self.slots, "little")
         return Agreement(differing.count(0), self.slots, _CHANCE).judged(new_size, old_size, self._bounds)
+
+    def weigh(self, new: bytes, old: bytes) -> Opinion:
+        """Show the slots that agree."""
+        new_size, new_slots = self._read(new)
+        old_size, old_slots = self._read(old)
+        differing = (new_slots ^ old_slots).to_bytes(self.slots, "little")
+        shown = Exhibit.of_places("slots", differing)
+        agreement = Agreement(differing.count(0), self.slots, _CHANCE)
+        return agreement.weighed(self.name, new_size, old_size, self._bounds, shown)
 
     def scheme(self) -> Mapping[str, object]:
         """Everything that shapes slots and bands."""

@@ -6,13 +6,24 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from dedupcrawl.detectors.base import Detector, Fingerprint, Match
-from dedupcrawl.detectors.bits import MOST_KEYS, WORD, agreeing, block_keys, read_bits, sign_bits
+from dedupcrawl.detectors.bits import (
+    MOST_KEYS,
+    WORD,
+    agreeing,
+    block_keys,
+    differing,
+    read_bits,
+    sign_bits,
+    weighed,
+)
 from dedupcrawl.detectors.checks import check_whole, setting_error
+from dedupcrawl.detectors.opinion import Bar
 from dedupcrawl.text.hashing import constants, mix
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from dedupcrawl.detectors.opinion import Opinion
     from dedupcrawl.text.features import Features
     from dedupcrawl.text.hashing import Hashes
 
@@ -60,6 +71,13 @@ class RandomProjection(Detector):
     def compare(self, new: bytes, old: bytes) -> Match | None:
         """Count the bits that agree."""
         return agreeing(self._read(new), self._read(old), self.agreement)
+
+    def weigh(self, new: bytes, old: bytes) -> Opinion:
+        """Show the bits that agree."""
+        mine, other = self._read(new), self._read(old)
+        agree = self.bits - differing(mine, other)
+        bar = Bar("agreement", self.agreement, agree, at_least=True, measure="bits that agree")
+        return weighed(self, mine, other, bar, self.compare(new, old))
 
     def scheme(self) -> Mapping[str, object]:
         """Everything that shapes bits and keys."""

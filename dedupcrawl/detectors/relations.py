@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dedupcrawl.detectors.base import Match, Relation
+from dedupcrawl.detectors.opinion import Bar, Exhibit, Opinion
 
 _LEAST = 8  #: one slot in so many must agree
 
@@ -65,13 +66,57 @@ def judged(
     relation = relate(overlap, new, old, bounds)
     if relation is None:
         return None
-    evidence = counted | {
+    return Match(overlap.similarity, relation, evidence(overlap, new, old, counted))
+
+
+def evidence(overlap: Overlap, new: Size, old: Size, counted: dict[str, object]) -> dict[str, object]:
+    """Put what was ``counted`` and the lengths down as plain JSON."""
+    return counted | {
         "lengths": [new.length, old.length],
         "length_ratio": round(length_ratio(new.length, old.length), 3),
         "new_in_old": round(overlap.new_in_old, 3),
         "old_in_new": round(overlap.old_in_new, 3),
     }
-    return Match(overlap.similarity, relation, evidence)
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """What was found of two pages, for :func:`weighed` to say."""
+
+    overlap: Overlap
+    new: Size
+    old: Size
+    counted: dict[str, object]
+    exhibit: Exhibit
+    least: Bar  #: what the method itself asks for before it says anything
+
+
+def weighed(
+    detector: str, match: Match | None, found: Weighed, bounds: Bounds, *, constant: str = "threshold"
+) -> Opinion:
+    """Make an opinion of what was found; ``constant`` is the one that sets ``bounds.similarity``.
+
+    The bar of the method itself is named only where the pair does not meet it.
+    """
+    overlap, new, old = found.overlap, found.new, found.old
+    ratio = length_ratio(new.length, old.length)
+    own = () if found.least.is_met else (found.least,)
+    shorter = "new" if new.length <= old.length else "older"
+    contained = overlap.new_in_old if shorter == "new" else overlap.old_in_new
+    part = f"share of the {shorter} page in the other"
+    return Opinion(
+        detector,
+        match,
+        overlap.similarity,
+        evidence(overlap, new, old, found.counted),
+        (
+            *own,
+            Bar(constant, bounds.similarity, overlap.similarity, at_least=True, measure="similarity"),
+            Bar("length_ratio", bounds.length_ratio, ratio, at_least=False, measure="longer / shorter"),
+        ),
+        (found.exhibit,),
+        part_bars=(*own, Bar("containment", bounds.containment, contained, at_least=True, measure=part)),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,4 +141,15 @@ class Agreement:
         if self.agreeing * _LEAST < self.slots:
             return None
         overlap = Overlap.estimated(self.similarity, new.features, old.features)
-        return judged(overlap, new, old, bounds, {"slots": f"{self.agreeing} of {self.slots}"})
+        return judged(overlap, new, old, bounds, self._counted)
+
+    def weighed(self, detector: str, new: Size, old: Size, bounds: Bounds, slots: Exhibit) -> Opinion:
+        """Say of two pages all that is measured for :meth:`judged`."""
+        overlap = Overlap.estimated(self.similarity, new.features, old.features)
+        least = Bar("", self.slots / _LEAST, self.agreeing, at_least=True, measure="slots that agree")
+        found = Weighed(overlap, new, old, self._counted, slots, least)
+        return weighed(detector, self.judged(new, old, bounds), found, bounds)
+
+    @property
+    def _counted(self) -> dict[str, object]:
+        return {"slots": f"{self.agreeing} of {self.slots}"}

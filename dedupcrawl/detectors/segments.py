@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
 from dedupcrawl.detectors.checks import check_whole, foreign_sketch
+from dedupcrawl.detectors.opinion import Bar, Exhibit, Opinion
 from dedupcrawl.text.hashing import seeded_hash
 
 if TYPE_CHECKING:
@@ -64,16 +65,35 @@ class Segments(Detector):
         common = mine & others
         if len(common) < self.equal:
             return None
-        evidence = {
-            "segments": f"{len(common)} of {self.count}",
-            "equal": _places(new_hashes, common),
-            "older_equal": _places(old_hashes, common),
-        }
+        evidence = self._evidence(new_hashes, old_hashes, common)
         return Match(len(common) / max(len(mine), len(others)), Relation.NEAR_DUPLICATE, evidence)
+
+    def weigh(self, new: bytes, old: bytes) -> Opinion:
+        """Show which segments of the new page the older one has too."""
+        new_hashes, old_hashes = self._read(new), self._read(old)
+        mine, others = set(new_hashes), set(old_hashes)
+        common = mine & others
+        return Opinion(
+            self.name,
+            self.compare(new, old),
+            len(common) / max(len(mine), len(others)),
+            self._evidence(new_hashes, old_hashes, common),
+            (Bar("equal", self.equal, len(common), at_least=True, measure="equal segments"),),
+            (Exhibit.of_places("segments", bytes(each not in others for each in new_hashes)),),
+        )
 
     def scheme(self) -> Mapping[str, object]:
         """Everything that shapes segments and keys."""
         return {"version": 1, "count": self.count, "equal": self.equal, "seed": self.seed}
+
+    def _evidence(
+        self, new_hashes: list[bytes], old_hashes: list[bytes], common: set[bytes]
+    ) -> dict[str, object]:
+        return {
+            "segments": f"{len(common)} of {self.count}",
+            "equal": _places(new_hashes, common),
+            "older_equal": _places(old_hashes, common),
+        }
 
     def _read(self, sketch: bytes) -> list[bytes]:
         if len(sketch) != 1 + _BYTES * self.count or sketch[:1] != _TAG:

@@ -11,6 +11,7 @@ import numpy as np
 from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
 from dedupcrawl.detectors.checks import check_whole, foreign_sketch, setting_error
 from dedupcrawl.detectors.keys import bucket_keys
+from dedupcrawl.detectors.opinion import Bar, Exhibit, Opinion
 from dedupcrawl.text.hashing import Hashes, constants, mix, stir
 from dedupcrawl.text.shingles import LONGEST
 
@@ -74,13 +75,24 @@ class Shingling(Detector):
         equal = int(np.count_nonzero(new_supers == old_supers))
         if equal < self.needed:
             return None
-        evidence = {
-            "super_shingles": f"{equal} of {self.super_shingles}",
-            "lengths": [new_length, old_length],
-        }
-        share = equal / self.super_shingles
-        similarity = share ** (self.super_shingles / self.minima)
-        return Match(similarity, Relation.NEAR_DUPLICATE, evidence)
+        return Match(
+            self._similarity(equal), Relation.NEAR_DUPLICATE, self._evidence(equal, new_length, old_length)
+        )
+
+    def weigh(self, new: bytes, old: bytes) -> Opinion:
+        """Show the super-shingles that are equal."""
+        new_length, new_supers = self._read(new)
+        old_length, old_supers = self._read(old)
+        differing = new_supers != old_supers
+        equal = self.super_shingles - int(np.count_nonzero(differing))
+        return Opinion(
+            self.name,
+            self.compare(new, old),
+            self._similarity(equal),
+            self._evidence(equal, new_length, old_length),
+            (Bar("needed", self.needed, equal, at_least=True, measure="equal super-shingles"),),
+            (Exhibit.of_places("super-shingles", differing.tobytes()),),
+        )
 
     def scheme(self) -> Mapping[str, object]:
         """Everything that shapes super-shingles."""
@@ -91,6 +103,16 @@ class Shingling(Detector):
             "minima": self.minima,
             "super_shingles": self.super_shingles,
             "seed": self.seed,
+        }
+
+    def _similarity(self, equal: int) -> float:
+        share = equal / self.super_shingles
+        return float(share ** (self.super_shingles / self.minima))
+
+    def _evidence(self, equal: int, new_length: int, old_length: int) -> dict[str, object]:
+        return {
+            "super_shingles": f"{equal} of {self.super_shingles}",
+            "lengths": [new_length, old_length],
         }
 
     def _read(self, sketch: bytes) -> tuple[int, Hashes]:

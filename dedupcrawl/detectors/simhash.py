@@ -11,16 +11,20 @@ from dedupcrawl.detectors.bits import (
     WORD,
     agreeing,
     block_keys,
+    differing,
     key_count,
     read_bits,
     sign_bits,
+    weighed,
 )
 from dedupcrawl.detectors.checks import check_whole, setting_error
 from dedupcrawl.detectors.fields import Field, Weighing
+from dedupcrawl.detectors.opinion import Bar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from dedupcrawl.detectors.opinion import Opinion
     from dedupcrawl.text.features import Features
 
 _TAG = 0x48
@@ -90,6 +94,13 @@ class SimHash(Detector):
     def compare(self, new: bytes, old: bytes) -> Match | None:
         """Match fingerprints within the distance."""
         return agreeing(self._read(new), self._read(old), self.bits - self.distance)
+
+    def weigh(self, new: bytes, old: bytes) -> Opinion:
+        """Show the bits that agree, and the Hamming distance."""
+        mine, other = self._read(new), self._read(old)
+        apart = differing(mine, other)
+        bar = Bar("distance", self.distance, apart, at_least=False, measure="bits that differ")
+        return weighed(self, mine, other, bar, self.compare(new, old))
 
     def scheme(self) -> Mapping[str, object]:
         """Everything that shapes fingerprints and keys."""

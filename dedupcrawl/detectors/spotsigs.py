@@ -15,6 +15,7 @@ from dedupcrawl.detectors.antecedents import ANTECEDENTS, STOP_WORDS, spots
 from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
 from dedupcrawl.detectors.checks import check_share, check_whole, foreign_sketch, setting_error
 from dedupcrawl.detectors.keys import bucket_keys
+from dedupcrawl.detectors.opinion import Bar, Exhibit, Opinion
 from dedupcrawl.detectors.pruning import (
     greatest_partner,
     least_in,
@@ -107,6 +108,22 @@ class SpotSigs(Detector):
             return None
         evidence = {"spots": f"{common} of {union}", "sizes": list(sizes)}
         return Match(common / union, Relation.NEAR_DUPLICATE, evidence)
+
+    def weigh(self, new: bytes, old: bytes) -> Opinion:
+        """Show the spots by their hashes."""
+        of_new, of_old = self._read(new), self._read(old)
+        common = len(np.intersect1d(of_new, of_old, assume_unique=True))
+        union = len(of_new) + len(of_old) - common
+        similarity = common / union
+        names = ([f"{element:08x}" for element in elements.tolist()] for elements in (of_new, of_old))
+        return Opinion(
+            self.name,
+            self.compare(new, old),
+            similarity,
+            {"spots": f"{common} of {union}", "sizes": [len(of_new), len(of_old)]},
+            (Bar("tau", self.tau, similarity, at_least=True, measure="similarity"),),
+            (Exhibit.of_elements("spots", *names),),
+        )
 
     def scheme(self) -> Mapping[str, object]:
         """Everything that shapes spots and keys."""

@@ -22,7 +22,7 @@ from dedupcrawl.page.model import Page
 from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from dedupcrawl.evaluation.readings import Readings
     from dedupcrawl.evaluation.rows import Row
@@ -37,8 +37,13 @@ def evaluate_duplicates(rows: Iterable[Row], config: Config | None = None) -> Du
     return judge_pages(Shelf(rows).read(config), config)
 
 
-def judge_pages(readings: Readings, config: Config) -> DuplicatesReport:
-    """Send pages through a deduplicator with a store in memory, and compare all pairs."""
+def judge_pages(
+    readings: Readings, config: Config, advance: Callable[[], object] = lambda: None
+) -> DuplicatesReport:
+    """Send pages through a deduplicator with a store in memory, and compare all pairs.
+
+    ``advance`` is called after each page.
+    """
     count = max(len(readings.pages), 1)
     store, pairs = CountingStore(config), Pairs(config)
     with Deduplicator(store, config=config) as dedup:
@@ -51,6 +56,7 @@ def judge_pages(readings: Readings, config: Config) -> DuplicatesReport:
             seconds += time.process_time() - start
             _count(report, reading.row, verdict, kept)
             pairs.add(reading.row.cluster, store.take())
+            advance()
     report.pairs = pairs.scores
     report.costs = Costs(
         reading_us_per_page=readings.seconds / count * 1e6,

@@ -21,8 +21,10 @@ from dedupcrawl.page import PageError, ReadOptions, read_tree
 from dedupcrawl.page.document import parse, to_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
+
+    Tracking = Callable[[Sequence[dict[str, Any]]], Iterable[dict[str, Any]]]
 
 GRAM = 4
 REPEATS = 3
@@ -111,7 +113,11 @@ def _mean(values: Iterable[float | None]) -> float:
 
 
 def evaluate_pages(
-    folder: Path, options: ReadOptions | None = None, *, repeats: int = REPEATS
+    folder: Path,
+    options: ReadOptions | None = None,
+    *,
+    repeats: int = REPEATS,
+    track: Tracking = lambda rows: rows,
 ) -> PagesReport:
     """Read every page of a set, score the text and time the reading beside the parse.
 
@@ -120,12 +126,14 @@ def evaluate_pages(
     Parses and readings alternate, and of ``repeats`` rounds the best of each page counts, so that what else
     the machine does weighs on both alike.
 
+    ``track`` sees the rows of the truth pass as their pages are done.
+
     Raises:
         PageSetError: the folder is no page set or a file of it is garbled.
     """
     options = options or ReadOptions()
     overlaps, reading, parsing = [], 0.0, 0.0
-    for row in load_pages(folder):
+    for row in load_pages(folder, track):
         try:
             text = to_text(row.html, encoding=None, content_type="", most=options.max_bytes)
             found = read_tree(parse(text), row.url, options, html=text).text
@@ -150,8 +158,8 @@ def _time(text: str, url: str, options: ReadOptions) -> tuple[float, float]:
     return parsed - start, time.perf_counter() - parsed
 
 
-def load_pages(folder: Path) -> Iterator[PageRow]:
-    """Yield the pages of a set in the order of its truth.
+def load_pages(folder: Path, track: Tracking = lambda rows: rows) -> Iterator[PageRow]:
+    """Yield the pages of a set in the order of its truth; ``track`` sees its rows pass.
 
     Raises:
         PageSetError: what is missing or garbled, and what a page set looks like.
@@ -168,7 +176,7 @@ def load_pages(folder: Path) -> Iterator[PageRow]:
     rows = [_row(line, truth, number) for number, line in enumerate(lines, 1) if line.strip()]
     if not rows:
         raise PageSetError(f"{truth} holds no page")
-    for row in rows:
+    for row in track(rows):
         yield PageRow(row["id"], row.get("url", ""), _html(folder, row["id"]), row["text"])
 
 

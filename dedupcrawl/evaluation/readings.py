@@ -10,7 +10,7 @@ from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.detectors.exact import Exact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from dedupcrawl.config import Config
     from dedupcrawl.evaluation.rows import Row
@@ -43,12 +43,17 @@ class Shelf:
         self._options: ReadOptions | None = None
         self._readings = Readings((), 0.0)
 
-    def read(self, config: Config) -> Readings:
-        """Return the pages as ``config`` has them read."""
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def read(
+        self, config: Config, track: Callable[[Sequence[Row]], Iterable[Row]] = lambda rows: rows
+    ) -> Readings:
+        """Return the pages as ``config`` has them read; ``track`` sees the rows pass that are read now."""
         # The readers are the same whatever the detectors; this one loads no lexicon.
         with Deduplicator(config=replace(config, detectors=(Exact.name,))) as dedup:
             if dedup.reading != self._options:
-                self._readings = _read(self._rows, dedup)
+                self._readings = _read(track(self._rows), dedup)
                 self._options = dedup.reading
         return self._readings
 

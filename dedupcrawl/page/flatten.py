@@ -52,7 +52,11 @@ NAMED = LANDMARKS | {"div", "figure", "form", "ol", "p", "section", "table", "ul
 _NAMES = (
     '<xsl:text> </xsl:text><xsl:value-of select="@class"/><xsl:text> </xsl:text><xsl:value-of select="@id"/>'
 )
-_HEAD = '<xsl:apply-templates select="title|meta|link|script"/>'
+#: What of a head belongs to the text. libxml2 does not know the elements of HTML 5, nor a site's own
+#: (``my-app``): where a page leaves out ``<body>``, as it may, these stay in the head, text and all.
+STRAY = "|".join(sorted(BLOCKS | LANDMARKS)) + "|*[contains(name(), '-')]"
+
+_HEAD = f'<xsl:apply-templates select="title|meta|link|script|{STRAY}"/>'
 _PUBLISHED = "substring(substring-after(., '&quot;datePublished&quot;'), 1, 64)"
 
 

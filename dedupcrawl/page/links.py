@@ -28,7 +28,8 @@ def fold(raw: str) -> str:
     text = raw.strip()
     if text.isprintable() and "  " not in text:  # so are most texts: no mark is printable, no space but " "
         return text
-    text = " ".join(text.split())
+    # the end of a link that is no guide link and holds blocks: its beginning stands in another text
+    text = " ".join(text.replace(UNLINK, "").split())
     return lines(text) if BREAK in text else text
 
 
@@ -95,7 +96,7 @@ def split_runs(raw: str, most: int) -> tuple[str, str]:
     Returns the raw text that is left, and the text of the runs without marks.
     """
     left, runs, end = [], [], 0
-    for start, stop, links in _runs(raw):
+    for start, stop, links in link_runs(raw):
         if links > most:
             left.append(raw[end:start])
             runs.append(_links.sub(r"\2", raw[start:stop]))
@@ -104,8 +105,8 @@ def split_runs(raw: str, most: int) -> tuple[str, str]:
     return " ".join(left), fold(" ".join(runs))
 
 
-def _runs(raw: str) -> list[tuple[int, int, int]]:
-    """Return start, end and number of links of each run."""
+def link_runs(raw: str) -> list[tuple[int, int, int]]:
+    """Return start, end and number of links of each run of links in a raw text."""
     runs: list[tuple[int, int, int]] = []
     for link in _links.finditer(raw):
         if not leads_to_page(link[1]):

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from dedupcrawl.page.flatten import BLOCKS, BREAK, IGNORED, LANDMARKS, LINK, MARK, UNLINK
+from dedupcrawl.page.flatten import BLOCKS, BREAK, IGNORED, LANDMARKS, LINK, MARK, STRAY, UNLINK
 from dedupcrawl.page.links import fold
 from dedupcrawl.page.tables import words
 from dedupcrawl.page.walking import INSIDE, Walk, say, stylesheet, template
@@ -35,7 +35,7 @@ LEVELS = words("b big em font i s small strike strong u")
 #: Elements that are a paragraph, an entry or a caption: others, but on lines of their own.
 LINES = words("address caption dd details dt figcaption figure legend li p pre summary th")
 CONTAINERS = (BLOCKS | LANDMARKS) - TITLES - LINES
-LEFT_OUT = IGNORED | {"head", "script", "title"}
+LEFT_OUT = IGNORED | {"script", "title"}
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ Measured: TypeAlias = tuple[str, int, int, int, bool]
 
 def segments(root: _Element, options: TopicOptions) -> list[Segment]:
     """Return the segments of a page that hold text, inner ones before those around them."""
-    parts = _walk()(root).split(MARK)
+    parts = walk(root).split(MARK)
     found: list[Segment] = []
     tags = ["body"]  # of the open elements
     held: list[Segment | None] = [None]  # what each of them holds: most hold nothing of their own
@@ -144,6 +144,11 @@ def measure(raw: str, *, inside: bool) -> Measured:
     return text, min(link_length, len(text)), len(labels), levels, inside
 
 
+def walk(root: _Element) -> str:
+    """Return the stream of a parsed page, ``root`` being its ``<html>`` element (it is not changed)."""
+    return _walk()(root)
+
+
 @cache
 def _walk() -> Walk:
     source = stylesheet(
@@ -154,5 +159,6 @@ def _walk() -> Walk:
         template("br|hr", say(BREAK)),
         template("a[@href]", say(LINK), INSIDE, say(UNLINK)),
         template("/", "<stream>", INSIDE, "</stream>"),
+        template("head", f'<xsl:apply-templates select="{STRAY}"/>'),
     )
     return Walk(source)

@@ -46,7 +46,7 @@ def side_part(names: str) -> Side:
     >>> side_part("post-body relatedPosts"), side_part("hentry tag-cookies"), side_part("social-embed")
     (<Side.LIKELY: 1>, <Side.NONE: 0>, <Side.NONE: 0>)
     """
-    found = {word.lower() for name in names.split() if not name.startswith(ABOUT) for word in _parts(name)}
+    found = words_of(names)
     if not COMMENT_WORDS.isdisjoint(found):
         return Side.COMMENTS
     if not NOTICE_WORDS.isdisjoint(found):
@@ -54,3 +54,12 @@ def side_part(names: str) -> Side:
     if EMBEDDED in found:
         found.discard("social")
     return Side.NONE if SIDE_WORDS.isdisjoint(found) else Side.LIKELY
+
+
+def words_of(names: str) -> set[str]:
+    """Return the words in the class and id of an element that may say what the text inside is.
+
+    >>> sorted(words_of("main-body relatedPosts tag-cookies"))
+    ['body', 'main', 'posts', 'related']
+    """
+    return {word.lower() for name in names.split() if not name.startswith(ABOUT) for word in _parts(name)}

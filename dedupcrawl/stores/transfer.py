@@ -22,7 +22,7 @@ from dedupcrawl.stores.codec import decode, encode
 from dedupcrawl.stores.scheme import check_scheme, scheme_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from dedupcrawl.stores.base import Record, Store
@@ -40,6 +40,7 @@ class Header:
 
     namespace: str
     scheme: str  #: JSON
+    records: int  #: how many follow
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +63,17 @@ class Filing:
     replaces: tuple[Record, ...] = ()
 
 
-def export_records(store: Store, path: Path) -> int:
+def export_records(store: Store, path: Path, advance: Callable[[], object] = lambda: None) -> int:
     """Write the committed records of a store to a file, which is there whole or not at all; return how many.
+
+    ``advance`` is called after each record of the store, committed or not.
 
     Raises :class:`~dedupcrawl.errors.StoreError` when the store cannot be read or the file not written.
     """
     part = path.with_name(path.name + ".part")
     try:
         with _told(path, "written"), gzip.open(part, "wb") as stream:
-            count = _write(store, _Summing(cast("IO[bytes]", stream)))
+            count = _write(store, _Summing(cast("IO[bytes]", stream)), advance)
         with _told(path, "written"):
             part.replace(path)
     except BaseException:
@@ -80,20 +83,27 @@ def export_records(store: Store, path: Path) -> int:
     return count
 
 
-def read_header(path: Path) -> Header:
+def read_header(path: Path, advance: Callable[[], object] = lambda: None) -> Header:
     """Read a file to its end, and return what it holds if it is sound.
+
+    ``advance`` is called after each record.
 
     Raises :class:`~dedupcrawl.errors.StoreError` for one that is damaged, cut short or of another kind.
     """
     with _opened(path) as stream:
-        header = _header(path, stream)
-        for _ in _records(path, stream):
-            pass
-        return header
+        namespace, scheme = _header(path, stream)
+        count = 0
+        for count, _ in enumerate(_records(path, stream), 1):  # noqa: B007  # the last is how many there are
+            advance()
+        return Header(namespace, scheme, count)
 
 
-def import_records(path: Path, store: Store) -> Imported:
+def import_records(
+    path: Path, store: Store, track: Callable[[Iterable[Record]], Iterable[Record]] = lambda records: records
+) -> Imported:
     """File the records of a file, the oldest first; those that are there already are left alone.
+
+    ``track`` sees the records pass that are filed.
 
     Raises:
         StoreMismatchError: the store was filled under another configuration than the file.
@@ -103,7 +113,7 @@ def import_records(path: Path, store: Store) -> Imported:
     check_scheme(about.url, about.namespace, about.scheme, header.scheme)
     with _opened(path) as stream:
         _header(path, stream)
-        return file_records(map(Filing, _records(path, stream)), store)
+        return file_records(map(Filing, track(_records(path, stream))), store)
 
 
 def file_records(filings: Iterable[Filing], store: Store) -> Imported:
@@ -146,7 +156,7 @@ def _stands(store: Store, record: Record) -> set[int]:
     return {hit.id for hit in store.find(record.home) if record.is_among([hit])}
 
 
-def _write(store: Store, out: _Summing) -> int:
+def _write(store: Store, out: _Summing, advance: Callable[[], object]) -> int:
     about = store.info()
     out.write(MAGIC + VERSION + b"\n")
     header = {"namespace": about.namespace, "scheme": json.loads(about.scheme)}
@@ -157,6 +167,7 @@ def _write(store: Store, out: _Summing) -> int:
             value = encode(each.record)
             out.write(len(value).to_bytes(4, "big") + value)
             count += 1
+        advance()
     out.write(bytes(4) + count.to_bytes(8, "big"))
     out.stream.write(out.sum.digest())
     return count
@@ -192,7 +203,8 @@ class _Summing:
         return data[:-1]
 
 
-def _header(path: Path, stream: _Summing) -> Header:
+def _header(path: Path, stream: _Summing) -> tuple[str, str]:
+    """Return namespace and scheme."""
     first = stream.line()
     if not first.startswith(MAGIC):
         raise StoreError(f"The file {path} is not an export of a store.")
@@ -208,7 +220,7 @@ def _header(path: Path, stream: _Summing) -> Header:
             raise TypeError  # noqa: TRY301  # one place says what is wrong with all of them
     except (ValueError, KeyError, TypeError):
         raise StoreError(f"The file {path} is damaged: its header cannot be read.") from None
-    return Header(namespace, scheme_json(scheme))
+    return namespace, scheme_json(scheme)
 
 
 def _records(path: Path, stream: _Summing) -> Iterator[Record]:

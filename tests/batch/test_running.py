@@ -160,6 +160,10 @@ def test_a_missing_output_is_written_again(batch: Batch) -> None:
         ({"prefer": ("longest",)}, 'prefer is ["arrival"] there, ["longest"] here'),
         ({"config": Config(threshold=0.7)}, "configuration.threshold is 0.8 there, 0.7 here"),
         ({"config": Config(detectors=("simhash",))}, "detectors.simhash is nothing there"),
+        (  # what only comparing uses is in no fingerprint
+            {"config": Config(detectors={"exact": {}, "minhash": {"containment": 0.5}})},
+            "constants.minhash is nothing there",
+        ),
     ],
 )
 def test_another_job_in_the_same_folder_is_refused(batch: Batch, how: dict[str, Any], differs: str) -> None:
@@ -168,6 +172,13 @@ def test_another_job_in_the_same_folder_is_refused(batch: Batch, how: dict[str, 
     with pytest.raises(DedupError, match="holds another batch") as caught:
         batch.run(batch.folder / "in", **how)
     assert differs in str(caught.value)
+
+
+def test_a_detector_named_without_constants_is_the_same_job(batch: Batch) -> None:
+    split(ROWS, batch.folder / "in")
+    batch.run(batch.folder / "in", config=Config(detectors=("exact", "minhash")))
+    same = Config(detectors={"minhash": {}, "exact": {}})
+    assert batch.run(batch.folder / "in", config=same)["already"]
 
 
 def test_a_run_that_came_to_nothing_does_not_bind_its_folder(batch: Batch) -> None:

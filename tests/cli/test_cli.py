@@ -110,8 +110,18 @@ def test_compare_of_strangers(files: dict[str, str]) -> None:
     said = orjson.loads(run("compare", "--json", files["first"], files["other"]))
     assert said["verdict"]["status"] == "unique"
     assert {passage["in"] for passage in said["passages"]} == {"first", "second"}
-    assert said["measured"] == {"exact": None, "minhash": None}
-    assert "minhash: nothing in common" in run("compare", files["first"], files["other"])
+    assert "similarity" not in said["measured"]["exact"]
+    assert said["measured"]["minhash"]["similarity"] < 0.1
+    assert "minhash: similarity 0.0" in run("compare", files["first"], files["other"])
+
+
+def test_compare_says_where_there_is_nothing_to_measure(tmp_path: Path) -> None:
+    for name, text in (("whole", ENGLISH), ("part", "Ice. " * 30)):
+        (tmp_path / f"{name}.txt").write_text(text)
+    where = [str(tmp_path / f"{name}.txt") for name in ("whole", "part")]
+    said = orjson.loads(run("compare", "--json", *where, "--detector=keywords"))
+    assert said["measured"] == {"keywords": None}
+    assert "keywords: one of the pages is too short for it" in run("compare", *where, "--detector=keywords")
 
 
 def test_compare_measures_what_is_no_copy(tmp_path: Path) -> None:
@@ -125,7 +135,7 @@ def test_compare_measures_what_is_no_copy(tmp_path: Path) -> None:
     assert said["measured"]["minhash"]["new_in_old"] > 0.7
     assert 0.2 < said["measured"]["spotsigs"]["similarity"] < 0.8
     assert "random_projection" in said["measured"]["combined"]
-    assert said["measured"]["segments"] is None  # they are cut elsewhere, and no segment is the same
+    assert said["measured"]["segments"]["similarity"] == 0  # they are cut elsewhere, and none is the same
     said = run("compare", *where)
     assert "relation" not in said
     assert "minhash: similarity 0." in said

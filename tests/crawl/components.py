@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from itertools import count
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
@@ -10,8 +12,12 @@ from itemadapter import ItemAdapter
 from scrapy.exceptions import DropItem
 from scrapy.exporters import JsonLinesItemExporter
 from scrapy.extensions.feedexport import BlockingFeedStorage, FileFeedStorage
+from scrapy.pipelines.files import FilesPipeline
 
+from dedupcrawl.crawl import scribe
+from dedupcrawl.crawl.desk import Desk
 from dedupcrawl.errors import StoreError
+from dedupcrawl.report.tables import Tables
 from dedupcrawl.stores.memory import MemoryStore
 from tests.crawl.spiders import soon
 
@@ -194,3 +200,43 @@ class Choking(JsonLinesItemExporter):
         if ItemAdapter(item)["title"] == "T3":
             raise OSError("the disk is full")
         super().export_item(item)
+
+
+class OwnFiles(FilesPipeline):
+    """Fetches what nobody can foresee: here nothing at all."""
+
+    def get_media_requests(self, item: Any, info: Any) -> list[Any]:
+        return []
+
+
+class FullDiskAddon:
+    """Lets the disk be full when a ledger is first written."""
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        write, times = Tables.write, count()
+
+        def fail_once(self: Tables, batch: Any) -> None:
+            if next(times) == 0:
+                raise sqlite3.OperationalError("database or disk is full")
+            write(self, batch)
+
+        vars(scribe)["MOMENT"] = 0.05
+        Tables.write = fail_once  # type: ignore[method-assign]
+
+
+class ClumsyAddon:
+    """Lets collecting fail where pages are weighed."""
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        def weigh(self: Desk, new: Any, old: Any) -> Any:
+            raise RuntimeError("clumsy")
+
+        Desk.weigh = weigh  # type: ignore[method-assign]
+
+
+class InTheWay:
+    """Puts a folder in the place of the report."""
+
+    def process_item(self, item: Any) -> Any:
+        Path("report.html").mkdir()
+        return item

@@ -225,6 +225,30 @@ class Sleeper(Reader):
             raise RuntimeError("the spider fails after its item")
 
 
+class OneAfterTheOther(Reader):
+    """Yields an item a good while after another one of the same page."""
+
+    name = "one_after_the_other"
+
+    async def parse(self, response: Response) -> Any:
+        for item in self.items(response):
+            yield {**item, "title": "first"}
+            await soon(1.0)
+            yield {**item, "title": "second"}
+
+
+class Illustrated(Reader):
+    """Names pictures of the page: two of its own, and one that every page shows."""
+
+    name = "illustrated"
+
+    def parse(self, response: Response) -> Any:
+        for item in self.items(response):
+            names = (f"{response.url[-1]}-1", f"{response.url[-1]}-2", "shared")
+            files = [response.urljoin(f"/files/{name}") for name in names]
+            yield {**item, "file_urls": files, "own_urls": files, "files": []}
+
+
 class Lister(Reader):
     """Yields several items with texts and URLs of their own from one page."""
 

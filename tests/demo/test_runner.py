@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +21,9 @@ from dedupcrawl.demo.folder import Folder
 from dedupcrawl.demo.runner import run_demo
 from dedupcrawl.demo.truth import DemoSummary
 from dedupcrawl.errors import DedupError
+from dedupcrawl.report.gather import gather
+from dedupcrawl.report.ledger import Ledger
+from dedupcrawl.report.note import Fate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,6 +45,8 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes, list
     run_demo(out, first_port=0)
     between = [(out / name).read_bytes() for name in ("summary.json", "items.jsonl")]
     journal = rows(out / "journal.jsonl")
+    for name in ("report.ledger", "report.html", "crawl.log"):
+        shutil.copy(out / name, out / f"first-{name}")
     shown = CliRunner().invoke(app, ["demo", "--out", str(out)])
     assert shown.exit_code == 0, shown.output
     first = json.loads(between[0])
@@ -75,6 +82,43 @@ def test_dropped_pages_name_a_kept_page_of_their_content(crawled: Crawled) -> No
             first = row["verdict"]["of"]
             assert first in kept
             assert of_path["/" + first.split("/", 3)[3]] == of_path["/" + row["url"].split("/", 3)[3]]
+
+
+def test_the_ledger_names_for_every_dropped_page_what_it_repeats_and_why(crawled: Crawled) -> None:
+    out, _, journal, shown = crawled
+    dropped = {row["url"]: row["verdict"] for row in journal if not row["kept"]}
+    with Ledger.open(out / "first-report.ledger") as ledger:
+        found = {row.entry.url: row for row in ledger.rows(Fate.DROPPED)}
+        assert found.keys() == dropped.keys()
+        for url, row in found.items():
+            verdict = row.entry.verdict
+            assert verdict.to_dict() == dropped[url]
+            assert verdict.of in {kept.entry.url for kept in ledger.rows(Fate.KEPT)}
+            held = ledger.held(row.id)[0]
+            assert held.url == verdict.of
+            (opinion,) = (each for each in held.opinions if each.detector == verdict.detector)
+            assert opinion.match is not None
+            assert opinion.match.relation is verdict.relation
+            assert opinion.match.evidence == verdict.evidence
+            for page in (row, *ledger.find(verdict.of or "")):
+                assert ledger.text(page.id)
+    assert f"To look at: {out / 'report.html'}" in shown
+    assert (out / "first-report.html").stat().st_size > 10_000
+
+
+def test_the_figures_of_the_report_are_those_of_the_summary_and_the_stats(crawled: Crawled) -> None:
+    out, _, journal, _ = crawled
+    log = (out / "first-crawl.log").read_text("utf-8")
+    stats = {name: int(n) for name, n in re.findall(r"'dedup/([^']+)': (\d+)", log)}
+    with Ledger.open(out / "first-report.ledger") as ledger:
+        assert {name: n for name, n in ledger.counts.items() if name != "bytes"} == stats
+    figures = gather([out / "first-report.ledger"]).figures
+    assert (figures.dropped, figures.kept) == (
+        PAGES - len(CLUSTERS),
+        len(CLUSTERS) + figures.unchecked["index"],
+    )
+    assert figures.pages == len(journal)
+    assert figures.bytes_saved == stats["bytes_saved"]
 
 
 def test_the_second_crawl_keeps_nothing_new(crawled: Crawled) -> None:

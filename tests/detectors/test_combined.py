@@ -17,6 +17,7 @@ from dedupcrawl.detectors.combined import Combined
 from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.detectors.feature_code import FeatureCode
 from dedupcrawl.detectors.minhash import MinHash
+from dedupcrawl.detectors.opinion import Bar, Exhibit, Opinion
 from dedupcrawl.detectors.random_projection import RandomProjection
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.detectors.shingling import Shingling
@@ -60,6 +61,12 @@ class Saying(Detector):
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
         return self.says
+
+    def weigh(self, new: bytes, old: bytes) -> Opinion:
+        measured = self.says.similarity if self.says else 0.5
+        met = Bar("needed", 1, int(self.says is not None), at_least=True, measure="nods")
+        figures = self.says.evidence if self.says else {"counted": 0}
+        return Opinion(self.name, self.says, measured, figures, (met,), (Exhibit("nods", "1"),))
 
     def scheme(self) -> Mapping[str, object]:
         return {}
@@ -154,6 +161,54 @@ def test_a_member_without_fingerprint() -> None:
     assert match is not None
     assert match.similarity == 0.9
     assert list(match.evidence) == ["here"]
+
+
+def weighed(detector: Detector) -> Opinion:
+    found = fingerprint(detector)
+    assert found is not None
+    return detector.weigh(found.sketch, found.sketch)
+
+
+def test_of_all_the_bars_of_every_member_stand_and_no_similarity_is_above_the_least() -> None:
+    opinion = weighed(Combined(all_of=(Saying(NEAR, "one"), Saying(None, "two"))))
+    assert opinion.match is None
+    assert opinion.similarity == 0.5
+    assert [(bar.constant, bar.measure, bar.is_met) for bar in opinion.bars] == [
+        ("one.needed", "nods (one)", True),
+        ("two.needed", "nods (two)", False),
+    ]
+    assert [exhibit.unit for exhibit in opinion.exhibits] == ["nods (one)", "nods (two)"]
+    assert opinion.figures == {
+        "one": {"similarity": 0.9, "relation": "near-duplicate", "counted": 9},
+        "two": {"similarity": 0.5, "counted": 0},
+    }
+
+
+def test_of_any_the_bars_of_the_speaking_member_stand_and_of_all_where_none_speaks() -> None:
+    opinion = weighed(Combined(any_of=(Saying(None, "one"), Saying(FAR, "two"), Saying(NEAR, "three"))))
+    assert opinion.match is not None
+    assert opinion.similarity == 0.9
+    assert [bar.constant for bar in opinion.bars] == ["three.needed"]
+    opinion = weighed(Combined(any_of=(Saying(None, "one"), Saying(None, "two"))))
+    assert opinion.match is None
+    assert [bar.constant for bar in opinion.bars] == ["one.needed", "two.needed"]
+
+
+def test_members_that_have_no_two_fingerprints_are_silent() -> None:
+    here, away = Saying(NEAR, "here"), Saying(SAME, "away", here=False)
+    opinion = weighed(Combined(any_of=(away, here)))
+    assert opinion.figures["away"] == {"silent": "neither page has a fingerprint"}
+    assert [bar.constant for bar in opinion.bars] == ["here.needed"]
+    only_one, only_other = (
+        Combined(any_of=(Saying(NEAR, "one", here=place), Saying(NEAR, "two", here=not place)))
+        for place in (True, False)
+    )
+    of_one, of_other = fingerprint(only_one), fingerprint(only_other)
+    assert of_one is not None
+    assert of_other is not None
+    silent = only_one.weigh(of_one.sketch, of_other.sketch)
+    assert silent.silent == "its members have no fingerprints of both pages"
+    assert not silent.bars
 
 
 # -- against the members ------------------------------------------------------------------------

@@ -158,3 +158,11 @@ def test_a_link_around_blocks_goes_on_in_all_of_them() -> None:
     assert block_with("First line", html).link_density == 1
     assert block_with("Second line", html).link_density == 1
     assert block_with("Plain", html).link_density == 0
+
+
+def test_an_anchor_around_blocks_leaves_no_mark_in_any_of_them() -> None:
+    page = read_page(article("<a name='x'><div>One wheel turned.</div> All saw it.</a> <p>So it ended.</p>"))
+    texts = [block.text for block in page.blocks]
+    assert texts[-3:] == ["One wheel turned.", "All saw it.", "So it ended."]
+    bare = read_page("<a name='here'><div>One wheel turned.</div></a>", options=ReadOptions(reader="text"))
+    assert [block.text for block in bare.blocks] == ["One wheel turned."]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dedupcrawl.page import Kind, Page, read_page
+from dedupcrawl.page import Kind, Page, ReadOptions, read_page
 from dedupcrawl.page.noise import (
     COMMENTS,
     EDGE,
@@ -408,3 +408,12 @@ def test_goods_are_told_by_their_names_although_these_are_links() -> None:
     goods = "".join(f"<div><a href='/{n}'>Saw of steel {n}</a> {n} EUR</div>" for n in range(12))
     page = read_page(f"<div>{goods}</div><div><p>{TERMS[0]}</p></div>")
     assert "Saw of steel 7" in page.text + page.rest
+
+
+@pytest.mark.parametrize("reader", ["blocks", "topic", "text"])
+@pytest.mark.parametrize("tag", ["article", "main", "section", "my-app", "p"])
+def test_a_page_may_leave_out_body(tag: str, reader: str) -> None:
+    story = " ".join((PARAGRAPH, SECOND, THIRD, FOURTH))
+    html = f"<!doctype html><title>T</title><meta charset=utf-8><{tag}><div>{story}</div></{tag}>"
+    page = read_page(html, options=ReadOptions(reader=reader))
+    assert (page.text, page.title) == (story, "T")

@@ -66,6 +66,7 @@ def test_what_is_committed_goes_from_any_store_to_any(
     assert export_records(there, tmp_path / "file") == len(pages)
     here = kinds[target](namespace="to")
     known = file(here, "http://known", "known")
+    assert read_header(tmp_path / "file").records == len(pages)
     assert import_records(tmp_path / "file", here) == Imported(len(pages), 0)
     assert stored(here)[1:] == pages
     assert here.info().open == 0
@@ -100,7 +101,7 @@ def test_an_empty_store_is_an_empty_file(kinds: dict[str, Opener], tmp_path: Pat
     assert (
         export_records(kinds["compact"](namespace="新闻", scheme={"b": 1, "a": "é"}), tmp_path / "file") == 0
     )
-    assert read_header(tmp_path / "file") == Header("新闻", '{"a":"é","b":1}')
+    assert read_header(tmp_path / "file") == Header("新闻", '{"a":"é","b":1}', 0)
 
 
 def test_an_import_goes_on_where_one_was_broken_off(kinds: dict[str, Opener], tmp_path: Path) -> None:

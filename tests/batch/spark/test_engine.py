@@ -12,6 +12,7 @@ from dedupcrawl.batch.spark.sweeps import Bounds
 from dedupcrawl.batch.work import Work
 from dedupcrawl.config import Config
 from dedupcrawl.errors import DedupError
+from dedupcrawl.report.from_batch import report_of_batch
 from tests.batch.corpus import Batch, as_said, crawled, lines, reprinted_texts, said, split, write_lines
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ def test_a_second_batch_stands_against_the_first_in_another_order(session: Start
     on_spark(session, batch, second, **how)
     batch.run(second, out="here", **how)
     assert written(tmp_path / "spark") == written(tmp_path / "here")
+    told, same = (report_of_batch(tmp_path / out) for out in ("spark", "here"))
+    assert (told.pages, told.pairs, told.misses) == (same.pages, same.pairs, same.misses)
     assert len(batch.kept("spark")) < len(rows) - cut
 
 

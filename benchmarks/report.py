@@ -1,0 +1,264 @@
+"""What ``DEDUP_REPORT`` adds to a crawl: ``python -m benchmarks.report [--rounds N] [--pages N]``.
+
+The crawl is that of :mod:`benchmarks.crawl`, with the add-on and its defaults, without and with a report; on
+a site of pages that are all different, and on one where every second page reprints the one before it (each
+copy is weighed and written down with all opinions). Both ways take turns, a part of the site at a time, in
+every round; a round is a process. Of each part the least of all rounds counts, for other work on the machine
+only ever adds: CPU and wall clock, from the opening of the spider to the end of its crawl but for the making
+of the page, which is told apart.
+
+Processes that crawl the whole site at once in one way tell the peak of memory, and, by the clock of each
+thread, what is spent in collecting itself; this second figure hardly depends on what else the machine does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.settings import Settings
+from scrapy.utils.defer import deferred_f_from_coro_f
+from scrapy.utils.reactor import install_reactor
+from twisted.internet.task import react
+
+from benchmarks import crawl as plain
+from dedupcrawl import Addon
+from dedupcrawl.crawl.collecting import Collector
+from dedupcrawl.crawl.scribe import Scribe
+from dedupcrawl.report.writing import Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BAR = 3.0  #: per cent of CPU that may be added
+WAYS = ("without", "with")
+SITES = ("distinct", "reprints")
+_STORY = re.compile(rb"<h1>.*</article>", re.DOTALL)
+
+
+def reprint(number: int) -> bytes:
+    """Generate a page; every second one has the story of the one before it, among links of its own."""
+    own = _PAGE(number)
+    story = _STORY.search(_PAGE(number - number % 2))
+    assert story is not None
+    return _STORY.sub(story.group().replace(b"\\", b"\\\\"), own)
+
+
+_PAGE = plain.page
+
+
+class Whole(plain.Daily):
+    """Crawls all parts at once."""
+
+    name = "whole"
+    pages = 0
+
+    async def start(self) -> Any:
+        """Begin at the first page of each part."""
+        for first in range(0, self.pages, plain.PART):
+            yield Request(f"{self.start_url}/{first}")
+
+
+class Meter:
+    """CPU and wall clock of a crawl, and what making the page takes of them."""
+
+    def __init__(self) -> None:
+        self.began = self.making = (0.0, 0.0)
+
+    def begin(self) -> None:
+        """Take the time."""
+        self.began = (plain.cpu(), time.perf_counter())
+
+    def spent(self) -> dict[str, float]:
+        """Tell what was spent since."""
+        cpu, wall = plain.cpu() - self.began[0], time.perf_counter() - self.began[1]
+        return {
+            "cpu": cpu - self.making[0],
+            "wall": wall - self.making[1],
+            "page_cpu": self.making[0],
+        }
+
+    def watch(self, before_page: Callable[[], object] = lambda: None) -> None:
+        """Tell the making of the page apart."""
+        make = Scribe.make_report
+
+        def watched(scribe: Scribe) -> int:
+            before_page()
+            before = plain.cpu(), time.perf_counter()
+            size = make(scribe)
+            self.making = plain.cpu() - before[0], time.perf_counter() - before[1]
+            return size
+
+        setattr(Scribe, make.__name__, watched)
+
+
+async def crawl(way: str, url: str, folder: str, meter: Meter, pages: int = 0) -> dict[str, float]:
+    """Crawl a part of the site, or all of it; return what it took and the pages kept and dropped."""
+    settings = {
+        "ADDONS": {Addon: 500},
+        "DEDUP_STORE": f"lmdb://{folder}/{way}",
+        "DEDUP_REPORT": f"{folder}/report.html" if way == "with" else "",
+        "TELNETCONSOLE_ENABLED": False,
+        "LOG_LEVEL": "WARNING",
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
+        "DOWNLOAD_DELAY": 0,
+    }
+    crawler = Crawler(Whole if pages else plain.Daily, Settings(settings))
+    meter.making = (0.0, 0.0)
+    crawler.signals.connect(meter.begin, signals.spider_opened)
+    await crawler.crawl_async(start_url=url, pages=pages)
+    counts = {name: crawler.stats.get_value(f"dedup/{name}", 0) for name in ("kept", "dropped")}
+    return {**meter.spent(), **counts}
+
+
+@deferred_f_from_coro_f
+async def take_turns(_: object, base: str, pages: int) -> None:
+    """Crawl the site in both ways, part by part, and print what each took."""
+    parts: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
+    meter = Meter()
+    meter.watch()
+    with tempfile.TemporaryDirectory() as folder:
+        for part in range(pages // plain.PART):
+            for way in WAYS if part % 2 else WAYS[::-1]:
+                parts[way].append(await crawl(way, f"{base}/{part * plain.PART}", folder, meter))
+    print(json.dumps(parts))
+
+
+class Attribution:
+    """CPU seconds that threads spend in collecting."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def charge(self, owner: type, name: str) -> None:
+        """Add up what a method takes."""
+        method = getattr(owner, name)
+
+        def charged(*args: Any, **kwargs: Any) -> Any:
+            began = time.thread_time()
+            try:
+                return method(*args, **kwargs)
+            finally:
+                self.seconds += time.thread_time() - began
+
+        setattr(owner, name, charged)
+
+
+@deferred_f_from_coro_f
+async def at_once(_: object, base: str, pages: int, way: str) -> None:
+    """Crawl the whole site in one way; print the peak of memory before the page is made, and after."""
+    meter, peaks = Meter(), list[float]()
+    meter.watch(lambda: peaks.append(peak()))
+    reactor, writer = Attribution(), Attribution()
+    for name in ("judged", "ended", "count"):
+        reactor.charge(Collector, name)
+    writer.charge(Writer, "flush")
+    with tempfile.TemporaryDirectory() as folder:
+        told = await crawl(way, base, folder, meter, pages)
+        size = sum(path.stat().st_size for path in Path(folder).glob("report.ledger*"))
+    spent = {"reactor": reactor.seconds, "writer": writer.seconds}
+    print(json.dumps({"peak": min([*peaks, peak()]), "after": peak(), "ledger": size, **spent, **told}))
+
+
+def peak() -> float:
+    """Return the most memory that this process had, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def serve(site: str, pages: int) -> None:
+    """Serve one of the sites."""
+    if site == "reprints":
+        plain.page = reprint
+    plain.serve(pages)
+
+
+# -- the comparison -------------------------------------------------------------------------------
+
+
+def compare(rounds: int, pages: int) -> dict[str, Any]:
+    """Measure some rounds of both sites."""
+    return {"pages": pages, "rounds": rounds, "bar_percent": BAR} | {
+        site: compare_on(site, rounds, pages) for site in SITES
+    }
+
+
+def compare_on(site: str, rounds: int, pages: int) -> dict[str, Any]:
+    """Measure some rounds of one site."""
+    me = [sys.executable, "-m", "benchmarks.report", "--pages", str(pages)]
+    with subprocess.Popen([*me, "--serve", site], stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        base = f"http://127.0.0.1:{json.loads(server.stdout.readline())['port']}"
+        try:
+            told = [_told([*me, "--crawl", base]) for _ in range(rounds)]
+            memory = {way: _told([*me, "--crawl", base, "--way", way]) for way in WAYS}
+        finally:
+            server.kill()
+    return report(told, memory, pages)
+
+
+def _told(command: list[str]) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+    return told
+
+
+def report(told: list[dict[str, Any]], memory: dict[str, Any], pages: int) -> dict[str, Any]:
+    """Sum the rounds up: of each part the least of each way."""
+    least = {name: {way: _least(told, way, name) for way in WAYS} for name in ("cpu", "wall")}
+    added = {name: round(100 * (each["with"] / each["without"] - 1), 2) for name, each in least.items()}
+    collecting = {name: 1e6 * memory["with"][name] / pages for name in ("reactor", "writer")}
+    return {
+        "kept_and_dropped": [memory["with"]["kept"], memory["with"]["dropped"]],
+        "ms_per_page": {
+            name: {way: round(1000 * one / pages, 3) for way, one in each.items()}
+            for name, each in least.items()
+        },
+        "percent_added": added,
+        "microseconds_of_cpu_in_collecting_per_page": {name: round(n) for name, n in collecting.items()},
+        "percent_in_collecting": round(sum(collecting.values()) * pages / least["cpu"]["without"] / 1e4, 2),
+        "page_made_in_cpu_seconds": round(memory["with"]["page_cpu"], 2),
+        "peak_mb": {way: round(each["peak"], 1) for way, each in memory.items()},
+        "peak_mb_after_the_page": round(memory["with"]["after"], 1),
+        "ledger_mb": round(memory["with"]["ledger"] / 1e6, 1),
+        "holds": added["cpu"] <= BAR,
+    }
+
+
+def _least(told: list[dict[str, Any]], way: str, name: str) -> float:
+    rounds = [[part[name] for part in each[way]] for each in told]
+    least: list[float] = [min(parts) for parts in zip(*rounds, strict=True)]
+    return sum(least)
+
+
+def main() -> None:
+    """Compare, or play one of the parts."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--pages", type=int, default=2000)
+    parser.add_argument("--serve", choices=SITES, help=argparse.SUPPRESS)
+    parser.add_argument("--crawl", help=argparse.SUPPRESS)
+    parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.pages % plain.PART:
+        parser.error(f"--pages {asked.pages} is not accepted: a multiple of {plain.PART}")
+    if asked.serve:
+        serve(asked.serve, asked.pages)
+    elif asked.crawl:
+        install_reactor(plain.ASYNCIO)
+        play, rest = (at_once, (asked.way,)) if asked.way else (take_turns, ())
+        react(play, (asked.crawl, asked.pages, *rest))
+    else:
+        print(json.dumps(compare(asked.rounds, asked.pages), indent=2))
+
+
+if __name__ == "__main__":
+    main()

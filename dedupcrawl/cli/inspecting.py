@@ -1,0 +1,165 @@
+"""``dedupcrawl inspect``: a page with its blocks, and why each of them was kept or cut."""
+
+from __future__ import annotations
+
+import json
+import re
+import webbrowser
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
+
+import typer
+from rich.text import Text
+
+from dedupcrawl.cli.fetching import fetch_body
+from dedupcrawl.cli.options import Assignments, assignments_of
+from dedupcrawl.cli.project import project_here
+from dedupcrawl.cli.screen import out
+from dedupcrawl.config import Config
+from dedupcrawl.errors import DedupError, SettingError
+from dedupcrawl.evaluation.constants import with_constant
+from dedupcrawl.explaining.recovering import recovered
+from dedupcrawl.inspecting.looking import look
+from dedupcrawl.inspecting.meeting import meet_page, meet_store
+from dedupcrawl.inspecting.page import render
+from dedupcrawl.page import PageError, ReadOptions
+from dedupcrawl.page.readers import READER_ACCEPTED
+from dedupcrawl.report.wording import size
+from dedupcrawl.stores import list_namespaces, open_existing
+
+if TYPE_CHECKING:
+    from dedupcrawl.inspecting.looking import Look
+    from dedupcrawl.inspecting.meeting import Meeting
+    from dedupcrawl.stores.base import Store
+
+
+def inspect(
+    where: Annotated[
+        str, typer.Argument(metavar="URL|FILE", help="An http(s) URL, or a file (.gz is unpacked).")
+    ],
+    *,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Where to write the page.")
+    ] = None,
+    reader: Annotated[
+        str | None, typer.Option(metavar="NAME", help=f"What finds the main text: {READER_ACCEPTED}.")
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(metavar="STORE", help="Show also which page of this store it would match.")
+    ] = None,
+    namespace: Annotated[str | None, typer.Option(help="Of the store (default: the only one there).")] = None,
+    other: Annotated[
+        str | None,
+        typer.Option(metavar="URL|FILE", help="Compare it also with this page, an earlier one."),
+    ] = None,
+    assignments: Assignments = None,
+    project: Annotated[
+        bool,
+        typer.Option("--project", help="Take DEDUP_* of the Scrapy project around as the configuration."),
+    ] = False,
+    url: Annotated[str | None, typer.Option(metavar="URL", help="Where a page in a file came from.")] = None,
+    open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+) -> None:
+    """Show a page with its blocks, which of them are its main text, and why the others were cut."""
+    with ExitStack() as stack:
+        store = stack.enter_context(_store(against, namespace)) if against else None
+        config, notes = _config(store, reader, assignments, project=project)
+        seen = _look(where, config, url)
+        met = meet_store(seen.page, store, config, _name(store), notes) if store else None
+        beside = meet_page(seen.page, _look(other, config).page, config) if other else None
+    file = output or Path(default_name(url or where))
+    _write(file, render(seen, met, beside))
+    _tell(file, seen, met, beside)
+    if open_:
+        webbrowser.open(file.resolve().as_uri())
+
+
+def default_name(where: str) -> str:
+    """Return the name of the page that is written, after the page that is looked at.
+
+    >>> default_name("https://a.example/news/2024/flood.html?x=1"), default_name("pages/flood.html.gz")
+    ('a.example-flood.inspect.html', 'flood.inspect.html')
+    """
+    parts = urlsplit(where) if where.lower().startswith(("http://", "https://")) else None
+    host = (parts.hostname or "") if parts else ""
+    last = Path((parts.path if parts else where).rstrip("/")).name.removesuffix(".gz")
+    stem = re.sub(r"\.(?:html?|txt|php|aspx?|jsp)\Z", "", last, flags=re.IGNORECASE)
+    name = re.sub(r"[^\w.-]+", "-", "-".join(filter(None, (host, stem)))).strip("-.")[:80]
+    return f"{name or 'page'}.inspect.html"
+
+
+def _store(where: str, namespace: str | None) -> Store:
+    if namespace is not None:
+        return open_existing(where, namespace)
+    there = list_namespaces(where)
+    if len(there) != 1:
+        accepted = f"one of {', '.join(map(repr, there)) or 'none: the store is empty'}"
+        raise SettingError("--namespace", None, accepted)
+    return open_existing(where, there[0])
+
+
+def _name(store: Store) -> str:
+    info = store.info()
+    return f"{info.url}, namespace {info.namespace}, {info.pages:,} pages"
+
+
+def _config(
+    store: Store | None, reader: str | None, assignments: list[str] | None, *, project: bool
+) -> tuple[Config, tuple[str, ...]]:
+    """Return the configuration: that of the store as far as it tells, with what had to be concluded."""
+    config = project_here()[0] if project else Config()
+    notes: tuple[str, ...] = ()
+    if store is not None:
+        found = recovered(json.loads(store.info().scheme), config)
+        config, notes = (
+            found.config,
+            tuple(f"{note[0].upper()}{note[1:].rstrip('.')}." for note in found.notes),
+        )
+        if reader not in (None, config.reader):
+            raise SettingError("--reader", reader, f"{config.reader!r}, with which the store was filled")
+        source = "the project" if project else "the defaults"
+        notes = (f"What is in no store, such as length_ratio, is as in {source}.", *notes)
+    elif reader is not None:
+        config = replace(config, reader=reader)
+    for name, value in assignments_of(assignments).items():
+        config = with_constant(config, name, value)
+    return config, notes
+
+
+def _sentence(note: str) -> str:
+    return f"{note[0].upper()}{note[1:].rstrip('.')}."
+
+
+def _look(where: str, config: Config, url: str | None = None) -> Look:
+    found, body, content_type = fetch_body(where)
+    if found.startswith("file:"):
+        found = Path(where).name  # the page may be passed on: where it lies here is nobody's business
+    options: ReadOptions = replace(config.reading, blocks=True)
+    try:
+        return look(body, url or found, options, content_type)
+    except PageError as error:
+        raise DedupError(f"{where}: {error}; a crawl keeps it, unchecked({error.reason})") from error
+
+
+def _write(file: Path, html: str) -> None:
+    try:
+        file.write_text(html, "utf-8", "replace")
+    except OSError as error:
+        raise DedupError(f"{file}: cannot be written: {error.strerror or error}") from error
+
+
+def _tell(file: Path, seen: Look, *meetings: Meeting | None) -> None:
+    kept = sum(block.kept for block in seen.blocks)
+    out().print(
+        Text(
+            f"{seen.page.title or seen.page.url}: {seen.page.kind}, {kept} of {len(seen.blocks)} blocks kept"
+        )
+    )
+    for note in seen.notes:
+        out().print(Text(f"  {note}", style="yellow"))
+    for each in filter(None, meetings):
+        out().print(Text(f"{each.heading}: {each.sentence}"))
+    out().print(Text(f"written to {file} ({size(file.stat().st_size)})"))

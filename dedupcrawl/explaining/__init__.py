@@ -1,0 +1,1 @@
+"""Why a page got its verdict, and which setting would have given it another."""

@@ -1,0 +1,175 @@
+"""From a page and a store to the explanation of its verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from dedupcrawl.detectors.registry import build_detectors
+from dedupcrawl.explaining.case import Case, filed, verdict_on
+from dedupcrawl.explaining.explanation import Explanation
+from dedupcrawl.explaining.levers import Bench, of_constants, of_constants_together, of_length, of_policy
+from dedupcrawl.explaining.pairing import Pairing, Side, Why
+from dedupcrawl.explaining.remarks import remarks
+from dedupcrawl.explaining.walking import Seen, under_keys, walked
+from dedupcrawl.judging import Judge
+from dedupcrawl.page.model import Page
+from dedupcrawl.policy import cluster_of
+from dedupcrawl.text.features import Features
+from dedupcrawl.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from dedupcrawl.config import Config
+    from dedupcrawl.detectors.opinion import Opinion
+    from dedupcrawl.explaining.explanation import Then
+    from dedupcrawl.explaining.levers import Change, Lever
+    from dedupcrawl.explaining.pairing import Pair
+    from dedupcrawl.explaining.premises import Premises
+    from dedupcrawl.stores.base import Candidate, Store
+
+_POLICY = frozenset({"drop", "keep", "min_chars"})  #: what no detector has
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The page that is asked about: read just now, or a record of the store."""
+
+    url: str
+    origin: str  #: where it comes from, in words
+    page: Page | Verdict | None = None  #: a verdict: it was read, and is none that can be judged
+    held: Candidate | None = None
+    then: Then | None = None
+
+
+class Explainer:
+    """Explains verdicts by what a store holds.
+
+    Args:
+        premises: the configuration.
+        store: opened under it.
+        tick: is told how many more records were looked at; None: only those under shared keys are.
+    """
+
+    def __init__(self, premises: Premises, store: Store, tick: Callable[[int], None] | None = None) -> None:
+        self._premises = premises
+        self._config: Config = premises.config
+        self._store = store
+        self._tick = tick
+        self._judge = Judge(build_detectors(self._config))
+        self._pairing = Pairing(self._config, store, self._judge)
+
+    def explain(self, subject: Subject, other: Side | None = None) -> Explanation:
+        """Explain the verdict on a page; ``other`` is the one to hold it against, if it is given."""
+        side = self.side(subject)
+        if isinstance(side, Verdict):
+            return self._of_unchecked(subject, side)
+        met = tuple(each for each in self._store.find(side.record.looks_under) if each.id != side.id)
+        earlier = tuple(each for each in met if each.id < side.id)
+        verdict = Case(side.url, side.record, earlier).verdict(self._config)
+        pair = self._pairing.by_id(side, other, Why.ASKED) if other else self._pairing.of(side, met)
+        cluster = cluster_of(subject.held.record) if subject.held else verdict.cluster or ""
+        start = (*met, *([subject.held] if subject.held else ()))
+        seen = self._seen(cluster, start, side, near=pair is None)
+        if pair is None and seen.near is not None:
+            pair = self._pairing.by_id(side, Side.held(seen.near), Why.NEAREST)
+        base = self._base(subject, verdict, pair, self._judge.opinions(side.record, side.record))
+        return replace(base, record=side.record, met=len(met), cluster=cluster, seen=seen)
+
+    def side(self, subject: Subject) -> Side | Verdict:
+        """Return what is to be compared, or why it cannot be."""
+        if isinstance(subject.page, Verdict):
+            return subject.page
+        if subject.page is None:
+            assert subject.held is not None
+            return Side.held(subject.held)
+        case = filed(subject.page, self._config, self._store)
+        return Side(case.url, case.record, page=subject.page) if isinstance(case, Case) else case
+
+    def _base(
+        self, subject: Subject, verdict: Verdict, pair: Pair | None, own: Sequence[Opinion]
+    ) -> Explanation:
+        """Say what can be said of any page; ``own`` is what the detectors say of it held against itself."""
+        page = None if isinstance(subject.page, Verdict) else subject.page
+        levers, together = self._levers(pair, verdict, page)
+        return Explanation(
+            url=subject.url,
+            origin=subject.origin,
+            verdict=verdict,
+            held=subject.held,
+            length=_length(own),
+            silent=tuple(each.detector for each in own if each.silent),
+            pair=pair,
+            levers=tuple(levers),
+            together=tuple(together),
+            premises=self._premises.listed(own),
+            remarks=remarks(self._premises, subject, verdict, pair, is_walked=self._tick is not None),
+            then=subject.then,
+        )
+
+    def _of_unchecked(self, subject: Subject, verdict: Verdict) -> Explanation:
+        base = self._base(subject, verdict, None, ())
+        read = subject.page if isinstance(subject.page, Page) else None
+        length = self._features(read).length if read else None
+        return replace(base, length=length, silent=tuple(each.name for each in self._judge.detectors))
+
+    def _seen(self, cluster: str, start: Iterable[Candidate], side: Side, *, near: bool) -> Seen:
+        """Look for the cluster and, where no page was met, for the one that is most like this."""
+        if self._tick is None:
+            return under_keys(self._store, cluster, start)
+
+        def measure(each: Candidate) -> float | None:
+            return None if each.id == side.id else self._pairing.likeness(side.record, each.record)
+
+        return walked(self._store, cluster, start, self._tick, measure if near else None)
+
+    # -- which setting would change it --------------------------------------------------------
+
+    def _levers(
+        self, pair: Pair | None, verdict: Verdict, page: Page | None
+    ) -> tuple[list[Lever], list[Lever]]:
+        """Return single constants that change the verdict on the new page of a pair, and several at once."""
+        if pair is not None:
+            verdict, page = pair.verdict, pair.new.page
+        opinions = pair.opinions if pair else ()
+        bench = Bench(self._config, verdict, lambda config: self._again(config, pair, page))
+        of_text = self._of_length(page) if page else ()
+        singles = bench.levers(
+            chain(of_constants(self._config, opinions), of_policy(self._config, verdict), of_text)
+        )
+        turn = [lever for lever in singles if _turns(lever, verdict) and lever.changes[0].name not in _POLICY]
+        several = [] if turn else bench.levers(of_constants_together(self._config, opinions))
+        return singles, [lever for lever in several if _turns(lever, verdict)]
+
+    def _of_length(self, page: Page) -> Iterable[tuple[Change, ...]]:
+        features = self._features(page)
+        return of_length(self._config, features.length, features.letters)
+
+    def _again(self, config: Config, pair: Pair | None, page: Page | None) -> Verdict:
+        """Judge again under another configuration; what is too short depends on it, and needs the page."""
+        if page is not None and (pair is None or config.min_chars != self._config.min_chars):
+            if pair is None:
+                return verdict_on(page, config, self._store)
+            case = filed(page, config, self._store)
+            return case if isinstance(case, Verdict) else case.beside(pair.case.earlier).verdict(config)
+        assert pair is not None
+        return pair.case.verdict(config)
+
+    def _features(self, page: Page) -> Features:
+        return Features(page, self._config.fold_chinese)
+
+
+def _turns(lever: Lever, verdict: Verdict) -> bool:
+    """Whether what was a duplicate is none any more, or the other way round."""
+    return lever.verdict.is_duplicate != verdict.is_duplicate
+
+
+def _length(opinions: Iterable[Opinion]) -> int | None:
+    """Return the length of a text, from what a detector says of a page held against itself."""
+    for opinion in opinions:
+        lengths = opinion.figures.get("lengths")
+        if isinstance(lengths, list):
+            return int(lengths[0])
+    return None

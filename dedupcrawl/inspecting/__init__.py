@@ -1,0 +1,1 @@
+"""A page shown with what its reader made of every block."""

@@ -1,0 +1,52 @@
+"use strict";
+// The blocks of the page: what is known of each, and how it is told.
+
+const blocks = (() => {
+  let all = [];
+  let rules = [];
+  let bounds = {};
+
+  const take = (page) => {
+    ({ rules, bounds } = page);
+    all = page.blocks.map(([rule, length, linkLength, links, run, tag, why], place) =>
+      ({ place, rule: rules[rule], number: rule, length, linkLength, links, run, tag, why: page.whys[why], density: length ? linkLength / length : 0 }));
+    for (const each of all) each.label = label(each);
+  };
+
+  const fate = (block) => (block.rule.kept ? "kept" : "cut");
+
+  const label = (block) =>
+    `Block ${block.place + 1}, ${fate(block)}, ${block.rule.reason}. R ${block.density.toFixed(2)}, ${data.number(block.length)} bytes, ` +
+    `${block.links} ${block.links === 1 ? "link" : "links"}${bounds ? `, longest run ${block.run}` : ""}. ${block.why}`;
+
+  const mark = (at, className, name) => {
+    const made = ui.el("span", { class: className }, name);
+    made.style.insetInlineStart = `${at * 100}%`;
+    return made;
+  };
+
+  /** R on a scale from 0 to 1, with the bounds of the link rules. */
+  const scale = (block) => {
+    const track = ui.el("div", { class: "scale", "aria-hidden": "true" });
+    if (bounds) track.append(mark(bounds.content, "bound first", `R2 ${bounds.content}`), mark(bounds.noise, "bound", `R1 ${bounds.noise}`));
+    track.append(mark(block.density, "at", ""));
+    return track;
+  };
+
+  const figure = (name, value) => ui.el("span", null, `${name} `, ui.el("b", null, value));
+
+  /** All that is told of a block. */
+  const tell = (block) => [
+    ui.el("p", { class: "verdict-line" },
+      ui.el("span", { class: `rule f-${block.rule.family}` }, ui.el("span", { class: "sign", "aria-hidden": "true" }, block.rule.sign),
+        `${fate(block)}: ${block.rule.reason}`),
+      ui.el("span", { class: "soft small" }, `block ${block.place + 1} of ${all.length}, <${block.tag}>`)),
+    ui.el("div", { class: "measures" },
+      figure("R", block.density.toFixed(2)), scale(block),
+      figure("bytes", data.number(block.length)), figure("of links", data.number(block.linkLength)),
+      figure("links", block.links), bounds ? figure("longest run", block.run) : ""),
+    ui.el("p", { class: "because" }, block.why),
+  ];
+
+  return { take, tell, of: (place) => all[place], every: () => all, fate };
+})();

@@ -1,0 +1,212 @@
+"use strict";
+// Asks about one pair after the other. The server knows the state; this page shows it and sends what a person says.
+
+(() => {
+  const at = (id) => document.getElementById(id);
+  const KEYS = { s: "same", d: "different", " ": "skip" };
+  const KINDS = {
+    "": "kept both: a near miss",
+    "near-duplicate": "near-duplicate",
+    excerpt: "an excerpt of the older",
+    expansion: "the older, and more",
+  };
+  let question = null; // what is asked about
+  let is_busy = false; // while an answer is under way
+  let view = matchMedia("(min-width: 60rem)").matches ? "two" : "one";
+  let place = -1; // of the difference that was jumped to
+
+  const ask = async (what, sent) => {
+    const options = sent && {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(sent),
+    };
+    const answer = await fetch(what, { cache: "no-store", ...options });
+    const found = (answer.headers.get("Content-Type") ?? "").startsWith("application/json") ? await answer.json() : {};
+    return { status: answer.status, found };
+  };
+
+  const trouble = (sentence) => {
+    at("trouble").textContent = sentence;
+    at("trouble").hidden = !sentence;
+  };
+
+  /** Send something, one thing at a time, and show what came of it. */
+  const send = async (what, sent = {}) => {
+    if (is_busy) return false;
+    is_busy = true;
+    try {
+      const { status, found } = await ask(what, sent);
+      if (status === 409) trouble("This pair was answered in another window; here is the one that is asked about now.");
+      else trouble(found.error ?? (status === 200 ? "" : `The session refused this (${status}).`));
+      if (found.progress) show(found);
+      return status === 200;
+    } catch {
+      trouble("The session has ended. Start dedupcrawl label again to go on; all that you answered is saved.");
+      return false;
+    } finally {
+      is_busy = false;
+    }
+  };
+
+  const figure = (value) => (Math.floor(value * 100 + 1e-9) / 100).toFixed(2); // 0.998 is not yet 1
+
+  /** What the run had made of the pair that was answered last: hidden until then, so that it sways nobody. */
+  const reveal = (last) => {
+    const line = at("last");
+    line.replaceChildren();
+    if (!last) {
+      line.append("What the run made of a pair is shown once you have answered.");
+      return;
+    }
+    const kind = last.relation || "miss";
+    const said = { same: "same", different: "different", skip: "skipped" }[last.answer];
+    line.append(
+      "Before this: you said ",
+      ui.el("strong", {}, said),
+      " · the run: ",
+      ui.badge(kind, KINDS[last.relation] ?? last.relation),
+      ` ${figure(last.similarity)} by ${last.detector}, `,
+      ui.el("strong", {}, last.is_dropped ? "dropped" : "kept"),
+    );
+  };
+
+  const source = (side, name) => {
+    const box = ui.el("header", { class: "source" });
+    box.append(
+      ui.el("span", { class: "small soft" }, `${name} · ${side.length.toLocaleString("en")} characters`),
+      ui.words(side.title || "(no title)", "h2"),
+      ui.el("p", { class: "small" }, ui.link(side.url)),
+    );
+    return box;
+  };
+
+  const article = (sides, heads, label) =>
+    ui.el("article", { class: "card side", tabindex: "0", "aria-label": label },
+      heads, differences.text(question.changes, sides));
+
+  const draw = () => {
+    const heads = { old: source(question.old, "Older"), new: source(question.new, "Newer") };
+    const both = view === "two"
+      ? [article(["old"], heads.old, "Older page"), article(["new"], heads.new, "Newer page")]
+      : [article(["old", "new"], [heads.old, heads.new], "Both pages in one")];
+    at("pair").className = view;
+    at("pair").replaceChildren(...both);
+    if (question.is_cut) {
+      at("pair").append(ui.el("p", { class: "note card cut" }, "The texts are longer; their beginnings are shown."));
+    }
+    for (const name of ["one", "two"]) at(name).setAttribute("aria-pressed", String(name === view));
+    place = -1;
+    tell();
+  };
+
+  /** The differences by number, each with its marks: one in each column, or two in a row. */
+  const marks = () => {
+    const found = new Map();
+    for (const each of at("pair").querySelectorAll("[data-change]")) {
+      found.set(each.dataset.change, [...(found.get(each.dataset.change) ?? []), each]);
+    }
+    return [...found].sort(([one], [other]) => one - other).map(([, several]) => several);
+  };
+
+  const tell = () => {
+    const count = marks().length;
+    at("where").textContent = count ? `${place < 0 ? "" : `${place + 1} of `}${count} differences` : "no difference";
+    at("before").disabled = at("after").disabled = !count;
+  };
+
+  const jump = (step) => {
+    const all = marks();
+    if (!all.length) return;
+    for (const each of at("pair").querySelectorAll(".here")) each.classList.remove("here");
+    place = place < 0 && step < 0 ? all.length - 1 : (place + step + all.length) % all.length;
+    const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth";
+    for (const each of all[place]) {
+      each.classList.add("here");
+      each.scrollIntoView({ block: "center", behavior });
+    }
+    tell();
+  };
+
+  const showOver = ({ done, goal, same, different, skipped, labelled, left }) => {
+    const plural = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+    at("over-head").textContent = done || !goal ? "Done" : "Nothing to ask";
+    if (!done && !left) at("over-head").textContent = "All pairs of this run are answered";
+    at("over-text").textContent =
+      `${plural(done, "pair")} in this session: ${same} same, ${different} different, ${skipped} skipped. ` +
+      `The file has ${plural(labelled, "label")}; ` +
+      (left ? `${plural(left, "pair")} of this run ${left === 1 ? "is" : "are"} left.` : "no pair of this run is left.");
+    at("more").hidden = !left;
+    at("undo-last").hidden = !done;
+  };
+
+  const show = ({ question: asked, last, progress }) => {
+    const { done, goal } = progress;
+    at("advance").hidden = false;
+    Object.assign(at("meter"), { max: Math.max(goal, 1), value: done });
+    at("count").textContent = `${done} of ${goal}`;
+    at("undo").disabled = !done;
+    at("question").hidden = at("answers").hidden = !asked;
+    at("over").hidden = Boolean(asked);
+    reveal(last);
+    at("said").textContent = last ? `Answered ${last.answer}. ${at("last").textContent}` : "";
+    const is_new = asked?.id !== question?.id;
+    question = asked;
+    if (!asked) {
+      showOver(progress);
+      at("over-head").focus();
+    } else if (is_new) {
+      draw();
+      scrollTo(0, 0);
+      at("asked").focus({ preventScroll: true }); // so that space skips, and does not press the last button again
+    }
+  };
+
+  const answer = (what) => question && send("answer", { id: question.id, answer: what });
+  const undo = () => send("undo");
+  const end = async () => {
+    if (!(await send("done"))) return;
+    at("over-head").textContent = "The session has ended";
+    at("over-text").textContent = "You can close this window.";
+    for (const button of at("over").querySelectorAll("button")) button.hidden = true;
+  };
+  const look = (name) => {
+    view = name;
+    draw();
+  };
+
+  /** Do something on a press; a pointer leaves the focus behind, where space would press the button again. */
+  const press = (button, does) =>
+    button.addEventListener("click", (event) => {
+      does();
+      if (event.detail && question) at("asked").focus({ preventScroll: true });
+    });
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+    if (event.key === " " && event.target.closest("button, a, summary")) return; // which space presses
+    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    const does = {
+      u: undo,
+      ArrowLeft: () => question && jump(-1),
+      ArrowRight: () => question && jump(1),
+      ...(question && KEYS[key] ? { [key]: () => answer(KEYS[key]) } : {}),
+    }[key];
+    if (!does) return;
+    event.preventDefault();
+    does();
+  });
+  for (const button of document.querySelectorAll("[data-answer]")) {
+    press(button, () => answer(button.dataset.answer));
+  }
+  const clicks = {
+    undo, "undo-last": undo, more: () => send("more"), done: end,
+    before: () => jump(-1), after: () => jump(1), one: () => look("one"), two: () => look("two"),
+  };
+  for (const [id, does] of Object.entries(clicks)) press(at(id), does);
+
+  ask("state").then(
+    ({ found }) => show(found),
+    () => trouble("The session has ended. Start dedupcrawl label again to go on."),
+  );
+})();

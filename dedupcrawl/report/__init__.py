@@ -1,0 +1,1 @@
+"""What happened, written down as it happens and shown as a page."""

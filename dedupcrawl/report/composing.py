@@ -1,0 +1,192 @@
+"""From material to a report: what is shown is chosen, texts are compared, and what is left out is told."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from dedupcrawl.batch.telling import Silent
+from dedupcrawl.report.choosing import choose_pairs, choose_rows
+from dedupcrawl.report.differing import compare_texts
+from dedupcrawl.report.facts import Cluster, Flow, Host, Pair, Report
+from dedupcrawl.report.merging import OTHERS
+from dedupcrawl.report.telling import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dedupcrawl.batch.telling import Teller
+    from dedupcrawl.report.facts import PageRow
+    from dedupcrawl.report.material import Both, Key, Listed, Material, Size
+
+
+@dataclass(frozen=True, slots=True)
+class Most:
+    """How much of each kind is shown."""
+
+    pages: int = 50_000
+    clusters: int = 200
+    of_cluster: int = 200  #: pages of one
+    pairs: int = 1_000
+    misses: int = 100
+    text: int = 8_000_000  #: characters of all pairs
+    hosts: int = 20_000
+    flows: int = 20_000
+
+
+def compose(material: Material, most: Most | None = None, teller: Teller | None = None) -> Report:
+    """Make a report."""
+    return _Composing(material, most or Most(), teller or Silent()).run()
+
+
+class _Composing:
+    def __init__(self, material: Material, most: Most, teller: Teller) -> None:
+        self._material = material
+        self._most = most
+        self._teller = teller
+        self._notes = list(material.notes)
+
+    def run(self) -> Report:
+        material, most = self._material, self._most
+        sizes = material.clusters[: most.clusters]
+        rows = choose_rows(material.rows, most.pages, {size.name for size in sizes})
+        self._tell_of_rows(rows)
+        members = _members(rows, sizes)
+        misses = material.misses[: most.misses]
+        shown = self._pairs(choose_pairs(misses, members, rows, most.pairs))
+        pairs = list(shown.values())
+        places = {key: place for place, key in enumerate(shown)}
+        titles = _titles(pairs)
+        places_of_rows = {id(each): place for place, each in enumerate(rows)}
+        clusters = [self._cluster(size, members.get(size.name, ()), places_of_rows, titles) for size in sizes]
+        return Report(
+            **material.about,
+            made=time.time(),
+            figures=material.figures,
+            slices=material.slices,
+            hosts=self._hosts(material.hosts),
+            flows=self._flows(material.flows),
+            detectors=material.detectors,
+            histograms=material.histograms,
+            pages=tuple(_row(each, places, titles) for each in rows),
+            clusters=tuple(each for each in clusters if each.pages),
+            pairs=tuple(pairs),
+            misses=tuple(places[key] for key in misses if key in places),
+            notes=tuple(self._notes),
+        )
+
+    # -- pages --------------------------------------------------------------------------------
+
+    def _tell_of_rows(self, rows: Sequence[Listed]) -> None:
+        pages, dropped = self._material.figures.pages, self._material.figures.dropped
+        if len(rows) >= pages:
+            return
+        there = sum(each.row.fate == "dropped" for each in rows)
+        of_dropped = (
+            f"all {dropped:,} dropped pages are among them"
+            if there >= dropped
+            else f"{there:,} of the {dropped:,} dropped pages are among them"
+        )
+        self._notes.append(
+            f"The table holds {len(rows):,} of {pages:,} pages, chosen by cluster; {of_dropped}."
+        )
+
+    def _cluster(
+        self,
+        size: Size,
+        members: Sequence[Listed],
+        places: Mapping[int, int],
+        titles: Mapping[str, str],
+    ) -> Cluster:
+        listed = members[: self._most.of_cluster]
+        named = (each.row.title or titles.get(each.row.url, "") for each in members)
+        return Cluster(
+            name=size.name,
+            size=size.pages,
+            hosts=len({each.row.host for each in members}),
+            first=size.first,
+            last=size.last,
+            title=next(filter(None, named), next((each.row.url for each in members), "")),
+            pages=tuple(places[id(each)] for each in listed),
+        )
+
+    # -- pairs --------------------------------------------------------------------------------
+
+    def _pairs(self, wanted: Sequence[Key]) -> dict[Key, Pair]:
+        """Lay pairs side by side, the most wanted first, as long as there is room for their texts."""
+        room, without = self._most.text, 0
+        laid: dict[Key, Pair] = {}
+        for both in self._material.pairs(wanted):
+            if not laid:  # before it, the source has steps of its own
+                self._teller.begin("pairs", len(wanted))
+            laid[both.key] = pair = _pair(both, room)
+            room -= sum(len(each.new) + len(each.old) for each in pair.changes)
+            without += not pair.changes
+            self._teller.advance(1)
+        if without and self._material.about["kind"] != "store":  # which has none, and says so
+            self._notes.append(f"{without:,} of {counted(len(laid), 'pair')} are shown without their texts.")
+        return laid
+
+    # -- hosts --------------------------------------------------------------------------------
+
+    def _hosts(self, hosts: Sequence[Host]) -> tuple[Host, ...]:
+        named = [each for each in hosts if each.name != OTHERS]
+        shown, rest = named[: self._most.hosts], named[self._most.hosts :]
+        if rest:
+            self._notes.append(f"{len(shown):,} of {len(named):,} hosts are named, those with most pages.")
+        rest += [each for each in hosts if each.name == OTHERS]
+        if rest:
+            sums = (sum(getattr(each, name) for each in rest) for name in ("pages", "kept", "dropped"))
+            shown.append(Host(OTHERS, *sums))
+        return tuple(shown)
+
+    def _flows(self, flows: Sequence[Flow]) -> tuple[Flow, ...]:
+        shown, rest = flows[: self._most.flows], flows[self._most.flows :]
+        if not rest:
+            return tuple(shown)
+        self._notes.append(
+            f"{len(shown):,} of {len(flows):,} pairs of hosts are named, those with most copies."
+        )
+        return (*shown, Flow(OTHERS, OTHERS, sum(each.pages for each in rest)))
+
+
+def _members(rows: Sequence[Listed], sizes: Sequence[Size]) -> dict[str, list[Listed]]:
+    """Return the pages of each cluster by time, the largest cluster first."""
+    found: defaultdict[str, list[Listed]] = defaultdict(list)
+    for each in rows:
+        found[each.row.cluster].append(each)
+    names = [size.name for size in sizes if size.name in found]
+    return {name: sorted(found[name], key=lambda each: (each.row.time or 0.0, each.order)) for name in names}
+
+
+def _pair(both: Both, room: int) -> Pair:
+    there = both.new_text is not None and both.old_text is not None and room > 0
+    compared = compare_texts(both.old_text or "", both.new_text or "") if there else None
+    return Pair(
+        new=both.new,
+        old=both.old,
+        new_title=both.new_title,
+        old_title=both.old_title,
+        opinions=both.opinions,
+        relation=both.relation,
+        decided=both.decided,
+        similarity=both.similarity,
+        changes=compared.changes if compared else (),
+        is_cut=bool(compared and compared.is_cut),
+    )
+
+
+def _titles(pairs: Sequence[Pair]) -> dict[str, str]:
+    """Return the titles that are known from pairs: a source may have had none before it read the texts."""
+    titles = {pair.old: pair.old_title for pair in pairs} | {pair.new: pair.new_title for pair in pairs}
+    return {url: title for url, title in titles.items() if title}
+
+
+def _row(each: Listed, places: Mapping[Key, int], titles: Mapping[str, str]) -> PageRow:
+    place = places.get(each.pair) if each.pair is not None else None
+    title = each.row.title or titles.get(each.row.url, "")
+    if place is None and title == each.row.title:
+        return each.row
+    return replace(each.row, pair=place, title=title)

@@ -1,0 +1,253 @@
+"""From ledgers to a report. Those of the workers of one crawl make one report together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from dedupcrawl.errors import SettingError
+from dedupcrawl.report.bounds import hash_of, is_sampled
+from dedupcrawl.report.composing import Most, compose
+from dedupcrawl.report.facts import PageRow
+from dedupcrawl.report.hosts import host_of
+from dedupcrawl.report.ledger import Ledger
+from dedupcrawl.report.material import Both, Listed, Material, Size
+from dedupcrawl.report.merging import (
+    figures_of,
+    joined_flows,
+    joined_histograms,
+    joined_hosts,
+    joined_slices,
+)
+from dedupcrawl.report.note import Fate
+from dedupcrawl.report.saying import why
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from dedupcrawl.batch.telling import Teller
+    from dedupcrawl.report.entry import Held
+    from dedupcrawl.report.facts import Report
+    from dedupcrawl.report.ledger import Row, Run
+    from dedupcrawl.report.material import Key
+
+_RELATED = -1  #: in a key: the page that the verdict names, whichever place it was held against
+
+
+def gather(paths: Sequence[Path], *, most: Most | None = None, teller: Teller | None = None) -> Report:
+    """Make a report of one or several ledgers, as they are at this moment.
+
+    Raises:
+        DedupError: a file is missing, damaged, or no ledger.
+        SettingError: no ledger is named, or one twice.
+    """
+    if not paths or len({path.resolve() for path in paths}) < len(paths):
+        raise SettingError("ledgers", [*map(str, paths)], "at least one, and each once")
+    most = most or Most()
+    with ExitStack() as opened:
+        ledgers = [opened.enter_context(Ledger.open(path)) for path in paths]
+        return compose(_Gathering(ledgers, most).material(), most, teller)
+
+
+class _Gathering:
+    """Ledgers that are open."""
+
+    def __init__(self, ledgers: Sequence[Ledger], most: Most) -> None:
+        self._ledgers = ledgers
+        self._most = most
+        self._runs = [run for ledger in ledgers for run in ledger.runs]
+        # Of a cluster that one ledger does not list nothing is known for certain, though others list it.
+        self._level = max(ledger.sample.one_in for ledger in ledgers).bit_length() - 1
+        self._missed = self._nearest()
+
+    def material(self) -> Material:
+        ledgers = self._ledgers
+        counts: Counter[str] = Counter()
+        detectors: Counter[str] = Counter()
+        for ledger in ledgers:
+            counts.update(ledger.counts)
+            detectors.update(ledger.detectors)
+        clusters = self._clusters()
+        return Material(
+            about=self._about(),
+            figures=figures_of(counts),
+            rows=self._rows(),
+            clusters=clusters,
+            misses=self._missed,
+            pairs=self._pairs,
+            notes=tuple(self._notes(clusters)),
+            slices=joined_slices((ledger.width, ledger.slices) for ledger in ledgers),
+            hosts=joined_hosts(host for ledger in ledgers for host in ledger.hosts),
+            flows=joined_flows(flow for ledger in ledgers for flow in ledger.flows),
+            detectors=dict(detectors.most_common()),
+            histograms=joined_histograms(each for ledger in ledgers for each in ledger.histograms),
+        )
+
+    # -- what is said of the run --------------------------------------------------------------
+
+    def _about(self) -> dict[str, Any]:
+        titles = list(dict.fromkeys(str(run.about.get("title", "")) for run in self._runs))
+        last = self._runs[-1].about
+        ends = [ledger.runs[-1].ended for ledger in self._ledgers]
+        return {
+            "title": titles[0] + (f" and {len(titles) - 1} more" if titles[1:] else ""),
+            "kind": str(last.get("kind", "crawl")),
+            "version": str(last.get("version", "")),
+            "settings": {str(name): str(value) for name, value in last.get("settings", {}).items()},
+            "began": min(run.began for run in self._runs),
+            "ended": None if None in ends else max(end for end in ends if end is not None),
+        }
+
+    def _notes(self, clusters: Sequence[Size]) -> Iterator[str]:
+        ledgers = self._ledgers
+        samples = [ledger.sample for ledger in ledgers]
+        if len(ledgers) > 1:
+            yield f"{len(ledgers)} ledgers are put together: {', '.join(each.path.name for each in ledgers)}."
+        yield from _of_runs(ledgers)
+        for ledger in ledgers:
+            yield from ledger.troubles
+        if withheld := sum(ledger.counts.get("withheld", 0) for ledger in ledgers):
+            were = "was" if withheld == 1 else "were"
+            yield (
+                f"{withheld:,} of the dropped pages {were} not given to the spider, so links on them were "
+                "not followed: how many requests that saved is not known, and they are not counted as saved."
+            )
+        if lost := sum(each.lost for each in samples):
+            yield f"{lost:,} pages could not be written down, and are counted only."
+        if self._level:
+            yield (
+                f"Listed are the pages of one in {2**self._level:,} clusters, chosen by hash, and those of "
+                "near misses: all are counted, and the clusters shown are the largest of these."
+            )
+        texts = max(each.texts_one_in for each in samples)
+        if texts > 2**self._level:
+            yield f"Texts of one in {texts:,} clusters were kept."
+        if any(size.pages > self._most.of_cluster for size in clusters[: self._most.clusters]):
+            yield f"Of a cluster at most {self._most.of_cluster:,} pages are named; its size is exact."
+        if open_ := sum(1 for ledger in ledgers for _ in ledger.rows(Fate.OPEN)):
+            yield f"{open_:,} of the pages listed were under way when the run ended, or the ledger was read."
+
+    # -- pages --------------------------------------------------------------------------------
+
+    def _clusters(self) -> tuple[Size, ...]:
+        found: dict[str, Size] = {}
+        alone = len(self._ledgers) == 1
+        for ledger in self._ledgers:
+            # Two workers may each have one page of a cluster.
+            for each in ledger.clusters(self._most.clusters if alone else -1, 2 if alone else 1):
+                if is_sampled(hash_of(each.name), self._level):
+                    before = found.get(each.name, Size(each.name, 0, each.first, each.last))
+                    first, last = min(before.first or 0.0, each.first), max(before.last or 0.0, each.last)
+                    found[each.name] = Size(each.name, before.pages + each.pages, first, last)
+        large = (each for each in found.values() if each.pages > 1)
+        return tuple(sorted(large, key=lambda each: (-each.pages, each.name))[: self._most.clusters])
+
+    def _rows(self) -> Iterator[Listed]:
+        missed = {(number, page) for number, page, _ in self._missed}
+        for number, ledger in enumerate(self._ledgers):
+            for row in ledger.rows():
+                chance = hash_of(row.entry.verdict.cluster or row.entry.url)
+                if is_sampled(chance, self._level) or (number, row.id) in missed:
+                    key = (number, row.id, _RELATED) if row.entry.verdict.of is not None else None
+                    yield Listed(_page_row(row), chance, row.id, key)
+
+    # -- pairs --------------------------------------------------------------------------------
+
+    def _nearest(self) -> tuple[tuple[int, int, int], ...]:
+        """Return the nearest misses: the number of the ledger, the id of the page, and a place."""
+        found = [
+            (-miss.similarity, number, miss.page, miss.place)
+            for number, ledger in enumerate(self._ledgers)
+            for miss in ledger.misses(self._most.misses)
+        ]
+        return tuple((number, page, place) for _, number, page, place in sorted(found)[: self._most.misses])
+
+    def _pairs(self, wanted: Sequence[Key]) -> Iterator[Both]:
+        for key in wanted:
+            both = self._both(key)
+            if both is not None:
+                yield both
+
+    def _both(self, key: Any) -> Both | None:
+        number, page, place = key
+        row = self._ledgers[number].row(page)
+        if row is None:
+            return None
+        held = self._held(number, row, place)
+        verdict = row.entry.verdict
+        old_url = held.url if held else verdict.of
+        if old_url is None:
+            return None
+        old, old_text = self._older(number, row, old_url)
+        related = place == _RELATED
+        nearest = held.nearest if held else None
+        return Both(
+            key=key,
+            new=row.entry.url,
+            old=old_url,
+            opinions=held.opinions if held else (),
+            relation=str(verdict.relation or "") if related else "",
+            decided=(verdict.detector or "") if related else "",
+            similarity=verdict.similarity if related else nearest.similarity if nearest else None,
+            new_title=row.entry.title,
+            old_title=old.entry.title if old else "",
+            new_text=self._ledgers[number].text(page),
+            old_text=old_text,
+        )
+
+    def _held(self, number: int, row: Row, place: int) -> Held | None:
+        """Return what a page was held against at a place."""
+        against = self._ledgers[number].held(row.id)
+        if place != _RELATED:
+            return against[place] if place < len(against) else None
+        return next((each for each in against if each.url == row.entry.verdict.of), None)
+
+    def _older(self, number: int, new: Row, url: str) -> tuple[Row | None, str | None]:
+        """Return the page that another one was held against, and its text: it came before, in any ledger."""
+        first: Row | None = None
+        order = [number, *(each for each in range(len(self._ledgers)) if each != number)]
+        for each in order:
+            for row in self._ledgers[each].find(url):
+                if row.id >= new.id if each == number else row.entry.time > new.entry.time:
+                    continue
+                first = first or row
+                text = self._ledgers[each].text(row.id)
+                if text is not None:
+                    return row, text
+        return first, None
+
+
+def _of_runs(ledgers: Sequence[Ledger]) -> Iterator[str]:
+    """Say what the runs say of themselves that is not the same in all."""
+    runs: list[Run] = [run for ledger in ledgers for run in ledger.runs]
+    resumed = len(runs) - len(ledgers)
+    if resumed:
+        yield f"The run was resumed {resumed} time{'s' * (resumed > 1)}."
+    if any(ledger.runs[-1].ended is None for ledger in ledgers):
+        yield "The run goes on, or was killed: this is what was written down until now."
+    settings = [run.about.get("settings", {}) for run in runs]
+    differing = sorted({name for one in settings for name in one if one.get(name) != settings[-1].get(name)})
+    if differing:
+        yield f"Not all runs had the same settings; of {', '.join(differing)} the last values are shown."
+
+
+def _page_row(row: Row) -> PageRow:
+    entry, verdict = row.entry, row.entry.verdict
+    return PageRow(
+        url=entry.url,
+        title=entry.title,
+        host=host_of(entry.url),
+        time=entry.time,
+        bytes=entry.bytes,
+        status=str(verdict.status),
+        fate=str(row.fate),
+        relation=str(verdict.relation or ""),
+        of=verdict.of or "",
+        cluster=verdict.cluster or "",
+        similarity=verdict.similarity,
+        detector=verdict.detector or "",
+        reason=verdict.reason or "",
+        why=why(verdict),
+    )

@@ -1,0 +1,74 @@
+"""What a report is made of, before it is chosen what is shown: where ledgers, batches and stores meet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+
+    from dedupcrawl.detectors.opinion import Opinion
+    from dedupcrawl.report.facts import Figures, Flow, Histogram, Host, PageRow, Slice
+
+    Key = Hashable  # names a pair of pages; each source has its own
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A page that can be shown."""
+
+    row: PageRow  #: ``pair`` is filled in later
+    chance: int  #: hash of its cluster: pages with the least are shown, where there are too many
+    order: int  #: rises as pages came
+    pair: Key | None = None  #: names it and the page that it relates to
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large a cluster is."""
+
+    name: str
+    pages: int
+    first: float | None = None  #: Unix time
+    last: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """Two pages that can be shown side by side."""
+
+    key: Key
+    new: str  #: URL
+    old: str
+    opinions: tuple[Opinion, ...]
+    relation: str = ""
+    decided: str = ""
+    similarity: float | None = None
+    new_title: str = ""
+    old_title: str = ""
+    new_text: str | None = None  #: main text; None: it was not kept
+    old_text: str | None = None
+
+
+def no_pairs(_: Sequence[Key]) -> Iterator[Both]:
+    """Give nothing."""
+    return iter(())
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What a source has to tell. What is exact of it is exact whatever ``rows`` leaves out."""
+
+    about: Mapping[str, Any]  #: title, kind, version, began, ended and settings of a ``Report``
+    figures: Figures
+    rows: Iterable[Listed]
+    clusters: tuple[Size, ...] = ()  #: the largest, of at least two pages
+    misses: tuple[Key, ...] = ()  #: pairs, nearest first
+    pairs: Callable[[Sequence[Key]], Iterable[Both]] = no_pairs  #: gives those that it has, in their order
+    notes: tuple[str, ...] = ()
+    slices: tuple[Slice, ...] = ()
+    hosts: tuple[Host, ...] = ()
+    flows: tuple[Flow, ...] = ()
+    detectors: Mapping[str, int] = field(default_factory=dict)
+    histograms: tuple[Histogram, ...] = ()

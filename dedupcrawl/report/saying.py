@@ -1,0 +1,112 @@
+"""A verdict in one sentence, for a person who has not read how it is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from dedupcrawl.detectors.base import Relation
+from dedupcrawl.judging import BY_URL
+from dedupcrawl.verdict import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dedupcrawl.verdict import Verdict
+
+_UNCHECKED = MappingProxyType(
+    {
+        "empty": "it has no main text",
+        "index": "it is a list of links",
+        "short": "its text is too short to be told from others",
+        "no-fingerprint": "its text has nothing that the detectors in use look at",
+        "status": "its HTTP status is not 200",
+        "not-html": "it is not HTML",
+        "binary": "it is binary data",
+        "too-large": "it is too large",
+        "too-deep": "its tags are nested too deeply to be read to the end",
+        "no-response": "its item came without a response",
+        "claimed": "it was like a page whose own fate stayed open too long",
+        "store": "the store could not be asked",
+        "error": "reading it failed, see the log",
+        "skip": "it was told to be left alone",
+        "revisit": "the archive says that it was seen before, and does not hold it again",
+        "segmented": "the archive holds it in pieces",
+        "undecodable": "its transfer encoding cannot be undone",
+    }
+)
+_RELATED = MappingProxyType(
+    {
+        Relation.IDENTICAL: "the same text as {of}",
+        Relation.NEAR_DUPLICATE: "near-duplicate of {of}",
+        Relation.UNCHANGED: "unchanged since {of} was seen before",
+        Relation.UPDATED: "another text than {of} had before",
+        Relation.EXCERPT: "all of it stands in {of}",
+        Relation.EXPANSION: "it contains {of}, and more",
+    }
+)
+#: What the evidence of the detectors counts, by its name there.
+_COUNTED = MappingProxyType(
+    {
+        "slots": "{} slots agree",
+        "bits": "{} bits agree",
+        "codes": "{} feature codes are shared",
+        "common": "{} places of the feature code agree",
+        "segments": "{} segments are equal",
+        "super_shingles": "{} super-shingles are equal",
+        "signatures": "{} signatures are equal",
+        "spots": "{} spot signatures are shared",
+        "differing": "{} features differ",
+    }
+)
+_CONTAINED = MappingProxyType(
+    {
+        Relation.EXCERPT: ("new_in_old", "{} of it stands there"),
+        Relation.EXPANSION: ("old_in_new", "{} of that page stands in it"),
+    }
+)
+
+
+def why(verdict: Verdict) -> str:
+    """Say why a page was judged as it was: the page it relates to, how alike they are, by which detector."""
+    if verdict.status is Status.UNCHECKED:
+        said = _UNCHECKED.get(verdict.reason or "", verdict.reason or "no reason is known")
+        return f"not judged: {said}" + (f" ({verdict.of})" if verdict.of else "")
+    if verdict.relation is None:
+        return "no earlier page is like it"
+    related = _RELATED[verdict.relation].format(of=verdict.of or "a page without a URL")
+    found = ", ".join(filter(None, (_measured(verdict), *_evidence(verdict))))
+    superseded = "; it takes that page's place" if verdict.supersedes else ""
+    return (f"{related}: {found}" if found else related) + superseded
+
+
+def hundredths(value: float) -> str:
+    """Return a share with two digits, rounded down: what is not quite 1 does not read as 1."""
+    return f"{int(value * 100 + 1e-9) / 100:.2f}"
+
+
+def _measured(verdict: Verdict) -> str:
+    if verdict.detector == BY_URL:
+        return "" if verdict.relation is Relation.UNCHANGED else "nothing but the URL is the same"
+    if verdict.similarity is None or verdict.detector is None:
+        return ""
+    if verdict.relation is Relation.IDENTICAL:
+        return f"by {verdict.detector}"
+    return f"{hundredths(verdict.similarity)} alike by {verdict.detector}"
+
+
+def _evidence(verdict: Verdict) -> Iterator[str]:
+    for name, value in verdict.evidence.items():
+        if name in _COUNTED and isinstance(value, str):
+            yield _COUNTED[name].format(value)
+        elif name == "lengths" and isinstance(value, list) and len(value) == 2:
+            yield f"lengths {value[0]:,} and {value[1]:,}"
+        elif isinstance(value, Mapping) and "similarity" in value:  # a member of a combined detector
+            yield f"{name} {hundredths(value['similarity'])}"
+    contained = _CONTAINED.get(verdict.relation) if verdict.relation else None
+    if contained is not None:
+        name, told = contained
+        share = verdict.evidence.get(name)
+        if isinstance(share, int | float):
+            yield told.format(hundredths(share))

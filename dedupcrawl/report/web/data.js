@@ -1,0 +1,104 @@
+"use strict";
+// What the page was given, as the lists that the other scripts ask. `columns.py` writes what is read here.
+
+const data = (() => {
+  const OF = "\u0001"; // stands in a sentence for the URL that a page relates to
+  const COLUMNS = ["host", "status", "fate", "relation", "detector", "reason", "cluster"];
+
+  const spread = (column) => column.at.map((number) => column.values[number]);
+
+  const sums = (differences) => {
+    let last = 0;
+    return differences.map((each) => (each === null ? null : (last += each) / 10));
+  };
+
+  /** The table of pages: an array for each column, all of the same length. */
+  const unpack = (table) => {
+    const origins = spread(table.origin);
+    const url = table.path.map((path, place) => origins[place] + path);
+    const of = table.of.map((one) => (typeof one === "number" ? url[one] : one));
+    return {
+      url,
+      of,
+      title: table.title.map((one) => (typeof one === "number" ? table.title[one] : one)),
+      time: sums(table.time),
+      why: table.why,
+      bytes: table.bytes,
+      similarity: table.similarity,
+      pair: table.pair,
+      ...Object.fromEntries(COLUMNS.map((name) => [name, spread(table[name])])),
+    };
+  };
+
+  /** Read everything; the promise of it fails where the browser is too old to unpack it. */
+  const load = async () => {
+    const [all, pairs] = await Promise.all([ui.read("page-data"), ui.read("pair-data")]);
+    const pages = unpack(all.pages);
+    const places = new Map();
+    pages.url.forEach((url, place) => places.has(whole(url)) || places.set(whole(url), place));
+    Object.assign(data, {
+      pages,
+      count: pages.url.length,
+      clusters: all.clusters,
+      clusterNames: new Map(all.clusters.map((each, place) => [whole(each.name), place])),
+      pairs: pairs.pairs,
+      misses: pairs.misses,
+      places,
+      members: members(pages.cluster),
+    });
+  };
+
+  /** A text without halves of characters, which no address can hold. */
+  const whole = (text) => text.toWellFormed?.() ?? text;
+
+  /** Where the page with this URL stands in the table; undefined where it does not. */
+  const placeOf = (url) => data.places.get(whole(url));
+
+  /** The pages of each cluster, by its name. */
+  const members = (clusters) => {
+    const found = new Map();
+    clusters.forEach((name, place) => {
+      if (!name) return;
+      if (found.has(name)) found.get(name).push(place);
+      else found.set(name, [place]);
+    });
+    return found;
+  };
+
+  const number = (value) => value.toLocaleString("en");
+
+  /** A Unix time as "2026-11-20 17:40:12", in UTC; "–" where there is none. */
+  const moment = (time) => {
+    const date = new Date((time ?? NaN) * 1000);
+    return Number.isNaN(date.getTime()) ? "–" : date.toISOString().slice(0, 19).replace("T", " ");
+  };
+
+  /** A span of time in its two largest units. */
+  const span = (seconds) => {
+    const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+    const at = units.findIndex(([length]) => Math.abs(seconds) >= length);
+    if (at < 0 || at === 3) return `${Math.round(seconds * 10) / 10} s`;
+    const [[large, name], [small, rest]] = units.slice(at);
+    const left = Math.floor((seconds % large) / small);
+    return `${Math.floor(seconds / large)} ${name}${left ? ` ${left} ${rest}` : ""}`;
+  };
+
+  const size = (bytes) => {
+    const units = ["B", "kB", "MB", "GB", "TB"];
+    let at = 0;
+    for (; bytes >= 999.5 && at < units.length - 1; at += 1) bytes /= 1000;
+    return `${at && bytes < 99.95 ? bytes.toFixed(1) : Math.round(bytes)} ${units[at]}`;
+  };
+
+  /** A similarity with three digits, never rounded up to a 1 that it is not. */
+  const similarity = (value) => {
+    if (value === null || value === undefined) return "";
+    return value < 1 && value > 0.9995 ? "0.999" : String(Math.round(value * 1000) / 1000);
+  };
+
+  const host = (url) => {
+    try { return new URL(url).host || url; } catch { return url; }
+  };
+
+  return { load, OF, whole, placeOf, number, moment, span, size, similarity, host };
+})();

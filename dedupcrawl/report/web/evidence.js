@@ -1,0 +1,128 @@
+"use strict";
+// What the detectors say of a pair: conditions with what was found, and what two sketches have in common, drawn.
+
+const evidence = (() => {
+  const ACROSS = 32; // places in a row of the grid
+  const SIDE = 10; // pixels of a place, with its gap
+  const MOST_PLACES = 2048;
+
+  const plural = (count, one) => `${data.number(count)} ${one}`;
+
+  /** A condition as a bar: how far it was met, and a mark where it had to be. */
+  const drawBar = (bar) => {
+    const most = bar.value <= 1 && bar.found <= 1 ? 1 : Math.max(bar.value, bar.found) * 1.15;
+    const at = (value) => (most > 0 ? Math.max(0, Math.min(1, value / most)) * 240 : 0);
+    return ui.svg("svg", { class: "bullet", viewBox: "0 0 240 14", preserveAspectRatio: "none", "aria-hidden": "true" },
+      ui.svg("rect", { class: "track", y: 3, width: 240, height: 8, rx: 2 }),
+      ui.svg("rect", { class: bar.isMet ? "found" : "unmet", y: 3, width: at(bar.found), height: 8, rx: 2 }),
+      ui.svg("line", { class: "mark", x1: at(bar.value), x2: at(bar.value), y1: 0, y2: 14 }));
+  };
+
+  const rounded = (value) => (value === null ? "–" : String(Math.round(value * 1e4) / 1e4));
+
+  const ORDER = { true: ["at least", "more than"], false: ["at most", "less than"] };
+
+  /** A condition in words: "similarity 0.78, at least 0.8 wanted". */
+  const sayBar = (bar) => {
+    // two numbers that round to the same must not seem to be equal
+    const digits = rounded(bar.found) === rounded(bar.value) ? (one) => String(one ?? "–") : rounded;
+    const order = ORDER[bar.atLeast][Number(bar.isStrict)];
+    return [ui.shown(bar.measure || bar.constant || "condition"), digits(bar.found), `${order} ${digits(bar.value)}`];
+  };
+
+  const showBar = (bar) => {
+    const [name, found, wanted] = sayBar(bar);
+    return ui.el("li", null,
+      `${name} `, ui.el("strong", null, found), `, ${wanted} wanted `,
+      bar.constant ? ["(", ui.el("code", null, ui.shown(bar.constant)), ") "] : "",
+      ui.el("span", { class: bar.isMet ? "met" : "unmet-word" }, bar.isMet ? "✓ met" : "✗ not met"),
+      drawBar(bar));
+  };
+
+  const showBars = (title, bars) =>
+    bars.length ? [title ? ui.el("p", { class: "small soft" }, title) : "", ui.el("ul", { class: "bars" }, bars.map(showBar))] : "";
+
+  /** The places of two sketches as a grid: full where they agree, an empty frame where they differ. */
+  const drawPlaces = (agreeing, label) => {
+    const count = Math.min(agreeing.length, MOST_PLACES);
+    const full = [];
+    const empty = [];
+    for (let place = 0; place < count; place += 1) {
+      const x = (place % ACROSS) * SIDE;
+      const y = Math.floor(place / ACROSS) * SIDE;
+      if (agreeing[place] === "1") full.push(`M${x} ${y}h${SIDE - 2}v${SIDE - 2}h-${SIDE - 2}z`);
+      else empty.push(`M${x + 0.5} ${y + 0.5}h${SIDE - 3}v${SIDE - 3}h-${SIDE - 3}z`);
+    }
+    const rows = Math.ceil(count / ACROSS);
+    return ui.svg("svg", { class: "slots", viewBox: `0 0 ${ACROSS * SIDE - 2} ${rows * SIDE - 1}`, role: "img", "aria-label": label },
+      ui.svg("path", { class: "agree", d: full.join("") }), ui.svg("path", { class: "differ", d: empty.join("") }));
+  };
+
+  const showPlaces = (exhibit) => {
+    if (!exhibit.agreeing) return [];
+    const agree = exhibit.agreeing.replaceAll("0", "").length;
+    const unit = ui.shown(exhibit.unit);
+    const label = `${data.number(agree)} of ${plural(exhibit.agreeing.length, unit)} agree`;
+    const rest = exhibit.agreeing.length > MOST_PLACES ? `; the first ${data.number(MOST_PLACES)} are drawn` : "";
+    return [ui.el("p", null, label + rest), drawPlaces(exhibit.agreeing, label)];
+  };
+
+  const chips = (kind, title, names) => {
+    if (!names.length) return [];
+    return [
+      ui.el("p", { class: "small soft" }, `${title} (${data.number(names.length)})`),
+      ui.el("ul", { class: `chips ${kind}` }, names.map((name) => ui.el("li", null, ui.words(name)))),
+    ];
+  };
+
+  const showElements = (exhibit) => {
+    const unit = ui.shown(exhibit.unit);
+    return [
+      chips("shared", `${unit} of both pages`, exhibit.shared),
+      chips("apart", `${unit} of the earlier page alone`, exhibit.only_old),
+      chips("apart", `${unit} of this page alone`, exhibit.only_new),
+    ].flat();
+  };
+
+  const value = (one) => (one !== null && typeof one === "object" ? JSON.stringify(one) : String(one));
+
+  const showFigures = (figures) => {
+    const entries = Object.entries(figures);
+    if (!entries.length) return "";
+    return ui.el("details", null, ui.el("summary", { class: "small soft" }, "All figures"),
+      ui.el("dl", { class: "figures" }, entries.map(([name, one]) => [
+        ui.el("dt", null, ui.words(name)), ui.el("dd", null, ui.words(value(one))),
+      ]).flat()));
+  };
+
+  const said = (opinion, isDecisive) => {
+    if (opinion.silent) return ui.el("span", { class: "soft small" }, `says nothing: ${ui.shown(opinion.silent)}`);
+    const words = opinion.relation ? ui.badge(opinion.relation) : ui.badge("miss", "no match");
+    return [words, isDecisive ? ui.el("span", { class: "small" }, "decided") : ""];
+  };
+
+  /** One detector's opinion of a pair. */
+  const show = (opinion, isDecisive) =>
+    ui.el("section", { class: `card opinion${isDecisive ? " decided" : ""}` },
+      ui.el("h4", null, ui.words(opinion.detector), said(opinion, isDecisive)),
+      opinion.similarity === null ? "" : ui.el("p", null, "Similarity ", ui.el("strong", null, data.similarity(opinion.similarity))),
+      showBars(opinion.partBars.length ? "For a near-duplicate" : "", opinion.bars),
+      showBars("For an excerpt or an expansion", opinion.partBars),
+      opinion.exhibits.map((exhibit) => [...showPlaces(exhibit), ...showElements(exhibit)]).flat(),
+      showFigures(opinion.figures));
+
+  /** What a near miss lacked, in words, by the opinion that came nearest. */
+  const lacking = (opinions) => {
+    const nearest = opinions
+      .filter((each) => each.similarity !== null)
+      .reduce((best, each) => (best === null || each.similarity > best.similarity ? each : best), null);
+    const unmet = (nearest?.bars ?? []).filter((bar) => !bar.isMet);
+    const words = (bar) => {
+      const [name, found, wanted] = sayBar(bar);
+      return `${name} ${found}, ${wanted} wanted`;
+    };
+    return { detector: nearest?.detector ?? "", words: unmet.map(words).join("; ") };
+  };
+
+  return { show, lacking };
+})();

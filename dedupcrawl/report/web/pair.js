@@ -1,0 +1,174 @@
+"use strict";
+// Two texts side by side: what only one of them has is marked, long stretches that both have are folded.
+
+const pair = (() => {
+  const FOLD_FROM = 320; // characters within a line
+  const KEPT = 90; // of them at either end
+  const ROWS_FROM = 4; // equal lines in a row
+
+  /** Whether the texts differ in nothing but blanks and line ends there. */
+  const isBlank = (change) => typeof change !== "string" && change.every((text) => !text.trim());
+
+  /** Cut changes into rows at the line ends that both texts have; a row holds equal pieces and [old, new] ones. */
+  const rowsOf = (changes) => {
+    const rows = [];
+    let row = { pieces: [], isEqual: true };
+    const end = () => {
+      if (row.pieces.length) rows.push(row);
+      row = { pieces: [], isEqual: true };
+    };
+    for (const change of changes) {
+      if (isBlank(change)) {
+        if (change.join("").includes("\n")) end();
+        else row.pieces.push(" ");
+        continue;
+      }
+      if (typeof change !== "string") {
+        row.pieces.push(change);
+        row.isEqual = false;
+        if (change.every((text) => text.endsWith("\n"))) end();
+        continue;
+      }
+      change.split("\n").forEach((line, place) => {
+        if (place) end();
+        if (line) row.pieces.push(line);
+      });
+    }
+    end();
+    return rows;
+  };
+
+  /** What is folded within a line: a button in each column; either of them opens both. */
+  const foldPiece = (text, cells) => {
+    const buttons = cells.map(() =>
+      ui.el("button", { type: "button", class: "fold", "aria-label": `Show ${data.number(text.length)} equal characters` },
+        `⋯ ${data.number(text.length)} equal characters ⋯`));
+    const open = (event) => {
+      buttons.forEach((button) => button.replaceWith(ui.shown(text)));
+      event.target.closest?.(".row")?.focus?.();
+    };
+    buttons.forEach((button, place) => {
+      button.addEventListener("click", open);
+      cells[place].append(button);
+    });
+  };
+
+  const addEqual = (text, cells, isFirst, isLast, isWhole) => {
+    const start = isFirst ? 0 : KEPT;
+    const end = isLast ? text.length : text.length - KEPT;
+    if (isWhole || text.length < FOLD_FROM || (isFirst && isLast)) {
+      cells.forEach((cell) => cell.append(ui.shown(text)));
+      return;
+    }
+    cells.forEach((cell) => cell.append(ui.shown(text.slice(0, start))));
+    foldPiece(text.slice(start, end), cells);
+    cells.forEach((cell) => cell.append(ui.shown(text.slice(end))));
+  };
+
+  const showRow = (row, isWhole) => {
+    const cells = [ui.el("div", { dir: "auto" }), ui.el("div", { dir: "auto" })];
+    row.pieces.forEach((piece, place) => {
+      if (typeof piece === "string") {
+        addEqual(piece, cells, place === 0, place === row.pieces.length - 1, isWhole);
+        return;
+      }
+      if (piece[0]) cells[0].append(ui.el("del", null, ui.shown(piece[0])));
+      if (piece[1]) cells[1].append(ui.el("ins", null, ui.shown(piece[1])));
+    });
+    cells.forEach((cell) => ui.languageOf(cell.textContent) && (cell.lang = ui.languageOf(cell.textContent)));
+    return ui.el("div", { class: `row ${row.isEqual ? "equal" : "changed"}` }, cells);
+  };
+
+  const foldRows = (rows) => {
+    const length = rows.reduce((sum, row) => sum + row.pieces.reduce((all, piece) => all + piece.length, 0), 0);
+    const label = `⋯ ${data.number(rows.length)} equal lines, ${data.number(length)} characters ⋯`;
+    const open = (event) => {
+      const made = rows.map((row) => showRow(row, false));
+      made[0].tabIndex = -1;
+      event.target.replaceWith(...made);
+      made[0].focus();
+    };
+    return ui.el("button", { type: "button", class: "fold", onclick: open }, label);
+  };
+
+  /** All rows; runs of equal ones folded but for one on either side of a change. */
+  const showRows = (rows, isWhole) => {
+    const made = [];
+    for (let at = 0; at < rows.length; ) {
+      let end = at;
+      while (end < rows.length && rows[end].isEqual) end += 1;
+      const from = at === 0 && end < rows.length ? at : at + 1;
+      const until = end === rows.length && at > 0 ? end : end - 1;
+      if (isWhole || until - from < ROWS_FROM - 1) {
+        made.push(...rows.slice(at, end).map((row) => showRow(row, isWhole)));
+      } else {
+        made.push(...rows.slice(at, from).map((row) => showRow(row, isWhole)), foldRows(rows.slice(from, until)));
+        made.push(...rows.slice(until, end).map((row) => showRow(row, isWhole)));
+      }
+      if (end < rows.length) made.push(showRow(rows[end], isWhole));
+      at = end + 1;
+    }
+    return made;
+  };
+
+  const amount = (changes) => {
+    const blank = changes.filter(isBlank).length;
+    const differ = changes.filter((each) => typeof each !== "string" && !isBlank(each));
+    if (!differ.length) return blank ? "The texts are equal but for blanks and line ends." : "The texts are equal.";
+    const count = (side) => differ.reduce((sum, each) => sum + each[side].length, 0);
+    return `${data.number(differ.length)} ${differ.length === 1 ? "change" : "changes"}: ` +
+      `${data.number(count(0))} characters of the earlier page, ${data.number(count(1))} of this one.`;
+  };
+
+  /** Both texts of a pair. */
+  const showTexts = (one) => {
+    if (!one.changes.length) return ui.el("p", { class: "card soft" }, "The texts of this pair are not in this file.");
+    const rows = rowsOf(one.changes);
+    const box = ui.el("div", null, showRows(rows, false));
+    const toggle = ui.el("button", { type: "button", "aria-pressed": "false" }, "Show all of it");
+    toggle.addEventListener("click", () => {
+      const isWhole = toggle.getAttribute("aria-pressed") === "false";
+      toggle.setAttribute("aria-pressed", String(isWhole));
+      box.replaceChildren(...showRows(rows, isWhole));
+    });
+    const cut = one.isCut ? " The texts are longer than what is compared here." : "";
+    return ui.el("section", { class: "card texts", "aria-label": "Both texts" },
+      ui.el("div", { class: "texts-head" }, ui.el("span", null, amount(one.changes) + cut), toggle),
+      ui.el("div", { class: "row sidenames", "aria-hidden": "true" },
+        ui.el("div", null, "Earlier page"), ui.el("div", null, "This page")),
+      box);
+  };
+
+  const side = (name, title, url) =>
+    ui.el("section", { class: "card side" },
+      ui.el("p", { class: "small soft" }, name),
+      title ? ui.words(title, "h3") : ui.el("h3", { class: "soft" }, "(no title)"),
+      ui.el("p", { class: "small" }, ui.link(url)),
+      data.placeOf(url) !== undefined ? ui.el("p", { class: "small" }, ui.el("a", { href: panel.toPage(url) }, "Its verdict")) : "");
+
+  const sentence = (one) => {
+    if (!one.relation) return "compared, and not taken for copies";
+    return one.decided ? `decided by ${ui.shown(one.decided)}` : "";
+  };
+
+  /** All there is to say of a pair. */
+  const show = (one) => {
+    const decisive = (opinion) => opinion.detector === one.decided;
+    const opinions = [...one.opinions].sort((left, right) => decisive(right) - decisive(left));
+    const heading = ui.el("h3", { tabindex: -1 }, "What the detectors say");
+    return [
+      ui.el("div", { class: "verdict" },
+        one.relation ? ui.badge(one.relation) : ui.badge("miss", "near miss"),
+        one.similarity === null ? "" : ui.el("strong", null, data.similarity(one.similarity)),
+        ui.el("span", { class: "soft" }, sentence(one)),
+        opinions.length ? ui.el("button", { type: "button", onclick: () => heading.focus() }, "Go to the evidence") : ""),
+      ui.el("div", { class: "sides" },
+        side("Earlier page", one.oldTitle, one.old), side("This page", one.newTitle, one.new)),
+      showTexts(one),
+      opinions.length ? heading : "",
+      ui.el("div", { class: "opinions" }, opinions.map((each) => evidence.show(each, decisive(each)))),
+    ];
+  };
+
+  return { show };
+})();

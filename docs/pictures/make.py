@@ -1,0 +1,146 @@
+"""Makes the pictures of the documentation again: ``python docs/pictures/make.py``, Chromium on the PATH.
+
+The demo's sites are served and crawled as in the tutorial; what the report, ``dedupcrawl inspect`` and
+``dedupcrawl label`` show of that is photographed.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+from dedupcrawl.demo.content import load_content
+from dedupcrawl.demo.server import serve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from playwright.sync_api import Browser, Page
+
+HERE = Path(__file__).resolve().parent
+MOST_BYTES = 150_000
+_SIZE = (1280, 900)
+_CRAWL = (
+    "DOWNLOAD_DELAY=0",
+    "AUTOTHROTTLE_ENABLED=0",
+    "DEDUP_REPORT=report.html",
+    "DEDUP_STORE=lmdb://store",
+)
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One picture."""
+
+    name: str
+    file: str  #: in the folder of the crawl
+    size: tuple[int, int] = _SIZE
+    dark: bool = False
+    pair: str = ""  #: what stands in the pair that is shown; "": no pair is
+    press: str = ""  #: the button that is pressed
+    heading: str = ""  #: of the section that is scrolled to; "": the top
+
+
+SHOTS = (
+    Shot("report", "report.html"),
+    Shot("report-dark", "report.html", dark=True),
+    Shot("report-phone", "report.html", size=(390, 844)),
+    Shot("report-hosts", "report.html", heading="hosts"),
+    Shot("report-pair", "report.html", (1120, 760), pair="Saltmarsh Notes"),
+    Shot("report-evidence", "report.html", (1120, 760), pair="Saltmarsh Notes", press="Go to the evidence"),
+    Shot("inspect", "inspect.html"),
+    Shot("inspect-phone", "inspect.html", size=(390, 844)),
+)
+
+
+def main() -> None:
+    """Make all of them."""
+    with tempfile.TemporaryDirectory() as folder, crawled(Path(folder)), browser() as chromium:
+        for shot in SHOTS:
+            keep(shot, photograph(chromium, shot, Path(folder) / shot.file))
+
+
+@contextmanager
+def crawled(folder: Path) -> Iterator[None]:
+    """Leave in a folder what a crawl of the demo's sites leaves."""
+    (folder / "scrapy.cfg").write_text("[settings]\ndefault = dedupcrawl.settings\n", "utf-8")
+    with serve(load_content()) as origins:
+        starts = ",".join(f"{origin}/" for origin in origins.values())
+        settings = [part for each in _CRAWL for part in ("-s", each)]
+        _run(folder, ["scrapy", "crawl", "site", "-a", f"url={starts}", *settings])
+        page = f"{origins['harbour']}/2024/03/12/night-ferry"
+        _run(folder, ["dedupcrawl.cli", "inspect", page, "-o", "inspect.html"])
+        yield
+
+
+def _run(folder: Path, command: Sequence[str]) -> None:
+    module, *rest = command
+    start = [sys.executable, "-m", module] if module == "scrapy" else [sys.executable, "-c", _MAIN]
+    subprocess.run([*start, *rest], cwd=folder, check=True, capture_output=True)  # noqa: S603  # our own commands
+
+
+_MAIN = "from dedupcrawl.cli import main; main()"
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """Start the Chromium of this machine."""
+    with sync_playwright() as playwright:
+        path = shutil.which("chromium") or shutil.which("google-chrome")
+        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        try:
+            yield chromium
+        finally:
+            chromium.close()
+
+
+def photograph(chromium: Browser, shot: Shot, path: Path) -> bytes:
+    """Open a page, and return what is seen of it as PNG."""
+    context = chromium.new_context(
+        viewport={"width": shot.size[0], "height": shot.size[1]},
+        color_scheme="dark" if shot.dark else "light",
+    )
+    page = context.new_page()
+    page.goto(path.as_uri())
+    if shot.pair:
+        _open_pair(page, shot.pair)
+    if shot.heading:
+        page.goto(f"{path.as_uri()}#{shot.heading}")
+    if shot.press:
+        page.get_by_role("button", name=shot.press).click()
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    taken = page.screenshot()
+    context.close()
+    return taken
+
+
+def _open_pair(page: Page, wanted: str) -> None:
+    """Go through the pairs to the first in which something stands."""
+    for number in range(100):
+        page.evaluate("number => { location.hash = `pair-${number}` }", number)
+        page.get_by_role("heading", name=f"Pair {number + 1} of").wait_for()
+        if wanted in page.locator("dialog, [role=dialog]").first.inner_text():
+            return
+    raise ValueError(f"there is no pair with {wanted!r}")
+
+
+def keep(shot: Shot, taken: bytes) -> None:
+    """Write a picture, small enough for a repository."""
+    path = HERE / f"{shot.name}.webp"
+    Image.open(io.BytesIO(taken)).convert("RGB").save(path, "WEBP", quality=78, method=6)
+    if path.stat().st_size > MOST_BYTES:
+        raise ValueError(f"{path.name} has {path.stat().st_size} bytes, more than {MOST_BYTES}")
+
+
+if __name__ == "__main__":
+    main()

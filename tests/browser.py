@@ -1,0 +1,108 @@
+"""A real browser for the pages that we make: Chromium, driven by Playwright.
+
+Tests that need it skip where there is none, and say so loudly; ``DEDUPCRAWL_CHROMIUM`` names one that stands
+elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import warnings
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import sync_playwright
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Page
+
+DESKTOP = (1280, 900)
+PHONE = (390, 844)
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+_FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+_GRAVE = ("serious", "critical")
+
+
+@dataclass
+class Tab:
+    """A page in the browser, and what went wrong or over the network while it was open."""
+
+    page: Page
+    errors: list[str] = field(default_factory=list)  #: of the console, and exceptions of scripts
+    requests: list[str] = field(default_factory=list)  #: all but the documents that were opened by hand
+    _opened: set[str] = field(default_factory=set)
+
+    def open(self, where: Path | str) -> None:
+        """Open a file or a URL, and wait until it is loaded."""
+        url = where if isinstance(where, str) else where.resolve().as_uri()
+        self._opened.add(url)
+        self.page.goto(url)
+
+    def listen(self) -> None:
+        """Note what goes wrong from here on."""
+        self.page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("request", lambda asked: self._note(asked.url))
+
+    def grave(self) -> list[str]:
+        """Return the violations that axe calls serious or critical."""
+        found: list[dict[str, Any]] = Axe().run(self.page).response["violations"]
+        return [
+            f"{each['id']}: {each['help']}: {each['nodes'][0]['html']}"
+            for each in found
+            if each["impact"] in _GRAVE
+        ]
+
+    def is_wider_than_screen(self) -> bool:
+        """Whether the page as a whole scrolls sideways."""
+        wide = self.page.evaluate(
+            "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+        )
+        return bool(wide)
+
+    def _note(self, url: str) -> None:
+        if url not in self._opened and not url.startswith(("data:", "blob:", "about:")):
+            self.requests.append(url)
+
+
+@contextmanager
+def browsing(size: tuple[int, int] = DESKTOP, *, dark: bool = False) -> Iterator[Tab]:
+    """Give a tab of a fresh browser; ``size`` in CSS pixels."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=list(_FLAGS))
+        try:
+            context = browser.new_context(
+                viewport={"width": size[0], "height": size[1]}, color_scheme="dark" if dark else "light"
+            )
+            tab = Tab(context.new_page())
+            tab.listen()
+            yield tab
+        finally:
+            browser.close()
+
+
+def chromium() -> str:
+    """Return the path of a Chromium, or skip the test."""
+    named = os.environ.get("DEDUPCRAWL_CHROMIUM")
+    found = named or next(filter(None, map(shutil.which, _NAMES)), None)
+    if found is None:
+        told = "NO CHROMIUM: what a person sees is not tested (apt install chromium, or DEDUPCRAWL_CHROMIUM)"
+        warnings.warn(told, stacklevel=2)
+        pytest.skip(told)
+    return found

@@ -1,0 +1,194 @@
+"""The line that a crawl logs now and then."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scrapy.settings import Settings
+
+from dedupcrawl.crawl.line import AwayError, Outage
+from dedupcrawl.crawl.options import Options
+from dedupcrawl.crawl.progress import Progress, Standing
+from dedupcrawl.crawl.pulse import Waits
+from dedupcrawl.errors import SettingError, StoreError, StoreFullError
+from tests.crawl.distant import Network
+from tests.crawl.running import REACTORS, crawl
+from tests.crawl.site import fancy, plain, text
+from tests.crawl.test_distant import over
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.crawl.site import Site
+
+LINE = re.compile(
+    r"Deduplicated (\d+) pages \(at \d+ pages/min\), kept (\d+) \(at \d+ pages/min\), "
+    r"dropped (\d+) \(at \d+ pages/min\)"
+)
+
+
+class Told:
+    """A crawl as far as its line is concerned."""
+
+    def __init__(self, **options: Any) -> None:
+        self.counts: Counter[str] = Counter()
+        self.outage: Outage | None = None
+        self.waits = Waits()
+        desk: Any = self
+        crawler: Any = SimpleNamespace(spider=None)
+        chosen = Options("memory://", "news", config=Any, **options)  # type: ignore[arg-type]
+        self.progress = Progress(crawler, chosen, desk, desk)
+
+    def count_waits(self) -> Waits:
+        return self.waits
+
+    def lines(self, caplog: pytest.LogCaptureFixture) -> list[str]:
+        caplog.clear()
+        with caplog.at_level("INFO"):
+            self.progress.tell()
+        return [message for message in caplog.messages if message.startswith("Deduplicated")]
+
+
+def without_rates(line: str) -> str:
+    return re.sub(r" \(at \d+ pages/min\)", "", line)
+
+
+def test_what_happened_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    told = Told()
+    assert told.lines(caplog) == []
+    told.counts.update({"checked": 113, "kept": 90, "dropped": 23, "duplicate": 24})
+    (line,) = told.lines(caplog)
+    assert without_rates(line) == "Deduplicated 113 pages, kept 90, dropped 23"
+    assert LINE.fullmatch(line)
+    assert told.lines(caplog) == []
+    told.counts["unchecked/index"] = 2
+    told.counts["unchecked/store"] = 1
+    assert [without_rates(line) for line in told.lines(caplog)] == [
+        "Deduplicated 113 pages, kept 90, dropped 23, 3 unchecked"
+    ]
+
+
+def test_where_nothing_is_dropped_duplicates_are_found(caplog: pytest.LogCaptureFixture) -> None:
+    told = Told(drops=False)
+    told.counts.update({"checked": 5, "kept": 5, "duplicate": 2})
+    (line,) = told.lines(caplog)
+    assert without_rates(line) == "Deduplicated 5 pages, kept 5, found 2 duplicates"
+
+
+@pytest.mark.parametrize(
+    ("error", "how", "said"),
+    [
+        (StoreError("refused"), "keep", "away for 0 s, 7 pages were kept unchecked meanwhile"),
+        (StoreFullError("no room"), "keep", "full for 0 s, 7 pages were kept unchecked meanwhile"),
+        (StoreError("refused"), "wait", "away for 0 s, pages wait for it"),
+    ],
+)
+def test_a_store_that_is_away_is_told_every_time(
+    caplog: pytest.LogCaptureFixture, error: StoreError, how: str, said: str
+) -> None:
+    told = Told(on_store_error=how)
+    told.outage = Outage(error)
+    told.outage.began += 1e6  # so that it has lasted no second, however busy the machine is
+    told.outage.pages = 7
+    for _ in range(2):
+        (line,) = told.lines(caplog)
+        assert re.sub(r"for -?\d+ s", "for 0 s", line).endswith(f"; the store has been {said}")
+    told.outage = None
+    assert told.lines(caplog) == []
+
+
+def test_pages_that_wait_no_longer_are_counted(caplog: pytest.LogCaptureFixture) -> None:
+    told = Told(on_store_error="wait")
+    told.outage = Outage(StoreError("refused"))
+    told.outage.over.settle()
+    (line,) = told.lines(caplog)
+    assert line.endswith("0 pages were kept unchecked meanwhile")
+
+
+def test_a_slow_store_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    told = Told()
+    for seconds in (0.02, 0.03):
+        told.waits._note(seconds)
+    assert told.lines(caplog) == []
+    for seconds in (0.02, 1.804):
+        told.waits._note(seconds)
+    (line,) = told.lines(caplog)
+    assert line.endswith("; calls of the store took 912 ms, the longest 1804 ms")
+    assert told.lines(caplog) == []
+
+
+def test_who_asks_for_waits_does_not_take_them_from_others() -> None:
+    waits = Waits()
+    beside = waits.beside()
+    with waits.timing(unless=AwayError):
+        pass
+    assert waits.take()[0] == beside.take()[0] == 1
+    assert waits.take()[0] == beside.take()[0] == 0
+
+
+counts = st.integers(0, 10**9)
+
+
+@given(st.tuples(counts, counts, counts), st.tuples(counts, counts, counts), st.floats(0.001, 1e6))
+def test_rates_add_up(first: tuple[int, int, int], more: tuple[int, int, int], seconds: float) -> None:
+    before = Standing(*first)
+    now = Standing(*(a + b for a, b in zip(first, more, strict=True)))
+    said = now.figures(before, seconds)
+    for name, count in zip(("checked", "kept", "repeats"), more, strict=True):
+        assert said[f"{name}_rate"] * seconds / 60 == pytest.approx(count)
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"), [(60.0, 60.0), ("5", 5.0), (0, 0.0), ("0", 0.0), (None, 0.0), (-1, 0.0)]
+)
+def test_the_interval_is_that_of_scrapy(value: Any, seconds: float) -> None:
+    options = Options.from_settings(Settings({"LOGSTATS_INTERVAL": value}), "news")
+    assert options.log_interval == seconds
+
+
+def test_an_interval_that_is_none_is_refused() -> None:
+    with pytest.raises(SettingError, match="LOGSTATS_INTERVAL = 'often' is not accepted: seconds"):
+        Options.from_settings(Settings({"LOGSTATS_INTERVAL": "often"}), "news")
+
+
+@pytest.mark.parametrize("reactor", REACTORS)
+def test_a_crawl_says_how_far_it_is(site: Site, tmp_path: Path, reactor: str) -> None:
+    """Items take a second to be stored, and lines come sooner, on the same clock."""
+    urls = [site.put(f"/{n}", lay("Ice", text(1))) for n, lay in enumerate((plain, fancy))]
+    settings = {"LOGSTATS_INTERVAL": 0.1, "ITEM_PIPELINES": {"tests.crawl.components.Slow": 300}, "SLOW": 1.0}
+    crawled = crawl(tmp_path, reactor=reactor, settings=settings, urls=urls)
+    said = [tuple(map(int, found)) for line in crawled.log for found in LINE.findall(line["text"])]
+    assert said
+    assert len(set(said)) == len(said) <= 4, "it is told when there is news, and not every time"
+    assert said == sorted(said)
+    assert said[-1] <= (2, 1, 1)
+    assert all(line["level"] == "INFO" for line in crawled.log if LINE.search(line["text"]))
+
+
+def test_a_crawl_without_lines_of_scrapy_has_none_of_ours(site: Site, tmp_path: Path) -> None:
+    url = site.put("/a", plain("Ice", text(1)))
+    settings = {"LOGSTATS_INTERVAL": 0, "ITEM_PIPELINES": {"tests.crawl.components.Slow": 300}}
+    crawled = crawl(tmp_path, settings=settings, urls=[url])
+    assert crawled.dedup["kept"] == 1
+    assert crawled.lines("Deduplicated") == []
+
+
+def test_a_crawl_says_that_its_store_is_away(site: Site, tmp_path: Path) -> None:
+    network = Network(tmp_path / "net")
+    urls = [site.put(f"/{n}", plain(f"T{n}", text(n))) for n in range(3)]
+    site.on_request = lambda count: network.cut() if count == 2 else None
+    how: dict[str, Any] = {
+        "LOGSTATS_INTERVAL": 0.1,
+        "ITEM_PIPELINES": {"tests.crawl.components.Slow": 300},
+        "SLOW": 1.0,
+    }
+    crawled = crawl(tmp_path, settings=over(network, CONCURRENT_REQUESTS=1, **how), urls=urls)
+    lines = crawled.lines("; the store has been away for ", "INFO")
+    assert lines
+    assert re.search(r" s, [1-3] pages were kept unchecked meanwhile$", lines[-1])

@@ -1,0 +1,50 @@
+"""What stands around a block that is only part of something."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.http import HtmlResponse
+from scrapy.settings import Settings
+
+from dedupcrawl.crawl.options import Options
+from dedupcrawl.crawl.reading import SKIP
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+class _Spider(Spider):
+    name = "news"
+
+    def parse_live_ticker(self, response: HtmlResponse) -> None:
+        """Be named as a callback."""
+
+
+def in_a_callback(code: str) -> None:
+    """Run it as the body of a spider's callback; all requests that it yields are for the detour of a page."""
+    names: dict[str, Any] = {}
+    exec(f"def parse(self, response, link):\n{textwrap.indent(code, '    ')}", names)
+    response = HtmlResponse("https://a.example/", body=b"<a href=/live>live</a>")
+    yielded = list(names["parse"](_Spider(), response, "/live"))
+    assert yielded
+    assert all(isinstance(each, Request) and set(each.meta) == {SKIP} for each in yielded)
+
+
+def with_a_server(code: str) -> None:
+    """Run settings where the environment names a server."""
+    names: dict[str, Any] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REDIS_URL", "redis://:secret@redis.example/0")
+        exec(code, names)
+    chosen = {name: value for name, value in names.items() if name.isupper()}
+    assert Options.from_settings(Settings(chosen), "news").store == "redis://:secret@redis.example/0"
+
+
+CONTEXTS: Mapping[str, Callable[[str], None]] = {
+    "a spider's callback": in_a_callback,
+    "an environment with REDIS_URL": with_a_server,
+}

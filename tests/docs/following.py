@@ -1,0 +1,224 @@
+"""Somebody who follows a page: types its commands, writes its files, runs its Python, in a folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.data import ROOT
+from tests.docs.comparing import plain, shows
+from tests.docs.contexts import CONTEXTS
+from tests.docs.scenes import SCENES, check_commands
+from tests.docs.settling import is_settings, names_of, settle, without
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tests.docs.blocks import Block
+
+WAIT = 120.0  #: seconds that a command may take on a busy machine
+#: What the tests run in has been installed.
+INSTALLING = re.compile(r"(pip install|python3 -m venv) ")
+INSTALLED = re.compile(r"^\. \.venv/bin/activate( && |$)")
+
+
+@dataclass(repr=False)
+class Follower:
+    """A reader of one page."""
+
+    folder: Path
+    blocks: Sequence[Block]
+    swaps: Sequence[tuple[str, str]]  #: addresses of the page, and where these things are on this machine
+    names: dict[str, Any]  #: of Python
+    commands: Path  #: folder of commands that are loaded already
+    where: Path = field(init=False)  #: the folder that they are in now
+    errors: dict[int, BaseException | None] = field(
+        default_factory=dict
+    )  #: of each block that was done, by line
+    running: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.where = self.folder
+
+    def follow(self, block: Block) -> None:
+        """Do what a block says; first what those above it say, unless that has been done."""
+        for each in self.blocks:
+            if each.line not in self.errors:
+                self.errors[each.line] = self._tried(each)
+            if each == block:
+                break
+        error = self.errors[block.line]
+        if error is not None:
+            raise error
+
+    def end(self) -> None:
+        """End what was left running."""
+        for process in self.running:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGINT)
+                process.wait(WAIT)
+
+    def here(self, text: str) -> str:
+        """Put what stands on this machine in the place of what the page says."""
+        for shown, real in self.swaps:
+            text = text.replace(shown, real)
+        return text
+
+    def there(self, text: str) -> str:
+        """Put what the page says in the place of what stands on this machine."""
+        for shown, real in reversed(self.swaps):
+            text = text.replace(real, shown)
+        return text
+
+    def _tried(self, block: Block) -> BaseException | None:
+        try:
+            self._do(block)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # whoever asks for the block is told
+            return error
+        return None
+
+    def _do(self, block: Block) -> None:
+        scene = block.says("shown by") or block.says("read by")
+        if block.says("names") == "commands":
+            check_commands(block.text)
+        elif scene:
+            SCENES[scene](block, self)
+        elif block.file:
+            self._write(block)
+        elif block.kind == "python":
+            self._run_python(block)
+        elif block.kind == "shell":
+            for command in _commands(block.text):
+                status, found = self.type(command)
+                assert status == 0, f"{command} ended with {status}:\n{found}"
+        elif block.kind == "console":
+            self._converse(block)
+        else:
+            raise AssertionError(
+                f"{block.id}: a block of the kind {block.kind!r} does not say how it is tested"
+            )
+
+    def _write(self, block: Block) -> None:
+        path = self.where / block.file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if block.kind == "python":
+            compile(block.text, block.file, "exec")
+            if is_settings(block.text):
+                with self._at_home():
+                    settle(self.here(block.text), self.folder)
+        before = path.read_text("utf-8") if path.name == "settings.py" and path.exists() else ""
+        path.write_text(without(before, names_of(block.text)) + self.here(block.text), "utf-8")
+
+    def _run_python(self, block: Block) -> None:
+        code, context = self.here(block.text), block.says("in")
+        with self._at_home():
+            if context:
+                CONTEXTS[context](code)
+            elif is_settings(code):
+                settle(code, self.folder)
+            else:
+                exec(compile(code, block.id, "exec"), self.names)
+
+    def _converse(self, block: Block) -> None:
+        for command, printed in conversations(block.text):
+            if block.says("left running") is not None:
+                self._leave_running(command, printed)
+            else:
+                status, found = self.type(command)
+                assert not printed or shows(printed, found), f"{command} printed\n…{plain(found)[-3000:]}"
+                assert status == 0 or "error" in printed.lower(), f"{command} ended with {status}:\n{found}"
+
+    def type(self, command: str) -> tuple[int, str]:
+        """Run a command, in the folder that the last ``cd`` led to; return its status and what it prints."""
+        command = INSTALLED.sub("", command)
+        if INSTALLING.match(command) or not command:
+            return 0, ""
+        note = self.folder / ".where"
+        script = f"{self.here(command)}\nstatus=$?\npwd > {note}\nexit $status"
+        environment = self._environment(self.commands, self._own)
+        done = subprocess.run(
+            ["bash", "-c", script], cwd=self.where, env=environment, text=True, timeout=WAIT,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+        )  # fmt: skip
+        self.where = Path(note.read_text().strip())
+        return done.returncode, self.there(done.stdout)
+
+    def _leave_running(self, command: str, printed: str) -> None:
+        log = self.folder / f".{len(self.running)}.log"
+        script = f"exec {self.here(INSTALLED.sub('', command))}"
+        with log.open("w") as output:
+            process = subprocess.Popen(
+                ["bash", "-c", script], cwd=self.where, env=self._environment(self._own), text=True,
+                stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+            )  # fmt: skip
+        self.running.append(process)
+        deadline = time.monotonic() + WAIT
+        while not shows(_loose(printed), _loose(log.read_text())):
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.05)
+        self.swaps = [*self.swaps, *_ports(printed, log.read_text())]
+
+    @contextlib.contextmanager
+    def _at_home(self) -> Iterator[None]:
+        """Stand in the folder, where Python finds its modules; forget them afterwards."""
+        before, loaded = Path.cwd(), set(sys.modules)
+        os.chdir(self.folder)
+        sys.path.insert(0, str(self.folder))
+        try:
+            yield
+        finally:
+            os.chdir(before)
+            sys.path.remove(str(self.folder))
+            for name in set(sys.modules) - loaded:
+                if str(self.folder) in str(getattr(sys.modules[name], "__file__", "")):
+                    del sys.modules[name]
+
+    @property
+    def _own(self) -> Path:
+        return Path(sys.executable).parent
+
+    def _environment(self, *commands: Path) -> dict[str, str]:
+        inherited = {name: text for name, text in os.environ.items() if not name.startswith("SCRAPY_")}
+        return inherited | {
+            "PATH": os.pathsep.join([*map(str, commands), os.environ["PATH"]]),
+            "PYTHONPATH": str(ROOT),
+            "PYTHONWARNINGS": "",
+            "COLUMNS": "110",
+            "NO_COLOR": "1",
+            "no_proxy": "127.0.0.1",
+            "NO_PROXY": "127.0.0.1",
+        }
+
+
+def conversations(text: str) -> list[tuple[str, str]]:
+    """Take a ``console`` block apart: each command, and what is shown below it."""
+    parts = re.split(r"^\$ ", text, flags=re.MULTILINE)
+    assert not parts[0].strip(), "a console block begins with a command"
+    pairs = [part.partition("\n") for part in parts[1:]]
+    return [(command, shown) for command, _, shown in pairs]
+
+
+def _commands(text: str) -> list[str]:
+    joined = textwrap.dedent(text).replace("\\\n", " ")
+    return [line for line in joined.split("\n") if line.strip() and not line.lstrip().startswith("#")]
+
+
+def _loose(printed: str) -> str:
+    """Forget which ports there are."""
+    return re.sub(r"(127\.0\.0\.1|localhost):\d+", r"\1:0", printed)
+
+
+def _ports(shown: str, printed: str) -> list[tuple[str, str]]:
+    """Pair the addresses that a page shows with those that were free."""
+    address = re.compile(r"http://127\.0\.0\.1:\d+")
+    return list(zip(address.findall(shown), address.findall(printed), strict=False))

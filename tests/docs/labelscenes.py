@@ -1,0 +1,52 @@
+"""What the documentation shows of labels: a run whose truth is known, answered by it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dedupcrawl.labelling.from_ledgers import load_ledgers
+from dedupcrawl.labelling.labels import Answer, LabelFile, read_labels
+from dedupcrawl.labelling.sitting import Sitting
+from tests.docs.comparing import shows
+from tests.labelling.test_end_to_end import crawl
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.docs.blocks import Block
+    from tests.docs.following import Follower
+_MOST = 1_000  #: pairs; all of them are answered
+
+
+def tuning(block: Block, reader: Follower) -> None:
+    """Run the commands where the labels are; what is shown is what each prints."""
+    folder = _labelled(reader)
+    for typed in block.text.split("$ ")[1:]:
+        command, _, expected = typed.partition("\n")
+        _, printed = replace(reader, folder=folder, errors={}, running=[]).type(f"COLUMNS=100 {command}")
+        assert shows(expected, printed), printed
+
+
+def _labelled(reader: Follower) -> Path:
+    folder = reader.folder.parent / "scene-of-tuning"
+    if not (folder / "labels.jsonl").exists():
+        folder.mkdir(exist_ok=True)
+        crawl(folder / "report.ledger")
+        _answer(folder / "report.ledger", folder / "labels.jsonl")
+    return folder
+
+
+def _answer(ledger: Path, labels: Path) -> None:
+    with LabelFile(labels) as file:
+        sitting = Sitting(load_ledgers([ledger]).urn, file, _MOST)
+        while pair := sitting.current:
+            is_copy = "//copy." in pair.new.url
+            sitting.answer(pair.id, Answer.SAME if is_copy else Answer.DIFFERENT)
+
+
+def pair_labels(block: Block, reader: Follower) -> None:
+    """Read the labels that somebody wrote by hand."""
+    path = reader.folder / "by-hand.jsonl"
+    path.write_text(block.text, "utf-8")
+    assert len(read_labels(path)) == len(block.text.splitlines())

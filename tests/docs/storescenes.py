@@ -1,0 +1,143 @@
+"""What the documentation shows of stores, printed anew."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from redis import Redis
+from rich.console import Console
+
+from dedupcrawl import Deduplicator
+from dedupcrawl.cli.dashboard import dashboard
+from dedupcrawl.cli.sighting import Sight, Snapshot
+from dedupcrawl.crawl.tally import Tally
+from dedupcrawl.errors import StoreUnreachableError
+from dedupcrawl.stores.base import HotBucket, StoreInfo
+from dedupcrawl.stores.fleet import Figures, Fleet, Memory, Worker
+from tests.docs.comparing import shows, shows_lines
+from tests.docs.newspapers import PAGES
+from tests.stores.servers import free_port
+
+if TYPE_CHECKING:
+    from tests.docs.blocks import Block
+    from tests.docs.following import Follower
+
+
+class _Lines(logging.Handler):
+    """Keep what is logged as a crawl writes it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(f"{record.levelname}: {record.getMessage()}")
+
+
+def outage(block: Block, reader: Follower) -> None:
+    """Tell of an outage with the figures of the page; the error is that of a server that is not there."""
+    crawler: Any = SimpleNamespace(stats=SimpleNamespace(inc_value=lambda *_: None), spider=None)
+    tally, heard = Tally(crawler), _Lines()
+    told = logging.getLogger("dedupcrawl.crawl.tally")
+    before = told.level
+    told.addHandler(heard)
+    told.setLevel(logging.INFO)
+    try:
+        with pytest.raises(StoreUnreachableError) as away:
+            Deduplicator(f"redis://127.0.0.1:{free_port()}/0")
+        tally.store_left(away.value)
+        tally.store_returned(63.2, 412)
+        tally.replayed(430, 9, 0)
+    finally:
+        told.removeHandler(heard)
+        told.setLevel(before)
+    missing = shows_lines(block.text, "\n".join(heard.lines))
+    assert not missing, f"{missing} of {heard.lines}"
+
+
+def rights(block: Block, reader: Follower) -> None:
+    """Give a user these rights, and no others; it can file pages with them."""
+    url = dict(reader.swaps)["redis://redis.example/0"]
+    with Redis.from_url(url) as client:
+        client.execute_command(*block.text.split())
+    own = url.replace("redis://", "redis://crawler:secret@")
+    with Deduplicator(own, "rights") as dedup:
+        assert [dedup.add(html=html, url=at).keep for at, html in PAGES.items()].count(False) == 2
+
+
+def superseded(block: Block, reader: Follower) -> None:
+    """Let the latest of a few pages win."""
+    rows = [
+        {"url": f"https://{at}", "html": PAGES["a.example/1"], "time": f"2026-05-0{day}T08:00:00Z"}
+        for day, at in enumerate(("a.example/old", "b.example/copy", "a.example/new"), 1)
+    ]
+    (reader.folder / "thrice.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    status, printed = reader.type("dedupcrawl batch thrice.jsonl --out latest/ --keep latest")
+    assert status == 0, printed
+    written = (reader.folder / "latest" / "superseded.jsonl").read_text()
+    assert json.loads(block.text) == json.loads(reader.there(written)), written
+
+
+def watching(block: Block, reader: Follower) -> None:
+    """Draw the fleet that the page shows."""
+    console = Console(width=80, file=io.StringIO(), force_terminal=False)
+    console.print(dashboard(_SEEN, 80, None, 2.0))
+    assert isinstance(console.file, io.StringIO)
+    printed = console.file.getvalue()
+    assert shows(f"…\n{block.text}", printed), printed
+
+
+def _worker(host: str, process: int, state: str, checked: int, kept: int, copies: int, **said: Any) -> Worker:
+    usual: dict[str, Any] = {
+        "spider": "reader",
+        "uptime": 900.0,
+        "dropped": copies,
+        "related": {},
+        "calls": 9,
+    }
+    usual |= {
+        "duplicates": {},
+        "unchecked": {},
+        "claims": 0,
+        "interval": 20.0,
+        "recent": 0,
+        "mean": 0,
+        "worst": 0,
+    }
+    return Worker(
+        "0", state, 3.0, Figures(host=host, process=process, checked=checked, kept=kept, **usual | said)
+    )
+
+
+_SEEN = Snapshot(
+    "redis://redis.example/0",
+    datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
+    (
+        Sight(
+            "news",
+            StoreInfo(
+                url="redis://redis.example/0", namespace="news", pages=84_203, open=31, scraped=0, keys=0,
+                bytes=58_942_100, oldest=None, newest=None, scheme="{}", layout="hash", hot=3,
+                hottest=(HotBucket("a1b2c3d4e5f6", 780),),
+            ),
+            Fleet(
+                (
+                    _worker("crawl-1", 25302, "here", 41_120, 34_089, 7_031, recent=432, claims=16, mean=16.5,
+                            worst=59.0, duplicates={"identical": 6_500, "near-duplicate": 531}),
+                    _worker("crawl-2", 25303, "here", 43_124, 35_989, 7_135, recent=538, claims=15, mean=14.3,
+                            worst=64.0, duplicates={"identical": 6_700, "near-duplicate": 435}),
+                    _worker("crawl-2", 24118, "gone", 12_100, 9_100, 2_954, unchecked={"store": 79},
+                            duplicates={"identical": 2_862, "near-duplicate": 92}),
+                ),
+                Memory(61_700_000, 2_000_000_000),
+            ),
+            31.3,
+        ),
+    ),
+)  # fmt: skip

@@ -1,0 +1,131 @@
+"""The commands ``dedupcrawl`` and ``scrapy``, loaded once: a call is a fork of a process that is ready.
+
+To load them takes longer than what most examples of the documentation do. Started as a program, this is that
+process; :func:`ready` starts it, and gives a folder with two commands that hand over to it all that they are:
+arguments, folder, environment and open files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import traceback
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+COMMANDS = ("dedupcrawl", "scrapy")
+_SIZE = 8  #: bytes of the length of a request
+_COMMAND = """#!{python} -ISs
+import json, os, socket, sys
+asked = json.dumps([{name!r}, sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()
+with socket.socket(socket.AF_UNIX) as line:
+    line.connect({address!r})
+    socket.send_fds(line, [len(asked).to_bytes({size}, "big")], [0, 1, 2])
+    line.sendall(asked)
+    status = line.recv(1)
+sys.exit(status[0] if status else 70)
+"""
+
+
+@contextmanager
+def ready(folder: Path) -> Iterator[Path]:
+    """Give a folder for the PATH; ``folder`` is empty, and its path is short enough for a socket."""
+    address = folder / "s"
+    for name in COMMANDS:
+        command = folder / name
+        command.write_text(
+            _COMMAND.format(python=sys.executable, name=name, address=str(address), size=_SIZE), "utf-8"
+        )
+        command.chmod(0o755)
+    root = Path(__file__).resolve().parents[2]
+    start = [sys.executable, "-m", __name__, str(address)]
+    with subprocess.Popen(start, cwd=root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            yield folder
+        finally:
+            process.terminate()
+
+
+def main(address: str) -> None:
+    """Load the commands, and do what is asked until told to end."""
+    _load()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks what became of a fork: it says so itself
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(address)
+        door.listen()
+        print("ready", flush=True)
+        while True:
+            line, _ = door.accept()
+            if not os.fork():
+                door.close()
+                _serve(line)
+            line.close()
+
+
+def _load() -> None:
+    import jieba
+    import scrapy.cmdline
+    import scrapy.crawler  # noqa: F401
+
+    import dedupcrawl.batch.running
+    import dedupcrawl.cli.evaluating
+    import dedupcrawl.cli.storing
+    import dedupcrawl.crawl.addon
+    import dedupcrawl.report.page  # noqa: F401
+
+    jieba.setLogLevel("WARNING")
+    jieba.initialize()
+    assert "twisted.internet.reactor" not in sys.modules  # each crawl chooses its own
+
+
+def _serve(line: socket.socket) -> None:
+    """Be the command; does not return."""
+    status = 70
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        size, files, _, _ = socket.recv_fds(line, _SIZE, 3)
+        with line.makefile("rb") as asked:
+            name, arguments, folder, environment = json.loads(asked.read(int.from_bytes(size, "big")))
+        for number, file in enumerate(files):
+            os.dup2(file, number)
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  # until the end
+        sys.stderr = open(2, "w", 1, encoding="utf-8", closefd=False)  # noqa: SIM115
+        os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(environment)
+        sys.argv = [name, *arguments]
+        status = _run(name)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        line.sendall(bytes([status & 255]))
+        os._exit(0)
+
+
+def _run(name: str) -> int:
+    import scrapy.cmdline
+
+    import dedupcrawl.cli
+
+    try:
+        {"dedupcrawl": dedupcrawl.cli.main, "scrapy": scrapy.cmdline.execute}[name]()
+    except SystemExit as error:
+        return error.code if isinstance(error.code, int) else int(error.code is not None)
+    except BaseException:  # noqa: BLE001  # as Python does with what nobody catches
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

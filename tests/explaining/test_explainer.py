@@ -1,0 +1,244 @@
+"""Explanations by what a store holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dedupcrawl import Deduplicator, Page
+from dedupcrawl.config import Config
+from dedupcrawl.detectors.base import Relation
+from dedupcrawl.detectors.registry import DETECTORS
+from dedupcrawl.explaining.explainer import Explainer, Subject
+from dedupcrawl.explaining.explanation import Explanation, Then
+from dedupcrawl.explaining.levers import NEW_STORE, Lever
+from dedupcrawl.explaining.naming import with_value
+from dedupcrawl.explaining.pairing import Side, Why
+from dedupcrawl.explaining.premises import Premises
+from dedupcrawl.policy import cluster_of
+from dedupcrawl.stores.base import Record
+from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
+
+FIRST, SECOND = "https://a.example/1", "https://b.example/2"
+COPY = ENGLISH.replace("Nobody was hurt", "No one was hurt")
+LONGER = ENGLISH + " " + " ".join(OTHER_ENGLISH.split(". ")[:2])
+
+
+def opened(**changes: Any) -> Deduplicator:
+    return Deduplicator(config=Config(**changes))
+
+
+@pytest.fixture
+def dedup() -> Iterator[Deduplicator]:
+    with opened() as made:
+        made.add(text=ENGLISH, url=FIRST)
+        made.add(text=OTHER_ENGLISH, url="https://a.example/lamps")
+        yield made
+
+
+def explained(
+    dedup: Deduplicator, text: str = "", url: str = SECOND, *, quick: bool = False, other: Side | None = None
+) -> Explanation:
+    """Explain a page with this text, or the record of ``url``."""
+    held = None if text else dedup.store.lookup(url)
+    subject = Subject(url, "told", Page.from_text(text, url) if text else None, held)
+    tick = None if quick else (lambda _: None)
+    found = Explainer(Premises(dedup.config, frozenset()), dedup.store, tick).explain(subject, other)
+    assert json.loads(json.dumps(found.as_dict())) == found.as_dict()
+    return found
+
+
+def by_name(levers: tuple[Lever, ...]) -> dict[str, Lever]:
+    assert all(len(lever.changes) == 1 for lever in levers)
+    return {lever.changes[0].name: lever for lever in levers}
+
+
+def test_a_copy_is_held_against_what_it_repeats(dedup: Deduplicator) -> None:
+    found = explained(dedup, COPY)
+    assert found.verdict == dedup.check(text=COPY, url=SECOND)
+    assert found.pair is not None
+    assert (found.pair.new.url, found.pair.old.url) == (SECOND, FIRST)
+    assert (found.pair.why, found.pair.met) == (Why.DECIDES, True)
+    assert found.pair.shared > 0
+    assert [opinion.detector for opinion in found.pair.opinions] == ["exact", "minhash"]
+    assert found.length == len(dedup_text(COPY))
+    assert [member.record.url for member in found.seen.members] == [FIRST]
+    assert found.seen.walked == 2
+
+
+def dedup_text(text: str) -> str:
+    from dedupcrawl.text.normalize import normalize
+
+    return normalize(text)
+
+
+@pytest.mark.parametrize("text", [COPY, LONGER, ENGLISH, OTHER_CHINESE, ENGLISH[:300], "Ice. " * 3])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"detectors": ["simhash", "exact"]},
+        {"detectors": ["feature_code", "feature_codes", "segments"]},
+        {"detectors": {"combined": {"any_of": ["minhash", "simhash"]}}},
+        {"drop": ["identical"], "keep": "latest"},
+        {"min_chars": 2000},
+        {"detectors": ["minhash"], "min_chars": 310},
+    ],
+    ids=str,
+)
+def test_every_lever_really_gives_another_verdict(text: str, changes: dict[str, Any]) -> None:
+    with opened(**changes) as dedup:
+        dedup.add(text=ENGLISH, url=FIRST)
+        dedup.add(text=OTHER_ENGLISH, url="https://a.example/lamps")
+        found = explained(dedup, text)
+        if found.pair is not None and not found.pair.met:
+            return  # a crawl does not compare them, whatever the constants
+        now = dedup.check(text=text, url=SECOND)
+        assert found.verdict == now
+        for lever in (*found.levers, *found.together):
+            if lever.remark:
+                continue
+            config = dedup.config
+            for change in lever.changes:
+                config = with_value(config, change.name, change.then)
+            again = Deduplicator(dedup.store, config=config).check(text=text, url=SECOND)
+            assert again == lever.verdict
+            assert (again.status, again.keep, again.relation) != (now.status, now.keep, now.relation)
+
+
+def test_which_setting_keeps_a_copy(dedup: Deduplicator) -> None:
+    levers = by_name(explained(dedup, COPY).levers)
+    assert levers["threshold"].verdict.keep
+    assert levers["threshold"].remark == NEW_STORE
+    assert levers["drop"].changes[0].then == Config().drop - {Relation.NEAR_DUPLICATE}
+    assert levers["keep"].verdict.supersedes == FIRST
+
+
+def test_which_setting_drops_what_is_kept(dedup: Deduplicator) -> None:
+    found = explained(dedup, LONGER)
+    assert found.verdict.keep
+    assert found.verdict.relation is Relation.EXPANSION
+    levers = by_name(found.levers)
+    assert not levers["drop"].verdict.keep
+    assert not levers["length_ratio"].verdict.keep
+    assert not levers["length_ratio"].remark
+    assert not found.together
+
+
+def test_two_settings_where_no_single_one_is_enough() -> None:
+    with opened() as dedup:
+        dedup.add(text=ENGLISH, url=FIRST)
+        found = explained(dedup, f"{ENGLISH} {OTHER_ENGLISH}")
+        assert set(by_name(found.levers)) == {"drop"}
+        (together,) = found.together
+        assert [change.name for change in together.changes] == ["threshold", "length_ratio"]
+        assert together.verdict.is_duplicate
+        assert together.remark == NEW_STORE
+
+
+def test_equal_texts_stay_copies_whatever_is_measured(dedup: Deduplicator) -> None:
+    found = explained(dedup, ENGLISH)
+    assert found.verdict.relation is Relation.IDENTICAL
+    assert set(by_name(found.levers)) == {"drop", "keep"}
+    assert not found.together
+
+
+def test_a_short_text_is_compared_once_the_bound_is_lowered() -> None:
+    short = ENGLISH[:150]
+    with opened(min_chars=200) as dedup:
+        dedup.add(text=short, url=FIRST)
+        assert set(by_name(explained(dedup, short + " And ice.").levers)) <= {"min_chars"}
+    with opened(detectors=["minhash"], min_chars=200) as dedup:
+        found = explained(dedup, short)
+        assert (found.verdict.reason, found.record, found.pair) == ("short", None, None)
+        lever = by_name(found.levers)["min_chars"]
+        assert lever.changes[0].then == len(dedup_text(short)) // 10 * 10
+        assert lever.verdict.reason is None
+        assert "only the detector exact" in " ".join(found.remarks)
+
+
+def test_a_filed_page_is_judged_by_what_came_before_it() -> None:
+    with opened(drop=[]) as dedup:
+        dedup.add(text=ENGLISH, url=FIRST)
+        dedup.add(text=COPY, url=SECOND)
+        dedup.add(text=COPY + " Today.", url="https://c.example/3")
+        middle = explained(dedup)
+        assert middle.held is not None
+        assert middle.verdict.of == FIRST
+        assert middle.pair is not None
+        assert (middle.pair.new.url, middle.pair.old.url) == (SECOND, FIRST)
+        first = explained(dedup, url=FIRST)
+        assert first.verdict.relation is None
+        assert first.pair is not None
+        assert (first.pair.new.url, first.pair.why) == (SECOND, Why.LATER)
+        assert first.pair.verdict.of == FIRST
+        assert [each.record.url for each in first.seen.members] == [FIRST, SECOND, "https://c.example/3"]
+        assert explained(dedup, url=FIRST, quick=True).seen.members == first.seen.members
+
+
+def test_a_page_that_met_nobody_is_held_against_the_nearest(dedup: Deduplicator) -> None:
+    half = ENGLISH[: len(ENGLISH) // 2] + CHINESE
+    found = explained(dedup, half)
+    assert found.met == 0
+    assert found.pair is not None
+    assert (found.pair.why, found.pair.met, found.pair.old.url) == (Why.NEAREST, False, FIRST)
+    assert "They never met" in " ".join(found.remarks)
+    quick = explained(dedup, half, quick=True)
+    assert (quick.pair, quick.seen.walked) == (None, None)
+    assert "without --quick" in " ".join(quick.remarks)
+    assert "no other in the store is like it" in " ".join(explained(dedup, OTHER_CHINESE).remarks)
+
+
+def test_a_page_of_ones_choice(dedup: Deduplicator) -> None:
+    lamps = dedup.store.lookup("https://a.example/lamps")
+    assert lamps is not None
+    found = explained(dedup, COPY, other=Side.held(lamps))
+    assert found.verdict.of == FIRST
+    assert found.pair is not None
+    assert (found.pair.why, found.pair.met) == (Why.ASKED, False)
+    assert found.pair.verdict.relation is None
+    record = dedup.file(Page.from_text(ENGLISH, "https://c.example/"))
+    assert isinstance(record, Record)
+    both_new = explained(dedup, COPY, other=Side(record.url, record))
+    assert both_new.pair is not None
+    assert both_new.pair.new.url == SECOND
+    assert both_new.pair.verdict.of == "https://c.example/"
+
+
+def test_pages_in_a_full_bucket_never_meet() -> None:
+    with opened(drop=[]) as dedup:
+        dedup.add(text=ENGLISH, url=FIRST)
+        for number in range(40):
+            dedup.add(text=ENGLISH, url=f"https://b.example/{number}")
+        first = dedup.store.lookup(FIRST)
+        assert first is not None
+        found = explained(dedup, ENGLISH, url="https://c.example/", other=Side.held(first))
+        assert found.pair is not None
+        assert found.pair.shared > 0
+        assert not found.pair.met
+        assert "although they share keys" in " ".join(found.remarks)
+
+
+def test_a_claimed_page_and_what_a_run_said_are_remarked_upon(dedup: Deduplicator) -> None:
+    with dedup.claim(text=CHINESE, url="https://z.example/1"):
+        verdict = dedup.check(text=COPY, url=SECOND)
+        subject = Subject(SECOND, "told", Page.from_text(CHINESE, SECOND), then=Then(verdict, "dropped", 0.0))
+        found = Explainer(Premises(dedup.config, frozenset()), dedup.store).explain(subject)
+    assert found.pair is not None
+    assert "is claimed, not committed yet" in " ".join(found.remarks)
+    assert "The run said otherwise" in " ".join(found.remarks)
+
+
+@pytest.mark.parametrize("name", DETECTORS)
+def test_every_detector_can_be_asked(name: str) -> None:
+    with opened(detectors=[name]) as dedup:
+        dedup.add(text=ENGLISH, url=FIRST)
+        found = explained(dedup, ENGLISH)
+        assert found.pair is not None
+        assert found.pair.why is Why.DECIDES
+        assert found.verdict.of == FIRST
+        assert by_name(found.levers)["drop"].verdict.keep
+        assert found.cluster == cluster_of(found.seen.members[0].record)

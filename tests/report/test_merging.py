@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedupcrawl.report.facts import Flow, Histogram, Host, Slice
+from dedupcrawl.report.merging import (
+    SLICES,
+    figures_of,
+    joined_flows,
+    joined_histograms,
+    joined_hosts,
+    joined_slices,
+)
+
+COUNTS = st.integers(0, 9)
+LEDGERS = st.lists(
+    st.tuples(
+        st.sampled_from([1, 2, 8, 64]),
+        st.dictionaries(st.integers(0, 300), st.tuples(COUNTS, COUNTS, COUNTS), max_size=9),
+    ),
+    max_size=4,
+)
+
+
+@given(LEDGERS)
+def test_spans_of_several_ledgers_are_put_together(
+    told: list[tuple[int, dict[int, tuple[int, int, int]]]],
+) -> None:
+    ledgers = [
+        (width, [Slice(float(place * width), *counts) for place, counts in sorted(spans.items())])
+        for width, spans in told
+    ]
+    joined = joined_slices(ledgers)
+    every = [each for _, spans in ledgers for each in spans]
+    for name in ("kept", "dropped", "unchecked"):
+        assert sum(getattr(each, name) for each in joined) == sum(getattr(each, name) for each in every)
+    assert len(joined) <= SLICES
+    steps = {after.start - before.start for before, after in pairwise(joined)}
+    assert len(steps) <= 1
+    if every:
+        assert joined[0].start <= min(each.start for each in every)
+        assert max(each.start for each in every) < joined[-1].start + max(steps, default=float("inf"))
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a.example", "b.example", ""]), COUNTS, COUNTS, COUNTS)))
+def test_hosts_are_added_up(told: list[tuple[str, int, int, int]]) -> None:
+    joined = joined_hosts(Host(*each) for each in told)
+    assert sum(each.pages for each in joined) == sum(pages for _, pages, _, _ in told)
+    assert [each.pages for each in joined] == sorted((each.pages for each in joined), reverse=True)
+    assert len({each.name for each in joined}) == len(joined)
+    assert "" not in {each.name for each in joined}
+
+
+def test_flows_are_added_up() -> None:
+    flows = [Flow("a", "b", 2), Flow("b", "a", 4), Flow("a", "b", 3), Flow("", "", 1)]
+    assert joined_flows(flows) == (Flow("a", "b", 5), Flow("b", "a", 4), Flow("(others)", "(others)", 1))
+
+
+def test_histograms_are_added_up_by_detector() -> None:
+    edges = (0.0, 0.5, 1.0)
+    one = Histogram("minhash", None, edges, (1, 2), (3, 0))
+    two = Histogram("minhash", 0.8, edges, (0, 5), (1, 1))
+    other = Histogram("exact", None, edges, (0, 1), (0, 0))
+    assert joined_histograms([one, other, two]) == (Histogram("minhash", 0.8, edges, (1, 7), (4, 1)), other)
+
+
+def test_the_headline_is_what_the_stats_say() -> None:
+    counts = {
+        "checked": 5,
+        "unchecked/short": 1,
+        "unchecked/status": 2,
+        "duplicate": 3,
+        "duplicate/identical": 3,
+    }
+    found = figures_of(counts | {"kept": 5, "dropped": 3, "bytes": 9, "bytes_saved": 4, "related/excerpt": 1})
+    assert (found.pages, found.checked, found.kept, found.dropped) == (8, 5, 5, 3)
+    assert (found.duplicates, found.related) == ({"identical": 3}, {"excerpt": 1})
+    assert list(found.unchecked.items()) == [("status", 2), ("short", 1)]
+    assert found.requests_saved is None
+    assert figures_of({"requests_saved": 0}).requests_saved == 0
