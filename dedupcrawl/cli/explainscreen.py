@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _LONG = 2000  #: characters of a URL
 _MEMBERS = 20  #: pages of a cluster that are listed
+_MARKS = {True: "*", False: "**"}  #: of what needs a new store, by whether it is sure what happens there
 _FATES = {True: "kept", False: "dropped"}
 
 
@@ -136,8 +137,8 @@ def _none(verdict: Verdict) -> str:
 def _notes(found: Explanation) -> Iterator[str]:
     levers = (*found.levers, *found.together)
     names = {change.name for lever in levers for change in lever.changes}
-    if any(lever.remark for lever in levers):
-        yield f"* {NEW_STORE}."
+    for remark in dict.fromkeys(lever.remark for lever in levers if lever.remark):
+        yield f"{_MARKS[remark == NEW_STORE]} {remark}."
     if any("." in name for name in names):
         yield "DETECTOR.CONSTANT stands in DEDUP_DETECTORS: {'DETECTOR': {'CONSTANT': ...}}."
     if "min_chars" in names:
@@ -154,12 +155,14 @@ def _table(levers: Sequence[Lever]) -> Table:
     for lever in levers:
         for place, change in enumerate(lever.changes, 1):
             is_last = place == len(lever.changes)
-            verdict = (
-                Text.assemble(said(lever.verdict), " *" if lever.remark else "") if is_last else Text("and")
-            )
+            verdict = Text.assemble(said(lever.verdict), _mark(lever)) if is_last else Text("and")
             name = change.name if "." in change.name else change.setting
             table.add_row(Text(name), Text(_value(change.now)), Text(_then(change)), verdict)
     return table
+
+
+def _mark(lever: Lever) -> str:
+    return f" {_MARKS[lever.remark == NEW_STORE]}" if lever.remark else ""
 
 
 def _then(change: Change) -> str:

@@ -39,8 +39,8 @@ def fetch_body(where: str) -> tuple[str, bytes, str]:
         return _download(where)
     path = Path(where)
     try:
-        raw = path.read_bytes()
-        body = gzip.decompress(raw) if path.suffix == ".gz" else raw
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            body = file.read(_LIMIT)
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise DedupError(f"{where}: neither an http(s) URL nor a readable file: {error}") from error
     plain = path.name.removesuffix(".gz").endswith(".txt")

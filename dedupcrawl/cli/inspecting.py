@@ -19,6 +19,7 @@ from dedupcrawl.cli.options import Assignments, assignments_of
 from dedupcrawl.cli.project import project_here
 from dedupcrawl.cli.screen import out
 from dedupcrawl.config import Config
+from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.evaluation.constants import with_constant
 from dedupcrawl.explaining.recovering import recovered
@@ -29,6 +30,7 @@ from dedupcrawl.page import PageError, ReadOptions
 from dedupcrawl.page.readers import READER_ACCEPTED
 from dedupcrawl.report.wording import size
 from dedupcrawl.stores import list_namespaces, open_existing
+from dedupcrawl.stores.scheme import check_scheme, scheme_json
 
 if TYPE_CHECKING:
     from dedupcrawl.inspecting.looking import Look
@@ -64,6 +66,8 @@ def inspect(
     open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
 ) -> None:
     """Show a page with its blocks, which of them are its main text, and why the others were cut."""
+    if namespace is not None and against is None:
+        raise SettingError("--namespace", namespace, "nothing without --against: stores have namespaces")
     with ExitStack() as stack:
         store = stack.enter_context(_store(against, namespace)) if against else None
         config, notes = _config(store, reader, assignments, project=project)
@@ -116,7 +120,7 @@ def _config(
         found = recovered(json.loads(store.info().scheme), config)
         config, notes = (
             found.config,
-            tuple(f"{note[0].upper()}{note[1:].rstrip('.')}." for note in found.notes),
+            tuple(map(_sentence, found.notes)),
         )
         if reader not in (None, config.reader):
             raise SettingError("--reader", reader, f"{config.reader!r}, with which the store was filled")
@@ -126,7 +130,16 @@ def _config(
         config = replace(config, reader=reader)
     for name, value in assignments_of(assignments).items():
         config = with_constant(config, name, value)
+    if store is not None:
+        _refuse_other(store, config)
     return config, notes
+
+
+def _refuse_other(store: Store, config: Config) -> None:
+    """Raise StoreMismatchError where the keys and sketches of the store mean something else under this."""
+    info = store.info()
+    here = scheme_json(schemes(build_detectors(config), config))
+    check_scheme(info.url, info.namespace, info.scheme, here)
 
 
 def _sentence(note: str) -> str:

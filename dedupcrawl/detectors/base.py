@@ -79,6 +79,13 @@ class Detector(ABC):
         For people, not for verdicts: it takes its time. Its figures are the evidence of a match.
         """
 
+    def keys_of(self, sketch: bytes) -> tuple[bytes, ...] | None:  # noqa: ARG002
+        """Return the keys of a page from its sketch alone; None: they cannot be had from it.
+
+        A sketch that was made under other constants will do, as long as these shape nothing but keys.
+        """
+        return None
+
     @abstractmethod
     def scheme(self) -> Mapping[str, object]:
         """Every constant that shapes keys or sketches (not those that only ``compare`` uses).

@@ -43,6 +43,10 @@ class Exact(Detector):
         texts = zip(group.encoded, wanted, strict=True)
         return [_filed(seeded_hash(text, _BYTES, self.seed)) if text and one else None for text, one in texts]
 
+    def keys_of(self, sketch: bytes) -> tuple[bytes, ...]:
+        """The hash is both."""
+        return (sketch,)
+
     def compare(self, new: bytes, old: bytes) -> Match | None:
         """Match equal hashes."""
         for sketch in (new, old):

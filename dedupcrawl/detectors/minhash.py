@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dedupcrawl.detectors.opinion import Opinion
+    from dedupcrawl.detectors.sketching import Slots
     from dedupcrawl.text.features import Features
     from dedupcrawl.text.group import Group
 
@@ -76,9 +77,8 @@ class MinHash(Detector):
         if not len(shingles):
             return None
         slots = fast_similarity_sketch(shingles, self.slots, self.seed)
-        bands, rows = self._bands()
-        keys = band_keys(slots, bands, rows, self.seed)
-        return Fingerprint(keys, _HEAD.pack(_TAG, features.length, len(shingles)) + slots.tobytes())
+        head = _HEAD.pack(_TAG, features.length, len(shingles))
+        return Fingerprint(self._keys(slots), head + slots.tobytes())
 
     def fingerprint_many(self, group: Group, wanted: Sequence[bool]) -> list[Fingerprint | None]:
         """File several pages."""
@@ -100,6 +100,11 @@ class MinHash(Detector):
                 zip(wanted, group.lengths, counts.tolist(), strict=True)
             )
         ]
+
+    def keys_of(self, sketch: bytes) -> tuple[bytes, ...]:
+        """The bands are cut from the slots."""
+        self._read(sketch)
+        return self._keys(np.frombuffer(sketch, np.uint8, offset=_HEAD.size))
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
         """Estimate the similarity and judge it by the two lengths."""
@@ -129,6 +134,9 @@ class MinHash(Detector):
             "rows": rows,
             "seed": self.seed,
         }
+
+    def _keys(self, slots: Slots) -> tuple[bytes, ...]:
+        return band_keys(slots, *self._bands(), self.seed)
 
     def _bands(self) -> tuple[int, int]:
         return choose_bands(self.threshold, min(self.filed, self.slots), self.miss_weight)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dedupcrawl.config import Config
+    from dedupcrawl.detectors.base import Detector
     from dedupcrawl.judging import Finding
     from dedupcrawl.page.model import Page
     from dedupcrawl.stores.base import Candidate, Record, Store
@@ -43,6 +44,32 @@ class Case:
         """Return it with these among the earlier pages."""
         earlier = {each.id: each for each in (*self.earlier, *others)}
         return replace(self, earlier=tuple(each for _, each in sorted(earlier.items())))
+
+    def refiled(self, config: Config) -> Case:
+        """Return it as in a store that was filled under ``config``: other pages share a key there.
+
+        Those of which that cannot be told from their sketches stay, see :meth:`may_part`.
+        """
+        detectors = build_detectors(config)
+        meets = (each for each in self.earlier if _meet(detectors, self.record, each.record) is not False)
+        return replace(self, earlier=tuple(meets))
+
+    def may_part(self, config: Config) -> bool:
+        """Whether an earlier page is among them of which nobody knows that it is met under ``config``."""
+        detectors = build_detectors(config)
+        return any(_meet(detectors, self.record, each.record) is None for each in self.earlier)
+
+
+def _meet(detectors: Iterable[Detector], new: Record, old: Record) -> bool | None:
+    """Say whether two pages share a key of these detectors; None: their sketches do not tell."""
+    if new.url and new.url == old.url:
+        return True
+    told: list[bool | None] = []
+    for detector, mine, other in zip(detectors, new.sketches, old.sketches, strict=False):
+        if mine and other:
+            keys, others = detector.keys_of(mine), detector.keys_of(other)
+            told.append(None if keys is None or others is None else not {*keys}.isdisjoint(others))
+    return True if True in told else None if None in told else False
 
 
 def filed(page: Page, config: Config, store: Store) -> Case | Verdict:

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.explaining.case import Case, filed, verdict_on
 from dedupcrawl.explaining.explanation import Explanation
-from dedupcrawl.explaining.levers import Bench, of_constants, of_constants_together, of_length, of_policy
+from dedupcrawl.explaining.levers import (
+    Bench,
+    files_otherwise,
+    of_constants,
+    of_constants_together,
+    of_length,
+    of_policy,
+)
 from dedupcrawl.explaining.pairing import Pairing, Side, Why
 from dedupcrawl.explaining.remarks import remarks
 from dedupcrawl.explaining.walking import Seen, under_keys, walked
@@ -134,7 +141,12 @@ class Explainer:
         if pair is not None:
             verdict, page = pair.verdict, pair.new.page
         opinions = pair.opinions if pair else ()
-        bench = Bench(self._config, verdict, lambda config: self._again(config, pair, page))
+        bench = Bench(
+            self._config,
+            verdict,
+            lambda config: self._again(config, pair, page),
+            lambda config: pair is None or not pair.met or not pair.case.may_part(config),
+        )
         of_text = self._of_length(page) if page else ()
         singles = bench.levers(
             chain(of_constants(self._config, opinions), of_policy(self._config, verdict), of_text)
@@ -155,6 +167,8 @@ class Explainer:
             case = filed(page, config, self._store)
             return case if isinstance(case, Verdict) else case.beside(pair.case.earlier).verdict(config)
         assert pair is not None
+        if pair.met and files_otherwise(config, self._config):
+            return pair.case.refiled(config).verdict(config)
         return pair.case.verdict(config)
 
     def _features(self, page: Page) -> Features:

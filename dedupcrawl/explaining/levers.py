@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _SHORT = 300  #: characters of a text that somebody might call short
 NEW_STORE = "needs a new store or namespace: the present one was filled under the other value"
+UNSURE = "a page is met there if the two share a key, which their sketches do not tell"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,8 @@ class Bench:
 
     config: Config
     verdict: Verdict
-    judge: Callable[[Config], Verdict]
+    judge: Callable[[Config], Verdict]  #: where the scheme differs, as in a store that was filled anew
+    is_sure: Callable[[Config], bool] = lambda _: True  #: whether it is known whom the page meets in that
 
     def levers(self, candidates: Iterable[tuple[Change, ...]]) -> list[Lever]:
         """Return those that really change the verdict; of several values of one constant the nearest."""
@@ -91,7 +93,9 @@ class Bench:
             return None
         if _outcome(verdict) == _outcome(self.verdict):
             return None
-        return Lever(changes, verdict, NEW_STORE if _scheme(config) != _scheme(self.config) else "")
+        if not files_otherwise(config, self.config):
+            return Lever(changes, verdict)
+        return Lever(changes, verdict, NEW_STORE if self.is_sure(config) else f"{NEW_STORE}; {UNSURE}")
 
 
 def of_constants(config: Config, opinions: Iterable[Opinion]) -> Iterator[tuple[Change, ...]]:
@@ -149,8 +153,9 @@ def _distance(lever: Lever) -> float:
     )
 
 
-def _scheme(config: Config) -> dict[str, dict[str, object]]:
-    return schemes(build_detectors(config), config)
+def files_otherwise(one: Config, other: Config) -> bool:
+    """Whether stores that are filled under these refuse each other's pages."""
+    return schemes(build_detectors(one), one) != schemes(build_detectors(other), other)
 
 
 def _plain(value: object) -> object:

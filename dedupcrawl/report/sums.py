@@ -73,7 +73,8 @@ class Sums:
         self.bins[opinion.detector, bin_of(opinion.similarity), opinion.match is not None] += 1
         if opinion.detector not in self.thresholds:
             for bar in opinion.bars:
-                if bar.constant == "threshold":
+                # Detectors call it threshold, share or tau; that of a member is of another similarity.
+                if bar.measure == "similarity" and bar.at_least:
                     self.thresholds[opinion.detector] = bar.value
 
 

@@ -93,6 +93,8 @@ class Tables:
         for note, entry, cluster, earlier in batch.entries:
             self.last_page = max(self.last_page, note.id)
             hashed = hash_of(cluster or entry.url)
+            if earlier is not None:
+                self._forget_misses(note.id)
             is_near = self._note_misses(note, entry)
             place = self._place_in_cluster(cluster, hashed, entry.time, earlier)
             listed = is_sampled(hashed, self._level) and place <= self._bounds.of_cluster
@@ -163,6 +165,12 @@ class Tables:
         if self._misses[detector] >= 2 * self._bounds.misses:
             self._keep_nearest(detector)
         return True
+
+    def _forget_misses(self, page: int) -> None:
+        """Forget what a page missed when it was judged before: by now it is held against others."""
+        gone = self._connection.execute("DELETE FROM misses WHERE page = ? RETURNING detector", (page,))
+        for (detector,) in gone.fetchall():
+            self._misses[detector] -= 1
 
     def _keep_nearest(self, detector: str) -> None:
         most = self._bounds.misses

@@ -84,6 +84,30 @@ def test_read_takes_packed_files_and_bytes_in_gbk(tmp_path: Path) -> None:
     assert "港口在夜里结了冰" in run("read", str(path))
 
 
+@pytest.mark.parametrize("command", [["read"], ["read", "--blocks"], ["compare"]])
+def test_a_page_cannot_steer_a_terminal(tmp_path: Path, command: list[str]) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(f"<title>\x1b]0;Mine\x07</title><p>Gone: \x1b[2J\x9b31m\u202e{ENGLISH}", "utf-8")
+    places = [str(path)] * (2 if command == ["compare"] else 1)
+    shown = runner.invoke(app, [*command, *places], env={"FORCE_COLOR": "1", "COLUMNS": "120"}).output
+    assert "Gone: [2J" in shown
+    assert [each for each in ("\x1b[2J", "\x1b]0;", "\x9b", "\x07", "\u202e") if each in shown] == []
+
+
+def test_read_gives_a_program_the_text_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(f"<p>Gone: \x1b[2J{ENGLISH}", "utf-8")
+    assert "Gone: \x1b[2J" in run("read", str(path))
+
+
+def test_a_packed_file_is_not_unpacked_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "page.html.gz"
+    path.write_bytes(gzip.compress(bytes(1 << 20) * 65, 1))
+    assert f"a page of {64 << 20} bytes is larger" in complaint(monkeypatch, capsys, "read", str(path))
+
+
 def test_read_shows_every_block_with_its_reason(files: dict[str, str]) -> None:
     table = run("read", "--blocks", files["first"])
     assert "Section" in table

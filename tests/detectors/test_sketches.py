@@ -150,6 +150,16 @@ def digest(found: Fingerprint | None) -> str:
     return hashlib.sha256(b"".join(len(part).to_bytes(4, "big") + part for part in parts)).hexdigest()[:16]
 
 
+@by_name
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_keys_that_can_be_had_from_a_sketch_are_those_of_the_page(detector: Detector, text: str) -> None:
+    found = detector.fingerprint(Features(Page.from_text(text)))
+    if found is not None:
+        keys = detector.keys_of(found.sketch)
+        assert (keys is not None) == (detector.name in {"exact", "minhash"})
+        assert keys in (None, found.keys)
+
+
 @pytest.mark.parametrize("text", TEXTS)
 @by_name
 def test_what_is_stored_is_pinned(detector: Detector, text: str) -> None:

@@ -77,5 +77,7 @@ def test_a_setting_is_found_by_its_name(origin: str) -> None:
         tab.open(f"{origin}/index.html")
         tab.page.keyboard.press("/")
         tab.page.keyboard.type("DEDUP_TTL", delay=20)
-        tab.page.locator(".md-search-result__link[href*='settings.html'][href$='#dedup_ttl']").first.wait_for()
+        tab.page.locator(
+            ".md-search-result__link[href*='settings.html'][href$='#dedup_ttl']"
+        ).first.wait_for()
         assert tab.errors == []

@@ -14,7 +14,7 @@ from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.explaining.explainer import Explainer, Subject
 from dedupcrawl.explaining.explanation import Explanation, Then
-from dedupcrawl.explaining.levers import NEW_STORE, Lever
+from dedupcrawl.explaining.levers import NEW_STORE, UNSURE, Lever
 from dedupcrawl.explaining.naming import with_value
 from dedupcrawl.explaining.pairing import Side, Why
 from dedupcrawl.explaining.premises import Premises
@@ -75,6 +75,12 @@ def dedup_text(text: str) -> str:
     return normalize(text)
 
 
+def fill(dedup: Deduplicator) -> Deduplicator:
+    dedup.add(text=ENGLISH, url=FIRST)
+    dedup.add(text=OTHER_ENGLISH, url="https://a.example/lamps")
+    return dedup
+
+
 @pytest.mark.parametrize("text", [COPY, LONGER, ENGLISH, OTHER_CHINESE, ENGLISH[:300], "Ice. " * 3])
 @pytest.mark.parametrize(
     "changes",
@@ -91,20 +97,22 @@ def dedup_text(text: str) -> str:
 )
 def test_every_lever_really_gives_another_verdict(text: str, changes: dict[str, Any]) -> None:
     with opened(**changes) as dedup:
-        dedup.add(text=ENGLISH, url=FIRST)
-        dedup.add(text=OTHER_ENGLISH, url="https://a.example/lamps")
+        fill(dedup)
         found = explained(dedup, text)
         if found.pair is not None and not found.pair.met:
             return  # a crawl does not compare them, whatever the constants
         now = dedup.check(text=text, url=SECOND)
         assert found.verdict == now
         for lever in (*found.levers, *found.together):
-            if lever.remark:
-                continue
             config = dedup.config
             for change in lever.changes:
                 config = with_value(config, change.name, change.then)
-            again = Deduplicator(dedup.store, config=config).check(text=text, url=SECOND)
+            if UNSURE in lever.remark:
+                continue
+            if lever.remark:
+                again = fill(Deduplicator(config=config)).check(text=text, url=SECOND)
+            else:
+                again = Deduplicator(dedup.store, config=config).check(text=text, url=SECOND)
             assert again == lever.verdict
             assert (again.status, again.keep, again.relation) != (now.status, now.keep, now.relation)
 
@@ -115,6 +123,32 @@ def test_which_setting_keeps_a_copy(dedup: Deduplicator) -> None:
     assert levers["threshold"].remark == NEW_STORE
     assert levers["drop"].changes[0].then == Config().drop - {Relation.NEAR_DUPLICATE}
     assert levers["keep"].verdict.supersedes == FIRST
+
+
+def test_what_would_not_meet_in_a_new_store_is_not_called_related() -> None:
+    words = ENGLISH.split()
+    copies = [" ".join([*words[:place], "instead", *words[place + 1 :]]) for place in range(0, len(words), 4)]
+    relations = set()
+    for text in copies:
+        with opened() as dedup:
+            dedup.add(text=ENGLISH, url=FIRST)
+            lever = by_name(explained(dedup, text, quick=True).levers).get("threshold")
+        if lever is not None:
+            config = with_value(Config(), "threshold", lever.changes[0].then)
+            with Deduplicator(config=config) as anew:
+                anew.add(text=ENGLISH, url=FIRST)
+                assert anew.check(text=text, url=SECOND).relation == lever.verdict.relation
+            relations.add(lever.verdict.relation)
+    assert None in relations
+
+
+def test_where_sketches_do_not_tell_the_keys_that_is_said() -> None:
+    with opened(detectors=["datasketch"]) as dedup:
+        dedup.add(text=ENGLISH, url=FIRST)
+        levers = by_name(explained(dedup, COPY, quick=True).levers)
+    told = {name: lever.remark for name, lever in levers.items() if lever.remark}
+    assert told
+    assert all(UNSURE in remark for remark in told.values())
 
 
 def test_which_setting_drops_what_is_kept(dedup: Deduplicator) -> None:

@@ -84,7 +84,9 @@ def test_what_is_no_path_is_refused_in_silence(
     client: Client, path: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with create_connection((HOST, client.server.server_port), timeout=60) as connection:
-        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {HOST}:{client.server.server_port}\r\n\r\n".encode())
+        connection.sendall(
+            f"GET {path} HTTP/1.1\r\nHost: {HOST}:{client.server.server_port}\r\n\r\n".encode()
+        )
         assert b" 404 " in connection.recv(64)
     assert capsys.readouterr().err == ""
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dedupcrawl.detectors.opinion import Bar, Opinion
 from dedupcrawl.errors import DedupError
 from dedupcrawl.report import writing
 from dedupcrawl.report.bounds import Bounds
+from dedupcrawl.report.entry import Held
 from dedupcrawl.report.ledger import Ledger
 from dedupcrawl.report.note import Fate
 from tests.report.entries import ABOUT, NOON, copy, near, unchecked, unique
@@ -263,6 +265,35 @@ def test_the_nearest_misses_stay_whatever_their_clusters(path: Path) -> None:
             assert held.url == miss.old
             assert held.nearest is not None
             assert (held.nearest.detector, held.nearest.similarity) == (miss.detector, miss.similarity)
+
+
+def test_what_a_page_missed_is_forgotten_when_it_is_judged_again(path: Path) -> None:
+    with small(path) as ledger:
+        note = ledger.add(near("https://a.example/1", "c1", "https://a.example/0", 0.6))
+        ledger.flush()
+        ledger.add(near("https://a.example/1", "c1", "https://a.example/2", 0.7), again=note)
+    with Ledger.open(path) as read:
+        (miss,) = read.misses(10)
+        assert (miss.old, miss.similarity) == ("https://a.example/2", 0.7)
+        assert read.held(miss.page)[miss.place].url == miss.old
+
+
+def test_the_threshold_is_that_of_the_similarity_whatever_the_detector_calls_it(path: Path) -> None:
+    def said(detector: str, constant: str, value: float, measure: str) -> Opinion:
+        bar = Bar(constant, value, 0.3, at_least=True, measure=measure)
+        return Opinion(detector, None, 0.3, bars=(bar,))
+
+    opinions = (
+        said("feature_codes", "share", 0.5, "similarity"),
+        said("spotsigs", "tau", 0.44, "similarity"),
+        said("random_projection", "agreement", 372, "bits that agree"),
+        said("combined", "minhash.threshold", 0.8, "similarity (minhash)"),
+    )
+    with small(path) as ledger:
+        ledger.add(unique("https://a.example/1", "c1", held=(Held("https://a.example/0", "c0", opinions),)))
+    with Ledger.open(path) as read:
+        found = {each.detector: each.threshold for each in read.histograms}
+    assert found == {"feature_codes": 0.5, "spotsigs": 0.44, "random_projection": None, "combined": None}
 
 
 def test_a_page_that_matches_is_no_near_miss(path: Path) -> None:

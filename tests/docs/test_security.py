@@ -1,0 +1,33 @@
+"""What the page on security says is stored, held against what is."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from dedupcrawl import Deduplicator, Page
+from dedupcrawl.detectors.registry import DETECTORS
+from dedupcrawl.stores.base import Record
+from dedupcrawl.stores.codec import encode
+from tests.data import ROOT
+from tests.texts import ENGLISH, OTHER_ENGLISH
+
+TEXT = f"{ENGLISH} {OTHER_ENGLISH}"
+
+
+def with_words() -> set[str]:
+    """Return the detectors that the page names as those whose sketches hold words."""
+    text = (ROOT / "docs" / "security.md").read_text("utf-8")
+    [sentence] = re.findall(r"Detectors whose sketches hold words of a page: (.+?)\.\s", text, re.DOTALL)
+    return {name for name in re.findall(r"`(\w+)`", sentence) if name in DETECTORS}
+
+
+@pytest.mark.parametrize("name", DETECTORS)
+def test_a_sketch_holds_words_only_where_the_page_says_so(name: str) -> None:
+    with Deduplicator(detectors=[name]) as dedup:
+        record = dedup.file(Page.from_text(TEXT, "https://a.example/1"))
+    assert isinstance(record, Record)
+    stored = encode(record).decode("latin-1")
+    words = {word for word in re.findall(r"[a-z]{5,}", TEXT.lower()) if word in stored}
+    assert bool(words) is (name in with_words()), words
