@@ -20,11 +20,7 @@ MOST_NOT_RUN = 30
 _BLOCKS = [block for page in pages() for block in blocks_of(page)]
 
 
-def _case(block: Block) -> object:
-    return pytest.param(block, id=block.id, marks=pytest.mark.xdist_group(block.page.name))
-
-
-@pytest.mark.parametrize("block", [_case(each) for each in _BLOCKS if is_followed(each)])
+@pytest.mark.parametrize("block", [each for each in _BLOCKS if is_followed(each)], ids=lambda block: block.id)
 def test_a_block_does_what_it_says(block: Block, followers: Followers) -> None:
     followers(block.page).follow(block)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 
-import jieba.analyse
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,6 +26,8 @@ CLAUSES = [clause for clause in re.split("[，。]", CHINESE + OTHER_CHINESE) if
 
 def check(text: str, count: int) -> None:
     """Compare with jieba, word by word and weight by weight."""
+    import jieba.analyse  # it loads all that it may need, for every worker of the tests
+
     wanted = jieba.analyse.extract_tags(text, topK=count, withWeight=True)
     assert [tuple(keyword) for keyword in keywords(words(text), built_in(), count)] == wanted
 

@@ -19,7 +19,7 @@ from tests.batch.spark.machine import JAVA_OPTIONS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-PATIENCE = 300  #: seconds; a busy machine takes its time
+PATIENCE = 1200  #: seconds; a busy machine takes its time
 
 
 @dataclass(frozen=True)
