@@ -14,9 +14,8 @@ class Bounds:
     """
 
     pages: int = 100_000  #: rows; beyond them half of the clusters go
-    bulk: int = (
-        64 * 2**20
-    )  #: bytes of texts and opinions, packed; beyond them half of the clusters lose theirs
+    #: bytes of texts and opinions; beyond them half of the clusters lose theirs
+    bulk: int = 64 * 2**20
     text: int = 100_000  #: characters of one text
     title: int = 500  #: characters of one title
     url: int = 4_096  #: characters of one URL
