@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -42,3 +43,7 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 def pytest_collection_finish(session: pytest.Session) -> None:
     if any(item.nodeid.startswith(FORKING) for item in session.items):
         forking.begin()
+
+
+def pytest_runtest_setup() -> None:
+    os.environ.pop("SCRAPY_SETTINGS_MODULE", None)  # Scrapy leaves it there when it finds a project

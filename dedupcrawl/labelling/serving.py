@@ -56,6 +56,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = _PATIENCE
     server: LabelServer
+    _is_last = False  #: whether the server ends with this request
 
     def do_GET(self) -> None:
         self._answer(changes=False)
@@ -73,7 +74,11 @@ class _Handler(BaseHTTPRequestHandler):
             reply = refused.reply
         except DedupError as error:
             reply = Reply(orjson.dumps({"error": str(error)}), _JSON, HTTPStatus.INSUFFICIENT_STORAGE)
-        self._send(reply)
+        try:
+            self._send(reply)
+        finally:
+            if self._is_last:  # only now: the process ends with the server, and the reply with the process
+                self.server.stop()
 
     def _shown(self, what: str) -> Reply:
         if what == "":
@@ -96,7 +101,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif what == "more":
             sitting.extend(MORE)
         elif what == "done":
-            self.server.stop()
+            self._is_last = True
         else:
             raise RefusedError(HTTPStatus.NOT_FOUND)
         return self._state()
