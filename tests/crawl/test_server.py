@@ -56,15 +56,16 @@ def test_two_workers_share_a_server(site: Site, tmp_path: Path, server: Server, 
 
 def when_both_crawl(site: Site, events: Mapping[int, Callable[[], object]]) -> None:
     """Answer nobody before both workers have asked; let something happen at the n-th request after that."""
-    both, numbers = threading.Event(), count(1)
+    both, numbers, turn = threading.Event(), count(1), threading.Lock()
 
     def note(_: int) -> None:
         if len({path[:2] for path in site.asked}) == 2:
             both.set()
         both.wait(50)
-        event = events.get(next(numbers))
-        if event is not None:
-            event()
+        with turn:  # what happens later does not happen while this still does
+            event = events.get(next(numbers))
+            if event is not None:
+                event()
 
     site.on_request = note
 

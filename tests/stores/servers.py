@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,6 +59,8 @@ class Server:
     folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="dedup-")))
     password: str | None = None
     process: subprocess.Popen[bytes] | None = None
+    #: Threads may stop and start it: an end that takes its time must not forget the process that follows.
+    _turn: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def url(self) -> str:
@@ -76,8 +79,10 @@ class Server:
         secret = ["--requirepass", self.password] if self.password else []
         log = ["--unixsocket", str(self.socket), "--logfile", str(self.folder / "log")]
         command = [self.binary, *general, *log, *secret, *self.options]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self._wait()
+        with self._turn:
+            assert self.process is None, "it runs already"
+            self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self._wait()
         return self
 
     def client(self) -> Redis:
@@ -99,16 +104,18 @@ class Server:
 
     def stop(self) -> None:
         """End the process, and no other."""
-        if self.process is not None:
-            self.process.terminate()
-            self.process.wait(WAIT)
-            self.process = None
+        with self._turn:
+            if self.process is not None:
+                self.process.terminate()
+                self.process.wait(WAIT)
+                self.process = None
 
     def kill(self) -> None:
-        assert self.process is not None
-        self.process.kill()
-        self.process.wait(WAIT)
-        self.process = None
+        with self._turn:
+            assert self.process is not None
+            self.process.kill()
+            self.process.wait(WAIT)
+            self.process = None
 
     def remove(self) -> None:
         self.stop()
