@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dedupcrawl.cli.batchtable import report
-from dedupcrawl.cli.options import Assignments, DetectorNames, assignments_of, config_of
+from dedupcrawl.cli.options import Assignments, DetectorNames, OfProject, assignments_of, config_of
 from dedupcrawl.cli.progress import Bars
 from dedupcrawl.cli.project import project_here
 from dedupcrawl.cli.reporting import of_batch, write
@@ -46,10 +46,7 @@ def batch(
     ] = False,
     detector: DetectorNames = None,
     assignments: Assignments = None,
-    project: Annotated[
-        bool,
-        typer.Option("--project", help="Take DEDUP_* of the Scrapy project around as the configuration."),
-    ] = False,
+    project: OfProject = False,
     prefer: Annotated[
         str,
         typer.Option(

@@ -35,6 +35,13 @@ evaluation = typer.Typer(help="Score the reader and the detectors on labelled pa
 Suggests = Annotated[
     bool, typer.Option("--suggest", help="Propose constants that reach a precision, and find the most.")
 ]
+Contestants = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help=f'Use this detector instead of the default ones; repeatable. "{ALL}": each alone.',
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Write the figures as JSON.")]
 
 
@@ -65,13 +72,7 @@ def duplicates(
         Path, typer.Argument(metavar="FILE", help="JSON Lines (.gz) of id, url, html|text, cluster")
     ],
     *,
-    detector: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help=f'Use this detector instead of the default ones; repeatable. "{ALL}": each alone.',
-        ),
-    ] = None,
+    detector: Contestants = None,
     assignments: Assignments = None,
     reader: Annotated[str | None, typer.Option(help=f"What finds the main text: {READER_ACCEPTED}.")] = None,
     sweep: Annotated[
@@ -125,13 +126,7 @@ def pairs(
         list[Path], typer.Argument(metavar="LABELS...", help="JSON Lines that dedupcrawl label wrote.")
     ],
     *,
-    detector: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help=f'Use this detector instead of the default ones; repeatable. "{ALL}": each alone.',
-        ),
-    ] = None,
+    detector: Contestants = None,
     assignments: Assignments = None,
     suggest: Suggests = False,
     precision: Annotated[

@@ -12,7 +12,7 @@ import typer
 
 from dedupcrawl.cli.explainscreen import show
 from dedupcrawl.cli.fetching import fetch_body
-from dedupcrawl.cli.options import Assignments, DetectorNames, assignments_of
+from dedupcrawl.cli.options import Assignments, DetectorNames, OfProject, assignments_of
 from dedupcrawl.cli.progress import Bars
 from dedupcrawl.cli.project import project_here
 from dedupcrawl.cli.screen import out, print_json
@@ -72,10 +72,7 @@ def explain(
     ] = None,
     detector: DetectorNames = None,
     assignments: Assignments = None,
-    project: Annotated[
-        bool,
-        typer.Option("--project", help="Take DEDUP_* of the Scrapy project around as the configuration."),
-    ] = False,
+    project: OfProject = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="Look only under shared keys, not at every record of the store.")
     ] = False,

@@ -15,7 +15,7 @@ import typer
 from rich.text import Text
 
 from dedupcrawl.cli.fetching import fetch_body
-from dedupcrawl.cli.options import Assignments, assignments_of
+from dedupcrawl.cli.options import Assignments, OfProject, assignments_of
 from dedupcrawl.cli.project import project_here
 from dedupcrawl.cli.screen import complain, out
 from dedupcrawl.cli.storing import only_namespace
@@ -62,10 +62,7 @@ def inspect(
         typer.Option(metavar="URL|FILE", help="Compare it also with this page, an earlier one."),
     ] = None,
     assignments: Assignments = None,
-    project: Annotated[
-        bool,
-        typer.Option("--project", help="Take DEDUP_* of the Scrapy project around as the configuration."),
-    ] = False,
+    project: OfProject = False,
     url: Annotated[str | None, typer.Option(metavar="URL", help="Where a page in a file came from.")] = None,
     open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
 ) -> None:

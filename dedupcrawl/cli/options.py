@@ -16,6 +16,10 @@ DetectorNames = Annotated[
         "--detector", metavar="NAME", help="Use this detector instead of the default ones; repeatable."
     ),
 ]
+OfProject = Annotated[
+    bool,
+    typer.Option("--project", help="Take DEDUP_* of the Scrapy project around as the configuration."),
+]
 Assignments = Annotated[
     list[str] | None,
     typer.Option(

@@ -68,11 +68,6 @@ def place_blocks(page: Page, root: _Element, twin: _Element, options: ReadOption
     return None
 
 
-def placed_text(spans: Iterable[Span], texts: dict[int, str]) -> str:
-    """Return the ink of what stands in these spans."""
-    return ink("".join([texts[span.text][span.start : span.stop] for span in spans]))
-
-
 def _readings(root: _Element, options: ReadOptions) -> Iterator[tuple[Walking, Cutting]]:
     """Yield the ways in which a page may have been cut into blocks, the likeliest first."""
     whole_runs = replace(options, link_run=sys.maxsize)

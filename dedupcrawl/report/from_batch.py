@@ -19,9 +19,8 @@ from dedupcrawl.report.batchmisses import near_misses
 from dedupcrawl.report.batchpairs import Pairs
 from dedupcrawl.report.bounds import hash_of
 from dedupcrawl.report.composing import Most, compose
-from dedupcrawl.report.facts import PageRow
 from dedupcrawl.report.material import Listed, Material, Size
-from dedupcrawl.report.saying import why
+from dedupcrawl.report.saying import as_row
 from dedupcrawl.report.telling import counted, settings_of, threshold_of
 from dedupcrawl.verdict import Status, Verdict
 
@@ -171,21 +170,13 @@ class _Batch:
     def _listed(self, row: int) -> Listed:
         told, verdict = self._told, self._verdict(row)
         time = float(self._times[row])
-        page = PageRow(
+        page = as_row(
+            verdict,
             url=verdict.url,
-            title="",
             host=self._hosts.name(row),
             time=time if batchsums.is_time(self._times[row : row + 1])[0] else None,
             bytes=int(self._sizes[row]),
-            status=str(verdict.status),
             fate="kept" if verdict.keep else "dropped",
-            relation=str(verdict.relation or ""),
-            of=verdict.of or "",
-            cluster=verdict.cluster or "",
-            similarity=verdict.similarity,
-            detector=verdict.detector or "",
-            reason=verdict.reason or "",
-            why=why(verdict),
         )
         of = int(told.of[row])
         chance = hash_of(page.cluster or page.url)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from dedupcrawl.errors import SettingError
 from dedupcrawl.report.bounds import hash_of, is_sampled
 from dedupcrawl.report.composing import Most, compose
-from dedupcrawl.report.facts import PageRow
 from dedupcrawl.report.hosts import host_of
 from dedupcrawl.report.ledger import Ledger
 from dedupcrawl.report.material import Both, Listed, Material, Size
@@ -21,7 +20,7 @@ from dedupcrawl.report.merging import (
     joined_slices,
 )
 from dedupcrawl.report.note import Fate
-from dedupcrawl.report.saying import why
+from dedupcrawl.report.saying import as_row
 from dedupcrawl.report.telling import counted
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.batch.telling import Teller
     from dedupcrawl.report.entry import Held
-    from dedupcrawl.report.facts import Report
+    from dedupcrawl.report.facts import PageRow, Report
     from dedupcrawl.report.ledger import Row, Run
     from dedupcrawl.report.material import Key
 
@@ -255,20 +254,13 @@ def _of_runs(ledgers: Sequence[Ledger]) -> Iterator[str]:
 
 
 def _page_row(row: Row) -> PageRow:
-    entry, verdict = row.entry, row.entry.verdict
-    return PageRow(
+    entry = row.entry
+    return as_row(
+        entry.verdict,
         url=entry.url,
         title=entry.title,
         host=host_of(entry.url),
         time=entry.time,
         bytes=entry.bytes,
-        status=str(verdict.status),
         fate=str(row.fate),
-        relation=str(verdict.relation or ""),
-        of=verdict.of or "",
-        cluster=verdict.cluster or "",
-        similarity=verdict.similarity,
-        detector=verdict.detector or "",
-        reason=verdict.reason or "",
-        why=why(verdict),
     )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dedupcrawl.demo.content import load_content
 from dedupcrawl.demo.layout import Layout
 from dedupcrawl.inspecting.ink import ink, sound, texts
-from dedupcrawl.inspecting.placing import place_blocks, placed_text
+from dedupcrawl.inspecting.placing import place_blocks
 from dedupcrawl.page import PageError, ReadOptions, read_tree
 from dedupcrawl.page.document import parse, to_text
 from dedupcrawl.page.flatten import MARK
@@ -20,7 +20,11 @@ from tests.data import data
 from tests.page.samples import CHINESE, PARAGRAPH, SECOND, article, links
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from lxml.etree import _Element
+
+    from dedupcrawl.inspecting.placing import Span
 
 READERS = ("blocks", "topic", "text")
 PIECES = (
@@ -61,6 +65,11 @@ PIECES = (
         "é\u0301",
     ),
 )
+
+
+def placed_text(spans: Iterable[Span], held: dict[int, str]) -> str:
+    """Return the ink of what stands in these spans."""
+    return ink("".join([held[span.text][span.start : span.stop] for span in spans]))
 
 
 def parsed(html: bytes | str) -> _Element:
