@@ -19,8 +19,7 @@ from dedupcrawl.report.batchmisses import near_misses
 from dedupcrawl.report.batchpairs import Pairs
 from dedupcrawl.report.bounds import hash_of
 from dedupcrawl.report.composing import Most, compose
-from dedupcrawl.report.material import Listed, Material, Size
-from dedupcrawl.report.saying import as_row
+from dedupcrawl.report.material import Listed, Material, Size, as_row
 from dedupcrawl.report.telling import counted, settings_of, threshold_of
 from dedupcrawl.verdict import Status, Verdict
 

@@ -11,7 +11,7 @@ from dedupcrawl.report.bounds import hash_of, is_sampled
 from dedupcrawl.report.composing import Most, compose
 from dedupcrawl.report.hosts import host_of
 from dedupcrawl.report.ledger import Ledger
-from dedupcrawl.report.material import Both, Listed, Material, Size
+from dedupcrawl.report.material import Both, Listed, Material, Size, as_row
 from dedupcrawl.report.merging import (
     figures_of,
     joined_flows,
@@ -20,7 +20,6 @@ from dedupcrawl.report.merging import (
     joined_slices,
 )
 from dedupcrawl.report.note import Fate
-from dedupcrawl.report.saying import as_row
 from dedupcrawl.report.telling import counted
 
 if TYPE_CHECKING:

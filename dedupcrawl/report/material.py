@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from dedupcrawl.report.facts import PageRow
+from dedupcrawl.report.saying import why
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
     from dedupcrawl.detectors.opinion import Opinion
-    from dedupcrawl.report.facts import Figures, Flow, Histogram, Host, PageRow, Slice
+    from dedupcrawl.report.facts import Figures, Flow, Histogram, Host, Slice
+    from dedupcrawl.verdict import Verdict
 
     Key = Hashable  # names a pair of pages; each source has its own
 
@@ -22,6 +26,28 @@ class Listed:
     chance: int  #: hash of its cluster: pages with the least are shown, where there are too many
     order: int  #: rises as pages came
     pair: Key | None = None  #: names it and the page that it relates to
+
+
+def as_row(
+    verdict: Verdict, *, url: str, host: str, time: float | None, bytes: int, fate: str, title: str = ""
+) -> PageRow:
+    """Put a verdict into the table of pages."""
+    return PageRow(
+        url=url,
+        title=title,
+        host=host,
+        time=time,
+        bytes=bytes,
+        status=str(verdict.status),
+        fate=fate,
+        relation=str(verdict.relation or ""),
+        of=verdict.of or "",
+        cluster=verdict.cluster or "",
+        similarity=verdict.similarity,
+        detector=verdict.detector or "",
+        reason=verdict.reason or "",
+        why=why(verdict),
+    )
 
 
 @dataclass(frozen=True, slots=True)

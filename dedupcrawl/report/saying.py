@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.judging import BY_URL
-from dedupcrawl.report.facts import PageRow
 from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
@@ -67,28 +66,6 @@ _CONTAINED = MappingProxyType(
         Relation.EXPANSION: ("old_in_new", "{} % of that page stands in it"),
     }
 )
-
-
-def as_row(
-    verdict: Verdict, *, url: str, host: str, time: float | None, bytes: int, fate: str, title: str = ""
-) -> PageRow:
-    """Put a verdict into the table of pages."""
-    return PageRow(
-        url=url,
-        title=title,
-        host=host,
-        time=time,
-        bytes=bytes,
-        status=str(verdict.status),
-        fate=fate,
-        relation=str(verdict.relation or ""),
-        of=verdict.of or "",
-        cluster=verdict.cluster or "",
-        similarity=verdict.similarity,
-        detector=verdict.detector or "",
-        reason=verdict.reason or "",
-        why=why(verdict),
-    )
 
 
 def why(verdict: Verdict) -> str:
