@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from types import TracebackType
 
-    from dedupcrawl.deduplicator import Deduplicator
-    from dedupcrawl.stores.base import Candidate, Record
+    from dedupcrawl.stores.base import Candidate, Record, Store
     from dedupcrawl.verdict import Verdict
 
 
@@ -20,6 +20,20 @@ class Pending:
     id: int  #: of the claim that it waits for
     mine: bool  #: the claim was made through this very deduplicator
     of: str
+
+
+class ClaimOwner(Protocol):
+    """What a claim needs of the :class:`~dedupcrawl.Deduplicator` that made it."""
+
+    @property
+    def store(self) -> Store:
+        """The store that holds the claim."""
+
+    def commit(self, claims: Iterable[Claim]) -> None:
+        """Make these claims permanent."""
+
+    def release(self, claims: Iterable[Claim]) -> None:
+        """Withdraw these claims."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +47,7 @@ class Claim:
     """
 
     verdict: Verdict
-    deduplicator: Deduplicator
+    deduplicator: ClaimOwner
     id: int | None = None
     record: Record | None = None
     supersedes: tuple[int, ...] = ()

@@ -12,8 +12,7 @@ from typing import Any, TypedDict
 
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import SettingError
-from dedupcrawl.page.options import ReadOptions
-from dedupcrawl.page.readers import READER_ACCEPTED
+from dedupcrawl.page.options import READER_ACCEPTED, ReadOptions
 from dedupcrawl.text.lexicon_file import LANGUAGE_ACCEPTED, is_language
 from dedupcrawl.text.segmenters import SEGMENTER_ACCEPTED, check_segmenter
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dedupcrawl.detectors.base import Match, Relation
-from dedupcrawl.detectors.opinion import silence
+from dedupcrawl.detectors.base import Match, Relation, silence
 from dedupcrawl.filing import text_place
 from dedupcrawl.stores.base import ClaimState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dedupcrawl.detectors.base import Detector
-    from dedupcrawl.detectors.opinion import Opinion
+    from dedupcrawl.detectors.base import Detector, Opinion
     from dedupcrawl.stores.base import Candidate, Record
 
 #: Relations by which a page repeats an earlier one.

@@ -29,7 +29,7 @@ from dedupcrawl.evaluation.extraction import evaluate_pages
 from dedupcrawl.evaluation.plot import check_plot
 from dedupcrawl.evaluation.sweep import sweep_of
 from dedupcrawl.page import ReadOptions
-from dedupcrawl.page.readers import READER_ACCEPTED
+from dedupcrawl.page.options import READER_ACCEPTED
 
 evaluation = typer.Typer(help="Score the reader and the detectors on labelled pages.", no_args_is_help=True)
 Suggests = Annotated[

@@ -21,15 +21,15 @@ from dedupcrawl.config import Config
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.evaluation.contestants import assigned
-from dedupcrawl.explaining.explainer import Explainer, Subject
-from dedupcrawl.explaining.explanation import Listed, Then
+from dedupcrawl.explaining.explainer import Explainer
+from dedupcrawl.explaining.explanation import Listed, Subject, Then
 from dedupcrawl.explaining.of_run import settings_in
 from dedupcrawl.explaining.pairing import Side
 from dedupcrawl.explaining.premises import Premises, Source
-from dedupcrawl.explaining.recovering import Recovered, recovered
 from dedupcrawl.filing import without_fragment
 from dedupcrawl.page.model import Page
 from dedupcrawl.report.ledger import Ledger
+from dedupcrawl.store_config import Recovered, recovered
 from dedupcrawl.stores import open_existing
 from dedupcrawl.stores.redis.address import hide_password
 from dedupcrawl.verdict import Verdict

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from dedupcrawl.detectors.opinion import Bar, Exhibit, Opinion
+    from dedupcrawl.detectors.base import Bar, Exhibit, Opinion
 
 _WORD = 80  #: characters of an element of an exhibit
 _ELEMENTS = 8  #: of each kind of an exhibit

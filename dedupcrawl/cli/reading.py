@@ -12,7 +12,7 @@ from rich.text import Text
 from dedupcrawl.cli.fetching import fetch_page
 from dedupcrawl.cli.screen import out, print_json
 from dedupcrawl.page import ReadOptions
-from dedupcrawl.page.readers import READER_ACCEPTED
+from dedupcrawl.page.options import READER_ACCEPTED
 
 if TYPE_CHECKING:
     from dedupcrawl.page import Page

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.tally import Tally
     from dedupcrawl.crawl.visits import Visit
     from dedupcrawl.deduplicator import Deduplicator
-    from dedupcrawl.detectors.opinion import Opinion
+    from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.page import Page
     from dedupcrawl.stores.base import Record
 

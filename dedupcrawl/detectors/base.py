@@ -9,12 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from dedupcrawl.detectors.opinion import Opinion
     from dedupcrawl.text.features import Features
     from dedupcrawl.text.group import Group
 
@@ -46,6 +46,81 @@ class Match:
     similarity: float  #: 0…1, in the detector's own measure
     relation: Relation
     evidence: Mapping[str, object] = field(default_factory=dict)  #: plain JSON values
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One condition that a pair must meet for a detector to take it for copies."""
+
+    #: the field of the detector that sets it, as a user names it: "threshold", of a member of several
+    #: "simhash.distance"; "" where the method itself says so and nothing sets it
+    constant: str
+    value: float  #: the constant in force
+    found: float  #: what the pair has, in the same unit
+    at_least: bool  #: whether ``found`` must reach ``value``; False: must not exceed it
+    measure: str = ""  #: what is measured, in words: "similarity", "bits that differ"
+    is_strict: bool = False  #: whether it is not met where the two are equal
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the pair meets it."""
+        if self.found == self.value:
+            return not self.is_strict
+        return self.found > self.value if self.at_least else self.found < self.value
+
+
+_AGREEING = b"1" + b"0" * 255  #: from bytes in which two differ to characters
+
+
+@dataclass(frozen=True, slots=True)
+class Exhibit:
+    """What two sketches have in common, laid out for a person to see.
+
+    Either places that agree or not, or elements by their names.
+    """
+
+    unit: str  #: what the places or elements are, in the plural: "slots", "bits", "feature codes", "keywords"
+    agreeing: str = ""  #: a character a place: "1" where the sketches agree, "0" where they differ
+    shared: tuple[str, ...] = ()  #: elements of both, by name; at most ``MOST_SHOWN`` of each kind
+    only_new: tuple[str, ...] = ()
+    only_old: tuple[str, ...] = ()
+
+    @classmethod
+    def of_places(cls, unit: str, differing: bytes) -> Exhibit:
+        """Lay out places, a byte each: 0 where they agree."""
+        return cls(unit, differing.translate(_AGREEING).decode())
+
+    @classmethod
+    def of_bits(cls, unit: str, differing: int, bits: int) -> Exhibit:
+        """Lay out the bits of a number, the lowest first: 0 where they agree."""
+        agreeing = ~differing & ((1 << bits) - 1)
+        return cls(unit, f"{agreeing:0{bits}b}"[::-1])
+
+    @classmethod
+    def of_elements(cls, unit: str, new: Iterable[str], old: Iterable[str]) -> Exhibit:
+        """Lay out what two sketches hold, each in its own order and once."""
+        mine, others = dict.fromkeys(new), dict.fromkeys(old)
+        shared = (each for each in mine if each in others)
+        only_new = (each for each in mine if each not in others)
+        only_old = (each for each in others if each not in mine)
+        return cls(unit, "", *(tuple(islice(kind, MOST_SHOWN)) for kind in (shared, only_new, only_old)))
+
+
+MOST_SHOWN = 40  #: elements of an exhibit
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What one detector says of a new and an older page."""
+
+    detector: str
+    match: Match | None  #: exactly what :meth:`Detector.compare` says
+    similarity: float | None = None  #: 0…1 in its own measure, matched or not; None: nothing to measure
+    figures: Mapping[str, object] = field(default_factory=dict)  #: plain JSON; a match's evidence is among it
+    bars: tuple[Bar, ...] = ()  #: what a near-duplicate must meet
+    exhibits: tuple[Exhibit, ...] = ()
+    silent: str = ""  #: why it says nothing ("the new page has no fingerprint"); "" where it does
+    part_bars: tuple[Bar, ...] = ()  #: what an excerpt or expansion must meet, where the method knows them
 
 
 class Detector(ABC):
@@ -92,3 +167,10 @@ class Detector(ABC):
 
         A store remembers the schemes it was filled with and refuses others.
         """
+
+
+def silence(detector: str, new: bytes, old: bytes) -> Opinion:
+    """Say why a detector says nothing of two pages, given their sketches, b"" for what it has none of."""
+    if not (new or old):
+        return Opinion(detector, None, silent="neither page has a fingerprint")
+    return Opinion(detector, None, silent=f"the {'older' if new else 'new'} page has no fingerprint")

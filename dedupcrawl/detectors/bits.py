@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from dedupcrawl.detectors.base import Match, Relation
+from dedupcrawl.detectors.base import Exhibit, Match, Opinion, Relation
 from dedupcrawl.detectors.checks import foreign_sketch
-from dedupcrawl.detectors.opinion import Exhibit, Opinion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dedupcrawl.detectors.base import Detector
-    from dedupcrawl.detectors.opinion import Bar
+    from dedupcrawl.detectors.base import Bar, Detector
     from dedupcrawl.text.hashing import Hashes
 
 Counts = npt.NDArray[np.int64]

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
+from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Opinion, Relation, silence
 from dedupcrawl.detectors.checks import foreign_sketch
-from dedupcrawl.detectors.opinion import Opinion, silence
 from dedupcrawl.detectors.random_projection import RandomProjection
 from dedupcrawl.detectors.shingling import Shingling
 from dedupcrawl.errors import SettingError, StoreError
@@ -17,7 +16,7 @@ from dedupcrawl.errors import SettingError, StoreError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from dedupcrawl.detectors.opinion import Bar, Exhibit
+    from dedupcrawl.detectors.base import Bar, Exhibit
     from dedupcrawl.text.features import Features
 
 _TAG = 0x43

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dedupcrawl.detectors.bands import choose_bands
-from dedupcrawl.detectors.base import Detector, Fingerprint, Match
+from dedupcrawl.detectors.base import Detector, Exhibit, Fingerprint, Match
 from dedupcrawl.detectors.checks import (
     check_ratio,
     check_share,
@@ -21,13 +21,12 @@ from dedupcrawl.detectors.checks import (
     foreign_sketch,
     setting_error,
 )
-from dedupcrawl.detectors.opinion import Exhibit
 from dedupcrawl.detectors.relations import Agreement, Bounds, Size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from dedupcrawl.detectors.opinion import Opinion
+    from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.text.features import Features
 
 _HEAD = struct.Struct("<BBII")

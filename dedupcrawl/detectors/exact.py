@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
+from dedupcrawl.detectors.base import Bar, Detector, Fingerprint, Match, Opinion, Relation
 from dedupcrawl.detectors.checks import check_whole, foreign_sketch
-from dedupcrawl.detectors.opinion import Bar, Opinion
 from dedupcrawl.text.hashing import seeded_hash
 
 if TYPE_CHECKING:

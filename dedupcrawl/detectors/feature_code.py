@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
+from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
 from dedupcrawl.detectors.checks import check_ratio, check_whole, foreign_sketch, setting_error
 from dedupcrawl.detectors.codes import code_places, code_tokens, longest_common_subsequence, readable
 from dedupcrawl.detectors.keys import bucket_keys
-from dedupcrawl.detectors.opinion import Bar, Exhibit, Opinion
 from dedupcrawl.detectors.relations import length_ratio
 from dedupcrawl.text.hashing import Hashes, constants
 from dedupcrawl.text.shingles import LONGEST, runs

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dedupcrawl.detectors.base import Detector, Fingerprint, Match
+from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match
 from dedupcrawl.detectors.checks import (
     check_ratio,
     check_share,
@@ -19,14 +19,13 @@ from dedupcrawl.detectors.checks import (
 )
 from dedupcrawl.detectors.codes import code_hashes, code_places
 from dedupcrawl.detectors.keys import bucket_keys
-from dedupcrawl.detectors.opinion import Bar, Exhibit
 from dedupcrawl.detectors.relations import Bounds, Overlap, Size, Weighed, judged, weighed
 from dedupcrawl.text.shingles import LONGEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dedupcrawl.detectors.opinion import Opinion
+    from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.text.features import Features
 
 Codes = npt.NDArray[np.uint32]

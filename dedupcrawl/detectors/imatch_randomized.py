@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from dedupcrawl.detectors.base import Fingerprint, Match, Relation
+from dedupcrawl.detectors.base import Bar, Exhibit, Fingerprint, Match, Opinion, Relation
 from dedupcrawl.detectors.checks import check_whole, foreign_sketch, setting_error
 from dedupcrawl.detectors.imatch import RAREST, IMatch, encoded, rarest, signature
-from dedupcrawl.detectors.opinion import Bar, Exhibit, Opinion
 from dedupcrawl.text.hashing import constants, mix, seeded_hash
 
 if TYPE_CHECKING:

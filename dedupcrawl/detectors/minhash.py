@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from dedupcrawl.detectors.bands import band_keys, band_keys_of_many, choose_bands
-from dedupcrawl.detectors.base import Detector, Fingerprint, Match
+from dedupcrawl.detectors.base import Detector, Exhibit, Fingerprint, Match
 from dedupcrawl.detectors.checks import (
     check_ratio,
     check_share,
@@ -18,7 +18,6 @@ from dedupcrawl.detectors.checks import (
     foreign_sketch,
     setting_error,
 )
-from dedupcrawl.detectors.opinion import Exhibit
 from dedupcrawl.detectors.relations import Agreement, Bounds, Size
 from dedupcrawl.detectors.sketching import fast_similarity_sketch, sketch_many
 from dedupcrawl.text.shingles import LONGEST
@@ -26,7 +25,7 @@ from dedupcrawl.text.shingles import LONGEST
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dedupcrawl.detectors.opinion import Opinion
+    from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.detectors.sketching import Slots
     from dedupcrawl.text.features import Features
     from dedupcrawl.text.group import Group

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from dedupcrawl.detectors.base import Detector, Fingerprint, Match
+from dedupcrawl.detectors.base import Bar, Detector, Fingerprint, Match
 from dedupcrawl.detectors.bits import (
     MOST_KEYS,
     WORD,
@@ -17,13 +17,12 @@ from dedupcrawl.detectors.bits import (
     weighed,
 )
 from dedupcrawl.detectors.checks import check_whole, setting_error
-from dedupcrawl.detectors.opinion import Bar
 from dedupcrawl.text.hashing import constants, mix
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dedupcrawl.detectors.opinion import Opinion
+    from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.text.features import Features
     from dedupcrawl.text.hashing import Hashes
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from dedupcrawl.config import Config
 from dedupcrawl.detectors.catalogue import Catalogue
 from dedupcrawl.errors import SettingError
+from dedupcrawl.page.options import ReadOptions
 from dedupcrawl.text.chinese import folding_digest
 from dedupcrawl.text.lexicon import open_lexicon
 from dedupcrawl.text.segmenters import check_segmenter
@@ -44,10 +44,29 @@ SHARED = ("threshold", "length_ratio", "seed", "segmenter", "lexicon", "language
 _TOP = "detectors"  #: where a choice of detectors stands in the configuration
 _LEXICON = "lexicon"
 _COMBINED = "combined"  #: has other detectors among its constants
-_SHAPES_TEXT = ("reader", "fold_chinese")  #: constants that decide which text the detectors see
 
 
-def build_detectors(config: Config) -> tuple[Detector, ...]:
+class DetectorConfig(Protocol):
+    """What detectors need of a :class:`~dedupcrawl.config.Config`."""
+
+    @property
+    def detectors(self) -> Sequence[str] | Mapping[str, Mapping[str, Any]]:
+        """Names of detectors, which may have constants of their own."""
+
+    @property
+    def lexicon(self) -> str:
+        """Path of document frequencies."""
+
+    @property
+    def reader(self) -> str:
+        """Which reader finds the main text."""
+
+    @property
+    def fold_chinese(self) -> bool:
+        """Whether traditional characters are read as simplified ones."""
+
+
+def build_detectors(config: DetectorConfig) -> tuple[Detector, ...]:
     """Make the detectors that ``config.detectors`` names, in the order of ``DETECTORS``.
 
     A store files sketches by their place, so two users who name the same detectors must get the same order.
@@ -63,15 +82,15 @@ def build_detectors(config: Config) -> tuple[Detector, ...]:
     return tuple(_build(name, chosen[name], config, _TOP) for name in DETECTORS if name in chosen)
 
 
-def schemes(detectors: Sequence[Detector], config: Config) -> dict[str, dict[str, object]]:
+def schemes(detectors: Sequence[Detector], config: DetectorConfig) -> dict[str, dict[str, object]]:
     """Describe what a store is filled with, in JSON values; stores with equal ones may be shared."""
     described = {detector.name: dict(detector.scheme()) for detector in detectors}
-    default = Config()
-    text = {name: getattr(config, name) for name in _SHAPES_TEXT}
-    changed = {name: value for name, value in text.items() if value != getattr(default, name)}
+    text: dict[str, object] = {}  # what decides which text the detectors see, where it is not the default
+    if config.reader != ReadOptions().reader:
+        text["reader"] = config.reader
     if config.fold_chinese:
-        changed["fold_chinese"] = folding_digest()
-    return {**described, "text": changed} if changed else described
+        text["fold_chinese"] = folding_digest()
+    return {**described, "text": text} if text else described
 
 
 def _accepted() -> str:
@@ -96,7 +115,7 @@ def _known(name: object, place: str) -> str:
     return name
 
 
-def _build(name: str, constants: object, config: Config, place: str) -> Detector:
+def _build(name: str, constants: object, config: DetectorConfig, place: str) -> Detector:
     detector, here = DETECTORS[name], f"{place}[{name!r}]"
     accepted = [field.name for field in fields(detector) if field.init]  # type: ignore[arg-type]
     if not isinstance(constants, Mapping):
@@ -120,14 +139,14 @@ def _build(name: str, constants: object, config: Config, place: str) -> Detector
     return made
 
 
-def _open_lexicon(chooser: Any, config: Config) -> None:
+def _open_lexicon(chooser: Any, config: DetectorConfig) -> None:
     """Refuse the lexicon of a configuration or a detector if it does not suit; it is read only once."""
     path, segmenter, language = chooser.lexicon, chooser.segmenter, chooser.language
     open_lexicon(path, segmenter=segmenter, language=language, fold_chinese=config.fold_chinese)
 
 
 def _with_members(
-    detector: type[Detector], rules: Mapping[str, object], config: Config, here: str
+    detector: type[Detector], rules: Mapping[str, object], config: DetectorConfig, here: str
 ) -> Mapping[str, tuple[Detector, ...]]:
     """Make the members of a combined detector, in the order in which the user names them.
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dedupcrawl.detectors.base import Match, Relation
-from dedupcrawl.detectors.opinion import Bar, Exhibit, Opinion
+from dedupcrawl.detectors.base import Bar, Exhibit, Match, Opinion, Relation
 
 _LEAST = 8  #: one slot in so many must agree
 

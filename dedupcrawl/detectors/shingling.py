@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
+from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
 from dedupcrawl.detectors.checks import check_whole, foreign_sketch, setting_error
 from dedupcrawl.detectors.keys import bucket_keys
-from dedupcrawl.detectors.opinion import Bar, Exhibit, Opinion
 from dedupcrawl.text.hashing import Hashes, constants, mix, stir
 from dedupcrawl.text.shingles import LONGEST
 

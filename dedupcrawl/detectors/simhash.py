@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from dedupcrawl.detectors.base import Detector, Fingerprint, Match
+from dedupcrawl.detectors.base import Bar, Detector, Fingerprint, Match
 from dedupcrawl.detectors.bits import (
     MOST_KEYS,
     WORD,
@@ -19,12 +19,11 @@ from dedupcrawl.detectors.bits import (
 )
 from dedupcrawl.detectors.checks import check_whole, setting_error
 from dedupcrawl.detectors.fields import Field, Weighing
-from dedupcrawl.detectors.opinion import Bar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dedupcrawl.detectors.opinion import Opinion
+    from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.text.features import Features
 
 _TAG = 0x48

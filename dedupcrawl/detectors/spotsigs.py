@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dedupcrawl.detectors.antecedents import ANTECEDENTS, STOP_WORDS, spots
-from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
+from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
 from dedupcrawl.detectors.checks import check_share, check_whole, foreign_sketch, setting_error
 from dedupcrawl.detectors.keys import bucket_keys
-from dedupcrawl.detectors.opinion import Bar, Exhibit, Opinion
 from dedupcrawl.detectors.pruning import (
     greatest_partner,
     least_in,

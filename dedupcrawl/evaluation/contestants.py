@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.config import Config
+from dedupcrawl.constants import complaint, constants_of, with_constant
 from dedupcrawl.detectors.registry import DETECTORS, build_detectors
 from dedupcrawl.errors import SettingError
-from dedupcrawl.evaluation.constants import complaint, constants_of, with_constant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from dedupcrawl.config import Config
-    from dedupcrawl.detectors.opinion import Opinion
+    from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.labelling.drawing import Stratum
     from dedupcrawl.labelling.pairs import Side
 

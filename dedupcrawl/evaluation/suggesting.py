@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
+from dedupcrawl.constants import value_of, with_constant
 from dedupcrawl.errors import SettingError
-from dedupcrawl.evaluation.constants import value_of, with_constant
 from dedupcrawl.evaluation.intervals import estimate_of
 from dedupcrawl.evaluation.labelledpairs import Scorer, judge_pairs, scores_of
 from dedupcrawl.evaluation.tunable import landscape, values_of

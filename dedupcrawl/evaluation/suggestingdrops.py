@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from dedupcrawl.config import Config
-    from dedupcrawl.detectors.opinion import Opinion
+    from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.evaluation.readings import Readings
     from dedupcrawl.evaluation.report import DuplicatesReport
     from dedupcrawl.evaluation.suggesting import Option

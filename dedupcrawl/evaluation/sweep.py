@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Literal
 
+from dedupcrawl.constants import complaint, value_of, with_constant
 from dedupcrawl.errors import SettingError
-from dedupcrawl.evaluation.constants import complaint, value_of, with_constant
 
 if TYPE_CHECKING:
     from dedupcrawl.config import Config

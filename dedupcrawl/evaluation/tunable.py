@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dedupcrawl.constants import constants_of, value_of, with_constant
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import SHARED
 from dedupcrawl.errors import SettingError
-from dedupcrawl.evaluation.constants import constants_of, value_of, with_constant
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from dedupcrawl.config import Config
-    from dedupcrawl.detectors.opinion import Bar, Opinion
+    from dedupcrawl.detectors.base import Bar, Opinion
 
     Flags = npt.NDArray[np.bool_]  # one for each pair
     Values = Mapping[str, float]  # of constants, by their names in the configuration

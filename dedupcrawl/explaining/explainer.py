@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -30,25 +30,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from dedupcrawl.config import Config
-    from dedupcrawl.detectors.opinion import Opinion
-    from dedupcrawl.explaining.explanation import Then
+    from dedupcrawl.detectors.base import Opinion
+    from dedupcrawl.explaining.explanation import Subject
     from dedupcrawl.explaining.levers import Change, Lever
     from dedupcrawl.explaining.pairing import Pair
     from dedupcrawl.explaining.premises import Premises
     from dedupcrawl.stores.base import Candidate, Store
 
 _POLICY = frozenset({"drop", "keep", "min_chars"})  #: what no detector has
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """The page that is asked about: read just now, or a record of the store."""
-
-    url: str
-    origin: str  #: where it comes from, in words
-    page: Page | Verdict | None = None  #: a verdict: it was read, and is none that can be judged
-    held: Candidate | None = None
-    then: Then | None = None
 
 
 class Explainer:

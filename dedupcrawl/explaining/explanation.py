@@ -10,10 +10,11 @@ from dedupcrawl.explaining.walking import Seen
 from dedupcrawl.policy import cluster_of
 
 if TYPE_CHECKING:
-    from dedupcrawl.detectors.opinion import Bar, Exhibit, Opinion
+    from dedupcrawl.detectors.base import Bar, Exhibit, Opinion
     from dedupcrawl.explaining.levers import Lever
     from dedupcrawl.explaining.pairing import Pair, Side
     from dedupcrawl.explaining.premises import Premise
+    from dedupcrawl.page.model import Page
     from dedupcrawl.stores.base import Candidate, ClaimState, Record
     from dedupcrawl.verdict import Verdict
 
@@ -35,6 +36,17 @@ class Then:
     fate: str  #: "kept", "dropped", …
     time: float  #: Unix time
     cluster: tuple[Listed, ...] = ()  #: the pages of the cluster that the run lists
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The page that is asked about: read just now, or a record of the store."""
+
+    url: str
+    origin: str  #: where it comes from, in words
+    page: Page | Verdict | None = None  #: a verdict: it was read, and is none that can be judged
+    held: Candidate | None = None
+    then: Then | None = None
 
 
 @dataclass(frozen=True, slots=True)

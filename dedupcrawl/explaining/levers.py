@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dedupcrawl.config import Config
-    from dedupcrawl.detectors.opinion import Bar, Opinion
+    from dedupcrawl.detectors.base import Bar, Opinion
     from dedupcrawl.verdict import Verdict
 
 _SHORT = 300  #: characters of a text that somebody might call short

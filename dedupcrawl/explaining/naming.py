@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dedupcrawl.constants import constants_of, with_constant
 from dedupcrawl.detectors.combined import Combined
 from dedupcrawl.detectors.registry import SHARED, build_detectors
-from dedupcrawl.evaluation.constants import constants_of, with_constant
 
 if TYPE_CHECKING:
     from dedupcrawl.config import Config

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from dedupcrawl.evaluation.constants import constants_of
+from dedupcrawl.constants import constants_of
 from dedupcrawl.explaining.naming import name_of, setting_of, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from dedupcrawl.config import Config
-    from dedupcrawl.detectors.opinion import Opinion
+    from dedupcrawl.detectors.base import Opinion
 
 _GENERAL = ("min_chars", "drop", "keep")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeGuard
 
+from dedupcrawl.constants import constants_of
 from dedupcrawl.detectors.feature_code import FeatureCode
 from dedupcrawl.detectors.spotsigs import SpotSigs
-from dedupcrawl.evaluation.constants import constants_of
 from dedupcrawl.explaining.pairing import Why
 from dedupcrawl.page.errors import BINARY, TOO_DEEP, TOO_LARGE
 from dedupcrawl.stores.base import BUCKET_CAP, ClaimState
@@ -14,7 +14,7 @@ from dedupcrawl.stores.base import BUCKET_CAP, ClaimState
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dedupcrawl.explaining.explainer import Subject
+    from dedupcrawl.explaining.explanation import Subject
     from dedupcrawl.explaining.pairing import Pair
     from dedupcrawl.explaining.premises import Premises
     from dedupcrawl.verdict import Verdict

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dedupcrawl.detectors.opinion import Bar
+    from dedupcrawl.detectors.base import Bar
 
 _DIGITS = (2, 3, 4, 6)  #: behind the point, the fewest first
 _BEYOND = 1e12  #: nobody types more

@@ -10,7 +10,7 @@ from dedupcrawl.policy import cluster_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from dedupcrawl.detectors.opinion import Opinion
+    from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.stores.base import Candidate, Store
 
     Measure = Callable[[Candidate], float | None]  #: how like a page a record is

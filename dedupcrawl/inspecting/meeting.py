@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dedupcrawl.config import Config
-    from dedupcrawl.detectors.opinion import Opinion
+    from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.judging import Finding
     from dedupcrawl.page.model import Page
     from dedupcrawl.stores.base import Store

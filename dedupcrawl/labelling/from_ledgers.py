@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dedupcrawl.batch.telling import Teller
-    from dedupcrawl.detectors.opinion import Opinion
+    from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.report.entry import Held
     from dedupcrawl.report.ledger import Row
 

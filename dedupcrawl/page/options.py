@@ -1,11 +1,25 @@
-"""The constants of page reading that a user may change."""
+"""The constants of page reading that a user may change, the name of a reader among them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from inspect import iscoroutinefunction, signature
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, TypeAlias
 
 from dedupcrawl.errors import SettingError
-from dedupcrawl.page.readers import check_reader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dedupcrawl.page.model import Page
+
+#: A user's function: (HTML, URL) → main text, or a whole page; None or "" where there is no main text.
+OwnReader: TypeAlias = "Callable[[str, str], str | Page | None]"
+
+BUILT_IN = ("blocks", "topic", "text")  #: names of the readers that :mod:`dedupcrawl.page.readers` has
+READER_ACCEPTED = '"blocks", "topic", "text" or the dotted name of a function, "package.module:name"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +72,47 @@ class ReadOptions:
             if not fine:
                 raise SettingError(name, getattr(self, name), accepted)
         check_reader(self.reader)
+
+
+def check_reader(name: object) -> None:
+    """Raise :class:`~dedupcrawl.errors.SettingError` for a name behind which there is no reader."""
+    if not isinstance(name, str):
+        raise SettingError("reader", name, READER_ACCEPTED)
+    if name not in BUILT_IN:
+        own_reader(name)
+
+
+@cache
+def own_reader(name: str) -> OwnReader:
+    """Import the function of a dotted name, ``package.module:name`` or ``package.module.name``.
+
+    Raises:
+        SettingError: there is none; the message says why.
+    """
+    if not {".", ":"} & {*name}:
+        raise SettingError("reader", name, READER_ACCEPTED)
+    try:
+        function = resolve_name(name)
+    except Exception as error:  # a user's module may raise whatever it likes
+        why = f"it cannot be imported: {type(error).__name__}: {error}"
+        raise SettingError("reader", name, f"{READER_ACCEPTED}; {why}") from error
+    if not callable(function) or iscoroutinefunction(function):
+        what = "a coroutine function" if callable(function) else f"a {type(function).__name__}"
+        raise SettingError("reader", name, f"{READER_ACCEPTED}; this is {what}")
+    if why := _unfit(function):
+        raise SettingError("reader", name, f"{READER_ACCEPTED}; it is called with HTML and URL: {why}")
+    reader: OwnReader = function
+    return reader
+
+
+def _unfit(function: Callable[..., object]) -> str:
+    """Say why a function cannot be called as a reader is, as far as its signature tells."""
+    try:
+        accepts = signature(function)
+    except (TypeError, ValueError):  # not every function in C has one
+        return ""
+    try:
+        accepts.bind("html", "url")
+    except TypeError as error:
+        return str(error)
+    return ""

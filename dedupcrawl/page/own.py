@@ -14,8 +14,7 @@ from dedupcrawl.page.model import Kind, Page
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-    from dedupcrawl.page.options import ReadOptions
-    from dedupcrawl.page.readers import OwnReader
+    from dedupcrawl.page.options import OwnReader, ReadOptions
 
 
 def read_with(reader: OwnReader, root: _Element, html: str | None, url: str, options: ReadOptions) -> Page:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.page.document import check_body, check_depth, parse, to_text
 from dedupcrawl.page.encoding import believable
-from dedupcrawl.page.options import ReadOptions
+from dedupcrawl.page.options import ReadOptions, own_reader
 from dedupcrawl.page.own import read_with
-from dedupcrawl.page.readers import READERS, own_reader
+from dedupcrawl.page.readers import READERS
 
 if TYPE_CHECKING:
     from lxml.etree import _Element

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.index import Buckets
     from dedupcrawl.batch.prints import Prints
     from dedupcrawl.batch.telling import Teller
-    from dedupcrawl.detectors.opinion import Opinion
+    from dedupcrawl.detectors.base import Opinion
 
     Numbers = np.ndarray[tuple[int], np.dtype[Any]]
     Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]

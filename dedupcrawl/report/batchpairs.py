@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.batch.reopening import Finished, Told
     from dedupcrawl.batch.telling import Teller
-    from dedupcrawl.detectors.opinion import Opinion
+    from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.judging import Judge
     from dedupcrawl.page.model import Page
     from dedupcrawl.report.material import Key

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from dedupcrawl.batch.reopening import Told
-    from dedupcrawl.detectors.opinion import Opinion
+    from dedupcrawl.detectors.base import Opinion
 
     Numbers = np.ndarray[tuple[int], np.dtype[Any]]
     Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]

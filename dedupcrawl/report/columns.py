@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dedupcrawl.detectors.opinion import Bar, Exhibit, Opinion
+    from dedupcrawl.detectors.base import Bar, Exhibit, Opinion
     from dedupcrawl.report.facts import Cluster, PageRow, Pair
 
     Column = list[object]

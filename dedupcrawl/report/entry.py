@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dedupcrawl.detectors.opinion import Opinion
+    from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.verdict import Verdict
 
 

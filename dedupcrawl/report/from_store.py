@@ -9,7 +9,6 @@ from dedupcrawl.batch.telling import Silent
 from dedupcrawl.config import Config
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.errors import DedupError, SettingError
-from dedupcrawl.explaining.recovering import recovered
 from dedupcrawl.judging import Judge
 from dedupcrawl.report.choosing import choose_rows
 from dedupcrawl.report.composing import Most, compose
@@ -18,6 +17,7 @@ from dedupcrawl.report.material import Material, no_pairs
 from dedupcrawl.report.neighbours import Neighbours
 from dedupcrawl.report.storewalk import Walk
 from dedupcrawl.report.telling import counted, settings_of
+from dedupcrawl.store_config import recovered
 from dedupcrawl.stores import list_namespaces, open_existing
 from dedupcrawl.stores.redis.address import hide_password
 from dedupcrawl.version import our_version

@@ -11,7 +11,7 @@ from dedupcrawl.report.saying import why
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
-    from dedupcrawl.detectors.opinion import Opinion
+    from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.report.facts import Figures, Flow, Histogram, Host, Slice
     from dedupcrawl.verdict import Verdict
 

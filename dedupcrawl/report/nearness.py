@@ -10,7 +10,7 @@ from dedupcrawl.report.entry import Held
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from dedupcrawl.detectors.opinion import Opinion
+    from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.stores.base import Candidate, Record
     from dedupcrawl.verdict import Verdict
 

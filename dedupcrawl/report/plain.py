@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from dedupcrawl.detectors.base import Match, Relation
-from dedupcrawl.detectors.opinion import Bar, Exhibit, Opinion
+from dedupcrawl.detectors.base import Bar, Exhibit, Match, Opinion, Relation
 from dedupcrawl.report.entry import Held
 from dedupcrawl.verdict import Status, Verdict
 

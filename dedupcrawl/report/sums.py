@@ -10,7 +10,7 @@ from dedupcrawl.report.note import Fate
 from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
-    from dedupcrawl.detectors.opinion import Opinion
+    from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.report.entry import Entry
     from dedupcrawl.report.note import Note
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dedupcrawl.report.bounds import hash_of, is_sampled
 from dedupcrawl.report.hosts import OTHERS
 from dedupcrawl.report.plain import pack_held, storable, verdict_json
+from dedupcrawl.report.sums import Sums
 from dedupcrawl.report.timeline import folded, width_for
 
 if TYPE_CHECKING:
@@ -17,9 +19,9 @@ if TYPE_CHECKING:
     from dedupcrawl.report.bounds import Bounds
     from dedupcrawl.report.entry import Entry, Held
     from dedupcrawl.report.note import Note
-    from dedupcrawl.report.sums import Sums
-    from dedupcrawl.report.writing import Batch
 
+BATCH = 256  #: pages that are written in one go
+BATCH_BYTES = 4 * 2**20  #: of texts: the same
 _HIGHEST = 61  #: level at which next to no cluster is left
 _ADD = {
     "counts": "INSERT INTO counts VALUES (?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n",
@@ -37,6 +39,36 @@ _JOIN = (
 )
 #: Pages of near misses stay, and those that they were held against, whatever their clusters.
 _PINNED = "(SELECT page FROM misses UNION SELECT pages.id FROM misses JOIN pages ON pages.url = misses.old)"
+
+
+@dataclass(slots=True)
+class Batch:
+    """What waits to be written."""
+
+    #: each with its cluster, and the one that it was in when it was judged before
+    entries: list[tuple[Note, Entry, str, str | None]] = field(default_factory=list)
+    changed: dict[int, Note] = field(default_factory=dict)  #: pages of which more is known now, by id
+    sums: Sums = field(default_factory=Sums)
+    troubles: dict[str, str] = field(default_factory=dict)
+    lost: int = 0  #: pages that could not be written
+    size: int = 0  #: characters of their texts
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to write."""
+        return bool(self.entries or self.changed or self.sums or self.troubles or self.lost)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is time to write it."""
+        return len(self.entries) >= BATCH or self.size >= BATCH_BYTES
+
+    def join(self, other: Batch) -> None:
+        """Keep the counts of a batch that could not be written; its pages are lost."""
+        self.sums.add(other.sums)
+        lost = {note.id for note, *_ in other.entries}
+        self.changed |= {note.id: note for note in other.changed.values() if note.id not in lost}
+        self.troubles = {**other.troubles, **self.troubles}
+        self.lost += other.lost + len(lost)
 
 
 class Tables:

@@ -7,7 +7,6 @@ import sqlite3
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,8 +17,7 @@ from dedupcrawl.report import layout
 from dedupcrawl.report.hosts import host_of
 from dedupcrawl.report.note import Fate, Note
 from dedupcrawl.report.plain import MOST_NAME, storable, to_json
-from dedupcrawl.report.sums import Sums
-from dedupcrawl.report.tables import Tables
+from dedupcrawl.report.tables import Batch, Tables
 from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
@@ -28,49 +26,17 @@ if TYPE_CHECKING:
     from dedupcrawl.report.bounds import Bounds
     from dedupcrawl.report.entry import Entry
 
-BATCH = 256  #: pages that are written in one go
 MOST_SENTENCE = 1_000  #: characters that tell of a trouble
 MOST_SECONDS = 2.0**40  #: since 1970; what a file states as its time may be anything
-BATCH_BYTES = 4 * 2**20  #: of texts: the same
-
-
-@dataclass(slots=True)
-class Batch:
-    """What waits to be written."""
-
-    #: each with its cluster, and the one that it was in when it was judged before
-    entries: list[tuple[Note, Entry, str, str | None]] = field(default_factory=list)
-    changed: dict[int, Note] = field(default_factory=dict)  #: pages of which more is known now, by id
-    sums: Sums = field(default_factory=Sums)
-    troubles: dict[str, str] = field(default_factory=dict)
-    lost: int = 0  #: pages that could not be written
-    size: int = 0  #: characters of their texts
-
-    def __bool__(self) -> bool:
-        """Whether there is anything to write."""
-        return bool(self.entries or self.changed or self.sums or self.troubles or self.lost)
-
-    @property
-    def is_large(self) -> bool:
-        """Whether it is time to write it."""
-        return len(self.entries) >= BATCH or self.size >= BATCH_BYTES
-
-    def join(self, other: Batch) -> None:
-        """Keep the counts of a batch that could not be written; its pages are lost."""
-        self.sums.add(other.sums)
-        lost = {note.id for note, *_ in other.entries}
-        self.changed |= {note.id: note for note in other.changed.values() if note.id not in lost}
-        self.troubles = {**other.troubles, **self.troubles}
-        self.lost += other.lost + len(lost)
 
 
 class Writer:
     """Writes one ledger.
 
-    It writes when :data:`BATCH` pages wait, or when it is told to :meth:`flush`; where ``flushes`` is False,
-    then alone: whoever sets that calls it, from any thread. Every method may raise
-    :class:`~dedupcrawl.errors.DedupError` when the file cannot be written: the pages that waited are then not
-    listed, which :attr:`~dedupcrawl.report.ledger.Sample.lost` counts, and all counts are written next time.
+    It writes when :data:`~dedupcrawl.report.tables.BATCH` pages wait, or when it is told to :meth:`flush`;
+    where ``flushes`` is False, then alone: whoever sets that calls it, from any thread. Every method may
+    raise :class:`~dedupcrawl.errors.DedupError` when the file cannot be written: the pages that waited are
+    then not listed, which :attr:`~dedupcrawl.report.ledger.Sample.lost` counts, and all counts are written next time.
     """
 
     def __init__(self, path: Path, lock: FileLock, connection: sqlite3.Connection, bounds: Bounds) -> None:

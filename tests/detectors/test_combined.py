@@ -12,12 +12,11 @@ import pytest
 from dedupcrawl.config import Config
 from dedupcrawl.crawl.options import Options
 from dedupcrawl.deduplicator import Deduplicator
-from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
+from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
 from dedupcrawl.detectors.combined import Combined
 from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.detectors.feature_code import FeatureCode
 from dedupcrawl.detectors.minhash import MinHash
-from dedupcrawl.detectors.opinion import Bar, Exhibit, Opinion
 from dedupcrawl.detectors.random_projection import RandomProjection
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.detectors.shingling import Shingling

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl.config import Config
-from dedupcrawl.detectors.base import Detector, Relation
+from dedupcrawl.detectors.base import MOST_SHOWN, Bar, Detector, Exhibit, Opinion, Relation, silence
 from dedupcrawl.detectors.boolean import Boolean
 from dedupcrawl.detectors.combined import Combined
 from dedupcrawl.detectors.exact import Exact
@@ -19,7 +19,6 @@ from dedupcrawl.detectors.feature_code import FeatureCode
 from dedupcrawl.detectors.feature_codes import FeatureCodes
 from dedupcrawl.detectors.keywords import Keywords
 from dedupcrawl.detectors.minhash import MinHash
-from dedupcrawl.detectors.opinion import MOST_SHOWN, Bar, Exhibit, Opinion, silence
 from dedupcrawl.detectors.registry import DETECTORS, build_detectors
 from dedupcrawl.detectors.segments import Segments
 from dedupcrawl.detectors.simhash import SimHash

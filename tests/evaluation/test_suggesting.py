@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl import Config
-from dedupcrawl.detectors.base import Match, Relation
-from dedupcrawl.detectors.opinion import Bar, Opinion
+from dedupcrawl.detectors.base import Bar, Match, Opinion, Relation
 from dedupcrawl.evaluation.intervals import Counted, share_of
 from dedupcrawl.evaluation.labelledpairs import JudgedPair, LabelledPair, judge_pairs, scores_of, weighted
 from dedupcrawl.evaluation.lacking import labels_needed, lack

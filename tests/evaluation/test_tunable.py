@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl import Config, Deduplicator, Page
-from dedupcrawl.detectors.base import Match, Relation
-from dedupcrawl.detectors.opinion import Bar, Opinion
+from dedupcrawl.constants import with_constant
+from dedupcrawl.detectors.base import Bar, Match, Opinion, Relation
 from dedupcrawl.detectors.registry import DETECTORS
-from dedupcrawl.evaluation.constants import with_constant
 from dedupcrawl.evaluation.tunable import landscape, name_of, values_of
 from dedupcrawl.judging import DUPLICATE
 from dedupcrawl.stores.base import Record

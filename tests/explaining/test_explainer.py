@@ -12,8 +12,8 @@ from dedupcrawl import Deduplicator, Page
 from dedupcrawl.config import Config
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
-from dedupcrawl.explaining.explainer import Explainer, Subject
-from dedupcrawl.explaining.explanation import Explanation, Then
+from dedupcrawl.explaining.explainer import Explainer
+from dedupcrawl.explaining.explanation import Explanation, Subject, Then
 from dedupcrawl.explaining.levers import NEW_STORE, UNSURE, Lever
 from dedupcrawl.explaining.naming import with_value
 from dedupcrawl.explaining.pairing import Side, Why

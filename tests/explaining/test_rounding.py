@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedupcrawl.detectors.opinion import Bar
+from dedupcrawl.detectors.base import Bar
 from dedupcrawl.explaining.rounding import turning
 
 

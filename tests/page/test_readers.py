@@ -17,7 +17,8 @@ from dedupcrawl.page import Kind, Page, ReaderError, ReadOptions, read_page, rea
 from dedupcrawl.page.document import parse
 from dedupcrawl.page.everything import EVERYTHING
 from dedupcrawl.page.flatten import BLOCKS, IGNORED, LANDMARKS
-from dedupcrawl.page.readers import READER_ACCEPTED, READERS
+from dedupcrawl.page.options import READER_ACCEPTED
+from dedupcrawl.page.readers import READERS
 from dedupcrawl.verdict import Status
 from tests.page.samples import CHINESE, PARAGRAPH, SECOND, article, links
 
@@ -60,6 +61,10 @@ def test_what_is_no_reader_is_refused_at_once(name: Any, why: str) -> None:
     assert "\n" not in text
     with pytest.raises(SettingError, match="reader"):
         Deduplicator(reader=name)
+
+
+def test_every_built_in_reader_is_accepted_by_its_name() -> None:
+    assert tuple(READERS) == BUILT_IN
 
 
 def test_a_module_that_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

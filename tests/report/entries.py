@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dedupcrawl.detectors.base import Match, Relation
-from dedupcrawl.detectors.opinion import Bar, Exhibit, Opinion
+from dedupcrawl.detectors.base import Bar, Exhibit, Match, Opinion, Relation
 from dedupcrawl.report.entry import Entry, Held
 from dedupcrawl.verdict import Status, Verdict
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from dedupcrawl import Deduplicator, Page
 from dedupcrawl.demo.content import load_content
 from dedupcrawl.demo.stories import tell
-from dedupcrawl.detectors.base import Match, Relation
-from dedupcrawl.detectors.opinion import Bar, Exhibit, Opinion
+from dedupcrawl.detectors.base import Bar, Exhibit, Match, Opinion, Relation
 from dedupcrawl.report.differing import compare_texts
 from dedupcrawl.report.facts import (
     Change,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dedupcrawl.detectors.opinion import Bar, Opinion
+from dedupcrawl.detectors.base import Bar, Opinion
 from dedupcrawl.errors import DedupError
-from dedupcrawl.report import writing
+from dedupcrawl.report import tables
 from dedupcrawl.report.bounds import Bounds
 from dedupcrawl.report.entry import Held
 from dedupcrawl.report.ledger import Ledger
@@ -373,7 +373,7 @@ def _write_for_ever(path: Path, told: Connection) -> None:
     for i in range(10**9):
         ledger.count("checked")
         ledger.add(unique(f"https://a.example/{i}", f"c{i}", "text " * 100))
-        if i == 5 * writing.BATCH:
+        if i == 5 * tables.BATCH:
             told.send("there")
 
 
@@ -388,7 +388,7 @@ def test_a_killed_process_leaves_a_ledger_that_is_read_and_gone_on_with(path: Pa
     process.join(60)
     with Ledger.open(path) as ledger:
         pages = len(list(ledger.rows()))
-        assert pages >= 5 * writing.BATCH
+        assert pages >= 5 * tables.BATCH
         assert ledger.counts == {"checked": pages}
         assert ledger.runs[0].ended is None
     with Ledger.create(path, ABOUT, resume=True) as writer:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from dedupcrawl.detectors.base import Match, Relation
-from dedupcrawl.detectors.opinion import Opinion
+from dedupcrawl.detectors.base import Match, Opinion, Relation
 from dedupcrawl.policy import cluster_of, unchecked
 from dedupcrawl.report.nearness import MOST_NEAR, MOST_WEIGHED, held_against
 from dedupcrawl.stores.base import Candidate, ClaimState, Record

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dedupcrawl import Deduplicator, Page
-from dedupcrawl.detectors.base import Match, Relation
-from dedupcrawl.detectors.opinion import Bar, Exhibit, Opinion
+from dedupcrawl.detectors.base import Bar, Exhibit, Match, Opinion, Relation
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.report.entry import Held
 from dedupcrawl.report.plain import MOST_OPINIONS, pack_held, unpack_held, verdict_json, verdict_of

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from dedupcrawl.constants import constants_named
 from dedupcrawl.detectors.bands import choose_bands
 from dedupcrawl.detectors.datasketch import Datasketch
 from dedupcrawl.detectors.minhash import MinHash
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.errors import StoreError
-from dedupcrawl.evaluation.constants import constants_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -10,7 +10,7 @@ import pytest
 from dedupcrawl.config import Config
 from dedupcrawl.detectors.registry import DETECTORS, build_detectors, schemes
 from dedupcrawl.errors import StoreError
-from dedupcrawl.explaining.recovering import recovered
+from dedupcrawl.store_config import recovered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
