@@ -5,7 +5,7 @@ STAMP := $(VENV)/.installed
 # Of pytest: most tests wait more than they compute.
 WORKERS ?= 3
 
-.PHONY: install demo demo-clean test lint types docs pytest bench clean
+.PHONY: install demo demo-clean test lint types imports docs pytest bench clean
 
 install: $(STAMP)
 
@@ -21,7 +21,7 @@ demo: install
 demo-clean:
 	rm -rf demo-out
 
-test: lint types docs pytest
+test: lint types imports docs pytest
 
 lint: install
 	$(BIN)/ruff check .
@@ -29,6 +29,9 @@ lint: install
 
 types: install
 	$(BIN)/mypy
+
+imports: install
+	$(BIN)/lint-imports
 
 docs: install
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # --quiet would hide what --strict looks for
@@ -52,4 +55,4 @@ bench: install
 	$(BIN)/python -m benchmarks.batch --master "local[2]"
 
 clean:
-	rm -rf $(VENV) .scrapy demo-out site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .scrapy demo-out site .mypy_cache .ruff_cache .import_linter_cache .pytest_cache .hypothesis

@@ -65,7 +65,7 @@ def refuse_bad(part: Part, made: Made) -> None:
 
 def _seen(job: Job, part: Part) -> Made:
     try:
-        return Made.of(part, job.making)
+        return Made.of(part.path, job.making)
     except OSError as error:
         raise DedupError(f"{part.path}: cannot be read: {error.strerror}") from error
 

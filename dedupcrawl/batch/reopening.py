@@ -48,7 +48,7 @@ class Finished:
 
     def made(self, part: Part) -> Made:
         """Return what the fingerprints of a part were made of."""
-        made = read_made(self.work, part)
+        made = read_made(self.work, part.name)
         if made is None:
             raise DedupError(f"{self.work.prints(part.name)}: the fingerprints are not there any more")
         return made
@@ -56,7 +56,7 @@ class Finished:
     def has_input(self, part: Part) -> bool:
         """Whether the file that a part was made of is there, and as it was."""
         try:
-            return Made.of(part, self.job.making).fits(self.made(part))
+            return Made.of(part.path, self.job.making).fits(self.made(part))
         except OSError:
             return False
 

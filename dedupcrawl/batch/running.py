@@ -115,9 +115,9 @@ class _Run:
 
     def _is_made(self, part: Part) -> bool:
         """Whether the fingerprints of a part are there. Raises for what this run is not to skip."""
-        made = read_made(self._work, part)
+        made = read_made(self._work, part.name)
         try:
-            fits = made is not None and made.fits(Made.of(part, self._job.making))
+            fits = made is not None and made.fits(Made.of(part.path, self._job.making))
         except OSError:
             return False
         if fits and made is not None and not self._job.skip_bad:
@@ -130,7 +130,7 @@ class _Run:
         return digest((self._job.request(), made, [source.state for source in sources]))
 
     def _is_solved(self, sources: Sequence[Source]) -> bool:
-        if any(read_made(self._work, part) is None for part in self._parts):
+        if any(read_made(self._work, part.name) is None for part in self._parts):
             return False
         solved = read_state(self._work.solved)
         return solved is not None and solved.get("signature") == self._signature(sources)
@@ -199,7 +199,7 @@ class _Run:
 
 
 def _made(work: Work, part: Part) -> Made:
-    made = read_made(work, part)
+    made = read_made(work, part.name)
     if made is None:
         raise DedupError(f"{work.prints(part.name)}: the fingerprints are not there")
     return made

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from dedupcrawl.batch.formats.base import Part
-
 FOLDER = "_dedupcrawl"
 SUMMARY = "summary.json"
 SUPERSEDED = "superseded.jsonl"
@@ -140,10 +138,10 @@ class Made:
     broken: list[Any] | None = None  #: the first row of a rest that cannot be read, and why
 
     @classmethod
-    def of(cls, part: Part, making: str) -> Self:
+    def of(cls, path: Path, making: str) -> Self:
         """Look at the file as it is now. Raises :class:`OSError` where it cannot be seen."""
-        there = part.path.stat()
-        return cls(str(part.path.resolve()), there.st_size, there.st_mtime_ns, making)
+        there = path.stat()
+        return cls(str(path.resolve()), there.st_size, there.st_mtime_ns, making)
 
     def fits(self, other: Made) -> bool:
         """Whether both are made of the same."""
@@ -193,10 +191,10 @@ def read_state(path: Path) -> dict[str, Any] | None:
     return state if isinstance(state, dict) else None
 
 
-def read_made(work: Work, part: Part) -> Made | None:
+def read_made(work: Work, name: str) -> Made | None:
     """Return what the fingerprints of a part were made of, if they are there."""
-    state = read_state(work.made(part.name))
-    if state is None or not work.prints(part.name).exists():
+    state = read_state(work.made(name))
+    if state is None or not work.prints(name).exists():
         return None
     try:
         return Made(**state)

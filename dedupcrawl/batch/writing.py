@@ -26,7 +26,7 @@ def write_part(job: Job, work: Work, part: Part) -> int:
     Raises :class:`~dedupcrawl.errors.DedupError` when it cannot be written, and when the part is not any more
     what was judged.
     """
-    made = read_made(work, part)
+    made = read_made(work, part.name)
     assert made is not None
     target = work.output(part.name)
     _check_same(job, part, made)
@@ -66,7 +66,7 @@ def _write(job: Job, work: Work, part: Part, path: Path, made: Made) -> int:
 
 def _check_same(job: Job, part: Part, made: Made) -> None:
     with suppress(OSError):
-        if Made.of(part, job.making).fits(made):
+        if Made.of(part.path, job.making).fits(made):
             return
     raise DedupError(
         f"{part.path}: the file has changed since it was fingerprinted; run the same command again"

@@ -36,7 +36,8 @@ class Writer:
     It writes when :data:`~dedupcrawl.report.tables.BATCH` pages wait, or when it is told to :meth:`flush`;
     where ``flushes`` is False, then alone: whoever sets that calls it, from any thread. Every method may
     raise :class:`~dedupcrawl.errors.DedupError` when the file cannot be written: the pages that waited are
-    then not listed, which :attr:`~dedupcrawl.report.ledger.Sample.lost` counts, and all counts are written next time.
+    then not listed, which :attr:`~dedupcrawl.report.ledger.Sample.lost` counts, and all counts are written
+    next time.
     """
 
     def __init__(self, path: Path, lock: FileLock, connection: sqlite3.Connection, bounds: Bounds) -> None:

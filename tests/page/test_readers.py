@@ -17,7 +17,7 @@ from dedupcrawl.page import Kind, Page, ReaderError, ReadOptions, read_page, rea
 from dedupcrawl.page.document import parse
 from dedupcrawl.page.everything import EVERYTHING
 from dedupcrawl.page.flatten import BLOCKS, IGNORED, LANDMARKS
-from dedupcrawl.page.options import READER_ACCEPTED
+from dedupcrawl.page.options import BUILT_IN, READER_ACCEPTED
 from dedupcrawl.page.readers import READERS
 from dedupcrawl.verdict import Status
 from tests.page.samples import CHINESE, PARAGRAPH, SECOND, article, links

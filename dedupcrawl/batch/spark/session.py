@@ -16,7 +16,6 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-import dedupcrawl
 from dedupcrawl.batch.spark.failing import cause, logged
 from dedupcrawl.batch.spark.java import java_home
 from dedupcrawl.errors import DedupError
@@ -113,7 +112,7 @@ def python_of(conf: SparkConf) -> str:
 
 def _path() -> str:
     """Let workers find this package where the driver has it, on a shared disk."""
-    here = str(Path(dedupcrawl.__file__).parent.parent)
+    here = str(Path(__file__).parents[3])
     others = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each and each != here]
     return os.pathsep.join([here, *others])
 

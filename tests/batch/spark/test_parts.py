@@ -30,11 +30,11 @@ def test_what_is_whole_is_moved_and_nothing_else_is_left(tmp_path: Path) -> None
     work.job.touch()
     (part,) = find_parts(job.inputs)
     assert Task(print_apart, job, work)(part) == Done(path.stat().st_size, 2)
-    made = read_made(work, part)
+    made = read_made(work, part.name)
     assert made is not None
     assert made.rows == 2
     path.write_bytes(b"{")
     done = Task(print_apart, job, work)(part)
     assert "a.jsonl, row 0" in str(done.error)
-    assert read_made(work, part) == made
+    assert read_made(work, part.name) == made
     assert not any((work.folder / "tasks").iterdir())
