@@ -9,6 +9,7 @@ from functools import partial
 from secrets import token_bytes
 from typing import TYPE_CHECKING, Literal, Self, Unpack, overload
 
+from dedupcrawl.backoff import backoff
 from dedupcrawl.claim import Claim, Pending
 from dedupcrawl.config import Config
 from dedupcrawl.detectors.registry import build_detectors, schemes
@@ -227,13 +228,13 @@ class Deduplicator:
     def _patiently(self, claiming: Callable[..., Claim | Pending]) -> Claim:
         """Claim; wait, at most ``config.wait`` seconds, as long as the answer is ``Pending``."""
         deadline = time.monotonic() + self.config.wait
-        pause = 0.01
+        pauses = backoff(0.01, 0.5)
         while isinstance(claim := claiming(), Pending):
+            pause = next(pauses)
             if time.monotonic() + pause > deadline:
                 claim = claiming(give_up=True)
                 break
             time.sleep(pause)
-            pause = min(2 * pause, 0.5)
         assert isinstance(claim, Claim)
         return claim
 

@@ -28,10 +28,10 @@ from dedupcrawl.explaining.pairing import Side
 from dedupcrawl.explaining.premises import Premises, Source
 from dedupcrawl.explaining.recovering import Recovered, recovered
 from dedupcrawl.filing import without_fragment
+from dedupcrawl.formatting import hide_password
 from dedupcrawl.page.model import Page
 from dedupcrawl.report.ledger import Ledger
 from dedupcrawl.stores import open_existing
-from dedupcrawl.stores.redis.address import hide_password
 from dedupcrawl.verdict import Verdict
 
 if TYPE_CHECKING:

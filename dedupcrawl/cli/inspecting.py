@@ -24,12 +24,12 @@ from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.evaluation.constants import with_constant
 from dedupcrawl.explaining.recovering import recovered
+from dedupcrawl.formatting import size
 from dedupcrawl.inspecting.looking import look
 from dedupcrawl.inspecting.meeting import meet_page, meet_store
 from dedupcrawl.inspecting.page import render
 from dedupcrawl.page import PageError, ReadOptions
 from dedupcrawl.page.readers import READER_ACCEPTED
-from dedupcrawl.report.wording import size
 from dedupcrawl.stores import open_existing
 from dedupcrawl.stores.fleet import printable
 from dedupcrawl.stores.scheme import check_scheme, scheme_json

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING
 
+from dedupcrawl.chunks import chunked
 from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, Offer
 from dedupcrawl.stores.codec import encode
 from dedupcrawl.stores.tabled import CHUNK, TabledStore
@@ -146,6 +146,5 @@ class ClaimingStore(TabledStore):
 
     def _withdraw(self) -> None:
         """Release every own claim, a chunk at a time."""
-        ids = iter(sorted(self._own))
-        while chunk := list(islice(ids, CHUNK)):
+        for chunk in chunked(sorted(self._own), CHUNK):
             self.release(chunk)
