@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Relation
-from dedupcrawl.detectors.checks import check_whole, foreign_sketch
+from dedupcrawl.detectors.checks import check_seed, foreign_sketch
 from dedupcrawl.detectors.opinion import Bar, Opinion
 from dedupcrawl.text.hashing import seeded_hash
 
@@ -30,7 +30,7 @@ class Exact(Detector):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_whole(self, "seed", 0, 2**64 - 1)
+        check_seed(self)
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
         """File the page under the hash of its text."""

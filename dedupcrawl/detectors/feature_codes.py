@@ -10,13 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dedupcrawl.detectors.base import Detector, Fingerprint, Match
-from dedupcrawl.detectors.checks import (
-    check_ratio,
-    check_share,
-    check_whole,
-    foreign_sketch,
-    setting_error,
-)
+from dedupcrawl.detectors.checks import check_bounds, check_seed, check_whole, foreign_sketch, setting_error
 from dedupcrawl.detectors.codes import code_hashes, code_places
 from dedupcrawl.detectors.keys import bucket_keys
 from dedupcrawl.detectors.opinion import Bar, Exhibit
@@ -64,11 +58,9 @@ class FeatureCodes(Detector):
         if self.size % 2:
             raise setting_error(self, "size", "an even number")
         check_whole(self, "kept", 2, 1024)
-        check_share(self, "share")
-        check_ratio(self, "length_ratio")
-        check_share(self, "containment")
+        check_bounds(self, "share")
         check_whole(self, "filed", 1, 64)
-        check_whole(self, "seed", 0, 2**64 - 1)
+        check_seed(self)
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
         """File the page under its smallest codes."""
