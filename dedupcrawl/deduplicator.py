@@ -7,10 +7,11 @@ import time
 from dataclasses import replace
 from functools import partial
 from secrets import token_bytes
-from typing import TYPE_CHECKING, Literal, Self, Unpack, overload
+from typing import TYPE_CHECKING, Literal, Unpack, overload
 
 from dedupcrawl.backoff import backoff
 from dedupcrawl.claim import Claim, Pending
+from dedupcrawl.closing import Closing
 from dedupcrawl.config import Config
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import StoreError
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Deduplicator:
+class Deduplicator(Closing):
     """Says of every page whether an earlier one had its content.
 
     Args:
@@ -398,12 +399,6 @@ class Deduplicator:
     def close(self) -> None:
         """Withdraw claims that are still open and let the store go."""
         self.store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     # -- inside -------------------------------------------------------------------------------
 

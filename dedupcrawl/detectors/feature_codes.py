@@ -102,13 +102,7 @@ class FeatureCodes(Detector):
 
     def scheme(self) -> Mapping[str, object]:
         """Everything that shapes codes and keys."""
-        return {
-            "version": 1,
-            "size": self.size,
-            "kept": self.kept,
-            "filed": self.filed,
-            "seed": self.seed,
-        }
+        return {"version": 1, "size": self.size, "kept": self.kept, "filed": self.filed, "seed": self.seed}
 
     @property
     def _bounds(self) -> Bounds:

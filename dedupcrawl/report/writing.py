@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from filelock import FileLock, Timeout
 
+from dedupcrawl.closing import Closing
 from dedupcrawl.errors import DedupError
 from dedupcrawl.report import layout
 from dedupcrawl.report.hosts import host_of
@@ -64,7 +65,7 @@ class Batch:
         self.lost += other.lost + len(lost)
 
 
-class Writer:
+class Writer(Closing):
     """Writes one ledger.
 
     It writes when :data:`BATCH` pages wait, or when it is told to :meth:`flush`; where ``flushes`` is False,
@@ -187,12 +188,6 @@ class Writer:
         with suppress(sqlite3.Error):
             self._connection.close()
         _unlocked(self._lock)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _note(self, entry: Entry, again: Note | None) -> tuple[Note, str | None]:
         cluster = storable(entry.verdict.cluster or "", MOST_NAME)
