@@ -12,7 +12,7 @@ from typing import Any, TypedDict
 
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import SettingError
-from dedupcrawl.page.options import READER_ACCEPTED, ReadOptions
+from dedupcrawl.page.options import LINK_RULES, READER_ACCEPTED, ReadOptions
 from dedupcrawl.text.lexicon_file import LANGUAGE_ACCEPTED, is_language
 from dedupcrawl.text.segmenters import SEGMENTER_ACCEPTED, check_segmenter
 
@@ -110,15 +110,7 @@ _ACCEPTED: Mapping[str, tuple[Callable[[Config], bool], str]] = {
     "lexicon": (lambda c: isinstance(c.lexicon, str), "the path of a lexicon file, or an empty text"),
     "language": (lambda c: is_language(c.language), LANGUAGE_ACCEPTED),
     "fold_chinese": (lambda c: isinstance(c.fold_chinese, bool), "True or False"),
-    "link_density_content": (
-        lambda c: 0 <= c.link_density_content <= 1,
-        "a number from 0 to 1",
-    ),
-    "link_density_noise": (
-        lambda c: c.link_density_content <= c.link_density_noise <= 1,
-        "a number from link_density_content to 1",
-    ),
-    "link_run": (lambda c: _whole(c.link_run) and c.link_run >= 0, "a whole number of at least 0"),
+    **LINK_RULES,
     "drop": (
         lambda c: isinstance(c.drop, frozenset) and c.drop <= frozenset(Relation),
         f"a set of relations, of {', '.join(Relation)}",

@@ -7,9 +7,11 @@ import time
 from dataclasses import replace
 from functools import partial
 from secrets import token_bytes
-from typing import TYPE_CHECKING, Literal, Self, Unpack, overload
+from typing import TYPE_CHECKING, Literal, Unpack, overload
 
+from dedupcrawl.backoff import backoff
 from dedupcrawl.claim import Claim, Pending
+from dedupcrawl.closing import Closing
 from dedupcrawl.config import Config
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import StoreError
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Deduplicator:
+class Deduplicator(Closing):
     """Says of every page whether an earlier one had its content.
 
     Args:
@@ -227,13 +229,13 @@ class Deduplicator:
     def _patiently(self, claiming: Callable[..., Claim | Pending]) -> Claim:
         """Claim; wait, at most ``config.wait`` seconds, as long as the answer is ``Pending``."""
         deadline = time.monotonic() + self.config.wait
-        pause = 0.01
+        pauses = backoff(0.01, 0.5)
         while isinstance(claim := claiming(), Pending):
+            pause = next(pauses)
             if time.monotonic() + pause > deadline:
                 claim = claiming(give_up=True)
                 break
             time.sleep(pause)
-            pause = min(2 * pause, 0.5)
         assert isinstance(claim, Claim)
         return claim
 
@@ -397,12 +399,6 @@ class Deduplicator:
     def close(self) -> None:
         """Withdraw claims that are still open and let the store go."""
         self.store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     # -- inside -------------------------------------------------------------------------------
 

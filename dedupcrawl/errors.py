@@ -11,14 +11,13 @@ class SettingError(DedupError, ValueError):
     """A setting or argument has a value that is not accepted."""
 
     def __init__(self, name: str, value: object, accepted: str) -> None:
-        super().__init__(f"{name} = {value!r} is not accepted: {accepted}")
+        super().__init__(name, value, accepted)
         self.name = name
         self.value = value
         self.accepted = accepted
 
-    def __reduce__(self) -> tuple[type[SettingError], tuple[str, object, str]]:
-        """Errors travel between processes."""
-        return type(self), (self.name, self.value, self.accepted)
+    def __str__(self) -> str:
+        return f"{self.name} = {self.value!r} is not accepted: {self.accepted}"
 
 
 class StoreError(DedupError):

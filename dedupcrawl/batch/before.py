@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from dedupcrawl.atomic import whole
 from dedupcrawl.batch.corpus import open_corpus
 from dedupcrawl.batch.earlier import Earlier
 from dedupcrawl.batch.job import is_store, shown
 from dedupcrawl.batch.schema import PART, schema
 from dedupcrawl.batch.stored import Stored, namespace_in
-from dedupcrawl.batch.work import whole
 from dedupcrawl.errors import DedupError, SettingError
 
 if TYPE_CHECKING:

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
     from dedupcrawl.batch.corpus import Corpus
     from dedupcrawl.batch.job import Job
-    from dedupcrawl.batch.telling import Teller
     from dedupcrawl.batch.work import Work
+    from dedupcrawl.progress import Progress
     from dedupcrawl.stores.base import Store
 
 STEP = 200  #: records after which progress is told
 
 
-def hand_over(job: Job, work: Work, corpus: Corpus, teller: Teller) -> dict[str, Any]:
+def hand_over(job: Job, work: Work, corpus: Corpus, teller: Progress) -> dict[str, Any]:
     """File the kept pages in the store that is to be updated, in the order in which they were judged.
 
     A page that is there already is left alone, so it can be done twice; a store that got them all is not
@@ -132,7 +132,7 @@ def _clusters(work: Work, corpus: Corpus) -> dict[int, str]:
     return found
 
 
-def _told(filings: Iterator[Filing], teller: Teller) -> Iterator[Filing]:
+def _told(filings: Iterator[Filing], teller: Progress) -> Iterator[Filing]:
     for count, filing in enumerate(filings, 1):
         yield filing
         if count % STEP == 0:

@@ -19,10 +19,10 @@ from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import SettingError
+from dedupcrawl.formatting import hide_password
 from dedupcrawl.judging import Judge
 from dedupcrawl.policy import Policy
 from dedupcrawl.stores.opening import MEMORY
-from dedupcrawl.stores.redis.address import hide_password
 from dedupcrawl.version import our_version
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.hands import Hands
     from dedupcrawl.batch.job import Job
     from dedupcrawl.batch.solving import Solution
-    from dedupcrawl.batch.telling import Teller
     from dedupcrawl.batch.work import Work
+    from dedupcrawl.progress import Progress
 
 AHEAD = 3  #: chunks for each worker that are begun before what comes of them is needed
 
@@ -36,14 +36,14 @@ class Local:
         self._job = job
         self._work = work
 
-    def fingerprint(self, parts: Sequence[Part], teller: Teller) -> None:
+    def fingerprint(self, parts: Sequence[Part], teller: Progress) -> None:
         """Fingerprint parts, their chunks over all processes."""
         with hands(self._job.workers) as workers:
             ahead = _Ahead(self._job, workers, parts, teller)
             for part in parts:
                 write_prints(self._job, self._work, part, ahead.of(part))
 
-    def solve(self, corpus: Corpus, teller: Teller) -> Solution:
+    def solve(self, corpus: Corpus, teller: Progress) -> Solution:
         """Judge every row."""
         done = 0
 
@@ -55,7 +55,7 @@ class Local:
         order = corpus.order(self._job)
         return solve(corpus.prints, self._job.rules(), order, given=corpus.kept_before(self._job), tell=tell)
 
-    def write(self, parts: Sequence[Part], teller: Teller) -> None:
+    def write(self, parts: Sequence[Part], teller: Progress) -> None:
         """Write the output of parts, each in a process."""
         with hands(1 if len(parts) == 1 else self._job.workers) as workers:
             begun = [(part, workers.submit(write_part, self._job, self._work, part)) for part in parts]
@@ -67,7 +67,7 @@ class Local:
 class _Ahead:
     """Hands out the chunks of all parts in their order, some ahead, and gives back what came of them."""
 
-    def __init__(self, job: Job, workers: Hands, parts: Sequence[Part], teller: Teller) -> None:
+    def __init__(self, job: Job, workers: Hands, parts: Sequence[Part], teller: Progress) -> None:
         self._job = pickle.dumps(job)
         self._fields = job.fields
         self._workers = workers

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
+from dedupcrawl.atomic import whole
 from dedupcrawl.batch.filing import Clerk
 from dedupcrawl.batch.formats import PartError, format_named
 from dedupcrawl.batch.schema import schema, with_probes
-from dedupcrawl.batch.work import Made, whole, write_state
+from dedupcrawl.batch.work import Made, write_state
 from dedupcrawl.errors import DedupError
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.batch.formats import Chunk, Part
     from dedupcrawl.batch.reopening import Finished
-    from dedupcrawl.batch.telling import Teller
+    from dedupcrawl.progress import Progress
 
 
 class _Wanted(NamedTuple):
@@ -31,7 +31,7 @@ class _Wanted(NamedTuple):
     rows: dict[int, int]  #: number in the part → row of the corpus
 
 
-def reread(finished: Finished, rows: Iterable[int], most: int, teller: Teller) -> dict[int, Page]:
+def reread(finished: Finished, rows: Iterable[int], most: int, teller: Progress) -> dict[int, Page]:
     """Return the pages of these rows of the corpus, as far as their files are there as they were.
 
     What was given by an earlier batch is read from that one's files; stores have no texts. What cannot be
@@ -83,7 +83,7 @@ def _reopened(folder: Path) -> Finished | None:
         return None
 
 
-def _rows(wanted: _Wanted, teller: Teller) -> Iterator[Row]:
+def _rows(wanted: _Wanted, teller: Progress) -> Iterator[Row]:
     """Give the rows of a part; only chunks that hold one are parsed."""
     fields, part = wanted.batch.job.fields, wanted.part
     kind, read, last = format_named(part.format), 0, max(wanted.rows)

@@ -16,11 +16,11 @@ from dedupcrawl.batch.printing import refuse_bad
 from dedupcrawl.batch.schema import VERSION
 from dedupcrawl.batch.summary import summarize
 from dedupcrawl.batch.superseding import write_superseded
-from dedupcrawl.batch.telling import Silent
 from dedupcrawl.batch.verdicts import Telling
 from dedupcrawl.batch.work import FOLDER, SUPERSEDED, Made, Work, read_made, read_state, write_state
 from dedupcrawl.batch.writing import is_written
 from dedupcrawl.errors import DedupError
+from dedupcrawl.progress import NoProgress
 from dedupcrawl.stores.scheme import differences
 from dedupcrawl.version import our_version
 
@@ -32,26 +32,26 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.formats import Part
     from dedupcrawl.batch.job import Job
     from dedupcrawl.batch.solving import Solution
-    from dedupcrawl.batch.telling import Teller
+    from dedupcrawl.progress import Progress
 
 
 class Engine(Protocol):
     """Who does the three steps. What it writes lies where ``Work`` says."""
 
-    def fingerprint(self, parts: Sequence[Part], teller: Teller) -> None:
+    def fingerprint(self, parts: Sequence[Part], teller: Progress) -> None:
         """Fingerprint these parts: :func:`~dedupcrawl.batch.printing.print_part` for each, or the same."""
         ...
 
-    def solve(self, corpus: Corpus, teller: Teller) -> Solution:
+    def solve(self, corpus: Corpus, teller: Progress) -> Solution:
         """Judge every row."""
         ...
 
-    def write(self, parts: Sequence[Part], teller: Teller) -> None:
+    def write(self, parts: Sequence[Part], teller: Progress) -> None:
         """Write their output: :func:`~dedupcrawl.batch.writing.write_part` for each."""
         ...
 
 
-def run(job: Job, engine: Engine | None = None, teller: Teller | None = None) -> dict[str, Any]:
+def run(job: Job, engine: Engine | None = None, teller: Progress | None = None) -> dict[str, Any]:
     """Do what is left to do of a job.
 
     Returns:
@@ -65,13 +65,13 @@ def run(job: Job, engine: Engine | None = None, teller: Teller | None = None) ->
     parts = find_parts(job.inputs, out=job.out)
     _refuse_list(job, parts)
     with work.held():
-        return _Run(job, work, parts, engine or Local(job, work), teller or Silent()).run()
+        return _Run(job, work, parts, engine or Local(job, work), teller or NoProgress()).run()
 
 
 class _Run:
     """One run, once it has the folder for itself."""
 
-    def __init__(self, job: Job, work: Work, parts: Sequence[Part], engine: Engine, teller: Teller) -> None:
+    def __init__(self, job: Job, work: Work, parts: Sequence[Part], engine: Engine, teller: Progress) -> None:
         self._job = job
         self._work = work
         self._parts = parts

@@ -14,9 +14,10 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
+from dedupcrawl.atomic import whole
 from dedupcrawl.batch.corpus import read_batches, read_table
 from dedupcrawl.batch.solving import NOBODY, RELATIONS
-from dedupcrawl.batch.work import SUPERSEDED, whole
+from dedupcrawl.batch.work import SUPERSEDED
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.judging import DUPLICATE
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from dedupcrawl.atomic import whole
 from dedupcrawl.batch.corpus import read_table
 from dedupcrawl.batch.formats import COLUMNS
 from dedupcrawl.batch.schema import to_bytes
 from dedupcrawl.batch.solving import NOBODY, RELATIONS
-from dedupcrawl.batch.work import whole
 from dedupcrawl.judging import DUPLICATE
 from dedupcrawl.policy import cluster_of
 from dedupcrawl.verdict import Status

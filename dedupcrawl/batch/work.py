@@ -20,13 +20,13 @@ Every file is written beside its place and renamed when it is whole; the JSON co
 from __future__ import annotations
 
 import json
-import os
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from filelock import FileLock, Timeout
 
+from dedupcrawl.atomic import whole
 from dedupcrawl.errors import DedupError
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 FOLDER = "_dedupcrawl"
 SUMMARY = "summary.json"
 SUPERSEDED = "superseded.jsonl"
-UNFINISHED = ".unfinished-"  #: before the name of a file that is being written; formats look at its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,31 +147,6 @@ class Made:
         return (self.path, self.size, self.mtime, self.making) == (
             other.path, other.size, other.mtime, other.making
         )  # fmt: skip
-
-
-@contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """Give a path to write to, which takes its place when all is well, and is removed when not.
-
-    Raises :class:`~dedupcrawl.errors.DedupError` when it cannot be written.
-    """
-    part = path.with_name(UNFINISHED + path.name)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield part
-        _sync(part)
-        part.replace(path)
-    except BaseException as error:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise DedupError(f"{path}: cannot be written: {error.strerror or error}") from error
-        raise
-
-
-def _sync(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
 
 
 def write_state(path: Path, state: Any) -> None:

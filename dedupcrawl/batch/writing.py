@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dedupcrawl.atomic import whole
 from dedupcrawl.batch.formats import PartError, format_named
 from dedupcrawl.batch.verdicts import columns_of, keep_of
-from dedupcrawl.batch.work import Made, read_made, read_state, whole, write_state
+from dedupcrawl.batch.work import Made, read_made, read_state, write_state
 from dedupcrawl.errors import DedupError
 
 if TYPE_CHECKING:

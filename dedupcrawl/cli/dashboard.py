@@ -13,6 +13,7 @@ from rich.text import Text
 
 from dedupcrawl.cli.sighting import Totals
 from dedupcrawl.cli.storing import claims_of
+from dedupcrawl.formatting import duration, size
 from dedupcrawl.stores.base import BUCKET_CAP
 
 if TYPE_CHECKING:
@@ -41,7 +42,6 @@ _NUMBERS: Mapping[str, int] = {
 }
 OLD = 5.0  #: seconds from which on it is said how long ago pages were counted
 _STYLES = {"here": "", "gone": "bold red", "done": "dim"}
-_UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
 def dashboard(snapshot: Snapshot, width: int, height: int | None = None, every: float | None = None) -> Group:
@@ -213,26 +213,3 @@ def _waits(worker: Worker, told: Figures) -> tuple[str, str]:
     if worker.state != "here" or not told.calls:
         return "-", "-"
     return f"{told.mean:.1f}", f"{told.worst:.0f}"
-
-
-# -- quantities ---------------------------------------------------------------------------------
-
-
-def size(count: int) -> str:
-    """Say how many bytes, in three digits."""
-    amount, unit = float(count), _UNITS[0]
-    for larger in _UNITS[1:]:
-        if amount < 1000:
-            break
-        amount, unit = amount / 1000, larger
-    return f"{amount:.3g} {unit}" if amount < 1000 else f"{amount:,.0f} {unit}"
-
-
-def duration(seconds: float) -> str:
-    """Say how long, in one unit or two."""
-    whole = int(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min"
-    return f"{whole // 3600} h {whole % 3600 // 60:02} min" if whole < 86400 else f"{whole // 86400} d"

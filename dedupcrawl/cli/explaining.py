@@ -27,11 +27,11 @@ from dedupcrawl.explaining.of_run import settings_in
 from dedupcrawl.explaining.pairing import Side
 from dedupcrawl.explaining.premises import Premises, Source
 from dedupcrawl.filing import without_fragment
+from dedupcrawl.formatting import hide_password
 from dedupcrawl.page.model import Page
 from dedupcrawl.report.ledger import Ledger
 from dedupcrawl.store_config import Recovered, recovered
 from dedupcrawl.stores import open_existing
-from dedupcrawl.stores.redis.address import hide_password
 from dedupcrawl.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -23,12 +23,12 @@ from dedupcrawl.config import Config
 from dedupcrawl.constants import with_constant
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import DedupError, SettingError
+from dedupcrawl.formatting import size
 from dedupcrawl.inspecting.looking import look
 from dedupcrawl.inspecting.meeting import meet_page, meet_store
 from dedupcrawl.inspecting.page import render
 from dedupcrawl.page import PageError, ReadOptions
 from dedupcrawl.page.options import READER_ACCEPTED
-from dedupcrawl.report.wording import size
 from dedupcrawl.store_config import recovered
 from dedupcrawl.stores import open_existing
 from dedupcrawl.stores.fleet import printable

@@ -14,6 +14,7 @@ from rich.text import Text
 from dedupcrawl.cli.progress import Bars
 from dedupcrawl.cli.screen import complain, out, print_json
 from dedupcrawl.errors import DedupError, SettingError
+from dedupcrawl.formatting import counted, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,8 +66,6 @@ def report(
 def write(found: Report, path: Path, *, quiet: bool = False) -> None:
     """Write the page, and unless it is to be ``quiet`` say where it is and how large."""
     from dedupcrawl.report.saving import save  # noqa: PLC0415
-    from dedupcrawl.report.telling import counted  # noqa: PLC0415
-    from dedupcrawl.report.wording import size  # noqa: PLC0415
 
     written = save(found, path)
     pages, dropped = counted(found.figures.pages, "page"), f"{found.figures.dropped:,} dropped"

@@ -10,9 +10,9 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.errors import StoreError, StoreUnreachableError
+from dedupcrawl.formatting import hide_password
 from dedupcrawl.stores import list_namespaces, open_existing
 from dedupcrawl.stores.fleet import printable
-from dedupcrawl.stores.redis.address import hide_password
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -17,10 +17,10 @@ from dedupcrawl.cli.progress import Bars
 from dedupcrawl.cli.screen import out, print_json
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.filing import without_fragment
+from dedupcrawl.formatting import hide_password
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
 from dedupcrawl.stores.base import BUCKET_CAP
 from dedupcrawl.stores.opening import MEMORY
-from dedupcrawl.stores.redis.address import hide_password
 from dedupcrawl.stores.transfer import export_records, import_records, read_header
 
 if TYPE_CHECKING:

@@ -19,10 +19,10 @@ from dedupcrawl.evaluation.labelledpairs import judge_pairs, scores_of, weighted
 from dedupcrawl.evaluation.lacking import lack, lack_of_drops
 from dedupcrawl.evaluation.readings import Shelf
 from dedupcrawl.evaluation.rows import read_rows
-from dedupcrawl.evaluation.settingslines import settings_lines
 from dedupcrawl.evaluation.suggesting import suggest
 from dedupcrawl.evaluation.suggestingdrops import suggest_drops
 from dedupcrawl.labelling.labels import Answer, read_labels
+from dedupcrawl.settings_text import settings_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from typing import TYPE_CHECKING
 
 from dedupcrawl.config import CONFIG_FIELDS
 from dedupcrawl.errors import DedupError, SettingError
+from dedupcrawl.formatting import hide_password
 from dedupcrawl.report.ledger import Ledger
 from dedupcrawl.report.saving import refuse_foreign, save
-from dedupcrawl.stores.redis.address import hide_password
+from dedupcrawl.settings_text import settings_json
 from dedupcrawl.version import our_version
 
 if TYPE_CHECKING:
@@ -108,4 +108,4 @@ def told(options: Options) -> dict[str, str]:
     }
     values |= {name: getattr(config, name) for name in CONFIG_FIELDS if name not in _BESIDE}
     values["drop"] = sorted(config.drop)
-    return {f"DEDUP_{name.upper()}": json.dumps(value, ensure_ascii=False) for name, value in values.items()}
+    return settings_json(values)

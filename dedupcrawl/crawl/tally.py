@@ -7,9 +7,9 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from dedupcrawl.crawl.collecting import Collector
-from dedupcrawl.detectors.base import Relation
-from dedupcrawl.report.saying import thousandths
+from dedupcrawl.formatting import similarity_text
 from dedupcrawl.verdict import Status
+from dedupcrawl.verdict_text import relation_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,14 +21,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_SAID = {
-    Relation.IDENTICAL: "identical to",
-    Relation.NEAR_DUPLICATE: "near-duplicate of",
-    Relation.EXCERPT: "excerpt of",
-    Relation.EXPANSION: "expansion of",
-    Relation.UNCHANGED: "unchanged copy of",
-    Relation.UPDATED: "new version of",
-}
 _POLICIES = {
     "keep": "pages are kept unchecked until it is back",
     "wait": "pages wait for it",
@@ -189,6 +181,6 @@ class Tally:
 
 def described(verdict: Verdict) -> str:
     """Say in one line which page another one repeats, how, and who says so."""
-    how = _SAID[verdict.relation] if verdict.relation else "related to"
-    similarity = "" if verdict.similarity is None else f" {thousandths(verdict.similarity)}"
-    return f"{verdict.url}: {how} {verdict.of} ({verdict.detector}{similarity})"
+    how = relation_text(verdict.relation, verdict.of) if verdict.relation else f"related to {verdict.of}"
+    measured = "" if verdict.similarity is None else f" {similarity_text(verdict.similarity)}"
+    return f"{verdict.url}: {how} ({verdict.detector}{measured})"

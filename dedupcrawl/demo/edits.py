@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 import re
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import TYPE_CHECKING
+
+from dedupcrawl.chunks import chunked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -103,17 +104,14 @@ def _drop_end(blocks: Blocks, reprint: Reprint) -> Blocks:
 
 def _resplit(blocks: Blocks, reprint: Reprint) -> Blocks:
     captions = [block for block in blocks if block.caption]
-    flow = iter(
-        [
-            sentence
-            for block in blocks
-            if not block.caption
-            for sentence in sentences(block.text, reprint.language)
-        ]
+    flow = (
+        sentence
+        for block in blocks
+        if not block.caption
+        for sentence in sentences(block.text, reprint.language)
     )
-    paragraphs: list[Block] = []
-    while group := list(islice(flow, _SENTENCES_A_PARAGRAPH)):
-        paragraphs.append(Block(_joined(group, reprint.language)))
+    groups = chunked(flow, _SENTENCES_A_PARAGRAPH)
+    paragraphs = [Block(_joined(group, reprint.language)) for group in groups]
     return (*paragraphs[:2], *captions, *paragraphs[2:])
 
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dedupcrawl.demo.folder import REPORT
-from dedupcrawl.report.saying import thousandths
+from dedupcrawl.formatting import similarity_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,7 +86,7 @@ def _row(sites: Mapping[str, str], outcome: Outcome, fault: Fault | None) -> tup
         truth.kind,
         str(verdict.get("relation") or verdict.get("reason") or "–"),
         _place(sites, verdict.get("of")),
-        thousandths(similarity) if isinstance(similarity, float | int) else "",
+        similarity_text(similarity) if isinstance(similarity, float | int) else "",
         str(verdict.get("detector", "")),
     )
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
-from dedupcrawl.detectors.checks import check_language, check_whole, foreign_sketch, setting_error
+from dedupcrawl.detectors.checks import check_language, check_seed, check_whole, foreign_sketch, setting_error
 from dedupcrawl.text.hashing import seeded_hash
 from dedupcrawl.text.keywords import keywords
 from dedupcrawl.text.lexicon import open_lexicon
@@ -65,7 +65,7 @@ class Boolean(Detector):
         difference = self.length_difference
         if not isinstance(difference, int | float) or isinstance(difference, bool) or not 0 <= difference < 1:
             raise setting_error(self, "length_difference", "a number of at least 0, below 1")
-        check_whole(self, "seed", 0, 2**64 - 1)
+        check_seed(self)
         check_language(self, "language")
         self._idfs  # noqa: B018 - a lexicon that cannot be read is told at once
 

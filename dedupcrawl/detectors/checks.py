@@ -32,6 +32,26 @@ def check_ratio(detector: Detector, constant: str) -> None:
         raise setting_error(detector, constant, "a number of at least 1")
 
 
+def check_bounds(detector: Detector, similarity: str) -> None:
+    """Check the constants that make the :class:`~dedupcrawl.detectors.relations.Bounds` of a detector.
+
+    Args:
+        detector: it has the constants ``length_ratio`` and ``containment``.
+        similarity: name of its constant for the least similarity.
+
+    Raises:
+        SettingError: a constant is not accepted.
+    """
+    check_share(detector, similarity)
+    check_ratio(detector, "length_ratio")
+    check_share(detector, "containment")
+
+
+def check_seed(detector: Detector) -> None:
+    """Raise :class:`~dedupcrawl.errors.SettingError` unless the seed is a whole number of 64 bits."""
+    check_whole(detector, "seed", 0, 2**64 - 1)
+
+
 def check_language(detector: Detector, constant: str) -> None:
     """Raise :class:`~dedupcrawl.errors.SettingError` unless a constant names a language, or is empty."""
     if not is_language(getattr(detector, constant)):

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dedupcrawl.detectors.bands import choose_bands
 from dedupcrawl.detectors.base import Detector, Exhibit, Fingerprint, Match
 from dedupcrawl.detectors.checks import (
-    check_ratio,
+    check_bounds,
     check_share,
     check_whole,
     foreign_sketch,
@@ -65,9 +65,7 @@ class Datasketch(Detector):
     miss_weight: float = 0.5
 
     def __post_init__(self) -> None:
-        check_share(self, "threshold")
-        check_ratio(self, "length_ratio")
-        check_share(self, "containment")
+        check_bounds(self, "threshold")
         check_whole(self, "num_perm", 2, 4096)
         check_whole(self, "permutation_seed", 0, 2**32 - 1)
         check_whole(self, "size", 1, 64)

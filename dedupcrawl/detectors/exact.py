@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from dedupcrawl.detectors.base import Bar, Detector, Fingerprint, Match, Opinion, Relation
-from dedupcrawl.detectors.checks import check_whole, foreign_sketch
+from dedupcrawl.detectors.checks import check_seed, foreign_sketch
 from dedupcrawl.text.hashing import seeded_hash
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Exact(Detector):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_whole(self, "seed", 0, 2**64 - 1)
+        check_seed(self)
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
         """File the page under the hash of its text."""

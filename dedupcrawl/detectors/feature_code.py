@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
-from dedupcrawl.detectors.checks import check_ratio, check_whole, foreign_sketch, setting_error
+from dedupcrawl.detectors.checks import check_ratio, check_seed, check_whole, foreign_sketch, setting_error
 from dedupcrawl.detectors.codes import code_places, code_tokens, longest_common_subsequence, readable
 from dedupcrawl.detectors.keys import bucket_keys
 from dedupcrawl.detectors.relations import length_ratio
@@ -54,7 +54,7 @@ class FeatureCode(Detector):
         if self.size % 2 or self.size < 2 * (self.tolerance + 1):
             raise setting_error(self, "size", "an even number, at least 2 * (tolerance + 1)")
         check_ratio(self, "length_ratio")
-        check_whole(self, "seed", 0, 2**64 - 1)
+        check_seed(self)
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
         """File the page under the pieces of its code."""

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match
 from dedupcrawl.detectors.checks import (
-    check_ratio,
-    check_share,
+    check_bounds,
+    check_seed,
     check_whole,
     foreign_sketch,
     setting_error,
@@ -63,11 +63,9 @@ class FeatureCodes(Detector):
         if self.size % 2:
             raise setting_error(self, "size", "an even number")
         check_whole(self, "kept", 2, 1024)
-        check_share(self, "share")
-        check_ratio(self, "length_ratio")
-        check_share(self, "containment")
+        check_bounds(self, "share")
         check_whole(self, "filed", 1, 64)
-        check_whole(self, "seed", 0, 2**64 - 1)
+        check_seed(self)
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
         """File the page under its smallest codes."""
@@ -109,13 +107,7 @@ class FeatureCodes(Detector):
 
     def scheme(self) -> Mapping[str, object]:
         """Everything that shapes codes and keys."""
-        return {
-            "version": 1,
-            "size": self.size,
-            "kept": self.kept,
-            "filed": self.filed,
-            "seed": self.seed,
-        }
+        return {"version": 1, "size": self.size, "kept": self.kept, "filed": self.filed, "seed": self.seed}
 
     @property
     def _bounds(self) -> Bounds:

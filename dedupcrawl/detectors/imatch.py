@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
-from dedupcrawl.detectors.checks import check_language, check_whole, foreign_sketch, setting_error
+from dedupcrawl.detectors.checks import check_language, check_seed, check_whole, foreign_sketch, setting_error
 from dedupcrawl.text.hashing import seeded_hash
 from dedupcrawl.text.lexicon import open_lexicon
 
@@ -70,7 +70,7 @@ class IMatch(Detector):
         if self.lowest > self.highest:
             raise setting_error(self, "lowest", "a number that is at most highest")
         check_whole(self, "least_terms", 1, 1000)
-        check_whole(self, "seed", 0, 2**64 - 1)
+        check_seed(self)
         check_language(self, "language")
         self.idfs  # noqa: B018 - a lexicon that cannot be read is told at once
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 
 from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
-from dedupcrawl.detectors.checks import check_language, check_share, check_whole, foreign_sketch
+from dedupcrawl.detectors.checks import check_language, check_seed, check_share, check_whole, foreign_sketch
 from dedupcrawl.text.hashing import seeded_hash
 from dedupcrawl.text.keywords import keywords
 from dedupcrawl.text.lexicon import open_lexicon
@@ -70,7 +70,7 @@ class Keywords(Detector):
         check_whole(self, "variant", 1, 5)
         check_whole(self, "count", 1, 256)
         check_share(self, "difference")
-        check_whole(self, "seed", 0, 2**64 - 1)
+        check_seed(self)
         check_language(self, "language")
         if not self._by_summary:
             self._idfs  # noqa: B018 - a lexicon that cannot be read is told at once

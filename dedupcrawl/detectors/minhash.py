@@ -12,7 +12,8 @@ import numpy as np
 from dedupcrawl.detectors.bands import band_keys, band_keys_of_many, choose_bands
 from dedupcrawl.detectors.base import Detector, Exhibit, Fingerprint, Match
 from dedupcrawl.detectors.checks import (
-    check_ratio,
+    check_bounds,
+    check_seed,
     check_share,
     check_whole,
     foreign_sketch,
@@ -59,16 +60,14 @@ class MinHash(Detector):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_share(self, "threshold")
-        check_ratio(self, "length_ratio")
-        check_share(self, "containment")
+        check_bounds(self, "threshold")
         if not isinstance(self.slots, int) or self.slots not in (16, 32, 64, 128, 256):
             raise setting_error(self, "slots", "16, 32, 64, 128 or 256")
         check_whole(self, "characters", 1, LONGEST)
         check_whole(self, "words", 1, LONGEST)
         check_whole(self, "filed", 16, 256)
         check_share(self, "miss_weight")
-        check_whole(self, "seed", 0, 2**64 - 1)
+        check_seed(self)
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
         """File the page under the bands of its sketch; None when it has no letter or digit."""

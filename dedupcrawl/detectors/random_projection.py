@@ -16,7 +16,7 @@ from dedupcrawl.detectors.bits import (
     sign_bits,
     weighed,
 )
-from dedupcrawl.detectors.checks import check_whole, setting_error
+from dedupcrawl.detectors.checks import check_seed, check_whole, setting_error
 from dedupcrawl.text.hashing import constants, mix
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class RandomProjection(Detector):
             raise setting_error(self, "bits", f"a multiple of {WORD}")
         check_whole(self, "agreement", max(self.bits // 2, self.bits - MOST_KEYS + 1), self.bits)
         check_whole(self, "characters", 1, 16)
-        check_whole(self, "seed", 0, 2**64 - 1)
+        check_seed(self)
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
         """File the page under its blocks; None when it has no letter or digit."""

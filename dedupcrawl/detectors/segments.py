@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, ClassVar
 
 from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
-from dedupcrawl.detectors.checks import check_whole, foreign_sketch
+from dedupcrawl.detectors.checks import check_seed, check_whole, foreign_sketch
 from dedupcrawl.text.hashing import seeded_hash
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Segments(Detector):
     def __post_init__(self) -> None:
         check_whole(self, "count", 1, 64)
         check_whole(self, "equal", 1, self.count)
-        check_whole(self, "seed", 0, 2**64 - 1)
+        check_seed(self)
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
         """File the page under its smallest segments."""

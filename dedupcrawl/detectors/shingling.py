@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
-from dedupcrawl.detectors.checks import check_whole, foreign_sketch, setting_error
+from dedupcrawl.detectors.checks import check_seed, check_whole, foreign_sketch, setting_error
 from dedupcrawl.detectors.keys import bucket_keys
 from dedupcrawl.text.hashing import Hashes, constants, mix, stir
 from dedupcrawl.text.shingles import LONGEST
@@ -53,7 +53,7 @@ class Shingling(Detector):
         if self.minima % self.super_shingles:
             raise setting_error(self, "super_shingles", f"a divisor of minima = {self.minima}")
         check_whole(self, "needed", 1, self.super_shingles)
-        check_whole(self, "seed", 0, 2**64 - 1)
+        check_seed(self)
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
         """File the page under its super-shingles; None when it has no letter or digit."""

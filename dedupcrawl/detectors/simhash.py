@@ -17,7 +17,7 @@ from dedupcrawl.detectors.bits import (
     sign_bits,
     weighed,
 )
-from dedupcrawl.detectors.checks import check_whole, setting_error
+from dedupcrawl.detectors.checks import check_seed, check_whole, setting_error
 from dedupcrawl.detectors.fields import Field, Weighing
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class SimHash(Detector):
         check_whole(self, "keywords_weight", 0, _HEAVIEST)
         check_whole(self, "text_weight", 1, _HEAVIEST)
         check_whole(self, "anchors_weight", 0, _HEAVIEST)
-        check_whole(self, "seed", 0, 2**64 - 1)
+        check_seed(self)
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
         """File the page under the choices of its blocks; None when its text has no letter or digit."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from dedupcrawl.detectors.antecedents import ANTECEDENTS, STOP_WORDS, spots
 from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
-from dedupcrawl.detectors.checks import check_share, check_whole, foreign_sketch, setting_error
+from dedupcrawl.detectors.checks import check_seed, check_share, check_whole, foreign_sketch, setting_error
 from dedupcrawl.detectors.keys import bucket_keys
 from dedupcrawl.detectors.pruning import (
     greatest_partner,
@@ -75,7 +75,7 @@ class SpotSigs(Detector):
         check_whole(self, "chain", 1, 16)
         check_whole(self, "least", 1, 1000)
         check_whole(self, "filed", 0, 1000)
-        check_whole(self, "seed", 0, 2**64 - 1)
+        check_seed(self)
         object.__setattr__(self, "antecedents", self._checked_antecedents())
         object.__setattr__(self, "stop_words", self._checked_stop_words())
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dedupcrawl.constants import constants_of, with_constant
 from dedupcrawl.detectors.combined import Combined
 from dedupcrawl.detectors.registry import SHARED, build_detectors
+from dedupcrawl.settings_text import setting_name
 
 if TYPE_CHECKING:
     from dedupcrawl.config import Config
@@ -40,8 +41,8 @@ def setting_of(name: str) -> str:
     """
     first, *further = name.split(".")
     if not further:
-        return f"DEDUP_{first.upper()}"
-    return "DEDUP_DETECTORS" + "".join(f"[{each!r}]" for each in (first, *further))
+        return setting_name(first)
+    return setting_name("detectors") + "".join(f"[{each!r}]" for each in (first, *further))
 
 
 def value_of(config: Config, name: str) -> object:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.config import CONFIG_FIELDS, Config
+from dedupcrawl.settings_text import setting_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +33,7 @@ def settings_in(about: Mapping[str, Any]) -> RunSettings | None:
     try:
         noted = {name: json.loads(text) for name, text in about.get("settings", {}).items()}
         given: dict[str, Any] = {
-            name: noted[setting] for name in CONFIG_FIELDS if (setting := f"DEDUP_{name.upper()}") in noted
+            name: noted[setting] for name in CONFIG_FIELDS if (setting := setting_name(name)) in noted
         }
         return RunSettings(Config(**given), str(noted.get("DEDUP_NAMESPACE", "")))
     except (ValueError, TypeError, AttributeError):  # a SettingError is a ValueError

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dedupcrawl.deduplicator import Deduplicator
+from dedupcrawl.formatting import instant
 from dedupcrawl.report.differing import compare_texts
 from dedupcrawl.report.facts import Pair
-from dedupcrawl.report.saying import why
-from dedupcrawl.report.wording import instant
 from dedupcrawl.stores.base import Candidate, ClaimState
 from dedupcrawl.verdict import Status, Verdict
+from dedupcrawl.verdict_text import why
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

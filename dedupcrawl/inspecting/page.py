@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from dedupcrawl.formatting import count, size
 from dedupcrawl.inspecting.looking import counts
 from dedupcrawl.inspecting.rules import rule_of
 from dedupcrawl.report.assembling import assemble, packed, source
 from dedupcrawl.report.columns import LONGEST_TITLE, LONGEST_URL, cut, pair_values
-from dedupcrawl.report.wording import count, size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,7 +15,7 @@ from dedupcrawl.report.from_batch import material_of_batch
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dedupcrawl.batch.telling import Teller
+    from dedupcrawl.progress import Progress
     from dedupcrawl.report.facts import PageRow
     from dedupcrawl.report.material import Both, Key, Material
 
@@ -23,7 +23,7 @@ HELD = 400  #: pairs of a stratum whose texts are read
 _MOST = Most(pages=200_000, misses=HELD, text=100_000_000)
 
 
-def load_batch(folder: Path, around: float | None, teller: Teller) -> Loaded:
+def load_batch(folder: Path, around: float | None, teller: Progress) -> Loaded:
     """Read the pairs of a batch that has come to its end.
 
     Of near misses it has the nearest alone, as a report has.

@@ -6,10 +6,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dedupcrawl.batch.telling import Silent
 from dedupcrawl.labelling.drawing import Urn
 from dedupcrawl.labelling.loaded import ASKED, Loaded, run_name, threshold_of
 from dedupcrawl.labelling.pairs import OfferedPair, Side, whole
+from dedupcrawl.progress import NoProgress
 from dedupcrawl.report.bounds import hash_of, is_sampled
 from dedupcrawl.report.ledger import Ledger
 from dedupcrawl.report.note import Fate
@@ -18,15 +18,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from dedupcrawl.batch.telling import Teller
     from dedupcrawl.detectors.base import Opinion
+    from dedupcrawl.progress import Progress
     from dedupcrawl.report.entry import Held
     from dedupcrawl.report.ledger import Row
 
 _ALL = -1  #: misses: without a limit
 
 
-def load_ledgers(paths: Sequence[Path], around: float | None = None, teller: Teller | None = None) -> Loaded:
+def load_ledgers(
+    paths: Sequence[Path], around: float | None = None, teller: Progress | None = None
+) -> Loaded:
     """Read the pairs of one crawl, whose workers may have written several ledgers.
 
     Identical texts, and pages of one URL, are not among them: nobody needs to be asked.
@@ -46,7 +48,7 @@ def load_ledgers(paths: Sequence[Path], around: float | None = None, teller: Tel
         title = str(runs[0].about.get("title", "run")) if runs else "run"
         histograms = [each for ledger in ledgers for each in ledger.histograms]
         urn = Urn(run_name(title, began), threshold_of(histograms) if around is None else around)
-        teller = teller or Silent()
+        teller = teller or NoProgress()
         teller.begin("pairs", sum(ledger.sample.pages for ledger in ledgers))
         hidden = sum(_put_all(ledger, ledgers, urn, teller) for ledger in ledgers)
     return Loaded(urn, title, hidden)
@@ -65,7 +67,7 @@ class _Met:
     stands_for: int
 
 
-def _put_all(ledger: Ledger, ledgers: Sequence[Ledger], urn: Urn, teller: Teller) -> int:
+def _put_all(ledger: Ledger, ledgers: Sequence[Ledger], urn: Urn, teller: Progress) -> int:
     """Put the pairs of a ledger into the urn; return how many have no texts."""
     hidden = 0
     for met in _met(ledger, teller):
@@ -88,7 +90,7 @@ def _put_all(ledger: Ledger, ledgers: Sequence[Ledger], urn: Urn, teller: Teller
     return hidden
 
 
-def _met(ledger: Ledger, teller: Teller) -> Iterator[_Met]:
+def _met(ledger: Ledger, teller: Progress) -> Iterator[_Met]:
     one_in = ledger.sample.texts_one_in
     level = one_in.bit_length() - 1
     # Where texts are a sample, near misses are not: the nearest are there, and no others.

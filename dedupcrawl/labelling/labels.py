@@ -13,11 +13,12 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from os import SEEK_END
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from filelock import FileLock, Timeout
 
+from dedupcrawl.closing import Closing
 from dedupcrawl.errors import DedupError
 from dedupcrawl.labelling.drawing import Stratum
 from dedupcrawl.labelling.pairs import OfferedPair, Side
@@ -62,7 +63,7 @@ def read_labels(path: Path) -> list[Label]:
     return list(_read(path, data[: data.rfind(b"\n") + 1] if _is_torn(data) else data).values())
 
 
-class LabelFile:
+class LabelFile(Closing):
     """A file of labels to which labels are added, by one session at a time.
 
     Raises:
@@ -119,12 +120,6 @@ class LabelFile:
         if is_empty:
             self._path.unlink(missing_ok=True)
         self._let_go()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _write(self, line: bytes) -> None:
         """Write a line to its end, or nothing of it."""

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import cache
 from inspect import iscoroutinefunction, signature
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from dedupcrawl.errors import SettingError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from dedupcrawl.page.model import Page
 
@@ -20,6 +20,41 @@ OwnReader: TypeAlias = "Callable[[str, str], str | Page | None]"
 
 BUILT_IN = ("blocks", "topic", "text")  #: names of the readers that :mod:`dedupcrawl.page.readers` has
 READER_ACCEPTED = '"blocks", "topic", "text" or the dotted name of a function, "package.module:name"'
+
+
+class LinkRules(Protocol):
+    """The constants of the link rules, in :class:`ReadOptions` as in the configuration."""
+
+    @property
+    def link_density_noise(self) -> float:
+        """R1: a block with a larger share of guide links is noise."""
+        ...
+
+    @property
+    def link_density_content(self) -> float:
+        """R2: a block with a smaller share keeps its links."""
+        ...
+
+    @property
+    def link_run(self) -> int:
+        """S: between R1 and R2, a longer run of adjacent links is noise."""
+        ...
+
+
+#: For each of them whether its value is accepted, and which values are.
+LINK_RULES: Mapping[str, tuple[Callable[[LinkRules], bool], str]] = {
+    "link_density_content": (lambda rules: 0 <= rules.link_density_content <= 1, "a number from 0 to 1"),
+    "link_density_noise": (
+        lambda rules: rules.link_density_content <= rules.link_density_noise <= 1,
+        "a number from link_density_content to 1",
+    ),
+    "link_run": (
+        lambda rules: (
+            isinstance(rules.link_run, int) and not isinstance(rules.link_run, bool) and rules.link_run >= 0
+        ),
+        "a whole number of at least 0",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +94,11 @@ class ReadOptions:
     blocks: bool = True  #: whether the page keeps its blocks; who only judges pages need not pay for them
 
     def __post_init__(self) -> None:
-        checks = {
-            "link_density_noise": (
-                self.link_density_content <= self.link_density_noise <= 1,
-                "a number from link_density_content to 1",
-            ),
-            "link_density_content": (self.link_density_content >= 0, "a number of at least 0"),
-            "link_run": (self.link_run >= 0, "a whole number of at least 0"),
-            "max_bytes": (self.max_bytes >= 1, "a whole number of bytes, at least 1"),
-        }
-        for name, (fine, accepted) in checks.items():
-            if not fine:
+        for name, (is_fine, accepted) in LINK_RULES.items():
+            if not is_fine(self):
                 raise SettingError(name, getattr(self, name), accepted)
+        if self.max_bytes < 1:
+            raise SettingError("max_bytes", self.max_bytes, "a whole number of bytes, at least 1")
         check_reader(self.reader)
 
 

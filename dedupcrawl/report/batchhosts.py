@@ -13,7 +13,7 @@ from dedupcrawl.report.merging import OTHERS
 
 if TYPE_CHECKING:
     from dedupcrawl.batch.prints import Prints
-    from dedupcrawl.batch.telling import Teller
+    from dedupcrawl.progress import Progress
 
     Numbers = np.ndarray[tuple[int], np.dtype[Any]]
     Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -29,7 +29,7 @@ class Hosts:
         teller: is told how far it has come; it has begun already.
     """
 
-    def __init__(self, prints: Prints, teller: Teller) -> None:
+    def __init__(self, prints: Prints, teller: Progress) -> None:
         self._names: dict[str, int] = {OTHERS: 0}
         self._origins: dict[bytes, int] = {}
         self._of = np.zeros(len(prints), np.int32)

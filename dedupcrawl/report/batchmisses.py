@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from dedupcrawl.batch.index import Buckets
     from dedupcrawl.batch.prints import Prints
-    from dedupcrawl.batch.telling import Teller
     from dedupcrawl.detectors.base import Opinion
+    from dedupcrawl.progress import Progress
 
     Numbers = np.ndarray[tuple[int], np.dtype[Any]]
     Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -53,7 +53,7 @@ class Misses:
 
 
 def near_misses(
-    prints: Prints, rank: Numbers, kept: Flags, of: Numbers, *, weigh: Weigh, teller: Teller
+    prints: Prints, rank: Numbers, kept: Flags, of: Numbers, *, weigh: Weigh, teller: Progress
 ) -> Misses:
     """Find pairs of kept pages that share keys and do not match, and weigh those that share most.
 

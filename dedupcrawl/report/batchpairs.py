@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from dedupcrawl.batch.reopening import Finished, Told
-    from dedupcrawl.batch.telling import Teller
     from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.judging import Judge
     from dedupcrawl.page.model import Page
+    from dedupcrawl.progress import Progress
     from dedupcrawl.report.material import Key
 
     Pair = tuple[int, int]  # new and old row
@@ -33,7 +33,7 @@ class Pairs:
         teller: is told of texts that are read.
     """
 
-    def __init__(self, finished: Finished, told: Told, judge: Judge, room: int, teller: Teller) -> None:
+    def __init__(self, finished: Finished, told: Told, judge: Judge, room: int, teller: Progress) -> None:
         self._finished = finished
         self._told = told
         self._judge = judge

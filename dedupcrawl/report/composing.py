@@ -7,17 +7,17 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dedupcrawl.batch.telling import Silent
+from dedupcrawl.formatting import counted
+from dedupcrawl.progress import NoProgress
 from dedupcrawl.report.choosing import choose_pairs, choose_rows
 from dedupcrawl.report.differing import compare_texts
 from dedupcrawl.report.facts import Cluster, Flow, Host, Pair, Report
 from dedupcrawl.report.merging import OTHERS
-from dedupcrawl.report.telling import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dedupcrawl.batch.telling import Teller
+    from dedupcrawl.progress import Progress
     from dedupcrawl.report.facts import PageRow
     from dedupcrawl.report.material import Both, Key, Listed, Material, Size
 
@@ -36,13 +36,13 @@ class Most:
     flows: int = 20_000
 
 
-def compose(material: Material, most: Most | None = None, teller: Teller | None = None) -> Report:
+def compose(material: Material, most: Most | None = None, teller: Progress | None = None) -> Report:
     """Make a report."""
-    return _Composing(material, most or Most(), teller or Silent()).run()
+    return _Composing(material, most or Most(), teller or NoProgress()).run()
 
 
 class _Composing:
-    def __init__(self, material: Material, most: Most, teller: Teller) -> None:
+    def __init__(self, material: Material, most: Most, teller: Progress) -> None:
         self._material = material
         self._most = most
         self._teller = teller

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dedupcrawl.formatting import instant
 from dedupcrawl.report.drawing import Block, Tick, round_counts, time_ticks
-from dedupcrawl.report.wording import instant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

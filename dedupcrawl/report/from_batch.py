@@ -9,10 +9,11 @@ import numpy as np
 from dedupcrawl.batch.ordering import ARRIVAL
 from dedupcrawl.batch.reopening import read_told, reopen
 from dedupcrawl.batch.solving import NOBODY, RELATIONS
-from dedupcrawl.batch.telling import Silent
 from dedupcrawl.detectors.registry import build_detectors
+from dedupcrawl.formatting import counted
 from dedupcrawl.judging import DUPLICATE, Judge
 from dedupcrawl.policy import cluster_of
+from dedupcrawl.progress import NoProgress
 from dedupcrawl.report import batchsums
 from dedupcrawl.report.batchhosts import Hosts
 from dedupcrawl.report.batchmisses import near_misses
@@ -20,7 +21,8 @@ from dedupcrawl.report.batchpairs import Pairs
 from dedupcrawl.report.bounds import hash_of
 from dedupcrawl.report.composing import Most, compose
 from dedupcrawl.report.material import Listed, Material, Size, as_row
-from dedupcrawl.report.telling import counted, settings_of, threshold_of
+from dedupcrawl.report.neighbours import threshold_of
+from dedupcrawl.settings_text import settings_shown
 from dedupcrawl.verdict import Status, Verdict
 
 if TYPE_CHECKING:
@@ -28,14 +30,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dedupcrawl.batch.reopening import Finished
-    from dedupcrawl.batch.telling import Teller
+    from dedupcrawl.progress import Progress
     from dedupcrawl.report.batchmisses import Misses
     from dedupcrawl.report.facts import Report
 
     Numbers = np.ndarray[tuple[int], np.dtype[Any]]
 
 
-def report_of_batch(folder: Path, *, most: Most | None = None, teller: Teller | None = None) -> Report:
+def report_of_batch(folder: Path, *, most: Most | None = None, teller: Progress | None = None) -> Report:
     """Make a report of the ``--out`` of a batch.
 
     Texts of pages that are shown are read again from the inputs; where those have changed or are gone, the
@@ -44,11 +46,11 @@ def report_of_batch(folder: Path, *, most: Most | None = None, teller: Teller | 
     Raises :class:`~dedupcrawl.errors.DedupError` if there is no batch, one that has not come to its end, or
     one that another version has made.
     """
-    most, teller = most or Most(), teller or Silent()
+    most, teller = most or Most(), teller or NoProgress()
     return compose(material_of_batch(folder, most, teller), most, teller)
 
 
-def material_of_batch(folder: Path, most: Most, teller: Teller) -> Material:
+def material_of_batch(folder: Path, most: Most, teller: Progress) -> Material:
     """Return what a batch has to tell; raises as :func:`report_of_batch` does."""
     return _Batch(reopen(folder), most, teller).material()
 
@@ -56,7 +58,7 @@ def material_of_batch(folder: Path, most: Most, teller: Teller) -> Material:
 class _Batch:
     """A finished batch, its verdicts at hand."""
 
-    def __init__(self, finished: Finished, most: Most, teller: Teller) -> None:
+    def __init__(self, finished: Finished, most: Most, teller: Progress) -> None:
         self._finished = finished
         self._most = most
         self._given = finished.corpus.given
@@ -95,7 +97,7 @@ class _Batch:
             histograms=batchsums.histograms_of(told, weighed, thresholds),
         )
 
-    def _near_misses(self, teller: Teller) -> Misses:
+    def _near_misses(self, teller: Progress) -> Misses:
         order = self._finished.corpus.order(self._finished.job)
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
@@ -112,7 +114,7 @@ class _Batch:
             "title": f"Batch {work.out.name}",
             "kind": "batch",
             "version": summary["version"],
-            "settings": settings_of(job.config) | preferred,
+            "settings": settings_shown(job.config) | preferred,
             "began": ended - summary["seconds"],
             "ended": ended,
         }

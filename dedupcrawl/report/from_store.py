@@ -5,27 +5,27 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from dedupcrawl.batch.telling import Silent
 from dedupcrawl.config import Config
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.errors import DedupError, SettingError
+from dedupcrawl.formatting import counted, hide_password
 from dedupcrawl.judging import Judge
+from dedupcrawl.progress import NoProgress
 from dedupcrawl.report.choosing import choose_rows
 from dedupcrawl.report.composing import Most, compose
 from dedupcrawl.report.facts import Figures
 from dedupcrawl.report.material import Material, no_pairs
 from dedupcrawl.report.neighbours import Neighbours
 from dedupcrawl.report.storewalk import Walk
-from dedupcrawl.report.telling import counted, settings_of
+from dedupcrawl.settings_text import settings_shown
 from dedupcrawl.store_config import recovered
 from dedupcrawl.stores import list_namespaces, open_existing
-from dedupcrawl.stores.redis.address import hide_password
 from dedupcrawl.version import our_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dedupcrawl.batch.telling import Teller
+    from dedupcrawl.progress import Progress
     from dedupcrawl.report.facts import Report
     from dedupcrawl.stores.base import Store, StoreInfo
 
@@ -38,7 +38,7 @@ _KNOWN = ("DEDUP_DETECTORS", "DEDUP_READER", "DEDUP_FOLD_CHINESE")  #: settings 
 
 
 def report_of_store(
-    url: str, namespace: str | None = None, *, most: Most | None = None, teller: Teller | None = None
+    url: str, namespace: str | None = None, *, most: Most | None = None, teller: Progress | None = None
 ) -> Report:
     """Make a report of a namespace of a store; None is the only one that is there.
 
@@ -46,7 +46,7 @@ def report_of_store(
         SettingError: there is none of this name, or several to choose from.
         StoreError: the store cannot be read.
     """
-    most, teller = most or Most(), teller or Silent()
+    most, teller = most or Most(), teller or NoProgress()
     with open_existing(url, _namespace(url, namespace)) as store:
         return compose(_material(store, most, teller), most, teller)
 
@@ -62,7 +62,7 @@ def _namespace(url: str, namespace: str | None) -> str:
     return namespace
 
 
-def _material(store: Store, most: Most, teller: Teller) -> Material:
+def _material(store: Store, most: Most, teller: Progress) -> Material:
     about = store.info()
     teller.begin("pages", about.pages)
     walk = Walk(teller)
@@ -97,7 +97,7 @@ def _about(about: StoreInfo, config: Config | None) -> dict[str, Any]:
     if config is None:
         settings["filled with"] = about.scheme
     else:
-        settings |= {name: value for name, value in settings_of(config).items() if name in _KNOWN}
+        settings |= {name: value for name, value in settings_shown(config).items() if name in _KNOWN}
     return {
         "title": f"Store {url}, {about.namespace}",
         "kind": "store",

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.errors import SettingError
+from dedupcrawl.formatting import counted
 from dedupcrawl.report.bounds import hash_of, is_sampled
 from dedupcrawl.report.composing import Most, compose
 from dedupcrawl.report.hosts import host_of
@@ -20,13 +21,12 @@ from dedupcrawl.report.merging import (
     joined_slices,
 )
 from dedupcrawl.report.note import Fate
-from dedupcrawl.report.telling import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from dedupcrawl.batch.telling import Teller
+    from dedupcrawl.progress import Progress
     from dedupcrawl.report.entry import Held
     from dedupcrawl.report.facts import PageRow, Report
     from dedupcrawl.report.ledger import Row, Run
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _RELATED = -1  #: in a key: the page that the verdict names, whichever place it was held against
 
 
-def gather(paths: Sequence[Path], *, most: Most | None = None, teller: Teller | None = None) -> Report:
+def gather(paths: Sequence[Path], *, most: Most | None = None, teller: Progress | None = None) -> Report:
     """Make a report of one or several ledgers, as they are at this moment.
 
     Raises:

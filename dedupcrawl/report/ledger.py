@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from dedupcrawl.closing import Closing
 from dedupcrawl.report.bounds import Bounds
 from dedupcrawl.report.entry import Entry
 from dedupcrawl.report.facts import Flow, Histogram, Host, Slice
@@ -79,7 +80,7 @@ class Miss:
     similarity: float
 
 
-class Ledger:
+class Ledger(Closing):
     """Reads a ledger as it is at the moment it was opened; a context manager.
 
     Its methods raise :class:`~dedupcrawl.errors.DedupError` for a file that is damaged.
@@ -118,12 +119,6 @@ class Ledger:
     def close(self) -> None:
         """Let go of the file."""
         self._connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     # -- exact, however much came -------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.report.facts import PageRow
-from dedupcrawl.report.saying import why
+from dedupcrawl.verdict_text import why
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence

@@ -6,20 +6,22 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dedupcrawl.formatting import counted
 from dedupcrawl.report.facts import Histogram
 from dedupcrawl.report.material import Both
 from dedupcrawl.report.sums import BINS, bin_of, edges
-from dedupcrawl.report.telling import counted, threshold_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dedupcrawl.batch.telling import Teller
+    from dedupcrawl.detectors.base import Detector
     from dedupcrawl.judging import Judge
+    from dedupcrawl.progress import Progress
     from dedupcrawl.report.material import Key
     from dedupcrawl.stores.base import Candidate, Store
 
 AGAINST = 8  #: earlier pages with which one is compared, the newest
+_THRESHOLDS = ("threshold", "share", "tau")  #: what detectors call the least similarity of a match
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class Neighbours:
     thresholds: dict[str, float | None]  #: by detector
 
     @classmethod
-    def found(cls, store: Store, ids: Sequence[int], judge: Judge, most: int, teller: Teller) -> Neighbours:
+    def found(cls, store: Store, ids: Sequence[int], judge: Judge, most: int, teller: Progress) -> Neighbours:
         """Look up the neighbours of these pages, and weigh them."""
         teller.begin("neighbours", len(ids))
         nearest: list[Both] = []
@@ -105,3 +107,9 @@ def _both(new: Candidate, old: Candidate, judge: Judge) -> Both | None:
         return None
     key = (new.id, old.id)
     return Both(key, new.record.url, old.record.url, opinions, similarity=max(similarities))
+
+
+def threshold_of(detector: Detector) -> float | None:
+    """Return the least similarity of a match; None where no single constant of the detector is it."""
+    found = [getattr(detector, name) for name in _THRESHOLDS if hasattr(detector, name)]
+    return float(found[0]) if found else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dedupcrawl.report import wording
+from dedupcrawl import formatting
 from dedupcrawl.report.assembling import assemble
 from dedupcrawl.report.columns import LONGEST_TITLE, LONGEST_WORDS, cut
 from dedupcrawl.report.drawing_hosts import draw_hosts
@@ -62,7 +62,7 @@ def _lay(report: Report, fitted: Fitted) -> str:
     )
 
 
-_FORMATS = {name: getattr(wording, name) for name in ("count", "size", "share", "instant", "duration")}
+_FORMATS = {name: getattr(formatting, name) for name in ("count", "size", "share", "instant", "duration")}
 
 
 def _words(report: Report, notes: tuple[str, ...]) -> Words:

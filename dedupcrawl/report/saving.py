@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dedupcrawl.batch.work import whole
+from dedupcrawl.atomic import whole
 from dedupcrawl.errors import DedupError
 
 if TYPE_CHECKING:

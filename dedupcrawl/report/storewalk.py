@@ -19,7 +19,7 @@ from dedupcrawl.verdict import Status
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dedupcrawl.batch.telling import Teller
+    from dedupcrawl.progress import Progress
     from dedupcrawl.stores.base import Candidate, Store
 
 HOSTS = 100_000  #: that are told apart
@@ -32,7 +32,7 @@ _WHY = "it was kept; with what it was compared is not in the store"
 class Walk:
     """Counts the pages of a store as they pass."""
 
-    def __init__(self, teller: Teller) -> None:
+    def __init__(self, teller: Progress) -> None:
         self._teller = teller
         self.pages = 0
         self.claimed = 0  #: pages that are not committed

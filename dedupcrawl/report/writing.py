@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from filelock import FileLock, Timeout
 
+from dedupcrawl.closing import Closing
 from dedupcrawl.errors import DedupError
 from dedupcrawl.report import layout
 from dedupcrawl.report.hosts import host_of
@@ -30,7 +31,7 @@ MOST_SENTENCE = 1_000  #: characters that tell of a trouble
 MOST_SECONDS = 2.0**40  #: since 1970; what a file states as its time may be anything
 
 
-class Writer:
+class Writer(Closing):
     """Writes one ledger.
 
     It writes when :data:`~dedupcrawl.report.tables.BATCH` pages wait, or when it is told to :meth:`flush`;
@@ -154,12 +155,6 @@ class Writer:
         with suppress(sqlite3.Error):
             self._connection.close()
         _unlocked(self._lock)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _note(self, entry: Entry, again: Note | None) -> tuple[Note, str | None]:
         cluster = storable(entry.verdict.cluster or "", MOST_NAME)

@@ -12,11 +12,13 @@ living process renews; the claims of a dead process end with it, and its records
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from enum import IntEnum
 from hashlib import blake2b
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
+
+from dedupcrawl.closing import Closing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -122,7 +124,7 @@ class StoreInfo:
     hottest: tuple[HotBucket, ...] = ()  #: some of them, those first in which most was filed
 
 
-class Store(ABC):
+class Store(Closing):
     """Where fingerprints wait for their copies. All methods are synchronous and thread-safe.
 
     A record is *live* unless it is older than the time to live, or its claim's lease ran out or its
@@ -218,7 +220,7 @@ class Store(ABC):
     def info(self) -> StoreInfo:
         """Count what is filed, whether live or not."""
 
-    def publish(self, figures: Figures) -> None:  # noqa: B027  # there may be nobody to tell
+    def publish(self, figures: Figures) -> None:  # there may be nobody to tell
         """Say what ``store watch`` shows of this worker, with the next renewal and with the end.
 
         Stores of which that is not asked take no notice.
@@ -231,9 +233,3 @@ class Store(ABC):
     @abstractmethod
     def close(self) -> None:
         """Withdraw own claims that are still open or scraped, then let go. Closing twice is allowed."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import islice
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
+from dedupcrawl.chunks import chunked
 from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, Offer
 from dedupcrawl.stores.codec import encode
-from dedupcrawl.stores.tabled import CHUNK, TabledStore
+from dedupcrawl.stores.tabled import CHUNK, TabledStore, Timing
 from dedupcrawl.stores.tables import Claim, Owner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from dedupcrawl.stores.base import Record
     from dedupcrawl.stores.tables import Tables
@@ -22,17 +22,8 @@ if TYPE_CHECKING:
 class ClaimingStore(TabledStore):
     """Offers, claims and leases."""
 
-    def __init__(
-        self,
-        url: str,
-        namespace: str,
-        scheme: str,
-        *,
-        lease: float,
-        ttl: float | None,
-        clock: Callable[[], float],
-    ) -> None:
-        super().__init__(url, namespace, scheme, lease=lease, ttl=ttl, clock=clock)
+    def __init__(self, url: str, namespace: str, scheme: str, **timing: Unpack[Timing]) -> None:
+        super().__init__(url, namespace, scheme, **timing)
         self._own: set[int] = set()
         self._lost = 0
 
@@ -146,6 +137,5 @@ class ClaimingStore(TabledStore):
 
     def _withdraw(self) -> None:
         """Release every own claim, a chunk at a time."""
-        ids = iter(sorted(self._own))
-        while chunk := list(islice(ids, CHUNK)):
+        for chunk in chunked(sorted(self._own), CHUNK):
             self.release(chunk)

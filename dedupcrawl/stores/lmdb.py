@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 import lmdb
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from dedupcrawl.stores.tabled import Timing
     from dedupcrawl.stores.tables import Tables
 
 T = TypeVar("T")
@@ -47,17 +48,9 @@ class LmdbStore(ClaimingStore):
     """
 
     def __init__(
-        self,
-        url: str,
-        folder: Path,
-        namespace: str,
-        scheme: str | None,
-        *,
-        lease: float,
-        ttl: float | None,
-        clock: Callable[[], float],
+        self, url: str, folder: Path, namespace: str, scheme: str | None, **timing: Unpack[Timing]
     ) -> None:
-        super().__init__(url, namespace, scheme or "", lease=lease, ttl=ttl, clock=clock)
+        super().__init__(url, namespace, scheme or "", **timing)
         self._closed = False
         with _telling(self.url, "opened"):
             self._folder = Folder(folder, self._me, create=scheme is not None)

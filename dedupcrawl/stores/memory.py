@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from threading import RLock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import KEY_BYTES
@@ -14,6 +14,7 @@ from dedupcrawl.stores.tables import Claim, Owner, Sizes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from dedupcrawl.stores.tabled import Timing
     from dedupcrawl.stores.tables import Tables
 
 T = TypeVar("T")
@@ -22,19 +23,11 @@ T = TypeVar("T")
 class MemoryStore(ClaimingStore):
     """Private to the object: what it holds ends with it."""
 
-    def __init__(
-        self,
-        namespace: str,
-        scheme: str,
-        *,
-        lease: float,
-        ttl: float | None,
-        clock: Callable[[], float],
-    ) -> None:
-        super().__init__("memory://", namespace, scheme, lease=lease, ttl=ttl, clock=clock)
+    def __init__(self, namespace: str, scheme: str, **timing: Unpack[Timing]) -> None:
+        super().__init__("memory://", namespace, scheme, **timing)
         self._lock = RLock()
         self._tables: MemoryTables | None = MemoryTables()
-        self._tables.put_owner(self._me, Owner(clock() + lease))
+        self._tables.put_owner(self._me, Owner(self._clock() + self._lease))
 
     def _read(self, work: Callable[[Tables], T]) -> T:
         return self._write(work)

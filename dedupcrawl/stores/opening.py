@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.errors import SettingError, StoreError
+from dedupcrawl.formatting import hide_password
 from dedupcrawl.stores.lmdb import LmdbStore, namespaces_of
 from dedupcrawl.stores.memory import MemoryStore
-from dedupcrawl.stores.redis.address import FORMS, hide_password, is_server, read_address
+from dedupcrawl.stores.redis.address import FORMS, is_server, read_address
 from dedupcrawl.stores.scheme import scheme_json
 
 if TYPE_CHECKING:

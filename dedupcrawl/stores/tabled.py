@@ -7,7 +7,7 @@ from abc import abstractmethod
 from functools import partial
 from itertools import islice
 from math import inf
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 
 from dedupcrawl.stores.base import Candidate, ClaimState, Store, StoreInfo, url_key
 from dedupcrawl.stores.codec import decode, seen
@@ -25,6 +25,14 @@ CHUNK = 256  #: most records removed in one transaction, so that other writers w
 SCAN = 16 * CHUNK  #: most records looked at in one
 
 
+class Timing(TypedDict):
+    """The keyword arguments of a store over tables that concern time."""
+
+    lease: float  #: seconds for which a claim lives without being renewed
+    ttl: float | None  #: seconds after which a record no longer counts; None: never
+    clock: Callable[[], float]  #: returns the Unix time in seconds
+
+
 class TabledStore(Store):
     """Looking and housekeeping over :class:`~dedupcrawl.stores.tables.Tables`.
 
@@ -33,22 +41,14 @@ class TabledStore(Store):
     nothing but the tables.
     """
 
-    def __init__(
-        self,
-        url: str,
-        namespace: str,
-        scheme: str,
-        *,
-        lease: float,
-        ttl: float | None,
-        clock: Callable[[], float],
-    ) -> None:
+    def __init__(self, url: str, namespace: str, scheme: str, **timing: Unpack[Timing]) -> None:
         self.url = url
         self.namespace = namespace
         self._scheme = scheme
-        self._lease = lease
+        ttl = timing["ttl"]
+        self._lease = timing["lease"]
         self._ttl = inf if ttl is None else ttl
-        self._clock = clock
+        self._clock = timing["clock"]
         self._me = secrets.token_bytes(OWNER_BYTES)
 
     @abstractmethod

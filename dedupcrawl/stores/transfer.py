@@ -10,12 +10,14 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from itertools import groupby, islice
+from itertools import groupby
 from typing import IO, TYPE_CHECKING, Any, cast
 
+from dedupcrawl.atomic import replacing
+from dedupcrawl.chunks import chunked
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState
 from dedupcrawl.stores.codec import decode, encode
@@ -70,17 +72,8 @@ def export_records(store: Store, path: Path, advance: Callable[[], object] = lam
 
     Raises :class:`~dedupcrawl.errors.StoreError` when the store cannot be read or the file not written.
     """
-    part = path.with_name(path.name + ".part")
-    try:
-        with _told(path, "written"), gzip.open(part, "wb") as stream:
-            count = _write(store, _Summing(cast("IO[bytes]", stream)), advance)
-        with _told(path, "written"):
-            part.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
-        raise
-    return count
+    with _told(path, "written"), replacing(path) as part, gzip.open(part, "wb") as stream:
+        return _write(store, _Summing(cast("IO[bytes]", stream)), advance)
 
 
 def read_header(path: Path, advance: Callable[[], object] = lambda: None) -> Header:
@@ -125,8 +118,7 @@ def file_records(filings: Iterable[Filing], store: Store) -> Imported:
     Raises :class:`~dedupcrawl.errors.StoreError` when the store fails.
     """
     sums = Imported(0, 0)
-    rest = iter(filings)
-    while chunk := list(islice(rest, CHUNK)):
+    for chunk in chunked(filings, CHUNK):
         for replaces, some in groupby(chunk, lambda filing: bool(filing.replaces)):
             file = _replace if replaces else _restore
             sums += file(list(some), store)

@@ -8,22 +8,20 @@ is the hex BLAKE2b-128 of all lines before it.
 from __future__ import annotations
 
 import gzip
-import os
 import re
-import tempfile
 import zlib
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 
+from dedupcrawl.atomic import replacing
 from dedupcrawl.errors import DedupError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
 FORMAT = "dedupcrawl-lexicon"
 VERSION = 1
@@ -96,7 +94,8 @@ def write_counts(path: Path, head: Head, frequencies: Mapping[str, int]) -> str:
     digest = _digest(body)
     data = gzip.compress(body + digest.encode("ascii") + b"\n", 9, mtime=0)
     try:
-        _replace(path, data)
+        with replacing(path, concurrent=True) as part:
+            part.write_bytes(data)
     except OSError as error:
         raise DedupError(f"{path}: cannot be written: {error}") from error
     return digest
@@ -123,18 +122,3 @@ def _fields(line: bytes) -> dict[str, Any]:
 
 def _digest(body: bytes) -> str:
     return blake2b(body, digest_size=16).hexdigest()
-
-
-def _replace(path: Path, data: bytes) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dedupcrawl.atomic import UNFINISHED, whole
 from dedupcrawl.batch.printing import write_prints
-from dedupcrawl.batch.work import UNFINISHED, Work, whole
+from dedupcrawl.batch.work import Work
 from dedupcrawl.config import Config
 from dedupcrawl.errors import DedupError, SettingError
 from tests.batch.corpus import Batch, lines, page, split, write_lines

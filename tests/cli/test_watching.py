@@ -25,7 +25,7 @@ from typer.testing import CliRunner
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.cli import app
-from dedupcrawl.cli.dashboard import dashboard, duration, size
+from dedupcrawl.cli.dashboard import dashboard
 from dedupcrawl.cli.sighting import SPARED, Sight, Snapshot, Watcher
 from dedupcrawl.stores.base import HotBucket, StoreInfo
 from dedupcrawl.stores.fleet import Fleet, Memory, Worker
@@ -415,7 +415,7 @@ def test_what_a_person_reads_at_80_columns() -> None:
         "31 open, 2 scraped, 4 of them past their lease",
         "3 here, 1 gone, 1 done",
         "identical 48, near-duplicate 12",
-        "864 MB, 700 bytes a page; the server's: 900 MB of 2 GB",
+        "864 MB, 700 bytes a page; the server's: 900 MB of 2.0 GB",
         "3; fullest a1b2c3d4e5f6: 812 filed, 780 beyond the 32 read",
         "not readable: key 'k' has values",
         "5.0 a second",
@@ -449,22 +449,15 @@ def test_workers_beyond_the_terminals_height_are_counted() -> None:
 def test_a_store_that_is_away_is_said_above_what_was_last_seen() -> None:
     away = replace(snapshot(1), away="The store redis:// cannot be reached: refused.", away_for=75.0)
     lines = drawn(away, 80)
-    assert lines[1] == "away for 1 min: The store redis:// cannot be reached: refused."
+    assert lines[1] == "away for 1 min 15 s: The store redis:// cannot be reached: refused."
     assert "news, as it was last seen" in lines
     assert not any("a second" in line for line in lines)
 
 
-@pytest.mark.parametrize(
-    ("count", "told"),
-    [(0, "0 bytes"), (999, "999 bytes"), (1000, "1 kB"), (15_300_000, "15.3 MB"), (2**50, "1,126 TB")],
-)
-def test_sizes(count: int, told: str) -> None:
-    assert size(count) == told
-
-
-@pytest.mark.parametrize(
-    ("seconds", "told"),
-    [(0.4, "0 s"), (59.9, "59 s"), (61, "1 min"), (3660, "1 h 01 min"), (86400 * 3, "3 d")],
-)
-def test_durations(seconds: float, told: str) -> None:
-    assert duration(seconds) == told
+def test_memory_just_below_a_unit_is_shown_in_the_next_one() -> None:
+    seen = snapshot(1)
+    (sight, *_) = seen.sights
+    assert sight.info is not None
+    lines = drawn(replace(seen, sights=(replace(sight, info=replace(sight.info, bytes=999_970_000)),)), 80)
+    (memory,) = [line for line in lines if line.startswith("memory")]
+    assert "1.0 GB," in memory

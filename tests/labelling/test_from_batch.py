@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from dedupcrawl.batch.telling import Silent
 from dedupcrawl.errors import DedupError
 from dedupcrawl.labelling import from_batch
 from dedupcrawl.labelling.drawing import COPY, MISS
 from dedupcrawl.labelling.from_batch import load_batch
+from dedupcrawl.progress import NoProgress
 from tests.batch.corpus import Batch, write_lines
 from tests.labelling.runs import web
 from tests.labelling.test_from_ledgers import all_of
@@ -26,7 +26,7 @@ def out(tmp_path: Path) -> Path:
 
 
 def test_copies_and_near_misses_come_with_the_texts_of_the_inputs(out: Path) -> None:
-    loaded = load_batch(out, None, Silent())
+    loaded = load_batch(out, None, NoProgress())
     texts = {page.url: page.text for page in PAGES}
     pairs = all_of(loaded.urn)
     assert all(
@@ -40,21 +40,21 @@ def test_copies_and_near_misses_come_with_the_texts_of_the_inputs(out: Path) -> 
     assert MISS in kinds.values()
     assert all(each.is_dropped == (each.relation == "near-duplicate") for each in pairs)
     assert (loaded.urn.around, loaded.without_text) == (0.8, 0)
-    assert load_batch(out, 0.9, Silent()).urn.around == 0.9
+    assert load_batch(out, 0.9, NoProgress()).urn.around == 0.9
 
 
 def test_pairs_whose_texts_are_gone_are_counted(out: Path) -> None:
-    before = load_batch(out, None, Silent())
+    before = load_batch(out, None, NoProgress())
     (out.parent / "pages.jsonl").unlink()
-    gone = load_batch(out, None, Silent())
+    gone = load_batch(out, None, NoProgress())
     assert all_of(gone.urn) == []
     assert gone.without_text == len(all_of(before.urn))
 
 
 def test_of_many_some_are_read_and_stand_for_all(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = load_batch(out, None, Silent())
+    whole = load_batch(out, None, NoProgress())
     monkeypatch.setattr(from_batch, "HELD", 2)
-    some = load_batch(out, None, Silent())
+    some = load_batch(out, None, NoProgress())
     copies = [each for each in all_of(some.urn) if each.relation]
     strata = {some.urn.stratum(each) for each in copies}
     assert len(copies) == 2 * len(strata)
@@ -64,4 +64,4 @@ def test_of_many_some_are_read_and_stand_for_all(out: Path, monkeypatch: pytest.
 
 def test_what_is_no_batch_is_said(tmp_path: Path) -> None:
     with pytest.raises(DedupError):
-        load_batch(tmp_path, None, Silent())
+        load_batch(tmp_path, None, NoProgress())

@@ -13,15 +13,15 @@ import pytest
 from dedupcrawl import Deduplicator
 from dedupcrawl.batch.job import Job
 from dedupcrawl.batch.solving import NOBODY
-from dedupcrawl.batch.telling import Silent
 from dedupcrawl.batch.work import Work, read_state, write_state
 from dedupcrawl.config import Config
 from dedupcrawl.errors import DedupError
+from dedupcrawl.progress import NoProgress
 from dedupcrawl.report import batchmisses
 from dedupcrawl.report.batchmisses import near_misses
 from dedupcrawl.report.composing import Most
 from dedupcrawl.report.from_batch import report_of_batch
-from dedupcrawl.report.saying import why
+from dedupcrawl.verdict_text import why
 from tests.batch.agreeing import filed, rules_of
 from tests.batch.corpus import Batch, Rows, crawled, page, split, story, write_lines
 from tests.batch.formats.warcs import INFO, record
@@ -362,7 +362,7 @@ def test_near_misses_are_all_pairs_that_share_a_key(detectors: tuple[str, ...]) 
     def weigh(new: int, old: int) -> Any:
         return judge.opinions(prints.judged(new), prints.judged(old))
 
-    found = near_misses(prints, np.arange(len(prints)), kept, of, weigh=weigh, teller=Silent())
+    found = near_misses(prints, np.arange(len(prints)), kept, of, weigh=weigh, teller=NoProgress())
     expected = set()
     for new in range(len(prints)):
         for old in range(new):

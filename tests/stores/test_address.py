@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from dedupcrawl.errors import SettingError
+from dedupcrawl.formatting import hide_password
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
-from dedupcrawl.stores.redis.address import TIMEOUT, hide_password, is_server, read_address
+from dedupcrawl.stores.redis.address import TIMEOUT, is_server, read_address
 from dedupcrawl.stores.redis.names import Names, namespace_of
 
 LOCAL = {"host": "h", "port": 6379, "db": 0}

@@ -198,7 +198,7 @@ def test_a_broken_export_leaves_the_former_file(
     with pytest.raises(StoreError, match="away"):
         export_records(store, path)
     assert path.read_bytes() == before
-    assert not path.with_name("file.part").exists()
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_the_file_says_its_configuration_in_plain_text(path: Path) -> None:

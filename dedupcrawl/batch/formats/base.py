@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from dedupcrawl.errors import DedupError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     import numpy as np
@@ -35,14 +35,13 @@ class PartError(DedupError):
     """
 
     def __init__(self, part: str, row: int, why: str) -> None:
-        super().__init__(f"{part}: cannot be read{f' from row {row} on' if row else ''}: {why}")
+        super().__init__(part, row, why)
         self.part = part
         self.row = row
         self.why = why
 
-    def __reduce__(self) -> tuple[type[PartError], tuple[str, int, str]]:
-        """Errors travel between processes."""
-        return type(self), (self.part, self.row, self.why)
+    def __str__(self) -> str:
+        return f"{self.part}: cannot be read{f' from row {self.row} on' if self.row else ''}: {self.why}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +75,32 @@ class Chunk:
     count: int  #: rows, bad ones included
     read: int  #: bytes of the file that lie before the end of the chunk, as near as the format can tell
     data: Any  #: known to the format alone; it can be pickled
+
+
+def in_chunks(rows: Iterable[tuple[object, int]], read: Callable[[], int]) -> Iterator[Chunk]:
+    """Yield rows in chunks of about :data:`CHUNK_BYTES`.
+
+    Args:
+        rows: each with its size in bytes.
+        read: returns how many bytes of the file have been read so far.
+
+    Raises :class:`PartError`, after a chunk of the rows before it, where the rows cannot be read on.
+    """
+    held: list[object] = []
+    first = size = 0
+    try:
+        for row, length in rows:
+            held.append(row)
+            size += length
+            if size >= CHUNK_BYTES:
+                yield Chunk(first, len(held), read(), tuple(held))
+                first, held, size = first + len(held), [], 0
+    except PartError:
+        if held:
+            yield Chunk(first, len(held), read(), tuple(held))
+        raise
+    if held:
+        yield Chunk(first, len(held), read(), tuple(held))
 
 
 @dataclass(frozen=True, slots=True)

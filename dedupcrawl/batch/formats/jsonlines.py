@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from dedupcrawl.batch.formats.base import (
-    CHUNK_BYTES,
     COLUMNS,
     MOST_BYTES,
     Bad,
-    Chunk,
     PartError,
     check_end,
     check_more,
+    in_chunks,
     values_of,
 )
 from dedupcrawl.batch.formats.fields import check_columns, missing, names_of, row_of
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from dedupcrawl.batch.formats.base import Fields, Keep, Part, Row
+    from dedupcrawl.batch.formats.base import Chunk, Fields, Keep, Part, Row
 
 _LOOKED_AT = 10_000  #: rows that are searched for a column that is named
 
@@ -44,21 +43,7 @@ class JsonLines:
         """Cut a file into runs of lines."""
         self._check(part, fields)
         lines = Lines(part, self.most)
-        held: list[bytes | None] = []
-        size = first = 0
-        try:
-            for line in lines:
-                held.append(line)
-                size += len(line or b"")
-                if size >= CHUNK_BYTES:
-                    yield Chunk(first, len(held), lines.read, tuple(held))
-                    first, held, size = first + len(held), [], 0
-        except PartError:
-            if held:
-                yield Chunk(first, len(held), lines.read, tuple(held))
-            raise
-        if held:
-            yield Chunk(first, len(held), lines.read, tuple(held))
+        yield from in_chunks(((line, len(line or b"")) for line in lines), lambda: lines.read)
 
     def rows(self, chunk: Chunk, fields: Fields) -> Iterator[Row | Bad]:
         """Parse each line."""

@@ -9,13 +9,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.batch.formats.base import (
-    CHUNK_BYTES,
     COLUMNS,
     MOST_BYTES,
-    Chunk,
     PartError,
     check_end,
     check_more,
+    in_chunks,
     values_of,
 )
 from dedupcrawl.batch.formats.links import Links
@@ -31,9 +30,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from dedupcrawl.batch.formats.base import Bad, Fields, Keep, Part, Row
+    from dedupcrawl.batch.formats.base import Bad, Chunk, Fields, Keep, Part, Row
     from dedupcrawl.batch.formats.records import Record
-    from dedupcrawl.batch.formats.warcpages import Piece
 
 #: What ``annotate`` adds to the head of a record; ISO 28500 allows any names that do not begin with WARC-.
 HEADERS = {name: b"X-" + name.replace("_", "-").title().encode() for name in COLUMNS}
@@ -54,23 +52,8 @@ class Warc:
         """Cut a file into runs of records. The fields of a WARC record are known."""
         fastwarc()
         records = Records(part, self.most)
-        held: list[Piece] = []
-        size = first = 0
-        try:
-            for record in records:
-                if record.number is None:
-                    continue
-                held.append(piece_of(record))
-                size += len(held[-1][1])
-                if size >= CHUNK_BYTES:
-                    yield Chunk(first, len(held), records.read, tuple(held))
-                    first, held, size = first + len(held), [], 0
-        except PartError:
-            if held:
-                yield Chunk(first, len(held), records.read, tuple(held))
-            raise
-        if held:
-            yield Chunk(first, len(held), records.read, tuple(held))
+        pieces = (piece_of(record) for record in records if record.number is not None)
+        yield from in_chunks(((piece, len(piece[1])) for piece in pieces), lambda: records.read)
 
     def rows(self, chunk: Chunk, fields: Fields) -> Iterator[Row | Bad]:  # noqa: ARG002
         """Read the pages in the records of a chunk."""

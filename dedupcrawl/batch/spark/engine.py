@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.formats import Part
     from dedupcrawl.batch.job import Job
     from dedupcrawl.batch.solving import Solution
-    from dedupcrawl.batch.telling import Teller
     from dedupcrawl.batch.work import Work
+    from dedupcrawl.progress import Progress
 
 logger = logging.getLogger(__name__)
 
@@ -49,12 +49,12 @@ class OnSpark:
         self._work = work
         self._bounds = bounds
 
-    def fingerprint(self, parts: Sequence[Part], teller: Teller) -> None:
+    def fingerprint(self, parts: Sequence[Part], teller: Progress) -> None:
         """Fingerprint parts, each in a task."""
         with in_one_sentence("fingerprint the pages"):
             self._each(Task(print_apart, self._job, self._work), parts, teller)
 
-    def solve(self, corpus: Corpus, teller: Teller) -> Solution:
+    def solve(self, corpus: Corpus, teller: Progress) -> Solution:
         """Judge every row."""
         folder = self._work.folder / "spark"
         shutil.rmtree(folder, ignore_errors=True)
@@ -65,7 +65,7 @@ class OnSpark:
         teller.advance(len(corpus.prints), len(corpus.prints))
         return found
 
-    def write(self, parts: Sequence[Part], teller: Teller) -> None:
+    def write(self, parts: Sequence[Part], teller: Progress) -> None:
         """Write the output of parts, each in a task."""
         with in_one_sentence("write the output"):
             self._each(Task(write_apart, self._job, self._work), parts, teller)
@@ -82,7 +82,7 @@ class OnSpark:
         said = with_founders(tables, settled.verdicts).toArrow()
         return solution_of(said, order, self._job.rules().detectors, settled.crowding)
 
-    def _each(self, task: Task, parts: Sequence[Part], teller: Teller) -> None:
+    def _each(self, task: Task, parts: Sequence[Part], teller: Progress) -> None:
         """Do a task for each part. Raises DedupError for the first that failed."""
         tasks = self._work.folder / TASKS
         shutil.rmtree(tasks, ignore_errors=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from dedupcrawl.errors import SettingError
+from dedupcrawl.formatting import hide_password
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -150,18 +151,3 @@ def _options(parts: SplitResult, shown: str) -> dict[str, Any]:
         except (ValueError, KeyError):
             raise SettingError("store", shown, f"{name} is {accepted}") from None
     return found
-
-
-def hide_password(url: str) -> str:
-    """Return a URL that may be shown and logged."""
-    head, separator, rest = url.partition("://")
-    # The last @ counts: a password in which somebody left a / or ? unescaped must not be shown either.
-    user, at, place = rest.rpartition("@")
-    host, question, query = place.partition("?")
-    if ":" in user:
-        user = user.partition(":")[0] + ":***"
-    pairs = (each.partition("=") for each in query.split("&"))
-    query = "&".join(
-        f"{name}{equals}{'***' if 'password' in name else value}" for name, equals, value in pairs
-    )
-    return f"{head}{separator}{user}{at}{host}{question}{query}"

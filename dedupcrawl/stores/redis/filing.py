@@ -6,10 +6,11 @@ it is told by its value: a moment to the microsecond, a URL and sketches are not
 
 from __future__ import annotations
 
-from itertools import count, islice
+from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from dedupcrawl.chunks import chunked
 from dedupcrawl.errors import StoreError, StoreUnreachableError
 from dedupcrawl.stores.base import KEY_BYTES
 from dedupcrawl.stores.codec import encode
@@ -17,7 +18,7 @@ from dedupcrawl.stores.redis.calls import EmptiedError, UnaskedError
 from dedupcrawl.stores.redis.values import milliseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from dedupcrawl.stores.base import Record
     from dedupcrawl.stores.redis.wire import Argument
@@ -158,7 +159,7 @@ class Filing:
             except StoreError:
                 pass  # among damaged buckets nothing was filed
             self._unheard.pop(value, None)
-        for chunk in chunks(tuple(self._doubtful)):
+        for chunk in chunked(tuple(self._doubtful), CHUNK):
             cursor = b"0"
             while True:
                 cursor = self._ask("disown", cursor, *chunk)
@@ -181,10 +182,3 @@ def joined(keys: Iterable[bytes]) -> bytes:
     if keys and {*map(len, keys)} != {KEY_BYTES}:
         raise StoreError(f"A key is not {KEY_BYTES} bytes long.")
     return b"".join(keys)
-
-
-def chunks(items: Iterable[T]) -> Iterator[list[T]]:
-    """Deal items to lists that one call can settle."""
-    rest = iter(items)
-    while chunk := list(islice(rest, CHUNK)):
-        yield chunk

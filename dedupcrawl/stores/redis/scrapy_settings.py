@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, quote, urlencode, urlsplit, urlunsplit
 
 from dedupcrawl.errors import SettingError
-from dedupcrawl.stores.redis.address import PARAMETERS, hide_password
+from dedupcrawl.formatting import hide_password
+from dedupcrawl.stores.redis.address import PARAMETERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

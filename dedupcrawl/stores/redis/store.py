@@ -14,10 +14,11 @@ import time
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+from dedupcrawl.chunks import chunked
 from dedupcrawl.stores.base import Offer, Store, url_key
 from dedupcrawl.stores.redis.admission import admit
 from dedupcrawl.stores.redis.counting import take_stock
-from dedupcrawl.stores.redis.filing import CHUNK, LAST, Filing, chunks, joined
+from dedupcrawl.stores.redis.filing import CHUNK, LAST, Filing, joined
 from dedupcrawl.stores.redis.fleet import muster
 from dedupcrawl.stores.redis.names import Names
 from dedupcrawl.stores.redis.session import Session
@@ -166,7 +167,7 @@ class RedisStore(Store):
         claims, old = _possible(ids), _possible(supersede)
         if old or len(claims) <= CHUNK:
             return self._commit(claims, old)
-        return sum(self._commit(chunk, []) for chunk in chunks(claims))
+        return sum(self._commit(chunk, []) for chunk in chunked(claims, CHUNK))
 
     def _commit(self, claims: list[int], old: list[int]) -> int:
         rest = (len(claims), *claims, *old)
@@ -175,7 +176,7 @@ class RedisStore(Store):
         return len(there)
 
     def release(self, ids: Iterable[int]) -> int:
-        return sum(self._release(chunk) for chunk in chunks(_possible(ids)))
+        return sum(self._release(chunk) for chunk in chunked(_possible(ids), CHUNK))
 
     def _release(self, ids: list[int]) -> int:
         there = self._ask("release", *ids)
@@ -188,7 +189,7 @@ class RedisStore(Store):
         if lost != self._lost:
             with self._lock:
                 own = sorted(self._own)
-            mine = {id for chunk in chunks(own) for id in self._ask("mine", *chunk)}
+            mine = {id for chunk in chunked(own, CHUNK) for id in self._ask("mine", *chunk)}
             self._disclaim(set(own) - mine)
             self._lost = lost
         return len(self._own)

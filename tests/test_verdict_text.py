@@ -10,8 +10,9 @@ from dedupcrawl.config import Config
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
-from dedupcrawl.report.saying import thousandths, why
+from dedupcrawl.formatting import similarity_text
 from dedupcrawl.verdict import Status, Verdict
+from dedupcrawl.verdict_text import why
 from tests.texts import ENGLISH, OTHER_ENGLISH
 
 OF = "https://a.example/1"
@@ -85,10 +86,10 @@ def test_every_detector_is_named_with_its_evidence(name: str) -> None:
 
 @given(st.floats(0, 1))
 def test_a_share_is_never_rounded_up(value: float) -> None:
-    assert float(thousandths(value)) <= value + 1e-9
-    assert value - float(thousandths(value)) < 0.001
+    assert float(similarity_text(value)) <= value + 1e-9
+    assert value - float(similarity_text(value)) < 0.001
 
 
 @given(st.integers(0, 1000))
 def test_a_whole_number_of_thousandths_stays_what_it_is(thousands: int) -> None:
-    assert float(thousandths(thousands / 1000)) == thousands / 1000
+    assert float(similarity_text(thousands / 1000)) == thousands / 1000

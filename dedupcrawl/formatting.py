@@ -1,4 +1,7 @@
-"""Numbers, sizes and times as a person reads them."""
+"""Numbers, sizes, times and URLs as text for a person.
+
+The page of a report formats the same values in the browser (``report/web/data.js``), by the same rules.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,15 @@ def count(number: float) -> str:
     '1,234,567'
     """
     return f"{number:,.0f}"
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number and the noun that it counts, in the plural unless it is 1.
+
+    >>> counted(1, "pair"), counted(1200, "pair")
+    ('1 pair', '1,200 pairs')
+    """
+    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def size(number: float) -> str:
@@ -45,6 +57,17 @@ def share(part: float, whole: float) -> str:
     return "> 99 %" if 99.5 <= percent < 100 else f"{percent:.0f} %"
 
 
+def similarity_text(value: float) -> str:
+    """Return a similarity from 0 to 1 with up to three digits, rounded down: 1 means equal.
+
+    The log, the sentences about verdicts and the pages (``data.js``) show a similarity in this form.
+
+    >>> similarity_text(0.9999), similarity_text(1), similarity_text(0.8)
+    ('0.999', '1', '0.8')
+    """
+    return f"{int(value * 1000 + 1e-9) / 1000:g}"
+
+
 def instant(time: float) -> str:
     """Return a Unix time in UTC.
 
@@ -70,3 +93,22 @@ def duration(seconds: float) -> str:
     above, large, below, small = next(span for span in _SPANS if seconds >= span[0])
     whole, rest = divmod(seconds, above)
     return f"{whole:.0f} {large}" + (f" {rest // below:.0f} {small}" if rest >= below else "")
+
+
+def hide_password(url: str) -> str:
+    """Return a URL without its passwords, to be shown and logged.
+
+    >>> hide_password("redis://me:secret@host/0")
+    'redis://me:***@host/0'
+    """
+    head, separator, rest = url.partition("://")
+    # The last @ counts: a password in which somebody left a / or ? unescaped must not be shown either.
+    user, at, place = rest.rpartition("@")
+    host, question, query = place.partition("?")
+    if ":" in user:
+        user = user.partition(":")[0] + ":***"
+    pairs = (each.partition("=") for each in query.split("&"))
+    query = "&".join(
+        f"{name}{equals}{'***' if 'password' in name else value}" for name, equals, value in pairs
+    )
+    return f"{head}{separator}{user}{at}{host}{question}{query}"

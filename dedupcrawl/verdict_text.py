@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from dedupcrawl.detectors.base import Relation
+from dedupcrawl.formatting import similarity_text
 from dedupcrawl.judging import BY_URL
 from dedupcrawl.verdict import Status
 
@@ -75,18 +76,15 @@ def why(verdict: Verdict) -> str:
         return f"not judged: {said}" + (f" ({verdict.of})" if verdict.of else "")
     if verdict.relation is None:
         return "no earlier page is like it"
-    related = _RELATED[verdict.relation].format(of=verdict.of or "a page without a URL")
+    related = relation_text(verdict.relation, verdict.of)
     found = ", ".join(filter(None, (_measured(verdict), *_evidence(verdict))))
     superseded = "; it takes that page's place" if verdict.supersedes else ""
     return (f"{related}: {found}" if found else related) + superseded
 
 
-def thousandths(value: float) -> str:
-    """Return a share with up to three digits, rounded down: what is not quite 1 does not read as 1.
-
-    Whatever shows a similarity shows it so: the log, the sentences, and the pages (``data.js``).
-    """
-    return f"{int(value * 1000 + 1e-9) / 1000:g}"
+def relation_text(relation: Relation, of: str | None) -> str:
+    """Return what a page is to an earlier page; ``of``: the URL of the earlier one, None if it has none."""
+    return _RELATED[relation].format(of=of or "a page without a URL")
 
 
 def _measured(verdict: Verdict) -> str:
@@ -96,7 +94,7 @@ def _measured(verdict: Verdict) -> str:
         return ""
     if verdict.relation is Relation.IDENTICAL:
         return f"by {verdict.detector}"
-    return f"{thousandths(verdict.similarity)} alike by {verdict.detector}"
+    return f"{similarity_text(verdict.similarity)} alike by {verdict.detector}"
 
 
 def _evidence(verdict: Verdict) -> Iterator[str]:
@@ -106,7 +104,7 @@ def _evidence(verdict: Verdict) -> Iterator[str]:
         elif name == "lengths" and isinstance(value, list) and len(value) == 2:
             yield f"lengths {value[0]:,} and {value[1]:,}"
         elif isinstance(value, Mapping) and "similarity" in value:  # a member of a combined detector
-            yield f"{name} {thousandths(value['similarity'])}"
+            yield f"{name} {similarity_text(value['similarity'])}"
     contained = _CONTAINED.get(verdict.relation) if verdict.relation else None
     if contained is not None:
         name, told = contained
