@@ -38,11 +38,12 @@ from scrapy.utils.reactor import install_reactor
 from twisted.internet.task import react
 
 from dedupcrawl import Addon, Claim, Config, Page, Status, Verdict
-from dedupcrawl.crawl.desk import Desk
-from dedupcrawl.crawl.options import Options
-from dedupcrawl.crawl.session import Session
-from dedupcrawl.crawl.tally import Tally
-from dedupcrawl.crawl.visits import Visits
+from dedupcrawl.crawl.claims import ClaimManager
+from dedupcrawl.crawl.context import CrawlContext
+from dedupcrawl.crawl.items import ResponseTracker
+from dedupcrawl.crawl.settings import Options
+from dedupcrawl.crawl.stats import CrawlStats
+from dedupcrawl.crawl.store_client import StoreClient
 from dedupcrawl.page import ReadOptions
 from dedupcrawl.stores.base import Record, Store
 
@@ -193,8 +194,8 @@ class Nothing:
         """Do nothing."""
 
 
-class ShellSession(Session):
-    """A session that does not read."""
+class ShellContext(CrawlContext):
+    """A context that does not read."""
 
     def read(self, response: Response) -> Page:
         """Make a page of nothing but its URL."""
@@ -205,14 +206,15 @@ class Shell(Addon):
     """The add-on with everything in place but the work."""
 
     @cached_property
-    def session(self) -> Session:
-        """Make a session that neither reads nor files."""
+    def context(self) -> CrawlContext:
+        """Make a context that neither reads nor files."""
         crawler = self._crawler
         options = Options.from_settings(crawler.settings, "daily")
-        tally = Tally(crawler)
-        desk = Desk(crawler, tally, options)
-        desk.take(Nothing())  # type: ignore[arg-type]
-        return ShellSession(options, ReadOptions(), Visits(), desk, tally, None)
+        stats = CrawlStats(crawler)
+        client = StoreClient(crawler, options, stats)
+        client.connect(Nothing())  # type: ignore[arg-type]
+        claims = ClaimManager(crawler, client, options, stats)
+        return ShellContext(options, ReadOptions(), ResponseTracker(), client, claims, stats, None)
 
 
 async def crawl(mode: str, url: str, store: str) -> tuple[float, int]:

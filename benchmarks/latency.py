@@ -28,7 +28,7 @@ from twisted.internet.task import react
 
 from benchmarks.crawl import ASYNCIO, PART, Daily, serve
 from dedupcrawl import Addon, Deduplicator
-from dedupcrawl.crawl.session import Session
+from dedupcrawl.crawl.context import CrawlContext
 from dedupcrawl.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
@@ -65,13 +65,13 @@ class FarAddon(Addon):
     """The add-on, with a store that no setting can name."""
 
     @cached_property
-    def session(self) -> Session:
-        """Begin a session and give it the far store."""
-        session = Session.begin(self._crawler)
+    def context(self) -> CrawlContext:
+        """Create a context and give it the far store."""
+        context = CrawlContext.create(self._crawler, self.pipeline)
         store = Far("daily", "{}", lease=60.0, ttl=None, clock=time.time)
         store.latency = self._crawler.settings.getfloat("LATENCY")
-        session.desk.take(Deduplicator(store, config=session.options.config))
-        return session
+        context.client.connect(Deduplicator(store, config=context.options.config))
+        return context
 
 
 async def crawl(base: str, parts: int, latency: float) -> float:

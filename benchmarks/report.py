@@ -33,8 +33,7 @@ from twisted.internet.task import react
 
 from benchmarks import crawl as plain
 from dedupcrawl import Addon
-from dedupcrawl.crawl.collecting import Collector
-from dedupcrawl.crawl.scribe import Scribe
+from dedupcrawl.crawl.recorder import LedgerWriter, PageRecorder
 from dedupcrawl.report.writing import Writer
 
 if TYPE_CHECKING:
@@ -91,16 +90,16 @@ class Meter:
 
     def watch(self, before_page: Callable[[], object] = lambda: None) -> None:
         """Tell the making of the page apart."""
-        make = Scribe.make_report
+        make = LedgerWriter.make_report
 
-        def watched(scribe: Scribe) -> int:
+        def watched(ledger_writer: LedgerWriter) -> int:
             before_page()
             before = plain.cpu(), time.perf_counter()
-            size = make(scribe)
+            size = make(ledger_writer)
             self.making = plain.cpu() - before[0], time.perf_counter() - before[1]
             return size
 
-        setattr(Scribe, make.__name__, watched)
+        setattr(LedgerWriter, make.__name__, watched)
 
 
 async def crawl(way: str, url: str, folder: str, meter: Meter, pages: range) -> dict[str, float]:
@@ -162,8 +161,8 @@ async def at_once(_: object, base: str, pages: int, way: str) -> None:
     meter, peaks = Meter(), list[float]()
     meter.watch(lambda: peaks.append(peak()))
     reactor, writer = Attribution(), Attribution()
-    for name in ("judged", "ended", "count"):
-        reactor.charge(Collector, name)
+    for name in ("record_verdict", "record_state", "count"):
+        reactor.charge(PageRecorder, name)
     writer.charge(Writer, "flush")
     with tempfile.TemporaryDirectory() as folder:
         told = await crawl(way, base, folder, meter, range(pages))

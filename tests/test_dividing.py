@@ -3,11 +3,11 @@ from __future__ import annotations
 from tests.dividing import rank, share_of
 
 SPARK, BATCH = "tests/batch/spark/test_frame.py::test_a", "tests/batch/test_running.py::test_a"
-CRAWL, OTHER = "tests/crawl/test_line.py::test_a[x::y]", "dedupcrawl/config.py::dedupcrawl.config.Config"
+CRAWL, OTHER = "tests/crawl/test_crawl.py::test_a[x::y]", "dedupcrawl/config.py::dedupcrawl.config.Config"
 
 
 def test_a_worker_gets_a_file_or_all_of_spark() -> None:
-    assert share_of(CRAWL) == share_of("tests/crawl/test_line.py::test_b") == "tests/crawl/test_line.py"
+    assert share_of(CRAWL) == share_of("tests/crawl/test_crawl.py::test_b") == "tests/crawl/test_crawl.py"
     assert share_of(SPARK) == share_of("tests/batch/spark/test_cluster.py::test_b")
     docs = "tests/docs/test_blocks.py"
     assert share_of(f"{docs}::test_a[docs/a-b.md:7]") == share_of(f"{docs}::test_a[docs/a-b.md:30]")

@@ -17,7 +17,7 @@ def project_here() -> tuple[Config, str | None]:
     """
     from scrapy.utils.project import get_project_settings, inside_project  # noqa: PLC0415  # takes half a second
 
-    from dedupcrawl.crawl.options import config_in, namespace_in  # noqa: PLC0415
+    from dedupcrawl.crawl.settings import config_in, namespace_in  # noqa: PLC0415
 
     if not inside_project():
         raise SettingError("--project", True, "a working directory with a scrapy.cfg, in it or above it")

@@ -8,15 +8,17 @@ from weakref import WeakSet
 
 from twisted.internet.defer import Deferred
 
+from dedupcrawl.crawl.items import PageState
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable
 
     from scrapy.extensions.feedexport import FeedExporter, FeedSlot
 
-    from dedupcrawl.crawl.holds import Hold
+    from dedupcrawl.crawl.items import ItemClaim
 
 
-class Feeds:
+class FeedTracker:
     """Follows the slots of Scrapy's feed exporter, each of which becomes one file.
 
     ``feed_slot_closed`` is sent after a failed upload too, and stats only count failures by the kind
@@ -26,11 +28,11 @@ class Feeds:
     def __init__(self, exporter: FeedExporter) -> None:
         self._exporter = exporter
         self._counts: dict[FeedSlot, int] = {}
-        self._holds: dict[FeedSlot, set[Hold]] = {}
+        self._claims: dict[FeedSlot, set[ItemClaim]] = {}
         self._stored: WeakSet[FeedSlot] = WeakSet()
         self._closed: WeakSet[FeedSlot] = WeakSet()
 
-    def look(self) -> list[FeedSlot]:
+    def find_grown(self) -> list[FeedSlot]:
         """Return the slots that have grown since the last look; new ones are watched from now on."""
         for slot in self._exporter.slots:
             if slot not in self._counts and slot not in self._closed:
@@ -40,28 +42,30 @@ class Feeds:
         self._counts = {slot: slot.itemcount for slot in self._counts if slot not in self._closed}
         return grown
 
-    def took(self, item: Any, hold: Hold | None) -> None:
-        """Note which feeds have just taken an item, right after the exporter was told of it."""
-        grown = self.look()
-        if hold is None:
+    def item_exported(self, item: Any, claim: ItemClaim | None) -> None:
+        """Note which feeds have just taken an item that was scraped, right after the exporter got it."""
+        grown = self.find_grown()
+        if claim is None:
             return
+        is_lost = self._has_failed(item, {slot.uri_template for slot in grown})
         for slot in grown:
             if slot not in self._closed:
-                hold.feeds.add(slot)
-                self._holds.setdefault(slot, set()).add(hold)
+                claim.feeds.add(slot)
+                self._claims.setdefault(slot, set()).add(claim)
             elif slot not in self._stored:
-                hold.lost = True
-        if self._has_failed(item, {slot.uri_template for slot in grown}):
-            hold.lost = True
+                is_lost = True
+        if is_lost:
+            _mark_lost(claim)
 
-    def closed(self, slot: FeedSlot) -> Iterable[Hold]:
-        """Note that a slot is closed; return the holds that waited for it."""
+    def slot_closed(self, slot: FeedSlot) -> Iterable[ItemClaim]:
+        """Note that a slot is closed; return the claims that waited for it."""
         self._closed.add(slot)
-        holds = self._holds.pop(slot, set())
-        for hold in holds:
-            hold.feeds.discard(slot)
-            hold.lost = hold.lost or slot not in self._stored
-        return holds
+        claims = self._claims.pop(slot, set())
+        for claim in claims:
+            claim.feeds.discard(slot)
+            if slot not in self._stored:
+                _mark_lost(claim)
+        return claims
 
     def _has_failed(self, item: Any, took: set[str]) -> bool:
         """Whether a feed that accepts the item has not taken it: writing it raised."""
@@ -73,20 +77,25 @@ class Feeds:
         def watched(file: Any) -> Any:
             result = store(file)
             if isinstance(result, Deferred):
-                return result.addCallback(self._note, slot)
+                return result.addCallback(self._mark_stored, slot)
             if isawaitable(result):
-                return self._noting(result, slot)
-            return self._note(result, slot)
+                return self._await_stored(result, slot)
+            return self._mark_stored(result, slot)
 
         storage: Any = slot.storage
         storage.store = watched
 
-    async def _noting(self, storing: Awaitable[Any], slot: FeedSlot) -> Any:
-        return self._note(await storing, slot)
+    async def _await_stored(self, storing: Awaitable[Any], slot: FeedSlot) -> Any:
+        return self._mark_stored(await storing, slot)
 
-    def _note(self, result: Any, slot: FeedSlot) -> Any:
+    def _mark_stored(self, result: Any, slot: FeedSlot) -> Any:
         self._stored.add(slot)
         return result
+
+
+def _mark_lost(claim: ItemClaim) -> None:
+    if claim.state.allows(PageState.LOST):
+        claim.advance(PageState.LOST)
 
 
 def _accepts(slot: FeedSlot, item: Any) -> bool:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MOST_BYTES = 64 << 20  #: most bytes of one file: some 50,000 pages
+MAX_BYTES = 64 << 20  #: most bytes of one file: some 50,000 pages
 _LENGTHS = Struct(">II")
 _SUFFIX = ".records"
 
@@ -38,7 +38,7 @@ _SUFFIX = ".records"
 class Spool:
     """What this process remembers on behalf of a store, and what others before it have left."""
 
-    def __init__(self, folder: Path, most: int = MOST_BYTES) -> None:
+    def __init__(self, folder: Path, most: int = MAX_BYTES) -> None:
         self._folder = folder
         self._most = most
         self._own: SpoolFile | None = None
@@ -52,7 +52,7 @@ class Spool:
         if self._own is None:
             self._folder.mkdir(parents=True, exist_ok=True)
             own = SpoolFile(self._folder / f"{secrets.token_hex(8)}{_SUFFIX}")
-            own.take(new=True)
+            own.acquire(new=True)
             self._own = own
         return self._own.append(records, self._most)
 
@@ -62,19 +62,19 @@ class Spool:
         return any(self._folder.glob(f"*{_SUFFIX}"))
 
     @property
-    def waits(self) -> bool:
+    def has_pending(self) -> bool:
         """Whether this process has something in its own file."""
-        return self._own is not None and self._own.waits
+        return self._own is not None and self._own.has_pending
 
     def files(self) -> Generator[SpoolFile, None, None]:
         """Take up the files that dead processes have left, one by one and each once, and our own at last."""
         own = self._own.path if self._own else None
         for path in sorted(self._folder.glob(f"*{_SUFFIX}")):
             file = SpoolFile(path)
-            if path != own and path not in self._passed and self._takes(file):
+            if path != own and path not in self._passed and self._acquires(file):
                 try:
                     yield file
-                    if not file.waits:
+                    if not file.has_pending:
                         self._passed.add(path)
                 finally:
                     file.release()
@@ -90,9 +90,9 @@ class Spool:
         own.release()
         return None if is_empty else own.path
 
-    def _takes(self, file: SpoolFile) -> bool:
+    def _acquires(self, file: SpoolFile) -> bool:
         try:
-            return file.take()
+            return file.acquire()
         except OSError as error:
             # It is another user's, or no file: what is ours must be filed nevertheless.
             logger.warning(
@@ -113,7 +113,7 @@ class SpoolFile:
         self._done = 0  #: bytes at the front that were replayed
         self._refused: list[Record] = []  #: of those
 
-    def take(self, *, new: bool = False) -> bool:
+    def acquire(self, *, new: bool = False) -> bool:
         """Lock and open it; False: another process has it, or has just done with it.
 
         Raises :class:`OSError` when it cannot be opened.
@@ -134,7 +134,7 @@ class SpoolFile:
         return True
 
     @property
-    def waits(self) -> bool:
+    def has_pending(self) -> bool:
         """Whether it holds entries that were not replayed."""
         return self._size > self._done
 
@@ -143,7 +143,7 @@ class SpoolFile:
         """Whether it holds nothing at all."""
         return self._size == 0
 
-    def append(self, records: Iterable[Record], most: int = MOST_BYTES) -> int:
+    def append(self, records: Iterable[Record], most: int = MAX_BYTES) -> int:
         """Write entries at the end, as long as the file stays within ``most`` bytes; return how many."""
         count = 0
         for record in records:
@@ -177,11 +177,11 @@ class SpoolFile:
             yield batch
         self._done = max(self._done, at)
 
-    def refuse(self, record: Record) -> None:
+    def retain(self, record: Record) -> None:
         """Note that the store refuses a record: it is to stay for another process."""
         self._refused.append(record)
 
-    def tidy(self) -> None:
+    def compact(self) -> None:
         """Empty it, all being replayed, but for what the store refuses."""
         self._opened.truncate(0)
         self._size = 0

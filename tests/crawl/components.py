@@ -15,8 +15,8 @@ from scrapy.exporters import JsonLinesItemExporter
 from scrapy.extensions.feedexport import BlockingFeedStorage, FileFeedStorage
 from scrapy.pipelines.files import FilesPipeline
 
-from dedupcrawl.crawl import scribe
-from dedupcrawl.crawl.desk import Desk
+from dedupcrawl.crawl import recorder
+from dedupcrawl.crawl.claims import ClaimManager
 from dedupcrawl.errors import StoreError
 from dedupcrawl.report.tables import Tables
 from dedupcrawl.stores.memory import MemoryStore
@@ -187,7 +187,7 @@ class TornAddon:
 
         addon = self.crawler.get_addon(Addon)
         assert addon is not None
-        dedup = addon.session.desk._dedup
+        dedup = addon.context.client.dedup
         if settings["TORN"] == "store":
             dedup.store.__class__ = TornStore
         else:
@@ -221,7 +221,7 @@ class FullDiskAddon:
                 raise sqlite3.OperationalError("database or disk is full")
             write(self, batch)
 
-        vars(scribe)["MOMENT"] = 0.05
+        vars(recorder)["FLUSH_INTERVAL"] = 0.05
         Tables.write = fail_once  # type: ignore[method-assign]
 
 
@@ -229,10 +229,10 @@ class ClumsyAddon:
     """Lets collecting fail where pages are weighed."""
 
     def update_settings(self, settings: BaseSettings) -> None:
-        def weigh(self: Desk, new: Any, old: Any) -> Any:
+        def weigh(self: ClaimManager, new: Any, old: Any) -> Any:
             raise RuntimeError("clumsy")
 
-        Desk.weigh = weigh  # type: ignore[method-assign]
+        ClaimManager.weigh = weigh  # type: ignore[method-assign]
 
 
 class NoDatabase:

@@ -53,7 +53,7 @@ def test_the_log_names_what_each_page_duplicates(site: Site, run: Run) -> None:
     dropped = crawled.lines("Dropped", "INFO")
     assert len(dropped) == 2
     for line in dropped:
-        assert any(f": {how} {site.base}/a/1 (" in line for how in ("the same text as", "near-duplicate of"))
+        assert any(f": {how} {site.base}/a/1 (" in line for how in ("identical to", "near-duplicate of"))
     assert len(crawled.lines(f"{site.base}/a/1 (", "DEBUG")) == 2  # Scrapy's own line, with the item
     assert crawled.lines("Pages: 5 checked, 3 kept, 2 dropped, 0 released", "INFO")
     assert not crawled.lines("", "ERROR")

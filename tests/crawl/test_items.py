@@ -1,10 +1,19 @@
-"""Items of every kind, from every place, find the page they came from."""
+"""Items of every kind, from every place, find the page they came from; nothing is kept for too long."""
 
 from __future__ import annotations
 
+import gc
 from itertools import chain
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
+import pytest
+from scrapy.http import HtmlResponse
+
+from dedupcrawl.crawl.items import CURRENT_RESPONSE, MAX_LINKS, ItemClaim, PageState, ResponseTracker
+from dedupcrawl.policy import unchecked
+from dedupcrawl.report.note import Fate
+from dedupcrawl.stores.base import ClaimState
 from tests.crawl.running import IN_TURN, finish, on_every_reactor, start
 from tests.crawl.site import fancy, index, plain, text
 
@@ -140,7 +149,7 @@ def test_items_may_be_judged_by_their_own_text(site: Site, run: Run) -> None:
     assert crawled.dedup["checked"] == 5
     assert crawled.dedup["dropped"] == 1
     assert crawled.dedup["unchecked/empty"] == 1
-    assert crawled.lines(f"Dropped {urls[1]}: the same text as /x/1")
+    assert crawled.lines(f"Dropped {urls[1]}: identical to /x/1")
 
     site.put("/one", entry("A", text(7), "/x/1") + entry("B", second, "/x/2"))
     again = run("Lister", urls=urls[:2], settings={"DEDUP_ITEM_FIELDS": "title,body"})
@@ -157,3 +166,108 @@ def test_an_items_own_url_is_followed_over_time(site: Site, run: Run) -> None:
 
     told: list[Any] = [(item["title"], item["dedup"]["relation"]) for item in again.items]
     assert told == [("A", "updated")]
+
+
+# -- the life cycle of a page ----------------------------------------------------------------------
+
+LIVES = [
+    ("dropped",),
+    ("scraped", "committed"),
+    ("scraped", "lost", "released"),
+    ("released",),
+    ("refused", "scraped", "committed"),
+]
+
+
+@pytest.mark.parametrize("states", LIVES)
+def test_a_page_goes_through_its_states_in_order(states: tuple[str, ...]) -> None:
+    claim = ItemClaim(unchecked("https://a.example/", "short"))
+    for state in map(PageState, states):
+        claim.advance(state)
+        assert claim.state is state
+
+
+def test_no_other_transition_exists() -> None:
+    steps = {pair for states in LIVES for pair in zip(("open", *states), states, strict=False)}
+    allowed = {(old.value, new.value) for old in PageState for new in PageState if old.allows(new)}
+    assert allowed == steps
+    claim = ItemClaim(unchecked("https://a.example/", "short"))
+    with pytest.raises(ValueError, match="from open to committed"):
+        claim.advance(PageState.COMMITTED)
+
+
+def test_store_and_ledger_have_a_state_for_each() -> None:
+    stored = {state: state.stored for state in PageState if state.stored is not None}
+    assert {*stored.values()} == {*ClaimState}
+    assert {state.fate for state in PageState} == {*Fate}
+
+
+# -- responses -------------------------------------------------------------------------------------
+
+
+def response(number: int = 0) -> HtmlResponse:
+    return HtmlResponse(f"https://a.example/{number}", body=b"x")
+
+
+def test_items_are_told_apart_by_identity() -> None:
+    tracker, sources = ResponseTracker(), [response(1), response(2)]
+    items = [{"same": 1}, {"same": 1}]
+    for item, source in zip(items, sources, strict=True):
+        tracker.add_item(item, source)
+
+    assert tracker.pop_item(items[1]) is sources[1]
+    assert tracker.pop_item(items[0]) is sources[0]
+    assert tracker.pop_item(items[0]) is None
+    assert tracker.pop_item({"same": 1}) is None
+
+
+def test_a_response_is_complete_when_the_last_item_was_taken() -> None:
+    tracker, source = ResponseTracker(), response()
+    item = {"a": 1}
+    tracker.add_item(item, source)
+    state = tracker.of(source)
+    state.output_ended.set()
+
+    assert not state.is_complete
+    tracker.discard_item(item)
+    assert state.is_complete
+    assert tracker.discard_item(item) is None
+
+
+def test_an_object_yielded_several_times_has_a_source_each_time() -> None:
+    tracker, sources, item = ResponseTracker(), [response(1), response(2)], {"a": 1}
+    for source in (*sources, sources[1]):
+        tracker.add_item(item, source)
+    assert [tracker.pop_item(item) for _ in range(4)] == [*sources, sources[1], None]
+    assert [tracker.of(source).awaited for source in sources] == [0, 0]
+
+
+def test_a_context_of_another_response_gives_no_source() -> None:
+    tracker, source = ResponseTracker(may_be_replaced=True), response()
+    token = CURRENT_RESPONSE.set(ref(source))
+    try:
+        assert tracker.pop_item({"from": "an errback"}) is None
+        tracker.add_item({"replaced": "later"}, source)
+        assert tracker.pop_item({"the": "replacement"}) is source
+        assert tracker.pop_item({"from": "an errback"}) is None
+
+        alone = ResponseTracker()
+        alone.add_item({"not": "taken up yet"}, source)
+        assert alone.pop_item({"from": "an errback"}) is None
+    finally:
+        CURRENT_RESPONSE.reset(token)
+
+
+def test_what_is_remembered_is_bounded_and_goes_with_the_response() -> None:
+    tracker, source = ResponseTracker(), response()
+    for number in range(MAX_LINKS + 5):
+        tracker.add_item([number], source)
+    assert tracker.of(source).awaited == MAX_LINKS
+
+    fresh = ResponseTracker()
+    gone = response()
+    fresh.of(gone)
+    watcher = ref(gone)
+    del gone
+    gc.collect()
+    assert watcher() is None

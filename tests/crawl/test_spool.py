@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedupcrawl.crawl.debts import spool_name
+from dedupcrawl.crawl.backlog import spool_name
 from dedupcrawl.crawl.spool import Spool, SpoolFile
 from dedupcrawl.stores.base import KEY_BYTES, Record
 
@@ -42,7 +42,7 @@ def read(spool: Spool) -> list[Record]:
     found = []
     for file in spool.files():
         found += list(entries(file))
-        file.tidy()
+        file.compact()
     return found
 
 
@@ -94,9 +94,9 @@ def test_an_own_file_goes_on_where_it_stopped(tmp_path: Path) -> None:
         found = entries(file)
         assert [next(found), next(found)] == [record(0), record(1)]
     spool.append([record(3)])
-    assert spool.waits
+    assert spool.has_pending
     assert read(spool) == [record(1), record(2), record(3)]
-    assert not spool.waits
+    assert not spool.has_pending
 
 
 def test_what_the_store_refuses_stays_for_another_process(tmp_path: Path) -> None:
@@ -105,15 +105,15 @@ def test_what_the_store_refuses_stays_for_another_process(tmp_path: Path) -> Non
     for refused in (1, 4):  # more is refused later on
         for file in spool.files():
             assert len(list(entries(file))) == 3
-            file.refuse(record(refused))
-            file.tidy()
-        assert not spool.waits
+            file.retain(record(refused))
+            file.compact()
+        assert not spool.has_pending
         spool.append(map(record, range(3, 6)))
     for file in spool.files():
         assert len(list(entries(file))) == 3
-        file.tidy()
+        file.compact()
     for file in spool.files():  # nothing has come since
-        file.tidy()
+        file.compact()
     assert spool.close() is not None
     assert read(Spool(tmp_path)) == [record(1), record(4)]
 
@@ -133,7 +133,7 @@ def test_a_batch_that_was_not_replayed_comes_again(tmp_path: Path) -> None:
     (file,) = spool.files()
     batches = file.batches(2)
     assert (next(batches), next(batches)) == ([record(0), record(1)], [record(2), record(3)])
-    assert spool.waits
+    assert spool.has_pending
     assert next(file.batches(9)) == [record(2), record(3), record(4)]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 
 from dedupcrawl.config import Config
-from dedupcrawl.crawl.options import Options
+from dedupcrawl.crawl.settings import Options
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
 from dedupcrawl.detectors.combined import Combined

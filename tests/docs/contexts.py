@@ -10,8 +10,8 @@ from scrapy import Request, Spider
 from scrapy.http import HtmlResponse
 from scrapy.settings import Settings
 
-from dedupcrawl.crawl.options import Options
-from dedupcrawl.crawl.reading import SKIP
+from dedupcrawl.crawl.responses import SKIP
+from dedupcrawl.crawl.settings import Options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from scrapy.settings import Settings
 
 from dedupcrawl import Deduplicator
-from dedupcrawl.crawl.options import Options
+from dedupcrawl.crawl.settings import Options
 from dedupcrawl.stores.opening import is_local
 from dedupcrawl.stores.redis.address import read_address
 

@@ -16,7 +16,7 @@ from rich.console import Console
 from dedupcrawl import Deduplicator
 from dedupcrawl.cli.dashboard import dashboard
 from dedupcrawl.cli.sighting import Sight, Snapshot
-from dedupcrawl.crawl.tally import Tally
+from dedupcrawl.crawl.stats import CrawlStats
 from dedupcrawl.errors import StoreUnreachableError
 from dedupcrawl.stores.base import HotBucket, StoreInfo
 from dedupcrawl.stores.fleet import Figures, Fleet, Memory, Worker
@@ -43,17 +43,17 @@ class _Lines(logging.Handler):
 def outage(block: Block, reader: Follower) -> None:
     """Tell of an outage with the figures of the page; the error is that of a server that is not there."""
     crawler: Any = SimpleNamespace(stats=SimpleNamespace(inc_value=lambda *_: None), spider=None)
-    tally, heard = Tally(crawler), _Lines()
-    told = logging.getLogger("dedupcrawl.crawl.tally")
+    stats, heard = CrawlStats(crawler), _Lines()
+    told = logging.getLogger("dedupcrawl.crawl.stats")
     before = told.level
     told.addHandler(heard)
     told.setLevel(logging.INFO)
     try:
         with pytest.raises(StoreUnreachableError) as away:
             Deduplicator(f"redis://127.0.0.1:{free_port()}/0")
-        tally.store_left(away.value)
-        tally.store_returned(63.2, 412)
-        tally.replayed(430, 9, 0)
+        stats.store_left(away.value)
+        stats.store_returned(63.2, 412)
+        stats.replayed(430, 9, 0)
     finally:
         told.removeHandler(heard)
         told.setLevel(before)

@@ -11,8 +11,8 @@ import pytest
 
 import dedupcrawl
 from dedupcrawl import Config, Deduplicator, Page, Verdict
-from dedupcrawl.crawl import reading
-from dedupcrawl.crawl.options import SETTINGS
+from dedupcrawl.crawl import responses
+from dedupcrawl.crawl.settings import SETTINGS
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.verdict import Status
@@ -81,7 +81,7 @@ def test_defaults_are_those_of_the_configuration() -> None:
 
 
 def test_every_meta_key_has_a_section() -> None:
-    used = {value for name, value in vars(reading).items() if name == "SKIP"}
+    used = {value for name, value in vars(responses).items() if name == "SKIP"}
     source = "".join(path.read_text("utf-8") for path in PACKAGE.rglob("*.py"))
     asked = set(re.findall(r'meta(?:\.get\(|\[)"(dedup_\w+)"', source)) | used
     assert set(headings("meta.md")) == asked
@@ -91,8 +91,8 @@ def test_every_meta_key_has_a_section() -> None:
 
 
 def counted() -> Iterator[str]:
-    """Yield the names that the tally counts under, as its source has them."""
-    for node in ast.walk(ast.parse((PACKAGE / "crawl" / "tally.py").read_text("utf-8"))):
+    """Yield the names that are counted, as its source has them."""
+    for node in ast.walk(ast.parse((PACKAGE / "crawl" / "stats.py").read_text("utf-8"))):
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "_count":
             yield re.sub(r"\{verdict\.(\w+)\}", r"<\1>", ast.unparse(node.args[0]).lstrip("f").strip("'"))
 
@@ -122,7 +122,7 @@ def reasons() -> set[str]:
         for part in re.findall(r'"([\w-]+)"', found)
     ]
     named = re.findall(r'^(?:BINARY|TOO_LARGE|TOO_DEEP|SKIPPED) = "([\w-]+)"', source, re.MULTILINE)
-    refused = re.findall(r'return "([\w-]+)"', (PACKAGE / "crawl" / "reading.py").read_text("utf-8"))
+    refused = re.findall(r'return "([\w-]+)"', (PACKAGE / "crawl" / "responses.py").read_text("utf-8"))
     return {*literal, *named, *refused, "index", "empty"}
 
 

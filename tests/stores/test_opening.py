@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 USE = """
 import sys
 from dedupcrawl import Deduplicator
-from dedupcrawl.crawl import options, pipeline
+from dedupcrawl.crawl import pipeline, settings
 from dedupcrawl.stores import open_existing
 text = "The harbour froze over in the night, and the ferries stayed at their piers. " * 9
 for url in ("memory://", sys.argv[1]):

@@ -9,7 +9,7 @@ from redis import Redis
 from scrapy.settings import Settings
 from scrapy_redis.connection import get_redis_from_settings
 
-from dedupcrawl.crawl.options import Options
+from dedupcrawl.crawl.settings import Options
 from dedupcrawl.errors import SettingError
 from dedupcrawl.stores import open_store
 from dedupcrawl.stores.redis.address import read_address

@@ -1,4 +1,4 @@
-"""The line that a crawl logs now and then."""
+"""What the log and the heartbeat state, and how often."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.settings import Settings
+from scrapy.statscollectors import MemoryStatsCollector
 
-from dedupcrawl.crawl.line import AwayError, Outage
-from dedupcrawl.crawl.options import Options
-from dedupcrawl.crawl.progress import Progress, Standing
-from dedupcrawl.crawl.pulse import Waits
+from dedupcrawl.crawl.settings import Options
+from dedupcrawl.crawl.stats import MAX_FAILURES, CallTimes, CrawlStats, Outage, PageCounts, ProgressLog
+from dedupcrawl.crawl.store_client import StoreAwayError
 from dedupcrawl.errors import SettingError, StoreError, StoreFullError
 from tests.crawl.distant import Network
 from tests.crawl.running import REACTORS, crawl
@@ -26,6 +26,42 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.crawl.site import Site
+
+
+def test_a_store_full_of_damage_does_not_flood_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    settings = SimpleNamespace(getbool=lambda name: False)
+    crawler: Any = SimpleNamespace(settings=settings, spider=None)
+    crawler.stats = MemoryStatsCollector(crawler)
+    stats = CrawlStats(crawler)
+    for number in range(1000):
+        stats.store_failed(StoreError(f"key 'records' has a value at {number // 2} that is not one of ours"))
+        stats.store_failed(StoreError("away"), quiet=True)
+
+    assert crawler.stats.get_value("dedup/store_errors") == 2000
+    assert len(caplog.messages) == MAX_FAILURES + 1
+    assert all(f"has a value at {number} " in caplog.text for number in range(MAX_FAILURES))
+    assert "away" not in caplog.text
+
+
+def test_waits_are_counted_since_they_were_last_asked_for() -> None:
+    times = CallTimes()
+    assert times.reset() == (0, 0.0, 0.0)
+    for _ in range(3):
+        with times.measuring(unless=StoreAwayError):
+            pass
+    calls, mean, worst = times.reset()
+    assert calls == 3
+    assert 0 < mean <= worst
+    assert times.reset() == (0, 0.0, 0.0)
+
+
+def test_a_call_that_fails_was_waited_for_and_one_that_is_not_made_was_not() -> None:
+    times = CallTimes()
+    for error in (StoreError("full"), StoreAwayError("away")):
+        with pytest.raises(type(error)), times.measuring(unless=StoreAwayError):
+            raise error
+    assert times.reset()[0] == 1
+
 
 LINE = re.compile(
     r"Deduplicated (\d+) pages \(at \d+ pages/min\), kept (\d+) \(at \d+ pages/min\), "
@@ -39,19 +75,16 @@ class Told:
     def __init__(self, **options: Any) -> None:
         self.counts: Counter[str] = Counter()
         self.outage: Outage | None = None
-        self.waits = Waits()
-        desk: Any = self
+        self.times = CallTimes()
+        double: Any = self
         crawler: Any = SimpleNamespace(spider=None)
         chosen = Options("memory://", "news", config=Any, **options)  # type: ignore[arg-type]
-        self.progress = Progress(crawler, chosen, desk, desk)
-
-    def count_waits(self) -> Waits:
-        return self.waits
+        self.progress = ProgressLog(crawler, chosen, double, double)
 
     def lines(self, caplog: pytest.LogCaptureFixture) -> list[str]:
         caplog.clear()
         with caplog.at_level("INFO"):
-            self.progress.tell()
+            self.progress.log()
         return [message for message in caplog.messages if message.startswith("Deduplicated")]
 
 
@@ -106,7 +139,7 @@ def test_a_store_that_is_away_is_told_every_time(
 def test_pages_that_wait_no_longer_are_counted(caplog: pytest.LogCaptureFixture) -> None:
     told = Told(on_store_error="wait")
     told.outage = Outage(StoreError("refused"))
-    told.outage.over.settle()
+    told.outage.over.set()
     (line,) = told.lines(caplog)
     assert line.endswith("0 pages were kept unchecked meanwhile")
 
@@ -114,22 +147,22 @@ def test_pages_that_wait_no_longer_are_counted(caplog: pytest.LogCaptureFixture)
 def test_a_slow_store_is_told(caplog: pytest.LogCaptureFixture) -> None:
     told = Told()
     for seconds in (0.02, 0.03):
-        told.waits._note(seconds)
+        told.times._add(seconds)
     assert told.lines(caplog) == []
     for seconds in (0.02, 1.804):
-        told.waits._note(seconds)
+        told.times._add(seconds)
     (line,) = told.lines(caplog)
     assert line.endswith("; calls of the store took 912 ms, the longest 1804 ms")
     assert told.lines(caplog) == []
 
 
 def test_who_asks_for_waits_does_not_take_them_from_others() -> None:
-    waits = Waits()
-    beside = waits.beside()
-    with waits.timing(unless=AwayError):
+    times = CallTimes()
+    beside = times.split()
+    with times.measuring(unless=StoreAwayError):
         pass
-    assert waits.take()[0] == beside.take()[0] == 1
-    assert waits.take()[0] == beside.take()[0] == 0
+    assert times.reset()[0] == beside.reset()[0] == 1
+    assert times.reset()[0] == beside.reset()[0] == 0
 
 
 counts = st.integers(0, 10**9)
@@ -137,8 +170,8 @@ counts = st.integers(0, 10**9)
 
 @given(st.tuples(counts, counts, counts), st.tuples(counts, counts, counts), st.floats(0.001, 1e6))
 def test_rates_add_up(first: tuple[int, int, int], more: tuple[int, int, int], seconds: float) -> None:
-    before = Standing(*first)
-    now = Standing(*(a + b for a, b in zip(first, more, strict=True)))
+    before = PageCounts(*first)
+    now = PageCounts(*(a + b for a, b in zip(first, more, strict=True)))
     said = now.figures(before, seconds)
     for name, count in zip(("checked", "kept", "repeats"), more, strict=True):
         assert said[f"{name}_rate"] * seconds / 60 == pytest.approx(count)

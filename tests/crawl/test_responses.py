@@ -1,15 +1,38 @@
+"""What is read from responses, and which requests for files and images are saved."""
+
 from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scrapy.http import TextResponse
 from scrapy.pipelines.files import FilesPipeline
 from scrapy.pipelines.images import ImagesPipeline
 from scrapy.utils.test import get_crawler
 
-from dedupcrawl.crawl.media import Media
+from dedupcrawl.crawl.responses import MediaRequests, read_page_of
+from dedupcrawl.page import Page, ReadOptions
+from dedupcrawl.verdict import Verdict
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"), [(b"So it goes. " * 100, "too-large"), (b"%PDF-1.7 and so on", "binary")]
+)
+def test_plain_text_is_checked_as_html_is(body: bytes, reason: str) -> None:
+    response = TextResponse("https://a.example/", body=body, headers={"Content-Type": "text/plain"})
+    said = read_page_of(response, ReadOptions(max_bytes=1000))
+    assert isinstance(said, Verdict)
+    assert said.reason == reason
+
+
+def test_plain_text_is_read_as_it_is() -> None:
+    response = TextResponse("https://a.example/", body=b"1 < 2\n<p>", headers={"Content-Type": "text/plain"})
+    page = read_page_of(response, ReadOptions())
+    assert isinstance(page, Page)
+    assert page.text == "1 < 2\n<p>"
 
 
 class Named(FilesPipeline):
@@ -23,10 +46,10 @@ class Own(ImagesPipeline):
         return []
 
 
-def looking(*pipelines: object, ours: object) -> Media:
+def looking(*pipelines: object, ours: object) -> MediaRequests:
     engine = SimpleNamespace(scraper=SimpleNamespace(itemproc=SimpleNamespace(middlewares=pipelines)))
-    media = Media()
-    media.look(SimpleNamespace(engine=engine), ours)  # type: ignore[arg-type]
+    media = MediaRequests()
+    media.find_pipelines(SimpleNamespace(engine=engine), ours)  # type: ignore[arg-type]
     return media
 
 
@@ -39,10 +62,10 @@ def made(kind: type[FilesPipeline], folder: str = "/nowhere", **settings: str) -
 def test_only_pipelines_after_ours_that_ask_as_scrapy_does() -> None:
     ours = object()
     files, named = made(FilesPipeline, "/tmp"), made(Named, "/tmp", NAMED_FILES_URLS_FIELD="papers")
-    assert not looking(files, ours, object(), made(Own), ours=ours).is_there
-    assert not looking(ours=ours).is_there
+    assert not looking(files, ours, object(), made(Own), ours=ours).is_active
+    assert not looking(ours=ours).is_active
     media = looking(ours, files, named, ours=ours)
-    assert media.spared({"file_urls": ["a"], "papers": ["b", "c"], "image_urls": ["d"]}) == 3
+    assert media.count_saved({"file_urls": ["a"], "papers": ["b", "c"], "image_urls": ["d"]}) == 3
 
 
 URLS = st.lists(st.sampled_from("abcdefgh"), max_size=6)
@@ -56,9 +79,9 @@ def test_each_url_is_asked_for_once(items: list[tuple[bool, list[str]]]) -> None
     for is_dropped, urls in items:
         if is_dropped:
             saved += len(set(urls) - known)
-            assert media.spared({"file_urls": urls}) == len(set(urls) - known)
+            assert media.count_saved({"file_urls": urls}) == len(set(urls) - known)
         else:
-            media.passed({"file_urls": urls})
+            media.add_kept({"file_urls": urls})
         known |= set(urls)
     assert saved <= len(known)
 
@@ -67,6 +90,6 @@ def test_items_of_any_kind_do_no_harm() -> None:
     ours = object()
     media = looking(ours, made(FilesPipeline, "/tmp"), ours=ours)
     assert [
-        media.spared(item) for item in ({}, {"file_urls": "abc"}, {"file_urls": [None, 7]}, "text", None)
+        media.count_saved(item) for item in ({}, {"file_urls": "abc"}, {"file_urls": [None, 7]}, "text", None)
     ] == [0] * 5
-    assert media.spared({"file_urls": ["half \ud83d"]}) == 1
+    assert media.count_saved({"file_urls": ["half \ud83d"]}) == 1

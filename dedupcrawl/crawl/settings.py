@@ -1,22 +1,24 @@
-"""Settings in, one frozen dataclass out."""
+"""The settings of a crawl, read and checked into one frozen dataclass."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from math import inf
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Self
 
 from scrapy.utils.project import data_path
 
 from dedupcrawl.config import CONFIG_FIELDS, Config
-from dedupcrawl.crawl.report_place import Place
 from dedupcrawl.detectors.base import Relation
-from dedupcrawl.errors import SettingError
+from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.stores.opening import MEMORY
 from dedupcrawl.stores.redis.scrapy_settings import NAME as SCRAPY_REDIS
 from dedupcrawl.stores.redis.scrapy_settings import url_of
@@ -45,7 +47,80 @@ _LISTS = ("detectors", "drop", "item_fields")
 _TEXTS = ("keep", "reader", "segmenter", "lexicon", "language")
 _BOOLEANS: Mapping[object, bool] = {"1": True, "0": False, "true": True, "false": False}
 
+_REPORT_ACCEPTED = (
+    'a path that ends in ".html", in a folder that exists and can be written; '
+    "%(name)s, %(time)s and %(pid)s in it stand for the spider, the time and the process"
+)
+_REPORT_MEMORY = "dedup-report.json"  #: in JOBDIR
+
 SETTINGS = tuple(PREFIX + name.upper() for name in (*_RIM, *CONFIG_FIELDS))
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPaths:
+    """Where the report of a crawl goes, and its ledger beside it."""
+
+    template: str  #: as the user gave it
+    page: Path
+    job: str = ""  #: what tells the job of a resumed crawl from others; "" without JOBDIR
+    resumes: bool = False  #: whether this crawl goes on with an earlier one's ledger
+
+    @property
+    def ledger(self) -> Path:
+        """The ledger: what the report is made from."""
+        return self.page.with_suffix(".ledger")
+
+    @classmethod
+    def named(cls, value: object, spider_name: str) -> Self | None:
+        """Read ``DEDUP_REPORT``; None: there shall be no report.
+
+        Raises :class:`~dedupcrawl.errors.SettingError`, before anything is written.
+        """
+        if isinstance(value, os.PathLike):
+            value = os.fspath(value)
+        if not isinstance(value, str):
+            raise SettingError("DEDUP_REPORT", value, _REPORT_ACCEPTED)
+        if not value:
+            return None
+        page = Path(_filled(value, spider_name)).absolute()
+        is_page = page.suffix.lower() in (".html", ".htm") and not page.is_dir()
+        if not is_page or not page.parent.is_dir() or not os.access(page.parent, os.W_OK):
+            raise SettingError("DEDUP_REPORT", value, _REPORT_ACCEPTED)
+        return cls(value, page)
+
+    def resumed(self, job: str | None) -> ReportPaths:
+        """Return the paths of the crawl that is resumed, if the folder ``job`` (``JOBDIR``) names one."""
+        if not job:
+            return self
+        memory = Path(job, _REPORT_MEMORY)
+        return self._remembered(memory) or self._remember(memory)
+
+    def _remembered(self, memory: Path) -> ReportPaths | None:
+        try:
+            stored = json.loads(memory.read_text("utf-8"))
+            earlier = ReportPaths(stored["template"], Path(stored["page"]), stored["job"], resumes=True)
+        except (OSError, ValueError, LookupError, TypeError):
+            return None
+        return earlier if earlier.template == self.template and earlier._is_there() else None
+
+    def _is_there(self) -> bool:
+        from dedupcrawl.report.ledger import Ledger  # noqa: PLC0415  # most crawls need no ledger
+
+        try:
+            with Ledger.open(self.ledger) as ledger:
+                return ledger.runs[-1].about.get("job") == self.job
+        except (DedupError, IndexError):
+            return False
+
+    def _remember(self, memory: Path) -> ReportPaths:
+        paths = replace(self, job=token_hex(8))
+        stored = {"template": paths.template, "page": str(paths.page), "job": paths.job}
+        try:
+            memory.parent.mkdir(parents=True, exist_ok=True)
+            memory.write_text(json.dumps(stored), "utf-8")
+        except OSError as error:
+            raise DedupError(f"{memory} cannot be written: {error.strerror}") from None
+        return paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +137,7 @@ class Options:
     on_store_error: str = "keep"  #: "keep", "wait" or "close": what becomes of pages while the store is away
     store_patience: float = 300.0  #: seconds for which "wait" waits before the crawl is closed
     log_interval: float = 0.0  #: seconds between two lines that say how far the crawl is; 0: there are none
-    report: Place | None = None  #: where the report goes; None: there is none
+    report: ReportPaths | None = None  #: where the report goes; None: there is none
     spool: Path | None = None  #: where pages kept meanwhile are remembered; None: a store that ends with us
 
     @classmethod
@@ -87,7 +162,7 @@ class Options:
             on_store_error=_choice(given, "on_store_error", ("keep", "wait", "close")),
             store_patience=_seconds(given, "store_patience", 300.0),
             log_interval=_log_interval(settings),
-            report=Place.named(given.get("DEDUP_REPORT", ""), spider_name),
+            report=ReportPaths.named(given.get("DEDUP_REPORT", ""), spider_name),
             spool=None if store == MEMORY else _folder(settings, "dedup-spool"),
         )
         options._check_together(settings)
@@ -263,3 +338,12 @@ def _boolean(given: Mapping[str, object], name: str, *, default: bool) -> bool:
     if known is None:
         raise SettingError(PREFIX + name.upper(), value, "True or False")
     return known
+
+
+def _filled(value: str, spider_name: str) -> str:
+    """Put names in the places of placeholders, as Scrapy's ``FEEDS`` does."""
+    now = datetime.now(UTC).replace(microsecond=0, tzinfo=None).isoformat()
+    try:
+        return value % {"name": spider_name, "time": now.replace(":", "-"), "pid": os.getpid()}
+    except (LookupError, TypeError, ValueError):
+        raise SettingError("DEDUP_REPORT", value, _REPORT_ACCEPTED) from None

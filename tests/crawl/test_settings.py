@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy.settings import Settings
 
 from dedupcrawl.config import CONFIG_FIELDS, Config
-from dedupcrawl.crawl.options import SETTINGS, Options, is_enabled
+from dedupcrawl.crawl.settings import SETTINGS, Options, ReportPaths, is_enabled
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import SettingError
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from dedupcrawl.report.ledger import Ledger
 
 
 def options(**settings: Any) -> Options:
@@ -155,3 +155,100 @@ def test_the_default_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert options().store == f"lmdb://{tmp_path}/.scrapy/dedup"
     assert options(JOBDIR="job").store == f"lmdb://{tmp_path}/job/dedup"
     assert options(JOBDIR="job", DEDUP_STORE="memory://").store == "memory://"
+
+
+# -- where the report goes -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_ledger_lies_beside_the_page(folder: Path) -> None:
+    for value in ("report.html", Path("report.html"), str(folder / "report.html")):
+        paths = ReportPaths.named(value, "news")
+        assert paths is not None
+        assert paths.page == folder / "report.html"
+        assert paths.ledger == folder / "report.ledger"
+
+
+def test_placeholders_are_filled_in(folder: Path) -> None:
+    paths = ReportPaths.named("%(name)s-%(pid)s-%(time)s-100%%.html", "news")
+    assert paths is not None
+    assert paths.page.name.startswith(f"news-{os.getpid()}-20")
+    assert paths.page.name.endswith("-100%.html")
+    assert ":" not in paths.page.name
+
+
+def test_no_report_is_the_default() -> None:
+    assert ReportPaths.named("", "news") is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "none/report.html",
+        "report",
+        "report.txt",
+        "folder.html",
+        ".html",
+        "%(nme)s.html",
+        "100%.html",
+        "%",
+        7,
+        None,
+        True,
+    ],
+)
+def test_what_is_not_accepted_is_named(folder: Path, value: object) -> None:
+    (folder / "folder.html").mkdir()
+    with pytest.raises(
+        SettingError, match=r'DEDUP_REPORT = .* is not accepted: a path that ends in "\.html"'
+    ):
+        ReportPaths.named(value, "news")
+    assert [path.name for path in folder.iterdir()] == ["folder.html"]
+
+
+def _write(paths: ReportPaths) -> None:
+    Ledger.create(paths.ledger, {"job": paths.job}).close()
+
+
+def test_a_job_knows_its_ledger(folder: Path) -> None:
+    first = _paths("report-%(time)s.html").resumed("job")
+    assert not first.resumes
+    _write(first)
+    again = ReportPaths(first.template, folder / "report-later.html").resumed("job")
+    assert again.resumes
+    assert again.ledger == first.ledger
+
+
+@pytest.mark.parametrize("what", ["gone", "another", "damaged", "renamed", "forgotten"])
+def test_a_ledger_that_is_not_the_jobs_own_is_not_gone_on_with(folder: Path, what: str) -> None:
+    first = _paths("report.html").resumed("job")
+    _write(first)
+    template = "report.html"
+    if what == "gone":
+        first.ledger.unlink()
+    elif what == "another":
+        _write(_paths("report.html").resumed("other-job"))
+    elif what == "damaged":
+        first.ledger.write_bytes(b"x" * 9000)
+    elif what == "renamed":
+        template = "other.html"
+    else:
+        (folder / "job" / "dedup-report.json").write_text("[]")
+    assert not _paths(template).resumed("job").resumes
+
+
+def test_without_a_job_nothing_is_remembered(folder: Path) -> None:
+    paths = _paths("report.html")
+    assert paths.resumed(None) == paths
+    assert not [*folder.iterdir()]
+
+
+def _paths(template: str) -> ReportPaths:
+    paths = ReportPaths.named(template, "news")
+    assert paths is not None
+    return paths

@@ -1,28 +1,29 @@
-"""The line to the store: what it lets through, and when."""
+"""The store client: which calls it makes, and when."""
 
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from dedupcrawl.crawl.line import AwayError, Line
-from dedupcrawl.crawl.threads import MOST, Threads
+from dedupcrawl.crawl.settings import Options
+from dedupcrawl.crawl.store_client import StoreAwayError, StoreClient
 from dedupcrawl.errors import StoreError, StoreFullError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 
 @dataclass
 class Told:
-    """Stands for a tally, and notes what it is told."""
+    """Stands for the stats of a crawl, and notes what they are told."""
 
+    log: list[str]
     notes: list[str] = field(default_factory=list)
+
+    def gave_up(self) -> None:
+        self.log.append("give up")
 
     def store_failed(self, error: Exception, *, quiet: bool = False) -> None:
         self.notes.append("failed quietly" if quiet else "failed")
@@ -37,26 +38,40 @@ class Told:
         self.notes.append(f"back, {pages} missed")
 
 
+class Double:
+    """Stands for a deduplicator whose store can be away, and logs what it is asked."""
+
+    scheme = ""
+
+    def __init__(self, far: Far, *, threads: bool) -> None:
+        self.far = far
+        self.store = SimpleNamespace(remote=threads)
+
+    def renew(self) -> None:
+        self.far.call("probe")
+
+    def try_filing(self) -> None:
+        self.far.file("trial")
+
+    def close(self) -> None:
+        self.far.call("close")
+
+
 class Far:
-    """A store that can be away, and a line to it."""
+    """A store that can be away, and a client of it."""
 
     def __init__(self, *, patience: float | None = None, threads: bool = False, lease: float = 60.0) -> None:
         self.is_away = self.is_full = False
         self.log: list[str] = []
-        self.told = Told()
-        tally: Any = self.told
-        self.line = Line(
-            tally,
-            lambda: self.call("probe"),
-            lambda: self.file("trial"),
-            self.make_up,
-            lease=lease,
-            patience=patience,
-            give_up=lambda: self.log.append("give up"),
-            is_ending=lambda: False,
-        )
-        if threads:
-            self.line.cross_network()
+        self.told = Told(self.log)
+        stats: Any = self.told
+        config: Any = SimpleNamespace(lease=lease)
+        crawler: Any = SimpleNamespace(crawling=True)
+        options = Options("memory://", "news", config, on_store_error="keep" if patience is None else "wait")
+        self.client = StoreClient(crawler, replace(options, store_patience=patience or 0.0), stats)
+        dedup: Any = Double(self, threads=threads)
+        self.client.connect(dedup)
+        self.client._deliver_all = self.deliver  # type: ignore[method-assign]
 
     def call(self, name: str) -> str:
         self.log.append(name)
@@ -70,27 +85,27 @@ class Far:
             raise StoreFullError(f"{name}: full")
         return name
 
-    async def make_up(self) -> None:
+    async def deliver(self) -> None:
         self.log.append("make up")
-        await self.line.recover()
+        await self.client._recover()
         await asyncio.sleep(0.05)
         self.log.append("made up")
 
     async def fail_to_file(self, name: str) -> None:
         with pytest.raises(StoreError):
-            await self.line.ask(self.file, name)
+            await self.client.call(self.file, name)
 
     async def fail(self, name: str) -> None:
         with pytest.raises(StoreError):
-            await self.line.ask(self.call, name)
+            await self.client.call(self.call, name)
 
 
 @pytest.mark.parametrize("threads", [False, True])
 def test_a_call_that_fails_alone_is_no_outage(threads: bool) -> None:
     async def work(far: Far) -> None:
         await far.fail("bad")
-        assert far.line.outage is None
-        assert await far.line.ask(far.call, "good") == "good"
+        assert far.client.outage is None
+        assert await far.client.call(far.call, "good") == "good"
 
     far = Far(threads=threads)
     asyncio.run(work(far))
@@ -105,14 +120,14 @@ def test_a_store_that_is_away_is_left_alone_until_it_is_back(threads: bool) -> N
         await asyncio.gather(*(far.fail("a") for _ in range(5)))
         asked = far.log.count("a")
         for _ in range(50):
-            with pytest.raises(AwayError, match="probe: refused"):
-                await far.line.ask(far.call, "b")
-            far.line.miss()
+            with pytest.raises(StoreAwayError, match="probe: refused"):
+                await far.client.call(far.call, "b")
+            far.client.count_unchecked()
         assert far.log.count("a") == asked
         assert "b" not in far.log
         far.is_away = False
-        assert await far.line.wait()
-        assert await far.line.ask(far.call, "c") == "c"
+        assert await far.client.wait_for_return()
+        assert await far.client.call(far.call, "c") == "c"
 
     far = Far(threads=threads)
     asyncio.run(work(far))
@@ -124,9 +139,9 @@ def test_a_store_that_is_away_is_left_alone_until_it_is_back(threads: bool) -> N
 
 def test_who_asks_while_debts_are_paid_waits() -> None:
     async def work(far: Far) -> None:
-        making_up = asyncio.create_task(far.line.make_up())
+        making_up = asyncio.create_task(far.client.deliver_backlog())
         await asyncio.sleep(0)
-        await asyncio.gather(far.line.hurry(far.call, "renew"), far.line.ask(far.call, "page"))
+        await asyncio.gather(far.client.call_urgently(far.call, "renew"), far.client.call(far.call, "page"))
         await making_up
 
     far = Far()
@@ -136,11 +151,11 @@ def test_who_asks_while_debts_are_paid_waits() -> None:
 
 def test_what_the_store_refuses_is_told_from_its_absence() -> None:
     async def work(far: Far) -> None:
-        assert await far.line.attempt(far.call, "good") == "good"
-        assert await far.line.attempt(far.call, "bad") is None
+        assert await far.client._attempt(far.call, "good") == "good"
+        assert await far.client._attempt(far.call, "bad") is None
         far.is_away = True
         with pytest.raises(StoreError, match="probe: refused"):
-            await far.line.attempt(far.call, "good")
+            await far.client._attempt(far.call, "good")
 
     asyncio.run(work(Far()))
 
@@ -150,15 +165,15 @@ def test_a_store_that_is_full_is_away_until_there_is_room(threads: bool) -> None
     async def work(far: Far) -> None:
         far.is_full = True
         await far.fail_to_file("a")
-        assert far.line.outage is not None
+        assert far.client.outage is not None
         await far.fail_to_file("b")
         assert "b" not in far.log
         while far.log.count("trial") < 2:
             await asyncio.sleep(0.01)
-        assert far.line.outage is not None
+        assert far.client.outage is not None
         far.is_full = False
-        assert await far.line.wait()
-        assert await far.line.ask(far.file, "c") == "c"
+        assert await far.client.wait_for_return()
+        assert await far.client.call(far.file, "c") == "c"
 
     far = Far(threads=threads)
     asyncio.run(work(far))
@@ -172,38 +187,22 @@ def test_after_a_long_outage_others_have_time_to_come_back() -> None:
     async def work(far: Far) -> None:
         far.is_away = True
         await far.fail("a")
-        assert far.line.outage is not None
-        far.line.outage.began -= 3600
+        assert far.client.outage is not None
+        far.client.outage.began -= 3600
         far.is_away = False
-        waiting = asyncio.create_task(far.line.wait())
+        waiting = asyncio.create_task(far.client.wait_for_return())
         while "make up" not in far.log:
             await asyncio.sleep(0.01)
-        await far.line.hurry(far.call, "renewal")
+        await far.client.call_urgently(far.call, "renewal")
         await asyncio.sleep(0.1)
         assert far.log[-1] == "renewal"
         assert not waiting.done()
-        await far.line.close(lambda: far.call("close"))  # a crawl that ends does not wait for others
+        await far.client.close()  # a crawl that ends does not wait for others
         assert await waiting
 
     far = Far(threads=True, lease=60)
     asyncio.run(asyncio.wait_for(work(far), 60))
     assert far.log[-4:] == ["made up", "make up", "made up", "close"]
-
-
-def test_a_renewal_waits_for_no_thread() -> None:
-    free = threading.Event()
-
-    async def work() -> None:
-        threads = Threads()
-        busy = [asyncio.create_task(threads.run(free.wait)) for _ in range(2 * MOST)]
-        await asyncio.sleep(0)
-        assert await threads.run(lambda: "renewed", urgent=True) == "renewed"
-        assert not any(call.done() for call in busy)
-        free.set()
-        await asyncio.gather(*busy)
-        threads.close()
-
-    asyncio.run(asyncio.wait_for(work(), 60))
 
 
 def test_patience_ends() -> None:
@@ -213,10 +212,11 @@ def test_patience_ends() -> None:
         far.is_away = True
         await far.fail("a")
         began = time.monotonic()
-        assert not await far.line.wait()
+        assert not await far.client.wait_for_return()
         assert time.monotonic() - began > patience / 2
-        assert not await far.line.wait()  # nobody waits again
-        await far.line.close(lambda: far.call("close"))
+        assert not await far.client.wait_for_return()  # nobody waits again
+        assert await far.client.wait_until_given_up()
+        await far.client.close()
 
     far = Far(patience=patience)
     asyncio.run(work(far))
@@ -226,10 +226,12 @@ def test_patience_ends() -> None:
 
 def test_the_last_try_makes_up_before_the_end() -> None:
     async def work(far: Far) -> None:
+        given_up = asyncio.create_task(far.client.wait_until_given_up())
         far.is_away = True
         await far.fail("a")
         far.is_away = False
-        await far.line.close(lambda: far.call("close"))
+        await far.client.close()
+        assert not await given_up
 
     far = Far(threads=True)
     asyncio.run(work(far))
@@ -241,44 +243,7 @@ def test_a_fault_of_ours_does_not_keep_the_store_open() -> None:
         raise ValueError("a bug")
 
     far = Far(threads=True)
-    far.line._make_up = fail
-    asyncio.run(far.line.close(lambda: far.call("close")))
+    far.client._deliver_all = fail  # type: ignore[method-assign]
+    asyncio.run(far.client.close())
     assert far.log == ["close"]
-    assert far.told.notes == ["what is owed to the store: a bug"]
-
-
-def test_threads_are_bounded_and_the_loop_goes_on() -> None:
-    now, most, lock = 0, 0, threading.Lock()
-
-    def call() -> None:
-        nonlocal now, most
-        with lock:
-            now += 1
-            most = max(most, now)
-        time.sleep(0.05)
-        with lock:
-            now -= 1
-
-    async def work() -> int:
-        threads, turns = Threads(), 0
-        calls = asyncio.gather(*(threads.run(call) for _ in range(3 * MOST)))
-        while not calls.done():
-            turns += 1
-            await asyncio.sleep(0.001)
-        threads.close()
-        return turns
-
-    before = set(threading.enumerate())
-    assert asyncio.run(work()) > 10
-    for thread in set(threading.enumerate()) - before:
-        thread.join(60)
-        assert not thread.is_alive()
-    assert 1 < most <= MOST
-
-
-def test_what_a_thread_raises_is_raised() -> None:
-    async def work(run: Callable[..., Awaitable[object]]) -> None:
-        with pytest.raises(ZeroDivisionError):
-            await run(lambda: 1 / 0)
-
-    asyncio.run(work(Threads().run))
+    assert far.told.notes == ["the backlog of the store: a bug"]

@@ -1,0 +1,126 @@
+"""Threads, events and tasks for coroutines, on every reactor and without one.
+
+``scrapy.utils.asyncio.run_in_thread`` would share its threads with name resolution and feed uploads: six
+threads on a machine with two cores. A store that hangs would block all three.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from scrapy.utils.asyncio import call_later, is_asyncio_available
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.internet.defer import Deferred, DeferredList
+from twisted.python.failure import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable
+
+T = TypeVar("T")
+
+MAX_THREADS = 32  #: created on demand; enough for 300 pages a second at two calls of 50 ms each
+URGENT_THREADS = 2  #: threads for calls that must not queue
+
+
+class ThreadPool:
+    """At most ``MAX_THREADS`` threads; further calls queue.
+
+    Urgent calls (lease renewals) have threads of their own: behind a slow store the queue may take longer
+    than a lease.
+    """
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="dedupcrawl")
+        self._urgent = ThreadPoolExecutor(URGENT_THREADS, thread_name_prefix="dedupcrawl-urgent")
+
+    async def run(self, work: Callable[[], T], *, urgent: bool = False) -> T:
+        """Make a call in a thread; return its result, or raise its error."""
+        pool = self._urgent if urgent else self._pool
+        if is_asyncio_available():
+            return await asyncio.get_running_loop().run_in_executor(pool, work)
+        return await maybe_deferred_to_future(self._deferred(pool, work))
+
+    def close(self) -> None:
+        """Let the threads end after the calls that they are making."""
+        for pool in (self._pool, self._urgent):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _deferred(self, pool: ThreadPoolExecutor, work: Callable[[], T]) -> Deferred[T]:
+        from twisted.internet import reactor  # noqa: PLC0415  # importing it installs one
+
+        done: Deferred[T] = Deferred()
+
+        def run() -> None:
+            result: T | Failure
+            try:
+                result = work()
+            except BaseException:  # noqa: BLE001  # the awaiting coroutine gets it
+                result = Failure()  # type: ignore[no-untyped-call]
+            reactor.callFromThread(done.callback, result)
+
+        pool.submit(run)
+        return done
+
+
+class OneShotEvent:
+    """An event that is set once; any number of coroutines may wait for it."""
+
+    __slots__ = ("_waiting", "is_set")
+
+    def __init__(self) -> None:
+        self.is_set = False
+        self._waiting: list[Deferred[None]] = []
+
+    async def wait(self) -> None:
+        """Return once it is set."""
+        if self.is_set:
+            return
+        waiter: Deferred[None] = Deferred()
+        self._waiting.append(waiter)
+        await maybe_deferred_to_future(waiter)
+
+    def set(self) -> None:
+        """Wake all waiting coroutines."""
+        self.is_set = True
+        waiting, self._waiting = self._waiting, []
+        for waiter in waiting:
+            waiter.callback(None)
+
+
+async def sleep(seconds: float) -> None:
+    """Let other coroutines run for some time."""
+    waiter: Deferred[None] = Deferred()
+    call_later(seconds, waiter.callback, None)
+    await maybe_deferred_to_future(waiter)
+
+
+async def gather(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Run coroutines side by side; return their results, or raise the first error when all have ended."""
+    if is_asyncio_available():
+        ended: list[T | BaseException] = await asyncio.gather(*works, return_exceptions=True)
+    else:
+        deferreds = [deferred_from_coro(work) for work in works]
+        pairs = await maybe_deferred_to_future(DeferredList(deferreds, consumeErrors=True))
+        ended = [result if well else result.value for well, result in pairs]
+    for each in ended:
+        if isinstance(each, BaseException):
+            raise each
+    return [each for each in ended if not isinstance(each, BaseException)]
+
+
+class BackgroundTasks:
+    """Runs coroutines that nobody awaits."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()  # asyncio keeps no strong reference
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Start a coroutine and return at once."""
+        if not is_asyncio_available():
+            deferred_from_coro(work)
+            return
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

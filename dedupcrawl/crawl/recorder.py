@@ -1,0 +1,268 @@
+"""Records in the ledger of the report what becomes of the pages of a crawl."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from dedupcrawl.config import CONFIG_FIELDS
+from dedupcrawl.crawl.concurrency import ThreadPool
+from dedupcrawl.errors import DedupError, SettingError
+from dedupcrawl.formatting import hide_password
+from dedupcrawl.page import Page
+from dedupcrawl.report.entry import Entry
+from dedupcrawl.report.nearness import held_against
+from dedupcrawl.report.note import Fate
+from dedupcrawl.settings_text import settings_json
+from dedupcrawl.version import our_version
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from scrapy.crawler import Crawler
+
+    from dedupcrawl.crawl.items import ItemClaim, ResponseState
+    from dedupcrawl.crawl.settings import Options, ReportPaths
+    from dedupcrawl.report.nearness import Weigh
+    from dedupcrawl.report.writing import Writer
+    from dedupcrawl.verdict import Verdict
+
+logger = logging.getLogger(__name__)
+
+MAX_WAITING = 4096  #: pages in memory; beyond them the crawl waits for the disk
+FLUSH_INTERVAL = 2.0  #: seconds; a killed process loses at most the pages of so long
+_NOT_DECISIVE = ("lease", "wait", "ttl")  #: constants that decide no verdict
+
+
+class PageRecorder:
+    """Keeps the ledger of a crawl; does nothing without paths for it.
+
+    A fault in it costs neither a page nor the crawl: it is logged once of a kind, and the report states it.
+    """
+
+    def __init__(self, crawler: Crawler | None = None, paths: ReportPaths | None = None) -> None:
+        self._crawler = crawler
+        self._paths = paths
+        self._writer: LedgerWriter | None = None
+        self._weigh: Weigh
+        self._least = 0.0
+        self._logged: set[str] = set()
+
+    def open(self, options: Options, weigh: Weigh, counts: Mapping[str, int]) -> None:
+        """Open the ledger, or the one of the crawl that is resumed.
+
+        Args:
+            options: the settings in force.
+            weigh: returns the opinion of each detector of two pages.
+            counts: what was counted before.
+
+        Raises :class:`~dedupcrawl.errors.DedupError` when it cannot be written.
+        """
+        if self._crawler is None or self._paths is None:
+            return
+        self._weigh = weigh
+        self._least = options.config.threshold / 2
+        self._writer = open_ledger(self._crawler, self._paths, options, self._failed)
+        for name, by in counts.items():
+            self.count(name, by)
+
+    def count(self, name: str, by: int) -> None:
+        """Add to a counter, named as the stat is without ``dedup/``."""
+        if self._writer is not None:
+            self._writer.ledger.count(name, by)
+
+    def record_verdict(
+        self,
+        claim: ItemClaim,
+        subject: Page | Verdict | None,
+        size: int,
+        response: ResponseState | None = None,
+    ) -> None:
+        """Record a page that was judged.
+
+        Args:
+            claim: with the verdict, and what the page was compared with.
+            subject: the page as it was read, or why it was not.
+            size: bytes.
+            response: where its items come from, if they share the verdict; it may be judged again.
+        """
+        comparison, claim.comparison = claim.comparison, None
+        if self._writer is None:
+            return
+        try:
+            page = subject if isinstance(subject, Page) else None
+            entry = Entry(
+                url=claim.verdict.url,
+                time=time.time(),
+                verdict=claim.verdict,
+                bytes=size,
+                title=page.title if page else "",
+                text=page.text if page else "",
+                held=held_against(claim.verdict, *comparison, self._weigh, self._least) if comparison else (),
+            )
+            self._add(self._writer, entry, claim, response)
+        except Exception as error:  # noqa: BLE001  # no page is lost for the sake of the report
+            self._failed(error)
+
+    def record_state(self, claim: ItemClaim) -> None:
+        """Record how far a page has come; what was dropped stays so."""
+        if self._writer is not None and claim.note is not None and claim.note.fate is not Fate.DROPPED:
+            self._writer.ledger.outcome(claim.note, claim.state.fate)
+
+    def record_saved_requests(self, claim: ItemClaim, requests: int) -> None:
+        """Record that requests were not made since a page was dropped."""
+        if self._writer is not None and claim.note is not None:
+            self._writer.ledger.saved(claim.note, requests)
+
+    async def close(self) -> None:
+        """Write what is left and make the report, in a thread: others may crawl on."""
+        writer, self._writer = self._writer, None
+        if writer is None:
+            return
+        threads = ThreadPool()
+        try:
+            await threads.run(partial(self._finish, writer))
+        finally:
+            threads.close()
+
+    def _add(
+        self, writer: LedgerWriter, entry: Entry, claim: ItemClaim, response: ResponseState | None
+    ) -> None:
+        ledger = writer.ledger
+        again = None if response is None else response.note
+        if again is None:
+            ledger.count("bytes", entry.bytes)
+        claim.note = ledger.add(entry, claim.state.fate, again=again)
+        if response is not None:
+            response.note = claim.note
+        if ledger.waiting >= MAX_WAITING:
+            ledger.flush()
+        elif ledger.is_due:
+            writer.wake()
+
+    def _finish(self, writer: LedgerWriter) -> None:
+        paths = writer.paths
+        try:
+            writer.close()
+        except Exception as error:  # noqa: BLE001  # whatever is wrong with it, the crawl itself went well
+            self._failed(error)
+        try:
+            size = writer.make_report()
+        except Exception as error:  # noqa: BLE001  # the same
+            message = "The report could not be made, `dedupcrawl report %(ledger)s` tries again: %(error)s"
+            self._log(logging.ERROR, message, ledger=paths.ledger, error=error, exc_info=_unexpected(error))
+        else:
+            message = "Report: %(page)s (%(size).1f MB), made from %(ledger)s"
+            self._log(logging.INFO, message, page=paths.page, size=size / 1e6, ledger=paths.ledger)
+
+    def _failed(self, error: Exception) -> None:
+        kind = type(error).__name__
+        if kind in self._logged:
+            return
+        self._logged.add(kind)
+        message = "The report will not be complete: %(error)s"
+        self._log(logging.ERROR, message, error=error, exc_info=_unexpected(error))
+        if self._writer is not None:
+            with suppress(Exception):
+                self._writer.ledger.trouble(kind, f"The report is not complete: {error}")
+
+    def _log(self, level: int, message: str, exc_info: BaseException | None = None, **what: object) -> None:
+        spider = None if self._crawler is None else self._crawler.spider
+        logger.log(level, message, what, exc_info=exc_info, extra={"spider": spider})
+
+
+def _unexpected(error: Exception) -> Exception | None:
+    return None if isinstance(error, DedupError) else error
+
+
+class LedgerWriter:
+    """A thread that writes a ledger, and then makes the report of it.
+
+    Args:
+        paths: of the report.
+        ledger: does not flush by itself.
+        failed: called with errors, in that thread.
+    """
+
+    def __init__(self, paths: ReportPaths, ledger: Writer, failed: Callable[[Exception], None]) -> None:
+        self.paths = paths
+        self.ledger = ledger
+        self._failed = failed
+        self._is_closed = False
+        self._wake = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="dedupcrawl-report", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Write now."""
+        self._wake.set()
+
+    def close(self) -> None:
+        """Write the rest and the end of the run; raises :class:`~dedupcrawl.errors.DedupError`."""
+        self._is_closed = True
+        self._wake.set()
+        self._thread.join()
+        self.ledger.close()
+
+    def make_report(self) -> int:
+        """Make the page; return its size in bytes."""
+        from dedupcrawl.report.gather import gather  # noqa: PLC0415  # heavy, and needed at the end alone
+        from dedupcrawl.report.saving import save  # noqa: PLC0415
+
+        return save(gather([self.paths.ledger]), self.paths.page)
+
+    def _run(self) -> None:
+        while not self._is_closed:
+            self._wake.wait(FLUSH_INTERVAL)
+            self._wake.clear()
+            try:
+                self.ledger.flush()
+            except Exception as error:  # noqa: BLE001  # the next pages may be written again
+                self._failed(error)
+
+
+def open_ledger(
+    crawler: Crawler, paths: ReportPaths, options: Options, failed: Callable[[Exception], None]
+) -> LedgerWriter:
+    """Open the ledger and start its writer.
+
+    Raises :class:`~dedupcrawl.errors.DedupError` when it cannot be written, or is another program's file.
+    """
+    from dedupcrawl.report.ledger import Ledger  # noqa: PLC0415  # most crawls need no ledger
+    from dedupcrawl.report.saving import refuse_foreign  # noqa: PLC0415  # the same
+
+    paths = paths.resumed(crawler.settings["JOBDIR"])
+    name = (crawler.spider or crawler.spidercls).name
+    about = {
+        "title": f"Crawl of the spider {name}",
+        "kind": "crawl",
+        "version": our_version(),
+        "settings": settings_text(options),
+        "job": paths.job,
+    }
+    try:
+        refuse_foreign(paths.page)
+        ledger = Ledger.create(paths.ledger, about, resume=paths.resumes)
+    except DedupError as error:
+        raise SettingError("DEDUP_REPORT", paths.template, f"another path, for {error}") from None
+    ledger.flushes = False
+    return LedgerWriter(paths, ledger, failed)
+
+
+def settings_text(options: Options) -> dict[str, str]:
+    """Return the settings that decide verdicts, as a user would write them, without passwords."""
+    config = options.config
+    values: dict[str, object] = {
+        "store": hide_password(options.store),
+        "namespace": options.namespace,
+        "action": "drop" if options.drops else "tag",
+        "item_fields": options.item_fields,
+        "follow_duplicates": options.follow_duplicates,
+    }
+    values |= {name: getattr(config, name) for name in CONFIG_FIELDS if name not in _NOT_DECISIVE}
+    values["drop"] = sorted(config.drop)
+    return settings_json(values)

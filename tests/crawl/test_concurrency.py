@@ -1,0 +1,68 @@
+"""Calls in threads: how many there are, and which go first."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dedupcrawl.crawl.concurrency import MAX_THREADS, ThreadPool
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+
+def test_a_renewal_waits_for_no_thread() -> None:
+    free = threading.Event()
+
+    async def work() -> None:
+        threads = ThreadPool()
+        busy = [asyncio.create_task(threads.run(free.wait)) for _ in range(2 * MAX_THREADS)]
+        await asyncio.sleep(0)
+        assert await threads.run(lambda: "renewed", urgent=True) == "renewed"
+        assert not any(call.done() for call in busy)
+        free.set()
+        await asyncio.gather(*busy)
+        threads.close()
+
+    asyncio.run(asyncio.wait_for(work(), 60))
+
+
+def test_threads_are_bounded_and_the_loop_goes_on() -> None:
+    now, most, lock = 0, 0, threading.Lock()
+
+    def call() -> None:
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        time.sleep(0.05)
+        with lock:
+            now -= 1
+
+    async def work() -> int:
+        threads, turns = ThreadPool(), 0
+        calls = asyncio.gather(*(threads.run(call) for _ in range(3 * MAX_THREADS)))
+        while not calls.done():
+            turns += 1
+            await asyncio.sleep(0.001)
+        threads.close()
+        return turns
+
+    before = set(threading.enumerate())
+    assert asyncio.run(work()) > 10
+    for thread in set(threading.enumerate()) - before:
+        thread.join(60)
+        assert not thread.is_alive()
+    assert 1 < most <= MAX_THREADS
+
+
+def test_what_a_thread_raises_is_raised() -> None:
+    async def work(run: Callable[..., Awaitable[object]]) -> None:
+        with pytest.raises(ZeroDivisionError):
+            await run(lambda: 1 / 0)
+
+    asyncio.run(work(ThreadPool().run))
