@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
+from dedupcrawl.backoff import backoff
+from dedupcrawl.chunks import chunked
 from dedupcrawl.claim import Pending
 from dedupcrawl.crawl.concurrency import BackgroundTasks, OneShotEvent, sleep
 from dedupcrawl.crawl.items import Comparison, ItemClaim, PageState
@@ -201,7 +202,7 @@ class ClaimManager:
         await self._release(lost)
 
     async def _commit(self, claims: Sequence[ItemClaim]) -> None:
-        for chunk in _chunks(claims):
+        for chunk in chunked(claims, CHUNK):
             filed = _filed(chunk)
             unfiled = [claim.record for claim in chunk if claim.record]
             if filed and not await self._call(self._client.dedup.commit, filed):
@@ -212,7 +213,7 @@ class ClaimManager:
                 self._client.defer_records(unfiled)
 
     async def _release(self, claims: Sequence[ItemClaim]) -> None:
-        for chunk in _chunks(claims):
+        for chunk in chunked(claims, CHUNK):
             filed = _filed(chunk)
             if filed and not await self._call(self._client.dedup.release, filed):
                 self._client.defer_claims(filed, PageState.RELEASED)
@@ -337,16 +338,15 @@ class ClaimRegistry:
 
         The time of an outage does not count, for nobody can settle anything meanwhile.
         """
-        step = FIRST_PAUSE
+        pauses = backoff(FIRST_PAUSE, LONGEST_PAUSE)
         began, away = time.monotonic(), self._client.seconds_away
         end = began + patience
         while (
             left := end - time.monotonic() + self._client.seconds_away - away
         ) > 0 and self._crawler.crawling:
-            await sleep(min(step, left))
+            await sleep(min(next(pauses), left))
             if await self.retry(self._client.call, dedup.is_settled, pending.id):
                 return end - time.monotonic() + self._client.seconds_away - away
-            step = min(2 * step, LONGEST_PAUSE)
         return 0
 
 
@@ -360,9 +360,3 @@ def _advance(claims: Iterable[ItemClaim], state: PageState) -> Sequence[ItemClai
 
 def _filed(claims: Iterable[ItemClaim]) -> list[Claim]:
     return [claim.claim for claim in claims if claim.claim]
-
-
-def _chunks(claims: Iterable[ItemClaim]) -> Iterable[list[ItemClaim]]:
-    remaining = iter(claims)
-    while chunk := list(islice(remaining, CHUNK)):
-        yield chunk

@@ -19,6 +19,7 @@ from scrapy.utils.project import data_path
 from dedupcrawl.config import CONFIG_FIELDS, Config
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import DedupError, SettingError
+from dedupcrawl.settings_text import PREFIX, setting_name
 from dedupcrawl.stores.opening import MEMORY
 from dedupcrawl.stores.redis.scrapy_settings import NAME as SCRAPY_REDIS
 from dedupcrawl.stores.redis.scrapy_settings import url_of
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-PREFIX = "DEDUP_"
 FEED_MODE = "feed_slot_closed"
 
 _RIM = (
@@ -53,7 +53,7 @@ _REPORT_ACCEPTED = (
 )
 _REPORT_MEMORY = "dedup-report.json"  #: in JOBDIR
 
-SETTINGS = tuple(PREFIX + name.upper() for name in (*_RIM, *CONFIG_FIELDS))
+SETTINGS = tuple(setting_name(name) for name in (*_RIM, *CONFIG_FIELDS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ def as_setting(error: SettingError) -> SettingError:
     if error.name.startswith(PREFIX):
         return error
     constant, bracket, detail = error.name.partition("[")
-    return SettingError(PREFIX + constant.upper() + bracket + detail, error.value, error.accepted)
+    return SettingError(setting_name(constant) + bracket + detail, error.value, error.accepted)
 
 
 def _given(settings: BaseSettings) -> dict[str, object]:
@@ -287,7 +287,7 @@ def _number(value: str) -> object:
 
 
 def _config(given: Mapping[str, object]) -> Config:
-    names = {name: given[PREFIX + name.upper()] for name in CONFIG_FIELDS if PREFIX + name.upper() in given}
+    names = {name: given[setting_name(name)] for name in CONFIG_FIELDS if setting_name(name) in given}
     if "drop" in names:
         names["drop"] = _relations(names["drop"])
     try:
@@ -304,39 +304,39 @@ def _relations(value: object) -> frozenset[Relation]:
 
 
 def _names(given: Mapping[str, object], name: str) -> tuple[str, ...]:
-    value = given.get(PREFIX + name.upper(), ())
+    value = given.get(setting_name(name), ())
     if not isinstance(value, list | tuple) or not all(isinstance(each, str) and each for each in value):
-        raise SettingError(PREFIX + name.upper(), value, "a list of names of item fields")
+        raise SettingError(setting_name(name), value, "a list of names of item fields")
     return tuple(value)
 
 
 def _text(given: Mapping[str, object], name: str) -> str:
-    value = given.get(PREFIX + name.upper(), "")
+    value = given.get(setting_name(name), "")
     if not isinstance(value, str):
-        raise SettingError(PREFIX + name.upper(), value, "text")
+        raise SettingError(setting_name(name), value, "text")
     return value
 
 
 def _choice(given: Mapping[str, object], name: str, accepted: Sequence[str]) -> str:
-    value = given.get(PREFIX + name.upper(), accepted[0])
+    value = given.get(setting_name(name), accepted[0])
     if value not in accepted:
         *others, last = (f'"{each}"' for each in accepted)
-        raise SettingError(PREFIX + name.upper(), value, f"{', '.join(others)} or {last}")
+        raise SettingError(setting_name(name), value, f"{', '.join(others)} or {last}")
     return str(value)
 
 
 def _seconds(given: Mapping[str, object], name: str, default: float) -> float:
-    value = given.get(PREFIX + name.upper(), default)
+    value = given.get(setting_name(name), default)
     if not isinstance(value, int | float) or isinstance(value, bool) or not value >= 0:
-        raise SettingError(PREFIX + name.upper(), value, "seconds of at least 0")
+        raise SettingError(setting_name(name), value, "seconds of at least 0")
     return float(value)
 
 
 def _boolean(given: Mapping[str, object], name: str, *, default: bool) -> bool:
-    value = given.get(PREFIX + name.upper(), default)
+    value = given.get(setting_name(name), default)
     known = _BOOLEANS.get(str(int(value)) if isinstance(value, bool | int) else str(value).lower())
     if known is None:
-        raise SettingError(PREFIX + name.upper(), value, "True or False")
+        raise SettingError(setting_name(name), value, "True or False")
     return known
 
 

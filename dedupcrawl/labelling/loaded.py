@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dedupcrawl.labelling.drawing import Urn
-    from dedupcrawl.report.facts import Histogram
+    from dedupcrawl.report.figures import Histogram
 
 THRESHOLD = 0.8  #: where no detector of the run has one
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dedupcrawl.batch.schema import to_text
-from dedupcrawl.report.facts import Flow, Host
+from dedupcrawl.report.figures import Flow, Host
 from dedupcrawl.report.hosts import host_of
 from dedupcrawl.report.merging import OTHERS
 

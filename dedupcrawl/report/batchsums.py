@@ -9,7 +9,7 @@ import numpy as np
 
 from dedupcrawl.batch.solving import NOBODY, RELATIONS
 from dedupcrawl.judging import DUPLICATE
-from dedupcrawl.report.facts import Figures, Histogram, Slice
+from dedupcrawl.report.figures import Figures, Histogram, Slice
 from dedupcrawl.report.merging import SLICES
 from dedupcrawl.report.sums import BINS, bin_of, edges
 from dedupcrawl.report.timeline import width_for

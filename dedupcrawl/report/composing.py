@@ -11,7 +11,8 @@ from dedupcrawl.formatting import counted
 from dedupcrawl.progress import NoProgress
 from dedupcrawl.report.choosing import choose_pairs, choose_rows
 from dedupcrawl.report.differing import compare_texts
-from dedupcrawl.report.facts import Cluster, Flow, Host, Pair, Report
+from dedupcrawl.report.facts import Cluster, Pair, Report
+from dedupcrawl.report.figures import Flow, Host
 from dedupcrawl.report.merging import OTHERS
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dedupcrawl.report.merging import OTHERS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dedupcrawl.report.facts import Flow
+    from dedupcrawl.report.figures import Flow
 
 _SHADES = 6
 

@@ -10,7 +10,7 @@ from dedupcrawl.report.drawing import Block, Scale, Tick
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dedupcrawl.report.facts import Histogram
+    from dedupcrawl.report.figures import Histogram
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM = 400, 44, 14, 22, 40
 _UP, _DOWN = 110, 70  #: heights above and below the axis

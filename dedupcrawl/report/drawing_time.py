@@ -11,7 +11,7 @@ from dedupcrawl.report.drawing import Block, Tick, round_counts, time_ticks
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dedupcrawl.report.facts import Slice
+    from dedupcrawl.report.figures import Slice
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 48, 12, 8, 24
 _HEIGHT = 200

@@ -13,7 +13,7 @@ from dedupcrawl.judging import Judge
 from dedupcrawl.progress import NoProgress
 from dedupcrawl.report.choosing import choose_rows
 from dedupcrawl.report.composing import Most, compose
-from dedupcrawl.report.facts import Figures
+from dedupcrawl.report.figures import Figures
 from dedupcrawl.report.material import Material, no_pairs
 from dedupcrawl.report.neighbours import Neighbours
 from dedupcrawl.report.storewalk import Walk

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from dedupcrawl.closing import Closing
 from dedupcrawl.report.bounds import Bounds
 from dedupcrawl.report.entry import Entry
-from dedupcrawl.report.facts import Flow, Histogram, Host, Slice
+from dedupcrawl.report.figures import Flow, Histogram, Host, Slice
 from dedupcrawl.report.layout import complaining_of, open_for_reading
 from dedupcrawl.report.note import Fate
 from dedupcrawl.report.plain import storable, unpack_held, verdict_of

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
     from dedupcrawl.detectors.base import Opinion
-    from dedupcrawl.report.facts import Figures, Flow, Histogram, Host, Slice
+    from dedupcrawl.report.figures import Figures, Flow, Histogram, Host, Slice
     from dedupcrawl.verdict import Verdict
 
     Key = Hashable  # names a pair of pages; each source has its own

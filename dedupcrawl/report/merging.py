@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from dedupcrawl.report.facts import Figures, Flow, Histogram, Host, Slice
+from dedupcrawl.report.figures import Figures, Flow, Histogram, Host, Slice
 from dedupcrawl.report.timeline import folded, width_for
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dedupcrawl.formatting import counted
-from dedupcrawl.report.facts import Histogram
+from dedupcrawl.report.figures import Histogram
 from dedupcrawl.report.material import Both
 from dedupcrawl.report.sums import BINS, bin_of, edges
 

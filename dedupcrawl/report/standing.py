@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dedupcrawl.report.facts import Figures
+    from dedupcrawl.report.figures import Figures
 
 _MEANING = {
     "identical": "the same main text as an earlier page",

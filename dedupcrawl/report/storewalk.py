@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.policy import cluster_of
 from dedupcrawl.report.bounds import hash_of, is_sampled
-from dedupcrawl.report.facts import Host, PageRow, Slice
+from dedupcrawl.report.facts import PageRow
+from dedupcrawl.report.figures import Host, Slice
 from dedupcrawl.report.hosts import host_of
 from dedupcrawl.report.material import Listed, Size
 from dedupcrawl.report.merging import OTHERS, SLICES, joined_slices

@@ -12,18 +12,8 @@ from dedupcrawl.demo.content import load_content
 from dedupcrawl.demo.stories import tell
 from dedupcrawl.detectors.base import Bar, Exhibit, Match, Opinion, Relation
 from dedupcrawl.report.differing import compare_texts
-from dedupcrawl.report.facts import (
-    Change,
-    Cluster,
-    Figures,
-    Flow,
-    Histogram,
-    Host,
-    PageRow,
-    Pair,
-    Report,
-    Slice,
-)
+from dedupcrawl.report.facts import Change, Cluster, PageRow, Pair, Report
+from dedupcrawl.report.figures import Figures, Flow, Histogram, Host, Slice
 from dedupcrawl.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from dedupcrawl.report.drawing import Scale, round_counts, time_ticks
 from dedupcrawl.report.drawing_hosts import draw_hosts
 from dedupcrawl.report.drawing_similarity import draw_similarity
 from dedupcrawl.report.drawing_time import draw_time
-from dedupcrawl.report.facts import Figures, Flow, Histogram, Slice
+from dedupcrawl.report.figures import Figures, Flow, Histogram, Slice
 from dedupcrawl.report.standing import outcomes
 
 COUNTS = st.integers(0, 10**9)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dedupcrawl.report.drawing_hosts import draw_hosts
-from dedupcrawl.report.facts import Flow
+from dedupcrawl.report.figures import Flow
 
 
 def test_hosts_that_are_not_named_stand_behind_those_that_are() -> None:

@@ -11,7 +11,8 @@ from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.report.bounds import Bounds, hash_of, is_sampled
 from dedupcrawl.report.composing import Most
 from dedupcrawl.report.entry import Entry
-from dedupcrawl.report.facts import Figures, Pair, Report
+from dedupcrawl.report.facts import Pair, Report
+from dedupcrawl.report.figures import Figures
 from dedupcrawl.report.gather import gather
 from dedupcrawl.report.ledger import Ledger
 from dedupcrawl.report.note import Fate

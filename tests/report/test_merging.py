@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedupcrawl.report.facts import Flow, Histogram, Host, Slice
+from dedupcrawl.report.figures import Flow, Histogram, Host, Slice
 from dedupcrawl.report.merging import (
     SLICES,
     figures_of,
