@@ -299,10 +299,12 @@ def skew(given: argparse.Namespace, scratch: Path) -> bool:
 
 def _bounded() -> bool:
     """A chain in which each page is like the next alone, and pages of one template that all share a key."""
-    from dedupcrawl.batch.index import index_of  # noqa: PLC0415
-    from dedupcrawl.batch.solving import solve  # noqa: PLC0415
-    from tests.batch.agreeing import prints_of, rules_of  # noqa: PLC0415
+    from dedupcrawl.batch.solver import (  # noqa: PLC0415
+        build_index,
+        solve,
+    )
     from tests.batch.shapes import chain, one_bucket  # noqa: PLC0415
+    from tests.batch.verdict_rows import prints_of, rules_of  # noqa: PLC0415
 
     fine = True
     for name, records, kept in (("chain", chain(10_000), 5_000), ("one bucket", one_bucket(3_000), 3_000)):
@@ -311,7 +313,7 @@ def _bounded() -> bool:
         found = solve(prints, rules_of(Config(detectors=("simhash",))))
         seconds = time.perf_counter() - begun
         there = int(np.count_nonzero(found.keep))
-        shared = len(index_of(prints).keys)
+        shared = len(build_index(prints).keys)
         fine &= verdict(
             there == kept,
             f"{name} of {len(records):,}: {there:,} kept, {seconds:.1f} s, {shared:,} shared buckets, "

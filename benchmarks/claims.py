@@ -17,16 +17,15 @@ from benchmarks.links import Shares, bundled, marked, shares, tallies
 from dedupcrawl.config import Config
 from dedupcrawl.detectors.boolean import Boolean
 from dedupcrawl.detectors.registry import build_detectors
-from dedupcrawl.evaluation.duplicates import judge_pages
-from dedupcrawl.evaluation.readings import Readings, Shelf
-from dedupcrawl.evaluation.rows import read_rows
 from dedupcrawl.page.model import Kind, Page
 from dedupcrawl.text.features import Features
+from dedupcrawl.tools.evaluation.dataset import ReadingCache, Readings, read_rows
+from dedupcrawl.tools.evaluation.duplicates import judge_pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dedupcrawl.evaluation.report import DuplicatesReport
+    from dedupcrawl.tools.evaluation.bakeoff import DuplicatesReport
 
 DATA = Path(os.environ.get("DEDUPCRAWL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 REPRINTS = DATA / "reprints" / "dev.jsonl.gz"
@@ -55,16 +54,18 @@ class Claim:
 
     says: str
     theirs: str
-    check: Callable[[Shelf], Finding]
+    check: Callable[[ReadingCache], Finding]
 
 
-def report(shelf: Shelf, detector: str, reader: str = "blocks", **constants: object) -> DuplicatesReport:
+def report(
+    shelf: ReadingCache, detector: str, reader: str = "blocks", **constants: object
+) -> DuplicatesReport:
     """Evaluate one detector on the labelled reprints."""
     config = Config(detectors={detector: constants}, reader=reader)
     return judge_pages(shelf.read(config), config)
 
 
-def length_ratio(shelf: Shelf) -> Finding:
+def length_ratio(shelf: ReadingCache) -> Finding:
     """a: the bound on the lengths beside the feature code.
 
     Copies are counted by pairs: a stream that drops too much has fewer copies left to miss.
@@ -92,7 +93,7 @@ def _counts(each: DuplicatesReport) -> str:
     )
 
 
-def link_rules(_: Shelf) -> Finding:
+def link_rules(_: ReadingCache) -> Finding:
     """b: the link rules by themselves, and the whole default reader, which begins with them."""
     samples = {name: list(marked(DATA / "pages" / name)) for name in PAGE_SETS} | {BUNDLED: list(bundled())}
     found = {
@@ -120,7 +121,7 @@ def _links(found: Shares) -> str:
     )
 
 
-def randomized_lexicons(shelf: Shelf) -> Finding:
+def randomized_lexicons(shelf: ReadingCache) -> Finding:
     """c: I-Match over one lexicon and over eleven."""
     plain, randomized = report(shelf, "imatch"), report(shelf, "imatch_randomized")
     gain = randomized.drops.recall / plain.drops.recall - 1 if plain.drops.recall else 0.0
@@ -135,7 +136,7 @@ def randomized_lexicons(shelf: Shelf) -> Finding:
     )
 
 
-def combined(shelf: Shelf) -> Finding:
+def combined(shelf: ReadingCache) -> Finding:
     """d: only what shingling and random projection both find."""
     names = ("shingling", "random_projection", "combined")
     found = [report(shelf, name) for name in names]
@@ -155,7 +156,7 @@ def _scores(each: DuplicatesReport) -> str:
     )
 
 
-def noisy_pages(shelf: Shelf) -> Finding:
+def noisy_pages(shelf: ReadingCache) -> Finding:
     """e: everything on the page is judged, as if nobody had cut the noise."""
     spots = report(shelf, "spotsigs", reader="text")
     plain = report(shelf, "shingling", reader="text")
@@ -171,7 +172,7 @@ def noisy_pages(shelf: Shelf) -> Finding:
     )
 
 
-def boolean_filter(shelf: Shelf) -> Finding:
+def boolean_filter(shelf: ReadingCache) -> Finding:
     """f: pairs that are left to compare, and what comes of it."""
     boolean, equality = report(shelf, "boolean"), report(shelf, "keywords", variant=3)
     pages, near, alike = pairs_left(shelf.read(Config()))
@@ -258,7 +259,7 @@ def main() -> int:
     if not REPRINTS.exists():
         print(f"the labelled pages are not here: {REPRINTS} (set DEDUPCRAWL_DATA)")
         return 0
-    shelf = Shelf(read_rows(REPRINTS))
+    shelf = ReadingCache(read_rows(REPRINTS))
     for letter in letters:
         claim = CLAIMS[letter]
         finding = claim.check(shelf)

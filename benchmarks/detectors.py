@@ -25,22 +25,22 @@ from typing import TYPE_CHECKING
 from simhash import Simhash
 
 from dedupcrawl.config import Config
-from dedupcrawl.demo.content import load_content
 from dedupcrawl.detectors.bits import sign_bits
-from dedupcrawl.detectors.fields import Field, Weighing
 from dedupcrawl.detectors.registry import build_detectors
-from dedupcrawl.evaluation.contestants import everybody
+from dedupcrawl.detectors.simhash import ShingleWeighting, WeightedField
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.features import Features
 from dedupcrawl.text.normalize import normalize, pack
 from dedupcrawl.text.shingles import tokens
 from dedupcrawl.text.words import words
+from dedupcrawl.tools.demo.corpus import load_content
+from dedupcrawl.tools.evaluation.bakeoff import everybody
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dedupcrawl.detectors.base import Detector
-    from dedupcrawl.detectors.fields import Weighted
+    from dedupcrawl.detectors.simhash import WeightedShingles
 
     Call = Callable[[], object]
 
@@ -48,7 +48,7 @@ BATCH_SECONDS = 0.01
 SLOWEST = 5000  #: µs a page, without segmentation
 FASTER = {"English": 7, "Chinese": 25}  #: than the package simhash
 SHINGLE = {"English": 3, "Chinese": 5}  #: tokens
-WEIGHING = Weighing(SHINGLE["Chinese"], SHINGLE["English"], seed=0, hashes=1)
+WEIGHING = ShingleWeighting(SHINGLE["Chinese"], SHINGLE["English"], seed=0, hashes=1)
 
 
 @dataclass(frozen=True)
@@ -174,11 +174,11 @@ def _race(language: str, text: str, rounds: int) -> bool:
     return held
 
 
-def _field(text: str) -> list[Field]:
-    return [Field(tokens(pack(text)), 1)]
+def _field(text: str) -> list[WeightedField]:
+    return [WeightedField(tokens(pack(text)), 1)]
 
 
-def _signs(of: Weighted) -> bytes:
+def _signs(of: WeightedShingles) -> bytes:
     return sign_bits(of.hashes[0], of.weights)
 
 

@@ -31,7 +31,7 @@ from tests.faults.web import serving, towns_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dedupcrawl.demo.content import Content
+    from dedupcrawl.tools.demo.corpus import Content
 
 PAGES, KILLS = 2000, 20
 SHOWN = 20  #: faults of a run that are named

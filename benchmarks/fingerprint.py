@@ -20,8 +20,8 @@ import numpy as np
 from datasketch import MinHash
 from rensa import RMinHash
 
+from dedupcrawl.detectors.lsh import Slots, fast_similarity_sketch
 from dedupcrawl.detectors.minhash import MinHash as OurMinHash
-from dedupcrawl.detectors.sketching import Slots, fast_similarity_sketch
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.features import Features
 from dedupcrawl.text.normalize import normalize, pack

@@ -1,4 +1,4 @@
-"""The link rules (``page/noise.py``), by themselves and in the whole reader, against known main texts.
+"""The link rules (``page/rules.py``), by themselves and in the whole reader, against known main texts.
 
 A *statement link* is one whose text stands inside the main text of its page; every other link to a
 web page is a *guide link*. That takes the "Health" of a menu for a statement wherever an article speaks of
@@ -16,15 +16,14 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dedupcrawl.demo.content import load_content
-from dedupcrawl.demo.layout import Layout
-from dedupcrawl.demo.stories import tell
-from dedupcrawl.evaluation.extraction import load_pages
 from dedupcrawl.page import PageError, ReadOptions, read_tree
+from dedupcrawl.page.blocks import fold, measure, split_runs
 from dedupcrawl.page.document import parse, to_text
 from dedupcrawl.page.flatten import ANCHOR, LINK, MARK, UNLINK, flatten
-from dedupcrawl.page.links import fold, measure, split_runs
-from dedupcrawl.page.noise import GUIDE_LINKS, LINK_RUN, SEPARATORS, leads_to_page, link_noise
+from dedupcrawl.page.rules import GUIDE_LINKS, LINK_RUN, SEPARATORS, leads_to_page, link_noise
+from dedupcrawl.tools.demo.corpus import load_content, write_story
+from dedupcrawl.tools.demo.layout import Layout
+from dedupcrawl.tools.evaluation.extraction import load_pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -144,7 +143,7 @@ def bundled() -> Iterator[Sample]:
     """Yield the pages of the demo's five sites: articles with links set into them, and lists of links."""
     content = load_content()
     origins = {key: f"http://{key}.example" for key in content.sites}
-    stories = {(page.site, page.path): tell(content, page).text for page in content.pages}
+    stories = {(page.site, page.path): write_story(content, page).text for page in content.pages}
     for site in content.sites.values():
         for path, body in Layout(content, site, origins).documents().items():
             yield Sample(body.decode(site.charset), stories.get((site.key, path), ""))

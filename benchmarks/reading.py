@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.errors import DedupError
-from dedupcrawl.evaluation.extraction import evaluate_pages, load_pages, overlap, score
 from dedupcrawl.page.document import parse, to_text
 from dedupcrawl.page.reader import DEFAULT
+from dedupcrawl.tools.evaluation.extraction import evaluate_pages, load_pages, overlap, score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dedupcrawl.evaluation.extraction import PagesReport
+    from dedupcrawl.tools.evaluation.extraction import PagesReport
 
 DATA = Path(
     os.environ.get("DEDUPCRAWL_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data")

@@ -34,7 +34,7 @@ from twisted.internet.task import react
 from benchmarks import crawl as plain
 from dedupcrawl import Addon
 from dedupcrawl.crawl.recorder import LedgerWriter, PageRecorder
-from dedupcrawl.report.writing import Writer
+from dedupcrawl.ledger.ledger_writer import LedgerAppender
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -163,7 +163,7 @@ async def at_once(_: object, base: str, pages: int, way: str) -> None:
     reactor, writer = Attribution(), Attribution()
     for name in ("record_verdict", "record_state", "count"):
         reactor.charge(PageRecorder, name)
-    writer.charge(Writer, "flush")
+    writer.charge(LedgerAppender, "flush")
     with tempfile.TemporaryDirectory() as folder:
         told = await crawl(way, base, folder, meter, range(pages))
         size = sum(path.stat().st_size for path in Path(folder).glob("report.ledger*"))

@@ -15,9 +15,9 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from dedupcrawl.report.page import render
+from dedupcrawl.tools.report.html_report import render_report
 from tests.browser import browsing
-from tests.report.large import large_report
+from tests.tools.report.large_reports import large_report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     report = large_report(options.pages)
     start = time.perf_counter()
-    page = render(report).encode()
+    page = render_report(report).encode()
     laid = time.perf_counter() - start
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "report.html"

@@ -6,12 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dedupcrawl.claim import Claim, Pending
     from dedupcrawl.config import Config
     from dedupcrawl.crawl.addon import Addon
     from dedupcrawl.deduplicator import Deduplicator
     from dedupcrawl.page import Page, read_page
-    from dedupcrawl.verdict import Status, Verdict
+    from dedupcrawl.verdict import Claim, Pending, Status, Verdict
 
 __all__ = ["Addon", "Claim", "Config", "Deduplicator", "Page", "Pending", "Status", "Verdict", "read_page"]
 
@@ -20,11 +19,11 @@ def __getattr__(name: str) -> object:
     """Load what is asked for: Scrapy takes longer to load than many a corpus to read."""
     modules = {
         "Addon": "crawl.addon",
-        "Claim": "claim",
+        "Claim": "verdict",
         "Config": "config",
         "Deduplicator": "deduplicator",
         "Page": "page",
-        "Pending": "claim",
+        "Pending": "verdict",
         "Status": "verdict",
         "Verdict": "verdict",
         "read_page": "page",

@@ -18,7 +18,7 @@ from dedupcrawl.text.segmenters import SEGMENTER_ACCEPTED, check_segmenter
 
 Detectors = Sequence[str] | Mapping[str, Mapping[str, Any]]
 
-_READING = ReadOptions()  #: pages are read alike whether they are judged or shown
+_READ_DEFAULTS = ReadOptions()  #: pages are read alike whether they are judged or shown
 DROP = frozenset({Relation.IDENTICAL, Relation.NEAR_DUPLICATE, Relation.UNCHANGED})
 
 
@@ -56,14 +56,14 @@ class Config:
     threshold: float = 0.8  #: least similarity of a near-duplicate, for detectors that have one
     length_ratio: float = 1.10  #: most that the longer of two copies may exceed the shorter (α)
     min_chars: int = 100  #: shorter texts, symbols, and one word repeated are compared by ``exact`` only
-    reader: str = _READING.reader
+    reader: str = _READ_DEFAULTS.reader
     segmenter: str = "jieba"  #: cuts Chinese into words, for the detectors that need them
     lexicon: str = ""  #: path of document frequencies; "": those that come with the package
     language: str = ""  #: of the pages, which a lexicon must be of; "": several, or any
     fold_chinese: bool = False  #: whether traditional characters are read as simplified ones
-    link_density_noise: float = _READING.link_density_noise  #: R1
-    link_density_content: float = _READING.link_density_content  #: R2
-    link_run: int = _READING.link_run  #: S
+    link_density_noise: float = _READ_DEFAULTS.link_density_noise  #: R1
+    link_density_content: float = _READ_DEFAULTS.link_density_content  #: R2
+    link_run: int = _READ_DEFAULTS.link_run  #: S
     drop: frozenset[Relation] = DROP
     keep: str = "first"
     lease: float = 60.0  #: seconds
@@ -95,16 +95,16 @@ class Config:
         )
 
 
-def _whole(value: object) -> bool:
+def _is_integer(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-_AGES = 1e9  #: seconds; a server reckons in milliseconds of 48 bits
+_MAX_SECONDS = 1e9  #: seconds; a server reckons in milliseconds of 48 bits
 
 _ACCEPTED: Mapping[str, tuple[Callable[[Config], bool], str]] = {
     "threshold": (lambda c: 0 < c.threshold <= 1, "a number above 0, at most 1"),
     "length_ratio": (lambda c: c.length_ratio >= 1, "a number of at least 1"),
-    "min_chars": (lambda c: _whole(c.min_chars) and c.min_chars >= 0, "a whole number of at least 0"),
+    "min_chars": (lambda c: _is_integer(c.min_chars) and c.min_chars >= 0, "a whole number of at least 0"),
     "reader": (lambda c: isinstance(c.reader, str) and bool(c.reader), READER_ACCEPTED),
     "segmenter": (lambda c: isinstance(c.segmenter, str) and bool(c.segmenter), SEGMENTER_ACCEPTED),
     "lexicon": (lambda c: isinstance(c.lexicon, str), "the path of a lexicon file, or an empty text"),
@@ -116,10 +116,13 @@ _ACCEPTED: Mapping[str, tuple[Callable[[Config], bool], str]] = {
         f"a set of relations, of {', '.join(Relation)}",
     ),
     "keep": (lambda c: c.keep in ("first", "latest"), '"first" or "latest"'),
-    "lease": (lambda c: 0 < c.lease <= _AGES, "seconds above 0, at most a billion"),
+    "lease": (lambda c: 0 < c.lease <= _MAX_SECONDS, "seconds above 0, at most a billion"),
     "wait": (lambda c: c.wait >= 0, "seconds of at least 0"),
-    "ttl": (lambda c: c.ttl is None or 0 < c.ttl <= _AGES, "seconds above 0, at most a billion, or None"),
-    "seed": (lambda c: _whole(c.seed) and 0 <= c.seed < 2**64, "a whole number from 0 to 2**64 - 1"),
+    "ttl": (
+        lambda c: c.ttl is None or 0 < c.ttl <= _MAX_SECONDS,
+        "seconds above 0, at most a billion, or None",
+    ),
+    "seed": (lambda c: _is_integer(c.seed) and 0 <= c.seed < 2**64, "a whole number from 0 to 2**64 - 1"),
 }
 
 CONFIG_FIELDS = tuple(field.name for field in fields(Config))

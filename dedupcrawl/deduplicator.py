@@ -9,17 +9,13 @@ from functools import partial
 from secrets import token_bytes
 from typing import TYPE_CHECKING, Literal, Unpack, overload
 
-from dedupcrawl.backoff import backoff
-from dedupcrawl.claim import Claim, Pending
-from dedupcrawl.closing import Closing
 from dedupcrawl.config import Config
+from dedupcrawl.decision import Finding, Matcher, Policy, unchecked
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import StoreError
-from dedupcrawl.filing import Filer, Unfit, without_fragment
-from dedupcrawl.judging import Finding, Judge
+from dedupcrawl.fingerprinting import Fingerprinter, Uncheckable, without_fragment
 from dedupcrawl.page import PageError, ReaderError, read_page
 from dedupcrawl.page.model import Page
-from dedupcrawl.policy import Policy, unchecked
 from dedupcrawl.stores import open_store
 from dedupcrawl.stores.base import (
     FILE_ANYWAY,
@@ -29,10 +25,12 @@ from dedupcrawl.stores.base import (
     Offer,
     Record,
     Store,
+    scheme_json,
     url_key,
 )
-from dedupcrawl.stores.scheme import scheme_json
-from dedupcrawl.verdict import Verdict
+from dedupcrawl.utils.iteration import backoff
+from dedupcrawl.utils.resources import Closing
+from dedupcrawl.verdict import Claim, Pending, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -78,8 +76,10 @@ class Deduplicator(Closing):
         self.config = replace(config or Config(), **changes)
         detectors = build_detectors(self.config)
         self.names = tuple(detector.name for detector in detectors)
-        self._filer = Filer(detectors, self.config.min_chars, clock, fold_chinese=self.config.fold_chinese)
-        self._judge = Judge(detectors)
+        self._filer = Fingerprinter(
+            detectors, self.config.min_chars, clock, fold_chinese=self.config.fold_chinese
+        )
+        self._judge = Matcher(detectors)
         self._clock = clock
         self._policy = Policy(self.config.drop, self.config.keep)
         self._held: set[int] = set()  # claims made here that were neither committed nor released
@@ -131,7 +131,7 @@ class Deduplicator(Closing):
     def findings(self, page: Page) -> list[Finding]:
         """Return every filed page that ``page`` is related to, the most telling first."""
         record = self._filer.file(page)
-        return [] if isinstance(record, Unfit) else self._findings(record)
+        return [] if isinstance(record, Uncheckable) else self._findings(record)
 
     def candidates(self, record: Record) -> tuple[Candidate, ...]:
         """Look only: the filed pages that a page is compared with, since they have a key in common."""
@@ -260,12 +260,12 @@ class Deduplicator(Closing):
     def file(self, page: Page, *, track_url: bool = True) -> Record | Verdict:
         """Fingerprint a page, or say why it stays unchecked; the store is not asked."""
         record = self._filer.file(page, track_url=track_url)
-        return unchecked(page.url, record.reason) if isinstance(record, Unfit) else record
+        return unchecked(page.url, record.reason) if isinstance(record, Uncheckable) else record
 
     def file_many(self, pages: Sequence[Page]) -> list[Record | Verdict]:
         """Do as :meth:`file` does with each page, in less time for many small ones."""
         return [
-            unchecked(page.url, record.reason) if isinstance(record, Unfit) else record
+            unchecked(page.url, record.reason) if isinstance(record, Uncheckable) else record
             for page, record in zip(pages, self._filer.file_many(pages), strict=True)
         ]
 

@@ -1,6 +1,11 @@
-"""The errors a user of dedupcrawl can cause."""
+"""The errors a user of dedupcrawl can cause.
+
+The version of this package.
+"""
 
 from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
 
 
 class DedupError(Exception):
@@ -34,3 +39,11 @@ class StoreFullError(StoreError):
 
 class StoreMismatchError(StoreError):
     """A store was filled under another configuration; its signatures must not meet ours."""
+
+
+def package_version() -> str:
+    """Return the version of this package, "" where it was not installed."""
+    try:
+        return version("dedupcrawl")
+    except PackageNotFoundError:
+        return ""

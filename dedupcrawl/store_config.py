@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.constants import constants_named
-from dedupcrawl.detectors.bands import choose_bands
 from dedupcrawl.detectors.datasketch import Datasketch
+from dedupcrawl.detectors.lsh import choose_bands
 from dedupcrawl.detectors.minhash import MinHash
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.errors import StoreError

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from dedupcrawl.decision import BY_URL
 from dedupcrawl.detectors.base import Relation
-from dedupcrawl.formatting import similarity_text
-from dedupcrawl.judging import BY_URL
+from dedupcrawl.utils.formatting import similarity_text
 from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from tests import forking
 if TYPE_CHECKING:
     from xdist.remote import Producer
 
-    from tests.dividing import Shares
+    from tests.xdist_scheduling import Shares
 
 #: Tests that begin many processes.
 FORKING = ("tests/crawl/", "tests/faults/", "tests/test_preloaded.py")
@@ -22,7 +22,7 @@ FORKING = ("tests/crawl/", "tests/faults/", "tests/test_preloaded.py")
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Shares | None:
     if config.getoption("dist") != "loadfile":
         return None
-    from tests.dividing import Shares
+    from tests.xdist_scheduling import Shares
 
     config.option.loadscopereorder = False
     return Shares(config, log)
@@ -30,7 +30,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Shares 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if hasattr(config, "workerinput"):
-        from tests.dividing import rank
+        from tests.xdist_scheduling import rank
 
         items.sort(key=lambda item: rank(item.nodeid))
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import TypeVar
 
-from dedupcrawl.text.normalize import reference
-from dedupcrawl.text.scripts import UNSPACED
+from dedupcrawl.text.normalize import UNSPACED, normalize_reference
 
 T = TypeVar("T")
 
@@ -15,7 +14,7 @@ def tokens(text: str) -> list[str]:
     """The token stream of a text."""
     found: list[str] = []
     open_word = False
-    for character in reference(text):
+    for character in normalize_reference(text):
         letter = unicodedata.category(character)[0] in "LMN"
         alone = letter and any(start <= ord(character) < stop for start, stop in UNSPACED)
         if alone or (letter and not open_word):

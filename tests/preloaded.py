@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MODULES = (
-    "dedupcrawl.batch.ready",
+    "dedupcrawl.batch.preload",
     "dedupcrawl.crawl.addon",
     "dedupcrawl.detectors.minhash",
     "dedupcrawl.spiders.site",
@@ -28,7 +28,7 @@ MODULES = (
     "tests.crawl.components",
     "tests.crawl.driver",
     "tests.faults.worker",
-    "tests.stores.workers",
+    "tests.stores.subprocesses",
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dedupcrawl.formatting import duration, size
+from dedupcrawl.utils.formatting import duration, size
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from dedupcrawl.config import Config
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
-from dedupcrawl.formatting import similarity_text
+from dedupcrawl.utils.formatting import similarity_text
 from dedupcrawl.verdict import Status, Verdict
 from dedupcrawl.verdict_text import why
 from tests.texts import ENGLISH, OTHER_ENGLISH

@@ -1,34 +1,107 @@
-"""All that a run over a corpus is told."""
+"""All that a run over a corpus is told.
+
+Which of several copies comes first, and so is kept: the order in which pages are judged.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+import numpy as np
+
+from dedupcrawl.batch.fingerprint_table import LAYOUT_VERSION
 from dedupcrawl.batch.formats.base import Fields
-from dedupcrawl.batch.ordering import check_prefer
-from dedupcrawl.batch.schema import VERSION
-from dedupcrawl.batch.solving import Rules
+from dedupcrawl.batch.solver import Rules
 from dedupcrawl.config import CONFIG_FIELDS, Config
+from dedupcrawl.decision import Matcher, Policy
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.detectors.registry import build_detectors, schemes
-from dedupcrawl.errors import SettingError
-from dedupcrawl.formatting import hide_password
-from dedupcrawl.judging import Judge
-from dedupcrawl.policy import Policy
+from dedupcrawl.errors import SettingError, package_version
 from dedupcrawl.stores.opening import MEMORY
-from dedupcrawl.version import our_version
+from dedupcrawl.utils.formatting import hide_password
 
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Iterable, Sequence
 
-_OF_A_CRAWL = frozenset(
+    from dedupcrawl.batch.fingerprint_table import FingerprintTable
+
+    Numbers = np.ndarray[tuple[int], np.dtype[Any]]
+
+
+ARRIVAL, LONGEST, NEWEST, OLDEST = PREFERENCES = ("arrival", "longest", "newest", "oldest")
+ACCEPTED = f"{', '.join(PREFERENCES)}, or hosts, the most wanted first: reuters.com,apnews.com"
+_HOST = re.compile(r"localhost|[^\s/:@]+\.[^\s/:@]+")
+
+
+def check_prefer(prefer: Sequence[str]) -> None:
+    """Raise :class:`~dedupcrawl.errors.SettingError` for a preference that is none."""
+    hosts = [name for name in prefer if name not in PREFERENCES]
+    one = len(prefer) == 1
+    if not prefer or not (one or len(hosts) == len(prefer)) or not all(map(_HOST.fullmatch, hosts)):
+        raise SettingError("--prefer", ",".join(prefer), ACCEPTED)
+
+
+def ranked_rows(
+    prints: FingerprintTable, prefer: Sequence[str], *, given: int = 0, latest: bool = False
+) -> Numbers:
+    """Return the rows in the order in which they are judged.
+
+    The first ``given`` rows, which are kept already, stay in front, unless the latest page is to win: then
+    they have to stand up to the newer ones like all others. What is equal comes by arrival; where the latest
+    wins, the last that arrived is first, and times do not count where no page behind the given ones has any.
+    """
+    if latest:
+        times = prints.numbers("time")
+        return _newest_first(times if not np.isnan(times[given:]).all() else np.full(len(times), np.nan))
+    behind = _preference_key(prints, prefer)[given:]
+    return np.concatenate([np.arange(given), given + np.argsort(behind, kind="stable")])
+
+
+def _preference_key(prints: FingerprintTable, prefer: Sequence[str]) -> Numbers:
+    """Return a number for each row, the least for the one that is wanted most."""
+    if prefer[0] == ARRIVAL:
+        return np.zeros(len(prints))
+    if prefer[0] == LONGEST:
+        return -prints.numbers("length").astype(np.int64)
+    if prefer[0] in (NEWEST, OLDEST):
+        times = prints.numbers("time")  # NaN, where there is none, is sorted to the end
+        return times if prefer[0] == OLDEST else -times
+    return _host_ranks((prints.url(row) for row in range(len(prints))), prefer, len(prints))
+
+
+def _newest_first(times: Numbers) -> Numbers:
+    """Return the newest first; of equals, and of those without a time, the last that arrived."""
+    return np.lexsort((-np.arange(len(times)), np.where(np.isnan(times), np.inf, -times)))
+
+
+def _host_ranks(urls: Iterable[str], hosts: Sequence[str], rows: int) -> Numbers:
+    places = {host.lower(): place for place, host in reversed(list(enumerate(hosts)))}
+    return np.fromiter((_host_rank(url, places, len(hosts)) for url in urls), np.int64, rows)
+
+
+def _host_rank(url: str, places: dict[str, int], nowhere: int) -> int:
+    """Return the place of a URL's host, or of the nearest domain above it that is named."""
+    try:
+        name = (urlsplit(url).hostname or "").rstrip(".")
+    except ValueError:
+        return nowhere
+    while name:
+        if name in places:
+            return places[name]
+        name = name.partition(".")[2]
+    return nowhere
+
+
+_CRAWL_ONLY = frozenset(
     {"detectors", "lease", "wait", "ttl"}
 )  #: decide no verdict, or are told in another way
 
@@ -77,7 +150,7 @@ class Job:
         Where the latest page is kept, an older text under its URL goes too, as it does in a crawl's store.
         """
         also = {Relation.UPDATED} if self.latest else set()
-        return Rules(Judge(build_detectors(self.config)), Policy(self.config.drop | also, "first"))
+        return Rules(Matcher(build_detectors(self.config)), Policy(self.config.drop | also, "first"))
 
     @property
     def scheme(self) -> dict[str, dict[str, object]]:
@@ -93,7 +166,7 @@ class Job:
     @property
     def making(self) -> str:
         """Return a digest of all that fingerprints depend on but the pages."""
-        return digest((self.scheme, self.reading, asdict(self.fields), VERSION, our_version()))
+        return digest((self.scheme, self.reading, asdict(self.fields), LAYOUT_VERSION, package_version()))
 
     @property
     def reading(self) -> dict[str, object]:
@@ -103,12 +176,14 @@ class Job:
     def _own_constants(self) -> dict[str, Any]:
         """Return the constants that single detectors were given, those that only comparing uses too."""
         chosen = self.config.detectors
-        return {name: _plain(of) for name, of in chosen.items() if of} if isinstance(chosen, Mapping) else {}
+        return (
+            {name: _to_json(of) for name, of in chosen.items() if of} if isinstance(chosen, Mapping) else {}
+        )
 
     def request(self) -> dict[str, Any]:
         """Return what decides the output, in JSON values; passwords are hidden."""
         constants = {
-            name: _plain(getattr(self.config, name)) for name in CONFIG_FIELDS if name not in _OF_A_CRAWL
+            name: _to_json(getattr(self.config, name)) for name in CONFIG_FIELDS if name not in _CRAWL_ONLY
         }
         return {
             "detectors": self.scheme,
@@ -118,19 +193,19 @@ class Job:
             "fields": asdict(self.fields),
             "annotate": self.annotate,
             "prefer": list(self.prefer),
-            "against": [shown(where) for where in self.against],
-            "namespace": self.namespace if any(map(is_store, self.against)) else None,
+            "against": [display_location(where) for where in self.against],
+            "namespace": self.namespace if any(map(is_store_url, self.against)) else None,
         }
 
 
-def is_store(where: str) -> bool:
+def is_store_url(where: str) -> bool:
     """Whether a user means a store, not a folder."""
     return "://" in where
 
 
-def shown(where: str) -> str:
+def display_location(where: str) -> str:
     """Return a store's URL without its password, or a folder's whole path."""
-    return hide_password(where) if is_store(where) else str(Path(where).resolve())
+    return hide_password(where) if is_store_url(where) else str(Path(where).resolve())
 
 
 def digest(told: object) -> str:
@@ -139,10 +214,10 @@ def digest(told: object) -> str:
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _plain(value: object) -> object:
+def _to_json(value: object) -> object:
     """Return what JSON makes of a value."""
     if isinstance(value, AbstractSet):
         return sorted(value, key=str)
     if isinstance(value, Mapping):
-        return {str(name): _plain(each) for name, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, tuple | list) else value
+        return {str(name): _to_json(each) for name, each in value.items()}
+    return [_to_json(each) for each in value] if isinstance(value, tuple | list) else value

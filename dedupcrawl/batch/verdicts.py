@@ -1,34 +1,48 @@
-"""What is said of each row of a part, as Arrow columns, for its output and for later batches."""
+"""What is said of each row of a part, as Arrow columns, for its output and for later batches.
+
+Which page takes the place of which, where the latest one wins.
+
+The list is what the reduce step of the patent's MapReduce mode gives: a new page, and all older ones that it
+repeats.
+"""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import orjson
 import pyarrow as pa
 
-from dedupcrawl.atomic import whole
-from dedupcrawl.batch.corpus import read_table
-from dedupcrawl.batch.formats import COLUMNS
-from dedupcrawl.batch.schema import to_bytes
-from dedupcrawl.batch.solving import NOBODY, RELATIONS
-from dedupcrawl.judging import DUPLICATE
-from dedupcrawl.policy import cluster_of
+from dedupcrawl.batch.corpus import read_batches, read_table
+from dedupcrawl.batch.fingerprint_table import to_bytes
+from dedupcrawl.batch.formats import ANNOTATION_COLUMNS
+from dedupcrawl.batch.solver import NONE, RELATIONS
+from dedupcrawl.batch.workdir import SUPERSEDED_FILE
+from dedupcrawl.decision import DUPLICATE_RELATIONS, cluster_of
+from dedupcrawl.detectors.base import Relation
+from dedupcrawl.utils.resources import whole
 from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from dedupcrawl.batch.corpus import Corpus
-    from dedupcrawl.batch.solving import Solution
+    from dedupcrawl.batch.job import Job
+    from dedupcrawl.batch.solver import Solution
+    from dedupcrawl.batch.workdir import Workdir
 
     Numbers = np.ndarray[tuple[int], np.dtype[Any]]
+    Pairs = tuple[Numbers, Numbers]
+
 
 #: A row for each row of the part; bad ones have no status, and are not kept.
-SCHEMA = pa.schema(
+VERDICT_SCHEMA = pa.schema(
     [
         pa.field("keep", pa.bool_(), nullable=False),
         pa.field("status", pa.string()),
@@ -45,11 +59,11 @@ SCHEMA = pa.schema(
         pa.field("founder", pa.int64()),  # row of the corpus that its cluster is named after
     ]
 )
-ROWS = 65_536  #: that are put together at a time
+ROWS_PER_BATCH = 65_536  #: that are put together at a time
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class PartCounts:
     """What the verdicts on a part amount to."""
 
     name: str
@@ -62,7 +76,7 @@ class Count:
     unchecked: dict[str, int] = field(default_factory=dict)  #: by reason
 
 
-class Telling:
+class VerdictWriter:
     """Puts a solution into words.
 
     Args:
@@ -80,7 +94,7 @@ class Telling:
         self._sizes = corpus.prints.numbers("size")
         self._relations = np.array([*map(str, RELATIONS), None], object)  # NOBODY is the last place
         self._detectors = np.array([*found.detectors, None], object)
-        self._duplicates = np.array([each in DUPLICATE for each in RELATIONS] + [False])
+        self._duplicates = np.array([each in DUPLICATE_RELATIONS for each in RELATIONS] + [False])
 
     def write(self, path: Path, start: int, stop: int, rows: int) -> None:
         """Write what is said of a part, whose rows in the corpus are those from ``start`` to ``stop``.
@@ -90,27 +104,29 @@ class Telling:
         with (
             whole(path) as unfinished,
             pa.OSFile(str(unfinished), "wb") as file,
-            pa.ipc.new_file(file, SCHEMA) as writer,
+            pa.ipc.new_file(file, VERDICT_SCHEMA) as writer,
         ):
-            for first in range(0, rows, ROWS):
-                end = min(first + ROWS, rows)
+            for first in range(0, rows, ROWS_PER_BATCH):
+                end = min(first + ROWS_PER_BATCH, rows)
                 left, right = start + np.searchsorted(self._numbers[start:stop], [first, end])
                 writer.write_batch(self._batch(int(left), int(right), first, end - first))
 
-    def count(self, name: str, start: int, stop: int) -> Count:
+    def count(self, name: str, start: int, stop: int) -> PartCounts:
         """Count what is said of a part."""
         keep = self._found.keep[start:stop]
         sizes = self._sizes[start:stop]
         relations = self._relations[self._found.relation[start:stop]]
-        return Count(
+        return PartCounts(
             name=name,
             pages=stop - start,
             kept=int(np.count_nonzero(keep)),
             bytes=int(sizes.sum()),
             kept_bytes=int(sizes[keep].sum()),
-            dropped=_counted(relations[~keep]),
-            related=_counted(each for each in relations[keep] if each is not None),
-            unchecked=_counted(self._reasons[row] for row in range(start, stop) if row in self._reasons),
+            dropped=_count_by_name(relations[~keep]),
+            related=_count_by_name(each for each in relations[keep] if each is not None),
+            unchecked=_count_by_name(
+                self._reasons[row] for row in range(start, stop) if row in self._reasons
+            ),
         )
 
     def _batch(self, left: int, right: int, first: int, rows: int) -> pa.RecordBatch:
@@ -125,9 +141,7 @@ class Telling:
             "status": self._statuses(left, right),
             "reason": [self._reasons.get(row) for row in range(left, right)],
             "relation": self._relations[relation],
-            "of": [
-                None if of == NOBODY else to_bytes(self._prints.url(of)) for of in found.of[span].tolist()
-            ],
+            "of": [None if of == NONE else to_bytes(self._prints.url(of)) for of in found.of[span].tolist()],
             "similarity": [None if each != each else each for each in similarity.tolist()],  # noqa: PLR0124  # NaN
             "detector": self._detectors[found.detector[span]],
             "cluster": [
@@ -135,15 +149,15 @@ class Telling:
                 for row, far in zip(range(left, right), joined.tolist(), strict=True)
             ],
             "joined": joined,
-            "of_row": [None if of == NOBODY else of for of in found.of[span].tolist()],
+            "of_row": [None if of == NONE else of for of in found.of[span].tolist()],
             "founder": found.founder[span],
         }
         empty = {"keep": False, "joined": False}
         columns = [
-            pa.array(_spread(told[each.name], places, rows, empty.get(each.name)), each.type)
-            for each in SCHEMA
+            pa.array(_scatter(told[each.name], places, rows, empty.get(each.name)), each.type)
+            for each in VERDICT_SCHEMA
         ]
-        return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+        return pa.RecordBatch.from_arrays(columns, schema=VERDICT_SCHEMA)
 
     def _statuses(self, left: int, right: int) -> list[str]:
         """Return the status of each row."""
@@ -159,20 +173,20 @@ class Telling:
         return to_bytes(cluster_of(self._prints.judged(int(self._found.founder[row]))))
 
 
-def keep_of(path: Path) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def read_keep(path: Path) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Return of each row of a part whether it is kept."""
     return np.asarray(read_table(path).column("keep").to_numpy(), bool)
 
 
-def columns_of(path: Path) -> pa.Table:
+def read_annotations(path: Path) -> pa.Table:
     """Return what is said of each row of a part, as it is written beside its own columns."""
     told = read_table(path)
-    of, cluster = (_texts(told.column(name)) for name in ("of", "cluster"))
+    of, cluster = (_as_strings(told.column(name)) for name in ("of", "cluster"))
     columns = [told.column("status"), told.column("relation"), of, told.column("similarity"), cluster]
-    return pa.table([*columns, told.column("detector")], names=list(COLUMNS))
+    return pa.table([*columns, told.column("detector")], names=list(ANNOTATION_COLUMNS))
 
 
-def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _as_strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return URLs as texts; half surrogate pairs, which Arrow has no place for, become "?"."""
     try:
         return column.cast(pa.string())
@@ -184,7 +198,7 @@ def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return pa.chunked_array([pa.array(plain, pa.string())])
 
 
-def _spread(values: Iterable[Any], places: Numbers, rows: int, empty: object) -> Any:
+def _scatter(values: Iterable[Any], places: Numbers, rows: int, empty: object) -> Any:
     """Put values at their places; the others are empty."""
     spread = np.full(rows, empty, object)
     given = np.empty(len(places), object)
@@ -193,5 +207,62 @@ def _spread(values: Iterable[Any], places: Numbers, rows: int, empty: object) ->
     return spread
 
 
-def _counted(values: Iterable[Any]) -> dict[str, int]:
+def _count_by_name(values: Iterable[Any]) -> dict[str, int]:
     return dict(sorted(Counter(map(str, values)).items()))
+
+
+#: Relations by which an older page loses its place to a newer one.
+_REPLACING_RELATIONS = tuple(
+    RELATIONS.index(each) for each in sorted(DUPLICATE_RELATIONS | {Relation.UPDATED})
+)
+
+
+def write_superseded(job: Job, work: Workdir, corpus: Corpus, found: Solution) -> int:
+    """List the pages of this corpus that take the place of older, or given, ones; return how many."""
+    if not job.latest:
+        for path in (work.superseded, work.out / SUPERSEDED_FILE):
+            path.unlink(missing_ok=True)
+        return 0
+    new, old = _superseded_pairs(corpus, found)
+    with whole(work.superseded) as path:
+        batch = pa.record_batch({"new": pa.array(new, pa.int64()), "old": pa.array(old, pa.int64())})
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, batch.schema) as out:
+            out.write_batch(batch)
+    with whole(work.out / SUPERSEDED_FILE) as path, path.open("wb") as lines:
+        for row, olds in groupby(zip(new.tolist(), old.tolist(), strict=True), key=lambda pair: pair[0]):
+            urls = [corpus.prints.url(each) for _, each in olds]
+            lines.write(_json_line({"url": corpus.prints.url(row), "old": urls}))
+    return len(np.unique(new))
+
+
+def read_superseded(work: Workdir) -> Iterator[tuple[int, int]]:
+    """Give the rows of the corpus that took another's place, each with the row that lost it."""
+    if work.superseded.exists():
+        for batch in read_batches(work.superseded):
+            yield from zip(batch.column("new").to_pylist(), batch.column("old").to_pylist(), strict=True)
+
+
+def replaced_prior_pages(work: Workdir) -> set[tuple[str, str, int]]:
+    """Return the source, part and row of the given pages that lost their place."""
+    if not work.superseded.exists() or not work.given.exists():
+        return set()
+    given = read_table(work.given).select(["source", "part", "row"])
+    lost = sorted({old for _, old in read_superseded(work) if old < len(given)})
+    rows = given.take(lost).to_pylist()
+    return {(row["source"], row["part"], row["row"]) for row in rows}
+
+
+def _superseded_pairs(corpus: Corpus, found: Solution) -> Pairs:
+    """Return the new and the old rows, by the new ones' place in the corpus."""
+    lost = ~found.keep & np.isin(found.relation, _REPLACING_RELATIONS) & (found.of != NONE)
+    old = np.flatnonzero(lost & (found.of >= corpus.given))
+    new = found.of[old]
+    order = np.lexsort((old, new))
+    return new[order], old[order]
+
+
+def _json_line(value: dict[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError:  # half a surrogate pair
+        return json.dumps(value).encode() + b"\n"

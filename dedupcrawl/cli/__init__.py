@@ -6,15 +6,15 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dedupcrawl.cli.application import app
+    from dedupcrawl.cli.main import app
 
 __all__ = ["app", "main"]
 
 
 def main() -> None:
     """Run the command; what a user got wrong ends in one sentence, not in a traceback."""
-    from dedupcrawl.cli.application import app  # noqa: PLC0415  # processes of a batch load this module too
-    from dedupcrawl.cli.screen import complain, show_any_text  # noqa: PLC0415
+    from dedupcrawl.cli.console import complain, show_any_text  # noqa: PLC0415
+    from dedupcrawl.cli.main import app  # noqa: PLC0415  # processes of a batch load this module too
     from dedupcrawl.errors import DedupError  # noqa: PLC0415
 
     show_any_text()
@@ -29,7 +29,7 @@ def main() -> None:
 def __getattr__(name: str) -> object:
     """Load the commands when they are asked for."""
     if name == "app":
-        from dedupcrawl.cli.application import app  # noqa: PLC0415
+        from dedupcrawl.cli.main import app  # noqa: PLC0415
 
         return app
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,24 +7,21 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from dedupcrawl.backoff import backoff
-from dedupcrawl.chunks import chunked
-from dedupcrawl.claim import Pending
 from dedupcrawl.crawl.concurrency import BackgroundTasks, OneShotEvent, sleep
 from dedupcrawl.crawl.items import Comparison, ItemClaim, PageState
 from dedupcrawl.crawl.recorder import PageRecorder
 from dedupcrawl.crawl.stats import Heartbeat
 from dedupcrawl.crawl.store_client import StoreAwayError
+from dedupcrawl.decision import unchecked
 from dedupcrawl.errors import StoreError
-from dedupcrawl.policy import unchecked
-from dedupcrawl.verdict import Verdict
+from dedupcrawl.utils.iteration import backoff, chunked
+from dedupcrawl.verdict import Pending, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from scrapy.crawler import Crawler
 
-    from dedupcrawl.claim import Claim
     from dedupcrawl.crawl.items import ResponseState
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.crawl.stats import CrawlStats
@@ -33,6 +30,7 @@ if TYPE_CHECKING:
     from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.page import Page
     from dedupcrawl.stores.base import Record
+    from dedupcrawl.verdict import Claim
 
 P = ParamSpec("P")
 T = TypeVar("T")

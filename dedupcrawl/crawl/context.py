@@ -21,8 +21,8 @@ from dedupcrawl.crawl.responses import read_page_of
 from dedupcrawl.crawl.settings import FEED_MODE, Options
 from dedupcrawl.crawl.stats import CrawlStats
 from dedupcrawl.crawl.store_client import StoreClient
+from dedupcrawl.decision import unchecked
 from dedupcrawl.errors import DedupError, SettingError
-from dedupcrawl.policy import unchecked
 from dedupcrawl.stores.opening import is_local
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary, ref
 
 from dedupcrawl.crawl.concurrency import OneShotEvent
-from dedupcrawl.report.note import Fate
+from dedupcrawl.ledger.entry import Fate
 from dedupcrawl.stores.base import ClaimState
 
 if TYPE_CHECKING:
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from scrapy.extensions.feedexport import FeedSlot
     from scrapy.http import Response
 
-    from dedupcrawl.claim import Claim
+    from dedupcrawl.ledger.entry import EntryHandle
     from dedupcrawl.page import Page
-    from dedupcrawl.report.note import Note
     from dedupcrawl.stores.base import Candidate, Record
-    from dedupcrawl.verdict import Verdict
+    from dedupcrawl.verdict import Claim, Verdict
 
 CURRENT_RESPONSE: ContextVar[ref[Response] | None] = ContextVar("dedupcrawl_response", default=None)
 
@@ -132,7 +131,7 @@ class ItemClaim:
         self.claim = claim  #: None when nothing is filed
         self.record = record  #: to be filed once its items are safe: the store could not be asked
         self.comparison = comparison  #: until it is recorded; a claim may last until the feed is closed
-        self.note: Note | None = None  #: its entry in the ledger
+        self.note: EntryHandle | None = None  #: its entry in the ledger
         self._state = PageState.OPEN
         self.in_flight = 0  #: items in the pipelines
         self.feeds: set[FeedSlot] = set()  #: open feeds that have taken one of its items
@@ -174,7 +173,7 @@ class ResponseState:
         self.subject: Page | Verdict | None = None  #: as it was read, or why it cannot be judged
         self.claim: ItemClaim | None = None  #: the last one that its items shared
         self.deciding: OneShotEvent | None = None  #: exists while one of its items asks for all of them
-        self.note: Note | None = None  #: its entry in the ledger, should it be judged again
+        self.note: EntryHandle | None = None  #: its entry in the ledger, should it be judged again
         self.awaited = 0  #: items that the spider yielded and the pipelines have not begun
         self.output_ended = OneShotEvent()  #: the spider will yield no more
         self.urls: set[str] = set()  #: own URLs of its items, when items are judged

@@ -25,8 +25,8 @@ from dedupcrawl.crawl.responses import (
     tag,
 )
 from dedupcrawl.crawl.stats import ProgressLog, describe
+from dedupcrawl.decision import unchecked
 from dedupcrawl.page import Page
-from dedupcrawl.policy import unchecked
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -10,15 +10,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from dedupcrawl.config import CONFIG_FIELDS
+from dedupcrawl.constants import settings_json
 from dedupcrawl.crawl.concurrency import ThreadPool
-from dedupcrawl.errors import DedupError, SettingError
-from dedupcrawl.formatting import hide_password
+from dedupcrawl.errors import DedupError, SettingError, package_version
+from dedupcrawl.ledger.entry import Entry, Fate, select_comparisons
 from dedupcrawl.page import Page
-from dedupcrawl.report.entry import Entry
-from dedupcrawl.report.nearness import held_against
-from dedupcrawl.report.note import Fate
-from dedupcrawl.settings_text import settings_json
-from dedupcrawl.version import our_version
+from dedupcrawl.utils.formatting import hide_password
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,8 +24,8 @@ if TYPE_CHECKING:
 
     from dedupcrawl.crawl.items import ItemClaim, ResponseState
     from dedupcrawl.crawl.settings import Options, ReportPaths
-    from dedupcrawl.report.nearness import Weigh
-    from dedupcrawl.report.writing import Writer
+    from dedupcrawl.ledger.entry import Compare
+    from dedupcrawl.ledger.ledger_writer import LedgerAppender
     from dedupcrawl.verdict import Verdict
 
 logger = logging.getLogger(__name__)
@@ -48,11 +45,11 @@ class PageRecorder:
         self._crawler = crawler
         self._paths = paths
         self._writer: LedgerWriter | None = None
-        self._weigh: Weigh
+        self._weigh: Compare
         self._least = 0.0
         self._logged: set[str] = set()
 
-    def open(self, options: Options, weigh: Weigh, counts: Mapping[str, int]) -> None:
+    def open(self, options: Options, weigh: Compare, counts: Mapping[str, int]) -> None:
         """Open the ledger, or the one of the crawl that is resumed.
 
         Args:
@@ -102,7 +99,9 @@ class PageRecorder:
                 bytes=size,
                 title=page.title if page else "",
                 text=page.text if page else "",
-                held=held_against(claim.verdict, *comparison, self._weigh, self._least) if comparison else (),
+                held=select_comparisons(claim.verdict, *comparison, self._weigh, self._least)
+                if comparison
+                else (),
             )
             self._add(self._writer, entry, claim, response)
         except Exception as error:  # noqa: BLE001  # no page is lost for the sake of the report
@@ -188,7 +187,9 @@ class LedgerWriter:
         failed: called with errors, in that thread.
     """
 
-    def __init__(self, paths: ReportPaths, ledger: Writer, failed: Callable[[Exception], None]) -> None:
+    def __init__(
+        self, paths: ReportPaths, ledger: LedgerAppender, failed: Callable[[Exception], None]
+    ) -> None:
         self.paths = paths
         self.ledger = ledger
         self._failed = failed
@@ -210,10 +211,10 @@ class LedgerWriter:
 
     def make_report(self) -> int:
         """Make the page; return its size in bytes."""
-        from dedupcrawl.report.gather import gather  # noqa: PLC0415  # heavy, and needed at the end alone
-        from dedupcrawl.report.saving import save  # noqa: PLC0415
+        from dedupcrawl.tools.report.from_ledgers import report_from_ledgers  # noqa: PLC0415  # heavy, and needed at the end alone
+        from dedupcrawl.tools.report.report_file import save_report  # noqa: PLC0415
 
-        return save(gather([self.paths.ledger]), self.paths.page)
+        return save_report(report_from_ledgers([self.paths.ledger]), self.paths.page)
 
     def _run(self) -> None:
         while not self._is_closed:
@@ -232,20 +233,20 @@ def open_ledger(
 
     Raises :class:`~dedupcrawl.errors.DedupError` when it cannot be written, or is another program's file.
     """
-    from dedupcrawl.report.ledger import Ledger  # noqa: PLC0415  # most crawls need no ledger
-    from dedupcrawl.report.saving import refuse_foreign  # noqa: PLC0415  # the same
+    from dedupcrawl.ledger.ledger import Ledger  # noqa: PLC0415  # most crawls need no ledger
+    from dedupcrawl.tools.report.report_file import require_report_or_nothing  # noqa: PLC0415  # the same
 
     paths = paths.resumed(crawler.settings["JOBDIR"])
     name = (crawler.spider or crawler.spidercls).name
     about = {
         "title": f"Crawl of the spider {name}",
         "kind": "crawl",
-        "version": our_version(),
+        "version": package_version(),
         "settings": settings_text(options),
         "job": paths.job,
     }
     try:
-        refuse_foreign(paths.page)
+        require_report_or_nothing(paths.page)
         ledger = Ledger.create(paths.ledger, about, resume=paths.resumes)
     except DedupError as error:
         raise SettingError("DEDUP_REPORT", paths.template, f"another path, for {error}") from None

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from itemadapter import ItemAdapter
 from scrapy.http import HtmlResponse, JsonResponse, TextResponse, XmlResponse
 
+from dedupcrawl.decision import unchecked
 from dedupcrawl.page import Page, PageError, read_response
 from dedupcrawl.page.document import check_body
-from dedupcrawl.policy import unchecked
 from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:

@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Self
 from scrapy.utils.project import data_path
 
 from dedupcrawl.config import CONFIG_FIELDS, Config
+from dedupcrawl.constants import PREFIX, setting_name
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import DedupError, SettingError
-from dedupcrawl.settings_text import PREFIX, setting_name
 from dedupcrawl.stores.opening import MEMORY
-from dedupcrawl.stores.redis.scrapy_settings import NAME as SCRAPY_REDIS
-from dedupcrawl.stores.redis.scrapy_settings import url_of
+from dedupcrawl.stores.redis.address import SCRAPY_REDIS, url_from_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -104,7 +103,7 @@ class ReportPaths:
         return earlier if earlier.template == self.template and earlier._is_there() else None
 
     def _is_there(self) -> bool:
-        from dedupcrawl.report.ledger import Ledger  # noqa: PLC0415  # most crawls need no ledger
+        from dedupcrawl.ledger.ledger import Ledger  # noqa: PLC0415  # most crawls need no ledger
 
         try:
             with Ledger.open(self.ledger) as ledger:
@@ -212,7 +211,7 @@ def _log_interval(settings: BaseSettings) -> float:
 def _store(given: Mapping[str, object], settings: BaseSettings) -> str:
     """Return the URL of the store, which the settings of scrapy-redis may name."""
     url = _text(given, "store") or default_store(settings)
-    return url_of(settings) if url == SCRAPY_REDIS else url
+    return url_from_settings(settings) if url == SCRAPY_REDIS else url
 
 
 def default_store(settings: BaseSettings) -> str:

@@ -17,8 +17,8 @@ from dedupcrawl.crawl.concurrency import OneShotEvent
 from dedupcrawl.crawl.recorder import PageRecorder
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import StoreFullError
-from dedupcrawl.formatting import similarity_text
-from dedupcrawl.stores.fleet import Figures
+from dedupcrawl.stores.workers import WorkerStats
+from dedupcrawl.utils.formatting import similarity_text
 from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
@@ -299,13 +299,13 @@ class Heartbeat:
         self._began = self._last = time.monotonic()
         self._checked = 0
 
-    def figures(self, claims: int) -> Figures:
+    def figures(self, claims: int) -> WorkerStats:
         """Return the totals, with the number of open ``claims``, and the changes since the last call."""
         counts, now = self._stats.counts, time.monotonic()
         before, self._checked = self._checked, counts["checked"]
         last, self._last = self._last, now
         calls, mean, worst = self._times.reset()
-        return Figures(
+        return WorkerStats(
             host=self._host,
             process=os.getpid(),
             spider=str((self._crawler.spider or self._crawler.spidercls).name),

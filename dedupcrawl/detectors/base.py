@@ -2,6 +2,8 @@
 
 *Where would a copy of this page be filed?* is answered by exact-match **keys**; *is that old page
 really a copy?* by comparing two **sketches**. A bucket hit is never a verdict: ``compare`` decides.
+
+Checks of detectors' constants and of stored sketches.
 """
 
 from __future__ import annotations
@@ -12,11 +14,13 @@ from enum import StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
+from dedupcrawl.errors import SettingError, StoreError
+from dedupcrawl.text.lexicon_file import LANGUAGE_ACCEPTED, is_language
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from dedupcrawl.text.features import Features
-    from dedupcrawl.text.group import Group
+    from dedupcrawl.text.features import Features, FeaturesBatch
 
 
 class Relation(StrEnum):
@@ -69,7 +73,7 @@ class Bar:
         return self.found > self.value if self.at_least else self.found < self.value
 
 
-_AGREEING = b"1" + b"0" * 255  #: from bytes in which two differ to characters
+_DIFFERENCE_TO_DIGIT = b"1" + b"0" * 255  #: from bytes in which two differ to characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,7 @@ class Exhibit:
     @classmethod
     def of_places(cls, unit: str, differing: bytes) -> Exhibit:
         """Lay out places, a byte each: 0 where they agree."""
-        return cls(unit, differing.translate(_AGREEING).decode())
+        return cls(unit, differing.translate(_DIFFERENCE_TO_DIGIT).decode())
 
     @classmethod
     def of_bits(cls, unit: str, differing: int, bits: int) -> Exhibit:
@@ -103,10 +107,10 @@ class Exhibit:
         shared = (each for each in mine if each in others)
         only_new = (each for each in mine if each not in others)
         only_old = (each for each in others if each not in mine)
-        return cls(unit, "", *(tuple(islice(kind, MOST_SHOWN)) for kind in (shared, only_new, only_old)))
+        return cls(unit, "", *(tuple(islice(kind, MAX_SHOWN)) for kind in (shared, only_new, only_old)))
 
 
-MOST_SHOWN = 40  #: elements of an exhibit
+MAX_SHOWN = 40  #: elements of an exhibit
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +141,7 @@ class Detector(ABC):
     def fingerprint(self, features: Features) -> Fingerprint | None:
         """File a page. None: it has too little text for this method."""
 
-    def fingerprint_many(self, group: Group, wanted: Sequence[bool]) -> list[Fingerprint | None]:
+    def fingerprint_many(self, group: FeaturesBatch, wanted: Sequence[bool]) -> list[Fingerprint | None]:
         """File several pages, each as :meth:`fingerprint` does; None for those that are not wanted."""
         return [
             self.fingerprint(features) if one else None for features, one in zip(group, wanted, strict=True)
@@ -169,8 +173,72 @@ class Detector(ABC):
         """
 
 
-def silence(detector: str, new: bytes, old: bytes) -> Opinion:
+def no_opinion(detector: str, new: bytes, old: bytes) -> Opinion:
     """Say why a detector says nothing of two pages, given their sketches, b"" for what it has none of."""
     if not (new or old):
         return Opinion(detector, None, silent="neither page has a fingerprint")
     return Opinion(detector, None, silent=f"the {'older' if new else 'new'} page has no fingerprint")
+
+
+def check_integer(detector: Detector, constant: str, least: int, most: int) -> None:
+    """Raise :class:`~dedupcrawl.errors.SettingError` unless a constant is a whole number in a range."""
+    value = getattr(detector, constant)
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise setting_error(detector, constant, f"a whole number from {least} to {most}")
+
+
+def check_share(detector: Detector, constant: str) -> None:
+    """Raise :class:`~dedupcrawl.errors.SettingError` unless a constant is above 0 and at most 1."""
+    value = getattr(detector, constant)
+    if not _is_number(value) or not 0 < value <= 1:
+        raise setting_error(detector, constant, "a number above 0, at most 1")
+
+
+def check_ratio(detector: Detector, constant: str) -> None:
+    """Raise :class:`~dedupcrawl.errors.SettingError` unless a constant is at least 1."""
+    value = getattr(detector, constant)
+    if not _is_number(value) or not value >= 1:
+        raise setting_error(detector, constant, "a number of at least 1")
+
+
+def check_bounds(detector: Detector, similarity: str) -> None:
+    """Check the constants that make the :class:`~dedupcrawl.detectors.relations.MatchBounds` of a detector.
+
+    Args:
+        detector: it has the constants ``length_ratio`` and ``containment``.
+        similarity: name of its constant for the least similarity.
+
+    Raises:
+        SettingError: a constant is not accepted.
+    """
+    check_share(detector, similarity)
+    check_ratio(detector, "length_ratio")
+    check_share(detector, "containment")
+
+
+def check_seed(detector: Detector) -> None:
+    """Raise :class:`~dedupcrawl.errors.SettingError` unless the seed is a whole number of 64 bits."""
+    check_integer(detector, "seed", 0, 2**64 - 1)
+
+
+def check_language(detector: Detector, constant: str) -> None:
+    """Raise :class:`~dedupcrawl.errors.SettingError` unless a constant names a language, or is empty."""
+    if not is_language(getattr(detector, constant)):
+        raise setting_error(detector, constant, LANGUAGE_ACCEPTED)
+
+
+def setting_error(detector: Detector, constant: str, accepted: str) -> SettingError:
+    """Name a constant as the user wrote it."""
+    return SettingError(f"detectors[{detector.name!r}].{constant}", getattr(detector, constant), accepted)
+
+
+def sketch_error(detector: Detector, sketch: bytes) -> StoreError:
+    """Say that a sketch was not made by this detector, or was cut."""
+    return StoreError(
+        f"a stored sketch of {len(sketch)} bytes is not one of detector {detector.name!r} with its present "
+        "constants: the store is damaged or was filled by another version"
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

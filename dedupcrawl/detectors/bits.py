@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from dedupcrawl.detectors.base import Exhibit, Match, Opinion, Relation
-from dedupcrawl.detectors.checks import foreign_sketch
+from dedupcrawl.detectors.base import Exhibit, Match, Opinion, Relation, sketch_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,10 +23,10 @@ if TYPE_CHECKING:
 
 Counts = npt.NDArray[np.int64]
 
-WORD = 64  #: bits of a hash
-MOST_KEYS = 128  #: of a page: each costs room in the store
-_ROWS = 4096  #: hashes unpacked at a time
-_FOLDED = 32  #: rows added in bytes; at most 255 fit
+WORD_BITS = 64  #: bits of a hash
+MAX_KEYS = 128  #: of a page: each costs room in the store
+_CHUNK_ROWS = 4096  #: hashes unpacked at a time
+_FOLDED_ROWS = 32  #: rows added in bytes; at most 255 fit
 
 
 def sign_bits(hashes: Hashes, weights: Counts | None = None) -> bytes:
@@ -45,23 +44,27 @@ def bit_sums(hashes: Hashes, weights: Counts | None = None) -> Counts:
 
     The order is that of ``numpy.unpackbits``: the lowest byte first, in a byte the highest bit.
     """
-    sums = np.zeros(WORD, np.int64)
-    for start in range(0, len(hashes), _ROWS):
-        octets = hashes[start : start + _ROWS].astype("<u8", copy=False).view(np.uint8)
-        rows = np.unpackbits(octets).reshape(-1, WORD)
-        sums += _counted(rows) if weights is None else _weighed(rows, weights[start : start + _ROWS])
+    sums = np.zeros(WORD_BITS, np.int64)
+    for start in range(0, len(hashes), _CHUNK_ROWS):
+        octets = hashes[start : start + _CHUNK_ROWS].astype("<u8", copy=False).view(np.uint8)
+        rows = np.unpackbits(octets).reshape(-1, WORD_BITS)
+        sums += (
+            _unweighted_sums(rows)
+            if weights is None
+            else _weighted_sums(rows, weights[start : start + _CHUNK_ROWS])
+        )
     return sums
 
 
-def _counted(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint16]:
+def _unweighted_sums(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint16]:
     # Long rows of bytes are added faster than short ones of wider numbers.
-    whole = len(rows) // _FOLDED * _FOLDED
-    folded = np.add.reduce(rows[:whole].reshape(_FOLDED, -1), dtype=np.uint8).reshape(-1, WORD)
+    whole = len(rows) // _FOLDED_ROWS * _FOLDED_ROWS
+    folded = np.add.reduce(rows[:whole].reshape(_FOLDED_ROWS, -1), dtype=np.uint8).reshape(-1, WORD_BITS)
     sums: npt.NDArray[np.uint16] = np.add.reduce(np.concatenate((folded, rows[whole:])), dtype=np.uint16)
     return sums
 
 
-def _weighed(rows: npt.NDArray[np.uint8], weights: Counts) -> Counts:
+def _weighted_sums(rows: npt.NDArray[np.uint8], weights: Counts) -> Counts:
     # No matrix product: for floats it would start threads, for integers it is slower.
     width = np.int32 if int(weights.sum()) < 2**31 else np.int64
     sums: Counts = np.einsum("i,ij->j", weights.astype(width), rows.astype(width)).astype(np.int64)
@@ -74,20 +77,20 @@ def read_bits(detector: Detector, sketch: bytes, tag: int, bits: int) -> bytes:
     Raises :class:`~dedupcrawl.errors.StoreError` for a sketch of another tag or size.
     """
     if 8 * (len(sketch) - 1) != bits or sketch[0] != tag:
-        raise foreign_sketch(detector, sketch)
+        raise sketch_error(detector, sketch)
     return sketch[1:]
 
 
-def agreeing(new: bytes, old: bytes, least: int) -> Match | None:
+def match_by_bits(new: bytes, old: bytes, least: int) -> Match | None:
     """Match two fingerprints of which at least so many bits agree; the similarity is their share."""
     bits = 8 * len(new)
-    found = bits - differing(new, old)
+    found = bits - hamming_distance(new, old)
     if found < least:
         return None
     return Match(found / bits, Relation.NEAR_DUPLICATE, {"bits": f"{found} of {bits}"})
 
 
-def weighed(detector: Detector, new: bytes, old: bytes, bar: Bar, match: Match | None) -> Opinion:
+def opinion_by_bits(detector: Detector, new: bytes, old: bytes, bar: Bar, match: Match | None) -> Opinion:
     """Say of two fingerprints, and of the ``match`` that they are or not, which bits agree."""
     bits = 8 * len(new)
     unlike = int.from_bytes(new, "little") ^ int.from_bytes(old, "little")
@@ -98,7 +101,7 @@ def weighed(detector: Detector, new: bytes, old: bytes, bar: Bar, match: Match |
     )
 
 
-def differing(new: bytes, old: bytes) -> int:
+def hamming_distance(new: bytes, old: bytes) -> int:
     """Return the Hamming distance of two fingerprints of one size."""
     return (int.from_bytes(new, "little") ^ int.from_bytes(old, "little")).bit_count()
 

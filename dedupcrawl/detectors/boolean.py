@@ -7,11 +7,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
-from dedupcrawl.detectors.checks import check_language, check_seed, check_whole, foreign_sketch, setting_error
+from dedupcrawl.detectors.base import (
+    Bar,
+    Detector,
+    Exhibit,
+    Fingerprint,
+    Match,
+    Opinion,
+    Relation,
+    check_integer,
+    check_language,
+    check_seed,
+    setting_error,
+    sketch_error,
+)
 from dedupcrawl.text.hashing import seeded_hash
-from dedupcrawl.text.keywords import keywords
-from dedupcrawl.text.lexicon import open_lexicon
+from dedupcrawl.text.lexicon import keywords, open_lexicon
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,14 +30,14 @@ if TYPE_CHECKING:
     from dedupcrawl.text.features import Features
     from dedupcrawl.text.lexicon import Lexicon
 
-_HEAD = struct.Struct("<BIH")
+_HEADER = struct.Struct("<BIH")
 _TAG = 0x42
-_BYTES = 4  #: of a position in the bit set
-_SHOWN = 5  #: features that the evidence shows
+_POSITION_BYTES = 4  #: of a position in the bit set
+_SHOWN_WORDS = 5  #: features that the evidence shows
 _SHOWN_LENGTH = 32  #: characters of each
 
 
-class _Sketch(NamedTuple):
+class _BooleanSketch(NamedTuple):
     length: int
     code: frozenset[bytes]
     shown: list[str]
@@ -60,8 +71,8 @@ class Boolean(Detector):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_whole(self, "count", 1, 256)
-        check_whole(self, "differing", 0, min(2 * self.count, 64) - 1)
+        check_integer(self, "count", 1, 256)
+        check_integer(self, "differing", 0, min(2 * self.count, 64) - 1)
         difference = self.length_difference
         if not isinstance(difference, int | float) or isinstance(difference, bool) or not 0 <= difference < 1:
             raise setting_error(self, "length_difference", "a number of at least 0, below 1")
@@ -75,8 +86,8 @@ class Boolean(Detector):
         code = self._code(found)
         if len(code) < self.count:
             return None
-        shown = " ".join(word[:_SHOWN_LENGTH] for word in found[:_SHOWN]).encode("utf-8", "replace")
-        sketch = _HEAD.pack(_TAG, features.length, len(shown)) + b"".join(code) + shown
+        shown = " ".join(word[:_SHOWN_LENGTH] for word in found[:_SHOWN_WORDS]).encode("utf-8", "replace")
+        sketch = _HEADER.pack(_TAG, features.length, len(shown)) + b"".join(code) + shown
         return Fingerprint(self._keys(code), sketch)
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
@@ -118,7 +129,7 @@ class Boolean(Detector):
             "seed": self.seed,
         }
 
-    def _evidence(self, new: _Sketch, old: _Sketch) -> dict[str, object]:
+    def _evidence(self, new: _BooleanSketch, old: _BooleanSketch) -> dict[str, object]:
         return {
             "differing": f"{len(new.code ^ old.code)} of {2 * self.count}",
             "lengths": [new.length, old.length],
@@ -133,7 +144,7 @@ class Boolean(Detector):
     def _code(self, words: Sequence[str]) -> list[bytes]:
         """Return the positions of the ones, rising."""
         encoded = (word.encode("utf-8", "surrogatepass") for word in words)
-        return sorted({seeded_hash(word, _BYTES, self.seed) for word in encoded})
+        return sorted({seeded_hash(word, _POSITION_BYTES, self.seed) for word in encoded})
 
     def _keys(self, code: Sequence[bytes]) -> tuple[bytes, ...]:
         """Hash the ones of each group, with the number of the group before them."""
@@ -142,12 +153,14 @@ class Boolean(Detector):
             groups[int.from_bytes(position) % len(groups)] += position
         return tuple(seeded_hash(group, 8, self.seed) for group in groups)
 
-    def _read(self, sketch: bytes) -> _Sketch:
-        stop = _HEAD.size + _BYTES * self.count
+    def _read(self, sketch: bytes) -> _BooleanSketch:
+        stop = _HEADER.size + _POSITION_BYTES * self.count
         if len(sketch) < stop or sketch[0] != _TAG:
-            raise foreign_sketch(self, sketch)
-        _, length, shown = _HEAD.unpack_from(sketch)
+            raise sketch_error(self, sketch)
+        _, length, shown = _HEADER.unpack_from(sketch)
         if not length or len(sketch) != stop + shown:
-            raise foreign_sketch(self, sketch)
-        code = frozenset(sketch[at : at + _BYTES] for at in range(_HEAD.size, stop, _BYTES))
-        return _Sketch(length, code, sketch[stop:].decode("utf-8", "replace").split(" "))
+            raise sketch_error(self, sketch)
+        code = frozenset(
+            sketch[at : at + _POSITION_BYTES] for at in range(_HEADER.size, stop, _POSITION_BYTES)
+        )
+        return _BooleanSketch(length, code, sketch[stop:].decode("utf-8", "replace").split(" "))

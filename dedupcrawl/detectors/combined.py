@@ -7,8 +7,15 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Opinion, Relation, silence
-from dedupcrawl.detectors.checks import foreign_sketch
+from dedupcrawl.detectors.base import (
+    Detector,
+    Fingerprint,
+    Match,
+    Opinion,
+    Relation,
+    no_opinion,
+    sketch_error,
+)
 from dedupcrawl.detectors.random_projection import RandomProjection
 from dedupcrawl.detectors.shingling import Shingling
 from dedupcrawl.errors import SettingError, StoreError
@@ -20,7 +27,7 @@ if TYPE_CHECKING:
     from dedupcrawl.text.features import Features
 
 _TAG = 0x43
-_MOST = 16  #: members: as many as anybody could name
+_MAX_MEMBERS = 16  #: members: as many as anybody could name
 _WEAKEST_FIRST = (
     Relation.UPDATED,
     Relation.EXCERPT,
@@ -60,8 +67,8 @@ class Combined(Detector):
             raise SettingError("detectors['combined']", both, "either all_of or any_of")
         for rule, members in self._rules().items():
             names = _names(members)
-            if not 2 <= len(names) <= _MOST or len(set(names)) != len(names):
-                accepted = f"from 2 to {_MOST} detectors, each name once"
+            if not 2 <= len(names) <= _MAX_MEMBERS or len(set(names)) != len(names):
+                accepted = f"from 2 to {_MAX_MEMBERS} detectors, each name once"
                 raise SettingError(f"detectors['combined'].{rule}", names, accepted)
 
     @property
@@ -79,11 +86,11 @@ class Combined(Detector):
         present = {place: one for place, one in enumerate(found) if one}
         if not present:
             return None
-        sketch = _packed([one.sketch if one else b"" for one in found])
+        sketch = _pack_sketches([one.sketch if one else b"" for one in found])
         if self.all_of:
             return replace(present[0], sketch=sketch)
-        keys = _spaced({place: one.keys for place, one in present.items()})
-        probes = _spaced(
+        keys = _prefix_keys({place: one.keys for place, one in present.items()})
+        probes = _prefix_keys(
             {place: one.keys if one.probes is None else one.probes for place, one in present.items()}
         )
         return Fingerprint(keys, sketch, None if probes == keys else probes)
@@ -101,7 +108,7 @@ class Combined(Detector):
         if not matches:
             return None
         speaking = (min if self.all_of else max)(matches.values(), key=_strength)
-        evidence = {name: _shown(match) for name, match in matches.items()}
+        evidence = {name: _match_evidence(match) for name, match in matches.items()}
         return Match(speaking.similarity, speaking.relation, evidence)
 
     def weigh(self, new: bytes, old: bytes) -> Opinion:
@@ -120,10 +127,10 @@ class Combined(Detector):
             self.name,
             match,
             match.similarity if match else self._measured(heard),
-            {each.detector: _said(each) for each in opinions},
-            tuple(bar for each in heeded for bar in _bars_of(each.detector, each.bars)),
-            tuple(shown for each in heard for shown in _exhibits_of(each)),
-            part_bars=_bars_of_part(heeded),
+            {each.detector: _opinion_evidence(each) for each in opinions},
+            tuple(bar for each in heeded for bar in _member_bars(each.detector, each.bars)),
+            tuple(shown for each in heard for shown in _member_exhibits(each)),
+            part_bars=_member_part_bars(heeded),
         )
 
     def scheme(self) -> Mapping[str, object]:
@@ -139,14 +146,14 @@ class Combined(Detector):
         try:
             return member.compare(new, old)
         except StoreError as error:
-            raise foreign_sketch(self, old) from error
+            raise sketch_error(self, old) from error
 
     def _weighed(self, new: bytes, old: bytes) -> Iterator[Opinion]:
         for member, its_new, its_old in zip(self.members, self._read(new), self._read(old), strict=True):
             yield (
                 member.weigh(its_new, its_old)
                 if its_new and its_old
-                else silence(member.name, its_new, its_old)
+                else no_opinion(member.name, its_new, its_old)
             )
 
     def _measured(self, opinions: list[Opinion]) -> float | None:
@@ -159,20 +166,20 @@ class Combined(Detector):
     def _read(self, sketch: bytes) -> list[bytes]:
         head = struct.Struct(f"<B{len(self.members)}I")
         if len(sketch) < head.size or sketch[0] != _TAG:
-            raise foreign_sketch(self, sketch)
+            raise sketch_error(self, sketch)
         _, *lengths = head.unpack_from(sketch)
         cuts = list(accumulate(lengths, initial=head.size))
         if cuts[-1] != len(sketch):
-            raise foreign_sketch(self, sketch)
+            raise sketch_error(self, sketch)
         return [sketch[start:stop] for start, stop in pairwise(cuts)]
 
 
-def _packed(sketches: list[bytes]) -> bytes:
+def _pack_sketches(sketches: list[bytes]) -> bytes:
     head = struct.pack(f"<B{len(sketches)}I", _TAG, *map(len, sketches))
     return head + b"".join(sketches)
 
 
-def _spaced(keys: Mapping[int, tuple[bytes, ...]]) -> tuple[bytes, ...]:
+def _prefix_keys(keys: Mapping[int, tuple[bytes, ...]]) -> tuple[bytes, ...]:
     """Keep the keys of each member apart from those of the others."""
     return tuple(bytes((place,)) + key for place, of_one in keys.items() for key in of_one)
 
@@ -185,7 +192,7 @@ def _strength(match: Match) -> tuple[int, float]:
     return _WEAKEST_FIRST.index(match.relation), match.similarity
 
 
-def _shown(match: Match) -> dict[str, object]:
+def _match_evidence(match: Match) -> dict[str, object]:
     return {"similarity": round(match.similarity, 4), "relation": str(match.relation), **match.evidence}
 
 
@@ -196,23 +203,23 @@ def _strongest(opinions: list[Opinion]) -> Opinion:
     )
 
 
-def _said(opinion: Opinion) -> dict[str, object]:
+def _opinion_evidence(opinion: Opinion) -> dict[str, object]:
     """Say of an opinion what evidence says of a match."""
     if opinion.match:
-        return _shown(opinion.match)
+        return _match_evidence(opinion.match)
     if opinion.silent:
         return {"silent": opinion.silent}
     measured = {} if opinion.similarity is None else {"similarity": round(opinion.similarity, 4)}
     return {**measured, **opinion.figures}
 
 
-def _bars_of(member: str, bars: tuple[Bar, ...]) -> Iterator[Bar]:
+def _member_bars(member: str, bars: tuple[Bar, ...]) -> Iterator[Bar]:
     for bar in bars:
         constant = f"{member}.{bar.constant}" if bar.constant else ""
         yield replace(bar, constant=constant, measure=f"{bar.measure} ({member})")
 
 
-def _bars_of_part(opinions: list[Opinion]) -> tuple[Bar, ...]:
+def _member_part_bars(opinions: list[Opinion]) -> tuple[Bar, ...]:
     """Name what makes a pair a part: the bars of a part of members that know parts, of others their own."""
     if not any(each.part_bars for each in opinions):
         return ()
@@ -222,10 +229,12 @@ def _bars_of_part(opinions: list[Opinion]) -> tuple[Bar, ...]:
     ]
     pairs = zip(opinions, whole, strict=True)
     return tuple(
-        bar for each, own in pairs for bar in _bars_of(each.detector, each.bars if own else each.part_bars)
+        bar
+        for each, own in pairs
+        for bar in _member_bars(each.detector, each.bars if own else each.part_bars)
     )
 
 
-def _exhibits_of(opinion: Opinion) -> Iterator[Exhibit]:
+def _member_exhibits(opinion: Opinion) -> Iterator[Exhibit]:
     for exhibit in opinion.exhibits:
         yield replace(exhibit, unit=f"{exhibit.unit} ({opinion.detector})")

@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dedupcrawl.detectors.bands import choose_bands
-from dedupcrawl.detectors.base import Detector, Exhibit, Fingerprint, Match
-from dedupcrawl.detectors.checks import (
+from dedupcrawl.detectors.base import (
+    Detector,
+    Exhibit,
+    Fingerprint,
+    Match,
     check_bounds,
+    check_integer,
     check_share,
-    check_whole,
-    foreign_sketch,
     setting_error,
+    sketch_error,
 )
-from dedupcrawl.detectors.relations import Agreement, Bounds, Size
+from dedupcrawl.detectors.lsh import choose_bands
+from dedupcrawl.detectors.relations import MatchBounds, SlotAgreement, TextSize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -29,10 +32,14 @@ if TYPE_CHECKING:
     from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.text.features import Features
 
-_HEAD = struct.Struct("<BBII")
+_HEADER = struct.Struct("<BBII")
 _TAG = 0x44
-_STORED = {"affine32": "<u4", "affine64": "<u8", "legacy": "<u4"}  #: legacy values need no more than 32 bits
-_SCHEMES = tuple(_STORED)
+_VALUE_TYPES = {
+    "affine32": "<u4",
+    "affine64": "<u8",
+    "legacy": "<u4",
+}  #: legacy values need no more than 32 bits
+_SCHEMES = tuple(_VALUE_TYPES)
 _UNITS = ("characters", "words", "segmented")
 
 
@@ -66,9 +73,9 @@ class Datasketch(Detector):
 
     def __post_init__(self) -> None:
         check_bounds(self, "threshold")
-        check_whole(self, "num_perm", 2, 4096)
-        check_whole(self, "permutation_seed", 0, 2**32 - 1)
-        check_whole(self, "size", 1, 64)
+        check_integer(self, "num_perm", 2, 4096)
+        check_integer(self, "permutation_seed", 0, 2**32 - 1)
+        check_integer(self, "size", 1, 64)
         check_share(self, "miss_weight")
         if self.permutations not in _SCHEMES:
             raise setting_error(self, "permutations", f"one of {', '.join(_SCHEMES)}")
@@ -85,14 +92,14 @@ class Datasketch(Detector):
         minhash = self._empty.copy()
         minhash.update_batch(tokens)
         values: npt.NDArray[Any] = minhash.hashvalues
-        head = _HEAD.pack(_TAG, _SCHEMES.index(self.permutations), max(1, features.length), len(tokens))
+        head = _HEADER.pack(_TAG, _SCHEMES.index(self.permutations), max(1, features.length), len(tokens))
         return Fingerprint(self._band_keys(values), head + values.astype(self._stored).tobytes())
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
         """Estimate J as datasketch does, and judge it by the two lengths."""
         new_size, new_values = self._read(new)
         old_size, old_values = self._read(old)
-        agreement = Agreement(int(np.count_nonzero(new_values == old_values)), self.num_perm)
+        agreement = SlotAgreement(int(np.count_nonzero(new_values == old_values)), self.num_perm)
         return agreement.judged(new_size, old_size, self._bounds)
 
     def weigh(self, new: bytes, old: bytes) -> Opinion:
@@ -101,7 +108,7 @@ class Datasketch(Detector):
         old_size, old_values = self._read(old)
         differing = new_values != old_values
         shown = Exhibit.of_places("slots", differing.tobytes())
-        agreement = Agreement(self.num_perm - int(np.count_nonzero(differing)), self.num_perm)
+        agreement = SlotAgreement(self.num_perm - int(np.count_nonzero(differing)), self.num_perm)
         return agreement.weighed(self.name, new_size, old_size, self._bounds, shown)
 
     def scheme(self) -> Mapping[str, object]:
@@ -140,12 +147,12 @@ class Datasketch(Detector):
         )
 
     @property
-    def _bounds(self) -> Bounds:
-        return Bounds(self.threshold, self.length_ratio, self.containment)
+    def _bounds(self) -> MatchBounds:
+        return MatchBounds(self.threshold, self.length_ratio, self.containment)
 
     @property
     def _stored(self) -> str:
-        return _STORED[self.permutations]
+        return _VALUE_TYPES[self.permutations]
 
     def _band_keys(self, values: npt.NDArray[Any]) -> tuple[bytes, ...]:
         bands, rows = self._bands()
@@ -169,14 +176,14 @@ class Datasketch(Detector):
             )
         return function
 
-    def _read(self, sketch: bytes) -> tuple[Size, npt.NDArray[Any]]:
-        if len(sketch) < _HEAD.size or sketch[0] != _TAG:
-            raise foreign_sketch(self, sketch)
-        _, scheme, length, count = _HEAD.unpack_from(sketch)
+    def _read(self, sketch: bytes) -> tuple[TextSize, npt.NDArray[Any]]:
+        if len(sketch) < _HEADER.size or sketch[0] != _TAG:
+            raise sketch_error(self, sketch)
+        _, scheme, length, count = _HEADER.unpack_from(sketch)
         values = np.dtype(self._stored).itemsize * self.num_perm
-        if scheme != _SCHEMES.index(self.permutations) or len(sketch) != _HEAD.size + values or not count:
-            raise foreign_sketch(self, sketch)
-        return Size(length, count), np.frombuffer(sketch, self._stored, offset=_HEAD.size)
+        if scheme != _SCHEMES.index(self.permutations) or len(sketch) != _HEADER.size + values or not count:
+            raise sketch_error(self, sketch)
+        return TextSize(length, count), np.frombuffer(sketch, self._stored, offset=_HEADER.size)
 
 
 def _runs(units: Any, size: int) -> Iterable[Any]:

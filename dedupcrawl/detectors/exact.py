@@ -5,17 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from dedupcrawl.detectors.base import Bar, Detector, Fingerprint, Match, Opinion, Relation
-from dedupcrawl.detectors.checks import check_seed, foreign_sketch
+from dedupcrawl.detectors.base import (
+    Bar,
+    Detector,
+    Fingerprint,
+    Match,
+    Opinion,
+    Relation,
+    check_seed,
+    sketch_error,
+)
 from dedupcrawl.text.hashing import seeded_hash
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dedupcrawl.text.features import Features
-    from dedupcrawl.text.group import Group
+    from dedupcrawl.text.features import Features, FeaturesBatch
 
-_BYTES = 16
+_HASH_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -35,12 +42,17 @@ class Exact(Detector):
         """File the page under the hash of its text."""
         if not features.length:
             return None
-        return _filed(seeded_hash(features.text.encode("utf-8", "surrogatepass"), _BYTES, self.seed))
+        return _hash_fingerprint(
+            seeded_hash(features.text.encode("utf-8", "surrogatepass"), _HASH_BYTES, self.seed)
+        )
 
-    def fingerprint_many(self, group: Group, wanted: Sequence[bool]) -> list[Fingerprint | None]:
+    def fingerprint_many(self, group: FeaturesBatch, wanted: Sequence[bool]) -> list[Fingerprint | None]:
         """File several pages."""
         texts = zip(group.encoded, wanted, strict=True)
-        return [_filed(seeded_hash(text, _BYTES, self.seed)) if text and one else None for text, one in texts]
+        return [
+            _hash_fingerprint(seeded_hash(text, _HASH_BYTES, self.seed)) if text and one else None
+            for text, one in texts
+        ]
 
     def keys_of(self, sketch: bytes) -> tuple[bytes, ...]:
         """The hash is both."""
@@ -49,11 +61,11 @@ class Exact(Detector):
     def compare(self, new: bytes, old: bytes) -> Match | None:
         """Match equal hashes."""
         for sketch in (new, old):
-            if len(sketch) != _BYTES:
-                raise foreign_sketch(self, sketch)
+            if len(sketch) != _HASH_BYTES:
+                raise sketch_error(self, sketch)
         if new != old:
             return None
-        return Match(1.0, Relation.IDENTICAL, {"text": f"same {_BYTES * 8}-bit hash {new.hex()}"})
+        return Match(1.0, Relation.IDENTICAL, {"text": f"same {_HASH_BYTES * 8}-bit hash {new.hex()}"})
 
     def weigh(self, new: bytes, old: bytes) -> Opinion:
         """Show the two hashes; how much texts differ is not to be seen from them."""
@@ -67,5 +79,5 @@ class Exact(Detector):
         return {"version": 1, "seed": self.seed}
 
 
-def _filed(sketch: bytes) -> Fingerprint:
+def _hash_fingerprint(sketch: bytes) -> Fingerprint:
     return Fingerprint((sketch,), sketch)

@@ -1,30 +1,51 @@
-"""I-Match: one hash over the words that are neither common nor rare."""
+"""I-Match: one hash over the words that are neither common nor rare.
+
+I-Match over several lexicons that lack random terms.
+"""
 
 from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha1
+from hashlib import blake2b, sha1
 from heapq import nsmallest
+from itertools import compress
 from operator import itemgetter
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
-from dedupcrawl.detectors.checks import check_language, check_seed, check_whole, foreign_sketch, setting_error
-from dedupcrawl.text.hashing import seeded_hash
+import numpy as np
+
+from dedupcrawl.detectors.base import (
+    Bar,
+    Detector,
+    Exhibit,
+    Fingerprint,
+    Match,
+    Opinion,
+    Relation,
+    check_integer,
+    check_language,
+    check_seed,
+    setting_error,
+    sketch_error,
+)
+from dedupcrawl.text.hashing import mix, seeded_constants, seeded_hash
 from dedupcrawl.text.lexicon import open_lexicon
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import numpy.typing as npt
 
     from dedupcrawl.text.features import Features
     from dedupcrawl.text.lexicon import Lexicon
 
-_HEAD = struct.Struct("<BIH20s")
+
+_HEADER = struct.Struct("<BIH20s")
 _TAG = 0x49
-RAREST = "rarest terms"  #: what the exhibit of an opinion holds
-_SHOWN = 5  #: terms that the evidence shows
+RAREST_UNIT = "rarest terms"  #: what the exhibit of an opinion holds
+_SHOWN_TERMS = 5  #: terms that the evidence shows
 _SHOWN_LENGTH = 32  #: characters of each
 
 
@@ -69,7 +90,7 @@ class IMatch(Detector):
                 raise setting_error(self, constant, "a number from 0 to 1")
         if self.lowest > self.highest:
             raise setting_error(self, "lowest", "a number that is at most highest")
-        check_whole(self, "least_terms", 1, 1000)
+        check_integer(self, "least_terms", 1, 1000)
         check_seed(self)
         check_language(self, "language")
         self.idfs  # noqa: B018 - a lexicon that cannot be read is told at once
@@ -95,10 +116,10 @@ class IMatch(Detector):
         terms = self.terms(features)
         if not terms:
             return None
-        digest = signature(encoded(terms))
+        digest = signature(encode_terms(terms))
         key = seeded_hash(digest, 8, self.seed)
-        shown = rarest(terms)
-        return Fingerprint((key,), _HEAD.pack(_TAG, len(terms), len(shown), digest) + shown)
+        shown = rarest_terms(terms)
+        return Fingerprint((key,), _HEADER.pack(_TAG, len(terms), len(shown), digest) + shown)
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
         """Match equal signatures."""
@@ -121,7 +142,7 @@ class IMatch(Detector):
             match.similarity if match else None,
             match.evidence if match else unlike,
             (equal,),
-            (Exhibit.of_elements(RAREST, shown, older_shown),),
+            (Exhibit.of_elements(RAREST_UNIT, shown, older_shown),),
         )
 
     def scheme(self) -> Mapping[str, object]:
@@ -138,15 +159,15 @@ class IMatch(Detector):
         }
 
     def _read(self, sketch: bytes) -> tuple[int, bytes, list[str]]:
-        if len(sketch) < _HEAD.size:
-            raise foreign_sketch(self, sketch)
-        tag, terms, length, digest = _HEAD.unpack_from(sketch)
-        if tag != _TAG or not terms or len(sketch) != _HEAD.size + length:
-            raise foreign_sketch(self, sketch)
-        return terms, digest, sketch[_HEAD.size :].decode("utf-8", "replace").split(" ")
+        if len(sketch) < _HEADER.size:
+            raise sketch_error(self, sketch)
+        tag, terms, length, digest = _HEADER.unpack_from(sketch)
+        if tag != _TAG or not terms or len(sketch) != _HEADER.size + length:
+            raise sketch_error(self, sketch)
+        return terms, digest, sketch[_HEADER.size :].decode("utf-8", "replace").split(" ")
 
 
-def encoded(terms: Iterable[Term]) -> list[bytes]:
+def encode_terms(terms: Iterable[Term]) -> list[bytes]:
     """Return the words of terms in UTF-8."""
     return [term.word.encode("utf-8", "surrogatepass") for term in terms]
 
@@ -156,7 +177,118 @@ def signature(words: Iterable[bytes]) -> bytes:
     return sha1(b" ".join(words), usedforsecurity=False).digest()
 
 
-def rarest(terms: Sequence[Term]) -> bytes:
+def rarest_terms(terms: Sequence[Term]) -> bytes:
     """Return some terms that say most, as UTF-8 between spaces."""
-    found = nsmallest(_SHOWN, terms, key=lambda term: (-term.nidf, term.word))
+    found = nsmallest(_SHOWN_TERMS, terms, key=lambda term: (-term.nidf, term.word))
     return " ".join(term.word[:_SHOWN_LENGTH] for term in found).encode("utf-8", "replace")
+
+
+_RANDOMIZED_HEADER = struct.Struct("<BIBH")
+_RANDOMIZED_TAG = 0x52
+_SIGNATURE_BYTES = 8  #: of a signature
+
+
+class _RandomizedSketch(NamedTuple):
+    terms: int
+    signatures: frozenset[bytes]
+    shown: list[str]
+
+
+@dataclass(frozen=True)
+class IMatchRandomized(IMatch):
+    """I-Match over the lexicon and K more that each lack a random share p of its terms (K = 10, p = 0.3).
+
+    Two pages match when they have any signature in common (Kołcz, Chowdhury, Alspector, *Improved robustness
+    of signature-based near-replica detection via lexicon randomization*, KDD 2004): if they differ in d
+    terms, a lexicon lacks all of them with probability p^d. An empty signature is none. Whether a lexicon
+    lacks a term is decided by a hash of term and seed, so all workers have the same ones.
+
+    Keys: a seeded hash of each different signature; two pages that match share one of them.
+
+    Sketch, little-endian: ``B`` tag 0x52, ``I`` terms, ``B`` signatures, ``H`` bytes of the text at the end,
+    8 bytes of the SHA-1 a signature, then the rarest of the terms as UTF-8 between spaces, for the evidence.
+    """
+
+    name: ClassVar[str] = "imatch_randomized"
+    lexicons: int = 10  #: K
+    dropped: float = 0.3  #: p
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_integer(self, "lexicons", 1, 64)
+        if not isinstance(self.dropped, float) or not 0 < self.dropped < 1:
+            raise setting_error(self, "dropped", "a number above 0 and below 1")
+
+    def fingerprint(self, features: Features) -> Fingerprint | None:
+        """File the page under its signatures."""
+        terms = self.terms(features)
+        if not terms:
+            return None
+        found = dict.fromkeys(self._signatures(encode_terms(terms)))
+        keys = tuple(seeded_hash(one, 8, self.seed) for one in found)
+        shown = rarest_terms(terms)
+        head = _RANDOMIZED_HEADER.pack(_RANDOMIZED_TAG, len(terms), len(found), len(shown))
+        return Fingerprint(keys, head + b"".join(found) + shown)
+
+    def compare(self, new: bytes, old: bytes) -> Match | None:
+        """Match pages that have a signature in common; the similarity is the share of equal signatures."""
+        mine, other = self._read_all(new), self._read_all(old)
+        common = mine.signatures & other.signatures
+        if not common:
+            return None
+        most = max(len(mine.signatures), len(other.signatures))
+        evidence = _evidence(mine, other, f"{len(common)} of {most}")
+        return Match(len(common) / most, Relation.NEAR_DUPLICATE, evidence)
+
+    def weigh(self, new: bytes, old: bytes) -> Opinion:
+        """Count the signatures that are equal, and show the rarest terms."""
+        mine, other = self._read_all(new), self._read_all(old)
+        common = len(mine.signatures & other.signatures)
+        most = max(len(mine.signatures), len(other.signatures))
+        return Opinion(
+            self.name,
+            self.compare(new, old),
+            common / most,
+            _evidence(mine, other, f"{common} of {most}"),
+            (Bar("", 1, common, at_least=True, measure="equal signatures"),),
+            (Exhibit.of_elements(RAREST_UNIT, mine.shown, other.shown),),
+        )
+
+    def scheme(self) -> Mapping[str, object]:
+        """Everything that shapes signatures."""
+        return {**super().scheme(), "lexicons": self.lexicons, "dropped": self.dropped}
+
+    def held(self, words: Sequence[bytes]) -> npt.NDArray[np.bool_]:
+        """Return for each further lexicon, a row each, whether it holds each of ``words`` (UTF-8)."""
+        digests = (blake2b(word, digest_size=8).digest() for word in words)
+        hashes = np.frombuffer(b"".join(digests), "<u8")
+        salts = seeded_constants(self.seed, "lexicon", self.lexicons)
+        drawn: npt.NDArray[np.bool_] = mix(hashes ^ salts[:, np.newaxis]) >= np.uint64(self.dropped * 2.0**64)
+        return drawn
+
+    def _signatures(self, words: Sequence[bytes]) -> Iterator[bytes]:
+        for kept in [np.ones(len(words), bool), *self.held(words)]:
+            if kept.any():
+                yield signature(compress(words, kept.tolist()))[:_SIGNATURE_BYTES]
+
+    def _read_all(self, sketch: bytes) -> _RandomizedSketch:
+        if len(sketch) < _RANDOMIZED_HEADER.size:
+            raise sketch_error(self, sketch)
+        tag, terms, count, length = _RANDOMIZED_HEADER.unpack_from(sketch)
+        stop = _RANDOMIZED_HEADER.size + _SIGNATURE_BYTES * count
+        if tag != _RANDOMIZED_TAG or not terms or not count or len(sketch) != stop + length:
+            raise sketch_error(self, sketch)
+        found = frozenset(
+            sketch[at : at + _SIGNATURE_BYTES]
+            for at in range(_RANDOMIZED_HEADER.size, stop, _SIGNATURE_BYTES)
+        )
+        return _RandomizedSketch(terms, found, sketch[stop:].decode("utf-8", "replace").split(" "))
+
+
+def _evidence(new: _RandomizedSketch, old: _RandomizedSketch, signatures: str) -> dict[str, object]:
+    return {
+        "signatures": signatures,
+        "terms": [new.terms, old.terms],
+        "rarest": new.shown,
+        "older_rarest": old.shown,
+    }

@@ -10,11 +10,22 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
-from dedupcrawl.detectors.checks import check_language, check_seed, check_share, check_whole, foreign_sketch
+from dedupcrawl.detectors.base import (
+    Bar,
+    Detector,
+    Exhibit,
+    Fingerprint,
+    Match,
+    Opinion,
+    Relation,
+    check_integer,
+    check_language,
+    check_seed,
+    check_share,
+    sketch_error,
+)
 from dedupcrawl.text.hashing import seeded_hash
-from dedupcrawl.text.keywords import keywords
-from dedupcrawl.text.lexicon import open_lexicon
+from dedupcrawl.text.lexicon import keywords, open_lexicon
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,17 +33,16 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from dedupcrawl.text.features import Features
-    from dedupcrawl.text.keywords import Keyword
-    from dedupcrawl.text.lexicon import Lexicon
+    from dedupcrawl.text.lexicon import Keyword, Lexicon
 
-_HEAD = struct.Struct("<BBH16s")
+_HEADER = struct.Struct("<BBH16s")
 _TAG = 0x54
 _SUMMARY_BYTES = 512
-_SHOWN = 32  #: characters of a keyword that the evidence shows
-_SHOWN_SUMMARY = 80
+_SHOWN_LENGTH = 32  #: characters of a keyword that the evidence shows
+_SHOWN_SUMMARY_LENGTH = 80
 
 
-class _Sketch(NamedTuple):
+class _KeywordsSketch(NamedTuple):
     digest: bytes
     weights: npt.NDArray[np.float32]
     text: str
@@ -67,8 +77,8 @@ class Keywords(Detector):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_whole(self, "variant", 1, 5)
-        check_whole(self, "count", 1, 256)
+        check_integer(self, "variant", 1, 5)
+        check_integer(self, "count", 1, 256)
         check_share(self, "difference")
         check_seed(self)
         check_language(self, "language")
@@ -118,16 +128,16 @@ class Keywords(Detector):
             return shared
         return {**shared, "segmenter": self.segmenter, "lexicon": self._idfs.digest}
 
-    def _bar_of_weights(self, new: _Sketch, old: _Sketch) -> Bar:
+    def _bar_of_weights(self, new: _KeywordsSketch, old: _KeywordsSketch) -> Bar:
         apart = weight_difference(new.weights, old.weights)
         measure = "difference of the weights"
         return Bar("difference", self.difference, apart, at_least=False, measure=measure, is_strict=True)
 
-    def _evidence(self, sketch: _Sketch) -> dict[str, object]:
+    def _evidence(self, sketch: _KeywordsSketch) -> dict[str, object]:
         told = sketch.text if self._by_summary else sketch.text.split(" ")
         return {"md5": sketch.digest.hex(), "summary" if self._by_summary else "keywords": told}
 
-    def _shown(self, sketch: _Sketch) -> list[str]:
+    def _shown(self, sketch: _KeywordsSketch) -> list[str]:
         return [sketch.text] if self._by_summary else sketch.text.split(" ")
 
     @property
@@ -153,7 +163,7 @@ class Keywords(Detector):
             summary = features.text.encode("utf-8", "surrogatepass")[:_SUMMARY_BYTES]
             if not self._says_enough(features.part(summary.decode("utf-8", "ignore"))):
                 return None
-        return self._filed(summary, (), summary.decode("utf-8", "ignore")[:_SHOWN_SUMMARY])
+        return self._filed(summary, (), summary.decode("utf-8", "ignore")[:_SHOWN_SUMMARY_LENGTH])
 
     def _says_enough(self, features: Features) -> bool:
         return len(np.unique(features.tokens.hashes)) >= self.count
@@ -165,7 +175,7 @@ class Keywords(Detector):
         if self.variant in (3, 5):
             found.sort()
         joined = " ".join(keyword.word for keyword in found)
-        shown = " ".join(keyword.word[:_SHOWN] for keyword in found)
+        shown = " ".join(keyword.word[:_SHOWN_LENGTH] for keyword in found)
         return self._filed(joined.encode("utf-8", "surrogatepass"), found, shown)
 
     def _filed(self, hashed: bytes, weighed: Sequence[Keyword], shown: str) -> Fingerprint:
@@ -173,17 +183,17 @@ class Keywords(Detector):
         key = seeded_hash(digest, 8, self.seed)
         weights = np.array([keyword.weight for keyword in weighed] if self._weighs else [], "<f4").tobytes()
         text = shown.encode("utf-8", "replace")
-        return Fingerprint((key,), _HEAD.pack(_TAG, self.variant, len(text), digest) + weights + text)
+        return Fingerprint((key,), _HEADER.pack(_TAG, self.variant, len(text), digest) + weights + text)
 
-    def _read(self, sketch: bytes) -> _Sketch:
-        if len(sketch) < _HEAD.size:
-            raise foreign_sketch(self, sketch)
-        tag, variant, length, digest = _HEAD.unpack_from(sketch)
-        start = _HEAD.size + 4 * self.count * self._weighs
+    def _read(self, sketch: bytes) -> _KeywordsSketch:
+        if len(sketch) < _HEADER.size:
+            raise sketch_error(self, sketch)
+        tag, variant, length, digest = _HEADER.unpack_from(sketch)
+        start = _HEADER.size + 4 * self.count * self._weighs
         if tag != _TAG or variant != self.variant or len(sketch) != start + length:
-            raise foreign_sketch(self, sketch)
-        weights = np.frombuffer(sketch[_HEAD.size : start], "<f4")
-        return _Sketch(digest, weights, sketch[start:].decode("utf-8", "replace"))
+            raise sketch_error(self, sketch)
+        weights = np.frombuffer(sketch[_HEADER.size : start], "<f4")
+        return _KeywordsSketch(digest, weights, sketch[start:].decode("utf-8", "replace"))
 
 
 def weight_difference(new: npt.NDArray[np.float32], old: npt.NDArray[np.float32]) -> float:

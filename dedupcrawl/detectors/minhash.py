@@ -9,31 +9,38 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from dedupcrawl.detectors.bands import band_keys, band_keys_of_many, choose_bands
-from dedupcrawl.detectors.base import Detector, Exhibit, Fingerprint, Match
-from dedupcrawl.detectors.checks import (
+from dedupcrawl.detectors.base import (
+    Detector,
+    Exhibit,
+    Fingerprint,
+    Match,
     check_bounds,
+    check_integer,
     check_seed,
     check_share,
-    check_whole,
-    foreign_sketch,
     setting_error,
+    sketch_error,
 )
-from dedupcrawl.detectors.relations import Agreement, Bounds, Size
-from dedupcrawl.detectors.sketching import fast_similarity_sketch, sketch_many
-from dedupcrawl.text.shingles import LONGEST
+from dedupcrawl.detectors.lsh import (
+    band_keys,
+    band_keys_of_many,
+    choose_bands,
+    fast_similarity_sketch,
+    fast_similarity_sketches,
+)
+from dedupcrawl.detectors.relations import MatchBounds, SlotAgreement, TextSize
+from dedupcrawl.text.shingles import MAX_SHINGLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dedupcrawl.detectors.base import Opinion
-    from dedupcrawl.detectors.sketching import Slots
-    from dedupcrawl.text.features import Features
-    from dedupcrawl.text.group import Group
+    from dedupcrawl.detectors.lsh import Slots
+    from dedupcrawl.text.features import Features, FeaturesBatch
 
-_HEAD = struct.Struct("<BII")
+_HEADER = struct.Struct("<BII")
 _TAG = 0x4D
-_CHANCE = 1 / 256
+_CHANCE_AGREEMENT = 1 / 256
 
 
 @dataclass(frozen=True)
@@ -63,9 +70,9 @@ class MinHash(Detector):
         check_bounds(self, "threshold")
         if not isinstance(self.slots, int) or self.slots not in (16, 32, 64, 128, 256):
             raise setting_error(self, "slots", "16, 32, 64, 128 or 256")
-        check_whole(self, "characters", 1, LONGEST)
-        check_whole(self, "words", 1, LONGEST)
-        check_whole(self, "filed", 16, 256)
+        check_integer(self, "characters", 1, MAX_SHINGLE)
+        check_integer(self, "words", 1, MAX_SHINGLE)
+        check_integer(self, "filed", 16, 256)
         check_share(self, "miss_weight")
         check_seed(self)
 
@@ -75,22 +82,22 @@ class MinHash(Detector):
         if not len(shingles):
             return None
         slots = fast_similarity_sketch(shingles, self.slots, self.seed)
-        head = _HEAD.pack(_TAG, features.length, len(shingles))
+        head = _HEADER.pack(_TAG, features.length, len(shingles))
         return Fingerprint(self._keys(slots), head + slots.tobytes())
 
-    def fingerprint_many(self, group: Group, wanted: Sequence[bool]) -> list[Fingerprint | None]:
+    def fingerprint_many(self, group: FeaturesBatch, wanted: Sequence[bool]) -> list[Fingerprint | None]:
         """File several pages."""
         hashes, texts, counts = group.shingles(self.characters, self.words, self.seed)
         if not all(wanted):
             asked = np.array(wanted)[texts]
             hashes, texts = hashes[asked], texts[asked]
-        sketches = sketch_many(hashes, texts, len(group), self.slots, self.seed)
+        sketches = fast_similarity_sketches(hashes, texts, len(group), self.slots, self.seed)
         keys = band_keys_of_many(sketches, *self._bands(), self.seed)
         rows = sketches.tobytes()
         return [
             Fingerprint(
                 keys[place],
-                _HEAD.pack(_TAG, length, count) + rows[place * self.slots : (place + 1) * self.slots],
+                _HEADER.pack(_TAG, length, count) + rows[place * self.slots : (place + 1) * self.slots],
             )
             if one and count
             else None
@@ -102,14 +109,16 @@ class MinHash(Detector):
     def keys_of(self, sketch: bytes) -> tuple[bytes, ...]:
         """The bands are cut from the slots."""
         self._read(sketch)
-        return self._keys(np.frombuffer(sketch, np.uint8, offset=_HEAD.size))
+        return self._keys(np.frombuffer(sketch, np.uint8, offset=_HEADER.size))
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
         """Estimate the similarity and judge it by the two lengths."""
         new_size, new_slots = self._read(new)
         old_size, old_slots = self._read(old)
         differing = (new_slots ^ old_slots).to_bytes(self.slots, "little")
-        return Agreement(differing.count(0), self.slots, _CHANCE).judged(new_size, old_size, self._bounds)
+        return SlotAgreement(differing.count(0), self.slots, _CHANCE_AGREEMENT).judged(
+            new_size, old_size, self._bounds
+        )
 
     def weigh(self, new: bytes, old: bytes) -> Opinion:
         """Show the slots that agree."""
@@ -117,7 +126,7 @@ class MinHash(Detector):
         old_size, old_slots = self._read(old)
         differing = (new_slots ^ old_slots).to_bytes(self.slots, "little")
         shown = Exhibit.of_places("slots", differing)
-        agreement = Agreement(differing.count(0), self.slots, _CHANCE)
+        agreement = SlotAgreement(differing.count(0), self.slots, _CHANCE_AGREEMENT)
         return agreement.weighed(self.name, new_size, old_size, self._bounds, shown)
 
     def scheme(self) -> Mapping[str, object]:
@@ -140,14 +149,14 @@ class MinHash(Detector):
         return choose_bands(self.threshold, min(self.filed, self.slots), self.miss_weight)
 
     @cached_property
-    def _bounds(self) -> Bounds:
-        return Bounds(self.threshold, self.length_ratio, self.containment)
+    def _bounds(self) -> MatchBounds:
+        return MatchBounds(self.threshold, self.length_ratio, self.containment)
 
-    def _read(self, sketch: bytes) -> tuple[Size, int]:
+    def _read(self, sketch: bytes) -> tuple[TextSize, int]:
         """Return the size of a page, and its slots as the digits of one number."""
-        if len(sketch) != _HEAD.size + self.slots or sketch[0] != _TAG:
-            raise foreign_sketch(self, sketch)
-        _, length, shingles = _HEAD.unpack_from(sketch)
+        if len(sketch) != _HEADER.size + self.slots or sketch[0] != _TAG:
+            raise sketch_error(self, sketch)
+        _, length, shingles = _HEADER.unpack_from(sketch)
         if not length or not shingles:
-            raise foreign_sketch(self, sketch)
-        return Size(length, shingles), int.from_bytes(sketch[_HEAD.size :], "little")
+            raise sketch_error(self, sketch)
+        return TextSize(length, shingles), int.from_bytes(sketch[_HEADER.size :], "little")

@@ -5,19 +5,26 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from dedupcrawl.detectors.base import Bar, Detector, Fingerprint, Match
+from dedupcrawl.detectors.base import (
+    Bar,
+    Detector,
+    Fingerprint,
+    Match,
+    check_integer,
+    check_seed,
+    setting_error,
+)
 from dedupcrawl.detectors.bits import (
-    MOST_KEYS,
-    WORD,
-    agreeing,
+    MAX_KEYS,
+    WORD_BITS,
     block_keys,
-    differing,
+    hamming_distance,
+    match_by_bits,
+    opinion_by_bits,
     read_bits,
     sign_bits,
-    weighed,
 )
-from dedupcrawl.detectors.checks import check_seed, check_whole, setting_error
-from dedupcrawl.text.hashing import constants, mix
+from dedupcrawl.text.hashing import mix, seeded_constants
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,11 +57,11 @@ class RandomProjection(Detector):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_whole(self, "bits", WORD, 1024)
-        if self.bits % WORD:
-            raise setting_error(self, "bits", f"a multiple of {WORD}")
-        check_whole(self, "agreement", max(self.bits // 2, self.bits - MOST_KEYS + 1), self.bits)
-        check_whole(self, "characters", 1, 16)
+        check_integer(self, "bits", WORD_BITS, 1024)
+        if self.bits % WORD_BITS:
+            raise setting_error(self, "bits", f"a multiple of {WORD_BITS}")
+        check_integer(self, "agreement", max(self.bits // 2, self.bits - MAX_KEYS + 1), self.bits)
+        check_integer(self, "characters", 1, 16)
         check_seed(self)
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
@@ -62,21 +69,21 @@ class RandomProjection(Detector):
         tokens = self._tokens(features)
         if not len(tokens):
             return None
-        salts = constants(self.seed, "projection", self.bits // WORD)
+        salts = seeded_constants(self.seed, "projection", self.bits // WORD_BITS)
         bits = b"".join(sign_bits(mix(tokens + salt)) for salt in salts)
         keys = block_keys(bits, self.bits - self.agreement + 1, self.bits - self.agreement)
         return Fingerprint(keys, bytes((_TAG,)) + bits)
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
         """Count the bits that agree."""
-        return agreeing(self._read(new), self._read(old), self.agreement)
+        return match_by_bits(self._read(new), self._read(old), self.agreement)
 
     def weigh(self, new: bytes, old: bytes) -> Opinion:
         """Show the bits that agree."""
         mine, other = self._read(new), self._read(old)
-        agree = self.bits - differing(mine, other)
+        agree = self.bits - hamming_distance(mine, other)
         bar = Bar("agreement", self.agreement, agree, at_least=True, measure="bits that agree")
-        return weighed(self, mine, other, bar, self.compare(new, old))
+        return opinion_by_bits(self, mine, other, bar, self.compare(new, old))
 
     def scheme(self) -> Mapping[str, object]:
         """Everything that shapes bits and keys."""

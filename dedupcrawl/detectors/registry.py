@@ -1,37 +1,61 @@
-"""Which detectors there are, and how a user's choice becomes objects."""
+"""Classes by name, each loaded when it is first asked for.
+
+Which detectors there are, and how a user's choice becomes objects.
+"""
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Mapping
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from dedupcrawl.detectors.catalogue import Catalogue
 from dedupcrawl.errors import SettingError
 from dedupcrawl.page.options import ReadOptions
-from dedupcrawl.text.chinese import folding_digest
 from dedupcrawl.text.lexicon import open_lexicon
+from dedupcrawl.text.normalize import folding_digest
 from dedupcrawl.text.segmenters import check_segmenter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from dedupcrawl.detectors.base import Detector
 
+
+@dataclass(frozen=True, eq=False)
+class LazyDetectors(Mapping[str, "type[Detector]"]):
+    """Detectors by name, in a fixed order; a crawl loads the modules of those that it uses, and no others."""
+
+    package: str
+    places: Mapping[str, str]  #: name → "module:Class" below the package
+
+    def __getitem__(self, name: str) -> type[Detector]:
+        return cast("type[Detector]", pkgutil.resolve_name(f"{self.package}.{self.places[name]}"))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.places)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+
 #: New ones go to the end: stores that are filled count on the order.
-DETECTORS: Mapping[str, type[Detector]] = Catalogue(
+DETECTORS: Mapping[str, type[Detector]] = LazyDetectors(
     "dedupcrawl.detectors",
     {
         "exact": "exact:Exact",
         "minhash": "minhash:MinHash",
-        "feature_code": "feature_code:FeatureCode",
+        "feature_code": "feature_codes:FeatureCode",
         "feature_codes": "feature_codes:FeatureCodes",
         "datasketch": "datasketch:Datasketch",
         "shingling": "shingling:Shingling",
         "segments": "segments:Segments",
         "keywords": "keywords:Keywords",
         "imatch": "imatch:IMatch",
-        "imatch_randomized": "imatch_randomized:IMatchRandomized",
+        "imatch_randomized": "imatch:IMatchRandomized",
         "boolean": "boolean:Boolean",
         "spotsigs": "spotsigs:SpotSigs",
         "simhash": "simhash:SimHash",
@@ -41,7 +65,7 @@ DETECTORS: Mapping[str, type[Detector]] = Catalogue(
 )
 #: Constants that a detector takes from the configuration.
 SHARED = ("threshold", "length_ratio", "seed", "segmenter", "lexicon", "language")
-_TOP = "detectors"  #: where a choice of detectors stands in the configuration
+_DETECTORS_SETTING = "detectors"  #: where a choice of detectors stands in the configuration
 _LEXICON = "lexicon"
 _COMBINED = "combined"  #: has other detectors among its constants
 
@@ -73,13 +97,15 @@ def build_detectors(config: DetectorConfig) -> tuple[Detector, ...]:
     Raises :class:`~dedupcrawl.errors.SettingError` for a name or constant that does not exist, a
     value that makes no sense, a name given twice, or none at all.
     """
-    chosen = _chosen(config.detectors, _TOP)
+    chosen = _chosen(config.detectors, _DETECTORS_SETTING)
     if not chosen:
-        raise SettingError(_TOP, config.detectors, f"at least one; {_accepted()}")
+        raise SettingError(_DETECTORS_SETTING, config.detectors, f"at least one; {_accepted()}")
     if config.lexicon:
         # It is refused whether or not a detector reads it.
         _open_lexicon(config, config)
-    return tuple(_build(name, chosen[name], config, _TOP) for name in DETECTORS if name in chosen)
+    return tuple(
+        _build(name, chosen[name], config, _DETECTORS_SETTING) for name in DETECTORS if name in chosen
+    )
 
 
 def schemes(detectors: Sequence[Detector], config: DetectorConfig) -> dict[str, dict[str, object]]:
@@ -134,8 +160,8 @@ def _build(name: str, constants: object, config: DetectorConfig, place: str) -> 
             _open_lexicon(made, config)
     except SettingError as error:
         if error.name == _LEXICON in constants:
-            error = SettingError(f"{_TOP}[{name!r}].{_LEXICON}", error.value, error.accepted)
-        raise _placed(error, place) from None
+            error = SettingError(f"{_DETECTORS_SETTING}[{name!r}].{_LEXICON}", error.value, error.accepted)
+        raise _with_setting_path(error, place) from None
     return made
 
 
@@ -162,8 +188,8 @@ def _with_members(
     }
 
 
-def _placed(error: SettingError, place: str) -> SettingError:
+def _with_setting_path(error: SettingError, place: str) -> SettingError:
     """Name a constant of a member by where it stands in the settings."""
-    if not error.name.startswith(f"{_TOP}["):
+    if not error.name.startswith(f"{_DETECTORS_SETTING}["):
         return error
-    return SettingError(place + error.name.removeprefix(_TOP), error.value, error.accepted)
+    return SettingError(place + error.name.removeprefix(_DETECTORS_SETTING), error.value, error.accepted)

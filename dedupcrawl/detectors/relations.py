@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from dedupcrawl.detectors.base import Bar, Exhibit, Match, Opinion, Relation
 
-_LEAST = 8  #: one slot in so many must agree
+_MIN_AGREEMENT = 8  #: one slot in so many must agree
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class MatchBounds:
     """Where resemblance ends."""
 
     similarity: float  #: least Jaccard similarity of a near-duplicate
@@ -34,7 +34,7 @@ class Overlap:
         return cls(similarity, min(1.0, common / new), min(1.0, common / old))
 
 
-class Size(NamedTuple):
+class TextSize(NamedTuple):
     """How large a page is."""
 
     length: int  #: characters of the normalised main text, at least 1
@@ -46,7 +46,7 @@ def length_ratio(new: int, old: int) -> float:
     return max(new, old) / min(new, old)
 
 
-def relate(overlap: Overlap, new: Size, old: Size, bounds: Bounds) -> Relation | None:
+def relate(overlap: Overlap, new: TextSize, old: TextSize, bounds: MatchBounds) -> Relation | None:
     """Say how a new page relates to an old one, None: not enough to speak of."""
     if (
         overlap.similarity >= bounds.similarity
@@ -58,17 +58,19 @@ def relate(overlap: Overlap, new: Size, old: Size, bounds: Bounds) -> Relation |
     return Relation.EXPANSION if overlap.old_in_new >= bounds.containment else None
 
 
-def judged(
-    overlap: Overlap, new: Size, old: Size, bounds: Bounds, counted: dict[str, object]
+def match_by_overlap(
+    overlap: Overlap, new: TextSize, old: TextSize, bounds: MatchBounds, counted: dict[str, object]
 ) -> Match | None:
     """Make a match of a relation, with what was ``counted`` and the lengths as its evidence."""
     relation = relate(overlap, new, old, bounds)
     if relation is None:
         return None
-    return Match(overlap.similarity, relation, evidence(overlap, new, old, counted))
+    return Match(overlap.similarity, relation, overlap_evidence(overlap, new, old, counted))
 
 
-def evidence(overlap: Overlap, new: Size, old: Size, counted: dict[str, object]) -> dict[str, object]:
+def overlap_evidence(
+    overlap: Overlap, new: TextSize, old: TextSize, counted: dict[str, object]
+) -> dict[str, object]:
     """Put what was ``counted`` and the lengths down as plain JSON."""
     return counted | {
         "lengths": [new.length, old.length],
@@ -79,19 +81,24 @@ def evidence(overlap: Overlap, new: Size, old: Size, counted: dict[str, object])
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
+class OverlapMeasurement:
     """What was found of two pages, for :func:`weighed` to say."""
 
     overlap: Overlap
-    new: Size
-    old: Size
+    new: TextSize
+    old: TextSize
     counted: dict[str, object]
     exhibit: Exhibit
     least: Bar  #: what the method itself asks for before it says anything
 
 
-def weighed(
-    detector: str, match: Match | None, found: Weighed, bounds: Bounds, *, constant: str = "threshold"
+def opinion_by_overlap(
+    detector: str,
+    match: Match | None,
+    found: OverlapMeasurement,
+    bounds: MatchBounds,
+    *,
+    constant: str = "threshold",
 ) -> Opinion:
     """Make an opinion of what was found; ``constant`` is the one that sets ``bounds.similarity``.
 
@@ -107,7 +114,7 @@ def weighed(
         detector,
         match,
         overlap.similarity,
-        evidence(overlap, new, old, found.counted),
+        overlap_evidence(overlap, new, old, found.counted),
         (
             *own,
             Bar(constant, bounds.similarity, overlap.similarity, at_least=True, measure="similarity"),
@@ -119,7 +126,7 @@ def weighed(
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class SlotAgreement:
     """How many slots of two sketches agree."""
 
     agreeing: int
@@ -131,23 +138,25 @@ class Agreement:
         """The estimate of J, corrected for chance."""
         return max(0.0, (self.agreeing / self.slots - self.chance) / (1 - self.chance))
 
-    def judged(self, new: Size, old: Size, bounds: Bounds) -> Match | None:
+    def judged(self, new: TextSize, old: TextSize, bounds: MatchBounds) -> Match | None:
         """Judge two pages by their sketches and sizes.
 
         Containment multiplies the estimate by up to the ratio of the sizes, and its error too, so fewer
         slots than one in eight prove nothing.
         """
-        if self.agreeing * _LEAST < self.slots:
+        if self.agreeing * _MIN_AGREEMENT < self.slots:
             return None
         overlap = Overlap.estimated(self.similarity, new.features, old.features)
-        return judged(overlap, new, old, bounds, self._counted)
+        return match_by_overlap(overlap, new, old, bounds, self._counted)
 
-    def weighed(self, detector: str, new: Size, old: Size, bounds: Bounds, slots: Exhibit) -> Opinion:
+    def weighed(
+        self, detector: str, new: TextSize, old: TextSize, bounds: MatchBounds, slots: Exhibit
+    ) -> Opinion:
         """Say of two pages all that is measured for :meth:`judged`."""
         overlap = Overlap.estimated(self.similarity, new.features, old.features)
-        least = Bar("", self.slots / _LEAST, self.agreeing, at_least=True, measure="slots that agree")
-        found = Weighed(overlap, new, old, self._counted, slots, least)
-        return weighed(detector, self.judged(new, old, bounds), found, bounds)
+        least = Bar("", self.slots / _MIN_AGREEMENT, self.agreeing, at_least=True, measure="slots that agree")
+        found = OverlapMeasurement(overlap, new, old, self._counted, slots, least)
+        return opinion_by_overlap(detector, self.judged(new, old, bounds), found, bounds)
 
     @property
     def _counted(self) -> dict[str, object]:

@@ -7,8 +7,18 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, ClassVar
 
-from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
-from dedupcrawl.detectors.checks import check_seed, check_whole, foreign_sketch
+from dedupcrawl.detectors.base import (
+    Bar,
+    Detector,
+    Exhibit,
+    Fingerprint,
+    Match,
+    Opinion,
+    Relation,
+    check_integer,
+    check_seed,
+    sketch_error,
+)
 from dedupcrawl.text.hashing import seeded_hash
 
 if TYPE_CHECKING:
@@ -17,8 +27,8 @@ if TYPE_CHECKING:
     from dedupcrawl.text.features import Features
 
 _TAG = b"S"
-_BYTES = 8  #: of a segment's hash
-_LEAST = 5  #: characters of an equal part: one or two of them stand in many a text
+_HASH_BYTES = 8  #: of a segment's hash
+_MIN_PART_LENGTH = 5  #: characters of an equal part: one or two of them stand in many a text
 _BREAK = "\0"  #: stands for a line break, which normalisation would make a space
 
 
@@ -43,15 +53,15 @@ class Segments(Detector):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_whole(self, "count", 1, 64)
-        check_whole(self, "equal", 1, self.count)
+        check_integer(self, "count", 1, 64)
+        check_integer(self, "equal", 1, self.count)
         check_seed(self)
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
         """File the page under its smallest segments."""
-        segments = cut(paragraphs(features), self.count)
+        segments = cut_into_segments(paragraphs(features), self.count)
         texts = (segment.encode("utf-8", "surrogatepass") for segment in segments)
-        hashes = [seeded_hash(text, _BYTES, self.seed) for text in texts]
+        hashes = [seeded_hash(text, _HASH_BYTES, self.seed) for text in texts]
         distinct = sorted(set(hashes))
         if len(distinct) < self.equal:
             return None
@@ -90,14 +100,14 @@ class Segments(Detector):
     ) -> dict[str, object]:
         return {
             "segments": f"{len(common)} of {self.count}",
-            "equal": _places(new_hashes, common),
-            "older_equal": _places(old_hashes, common),
+            "equal": _positions(new_hashes, common),
+            "older_equal": _positions(old_hashes, common),
         }
 
     def _read(self, sketch: bytes) -> list[bytes]:
-        if len(sketch) != 1 + _BYTES * self.count or sketch[:1] != _TAG:
-            raise foreign_sketch(self, sketch)
-        return [sketch[at : at + _BYTES] for at in range(1, len(sketch), _BYTES)]
+        if len(sketch) != 1 + _HASH_BYTES * self.count or sketch[:1] != _TAG:
+            raise sketch_error(self, sketch)
+        return [sketch[at : at + _HASH_BYTES] for at in range(1, len(sketch), _HASH_BYTES)]
 
 
 def paragraphs(features: Features) -> list[str]:
@@ -108,7 +118,7 @@ def paragraphs(features: Features) -> list[str]:
     return [line for line in lines if line]
 
 
-def cut(lines: Sequence[str], count: int) -> list[str]:
+def cut_into_segments(lines: Sequence[str], count: int) -> list[str]:
     """Cut a text of ``lines`` into ``count`` segments, none of them empty.
 
     With at least ``count`` lines the cuts are those ends of lines that are nearest to equal parts. With fewer
@@ -117,7 +127,7 @@ def cut(lines: Sequence[str], count: int) -> list[str]:
     if len(lines) >= count:
         return [" ".join(lines[start:stop]) for start, stop in pairwise(_cuts(lines, count))]
     text = " ".join(lines)
-    if len(text) < _LEAST * count:
+    if len(text) < _MIN_PART_LENGTH * count:
         return []
     return [text[len(text) * i // count : len(text) * (i + 1) // count] for i in range(count)]
 
@@ -133,6 +143,6 @@ def _cuts(lines: Sequence[str], count: int) -> list[int]:
     return [*cuts, len(lines)]
 
 
-def _places(hashes: Sequence[bytes], common: set[bytes]) -> list[int]:
+def _positions(hashes: Sequence[bytes], common: set[bytes]) -> list[int]:
     """Return which segments are common, counted from 1."""
     return [place for place, found in enumerate(hashes, 1) if found in common]

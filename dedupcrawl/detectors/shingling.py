@@ -8,20 +8,33 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
-from dedupcrawl.detectors.checks import check_seed, check_whole, foreign_sketch, setting_error
-from dedupcrawl.detectors.keys import bucket_keys
-from dedupcrawl.text.hashing import Hashes, constants, mix, stir
-from dedupcrawl.text.shingles import LONGEST
+from dedupcrawl.detectors.base import (
+    Bar,
+    Detector,
+    Exhibit,
+    Fingerprint,
+    Match,
+    Opinion,
+    Relation,
+    check_integer,
+    check_seed,
+    setting_error,
+    sketch_error,
+)
+from dedupcrawl.detectors.lsh import bucket_keys
+from dedupcrawl.text.hashing import Hashes, light_mix, mix, seeded_constants
+from dedupcrawl.text.shingles import MAX_SHINGLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dedupcrawl.text.features import Features
 
-_HEAD = struct.Struct("<BI")
+_HEADER = struct.Struct("<BI")
 _TAG = 0x42
-_CHUNK = 1024  #: shingles hashed at a time: so many under all functions stay in the processor's cache
+_CHUNK_SHINGLES = (
+    1024  #: shingles hashed at a time: so many under all functions stay in the processor's cache
+)
 
 
 @dataclass(frozen=True)
@@ -46,13 +59,13 @@ class Shingling(Detector):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_whole(self, "characters", 1, LONGEST)
-        check_whole(self, "words", 1, LONGEST)
-        check_whole(self, "minima", 1, 1024)
-        check_whole(self, "super_shingles", 1, self.minima)
+        check_integer(self, "characters", 1, MAX_SHINGLE)
+        check_integer(self, "words", 1, MAX_SHINGLE)
+        check_integer(self, "minima", 1, 1024)
+        check_integer(self, "super_shingles", 1, self.minima)
         if self.minima % self.super_shingles:
             raise setting_error(self, "super_shingles", f"a divisor of minima = {self.minima}")
-        check_whole(self, "needed", 1, self.super_shingles)
+        check_integer(self, "needed", 1, self.super_shingles)
         check_seed(self)
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
@@ -61,7 +74,7 @@ class Shingling(Detector):
         if not len(shingles):
             return None
         supers = super_shingles(minima(shingles, self.minima, self.seed), self.super_shingles, self.seed)
-        sketch = _HEAD.pack(_TAG, features.length) + supers.astype("<u8").tobytes()
+        sketch = _HEADER.pack(_TAG, features.length) + supers.astype("<u8").tobytes()
         return Fingerprint(bucket_keys(supers), sketch)
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
@@ -115,24 +128,24 @@ class Shingling(Detector):
         }
 
     def _read(self, sketch: bytes) -> tuple[int, Hashes]:
-        if len(sketch) != _HEAD.size + 8 * self.super_shingles or sketch[0] != _TAG:
-            raise foreign_sketch(self, sketch)
-        _, length = _HEAD.unpack_from(sketch)
+        if len(sketch) != _HEADER.size + 8 * self.super_shingles or sketch[0] != _TAG:
+            raise sketch_error(self, sketch)
+        _, length = _HEADER.unpack_from(sketch)
         if not length:
-            raise foreign_sketch(self, sketch)
-        return length, np.frombuffer(sketch, "<u8", offset=_HEAD.size)
+            raise sketch_error(self, sketch)
+        return length, np.frombuffer(sketch, "<u8", offset=_HEADER.size)
 
 
 def minima(shingles: Hashes, count: int, seed: int) -> Hashes:
     """Return the least shingle, not empty, under each of ``count`` hash functions, as its hash there."""
-    functions = constants(seed, "minimum", count)[:, None]
-    chunks = [shingles[at : at + _CHUNK] for at in range(0, len(shingles), _CHUNK)]
-    least: Hashes = np.min([stir(chunk * functions).min(axis=1) for chunk in chunks], axis=0)
+    functions = seeded_constants(seed, "minimum", count)[:, None]
+    chunks = [shingles[at : at + _CHUNK_SHINGLES] for at in range(0, len(shingles), _CHUNK_SHINGLES)]
+    least: Hashes = np.min([light_mix(chunk * functions).min(axis=1) for chunk in chunks], axis=0)
     return least
 
 
 def super_shingles(least: Hashes, count: int, seed: int) -> Hashes:
     """Hash the minima in ``count`` groups; the place within the group counts, and so does the group."""
     groups = least.reshape(count, -1)
-    sums = (groups * constants(seed, "super-shingle", groups.shape[1])).sum(axis=1, dtype=np.uint64)
-    return mix(sums + constants(seed, "group", count))
+    sums = (groups * seeded_constants(seed, "super-shingle", groups.shape[1])).sum(axis=1, dtype=np.uint64)
+    return mix(sums + seeded_constants(seed, "group", count))

@@ -7,8 +7,7 @@ find another main text (``topic``, with ``segments`` and ``topicwords``; ``every
 take the rest of the page from it (``framing``).
 """
 
-from dedupcrawl.page.errors import PageError, ReaderError
-from dedupcrawl.page.model import Block, Kind, Page
+from dedupcrawl.page.model import Block, Kind, Page, PageError, ReaderError
 from dedupcrawl.page.options import ReadOptions, TopicOptions
 from dedupcrawl.page.reader import read_page, read_response, read_tree
 

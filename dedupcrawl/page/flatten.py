@@ -13,18 +13,64 @@ The stream is ``text (MARK head MARK text)*``. A head is
 So the texts are every second part of ``stream.split(MARK)``. Inside a text, ``BREAK`` is a ``<br>`` and a
 link is ``LINK target ANCHOR text UNLINK``. The marks are Unicode noncharacters, "never to be interchanged"; a
 page that holds them all the same is cut at odd places, which harms nobody but itself.
+
+How the constant word tables of page reading are written down.
+
+Walks over a tree in C: stylesheets put together from templates, and compiled once for each thread.
 """
 
 from __future__ import annotations
 
+import threading
 from functools import cache
 from typing import TYPE_CHECKING
 
-from dedupcrawl.page.tables import words
-from dedupcrawl.page.walking import INSIDE, Walk, say, stylesheet, template
+from lxml import etree
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of a table that is written as running text.
+
+    >>> sorted(words("nav aside footer"))
+    ['aside', 'footer', 'nav']
+    """
+    return frozenset(text.split())
+
+
+INSIDE = "<xsl:apply-templates/>"
+
+
+def say(*signs: str) -> str:
+    """Return the source of an instruction that writes ``signs``."""
+    return f"<xsl:text>{''.join(signs)}</xsl:text>"
+
+
+def template(match: str, *body: str) -> str:
+    """Return the source of what is done where ``match`` is met."""
+    return f'<xsl:template match="{match}">{"".join(body)}</xsl:template>'
+
+
+def stylesheet(*templates: str) -> str:
+    """Return the source of a walk, XSLT 1.0; texts that meet become one, since each costs libxslt a call."""
+    joined = "".join(templates).replace("</xsl:text><xsl:text>", "")
+    space = "http://www.w3.org/1999/XSL/Transform"
+    return f'<xsl:stylesheet version="1.0" xmlns:xsl="{space}">{joined}</xsl:stylesheet>'
+
+
+class TreeWalk(threading.local):
+    """A compiled stylesheet: lxml would copy one that crosses threads at every use."""
+
+    def __init__(self, source: str) -> None:
+        self._walk = etree.XSLT(etree.XML(source))
+
+    def __call__(self, root: _Element) -> str:
+        """Return what the walk writes into the element that it leaves; ``root`` is not changed."""
+        # as a text, the stream would be written out before it is decoded
+        return self._walk(root).getroot().text or ""
+
 
 MARK = "\ufdd0"
 LINK = "\ufdd2"
@@ -101,8 +147,8 @@ def _metadata(name: str, value: str) -> str:
 
 
 @cache
-def _walk(open_landmarks: bool) -> Walk:
-    return Walk(_source(open_landmarks=open_landmarks))
+def _walk(open_landmarks: bool) -> TreeWalk:
+    return TreeWalk(_source(open_landmarks=open_landmarks))
 
 
 def flatten(root: _Element, *, open_landmarks: bool = False) -> str:

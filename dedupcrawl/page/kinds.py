@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from dedupcrawl.page.model import Kind
-from dedupcrawl.page.noise import LANDMARK, MAIN_TEXT
+from dedupcrawl.page.rules import LANDMARK, MAIN_TEXT
 
 if TYPE_CHECKING:
     from dedupcrawl.page.blocks import Outline

@@ -8,22 +8,28 @@ there) is one atomic step, and two workers can never both be first.
 A filed record is a *claim* until it is committed: *open* while its item is in the pipelines,
 *scraped* once all of them took it, *committed* once it is durable. Claims carry a lease that the
 living process renews; the claims of a dead process end with it, and its records with them.
+
+Signatures of different configurations must never meet: the guard that keeps them apart.
 """
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from hashlib import blake2b
 from typing import TYPE_CHECKING, ClassVar
 
-from dedupcrawl.closing import Closing
+from dedupcrawl.errors import StoreMismatchError
+from dedupcrawl.utils.resources import Closing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from dedupcrawl.stores.fleet import Figures, Fleet
+    from dedupcrawl.stores.workers import WorkersInfo, WorkerStats
+
 
 KEY_BYTES = 6  #: size of a bucket key; 2^48 buckets keep false candidates below 1 in 10^4 at 10^9 keys
 BUCKET_CAP = 32  #: at most so many candidates are read from a bucket, newest first
@@ -220,16 +226,52 @@ class Store(Closing):
     def info(self) -> StoreInfo:
         """Count what is filed, whether live or not."""
 
-    def publish(self, figures: Figures) -> None:  # there may be nobody to tell
+    def publish(self, figures: WorkerStats) -> None:  # there may be nobody to tell
         """Say what ``store watch`` shows of this worker, with the next renewal and with the end.
 
         Stores of which that is not asked take no notice.
         """
 
-    def fleet(self) -> Fleet | None:
+    def fleet(self) -> WorkersInfo | None:
         """Return what the workers say of themselves; None where they are not asked."""
         return None
 
     @abstractmethod
     def close(self) -> None:
         """Withdraw own claims that are still open or scraped, then let go. Closing twice is allowed."""
+
+
+_MISSING = "nothing"
+
+
+def scheme_json(scheme: Mapping[str, object]) -> str:
+    """Write a configuration so that equal ones are equal texts."""
+    return json.dumps(scheme, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def check_scheme(url: str, namespace: str, there: str, here: str) -> None:
+    """Refuse to let another configuration in.
+
+    Raises :class:`~dedupcrawl.errors.StoreMismatchError`, naming what differs.
+    """
+    if there != here:
+        found = differences(json.loads(there), json.loads(here))
+        raise StoreMismatchError(
+            f"The store {url} (namespace {namespace!r}) was filled under another configuration: "
+            f"{'; '.join(found)}. Use the former settings, another namespace or another store."
+        )
+
+
+def differences(there: object, here: object, name: str = "") -> list[str]:
+    """Name every constant that differs, dotted: ``minhash.slots is 64 there, 128 here``."""
+    if isinstance(there, Mapping) and isinstance(here, Mapping):
+        names = sorted({*there, *here})
+        pairs = ((there.get(each, _MISSING), here.get(each, _MISSING), each) for each in names)
+        return [
+            text for old, new, each in pairs for text in differences(old, new, f"{name}.{each}".strip("."))
+        ]
+    return [] if there == here else [f"{name} is {_as_json(there)} there, {_as_json(here)} here"]
+
+
+def _as_json(value: object) -> str:
+    return _MISSING if value is _MISSING else json.dumps(value, ensure_ascii=False)

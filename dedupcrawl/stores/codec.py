@@ -28,11 +28,11 @@ from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import KEY_BYTES, Record
 
 VERSION = 1
-_SUM = Struct(">BI")
+_PREFIX = Struct(">BI")
 _HEAD = Struct(">dHBII")
 _SEEN = Struct(">d")
-_SIZES = {KEY_BYTES}
-_TEXT = ("utf-8", "surrogatepass")
+_KEY_SIZES = {KEY_BYTES}
+_TEXT_ENCODING = ("utf-8", "surrogatepass")
 
 
 def encode(record: Record) -> bytes:
@@ -41,9 +41,9 @@ def encode(record: Record) -> bytes:
     Raises :class:`~dedupcrawl.errors.StoreError` for a record that breaks the contract: a key of
     another size, or more parts than the layout can count.
     """
-    if not {*map(len, record.keys)} <= _SIZES:
+    if not {*map(len, record.keys)} <= _KEY_SIZES:
         raise StoreError(f"The record of {record.url!r} has a key that is not {KEY_BYTES} bytes long.")
-    url, cluster = record.url.encode(*_TEXT), record.cluster.encode(*_TEXT)
+    url, cluster = record.url.encode(*_TEXT_ENCODING), record.cluster.encode(*_TEXT_ENCODING)
     counts = (len(record.keys), len(record.sketches), len(url), len(cluster))
     try:
         head = _HEAD.pack(record.seen, *counts)
@@ -51,7 +51,7 @@ def encode(record: Record) -> bytes:
         raise StoreError(f"The record of {record.url!r} has too many parts to be filed: {error}.") from error
     lengths = struct.pack(f">{len(record.sketches)}I", *map(len, record.sketches))
     body = b"".join((head, lengths, *record.keys, *record.sketches, url, cluster))
-    return _SUM.pack(VERSION, crc32(body)) + body
+    return _PREFIX.pack(VERSION, crc32(body)) + body
 
 
 def decode(value: bytes, key: object) -> Record:
@@ -61,41 +61,41 @@ def decode(value: bytes, key: object) -> Record:
     another version.
     """
     _check(value, key)
-    seen, keys, sketches, url, cluster = _HEAD.unpack_from(value, _SUM.size)
-    start = _SUM.size + _HEAD.size
+    seen, keys, sketches, url, cluster = _HEAD.unpack_from(value, _PREFIX.size)
+    start = _PREFIX.size + _HEAD.size
     lengths = [int.from_bytes(value[at : at + 4], "big") for at in range(start, start + 4 * sketches, 4)]
     sizes = (*(KEY_BYTES,) * keys, *lengths, url, cluster)
     cuts = accumulate(sizes, initial=start + 4 * sketches)
     parts = [value[left:right] for left, right in pairwise(cuts)]
     return Record(
-        url=parts[-2].decode(*_TEXT),
+        url=parts[-2].decode(*_TEXT_ENCODING),
         keys=tuple(parts[:keys]),
         sketches=tuple(parts[keys:-2]),
         seen=seen,
-        cluster=parts[-1].decode(*_TEXT),
+        cluster=parts[-1].decode(*_TEXT_ENCODING),
     )
 
 
-def seen(value: bytes, key: object) -> float:
+def decode_seen(value: bytes, key: object) -> float:
     """Read only the time from a packed record.
 
     Raises :class:`~dedupcrawl.errors.StoreError`, naming the key, when there is none in it.
     """
     _check_length(value, key)
-    time: float = _SEEN.unpack_from(value, _SUM.size)[0]
+    time: float = _SEEN.unpack_from(value, _PREFIX.size)[0]
     return time
 
 
 def _check(value: bytes, key: object) -> None:
     """Refuse a value that is not what :func:`encode` wrote."""
     _check_length(value, key)
-    version, crc = _SUM.unpack_from(value)
+    version, crc = _PREFIX.unpack_from(value)
     if version != VERSION:
         raise StoreError(f"The record under {key!r} is damaged or has layout {version}, not {VERSION}.")
-    if crc != crc32(memoryview(value)[_SUM.size :]):
+    if crc != crc32(memoryview(value)[_PREFIX.size :]):
         raise StoreError(f"The record under {key!r} is damaged: its checksum is wrong.")
 
 
 def _check_length(value: bytes, key: object) -> None:
-    if len(value) < _SUM.size + _HEAD.size:
+    if len(value) < _PREFIX.size + _HEAD.size:
         raise StoreError(f"The record under {key!r} is damaged: only {len(value)} bytes are left of it.")

@@ -1,37 +1,182 @@
-"""A store in a folder, shared by all processes of a machine; no server is needed."""
+"""A store in a folder, shared by all processes of a machine; no server is needed.
+
+The tables of one namespace in LMDB, which is a B+ tree: every table is sorted by key.
+
+=========  ====================  ==================================================
+table      key                   value
+=========  ====================  ==================================================
+records    id                    the packed record
+keys       bucket key, id        nothing: a bucket is a range, its newest page last
+claims     id                    owner, state, end of the lease; id 0: the last id given
+owners     token                 end of the lease, claims lost
+=========  ====================  ==================================================
+
+Ids are big-endian, so that they sort as numbers. A committed record has no row among the claims:
+a commit removes one small row and rewrites nothing.
+"""
 
 from __future__ import annotations
 
 import secrets
 from contextlib import contextmanager
+from dataclasses import dataclass
+from struct import Struct
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
 import lmdb
 
 from dedupcrawl.errors import StoreError
-from dedupcrawl.stores.claiming import ClaimingStore
-from dedupcrawl.stores.environment import FORKED
-from dedupcrawl.stores.folder import Folder
-from dedupcrawl.stores.lmdb_tables import Handles, LmdbTables
-from dedupcrawl.stores.namespaces import admit, names
-from dedupcrawl.stores.tables import OWNER_BYTES, Owner
+from dedupcrawl.stores.base import KEY_BYTES, ClaimState
+from dedupcrawl.stores.lmdb_environment import FORKED, LmdbFolder, namespace_names, open_namespace
+from dedupcrawl.stores.transactional import OWNER_BYTES, Lease, Owner, TableSizes, TransactionalStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from dedupcrawl.stores.tabled import Timing
-    from dedupcrawl.stores.tables import Tables
+    from dedupcrawl.stores.lmdb_environment import Environment, Table, Transaction
+    from dedupcrawl.stores.transactional import StoreTables, Timing
+
+
+ID_BYTES = 6
+MAX_ID = (1 << 8 * ID_BYTES) - 1
+
+_LEASE = Struct(f">{OWNER_BYTES}sBd")
+_OWNER = Struct(">dI")
+_LAST_ID_KEY = bytes(ID_BYTES)
+
+
+def _pack_id(id: int) -> bytes:
+    return id.to_bytes(ID_BYTES, "big")
+
+
+@dataclass(frozen=True, slots=True)
+class TableHandles:
+    """The tables of a namespace, opened."""
+
+    records: Table
+    keys: Table
+    claims: Table
+    owners: Table
+
+    @classmethod
+    def open(cls, environment: Environment, namespace: str) -> TableHandles:
+        """Open the tables, making them if need be."""
+        names = ("records", "keys", "claims", "owners")
+        return cls(*(environment.table(f"{namespace}/{name}") for name in names))
+
+
+class LmdbTables:
+    """One namespace inside one transaction."""
+
+    def __init__(self, transaction: Transaction, handles: TableHandles) -> None:
+        self._transaction = transaction
+        self._handles = handles
+        self._keys = transaction.cursor(handles.keys)
+
+    def next_id(self) -> int:
+        last = self._transaction.get(_LAST_ID_KEY, b"", self._handles.claims)
+        id = int.from_bytes(last, "big") + 1
+        self._transaction.put(_LAST_ID_KEY, _pack_id(id), db=self._handles.claims)
+        return id
+
+    def put_record(self, id: int, value: bytes, keys: Iterable[bytes]) -> None:
+        packed = _pack_id(id)
+        # Ids only rise; told so, LMDB fills its pages instead of leaving them half empty.
+        self._transaction.put(packed, value, append=True, db=self._handles.records)
+        self._keys.putmulti([(key + packed, b"") for key in keys])
+
+    def drop_record(self, id: int, keys: Iterable[bytes]) -> None:
+        packed = _pack_id(id)
+        self._transaction.delete(packed, db=self._handles.records)
+        for key in keys:
+            self._transaction.delete(key + packed, db=self._handles.keys)
+
+    def record(self, id: int) -> bytes | None:
+        return self._at(id, self._handles.records)
+
+    def records(self, start: int) -> Iterator[tuple[int, bytes]]:
+        return self._walk(start, self._handles.records)
+
+    def ends(self) -> list[tuple[int, bytes]]:
+        cursor = self._transaction.cursor(self._handles.records)
+        items = [cursor.item() for move in (cursor.first, cursor.last) if move()]
+        return [(int.from_bytes(key, "big"), value) for key, value in items]
+
+    def newest(self, key: bytes, since: int) -> Iterable[int]:
+        if since >= MAX_ID or not self._keys.set_range(key + _pack_id(since + 1)):
+            return ()
+        return self._backwards(key, since) if self._keys.key().startswith(key) else ()
+
+    def _backwards(self, key: bytes, since: int) -> Iterator[int]:
+        cursor = self._transaction.cursor(self._handles.keys)
+        here = cursor.prev() if cursor.set_range(key + _pack_id(MAX_ID)) else cursor.last()
+        while here and (entry := cursor.key()).startswith(key):
+            id = int.from_bytes(entry[KEY_BYTES:], "big")
+            if id <= since:
+                return
+            yield id
+            here = cursor.prev()
+
+    def claim(self, id: int) -> Lease | None:
+        value = self._at(id, self._handles.claims)
+        return None if value is None else _unpack_lease(value)
+
+    def put_claim(self, id: int, claim: Lease) -> None:
+        value = _LEASE.pack(claim.owner, claim.state, claim.until)
+        self._transaction.put(_pack_id(id), value, db=self._handles.claims)
+
+    def drop_claim(self, id: int) -> None:
+        self._transaction.delete(_pack_id(id), db=self._handles.claims)
+
+    def claims(self, start: int) -> Iterator[tuple[int, Lease]]:
+        rows = self._walk(max(start, 1), self._handles.claims)
+        return ((id, _unpack_lease(value)) for id, value in rows)
+
+    def owner(self, token: bytes) -> Owner | None:
+        value = self._transaction.get(token, db=self._handles.owners)
+        return None if value is None else Owner(*_OWNER.unpack(value))
+
+    def owners(self) -> list[bytes]:
+        return list(self._transaction.cursor(self._handles.owners).iternext(values=False))
+
+    def put_owner(self, token: bytes, owner: Owner) -> None:
+        self._transaction.put(token, _OWNER.pack(owner.until, owner.lost), db=self._handles.owners)
+
+    def drop_owner(self, token: bytes) -> None:
+        self._transaction.delete(token, db=self._handles.owners)
+
+    def sizes(self) -> TableSizes:
+        handles = self._handles
+        tables = (handles.records, handles.keys, handles.claims, handles.owners)
+        stats = [self._transaction.stat(table) for table in tables]
+        pages = sum(stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats)
+        return TableSizes(stats[0]["entries"], stats[1]["entries"], pages * stats[0]["psize"])
+
+    def _at(self, id: int, table: Table) -> bytes | None:
+        return self._transaction.get(_pack_id(id), db=table) if 0 < id <= MAX_ID else None
+
+    def _walk(self, start: int, table: Table) -> Iterator[tuple[int, bytes]]:
+        cursor: lmdb.Cursor[bytes] = self._transaction.cursor(table)
+        if cursor.set_range(_pack_id(start)):
+            for key, value in cursor.iternext():
+                yield int.from_bytes(key, "big"), value
+
+
+def _unpack_lease(value: bytes) -> Lease:
+    owner, state, until = _LEASE.unpack(value)
+    return Lease(owner, ClaimState(state), until)
+
 
 T = TypeVar("T")
 
 
-class LmdbStore(ClaimingStore):
+class LmdbStore(TransactionalStore):
     """One namespace of an LMDB folder.
 
     A killed process loses nothing that was filed; its claims end with it. A machine that goes down can
     lose what was filed since the last :meth:`renew`, and can damage the file, which the next opening
-    finds out (see :mod:`dedupcrawl.stores.folder`).
+    finds out (see :mod:`dedupcrawl.stores.lmdb_environment`).
 
     Args:
         url: how the user calls the store, for messages.
@@ -52,8 +197,8 @@ class LmdbStore(ClaimingStore):
     ) -> None:
         super().__init__(url, namespace, scheme or "", **timing)
         self._closed = False
-        with _telling(self.url, "opened"):
-            self._folder = Folder(folder, self._me, create=scheme is not None)
+        with _store_errors(self.url, "opened"):
+            self._folder = LmdbFolder(folder, self._me, create=scheme is not None)
         self._environment = self._folder.environment
         try:
             self._begin(scheme)
@@ -62,20 +207,20 @@ class LmdbStore(ClaimingStore):
             raise
 
     def _begin(self, scheme: str | None) -> None:
-        with _telling(self.url, "opened"):
-            self._scheme = admit(self._environment, self.url, self.namespace, scheme)
-            self._handles = Handles.open(self._environment, self.namespace)
+        with _store_errors(self.url, "opened"):
+            self._scheme = open_namespace(self._environment, self.url, self.namespace, scheme)
+            self._handles = TableHandles.open(self._environment, self.namespace)
         self._write(lambda tables: tables.put_owner(self._me, Owner(self._clock() + self._lease)))
         self._bury()
 
-    def _read(self, work: Callable[[Tables], T]) -> T:
+    def _read(self, work: Callable[[StoreTables], T]) -> T:
         self._check_open()
-        with _telling(self.url, "read"):
+        with _store_errors(self.url, "read"):
             return self._environment.read(lambda transaction: work(LmdbTables(transaction, self._handles)))
 
-    def _write(self, work: Callable[[Tables], T]) -> T:
+    def _write(self, work: Callable[[StoreTables], T]) -> T:
         self._check_open()
-        with _telling(self.url, "written"):
+        with _store_errors(self.url, "written"):
             return self._environment.write(lambda transaction: work(LmdbTables(transaction, self._handles)))
 
     def _breathes(self, token: bytes) -> bool:
@@ -83,7 +228,7 @@ class LmdbStore(ClaimingStore):
 
     def renew(self) -> int:
         held = super().renew()
-        with _telling(self.url, "written"):
+        with _store_errors(self.url, "written"):
             self._environment.tend()
         return held
 
@@ -101,7 +246,7 @@ class LmdbStore(ClaimingStore):
             # In a forked child there is nothing to let go: lock and file are the parent's.
             done, self._closed = self._closed or self._environment.lost == FORKED, True
         if not done:
-            with _telling(self.url, "closed"):
+            with _store_errors(self.url, "closed"):
                 self._folder.leave()
 
     def _check_open(self) -> None:
@@ -112,16 +257,16 @@ class LmdbStore(ClaimingStore):
 
 def namespaces_of(url: str, folder: Path) -> list[str]:
     """List the namespaces of a store that exists, sorted."""
-    with _telling(url, "opened"):
-        opened = Folder(folder, secrets.token_bytes(OWNER_BYTES), create=False)
+    with _store_errors(url, "opened"):
+        opened = LmdbFolder(folder, secrets.token_bytes(OWNER_BYTES), create=False)
         try:
-            return names(opened.environment, url)
+            return namespace_names(opened.environment, url)
         finally:
             opened.leave()
 
 
 @contextmanager
-def _telling(url: str, what: str) -> Iterator[None]:
+def _store_errors(url: str, what: str) -> Iterator[None]:
     """Say in one sentence what went wrong below."""
     try:
         yield

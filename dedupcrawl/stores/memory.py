@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import KEY_BYTES
-from dedupcrawl.stores.claiming import ClaimingStore
-from dedupcrawl.stores.tables import Claim, Owner, Sizes
+from dedupcrawl.stores.transactional import Lease, Owner, TableSizes, TransactionalStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from dedupcrawl.stores.tabled import Timing
-    from dedupcrawl.stores.tables import Tables
+    from dedupcrawl.stores.transactional import StoreTables, Timing
 
 T = TypeVar("T")
 
 
-class MemoryStore(ClaimingStore):
+class MemoryStore(TransactionalStore):
     """Private to the object: what it holds ends with it."""
 
     def __init__(self, namespace: str, scheme: str, **timing: Unpack[Timing]) -> None:
@@ -29,10 +27,10 @@ class MemoryStore(ClaimingStore):
         self._tables: MemoryTables | None = MemoryTables()
         self._tables.put_owner(self._me, Owner(self._clock() + self._lease))
 
-    def _read(self, work: Callable[[Tables], T]) -> T:
+    def _read(self, work: Callable[[StoreTables], T]) -> T:
         return self._write(work)
 
-    def _write(self, work: Callable[[Tables], T]) -> T:
+    def _write(self, work: Callable[[StoreTables], T]) -> T:
         with self._lock:
             if self._tables is None:
                 raise StoreError("The store memory:// has been closed.")
@@ -53,7 +51,7 @@ class MemoryTables:
     def __init__(self) -> None:
         self._last = 0
         self._records: dict[int, bytes] = {}
-        self._claims: dict[int, Claim] = {}
+        self._claims: dict[int, Lease] = {}
         self._owners: dict[bytes, Owner] = {}
         # Most buckets hold one page: a bare id is a third of the size of a list of one.
         self._buckets: dict[bytes, int | list[int]] = {}
@@ -108,16 +106,16 @@ class MemoryTables:
             return (ids,) if ids > since else ()
         return ids[: bisect_left(ids, since + 1) - len(ids) - 1 : -1]
 
-    def claim(self, id: int) -> Claim | None:
+    def claim(self, id: int) -> Lease | None:
         return self._claims.get(id)
 
-    def put_claim(self, id: int, claim: Claim) -> None:
+    def put_claim(self, id: int, claim: Lease) -> None:
         self._claims[id] = claim
 
     def drop_claim(self, id: int) -> None:
         del self._claims[id]
 
-    def claims(self, start: int) -> Iterator[tuple[int, Claim]]:
+    def claims(self, start: int) -> Iterator[tuple[int, Lease]]:
         return _walk(self._claims, start)
 
     def owner(self, token: bytes) -> Owner | None:
@@ -132,8 +130,8 @@ class MemoryTables:
     def owners(self) -> list[bytes]:
         return list(self._owners)
 
-    def sizes(self) -> Sizes:
-        return Sizes(len(self._records), self._keys, self._bytes + self._keys * KEY_BYTES)
+    def sizes(self) -> TableSizes:
+        return TableSizes(len(self._records), self._keys, self._bytes + self._keys * KEY_BYTES)
 
 
 def _walk(table: dict[int, T], start: int) -> Iterator[tuple[int, T]]:

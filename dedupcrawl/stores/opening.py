@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.errors import SettingError, StoreError
-from dedupcrawl.formatting import hide_password
+from dedupcrawl.stores.base import scheme_json
 from dedupcrawl.stores.lmdb import LmdbStore, namespaces_of
 from dedupcrawl.stores.memory import MemoryStore
-from dedupcrawl.stores.redis.address import FORMS, is_server, read_address
-from dedupcrawl.stores.scheme import scheme_json
+from dedupcrawl.stores.redis.address import URL_FORMS, is_server, read_address
+from dedupcrawl.utils.formatting import hide_password
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -55,7 +55,7 @@ def open_store(
     if url == MEMORY:
         return MemoryStore(namespace, configuration, lease=lease, ttl=ttl, clock=clock)
     if is_server(url):
-        return _on_server(url, namespace, configuration, lease=lease, ttl=ttl, clock=clock)
+        return _open_on_server(url, namespace, configuration, lease=lease, ttl=ttl, clock=clock)
     return LmdbStore(url, _folder(url), namespace, configuration, lease=lease, ttl=ttl, clock=clock)
 
 
@@ -68,8 +68,8 @@ def open_existing(url: str, namespace: str) -> Store:
     """
     _check_namespace(namespace)
     if is_server(url):
-        return _on_server(url, namespace, None, lease=60.0, ttl=None)
-    return LmdbStore(url, _lasting(url), namespace, None, lease=60.0, ttl=None, clock=time.time)
+        return _open_on_server(url, namespace, None, lease=60.0, ttl=None)
+    return LmdbStore(url, _persistent_folder(url), namespace, None, lease=60.0, ttl=None, clock=time.time)
 
 
 def list_namespaces(url: str) -> list[str]:
@@ -81,22 +81,22 @@ def list_namespaces(url: str) -> list[str]:
     """
     if is_server(url):
         address = read_address(url)
-        with _client_of(url):
-            from dedupcrawl.stores.redis.listing import namespaces_on  # noqa: PLC0415  # see _on_server
-        return namespaces_on(address)
-    return namespaces_of(url, _lasting(url))
+        with _requires_redis(url):
+            from dedupcrawl.stores.redis.connection import list_server_namespaces  # noqa: PLC0415  # see _on_server
+        return list_server_namespaces(address)
+    return namespaces_of(url, _persistent_folder(url))
 
 
-def _on_server(url: str, namespace: str, configuration: str | None, **terms: Any) -> Store:
+def _open_on_server(url: str, namespace: str, configuration: str | None, **terms: Any) -> Store:
     """Open a store on a server. Its client is loaded only now: other stores start without it."""
     address = read_address(url)
-    with _client_of(url):
+    with _requires_redis(url):
         from dedupcrawl.stores.redis.store import RedisStore  # noqa: PLC0415  # that is the point
     return RedisStore(address, namespace, configuration, **terms)
 
 
 @contextmanager
-def _client_of(url: str) -> Iterator[None]:
+def _requires_redis(url: str) -> Iterator[None]:
     """Say in one sentence that the package is missing which a server is asked with."""
     try:
         yield
@@ -108,10 +108,10 @@ def _client_of(url: str) -> Iterator[None]:
         ) from error
 
 
-def _lasting(url: str) -> Path:
+def _persistent_folder(url: str) -> Path:
     """Return the folder of a store that outlives its process."""
     if url == MEMORY:
-        raise SettingError("store", url, f'"lmdb://relative/folder", "lmdb:///absolute/folder", {FORMS}')
+        raise SettingError("store", url, f'"lmdb://relative/folder", "lmdb:///absolute/folder", {URL_FORMS}')
     return _folder(url)
 
 
@@ -123,7 +123,7 @@ def is_local(url: str) -> bool:
 def _folder(url: str) -> Path:
     folder = url.removeprefix(LMDB) if _is_text(url) and url.startswith(LMDB) else ""
     if not folder or "\0" in folder:
-        accepted = f'"memory://", "lmdb://relative/folder", "lmdb:///absolute/folder", {FORMS}'
+        accepted = f'"memory://", "lmdb://relative/folder", "lmdb:///absolute/folder", {URL_FORMS}'
         raise SettingError("store", hide_password(url) if _is_text(url) else url, accepted)
     return Path(folder)
 

@@ -16,12 +16,11 @@ from hashlib import blake2b
 from itertools import groupby
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from dedupcrawl.atomic import replacing
-from dedupcrawl.chunks import chunked
 from dedupcrawl.errors import StoreError
-from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState
+from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, check_scheme, scheme_json
 from dedupcrawl.stores.codec import decode, encode
-from dedupcrawl.stores.scheme import check_scheme, scheme_json
+from dedupcrawl.utils.iteration import chunked
+from dedupcrawl.utils.resources import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,13 +30,13 @@ if TYPE_CHECKING:
 
 MAGIC = b"dedupcrawl export "
 VERSION = b"1"
-LINE = 1 << 20  #: most bytes of a line
-RECORD = 1 << 28  #: most bytes of a record
+MAX_LINE_BYTES = 1 << 20  #: most bytes of a line
+MAX_RECORD_BYTES = 1 << 28  #: most bytes of a record
 CHUNK = 200  #: records that are filed together
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class ExportHeader:
     """What a file says of itself."""
 
     namespace: str
@@ -46,19 +45,19 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportCounts:
     """What came of an import."""
 
     new: int
     known: int  #: records that were there already, and were not filed twice
     removed: int = 0  #: records that others took the place of
 
-    def __add__(self, other: Imported) -> Imported:
-        return Imported(self.new + other.new, self.known + other.known, self.removed + other.removed)
+    def __add__(self, other: ImportCounts) -> ImportCounts:
+        return ImportCounts(self.new + other.new, self.known + other.known, self.removed + other.removed)
 
 
 @dataclass(frozen=True, slots=True)
-class Filing:
+class Upsert:
     """A record that is to be filed, and those that go when it is."""
 
     record: Record
@@ -72,28 +71,28 @@ def export_records(store: Store, path: Path, advance: Callable[[], object] = lam
 
     Raises :class:`~dedupcrawl.errors.StoreError` when the store cannot be read or the file not written.
     """
-    with _told(path, "written"), replacing(path) as part, gzip.open(part, "wb") as stream:
-        return _write(store, _Summing(cast("IO[bytes]", stream)), advance)
+    with _file_errors(path, "written"), replacing(path) as part, gzip.open(part, "wb") as stream:
+        return _write(store, _ChecksumStream(cast("IO[bytes]", stream)), advance)
 
 
-def read_header(path: Path, advance: Callable[[], object] = lambda: None) -> Header:
+def read_header(path: Path, advance: Callable[[], object] = lambda: None) -> ExportHeader:
     """Read a file to its end, and return what it holds if it is sound.
 
     ``advance`` is called after each record.
 
     Raises :class:`~dedupcrawl.errors.StoreError` for one that is damaged, cut short or of another kind.
     """
-    with _opened(path) as stream:
-        namespace, scheme = _header(path, stream)
+    with _open_export(path) as stream:
+        namespace, scheme = _read_header(path, stream)
         count = 0
-        for count, _ in enumerate(_records(path, stream), 1):  # noqa: B007  # the last is how many there are
+        for count, _ in enumerate(_read_records(path, stream), 1):  # noqa: B007  # the last is how many there are
             advance()
-        return Header(namespace, scheme, count)
+        return ExportHeader(namespace, scheme, count)
 
 
 def import_records(
     path: Path, store: Store, track: Callable[[Iterable[Record]], Iterable[Record]] = lambda records: records
-) -> Imported:
+) -> ImportCounts:
     """File the records of a file, the oldest first; those that are there already are left alone.
 
     ``track`` sees the records pass that are filed.
@@ -104,12 +103,12 @@ def import_records(
     """
     about, header = store.info(), read_header(path)
     check_scheme(about.url, about.namespace, about.scheme, header.scheme)
-    with _opened(path) as stream:
-        _header(path, stream)
-        return file_records(map(Filing, track(_records(path, stream))), store)
+    with _open_export(path) as stream:
+        _read_header(path, stream)
+        return file_records(map(Upsert, track(_read_records(path, stream))), store)
 
 
-def file_records(filings: Iterable[Filing], store: Store) -> Imported:
+def file_records(filings: Iterable[Upsert], store: Store) -> ImportCounts:
     """File records for good, in this order; those that are there already are left alone.
 
     Done twice, it changes nothing the second time. A record that takes the place of others is filed anew even
@@ -117,38 +116,38 @@ def file_records(filings: Iterable[Filing], store: Store) -> Imported:
 
     Raises :class:`~dedupcrawl.errors.StoreError` when the store fails.
     """
-    sums = Imported(0, 0)
+    sums = ImportCounts(0, 0)
     for chunk in chunked(filings, CHUNK):
         for replaces, some in groupby(chunk, lambda filing: bool(filing.replaces)):
-            file = _replace if replaces else _restore
+            file = _replace if replaces else _insert
             sums += file(list(some), store)
     return sums
 
 
-def _restore(filings: Sequence[Filing], store: Store) -> Imported:
+def _insert(filings: Sequence[Upsert], store: Store) -> ImportCounts:
     filed = store.restore([filing.record for filing in filings])
-    return Imported(filed, len(filings) - filed)
+    return ImportCounts(filed, len(filings) - filed)
 
 
-def _replace(filings: Sequence[Filing], store: Store) -> Imported:
-    sums = Imported(0, 0)
+def _replace(filings: Sequence[Upsert], store: Store) -> ImportCounts:
+    sums = ImportCounts(0, 0)
     for filing in filings:
-        there = _stands(store, filing.record)
-        old = {id for record in filing.replaces for id in _stands(store, record)} - there
+        there = _stored_ids(store, filing.record)
+        old = {id for record in filing.replaces for id in _stored_ids(store, record)} - there
         if there and not old:
-            sums += Imported(0, 1)
+            sums += ImportCounts(0, 1)
         else:
             store.add(filing.record, FILE_ANYWAY, old | there)
-            sums += Imported(1, 0, len(old))
+            sums += ImportCounts(1, 0, len(old))
     return sums
 
 
-def _stands(store: Store, record: Record) -> set[int]:
+def _stored_ids(store: Store, record: Record) -> set[int]:
     """Return the ids under which this very record is filed."""
     return {hit.id for hit in store.find(record.home) if record.is_among([hit])}
 
 
-def _write(store: Store, out: _Summing, advance: Callable[[], object]) -> int:
+def _write(store: Store, out: _ChecksumStream, advance: Callable[[], object]) -> int:
     about = store.info()
     out.write(MAGIC + VERSION + b"\n")
     header = {"namespace": about.namespace, "scheme": json.loads(about.scheme)}
@@ -165,16 +164,16 @@ def _write(store: Store, out: _Summing, advance: Callable[[], object]) -> int:
     return count
 
 
-def _new_sum() -> Any:
+def _new_checksum() -> Any:
     return blake2b(digest_size=16)
 
 
 @dataclass
-class _Summing:
+class _ChecksumStream:
     """A stream whose bytes are summed up as they pass."""
 
     stream: IO[bytes]
-    sum: Any = field(default_factory=_new_sum)
+    sum: Any = field(default_factory=_new_checksum)
 
     def write(self, data: bytes) -> None:
         self.sum.update(data)
@@ -188,14 +187,14 @@ class _Summing:
         return data
 
     def line(self) -> bytes:
-        data = self.stream.readline(LINE)
+        data = self.stream.readline(MAX_LINE_BYTES)
         if not data.endswith(b"\n"):
             raise EOFError
         self.sum.update(data)
         return data[:-1]
 
 
-def _header(path: Path, stream: _Summing) -> tuple[str, str]:
+def _read_header(path: Path, stream: _ChecksumStream) -> tuple[str, str]:
     """Return namespace and scheme."""
     first = stream.line()
     if not first.startswith(MAGIC):
@@ -215,10 +214,10 @@ def _header(path: Path, stream: _Summing) -> tuple[str, str]:
     return namespace, scheme_json(scheme)
 
 
-def _records(path: Path, stream: _Summing) -> Iterator[Record]:
+def _read_records(path: Path, stream: _ChecksumStream) -> Iterator[Record]:
     count = 0
     while size := int.from_bytes(stream.read(4), "big"):
-        if size > RECORD:
+        if size > MAX_RECORD_BYTES:
             raise StoreError(f"The file {path} is damaged: record {count} is said to have {size} bytes.")
         yield decode(stream.read(size), f"{path} {count}")
         count += 1
@@ -229,13 +228,13 @@ def _records(path: Path, stream: _Summing) -> Iterator[Record]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[_Summing]:
-    with _told(path, "read"), gzip.open(path, "rb") as stream:
-        yield _Summing(cast("IO[bytes]", stream))
+def _open_export(path: Path) -> Iterator[_ChecksumStream]:
+    with _file_errors(path, "read"), gzip.open(path, "rb") as stream:
+        yield _ChecksumStream(cast("IO[bytes]", stream))
 
 
 @contextmanager
-def _told(path: Path, what: str) -> Iterator[None]:
+def _file_errors(path: Path, what: str) -> Iterator[None]:
     """Say in one sentence what is wrong with the file."""
     try:
         yield

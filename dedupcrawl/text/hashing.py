@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 Hashes = npt.NDArray[np.uint64]
 
-MASK = 2**64 - 1
+MASK64 = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15
 _M1 = np.uint64(0xFF51AFD7ED558CCD)
 _M2 = np.uint64(0xC4CEB9FE1A85EC53)
@@ -33,7 +33,7 @@ def mix(hashes: Hashes) -> Hashes:
     return hashes
 
 
-def stir(hashes: Hashes) -> Hashes:
+def light_mix(hashes: Hashes) -> Hashes:
     """Mix in place with one multiplication: enough for what was well mixed before."""
     shifted = hashes >> _S32
     hashes ^= shifted
@@ -44,21 +44,21 @@ def stir(hashes: Hashes) -> Hashes:
 
 def seeded_hash(data: bytes, size: int, seed: int) -> bytes:
     """Return a BLAKE2b hash of ``size`` bytes, keyed with the seed."""
-    hashed = _keyed(size, seed).copy()
+    hashed = _keyed_hash(size, seed).copy()
     hashed.update(data)
     return hashed.digest()
 
 
 @functools.cache
-def _keyed(size: int, seed: int) -> blake2b:
+def _keyed_hash(size: int, seed: int) -> blake2b:
     """Return what has taken in the key, which is a block of its own; only copies of it may be updated."""
     return blake2b(digest_size=size, key=seed.to_bytes(8, "little"))
 
 
 @functools.cache
-def constants(seed: int, purpose: str, count: int) -> Hashes:
+def seeded_constants(seed: int, purpose: str, count: int) -> Hashes:
     """Return ``count`` odd random numbers, read-only, the same for the same seed and purpose (SplitMix64)."""
-    state = functools.reduce(lambda s, c: split_mix(s ^ c), purpose.encode(), seed & MASK)
+    state = functools.reduce(lambda s, c: split_mix(s ^ c), purpose.encode(), seed & MASK64)
     numbers = np.array([split_mix(state + i * GOLDEN) | 1 for i in range(1, count + 1)], np.uint64)
     numbers.flags.writeable = False
     return numbers
@@ -66,16 +66,16 @@ def constants(seed: int, purpose: str, count: int) -> Hashes:
 
 def split_mix(state: int) -> int:
     """One output of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014)."""
-    z = (state + GOLDEN) & MASK
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+    z = (state + GOLDEN) & MASK64
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK64
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK64
     return z ^ (z >> 31)
 
 
 @functools.cache
 def powers(base: int, count: int) -> Hashes:
     """Return base^0 … base^(count-1) modulo 2^64, read-only."""
-    factors = np.full(count, base & MASK, np.uint64)
+    factors = np.full(count, base & MASK64, np.uint64)
     factors[0] = 1
     result = np.multiply.accumulate(factors)
     result.flags.writeable = False

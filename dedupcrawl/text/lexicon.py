@@ -8,6 +8,8 @@ Its English are the 30,000 most frequent words of wordfreq 3.1.1 by Robyn Speer 
 data under CC BY-SA 4.0): of their shares p of all running words, a document of 500, a typical article,
 holds a word with probability 1 - exp(-500 p). They stand as documents out of a nominal million, rounded to
 three digits.
+
+The keywords of a text by TF-IDF.
 """
 
 from __future__ import annotations
@@ -15,27 +17,30 @@ from __future__ import annotations
 import functools
 import importlib.util
 import math
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
+from heapq import nlargest
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dedupcrawl.errors import SettingError
-from dedupcrawl.text.lexicon_file import Counts, LexiconFileError, read_counts
-from dedupcrawl.text.segmenters import JIEBA
+from dedupcrawl.text.lexicon_file import LexiconCounts, LexiconFileError, read_counts
+from dedupcrawl.text.segmenters import JIEBA_SEGMENTERS
 from dedupcrawl.text.words import is_han
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+
 
 BUILT_IN = ("zh", "en")
 _ACCEPTED = "the path of a file made by `dedupcrawl lexicon build`, or an empty text for the built-in one"
 
 
 @dataclass(frozen=True)
-class Part:
+class LanguageIdfs:
     """The words of one language."""
 
     idfs: Mapping[str, float]
@@ -72,7 +77,7 @@ class Lexicon:
     language: str  #: primary subtag of BCP 47; "" if it was not named, or there are several
     segmenter: str  #: what cut its Chinese; "" where no word was cut by one
     digest: str  #: hex, of all content; detectors put it into their scheme
-    parts: tuple[Part, ...]  #: no word stands in two
+    parts: tuple[LanguageIdfs, ...]  #: no word stands in two
     fold_chinese: bool | None = (
         None  #: whether its Chinese was folded when it was counted; None: either suits
     )
@@ -155,7 +160,7 @@ def open_lexicon(
         found = read_lexicon(path)
     except LexiconFileError as error:
         raise SettingError("lexicon", path, f"{_ACCEPTED}; this one cannot be read: {error}") from error
-    if found.segmenter not in ("", segmenter) and not {found.segmenter, segmenter} <= set(JIEBA):
+    if found.segmenter not in ("", segmenter) and not {found.segmenter, segmenter} <= set(JIEBA_SEGMENTERS):
         said = f"its words were cut by the segmenter {found.segmenter!r}, the configured one is {segmenter!r}"
         raise SettingError("lexicon", path, f"{_ACCEPTED}; {said}")
     if None not in (fold_chinese, found.fold_chinese) and found.fold_chinese != fold_chinese:
@@ -175,7 +180,7 @@ def read_lexicon(path: str) -> Lexicon:
     """
     try:
         at = Path(path).stat()
-        return _read(path, at.st_mtime_ns, at.st_size)
+        return _read_cached(path, at.st_mtime_ns, at.st_size)
     except (OSError, ValueError) as error:  # a path with a null byte in it is a ValueError
         raise LexiconFileError(getattr(error, "strerror", None) or str(error)) from error
 
@@ -188,38 +193,38 @@ def built_in(language: str = "") -> Lexicon:
         SettingError: there is none of this language.
     """
     if language == "en":
-        return _lexicon(_english(), language)
+        return _lexicon_of_counts(_english_counts(), language)
     if language == "zh":
-        return _jieba()
+        return _jieba_lexicon()
     if language:
         said = f"built in are {' and '.join(BUILT_IN)}, and {language!r} is asked for"
         raise SettingError("lexicon", "", f"{_ACCEPTED}; {said}")
-    chinese, english = _jieba(), built_in("en")
+    chinese, english = _jieba_lexicon(), built_in("en")
     digest = blake2b((chinese.digest + english.digest).encode(), digest_size=16).hexdigest()
     documents = chinese.documents + english.documents
     return Lexicon(documents, "", chinese.segmenter, digest, (*chinese.parts, *english.parts))
 
 
 @functools.lru_cache(maxsize=4)
-def _read(path: str, changed: int, size: int) -> Lexicon:
+def _read_cached(path: str, changed: int, size: int) -> Lexicon:
     del changed, size  # they tell a file that was written anew
     counts = read_counts(Path(path).read_bytes())
-    return _lexicon(counts, counts.head.language)
+    return _lexicon_of_counts(counts, counts.head.language)
 
 
-def _lexicon(counts: Counts, language: str) -> Lexicon:
+def _lexicon_of_counts(counts: LexiconCounts, language: str) -> Lexicon:
     documents = counts.head.documents
     idfs = {word: math.log(documents / n) for word, n in counts.frequencies.items()}
     segmenter = counts.head.segmenter
     folded = counts.head.fold_chinese if segmenter else None  # without a segmenter there is no Chinese in it
-    return Lexicon(documents, language, segmenter, counts.digest, (Part(idfs, documents),), folded)
+    return Lexicon(documents, language, segmenter, counts.digest, (LanguageIdfs(idfs, documents),), folded)
 
 
-def _english() -> Counts:
+def _english_counts() -> LexiconCounts:
     return read_counts(resources.files("dedupcrawl.text").joinpath("data", "en.lexicon.gz").read_bytes())
 
 
-def _jieba() -> Lexicon:
+def _jieba_lexicon() -> Lexicon:
     """Read the idf table that jieba's own keyword extraction uses; jieba itself is not loaded for it."""
     spec = importlib.util.find_spec("jieba")
     folder = spec.submodule_search_locations if spec else None
@@ -230,4 +235,31 @@ def _jieba() -> Lexicon:
     idfs = {word: float(idf) for word, idf in lines}
     documents = round(math.exp(max(idfs.values())))  # its rarest words stand in one document
     digest = blake2b(data, digest_size=16).hexdigest()
-    return Lexicon(documents, "zh", "jieba", digest, (Part(idfs, documents),))
+    return Lexicon(documents, "zh", "jieba", digest, (LanguageIdfs(idfs, documents),))
+
+
+_MIN_KEYWORD_LENGTH = 2  #: characters of a keyword
+_STOP_IDF = math.log(2)  #: idf of a word that stands in every other document
+
+
+class Keyword(NamedTuple):
+    """A word, and how much it says of its text."""
+
+    word: str
+    weight: float  #: TF-IDF: its share of the words that count, times its idf
+
+
+def keywords(words: Iterable[str], lexicon: Lexicon, count: int) -> list[Keyword]:
+    """Return the ``count`` heaviest words, the heaviest first, equal weights in the order of the text.
+
+    Words of one character, and stop words, which stand in half of all documents or more, do not count. A
+    word that the lexicon does not know has the median idf. With the built-in lexicon this is, for Chinese,
+    what ``jieba.analyse.extract_tags`` gives (github.com/fxsjy/jieba); the share is what the literature on
+    duplicates of web pages calls the density of a keyword.
+    """
+    found = Counter(word for word in words if len(word) >= _MIN_KEYWORD_LENGTH)
+    idfs = {word: lexicon.weight(word) for word in found}
+    counted = {word: times for word, times in found.items() if idfs[word] > _STOP_IDF}
+    total = sum(counted.values())
+    weights = {word: times * (idfs[word] / total) for word, times in counted.items()}
+    return [Keyword(word, weights[word]) for word in nlargest(count, weights, key=weights.__getitem__)]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Segmenter = Callable[[str], Iterable[str]]
 
 SEGMENTER_ACCEPTED = '"jieba", "rjieba" or the dotted name of a function, "package.module:name"'
-JIEBA = ("jieba", "rjieba")  #: two programs that find the same words
+JIEBA_SEGMENTERS = ("jieba", "rjieba")  #: two programs that find the same words
 _PROBE = "中文"
 
 
@@ -32,7 +32,7 @@ def check_segmenter(name: str, setting: str = "segmenter") -> None:
     if name == "jieba":
         return
     try:
-        list(pieces(name, _PROBE))
+        list(segment(name, _PROBE))
     except SettingError as error:
         raise SettingError(setting, name, error.accepted) from error
     except Exception as error:  # a user's function may raise anything
@@ -40,7 +40,7 @@ def check_segmenter(name: str, setting: str = "segmenter") -> None:
         raise SettingError(setting, name, said) from error
 
 
-def pieces(name: str, run: str) -> Iterator[str]:
+def segment(name: str, run: str) -> Iterator[str]:
     """Yield what a segmenter makes of ``run``, without what is empty or white space.
 
     Raises:
@@ -62,9 +62,9 @@ def load_segmenter(name: str) -> Segmenter:
         SettingError: there is none.
     """
     if name == "jieba":
-        return _jieba()
+        return _load_jieba()
     if name == "rjieba":
-        return _rjieba()
+        return _load_rjieba()
     try:
         function: Segmenter = pkgutil.resolve_name(name)
     except Exception as error:  # the user's module may raise anything when it is imported
@@ -75,7 +75,7 @@ def load_segmenter(name: str) -> Segmenter:
     return function
 
 
-def _jieba() -> Segmenter:
+def _load_jieba() -> Segmenter:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # jieba probes for the retired pkg_resources and has old escapes
         import jieba  # noqa: PLC0415 - it must not load before it is needed
@@ -85,7 +85,7 @@ def _jieba() -> Segmenter:
     return segmenter
 
 
-def _rjieba() -> Segmenter:
+def _load_rjieba() -> Segmenter:
     if find_spec("rjieba") is None:
         raise SettingError("segmenter", "rjieba", 'install it first, by pip install "dedupcrawl[rjieba]"')
     segmenter: Segmenter = importlib.import_module("rjieba").cut

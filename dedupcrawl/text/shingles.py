@@ -4,6 +4,8 @@ A token is one character of a script without spaces (Han, kana, Thai…), or a m
 and digits of any other. Punctuation, symbols and white space only separate, so that an edit of
 width or punctuation changes no shingle. Shingles are Broder's (On the resemblance and containment
 of documents, 1997), with a length that depends on where they start, so that mixed text works.
+
+The shingles of several texts in one go.
 """
 
 from __future__ import annotations
@@ -13,14 +15,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dedupcrawl.text.hashing import GOLDEN, Hashes, constants, mix, powers
-from dedupcrawl.text.normalize import ROLE_SHIFT
-from dedupcrawl.text.scripts import Role
+from dedupcrawl.text.hashing import GOLDEN, Hashes, mix, powers, seeded_constants
+from dedupcrawl.text.normalize import ROLE_SHIFT, Role
 
 if TYPE_CHECKING:
-    from dedupcrawl.text.normalize import Indices, Points
+    from dedupcrawl.text.normalize import Flags, Indices, Points
 
-LONGEST = 64  #: tokens of a shingle, at most
+
+MAX_SHINGLE = 64  #: tokens of a shingle, at most
 _CHUNK = 1 << 16  #: code points hashed at a time
 _INVERSE = pow(GOLDEN, -1, 1 << 64)
 _SEPARATOR = np.uint8(Role.SEPARATOR)
@@ -49,7 +51,7 @@ def located_tokens(packed: Points) -> tuple[Tokens, Indices]:
         return Tokens(packed.take(starts).astype(np.uint64), np.ones(len(starts), bool)), starts
     starts = _starts(roles, word)
     # A role goes with its code point, so it may stay in the hash.
-    found = Tokens(_hash_runs(packed * (roles != _SEPARATOR), starts), roles[starts] == _CHARACTER)
+    found = Tokens(_hash_tokens(packed * (roles != _SEPARATOR), starts), roles[starts] == _CHARACTER)
     return found, starts
 
 
@@ -74,20 +76,20 @@ def _starts(roles: npt.NDArray[np.uint8], word: npt.NDArray[np.bool_]) -> Indice
     return np.flatnonzero(begins)
 
 
-def _hash_runs(codes: Points, starts: Indices) -> Hashes:
+def _hash_tokens(codes: Points, starts: Indices) -> Hashes:
     """Polynomial hash of every run from one start to the next: the sum of code * P^(place in the run)."""
     if len(codes) <= _CHUNK:
-        return _hash_chunk(codes, starts)
+        return _hash_token_chunk(codes, starts)
     ends = np.append(starts[1:], len(codes))
     parts, low = [], 0
     while low < len(starts):
         high = max(low + 1, int(np.searchsorted(ends, starts[low] + _CHUNK, "right")))
-        parts.append(_hash_chunk(codes[starts[low] : ends[high - 1]], starts[low:high] - starts[low]))
+        parts.append(_hash_token_chunk(codes[starts[low] : ends[high - 1]], starts[low:high] - starts[low]))
         low = high
     return np.concatenate(parts)
 
 
-def _hash_chunk(codes: Points, starts: Indices) -> Hashes:
+def _hash_token_chunk(codes: Points, starts: Indices) -> Hashes:
     # One product with P^i for all runs; P is odd, so P^-start exists and makes the sums independent
     # of the place.
     rising, falling = powers(GOLDEN, _CHUNK), powers(_INVERSE, _CHUNK)
@@ -115,46 +117,98 @@ def shingles(stream: Tokens, characters: int, words: int, seed: int) -> Hashes:
         return hashes
     found = int(np.count_nonzero(at))
     if found == len(at):
-        result = runs(hashes, characters, seed)
+        result = hash_runs(hashes, characters, seed)
     elif found == 0:
-        result = runs(hashes, words, seed)
+        result = hash_runs(hashes, words, seed)
     else:
-        result = _mixed(hashes, at, (characters, words), seed)
-    return result if len(result) else runs(hashes, len(hashes), seed)
+        result = _mixed_script_shingles(hashes, at, (characters, words), seed)
+    return result if len(result) else hash_runs(hashes, len(hashes), seed)
 
 
-def _mixed(hashes: Hashes, at: npt.NDArray[np.bool_], lengths: tuple[int, int], seed: int) -> Hashes:
-    by_characters, by_words = (runs(hashes, length, seed) for length in lengths)
+def _mixed_script_shingles(
+    hashes: Hashes, at: npt.NDArray[np.bool_], lengths: tuple[int, int], seed: int
+) -> Hashes:
+    by_characters, by_words = (hash_runs(hashes, length, seed) for length in lengths)
     from_characters, from_words = by_characters[at[: len(by_characters)]], by_words[~at[: len(by_words)]]
     return np.concatenate((from_characters, from_words))
 
 
-def runs(hashes: Hashes, length: int, seed: int) -> Hashes:
+def hash_runs(hashes: Hashes, length: int, seed: int) -> Hashes:
     """Hash every run of ``length`` tokens; the order within the run counts.
 
     The hash is the polynomial h[0]*p^(length-1) + … + h[length-1], mixed.
     """
-    run = polynomials(hashes, length, seed)
+    run = run_polynomials(hashes, length, seed)
     return mix(run.copy() if length == 1 else run)
 
 
-def polynomials(hashes: Hashes, length: int, seed: int) -> Hashes:
+def run_polynomials(hashes: Hashes, length: int, seed: int) -> Hashes:
     """Return these polynomials as they are, built by doubling; those of one token may be ``hashes`` itself.
 
     A run of 2m is two of m, one of m + 1 is one of m and a token.
     """
     if len(hashes) < length:
         return np.zeros(0, np.uint64)
-    power = powers(int(constants(seed, "shingle", 1)[0]), LONGEST)
+    power = powers(int(seeded_constants(seed, "shingle", 1)[0]), MAX_SHINGLE)
     run, done = hashes, 1
     for bit in bin(length)[3:]:
-        run, done = _joined(run, run[done:], power[done]), 2 * done
+        run, done = _join_runs(run, run[done:], power[done]), 2 * done
         if bit == "1":
-            run, done = _joined(run, hashes[done:], power[1]), done + 1
+            run, done = _join_runs(run, hashes[done:], power[1]), done + 1
     return run
 
 
-def _joined(left: Hashes, right: Hashes, power: np.uint64) -> Hashes:
+def _join_runs(left: Hashes, right: Hashes, power: np.uint64) -> Hashes:
     joined = left[: len(right)] * power
     joined += right
     return joined
+
+
+class ShinglesOfMany(NamedTuple):
+    """Hashes of shingles, and whose they are."""
+
+    hashes: Hashes
+    texts: Indices  #: of each shingle its text
+    counts: Indices  #: of each text its shingles, repetitions counted
+
+
+def shingles_of_many(
+    stream: Tokens, bounds: Indices, characters: int, words: int, seed: int
+) -> ShinglesOfMany:
+    """Hash the shingles of several texts, each as :func:`~dedupcrawl.text.shingles.shingles` does.
+
+    Args:
+        stream: their tokens.
+        bounds: where those of each text begin; behind them, where the last one ends.
+        characters: as there.
+        words: as there.
+        seed: as there.
+    """
+    found = [
+        _shingles_starting_at(stream.hashes, which, bounds, length, seed)
+        for which, length in ((stream.characters, characters), (~stream.characters, words))
+        if which.any()
+    ]
+    counts = sum((each.counts for each in found), np.zeros(len(bounds) - 1, np.int64))
+    for text in np.flatnonzero((counts == 0) & (np.diff(bounds) > 0)).tolist():
+        whole = stream.hashes[bounds[text] : bounds[text + 1]]
+        found.append(ShinglesOfMany(hash_runs(whole, len(whole), seed), np.array([text]), counts))
+        counts[text] = 1
+    empty = (np.zeros(0, np.uint64), np.zeros(0, np.int64))
+    hashes, texts = (np.concatenate([empty[at], *(each[at] for each in found)]) for at in range(2))
+    return ShinglesOfMany(hashes, texts, counts)
+
+
+def _shingles_starting_at(
+    hashes: Hashes, which: Flags, bounds: Indices, length: int, seed: int
+) -> ShinglesOfMany:
+    """Hash every run of ``length`` tokens that lies within one text and starts at one of those flagged."""
+    fits = which.copy()
+    if length > 1:
+        late = (bounds[1:, None] - np.arange(1, length)).ravel()
+        # Where a text is shorter, some of these are late in that before it anyway, or no tokens at all.
+        fits[late[late >= 0]] = False
+    places = np.flatnonzero(fits)
+    counts = np.diff(np.searchsorted(places, bounds))
+    run = mix(run_polynomials(hashes, length, seed).take(places)) if len(places) else np.zeros(0, np.uint64)
+    return ShinglesOfMany(run, np.repeat(np.arange(len(counts)), counts), counts)

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from dedupcrawl.demo.content import load_content
-from dedupcrawl.demo.server import serve
+from dedupcrawl.tools.demo.corpus import load_content
+from dedupcrawl.tools.demo.server import serve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from dedupcrawl import Deduplicator
-from dedupcrawl.batch.formats import COLUMNS
+from dedupcrawl.batch.formats import ANNOTATION_COLUMNS
 from dedupcrawl.batch.job import Job
-from dedupcrawl.batch.running import run
+from dedupcrawl.batch.runner import run
 from dedupcrawl.config import Config
 from dedupcrawl.page.model import Page
 from tests.data import data
@@ -85,7 +85,7 @@ def _is_output(path: Path) -> bool:
 
 def said(rows: Rows) -> list[Told]:
     """What an annotated output says of each row."""
-    return [tuple(row.get(name) for name in COLUMNS) for row in rows]
+    return [tuple(row.get(name) for name in ANNOTATION_COLUMNS) for row in rows]
 
 
 def without_cluster(told: list[Told]) -> list[Told]:

@@ -18,10 +18,10 @@ import pytest
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.cli import app
-from dedupcrawl.cli.progress import Bars
+from dedupcrawl.cli.console import Bars
 from tests.batch.corpus import story
-from tests.cli.test_suggesting import GIVEN, written
-from tests.stores.making import lmdb_url
+from tests.cli.test_suggest import GIVEN, written
+from tests.stores.factories import lmdb_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

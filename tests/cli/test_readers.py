@@ -47,7 +47,7 @@ def test_read_with_any_reader(folder: Path) -> None:
 def test_eval_pages_with_any_reader(folder: Path) -> None:
     figures = {
         name: orjson.loads(run("eval", "pages", str(folder), "--reader", name, "--json"))
-        for name in ("blocks", "tests.page.own:headline")
+        for name in ("blocks", "tests.page.user_readers:headline")
     }
     assert [each["f1"] for each in figures.values()] == [0, 1]
 

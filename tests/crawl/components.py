@@ -18,7 +18,7 @@ from scrapy.pipelines.files import FilesPipeline
 from dedupcrawl.crawl import recorder
 from dedupcrawl.crawl.claims import ClaimManager
 from dedupcrawl.errors import StoreError
-from dedupcrawl.report.tables import Tables
+from dedupcrawl.ledger.ledger_writer import LedgerTables
 from dedupcrawl.stores.memory import MemoryStore
 from tests.crawl.spiders import soon
 
@@ -214,15 +214,15 @@ class FullDiskAddon:
     """Lets the disk be full when a ledger is first written."""
 
     def update_settings(self, settings: BaseSettings) -> None:
-        write, times = Tables.write, count()
+        write, times = LedgerTables.write, count()
 
-        def fail_once(self: Tables, batch: Any) -> None:
+        def fail_once(self: LedgerTables, batch: Any) -> None:
             if next(times) == 0:
                 raise sqlite3.OperationalError("database or disk is full")
             write(self, batch)
 
         vars(recorder)["FLUSH_INTERVAL"] = 0.05
-        Tables.write = fail_once  # type: ignore[method-assign]
+        LedgerTables.write = fail_once  # type: ignore[method-assign]
 
 
 class ClumsyAddon:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Run = Callable[..., Crawled]
 
-OWN = "tests.page.own:"
+OWN = "tests.page.user_readers:"
 
 
 def kept(crawled: Crawled, site: Site) -> list[str]:
@@ -108,7 +108,10 @@ def test_what_it_returns_must_be_text(site: Site, run: Run) -> None:
         ("no_such_project.readers:read", "No module named 'no_such_project'"),
         (f"{OWN}absent", "no attribute 'absent'"),
         (f"{OWN}NOT_CALLABLE", "this is a str"),
-        ("tests.page.own:takes_html_only", "it is called with HTML and URL: too many positional arguments"),
+        (
+            "tests.page.user_readers:takes_html_only",
+            "it is called with HTML and URL: too many positional arguments",
+        ),
     ],
 )
 def test_a_name_behind_which_there_is_no_reader(site: Site, tmp_path: Path, reader: str, why: str) -> None:

@@ -12,10 +12,10 @@ import pytest
 
 from dedupcrawl import Deduplicator, Page, Status
 from dedupcrawl.errors import DedupError
-from dedupcrawl.report.gather import gather
-from dedupcrawl.report.ledger import Ledger
-from dedupcrawl.report.note import Fate
+from dedupcrawl.ledger.entry import Fate
+from dedupcrawl.ledger.ledger import Ledger
 from dedupcrawl.stores.base import Record
+from dedupcrawl.tools.report.from_ledgers import report_from_ledgers
 from tests.crawl.distant import Network
 from tests.crawl.running import IN_TURN, crawl, finish, on_every_reactor, start
 from tests.crawl.site import fancy, index, plain, text
@@ -55,7 +55,7 @@ def agree(folder: Path, *crawls: Crawled, name: str = "report") -> dict[str, Any
         assert sum(row.entry.bytes for row in rows if row.fate is Fate.DROPPED) == stats["bytes_saved"]
         assert ledger.troubles == ()
         assert ledger.sample.lost == 0
-    figures = gather([folder / f"{name}.ledger"]).figures
+    figures = report_from_ledgers([folder / f"{name}.ledger"]).figures
     assert (figures.pages, figures.checked, figures.kept) == (pages, stats["checked"], stats["kept"])
     assert (figures.dropped, figures.released) == (stats["dropped"], stats["released"])
     return {row.entry.url: row for row in rows}
@@ -232,7 +232,7 @@ def test_pages_that_the_spider_does_not_see(site: Site, tmp_path: Path) -> None:
     assert crawled.dedup["withheld"] == 1
     rows = agree(tmp_path, crawled)
     assert rows[url].entry.verdict.of == url
-    report = gather([tmp_path / "report.ledger"])
+    report = report_from_ledgers([tmp_path / "report.ledger"])
     assert report.figures.requests_saved is None
     assert any(note.startswith("1 of the dropped pages was not given to the spider") for note in report.notes)
     with Ledger.open(tmp_path / "report.ledger") as ledger:
@@ -250,7 +250,7 @@ def test_requests_for_media_of_dropped_items_are_counted(site: Site, tmp_path: P
     assert sorted(site.asked)[2:] == ["/files/a-1", "/files/a-2", "/files/shared"]
     rows = agree(tmp_path, crawled)
     assert [rows[url].entry.requests for url in urls] == [0, 2]
-    assert gather([tmp_path / "report.ledger"]).figures.requests_saved == 2
+    assert report_from_ledgers([tmp_path / "report.ledger"]).figures.requests_saved == 2
 
 
 @pytest.mark.parametrize("before", [True, False])
@@ -264,7 +264,7 @@ def test_without_media_pipelines_after_ours_no_request_is_saved(
     assert crawled.dedup["dropped"] == 1
     assert "requests_saved" not in crawled.dedup
     agree(tmp_path, crawled)
-    assert gather([tmp_path / "report.ledger"]).figures.requests_saved is None
+    assert report_from_ledgers([tmp_path / "report.ledger"]).figures.requests_saved is None
 
 
 # -- going on -----------------------------------------------------------------------------------------
@@ -277,7 +277,7 @@ def test_a_resumed_crawl_goes_on_in_the_same_ledger(site: Site, tmp_path: Path) 
     (page,) = tmp_path.glob("report-*.html")
     rows = agree(tmp_path, first, second, name=page.stem)
     assert [row.fate for row in rows.values()] == [Fate.KEPT, Fate.DROPPED]
-    report = gather([page.with_suffix(".ledger")])
+    report = report_from_ledgers([page.with_suffix(".ledger")])
     assert (report.figures.checked, report.figures.dropped) == (2, 1)
 
 
@@ -303,7 +303,7 @@ def test_a_killed_crawl_leaves_a_ledger_and_is_resumed(site: Site, tmp_path: Pat
     dead.set()
     listed = _listed(ledger)
     assert listed >= 10
-    report = gather([ledger])
+    report = report_from_ledgers([ledger])
     assert report.figures.checked >= 10
     assert report.ended is None
     assert not (tmp_path / "report.html").exists()
@@ -402,7 +402,7 @@ def test_a_full_disk_costs_no_page_and_the_report_says_so(site: Site, tmp_path: 
         assert ledger.sample.lost
         (trouble,) = ledger.troubles
         assert "full" in trouble
-    assert trouble in gather([tmp_path / "report.ledger"]).notes
+    assert trouble in report_from_ledgers([tmp_path / "report.ledger"]).notes
 
 
 def test_a_fault_in_collecting_costs_no_page_and_is_told_once(site: Site, tmp_path: Path) -> None:

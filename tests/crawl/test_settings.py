@@ -13,7 +13,7 @@ from dedupcrawl.config import CONFIG_FIELDS, Config
 from dedupcrawl.crawl.settings import SETTINGS, Options, ReportPaths, is_enabled
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import SettingError
-from dedupcrawl.report.ledger import Ledger
+from dedupcrawl.ledger.ledger import Ledger
 
 
 def options(**settings: Any) -> Options:

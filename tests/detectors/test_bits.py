@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedupcrawl.detectors.bits import agreeing, block_keys, differing, key_count, sign_bits
-from tests.detectors.charikar import signs
+from dedupcrawl.detectors.bits import block_keys, hamming_distance, key_count, match_by_bits, sign_bits
+from tests.detectors.plain_charikar import signs
 
 numbers = st.integers(0, 2**64 - 1)
 #: bits, blocks, distance
@@ -68,13 +68,13 @@ def test_distance(left: bytes, data: st.DataObject) -> None:
     bits = sum(
         a != b for x, y in zip(left, right, strict=True) for a, b in zip(f"{x:08b}", f"{y:08b}", strict=True)
     )
-    assert differing(left, right) == bits
+    assert hamming_distance(left, right) == bits
     total = 8 * len(left)
-    match = agreeing(left, right, total - bits)
+    match = match_by_bits(left, right, total - bits)
     assert match is not None
     assert match.similarity == (total - bits) / total
     assert match.evidence == {"bits": f"{total - bits} of {total}"}
-    assert agreeing(left, right, total - bits + 1) is None
+    assert match_by_bits(left, right, total - bits + 1) is None
 
 
 @by_cut

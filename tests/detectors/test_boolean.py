@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from dedupcrawl.detectors.boolean import Boolean
 from dedupcrawl.errors import SettingError
-from dedupcrawl.text.keywords import keywords
-from dedupcrawl.text.lexicon import built_in
-from tests.detectors.making import features, fingerprint, real_pages, share_a_key, small_lexicon
+from dedupcrawl.text.lexicon import built_in, keywords
+from tests.detectors.helpers import features, fingerprint, real_pages, share_a_key, small_lexicon
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
 if TYPE_CHECKING:

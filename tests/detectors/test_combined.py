@@ -15,7 +15,7 @@ from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
 from dedupcrawl.detectors.combined import Combined
 from dedupcrawl.detectors.exact import Exact
-from dedupcrawl.detectors.feature_code import FeatureCode
+from dedupcrawl.detectors.feature_codes import FeatureCode
 from dedupcrawl.detectors.minhash import MinHash
 from dedupcrawl.detectors.random_projection import RandomProjection
 from dedupcrawl.detectors.registry import build_detectors

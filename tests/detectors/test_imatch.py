@@ -14,7 +14,7 @@ from dedupcrawl.detectors.imatch import IMatch
 from dedupcrawl.errors import SettingError
 from dedupcrawl.text.features import Features
 from dedupcrawl.text.lexicon import built_in
-from tests.detectors.making import features, fingerprint, real_pages, share_a_key, small_lexicon
+from tests.detectors.helpers import features, fingerprint, real_pages, share_a_key, small_lexicon
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
 if TYPE_CHECKING:

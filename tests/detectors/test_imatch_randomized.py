@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedupcrawl.detectors.imatch import IMatch, signature
-from dedupcrawl.detectors.imatch_randomized import IMatchRandomized
+from dedupcrawl.detectors.imatch import IMatch, IMatchRandomized, signature
 from dedupcrawl.errors import SettingError
 from dedupcrawl.text.lexicon import built_in
-from tests.detectors.making import features, fingerprint, real_pages, share_a_key, small_lexicon
+from tests.detectors.helpers import features, fingerprint, real_pages, share_a_key, small_lexicon
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
 if TYPE_CHECKING:

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from dedupcrawl.detectors.keywords import Keywords, weight_difference
 from dedupcrawl.errors import SettingError
-from dedupcrawl.text.keywords import keywords
-from dedupcrawl.text.lexicon import built_in
+from dedupcrawl.text.lexicon import built_in, keywords
 from dedupcrawl.text.normalize import normalize
-from tests.detectors.making import features, fingerprint, real_pages, share_a_key, small_lexicon
+from tests.detectors.helpers import features, fingerprint, real_pages, share_a_key, small_lexicon
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
 if TYPE_CHECKING:

@@ -11,12 +11,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl.config import Config
-from dedupcrawl.detectors.base import MOST_SHOWN, Bar, Detector, Exhibit, Opinion, Relation, silence
+from dedupcrawl.detectors.base import MAX_SHOWN, Bar, Detector, Exhibit, Opinion, Relation, no_opinion
 from dedupcrawl.detectors.boolean import Boolean
 from dedupcrawl.detectors.combined import Combined
 from dedupcrawl.detectors.exact import Exact
-from dedupcrawl.detectors.feature_code import FeatureCode
-from dedupcrawl.detectors.feature_codes import FeatureCodes
+from dedupcrawl.detectors.feature_codes import FeatureCode, FeatureCodes
 from dedupcrawl.detectors.keywords import Keywords
 from dedupcrawl.detectors.minhash import MinHash
 from dedupcrawl.detectors.registry import DETECTORS, build_detectors
@@ -24,7 +23,7 @@ from dedupcrawl.detectors.segments import Segments
 from dedupcrawl.detectors.simhash import SimHash
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.features import Features
-from tests.detectors.making import real_pages
+from tests.detectors.helpers import real_pages
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
 EVERY = build_detectors(Config(detectors=list(DETECTORS)))
@@ -178,11 +177,11 @@ def test_elements_are_dealt_out(new: list[str], old: list[str]) -> None:
     wanted = {*new} & {*old}, {*new} - {*old}, {*old} - {*new}
     for found, expected in zip(whole, wanted, strict=True):
         assert found <= expected
-        assert len(found) == min(len(expected), MOST_SHOWN)
+        assert len(found) == min(len(expected), MAX_SHOWN)
 
 
 def test_silence_says_which_page_has_no_fingerprint() -> None:
-    assert silence("imatch", b"", b"").silent == "neither page has a fingerprint"
-    assert silence("imatch", b"", b"x").silent == "the new page has no fingerprint"
-    assert silence("imatch", b"x", b"").silent == "the older page has no fingerprint"
-    assert replace(silence("imatch", b"x", b""), silent="") == Opinion("imatch", None)
+    assert no_opinion("imatch", b"", b"").silent == "neither page has a fingerprint"
+    assert no_opinion("imatch", b"", b"x").silent == "the new page has no fingerprint"
+    assert no_opinion("imatch", b"x", b"").silent == "the older page has no fingerprint"
+    assert replace(no_opinion("imatch", b"x", b""), silent="") == Opinion("imatch", None)

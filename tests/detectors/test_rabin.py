@@ -7,19 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedupcrawl.detectors.rabin import (
+from dedupcrawl.detectors.simhash import (
     DEGREE,
-    common_factor,
-    fingerprints,
-    irreducible,
+    irreducible_polynomial,
     is_irreducible,
-    remainder,
+    polynomial_gcd,
+    polynomial_remainder,
+    rabin_fingerprints,
     symbols,
 )
-from dedupcrawl.text.normalize import ROLE_SHIFT, pack
-from dedupcrawl.text.scripts import Role
+from dedupcrawl.text.normalize import ROLE_SHIFT, Role, pack
 from dedupcrawl.text.shingles import Tokens, tokens
-from tests.detectors.charikar import modulo, rabin, times, word
+from tests.detectors.plain_charikar import modulo, rabin, times, word
 
 SEEDS = (0, 1, 2**64 - 1)
 polynomials = st.integers(1, 2**140)
@@ -56,27 +55,27 @@ def test_known_polynomials_of_degree_64() -> None:
 def test_what_is_drawn_is_irreducible_by_another_test(seed: int) -> None:
     # Ben-Or's: no factor in common with x^(2^i) - x for any i up to half the degree.
     for number in range(4):
-        drawn = irreducible(seed, number)
+        drawn = irreducible_polynomial(seed, number)
         assert drawn.bit_length() == DEGREE + 1
         power = 2
         for _ in range(DEGREE // 2):
             power = modulo(times(power, power), drawn)
-            assert common_factor(power ^ 2, drawn) == 1
+            assert polynomial_gcd(power ^ 2, drawn) == 1
 
 
 def test_every_seed_and_number_has_its_own_polynomial() -> None:
-    assert len({irreducible(seed, number) for seed in range(5) for number in range(4)}) == 20
+    assert len({irreducible_polynomial(seed, number) for seed in range(5) for number in range(4)}) == 20
 
 
 @given(polynomials, polynomials)
 def test_division(value: int, modulus: int) -> None:
-    assert remainder(value, modulus) == modulo(value, modulus)
-    assert remainder(times(value, modulus), modulus) == 0
+    assert polynomial_remainder(value, modulus) == modulo(value, modulus)
+    assert polynomial_remainder(times(value, modulus), modulus) == 0
 
 
 @given(polynomials, polynomials)
 def test_a_common_factor_divides_both(left: int, right: int) -> None:
-    factor = common_factor(left, right)
+    factor = polynomial_gcd(left, right)
     assert modulo(left, factor) == modulo(right, factor) == 0
 
 
@@ -92,15 +91,15 @@ def test_every_run_has_its_remainder(
 ) -> None:
     values = [value if alone else word(value) for value, alone in drawn]
     runs = [values[at : at + length] for at in range(len(values) - length + 1)]
-    found = fingerprints(symbols(stream(drawn)), length, seed, number)
-    assert found.tolist() == [rabin(run, irreducible(seed, number)) for run in runs]
+    found = rabin_fingerprints(symbols(stream(drawn)), length, seed, number)
+    assert found.tolist() == [rabin(run, irreducible_polynomial(seed, number)) for run in runs]
 
 
 def test_a_fingerprint_is_linear() -> None:
     left, right = [0x1234, 0xFFFF, 0x20000], [0x0F0F, 0, 7]
     both = [a ^ b for a, b in zip(left, right, strict=True)]
     one, other, together = (
-        int(fingerprints(symbols(stream([(value, True) for value in values])), 3, 0)[0])
+        int(rabin_fingerprints(symbols(stream([(value, True) for value in values])), 3, 0)[0])
         for values in (left, right, both)
     )
     assert one ^ other == together

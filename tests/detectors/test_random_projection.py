@@ -17,7 +17,7 @@ from dedupcrawl.errors import SettingError
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.features import Features
 from tests import oracles
-from tests.detectors import charikar
+from tests.detectors import plain_charikar
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
 PROJECTION = RandomProjection()
@@ -48,7 +48,7 @@ def test_a_page_is_the_sign_of_the_sum_of_its_tokens(text: str, size: int) -> No
     detector = RandomProjection(bits=size, agreement=size - 3)
     stream = oracles.tokens(text)
     vectors = {token: bits(token, detector) for token in set(stream)}
-    assert bits(text, detector) == charikar.signs(((vectors[token], 1) for token in stream), size)
+    assert bits(text, detector) == plain_charikar.signs(((vectors[token], 1) for token in stream), size)
 
 
 def test_two_tokens_by_hand() -> None:

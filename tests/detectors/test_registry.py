@@ -13,8 +13,8 @@ from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.detectors.minhash import MinHash
 from dedupcrawl.detectors.registry import DETECTORS, build_detectors, schemes
 from dedupcrawl.errors import SettingError
-from dedupcrawl.text.chinese import folding_digest
-from dedupcrawl.text.lexicon_file import Head, write_counts
+from dedupcrawl.text.lexicon_file import LexiconHeader, write_counts
+from dedupcrawl.text.normalize import folding_digest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,7 +102,7 @@ def test_a_lexicon_that_does_not_suit_is_named_where_it_was_given(
     name: str, constants: dict[str, object], accepted: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "zh"
-    write_counts(path, Head("zh", "jieba", fold_chinese=True, documents=9, words=1), {"港口": 2})
+    write_counts(path, LexiconHeader("zh", "jieba", fold_chinese=True, documents=9, words=1), {"港口": 2})
     given = {**constants, "lexicon": str(path) if constants["lexicon"] == "ZH" else constants["lexicon"]}
     for place, chosen in (
         ("detectors", {name: given}),
@@ -116,7 +116,7 @@ def test_a_lexicon_that_does_not_suit_is_named_where_it_was_given(
 
 def test_the_language_of_the_pages_is_asked_of_the_lexicon(tmp_path: Path) -> None:
     path = tmp_path / "de"
-    write_counts(path, Head("de", "", fold_chinese=False, documents=9, words=1), {"hafen": 2})
+    write_counts(path, LexiconHeader("de", "", fold_chinese=False, documents=9, words=1), {"hafen": 2})
     for detectors in (["imatch"], ["minhash"]):
         assert build_detectors(Config(detectors=detectors, lexicon=str(path), language="de"))
         with pytest.raises(SettingError, match="of the language 'de', 'th' is asked for") as caught:

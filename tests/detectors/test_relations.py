@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedupcrawl.detectors.base import Relation
-from dedupcrawl.detectors.relations import Bounds, Overlap, Size, length_ratio, relate
+from dedupcrawl.detectors.relations import MatchBounds, Overlap, TextSize, length_ratio, relate
 from tests.oracles import jaccard
 
-BOUNDS = Bounds(similarity=0.8, length_ratio=1.1, containment=0.9)
+BOUNDS = MatchBounds(similarity=0.8, length_ratio=1.1, containment=0.9)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ BOUNDS = Bounds(similarity=0.8, length_ratio=1.1, containment=0.9)
     ],
 )
 def test_relations(overlap: Overlap, new: int, old: int, expected: Relation | None) -> None:
-    assert relate(overlap, Size(new, new), Size(old, old), BOUNDS) == expected
+    assert relate(overlap, TextSize(new, new), TextSize(old, old), BOUNDS) == expected
 
 
 @given(st.sets(st.integers(0, 40), min_size=1), st.sets(st.integers(0, 40), min_size=1))

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedupcrawl.detectors.base import Match
-from dedupcrawl.detectors.segments import Segments, cut, paragraphs
+from dedupcrawl.detectors.segments import Segments, cut_into_segments, paragraphs
 from dedupcrawl.errors import SettingError
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.features import Features
 from dedupcrawl.text.normalize import normalize
-from tests.detectors.making import features, fingerprint, real_pages, share_a_key
+from tests.detectors.helpers import features, fingerprint, real_pages, share_a_key
 from tests.texts import CHINESE, ENGLISH, OTHER_ENGLISH
 
 DETECTOR = Segments()
@@ -63,7 +63,7 @@ def test_case_width_and_spaces_do_not_count() -> None:
 
 
 def test_without_paragraphs_the_parts_are_equal() -> None:
-    assert cut([ENGLISH], 8) == [ENGLISH[685 * i // 8 : 685 * (i + 1) // 8] for i in range(8)]
+    assert cut_into_segments([ENGLISH], 8) == [ENGLISH[685 * i // 8 : 685 * (i + 1) // 8] for i in range(8)]
     assert compare(ENGLISH[:-30] + "no" * 15, ENGLISH) is not None
     assert compare(OTHER_ENGLISH, ENGLISH) is None
     assert compare("An " + ENGLISH, ENGLISH) is None  # all that follows has moved
@@ -75,7 +75,7 @@ def test_without_paragraphs_the_parts_are_equal() -> None:
 )
 def test_segments_make_up_the_text(lines: list[str], count: int) -> None:
     text = " ".join(lines)
-    segments = cut(lines, count)
+    segments = cut_into_segments(lines, count)
     if len(lines) < count and len(text) < 5 * count:
         assert segments == []
         return
@@ -86,7 +86,7 @@ def test_segments_make_up_the_text(lines: list[str], count: int) -> None:
 
 def test_cuts_are_near_to_equal_parts() -> None:
     lines = ["x" * length for length in (100, 5, 95, 3, 97, 100)]
-    assert [len(segment) for segment in cut(lines, 4)] == [100, 101, 101, 100]
+    assert [len(segment) for segment in cut_into_segments(lines, 4)] == [100, 101, 101, 100]
 
 
 def test_paragraphs_are_those_of_the_text_and_of_what_outweighs_it() -> None:
@@ -119,7 +119,7 @@ def test_pages_match_when_m_segments_are_common_and_share_a_key(
 
 def test_real_pages_match_as_brute_force_says() -> None:
     matches = 0
-    segments = [(cut(paragraphs(page), 8), DETECTOR.fingerprint(page)) for page in real_pages()]
+    segments = [(cut_into_segments(paragraphs(page), 8), DETECTOR.fingerprint(page)) for page in real_pages()]
     for (mine, new), (other, old) in itertools.combinations(segments, 2):
         if new and old:
             match = DETECTOR.compare(new.sketch, old.sketch)

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl.detectors.base import Fingerprint, Match, Relation
-from dedupcrawl.detectors.shingling import _CHUNK, Shingling, minima, super_shingles
+from dedupcrawl.detectors.shingling import _CHUNK_SHINGLES, Shingling, minima, super_shingles
 from dedupcrawl.errors import SettingError
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.features import Features
-from dedupcrawl.text.hashing import MASK, constants
+from dedupcrawl.text.hashing import MASK64, seeded_constants
 from tests import oracles
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
@@ -74,22 +74,22 @@ def test_nine_words_are_two_shingles() -> None:
 
 
 def under_function(element: int, factor: int) -> int:
-    product = element * factor & MASK
+    product = element * factor & MASK64
     product ^= product >> 32
-    product = product * 0xFF51AFD7ED558CCD & MASK
+    product = product * 0xFF51AFD7ED558CCD & MASK64
     return product ^ (product >> 29)
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.integers(0, MASK), min_size=1, max_size=60), st.integers(0, MASK))
+@given(st.lists(st.integers(0, MASK64), min_size=1, max_size=60), st.integers(0, MASK64))
 def test_minima_are_those_of_a_set(elements: list[int], seed: int) -> None:
-    factors = [int(factor) for factor in constants(seed, "minimum", 12)]
+    factors = [int(factor) for factor in seeded_constants(seed, "minimum", 12)]
     expected = [min(under_function(element, factor) for element in set(elements)) for factor in factors]
     assert minima(np.array(elements, np.uint64), 12, seed).tolist() == expected
 
 
 def test_minima_do_not_depend_on_how_the_text_is_cut() -> None:
-    elements = np.arange(3 * _CHUNK + 5, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    elements = np.arange(3 * _CHUNK_SHINGLES + 5, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     expected = np.minimum(minima(elements[:1500], 84, 7), minima(elements[1500:], 84, 7))
     assert minima(elements, 84, 7).tolist() == expected.tolist()
 

@@ -10,14 +10,12 @@ from hypothesis import strategies as st
 from simhash import Simhash
 
 from dedupcrawl.detectors.base import Match, Relation
-from dedupcrawl.detectors.fields import Field, Weighing
-from dedupcrawl.detectors.rabin import irreducible
-from dedupcrawl.detectors.simhash import SimHash
+from dedupcrawl.detectors.simhash import ShingleWeighting, SimHash, WeightedField, irreducible_polynomial
 from dedupcrawl.errors import SettingError
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.features import Features
 from tests import oracles
-from tests.detectors import charikar
+from tests.detectors import plain_charikar
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
 SIMHASH = SimHash()
@@ -62,11 +60,13 @@ def compare(new: str, old: str, detector: SimHash = SIMHASH) -> Match | None:
 
 def test_a_worked_example() -> None:
     # Terms: ice 2, is 1, cold 1. Shingles of two: "ice is" 3, "is cold" 2, "cold ice" 3; and 1 for the text.
-    weighted = charikar.by_terms([("Ice is cold ice", 1)], 2, 2)
+    weighted = plain_charikar.by_terms([("Ice is cold ice", 1)], 2, 2)
     assert sorted(weighted) == [(("cold", "ice"), 4), (("ice", "is"), 4), (("is", "cold"), 3)]
     # No weight outweighs the other two, so every bit is that of two of the three hashes.
-    numbers, modulus = charikar.symbols("ice is cold"), irreducible(0)
-    one, other, third = (charikar.rabin((numbers[t] for t in shingle), modulus) for shingle, _ in weighted)
+    numbers, modulus = plain_charikar.symbols("ice is cold"), irreducible_polynomial(0)
+    one, other, third = (
+        plain_charikar.rabin((numbers[t] for t in shingle), modulus) for shingle, _ in weighted
+    )
     majority = one & other | one & third | other & third
     assert sketch("Ice is cold ice", SimHash(words=2)) == b"\x48" + majority.to_bytes(8, "little")
 
@@ -74,8 +74,8 @@ def test_a_worked_example() -> None:
 @pytest.mark.parametrize("bits", [64, 128, 256])
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
 def test_it_is_the_definition_for_term_weights(text: str, bits: int) -> None:
-    moduli = [irreducible(7, number) for number in range(bits // 64)]
-    expected = charikar.simhash(charikar.by_terms([(text, 1)], 5, 3), text, moduli)
+    moduli = [irreducible_polynomial(7, number) for number in range(bits // 64)]
+    expected = plain_charikar.simhash(plain_charikar.by_terms([(text, 1)], 5, 3), text, moduli)
     assert sketch(text, SimHash(bits=bits, seed=7))[1:] == expected
 
 
@@ -84,10 +84,10 @@ def test_it_is_the_definition_for_term_weights(text: str, bits: int) -> None:
 def test_it_is_the_definition_for_any_text(
     tokens: list[str], characters: int, words: int, weight: int
 ) -> None:
-    text, moduli = " ".join(tokens), [irreducible(0)]
-    for name, weigh in (("terms", charikar.by_terms), ("occurrences", charikar.by_occurrences)):
+    text, moduli = " ".join(tokens), [irreducible_polynomial(0)]
+    for name, weigh in (("terms", plain_charikar.by_terms), ("occurrences", plain_charikar.by_occurrences)):
         detector = SimHash(characters=characters, words=words, weights=name, text_weight=weight)
-        expected = charikar.simhash(weigh([(text, weight)], characters, words), text, moduli)
+        expected = plain_charikar.simhash(weigh([(text, weight)], characters, words), text, moduli)
         assert sketch(text, detector)[1:] == expected, name
 
 
@@ -97,9 +97,9 @@ def test_fields_have_their_weights(name: str) -> None:
     detector = SimHash(
         weights=name, title_weight=7, keywords_weight=3, text_weight=1, anchors_weight=2, distance=0, blocks=1
     )
-    weigh = charikar.by_terms if name == "terms" else charikar.by_occurrences
+    weigh = plain_charikar.by_terms if name == "terms" else plain_charikar.by_occurrences
     weighted = weigh(zip(FIELDS, chosen, strict=True), 5, 3)
-    expected = charikar.simhash(weighted, " ".join(FIELDS), [irreducible(0)])
+    expected = plain_charikar.simhash(weighted, " ".join(FIELDS), [irreducible_polynomial(0)])
     assert sketch(PAGE, detector)[1:] == expected
     assert sketch(PAGE, detector) != sketch(PAGE)
 
@@ -126,8 +126,8 @@ def features(text: str) -> Features:
 
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
 def test_the_package_simhash_agrees_when_it_hashes_alike(text: str) -> None:
-    weighing = Weighing(5, 3, 0, 1)
-    fields = [Field(features(text).tokens, 1)]
+    weighing = ShingleWeighting(5, 3, 0, 1)
+    fields = [WeightedField(features(text).tokens, 1)]
     counted, by_terms = weighing.by_occurrences(fields), weighing.by_terms(fields)
     assert by_terms.weights is not None
     named = {str(number).encode(): number for number in counted.hashes[0].tolist()}
@@ -144,9 +144,11 @@ def test_the_package_simhash_agrees_when_it_hashes_alike(text: str) -> None:
 
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
 def test_shingles_stand_where_those_of_the_other_detectors_do(text: str) -> None:
-    found = Weighing(5, 3, 0, 1).by_occurrences([Field(features(text).tokens, 1)])
-    numbers, modulus = charikar.symbols(text), irreducible(0)
-    expected = [charikar.rabin((numbers[t] for t in shingle), modulus) for shingle in oracles.shingles(text)]
+    found = ShingleWeighting(5, 3, 0, 1).by_occurrences([WeightedField(features(text).tokens, 1)])
+    numbers, modulus = plain_charikar.symbols(text), irreducible_polynomial(0)
+    expected = [
+        plain_charikar.rabin((numbers[t] for t in shingle), modulus) for shingle in oracles.shingles(text)
+    ]
     assert found.hashes[0].tolist() == expected
     assert len(expected) == len(features(text).shingles(5, 3, 0))
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dedupcrawl.labelling.from_ledgers import load_ledgers
-from dedupcrawl.labelling.labels import Answer, LabelFile, read_labels
-from dedupcrawl.labelling.sitting import Sitting
+from dedupcrawl.tools.label.label_session import LabelSession
+from dedupcrawl.tools.label.labels import Answer, LabelFile, read_labels
+from dedupcrawl.tools.label.sources import load_ledgers
 from tests.docs.comparing import shows
-from tests.labelling.test_end_to_end import crawl
+from tests.tools.label.test_end_to_end import crawl
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,7 @@ def _labelled(reader: Follower) -> Path:
 
 def _answer(ledger: Path, labels: Path) -> None:
     with LabelFile(labels) as file:
-        sitting = Sitting(load_ledgers([ledger]).urn, file, _MOST)
+        sitting = LabelSession(load_ledgers([ledger]).urn, file, _MOST)
         while pair := sitting.current:
             is_copy = "//copy." in pair.new.url
             sitting.answer(pair.id, Answer.SAME if is_copy else Answer.DIFFERENT)

@@ -10,8 +10,8 @@ import typer
 from typer.main import get_command
 
 from dedupcrawl import Deduplicator
-from dedupcrawl.cli.application import app
-from dedupcrawl.evaluation.rows import read_rows
+from dedupcrawl.cli.main import app
+from dedupcrawl.tools.evaluation.dataset import read_rows
 from tests.docs.comparing import shows_lines, shows_values
 from tests.docs.labelscenes import pair_labels, tuning
 from tests.docs.newspapers import PAGES

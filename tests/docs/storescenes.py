@@ -14,12 +14,12 @@ from redis import Redis
 from rich.console import Console
 
 from dedupcrawl import Deduplicator
-from dedupcrawl.cli.dashboard import dashboard
-from dedupcrawl.cli.sighting import Sight, Snapshot
+from dedupcrawl.cli.snapshot import Sight, Snapshot
+from dedupcrawl.cli.watch import dashboard
 from dedupcrawl.crawl.stats import CrawlStats
 from dedupcrawl.errors import StoreUnreachableError
 from dedupcrawl.stores.base import HotBucket, StoreInfo
-from dedupcrawl.stores.fleet import Figures, Fleet, Memory, Worker
+from dedupcrawl.stores.workers import ServerMemory, Worker, WorkersInfo, WorkerStats
 from tests.docs.comparing import shows, shows_lines
 from tests.docs.newspapers import PAGES
 from tests.stores.servers import free_port
@@ -111,7 +111,7 @@ def _worker(host: str, process: int, state: str, checked: int, kept: int, copies
         "worst": 0,
     }
     return Worker(
-        "0", state, 3.0, Figures(host=host, process=process, checked=checked, kept=kept, **usual | said)
+        "0", state, 3.0, WorkerStats(host=host, process=process, checked=checked, kept=kept, **usual | said)
     )
 
 
@@ -126,7 +126,7 @@ _SEEN = Snapshot(
                 bytes=58_942_100, oldest=None, newest=None, scheme="{}", layout="hash", hot=3,
                 hottest=(HotBucket("a1b2c3d4e5f6", 780),),
             ),
-            Fleet(
+            WorkersInfo(
                 (
                     _worker("crawl-1", 25302, "here", 41_120, 34_089, 7_031, recent=432, claims=16, mean=16.5,
                             worst=59.0, duplicates={"identical": 6_500, "near-duplicate": 531}),
@@ -135,7 +135,7 @@ _SEEN = Snapshot(
                     _worker("crawl-2", 24118, "gone", 12_100, 9_100, 2_954, unchecked={"store": 79},
                             duplicates={"identical": 2_862, "near-duplicate": 92}),
                 ),
-                Memory(61_700_000, 2_000_000_000),
+                ServerMemory(61_700_000, 2_000_000_000),
             ),
             31.3,
         ),

@@ -20,8 +20,8 @@ from benchmarks.sizing import (
     record,
     shapes,
 )
-from dedupcrawl.report.bounds import Bounds
-from dedupcrawl.report.page import MOST_BYTES
+from dedupcrawl.ledger.ledger_schema import LedgerLimits
+from dedupcrawl.tools.report.html_report import MAX_PAGE_BYTES
 from tests.data import ROOT
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ def test_shapes_are_those_that_the_page_shows(name: str) -> None:
 
 def test_bounds_are_those_of_the_code() -> None:
     text = (ROOT / "docs" / "sizing.md").read_text("utf-8")
-    assert f"{Bounds().pages:,} pages" in text
-    assert f"{Bounds().hosts:,} hosts" in text
-    assert MOST_BYTES < 5_000_000
+    assert f"{LedgerLimits().pages:,} pages" in text
+    assert f"{LedgerLimits().hosts:,} hosts" in text
+    assert MAX_PAGE_BYTES < 5_000_000
     assert "5 MB" in text
 
 

@@ -77,12 +77,6 @@ def _load() -> None:
     import scrapy.cmdline
     import scrapy.crawler  # noqa: F401
 
-    import dedupcrawl.batch.running
-    import dedupcrawl.cli.evaluating
-    import dedupcrawl.cli.storing
-    import dedupcrawl.crawl.addon
-    import dedupcrawl.report.page  # noqa: F401
-
     jieba.setLogLevel("WARNING")
     jieba.initialize()
     assert "twisted.internet.reactor" not in sys.modules  # each crawl chooses its own

@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from dedupcrawl.demo import server
+from dedupcrawl.tools.demo import server
 from tests.examples.project import TRUTH, WAIT
 
 if TYPE_CHECKING:
@@ -33,15 +33,15 @@ class Gate:
         self._agents = agents
         self._lets = lets
         self._news = threading.Condition()
-        answer = server._Handler.do_GET
+        answer = server._SiteHandler.do_GET
 
-        def do_get(handler: server._Handler) -> None:
+        def do_get(handler: server._SiteHandler) -> None:
             agent = handler.headers["User-Agent"] or ""
             if agent in self._agents and handler.path in _ARTICLES:
                 self._stand(agent)
             answer(handler)
 
-        patch.setattr(server._Handler, "do_GET", do_get)
+        patch.setattr(server._SiteHandler, "do_GET", do_get)
 
     def _stand(self, agent: str) -> None:
         with self._news:

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 from redis import Redis
 
-from dedupcrawl.demo.content import load_content
-from dedupcrawl.demo.truth import all_pages
+from dedupcrawl.tools.demo.corpus import load_content
+from dedupcrawl.tools.demo.truth import all_pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

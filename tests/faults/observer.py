@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from redis.exceptions import RedisError
 
-from dedupcrawl.stores.redis.names import Names
+from dedupcrawl.stores.redis.namespace import KeyNames
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +34,7 @@ class Observer:
 
     def __init__(self, server: Server, namespace: str) -> None:
         self._server = server
-        self._names = Names(namespace)
+        self._names = KeyNames(namespace)
         self._seen: dict[bytes, tuple[float, float]] = {}
         self.claims: Mapping[bytes, Held] = {}  #: at the last look
         self.committed = 0  #: records without a claim at the last look
@@ -69,7 +69,7 @@ class Observer:
         return max((last - first for first, last in self._seen.values()), default=0.0)
 
 
-def _ask(client: Redis, names: Names) -> tuple[int, dict[bytes, bytes], dict[bytes, bytes]]:
+def _ask(client: Redis, names: KeyNames) -> tuple[int, dict[bytes, bytes], dict[bytes, bytes]]:
     """Read all at one moment."""
     with client.pipeline(transaction=True) as at_once:
         at_once.hlen(names.key("records"))

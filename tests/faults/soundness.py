@@ -20,7 +20,7 @@ from tests.faults.web import documents
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dedupcrawl.demo.content import Content
+    from dedupcrawl.tools.demo.corpus import Content
 
 
 class Told(NamedTuple):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dedupcrawl.demo.content import load_content
+from dedupcrawl.tools.demo.corpus import load_content
 from tests.faults.soundness import examine
 from tests.faults.towns import town
 from tests.faults.web import serving, towns_of
 
 if TYPE_CHECKING:
-    from dedupcrawl.demo.content import Content
+    from dedupcrawl.tools.demo.corpus import Content
 
 
 def originals(number: int) -> Content:

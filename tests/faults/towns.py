@@ -14,12 +14,12 @@ from itertools import groupby
 from random import Random
 from typing import TYPE_CHECKING
 
-from dedupcrawl.demo.content import load_content
+from dedupcrawl.tools.demo.corpus import load_content
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from dedupcrawl.demo.content import Article, Content
+    from dedupcrawl.tools.demo.corpus import Article, Content
 
 _WORD = re.compile("[A-Za-z]+")
 _HAN = re.compile("[一-鿿]")

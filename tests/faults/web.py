@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from itertools import count, islice
 from typing import TYPE_CHECKING
 
-from dedupcrawl.demo.layout import Layout
-from dedupcrawl.demo.server import serve
+from dedupcrawl.tools.demo.layout import Layout
+from dedupcrawl.tools.demo.server import serve
 from tests.faults.towns import town
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from dedupcrawl.demo.content import Content
+    from dedupcrawl.tools.demo.corpus import Content
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from scrapy.http import HtmlResponse
 
 from dedupcrawl.errors import DedupError
 from dedupcrawl.page import Kind, PageError, ReadOptions, read_page, read_response, read_tree
-from dedupcrawl.page.noise import MAIN_TEXT
+from dedupcrawl.page.rules import MAIN_TEXT
 from tests.page.samples import CHINESE, PARAGRAPH, SECOND, article
 
 # -- nothing to read --------------------------------------------------------------------------------

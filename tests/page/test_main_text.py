@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from dedupcrawl.page import Kind, Page, ReadOptions, read_page
-from dedupcrawl.page.noise import (
+from dedupcrawl.page.rules import (
     COMMENTS,
     EDGE,
     GUIDE_LINKS,
@@ -15,8 +15,9 @@ from dedupcrawl.page.noise import (
     REPEATED,
     SIDE_CLASS,
     TEASER,
+    SideKind,
+    side_part,
 )
-from dedupcrawl.page.sideparts import Side, side_part
 from tests.page.samples import CHINESE, CHINESE_TWO, PARAGRAPH, SECOND, article, links
 
 THIRD = (
@@ -281,17 +282,17 @@ def test_a_short_page_is_an_article() -> None:
 @pytest.mark.parametrize(
     ("names", "side"),
     [
-        ("", Side.NONE),
-        ("article-body content", Side.NONE),
-        ("relatedPosts", Side.LIKELY),
-        ("rel main_RELATED-box", Side.LIKELY),
-        ("post tag-ads category-newsletter has-sidebar", Side.NONE),
-        ("commentlist", Side.COMMENTS),
-        ("related comments", Side.COMMENTS),
-        ("recommentation headline download shadow", Side.NONE),
+        ("", SideKind.NONE),
+        ("article-body content", SideKind.NONE),
+        ("relatedPosts", SideKind.LIKELY),
+        ("rel main_RELATED-box", SideKind.LIKELY),
+        ("post tag-ads category-newsletter has-sidebar", SideKind.NONE),
+        ("commentlist", SideKind.COMMENTS),
+        ("related comments", SideKind.COMMENTS),
+        ("recommentation headline download shadow", SideKind.NONE),
     ],
 )
-def test_words_in_names(names: str, side: Side) -> None:
+def test_words_in_names(names: str, side: SideKind) -> None:
     assert side_part(names) is side
 
 

@@ -15,15 +15,14 @@ from dedupcrawl import Deduplicator
 from dedupcrawl.errors import SettingError, StoreMismatchError
 from dedupcrawl.page import Kind, Page, ReaderError, ReadOptions, read_page, read_response, read_tree
 from dedupcrawl.page.document import parse
-from dedupcrawl.page.everything import EVERYTHING
 from dedupcrawl.page.flatten import BLOCKS, IGNORED, LANDMARKS
 from dedupcrawl.page.options import BUILT_IN, READER_ACCEPTED
-from dedupcrawl.page.readers import READERS
+from dedupcrawl.page.readers import EVERYTHING, READERS
 from dedupcrawl.verdict import Status
 from tests.page.samples import CHINESE, PARAGRAPH, SECOND, article, links
 
 URL = "https://a.example/story"
-OWN = "tests.page.own:"
+OWN = "tests.page.user_readers:"
 HEAD = (
     '<meta name=keywords content="river, mill"><meta name=description content="A flood.">'
     '<link rel=canonical href="/flood"><meta property=article:published_time content="2024-05-01">'
@@ -44,9 +43,9 @@ def read(html: str, reader: str, url: str = URL) -> Page:
         ("topik", ""),
         ("", ""),
         ("no_such_package.readers:read", "ModuleNotFoundError"),
-        ("tests.page.own:absent", "AttributeError"),
-        ("tests.page.own:NOT_CALLABLE", "a str"),
-        ("tests.page.own:later", "a coroutine function"),
+        ("tests.page.user_readers:absent", "AttributeError"),
+        ("tests.page.user_readers:NOT_CALLABLE", "a str"),
+        ("tests.page.user_readers:later", "a coroutine function"),
         (".own:read", "it cannot be imported"),
         ("a b:c", "it cannot be imported"),
         (3, ""),
@@ -74,7 +73,7 @@ def test_a_module_that_fails_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
         ReadOptions(reader="torn_readers:read")
 
 
-@pytest.mark.parametrize("name", [f"{OWN}headline", "tests.page.own.headline"])
+@pytest.mark.parametrize("name", [f"{OWN}headline", "tests.page.user_readers.headline"])
 def test_both_ways_to_write_a_dotted_name(name: str) -> None:
     assert read("<h1>Flood</h1><p>It rained.", name).text == "Flood"
 

@@ -8,13 +8,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl.errors import SettingError
-from dedupcrawl.evaluation.extraction import evaluate_pages
 from dedupcrawl.page import Kind, Page, ReadOptions, TopicOptions, read_page
 from dedupcrawl.page.document import DEEPEST, parse
 from dedupcrawl.page.flatten import LINK, MARK, UNLINK
-from dedupcrawl.page.segments import CONTAINERS, LEVEL, LEVELS, TITLES, Segment, measure, segments
-from dedupcrawl.page.topic import NOISE, TITLE, TOPIC, TOPIC_ANCHORS, classify
-from dedupcrawl.page.topicwords import STOP_CHARACTERS, STOP_WORDS, overlap, topic_words
+from dedupcrawl.page.topic import (
+    CONTAINERS,
+    LEVEL,
+    LEVELS,
+    NOISE,
+    STOP_CHARACTERS,
+    STOP_WORDS,
+    TITLE,
+    TITLES,
+    TOPIC,
+    TOPIC_ANCHORS,
+    Segment,
+    classify,
+    measure,
+    overlap,
+    segments,
+    topic_words,
+)
+from dedupcrawl.tools.evaluation.extraction import evaluate_pages
 from tests.data import data
 from tests.page.samples import CHINESE, CHINESE_TWO, PARAGRAPH, SECOND, links
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dedupcrawl.stores.redis.address import LAYOUTS
-from tests.stores.making import Clock, Opener, lmdb_url
+from tests.stores.factories import Clock, Opener, lmdb_url
 from tests.stores.servers import Server, binaries
 
 if TYPE_CHECKING:

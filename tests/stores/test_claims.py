@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dedupcrawl.stores.base import ClaimState, Store, url_key
-from tests.stores.making import START, Clock, Opener, file, key, record
+from tests.stores.factories import START, Clock, Opener, file, key, record
 
 # -- claims -------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import KEY_BYTES, Record, url_key
-from dedupcrawl.stores.codec import VERSION, decode, encode, seen
+from dedupcrawl.stores.codec import VERSION, decode, decode_seen, encode
 
 GOLDEN = {
     "full": (
@@ -54,7 +54,7 @@ def test_the_key_of_a_url_is_pinned() -> None:
 def test_a_record_comes_back_as_it_was(record: Record) -> None:
     value = encode(record)
     assert decode(value, 1) == record
-    assert seen(value, 1) == record.seen
+    assert decode_seen(value, 1) == record.seen
 
 
 @given(records, st.data())

@@ -11,7 +11,7 @@ import pytest
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, SCAN_CAP, ClaimState, Store
-from tests.stores.making import Clock, Opener, file, key, record
+from tests.stores.factories import Clock, Opener, file, key, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable

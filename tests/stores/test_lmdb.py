@@ -11,14 +11,14 @@ import pytest
 from dedupcrawl.errors import SettingError, StoreError, StoreMismatchError
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
 from dedupcrawl.stores.base import ClaimState
-from dedupcrawl.stores.environment import Environment
-from tests.stores.making import START, Opener, key, lmdb_url, record
+from dedupcrawl.stores.lmdb_environment import Environment
+from tests.stores.factories import START, Opener, key, lmdb_url, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dedupcrawl.stores.base import Store
-    from dedupcrawl.stores.environment import Transaction
+    from dedupcrawl.stores.lmdb_environment import Transaction
 
 T = TypeVar("T")
 
@@ -242,7 +242,7 @@ def test_another_configuration_is_refused(shared: Opener) -> None:
 
 
 def test_the_map_grows_by_itself(shared: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dedupcrawl.stores.environment.MAP_SIZE", 1 << 16)
+    monkeypatch.setattr("dedupcrawl.stores.lmdb_environment.MAP_SIZE", 1 << 16)
     store = shared()
     ids = [commit(store, f"http://a/{n}/" + "x" * 3000, n) for n in range(200)]
     assert ids == list(range(1, 201))

@@ -16,7 +16,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 from dedupcrawl.stores.base import Candidate, ClaimState, Record, Store
 from dedupcrawl.stores.redis.address import LAYOUTS
 from tests.stores.conftest import emptied
-from tests.stores.making import Clock, Opener, key, lmdb_url, record
+from tests.stores.factories import Clock, Opener, key, lmdb_url, record
 from tests.stores.servers import Server, binaries
 
 LEASE, TTL = 60.0, 400.0

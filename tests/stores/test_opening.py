@@ -6,10 +6,15 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from tests.stores.making import lmdb_url
+import pytest
+
+from dedupcrawl.errors import StoreMismatchError
+from dedupcrawl.stores.base import check_scheme, scheme_json
+from tests.stores.factories import lmdb_url
 
 if TYPE_CHECKING:
     from pathlib import Path
+
 
 USE = """
 import sys
@@ -61,3 +66,29 @@ def ran(code: str, *arguments: str) -> str:
     done = subprocess.run(run, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def refusal(there: dict[str, object], here: dict[str, object]) -> str:
+    with pytest.raises(StoreMismatchError) as caught:
+        check_scheme("lmdb://x", "news", scheme_json(there), scheme_json(here))
+    return str(caught.value)
+
+
+def test_the_order_of_constants_does_not_matter() -> None:
+    one, other = {"a": {"x": 1, "y": [2]}, "b": 3}, {"b": 3, "a": {"y": [2], "x": 1}}
+    assert scheme_json(one) == scheme_json(other)
+    check_scheme("lmdb://x", "news", scheme_json(one), scheme_json(other))
+
+
+def test_the_sentence_names_store_namespace_difference_and_remedy() -> None:
+    assert refusal({"minhash": {"slots": 64, "bits": 8}}, {"minhash": {"slots": 128, "bits": 8}}) == (
+        "The store lmdb://x (namespace 'news') was filled under another configuration: "
+        "minhash.slots is 64 there, 128 here. Use the former settings, another namespace or another store."
+    )
+
+
+def test_every_difference_is_named() -> None:
+    text = refusal({"seed": 0, "exact": {}}, {"seed": 1, "minhash": {"bands": [9, 13]}})
+    assert "exact is {} there, nothing here; " in text
+    assert 'minhash is nothing there, {"bands": [9, 13]} here; ' in text
+    assert "seed is 0 there, 1 here." in text

@@ -15,9 +15,9 @@ import lmdb.verify
 import pytest
 
 from dedupcrawl.stores.base import ClaimState
-from dedupcrawl.stores.environment import borrow, give_back
-from tests.stores import workers
-from tests.stores.making import Opener, key, lmdb_url, record
+from dedupcrawl.stores.lmdb_environment import acquire_environment, release_environment
+from tests.stores import subprocesses
+from tests.stores.factories import Opener, key, lmdb_url, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def fresh() -> multiprocessing.context.ForkServerContext:
     """Makes processes that have opened nothing, without starting Python anew for each."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.stores.workers"])
+    context.set_forkserver_preload(["tests.stores.subprocesses"])
     return context
 
 
@@ -58,9 +58,9 @@ def test_eight_processes_keep_each_page_once(
 ) -> None:
     pages = 200
     with ProcessPoolExecutor(8, mp_context=fresh) as pool:
-        kept = list(pool.map(workers.offer_all, [url] * 8, range(8), [pages] * 8))
+        kept = list(pool.map(subprocesses.offer_all, [url] * 8, range(8), [pages] * 8))
     assert sorted(n for each in kept for n in each) == list(range(pages))
-    with workers.open_here(url) as store:
+    with subprocesses.open_here(url) as store:
         info = store.info()
     assert (info.pages, info.open, info.scraped) == (pages, 0, 0)
 
@@ -68,9 +68,9 @@ def test_eight_processes_keep_each_page_once(
 def test_a_killed_process_loses_its_claims_at_once_and_nothing_else(
     fresh: multiprocessing.context.ForkServerContext, url: str
 ) -> None:
-    victim = Victim(fresh, workers.claim_and_hang, url, 700)
+    victim = Victim(fresh, subprocesses.claim_and_hang, url, 700)
     ids = victim.ready.recv()
-    with workers.open_here(url) as living:
+    with subprocesses.open_here(url) as living:
         assert living.offer(record("http://b", "story 5")).id is None
         held = living.get(ids[5])
         assert held is not None
@@ -80,7 +80,7 @@ def test_a_killed_process_loses_its_claims_at_once_and_nothing_else(
         taken = living.offer(record("http://b", "story 5")).id
         assert taken is not None
         living.commit([taken])
-    with workers.open_here(url) as reopened:
+    with subprocesses.open_here(url) as reopened:
         info = reopened.info()
         assert (info.pages, info.open, info.scraped) == (2, 0, 0)
         assert [hit.id for hit in reopened.find([key(f"story {n}") for n in range(700)])] == [ids[0], taken]
@@ -89,9 +89,9 @@ def test_a_killed_process_loses_its_claims_at_once_and_nothing_else(
 def test_prune_removes_what_a_killed_process_left_and_nobody_elses(
     fresh: multiprocessing.context.ForkServerContext, url: str, tmp_path: Path
 ) -> None:
-    with workers.open_here(url) as living:
+    with subprocesses.open_here(url) as living:
         before = living.offer(record("http://living/before", "before")).id
-        victim = Victim(fresh, workers.claim_and_hang, url, 300)
+        victim = Victim(fresh, subprocesses.claim_and_hang, url, 300)
         victim.ready.recv()
         after = living.offer(record("http://living/after", "after")).id
         assert before is not None
@@ -112,30 +112,30 @@ def test_prune_removes_what_a_killed_process_left_and_nobody_elses(
 def test_a_killed_reader_does_not_keep_freed_pages(
     fresh: multiprocessing.context.ForkServerContext, url: str, tmp_path: Path
 ) -> None:
-    with workers.open_here(url) as living:
-        environment = borrow(tmp_path / "store")
-        victim = Victim(fresh, workers.read_and_hang, str(tmp_path / "store"))
+    with subprocesses.open_here(url) as living:
+        environment = acquire_environment(tmp_path / "store")
+        victim = Victim(fresh, subprocesses.read_and_hang, str(tmp_path / "store"))
         victim.ready.recv()
         victim.kill()
         assert environment._lmdb is not None
         assert str(victim.process.pid) in environment._lmdb.readers()
         living.renew()
         assert str(victim.process.pid) not in environment._lmdb.readers()
-        give_back(environment)
+        release_environment(environment)
 
 
 def test_lock_files_of_the_dead_are_cleared_away(
     fresh: multiprocessing.context.ForkServerContext, url: str, tmp_path: Path
 ) -> None:
-    victim = Victim(fresh, workers.claim_and_hang, url, 1)
+    victim = Victim(fresh, subprocesses.claim_and_hang, url, 1)
     victim.ready.recv()
     victim.kill()
     owners = tmp_path / "store" / "owners"
     assert len(list(owners.iterdir())) == 1
-    with workers.open_here(url, namespace="another"):
+    with subprocesses.open_here(url, namespace="another"):
         assert len(list(owners.iterdir())) == 1
     assert list(owners.iterdir()) == []
-    with workers.open_here(url) as store:
+    with subprocesses.open_here(url) as store:
         assert store.info().open == 0
 
 
@@ -143,9 +143,9 @@ def test_processes_killed_while_they_write_leave_a_sound_file(
     fresh: multiprocessing.context.ForkServerContext, url: str, tmp_path: Path
 ) -> None:
     committed: dict[int, set[int]] = {}
-    with workers.open_here(url) as living:
+    with subprocesses.open_here(url) as living:
         for worker in range(6):
-            victim = Victim(fresh, workers.write_until_killed, url, worker)
+            victim = Victim(fresh, subprocesses.write_until_killed, url, worker)
             victim.ready.recv()
             time.sleep(0.03 + 0.01 * worker)
             victim.kill()
@@ -173,10 +173,10 @@ def _told(victim: Victim) -> set[int]:
 def test_the_map_grows_under_all_processes(
     fresh: multiprocessing.context.ForkServerContext, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dedupcrawl.stores.environment.MAP_SIZE", 1 << 20)
-    with workers.open_here(url) as store:
+    monkeypatch.setattr("dedupcrawl.stores.lmdb_environment.MAP_SIZE", 1 << 20)
+    with subprocesses.open_here(url) as store:
         with ProcessPoolExecutor(3, mp_context=fresh) as pool:
-            filled = list(pool.map(workers.fill, [url] * 3, range(3), [300] * 3))
+            filled = list(pool.map(subprocesses.fill, [url] * 3, range(3), [300] * 3))
         # 3.6 MB were written by others; this process has mapped one.
         assert store.info().pages == sum(filled)
         assert store.lookup("http://site-2/299/" + "x" * 4000) is not None
@@ -198,12 +198,12 @@ _PARENTS: dict[str, Any] = {}  # what a forked child finds of its parent
 
 
 def _child_uses_parents() -> str:
-    return workers.use_parents(_PARENTS["store"])
+    return subprocesses.use_parents(_PARENTS["store"])
 
 
 def _child_closes_parents_and_opens_own(url: str) -> int:
     _PARENTS["store"].close()
-    return workers.open_own(url)
+    return subprocesses.open_own(url)
 
 
 def test_a_forked_child_is_told_to_open_its_own_store(shared: Opener, forked: ProcessPoolExecutor) -> None:
@@ -233,7 +233,7 @@ def test_a_fork_waits_for_the_transactions_of_other_threads(shared: Opener) -> N
     try:
         context = multiprocessing.get_context("fork")
         for _ in range(20):
-            child = context.Process(target=partial(workers.open_own, shared.url))
+            child = context.Process(target=partial(subprocesses.open_own, shared.url))
             child.start()
             child.join(timeout=60)
             assert child.exitcode == 0

@@ -18,8 +18,8 @@ from dedupcrawl.stores import list_namespaces, open_existing, open_store
 from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, SCAN_CAP
 from dedupcrawl.stores.redis.address import LAYOUTS
 from dedupcrawl.stores.redis.store import RedisStore
-from tests.stores import workers
-from tests.stores.making import START, Clock, Opener, file, key, record
+from tests.stores import subprocesses
+from tests.stores.factories import START, Clock, Opener, file, key, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -440,15 +440,15 @@ def test_eight_processes_keep_each_page_once(server: Server, layout: str) -> Non
     pages, url = 200, server.laid_out(layout)
     context = multiprocessing.get_context("spawn" if not hasattr(os, "fork") else "forkserver")
     with ProcessPoolExecutor(8, mp_context=context) as pool:
-        kept = list(pool.map(workers.offer_all, [url] * 8, range(8), [pages] * 8))
+        kept = list(pool.map(subprocesses.offer_all, [url] * 8, range(8), [pages] * 8))
     assert sorted(n for each in kept for n in each) == list(range(pages))
-    with workers.open_here(url) as store:
+    with subprocesses.open_here(url) as store:
         info = store.info()
     assert (info.pages, info.open, info.scraped) == (pages, 0, 0)
 
 
 def _use(url: str) -> str:
-    return workers.use_parents(_PARENTS["store"])
+    return subprocesses.use_parents(_PARENTS["store"])
 
 
 _PARENTS: dict[str, Any] = {}

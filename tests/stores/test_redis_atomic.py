@@ -11,8 +11,8 @@ from dedupcrawl.errors import StoreError
 from dedupcrawl.stores import open_store
 from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY
 from dedupcrawl.stores.redis.address import LAYOUTS
-from dedupcrawl.stores.redis.names import Names
-from tests.stores.making import complaint, file, key, record
+from dedupcrawl.stores.redis.namespace import KeyNames
+from tests.stores.factories import error_message, file, key, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.base import Store
     from tests.stores.servers import Server
 
-KEYS = Names("news")
+KEYS = KeyNames("news")
 DAY = 86400.0
 
 
@@ -63,7 +63,7 @@ def trip(server: Server, layout: str, damage: Callable[[Redis], object]) -> tupl
             damage(client)
             for name, change in changes(store, ids[0], claim).items():
                 before = state(client)
-                trouble = complaint(change)
+                trouble = error_message(change)
                 if trouble:
                     failed.add(name)
                     said.add(trouble)

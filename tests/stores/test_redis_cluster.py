@@ -14,7 +14,7 @@ from dedupcrawl.stores import list_namespaces, open_store
 from dedupcrawl.stores.base import FILE_ANYWAY
 from dedupcrawl.stores.redis.address import LAYOUTS
 from dedupcrawl.stores.redis.store import RedisStore
-from tests.stores.making import file, key, record
+from tests.stores.factories import file, key, record
 from tests.stores.servers import WAIT, cluster_port
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ import pytest
 
 from dedupcrawl.errors import StoreError, StoreMismatchError
 from dedupcrawl.stores.redis.address import LAYOUTS
-from dedupcrawl.stores.transfer import Header, Imported, export_records, import_records, read_header
+from dedupcrawl.stores.transfer import ExportHeader, ImportCounts, export_records, import_records, read_header
 from tests.stores.conftest import emptied
-from tests.stores.making import START, Clock, Opener, file, lmdb_url, record
+from tests.stores.factories import START, Clock, Opener, file, lmdb_url, record
 from tests.stores.servers import binaries
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def test_what_is_committed_goes_from_any_store_to_any(
     here = kinds[target](namespace="to")
     known = file(here, "http://known", "known")
     assert read_header(tmp_path / "file").records == len(pages)
-    assert import_records(tmp_path / "file", here) == Imported(len(pages), 0)
+    assert import_records(tmp_path / "file", here) == ImportCounts(len(pages), 0)
     assert stored(here)[1:] == pages
     assert here.info().open == 0
     assert here.get(known) is not None
@@ -81,7 +81,7 @@ def test_what_is_there_is_not_filed_twice(kinds: dict[str, Opener], tmp_path: Pa
     pages = filled(store)
     export_records(store, tmp_path / "file")
     store.forget("http://例子/5")
-    assert import_records(tmp_path / "file", store) == Imported(
+    assert import_records(tmp_path / "file", store) == ImportCounts(
         2, len(pages) - 2
     )  # that, and one without keys
     assert store.lookup("http://例子/5") is not None
@@ -101,7 +101,7 @@ def test_an_empty_store_is_an_empty_file(kinds: dict[str, Opener], tmp_path: Pat
     assert (
         export_records(kinds["compact"](namespace="新闻", scheme={"b": 1, "a": "é"}), tmp_path / "file") == 0
     )
-    assert read_header(tmp_path / "file") == Header("新闻", '{"a":"é","b":1}', 0)
+    assert read_header(tmp_path / "file") == ExportHeader("新闻", '{"a":"é","b":1}', 0)
 
 
 def test_an_import_goes_on_where_one_was_broken_off(kinds: dict[str, Opener], tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_an_import_goes_on_where_one_was_broken_off(kinds: dict[str, Opener], tm
     target = kinds["hash"]()
     for n in range(150):
         file(target, pages[n].url, n)
-    assert import_records(tmp_path / "file", target) == Imported(300, 150)
+    assert import_records(tmp_path / "file", target) == ImportCounts(300, 150)
 
 
 # -- files that are not sound -------------------------------------------------------------------
@@ -194,7 +194,7 @@ def test_a_broken_export_leaves_the_former_file(
     def fail(_: object) -> bytes:
         raise StoreError("away")
 
-    monkeypatch.setattr("dedupcrawl.stores.transfer.encode", fail)
+    monkeypatch.setattr("dedupcrawl.stores.codec.encode", fail)
     with pytest.raises(StoreError, match="away"):
         export_records(store, path)
     assert path.read_bytes() == before

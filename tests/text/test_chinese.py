@@ -14,8 +14,7 @@ from opencc import OpenCC
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.page import read_page
-from dedupcrawl.text.chinese import folding_digest, simplify
-from dedupcrawl.text.normalize import CODE, decode, encode, normalize, pack
+from dedupcrawl.text.normalize import CODE, decode, encode, folding_digest, normalize, pack, simplify
 from tests.data import data
 from tests.texts import CHINESE, ENGLISH
 

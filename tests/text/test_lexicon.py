@@ -1,10 +1,14 @@
-"""How rare words are: the built-in lexicon, files, and files that are not what they should be."""
+"""How rare words are: the built-in lexicon, files, and files that are not what they should be.
+
+Keywords by TF-IDF, against jieba's own.
+"""
 
 from __future__ import annotations
 
 import gzip
 import math
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,8 +20,22 @@ from hypothesis import strategies as st
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.errors import DedupError, SettingError
-from dedupcrawl.text.lexicon import built_in, open_lexicon, read_lexicon
-from dedupcrawl.text.lexicon_file import Head, LexiconFileError, read_counts, write_counts
+from dedupcrawl.page import read_page
+from dedupcrawl.text.lexicon import (
+    Keyword,
+    LanguageIdfs,
+    Lexicon,
+    built_in,
+    keywords,
+    open_lexicon,
+    read_lexicon,
+)
+from dedupcrawl.text.lexicon_file import LexiconFileError, LexiconHeader, read_counts, write_counts
+from dedupcrawl.text.normalize import normalize
+from dedupcrawl.text.words import words
+from dedupcrawl.tools.evaluation.dataset import read_rows
+from tests.data import data
+from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE
 
 COUNTS = {"the": 8, "harbour": 4, "ferry": 2, "zyzzyva": 1}
 
@@ -30,7 +48,7 @@ def written(
     documents: int = 8,
 ) -> str:
     counts = COUNTS if counts is None else counts
-    write_counts(path, Head(language, segmenter, False, documents, len(counts)), counts)
+    write_counts(path, LexiconHeader(language, segmenter, False, documents, len(counts)), counts)
     return str(path)
 
 
@@ -167,7 +185,7 @@ def test_another_language_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("folded", [False, True])
 def test_chinese_that_was_counted_otherwise_is_refused(folded: bool, tmp_path: Path) -> None:
     path = str(tmp_path / "lexicon")
-    write_counts(Path(path), Head("zh", "jieba", folded, 2, 1), {"北京": 1})
+    write_counts(Path(path), LexiconHeader("zh", "jieba", folded, 2, 1), {"北京": 1})
     assert open_lexicon(path, segmenter="jieba", fold_chinese=folded).fold_chinese is folded
     assert open_lexicon(path, segmenter="jieba")
     with pytest.raises(
@@ -217,7 +235,7 @@ DAMAGED = {
 
 def test_the_format_is_as_it_is_described() -> None:
     counts = read_counts(GOOD)
-    assert counts.head == Head("", "", False, 3, 1)
+    assert counts.head == LexiconHeader("", "", False, 3, 1)
     assert counts.frequencies == {"a": 3}
 
 
@@ -256,7 +274,7 @@ WORDS = st.dictionaries(
 @settings(max_examples=50)
 def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, counts: dict[str, int]) -> None:
     path = tmp_path_factory.mktemp("lexicon") / "file"
-    head = Head("en", "jieba", True, 99, len(counts), missed=2, source="tests")
+    head = LexiconHeader("en", "jieba", True, 99, len(counts), missed=2, source="tests")
     digest = write_counts(path, head, counts)
     read = read_counts(path.read_bytes())
     assert (read.head, read.frequencies, read.digest) == (head, counts, digest)
@@ -274,3 +292,67 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyt
         written(path, {"other": 3})
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+FREQUENCIES = {"the": 100, "and": 50, "tea": 10, "ice": 1}
+IDFS = {word: math.log(100 / documents) for word, documents in FREQUENCIES.items()}
+LEXICON = Lexicon(documents=100, language="en", segmenter="", digest="", parts=(LanguageIdfs(IDFS, 100),))
+CLAUSES = [clause for clause in re.split("[，。]", CHINESE + OTHER_CHINESE) if clause]
+
+
+def check(text: str, count: int) -> None:
+    """Compare with jieba, word by word and weight by weight."""
+    import jieba.analyse  # it loads all that it may need, for every worker of the tests
+
+    wanted = jieba.analyse.extract_tags(text, topK=count, withWeight=True)
+    assert [tuple(keyword) for keyword in keywords(words(text), built_in(), count)] == wanted
+
+
+def test_a_worked_example() -> None:
+    """Of ten words two are too short, and two, twice each, are stop words: four count."""
+    found = keywords(["the", "ice", "and", "a", "tea", "tea", "tea", "and", "the", "x"], LEXICON, 5)
+    assert [keyword.word for keyword in found] == ["tea", "ice"]
+    assert [keyword.weight for keyword in found] == pytest.approx(
+        [3 / 4 * math.log(10), 1 / 4 * math.log(100)]
+    )
+
+
+def test_an_unknown_word_has_the_median_idf() -> None:
+    assert keywords(["unheard"], LEXICON, 1) == [Keyword("unheard", LEXICON.median_idf)]
+
+
+def test_the_heaviest_come_first_and_no_more_than_wanted() -> None:
+    assert [keyword.word for keyword in keywords(["tea", "ice", "ice"], LEXICON, 1)] == ["ice"]
+    assert keywords([], LEXICON, 10) == []
+    assert keywords(["the", "and", "a"], LEXICON, 10) == []
+
+
+def test_english_stop_words_do_not_count() -> None:
+    found = {keyword.word for keyword in keywords(words(normalize(ENGLISH)), built_in(), 30)}
+    assert {"harbour", "thickness", "breakwater"} <= found
+    assert not {"the", "and", "was", "with", "that", "from"} & found
+
+
+@pytest.mark.parametrize("text", [CHINESE, OTHER_CHINESE])
+@pytest.mark.parametrize("count", [1, 10, 32, 1000])
+def test_chinese_keywords_are_those_of_jieba(text: str, count: int) -> None:
+    check(text, count)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.sampled_from(CLAUSES), min_size=1, max_size=12), st.integers(1, 40))
+def test_keywords_of_any_chinese_text_are_those_of_jieba(clauses: list[str], count: int) -> None:
+    check("，".join(clauses) + "。", count)
+
+
+def test_keywords_of_real_chinese_pages_are_those_of_jieba() -> None:
+    checked = 0
+    for row in read_rows(data("reprints", "dev.jsonl.gz")):
+        text = "。".join(re.findall("[\u4e00-\u9fd5]+", normalize(read_page(row.html or "", row.url).text)))
+        if len(text) > 500:
+            check(text, 10)
+            check(text, 32)
+            checked += 1
+        if checked == 10:
+            break
+    assert checked == 10

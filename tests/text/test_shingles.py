@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dedupcrawl.text import shingles as module
 from dedupcrawl.text.normalize import decode, pack
-from dedupcrawl.text.shingles import runs, shingles, token_spans, tokens
+from dedupcrawl.text.shingles import hash_runs, shingles, token_spans, tokens
 from tests import oracles
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE
 
@@ -97,15 +97,15 @@ def test_a_word_longer_than_a_part_counts_to_its_end() -> None:
 
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=30), st.integers(1, 12))
 def test_runs_are_polynomials(numbers: list[int], length: int) -> None:
-    from dedupcrawl.text.hashing import constants, mix
+    from dedupcrawl.text.hashing import mix, seeded_constants
 
-    factor = int(constants(3, "shingle", 1)[0])
+    factor = int(seeded_constants(3, "shingle", 1)[0])
     expected = [
         sum(number * factor ** (length - 1 - place) for place, number in enumerate(numbers[at : at + length]))
         % 2**64
         for at in range(len(numbers) - length + 1)
     ]
-    found = runs(np.array(numbers, np.uint64), length, 3)
+    found = hash_runs(np.array(numbers, np.uint64), length, 3)
     assert found.tolist() == mix(np.array(expected, np.uint64)).tolist()
 
 

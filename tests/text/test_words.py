@@ -1,4 +1,7 @@
-"""Words of Chinese, English and both, and of scripts that put no spaces between them."""
+"""Words of Chinese, English and both, and of scripts that put no spaces between them.
+
+Where sentences end, and where they only seem to.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl.text.features import Features
-from dedupcrawl.text.normalize import normalize, roles
-from dedupcrawl.text.scripts import Role
-from dedupcrawl.text.segmenters import JIEBA, load_segmenter, pieces
-from dedupcrawl.text.words import is_han, words
+from dedupcrawl.text.normalize import Role, normalize, roles
+from dedupcrawl.text.segmenters import JIEBA_SEGMENTERS, load_segmenter, segment
+from dedupcrawl.text.words import is_han, sentence_ends, words
 from tests.data import data
 from tests.texts import CHINESE, ENGLISH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
 
 HERE = __name__
 
@@ -41,7 +44,7 @@ def numbers(run: str) -> list[int]:
     return [len(run)]
 
 
-@pytest.mark.parametrize("segmenter", JIEBA)
+@pytest.mark.parametrize("segmenter", JIEBA_SEGMENTERS)
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -83,7 +86,7 @@ SAMPLES = st.lists(
 ).map("".join)
 
 
-@pytest.mark.parametrize("segmenter", [*JIEBA, f"{HERE}:pairs"])
+@pytest.mark.parametrize("segmenter", [*JIEBA_SEGMENTERS, f"{HERE}:pairs"])
 @given(SAMPLES)
 @settings(max_examples=150, deadline=None)
 def test_words_joined_are_the_letters_of_the_text(segmenter: str, text: str) -> None:
@@ -137,7 +140,7 @@ def test_what_is_no_text_is_told() -> None:
     with pytest.raises(TypeError, match=r"numbers' gave 2, which is no str"):
         words("北京", f"{HERE}:numbers")
     with pytest.raises(TypeError):
-        list(pieces(f"{HERE}:numbers", "北京"))
+        list(segment(f"{HERE}:numbers", "北京"))
 
 
 @pytest.mark.parametrize(
@@ -165,3 +168,51 @@ def test_jieba_is_silent_and_loaded_only_for_chinese() -> None:
 
 def test_english_is_cut_as_it_was() -> None:
     assert len(words(normalize(ENGLISH))) == len(ENGLISH.split())
+
+
+def sentences(text: str) -> list[str]:
+    ends = sentence_ends(text)
+    return [text[start:stop].strip() for start, stop in zip((0, *ends), ends, strict=False)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One. Two! Three? four", ["One.", "Two!", "Three?"]),
+        ("一句。两句！三句？四", ["一句。", "两句！", "三句？"]),
+        ("他说：“走吧。”然后走了。", ["他说：“走吧。”", "然后走了。"]),
+        ('He said "Go." She went.', ['He said "Go."', "She went."]),
+        ("It costs 3.14 euros. Or 3.", ["It costs 3.14 euros.", "Or 3."]),
+        ("See example.com for more.", ["See example.com for more."]),
+        ("Mr. Smith met Dr. Wu. They talked.", ["Mr. Smith met Dr. Wu.", "They talked."]),
+        ("J. R. Miller of the U.S. team won.", ["J. R. Miller of the U.S. team won."]),
+        ("Wait... what? No.", ["Wait... what?", "No."]),
+        ("what?! really?", ["what?!", "really?"]),
+        ("股价涨了3.5%。成交量0.8亿。", ["股价涨了3.5%。", "成交量0.8亿。"]),
+        ("结束.然后", ["结束."]),
+        ("(In brackets.) Out.", ["(In brackets.)", "Out."]),
+        ("no end at all", []),
+        ("", []),
+        ("。", ["。"]),
+        ("क्या हुआ। ठीक है।", ["क्या हुआ।", "ठीक है।"]),
+    ],
+)
+def test_sentences(text: str, expected: list[str]) -> None:
+    assert sentences(text) == expected
+
+
+@pytest.mark.parametrize(("text", "count"), [(ENGLISH, 7), (CHINESE, 7)])
+def test_real_texts(text: str, count: int) -> None:
+    assert len(sentences(normalize(text))) == len(sentences(text)) == count
+
+
+@given(st.text(st.sampled_from("ab. 。!?\"”'1…)")))
+def test_ends_rise_and_stand_behind_a_mark(text: str) -> None:
+    ends = sentence_ends(text)
+    assert list(ends) == sorted(set(ends))
+    assert all(text[end - 1] in ".。!?\"”')" for end in ends)
+
+
+def test_a_long_row_of_points_takes_no_time() -> None:
+    assert sentence_ends("." * 200_000) == ()
+    assert sentence_ends("a" * 200_000 + ".") == (200_001,)

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dedupcrawl.batch.formats.base import COLUMNS, Bad, Chunk, Fields, Format, Part, PartError, Row
-from dedupcrawl.batch.formats.finding import find_parts
+from dedupcrawl.batch.formats.base import (
+    ANNOTATION_COLUMNS,
+    BadRow,
+    Chunk,
+    Fields,
+    Format,
+    Part,
+    PartError,
+    Row,
+)
+from dedupcrawl.batch.formats.files import find_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
-    "COLUMNS",
-    "Bad",
+    "ANNOTATION_COLUMNS",
+    "BadRow",
     "Chunk",
     "Fields",
     "Format",
@@ -31,18 +40,18 @@ def format_named(name: str) -> Format:
 
 
 def _jsonlines() -> Format:
-    from dedupcrawl.batch.formats.jsonlines import JsonLines  # noqa: PLC0415
+    from dedupcrawl.batch.formats.jsonlines import JsonLinesFormat  # noqa: PLC0415
 
-    return JsonLines()
+    return JsonLinesFormat()
 
 
 def _warc() -> Format:
-    from dedupcrawl.batch.formats.warc import Warc  # noqa: PLC0415
+    from dedupcrawl.batch.formats.warc import WarcFormat  # noqa: PLC0415
 
-    return Warc()
+    return WarcFormat()
 
 
 def _parquet() -> Format:
-    from dedupcrawl.batch.formats.parquet import Parquet  # noqa: PLC0415
+    from dedupcrawl.batch.formats.parquet import ParquetFormat  # noqa: PLC0415
 
-    return Parquet()
+    return ParquetFormat()

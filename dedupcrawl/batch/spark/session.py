@@ -1,14 +1,19 @@
-"""The Spark session of the command: quiet, and never in the way of one that a user owns."""
+"""The Spark session of the command: quiet, and never in the way of one that a user owns.
+
+What went wrong in a task, as one sentence.
+"""
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import sys
 import tempfile
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
@@ -16,15 +21,86 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from dedupcrawl.batch.spark.failing import cause, logged
-from dedupcrawl.batch.spark.java import java_home
+from dedupcrawl.batch.spark.requirements import java_home
 from dedupcrawl.errors import DedupError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+
+T = TypeVar("T")
+logger = logging.getLogger(__name__)
+
+_ATTEMPTS = 3  #: at what was given up because workers were lost
+_WORKER_LOST = re.compile(
+    r"ExecutorLostFailure|executor \S+ exited|Command exited with code|FetchFailed", re.IGNORECASE
+)
+_MAX_CAUSE_CHARS = 400  #: characters of a cause that are told
+_RAISED_ERROR = re.compile(
+    r"^(?:: )?(?:[\w.]+\.)?(\w*(?:Error|Exception|Interrupt|Exit)): ?(.*)$", re.MULTILINE
+)
+_LOGGED_ERROR = re.compile(r" ERROR [\w.$]+: (?:.* Reason: )?(.+)$", re.MULTILINE)
+_OWN_ERROR = re.compile(r"^dedupcrawl\.[\w.]+: (.*)$", re.MULTILINE)
+_MISSING_PACKAGE = (
+    "the Python of the workers has no {}: it has to be installed there, or shipped (docs/batch.md, Spark)"
+)
+
+
+@contextmanager
+def translate_errors(doing: str) -> Iterator[None]:
+    """Turn what Spark raises into a :class:`~dedupcrawl.errors.DedupError` that says what was being done."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise DedupError(f"Spark could not {doing}: {error_cause(str(error))}") from error
+
+
+def retry_lost_workers(do: Callable[[], T]) -> T:
+    """Do a thing; where Spark gives it up because too many workers were lost, do it again.
+
+    Spark itself does the tasks of a lost worker again; this is for when it has had enough of that.
+    """
+    for left in reversed(range(_ATTEMPTS)):
+        try:
+            return do()
+        except (PySparkException, Py4JError) as error:
+            if not left or not _WORKER_LOST.search(str(error)):
+                raise
+            logger.info("workers were lost, it is done again: %(cause)s", {"cause": error_cause(str(error))})
+    raise AssertionError  # the last attempt has returned, or raised
+
+
+def error_cause(told: str) -> str:
+    """Find, in a text with the tracebacks of Python and Java, what to tell a user."""
+    ours = _OWN_ERROR.search(told)
+    if ours:
+        return ours[1]
+    missing = re.search(r"ModuleNotFoundError: No module named '([^']+)'", told)
+    if missing:
+        return _MISSING_PACKAGE.format(missing[1].partition(".")[0])
+    raised = [f"{name}: {why}" for name, why in _RAISED_ERROR.findall(told) if why]
+    return _truncate(_first_error(raised, told))
+
+
+def last_logged_error(log: str) -> str | None:
+    """Find the last error in what Spark's Java has logged."""
+    found = _LOGGED_ERROR.findall(log)
+    return _truncate(found[-1]) if found else None
+
+
+def _first_error(raised: list[str], told: str) -> str:
+    """Return the first error of a task, which is that of Python where there is one; else the first line."""
+    python = [each for each in raised if not each.startswith(("SparkException", "PythonException"))]
+    lines = told.strip().splitlines() or ["no reason was given"]
+    return (python or raised or lines)[0]
+
+
+def _truncate(text: str) -> str:
+    return text if len(text) <= _MAX_CAUSE_CHARS else text[:_MAX_CAUSE_CHARS] + "…"
+
 
 #: What is set where neither ``spark-defaults.conf`` nor ``spark-submit`` says otherwise.
-DEFAULTS = {
+DEFAULT_SETTINGS = {
     "spark.app.name": "dedupcrawl",
     "spark.log.level": "ERROR",
     "spark.ui.enabled": "false",
@@ -35,7 +111,7 @@ DEFAULTS = {
 
 
 @dataclass
-class Session:
+class CommandSession:
     """The active session, or one of our own that is started when it is first asked for.
 
     What its Java says goes to a file, unless ``spark-submit`` has started it.
@@ -66,38 +142,38 @@ class Session:
     def _start(self) -> SparkSession:
         folder = Path(self._closing.enter_context(tempfile.TemporaryDirectory(prefix="dedupcrawl-spark-")))
         doing = f"start with the master {self.master!r}"
-        with _environment(java_home(folder / "java")):
-            _run_java(folder / "log", doing)
+        with _java_environment(java_home(folder / "java")):
+            _launch_java(folder / "log", doing)
         try:
             conf = _configuration(self.master)
             spark = SparkSession.builder.config(conf=conf).getOrCreate()
             spark.sparkContext.pythonExec = python_of(conf)
         except (PySparkException, Py4JError) as error:
-            why = logged((folder / "log").read_text("utf-8", "replace")) or cause(str(error))
+            why = last_logged_error((folder / "log").read_text("utf-8", "replace")) or error_cause(str(error))
             raise DedupError(f"Spark could not {doing}: {why}") from error
-        self._closing.callback(_stop, spark)
+        self._closing.callback(_stop_session, spark)
         return spark
 
 
-def _stop(spark: SparkSession) -> None:
+def _stop_session(spark: SparkSession) -> None:
     with suppress(Py4JError, OSError):  # its Java has died, which has been told
         spark.stop()
 
 
-def _run_java(log: Path, doing: str) -> None:
+def _launch_java(log: Path, doing: str) -> None:
     try:
         with log.open("wb") as sink:
             gateway = launch_gateway(popen_kwargs={"stdout": sink, "stderr": sink})  # type: ignore[no-untyped-call]
     except Exception as error:
         told = log.read_text("utf-8", "replace").strip()
-        raise DedupError(f"Spark could not {doing}: {cause(told or str(error))}") from error
+        raise DedupError(f"Spark could not {doing}: {error_cause(told or str(error))}") from error
     SparkContext._ensure_initialized(gateway=gateway)
 
 
 def _configuration(master: str) -> SparkConf:
     conf = SparkConf()  # of the Java that runs, so it knows of spark-defaults.conf and spark-submit
     conf.setMaster(master)
-    for name, value in {**DEFAULTS, "spark.executorEnv.PYTHONPATH": _path()}.items():
+    for name, value in {**DEFAULT_SETTINGS, "spark.executorEnv.PYTHONPATH": _python_path()}.items():
         conf.setIfMissing(name, value)
     return conf
 
@@ -110,7 +186,7 @@ def python_of(conf: SparkConf) -> str:
     return conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
 
 
-def _path() -> str:
+def _python_path() -> str:
     """Let workers find this package where the driver has it, on a shared disk."""
     here = str(Path(__file__).parents[3])
     others = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each and each != here]
@@ -118,7 +194,7 @@ def _path() -> str:
 
 
 @contextmanager
-def _environment(home: str | None) -> Iterator[None]:
+def _java_environment(home: str | None) -> Iterator[None]:
     """Set what Spark's scripts look at while they start."""
     if home is None:
         yield

@@ -1,20 +1,25 @@
-"""From the URL of a store on a server to what redis-py needs to know."""
+"""From the URL of a store on a server to what redis-py needs to know.
+
+The URL of a store from the connection settings of scrapy-redis, so that a crawl names its server once.
+"""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from dedupcrawl.errors import SettingError
-from dedupcrawl.formatting import hide_password
+from dedupcrawl.utils.formatting import hide_password
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+
 LAYOUTS = ("hash", "compact")
-SCHEMES = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")
-FORMS = (
+URL_SCHEMES = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")
+URL_FORMS = (
     '"redis://[user:password@]host[:port]/db", "rediss://…" (TLS), "unix:///path/of/socket?db=0" or '
     '"redis+sentinel://host:port,host:port/service/db"'
 )
@@ -22,21 +27,21 @@ PORT, SENTINEL_PORT = 6379, 26379
 TIMEOUT = 10.0  #: seconds for connecting, and for each answer
 
 
-def _seconds(text: str) -> float:
+def _parse_seconds(text: str) -> float:
     seconds = float(text)
     if not 0 < seconds < 1e6:
         raise ValueError
     return seconds
 
 
-def _count(text: str) -> int:
+def _parse_count(text: str) -> int:
     number = int(text)
     if number < 0:
         raise ValueError
     return number
 
 
-def _switch(text: str) -> bool:
+def _parse_bool(text: str) -> bool:
     return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[text.lower()]
 
 
@@ -47,19 +52,19 @@ def _one_of(*accepted: str) -> Callable[[str], str]:
 #: Parameters of the URL: how each is read, and what is accepted. Their names are those of redis-py.
 PARAMETERS: Mapping[str, tuple[Callable[[str], object], str]] = {
     "layout": (_one_of(*LAYOUTS), '"hash" or "compact"'),
-    "db": (_count, "a number from 0"),
+    "db": (_parse_count, "a number from 0"),
     "username": (str, "a text"),
     "password": (str, "a text"),
-    "socket_timeout": (_seconds, "seconds, above 0"),
-    "socket_connect_timeout": (_seconds, "seconds, above 0"),
-    "max_connections": (_count, "a number from 1"),
-    "health_check_interval": (_count, "seconds, from 0"),
+    "socket_timeout": (_parse_seconds, "seconds, above 0"),
+    "socket_connect_timeout": (_parse_seconds, "seconds, above 0"),
+    "max_connections": (_parse_count, "a number from 1"),
+    "health_check_interval": (_parse_count, "seconds, from 0"),
     "client_name": (str, "a text"),
     "ssl_ca_certs": (str, "a file of certificates"),
     "ssl_certfile": (str, "a certificate file"),
     "ssl_keyfile": (str, "a key file"),
     "ssl_cert_reqs": (_one_of("required", "optional", "none"), '"required", "optional" or "none"'),
-    "ssl_check_hostname": (_switch, "true or false"),
+    "ssl_check_hostname": (_parse_bool, "true or false"),
     "sentinel_username": (str, "a text"),
     "sentinel_password": (str, "a text"),
 }
@@ -80,7 +85,7 @@ class Address:
 
 def is_server(url: object) -> bool:
     """Whether a URL names a store on a server."""
-    return isinstance(url, str) and url.partition("://")[0] in SCHEMES and "://" in url
+    return isinstance(url, str) and url.partition("://")[0] in URL_SCHEMES and "://" in url
 
 
 def read_address(url: str) -> Address:
@@ -96,13 +101,13 @@ def read_address(url: str) -> Address:
     except (ValueError, LookupError) as error:
         if isinstance(error, SettingError):
             raise
-        raise SettingError("store", shown, FORMS) from None
+        raise SettingError("store", shown, URL_FORMS) from None
 
 
 def _address(parts: SplitResult, shown: str, options: dict[str, Any]) -> Address:
     layout = options.pop("layout", None)
     credentials = {name[9:]: options.pop(name) for name in list(options) if name.startswith("sentinel_")}
-    options = {"socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT} | _user(parts) | options
+    options = {"socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT} | _credentials(parts) | options
     tls = parts.scheme.startswith("rediss")
     if parts.scheme == "unix":
         if not parts.path.strip("/"):
@@ -121,7 +126,7 @@ def _address(parts: SplitResult, shown: str, options: dict[str, Any]) -> Address
 
 
 def _with_db(options: dict[str, Any], path: str) -> dict[str, Any]:
-    return {**options, "db": options.get("db", _count(path or "0"))}
+    return {**options, "db": options.get("db", _parse_count(path or "0"))}
 
 
 def _host(text: str, default: int) -> tuple[str, int]:
@@ -132,7 +137,7 @@ def _host(text: str, default: int) -> tuple[str, int]:
     return unquote(parts.hostname), default if parts.port is None else parts.port
 
 
-def _user(parts: SplitResult) -> dict[str, str]:
+def _credentials(parts: SplitResult) -> dict[str, str]:
     user, _, password = parts.netloc.rpartition("@")[0].partition(":")
     given = {"username": unquote(user), "password": unquote(password)}
     return {name: value for name, value in given.items() if value}
@@ -151,3 +156,89 @@ def _options(parts: SplitResult, shown: str) -> dict[str, Any]:
         except (ValueError, KeyError):
             raise SettingError("store", shown, f"{name} is {accepted}") from None
     return found
+
+
+SCRAPY_REDIS = "scrapy-redis"  #: value of DEDUP_STORE
+_SETTINGS = {"REDIS_URL": "url", "REDIS_HOST": "host", "REDIS_PORT": "port", "REDIS_DB": "db"}
+# They say how scrapy-redis reads answers and what it repeats; a store does both in its own way.
+_IGNORED = {
+    "encoding",
+    "encoding_errors",
+    "decode_responses",
+    "retry_on_timeout",
+    "retry_on_error",
+    "redis_cls",
+    "protocol",
+    "socket_keepalive",
+}
+_LOCATION = ("url", "host", "port", "unix_socket_path", "username", "password", "ssl")
+
+
+def url_from_settings(settings: Mapping[str, Any]) -> str:
+    """Return the URL of the server that scrapy-redis would use.
+
+    Args:
+        settings: ``REDIS_URL``, or ``REDIS_HOST``, ``REDIS_PORT`` and ``REDIS_DB``, and ``REDIS_PARAMS``;
+            as in scrapy-redis the first four count before what ``REDIS_PARAMS`` says.
+
+    Raises:
+        SettingError: ``REDIS_PARAMS`` holds what a store cannot do, or one of them makes no sense.
+    """
+    given = _params(settings.get("REDIS_PARAMS"))
+    named = {ours: settings.get(theirs) for theirs, ours in _SETTINGS.items()}
+    params = {**given, **{name: value for name, value in named.items() if value}}
+    _refuse_unknown(params)
+    rest = {
+        name: _as_text(value) for name, value in params.items() if name in PARAMETERS and value is not None
+    }
+    return _from_url(params["url"], rest) if params.get("url") else _from_parts(params, rest)
+
+
+def _params(value: object) -> dict[str, Any]:
+    """Read ``REDIS_PARAMS``, which the command line gives as JSON; a password in it must not be shown."""
+    try:
+        given = json.loads(value) if isinstance(value, str) and value else value or {}
+    except ValueError:
+        given = None
+    if not isinstance(given, dict):
+        raise SettingError("REDIS_PARAMS", "***", "a dict, or one in JSON")
+    return given
+
+
+def _refuse_unknown(params: Mapping[str, Any]) -> None:
+    unknown = sorted(params.keys() - PARAMETERS.keys() - _IGNORED - {*_LOCATION})
+    if unknown:
+        accepted = ", ".join([*_LOCATION, *PARAMETERS])
+        raise SettingError("REDIS_PARAMS", unknown, f"only {accepted}; give DEDUP_STORE a URL of its own")
+
+
+def _from_url(url: str, rest: dict[str, str]) -> str:
+    """Add parameters to a URL; what it says itself counts before them, as in redis-py."""
+    try:
+        parts = urlsplit(str(url))
+    except ValueError:
+        parts = SplitResult("", "", "", "", "")
+    if parts.scheme not in {"redis", "rediss", "unix"}:
+        raise SettingError("REDIS_URL", hide_password(str(url)), '"redis://…", "rediss://…" or "unix://…"')
+    if "@" in parts.netloc:
+        rest = {name: value for name, value in rest.items() if name not in {"username", "password"}}
+    if parts.scheme != "unix" and parts.path.strip("/"):
+        rest.pop("db", None)
+    said = {each.partition("=")[0] for each in parts.query.split("&")}
+    added = urlencode({name: value for name, value in rest.items() if name not in said})
+    return urlunsplit(parts._replace(query="&".join(filter(None, (parts.query, added)))))
+
+
+def _from_parts(params: Mapping[str, Any], rest: dict[str, str]) -> str:
+    query = urlencode(rest)
+    path = params.get("unix_socket_path")
+    if path:
+        return f"unix://{quote(str(path))}" + f"?{query}" * bool(query)
+    scheme = "rediss" if params.get("ssl") else "redis"
+    host = str(params.get("host") or "localhost")
+    host = f"[{host}]" if ":" in host else host
+    return f"{scheme}://{host}:{params.get('port') or 6379}" + f"?{query}" * bool(query)
+
+
+def _as_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -14,24 +14,20 @@ import time
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from dedupcrawl.chunks import chunked
 from dedupcrawl.stores.base import Offer, Store, url_key
-from dedupcrawl.stores.redis.admission import admit
-from dedupcrawl.stores.redis.counting import take_stock
-from dedupcrawl.stores.redis.filing import CHUNK, LAST, Filing, joined
-from dedupcrawl.stores.redis.fleet import muster
-from dedupcrawl.stores.redis.names import Names
-from dedupcrawl.stores.redis.session import Session
-from dedupcrawl.stores.redis.values import candidate, milliseconds
+from dedupcrawl.stores.redis.client import RedisSession
+from dedupcrawl.stores.redis.info import namespace_info, open_namespace, workers_info
+from dedupcrawl.stores.redis.namespace import KeyNames, decode_candidate, milliseconds
+from dedupcrawl.stores.redis.offers import MAX_ID, MAX_IDS_PER_CALL, OfferClient, join_keys
+from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dedupcrawl.stores.base import Candidate, Record, StoreInfo
-    from dedupcrawl.stores.fleet import Figures, Fleet
     from dedupcrawl.stores.redis.address import Address
-    from dedupcrawl.stores.redis.calls import EmptiedError
-    from dedupcrawl.stores.redis.wire import Argument
+    from dedupcrawl.stores.redis.client import Argument, NamespaceLostError
+    from dedupcrawl.stores.workers import WorkersInfo, WorkerStats
 
 logger = logging.getLogger(__name__)
 
@@ -74,14 +70,14 @@ class RedisStore(Store):
         self._lease = round(lease * 1000)
         self._ttl: Argument = "" if ttl is None else round(ttl * 1000)
         self._clock = clock
-        self._names = Names(namespace)
+        self._names = KeyNames(namespace)
         self._lock = RLock()
         self._own: set[int] = set()
         self._lost = 0
         self._says = b""
-        self._session = Session(address, self._names, server_clock)
+        self._session = RedisSession(address, self._names, server_clock)
         self._ask = self._session.ask
-        self._filing = Filing(
+        self._filing = OfferClient(
             self._ask, self._session.ask_many, self._begin_anew, clock, lease=self._lease, ttl=self._ttl
         )
         try:
@@ -92,7 +88,7 @@ class RedisStore(Store):
 
     def _enter(self) -> None:
         key = self._names.all[0]
-        self._admission = admit(
+        self._admission = open_namespace(
             self._session.calls, self.url, self.namespace, key, scheme=self._scheme, layout=self._layout
         )
         # Should the server lose its data, all begin anew in the layout that they had.
@@ -111,14 +107,14 @@ class RedisStore(Store):
         return offer
 
     def add(self, record: Record, since: int = 0, supersede: Iterable[int] = ()) -> Offer:
-        return self._offer(self._filing.add(record, since, _possible(supersede)))
+        return self._offer(self._filing.add(record, since, _valid_ids(supersede)))
 
     def add_many(self, records: Sequence[Record]) -> list[Offer]:
         return [self._offer(answer) for answer in self._filing.add_many(records, 0)]
 
     def restore(self, records: Sequence[Record]) -> int:
         self._filing.settle()  # else it would take for stored what is to be taken back
-        there = self._session.ask_many("find", [(self._ttl, joined(record.home)) for record in records])
+        there = self._session.ask_many("find", [(self._ttl, join_keys(record.home)) for record in records])
         met = zip(records, map(self._candidates, there), strict=True)
         fresh = [record for record, candidates in met if not record.is_among(candidates)]
         if fresh:
@@ -128,7 +124,7 @@ class RedisStore(Store):
     def _offer(self, answer: int | list[Any]) -> Offer:
         return Offer(answer) if isinstance(answer, int) else Offer(None, self._candidates(answer))
 
-    def _begin_anew(self, error: EmptiedError, mark: bytes) -> None:
+    def _begin_anew(self, error: NamespaceLostError, mark: bytes) -> None:
         """Go on in a namespace whose server has lost its data; what was claimed there is gone.
 
         mark: of the namespace that was lost; another thread may have begun anew already.
@@ -140,13 +136,15 @@ class RedisStore(Store):
                 self._enter()
 
     def find(self, probes: Sequence[bytes]) -> tuple[Candidate, ...]:
-        return self._candidates(self._ask("find", self._ttl, joined(probes)))
+        return self._candidates(self._ask("find", self._ttl, join_keys(probes)))
 
     def get(self, id: int) -> Candidate | None:
-        return next(iter(self._candidates(self._ask("get", self._ttl, id))), None) if 0 < id <= LAST else None
+        return (
+            next(iter(self._candidates(self._ask("get", self._ttl, id))), None) if 0 < id <= MAX_ID else None
+        )
 
     def lookup(self, url: str) -> Candidate | None:
-        hits = self._ask("lookup", self._ttl, url_key(url), _bytes(url))
+        hits = self._ask("lookup", self._ttl, url_key(url), _url_bytes(url))
         return next(iter(self._candidates(hits)), None)
 
     def records(self) -> Iterator[Candidate]:
@@ -156,7 +154,7 @@ class RedisStore(Store):
             yield from self._candidates(hits)
 
     def _candidates(self, hits: Iterable[Any]) -> tuple[Candidate, ...]:
-        return tuple(candidate(self.url, self._names, hit) for hit in hits)
+        return tuple(decode_candidate(self.url, self._names, hit) for hit in hits)
 
     # -- claims -------------------------------------------------------------------------------
 
@@ -164,10 +162,10 @@ class RedisStore(Store):
         return bool(self._ask("scraped", id))
 
     def commit(self, ids: Iterable[int], supersede: Iterable[int] = ()) -> int:
-        claims, old = _possible(ids), _possible(supersede)
-        if old or len(claims) <= CHUNK:
+        claims, old = _valid_ids(ids), _valid_ids(supersede)
+        if old or len(claims) <= MAX_IDS_PER_CALL:
             return self._commit(claims, old)
-        return sum(self._commit(chunk, []) for chunk in chunked(claims, CHUNK))
+        return sum(self._commit(chunk, []) for chunk in chunked(claims, MAX_IDS_PER_CALL))
 
     def _commit(self, claims: list[int], old: list[int]) -> int:
         rest = (len(claims), *claims, *old)
@@ -176,7 +174,7 @@ class RedisStore(Store):
         return len(there)
 
     def release(self, ids: Iterable[int]) -> int:
-        return sum(self._release(chunk) for chunk in chunked(_possible(ids), CHUNK))
+        return sum(self._release(chunk) for chunk in chunked(_valid_ids(ids), MAX_IDS_PER_CALL))
 
     def _release(self, ids: list[int]) -> int:
         there = self._ask("release", *ids)
@@ -189,7 +187,7 @@ class RedisStore(Store):
         if lost != self._lost:
             with self._lock:
                 own = sorted(self._own)
-            mine = {id for chunk in chunked(own, CHUNK) for id in self._ask("mine", *chunk)}
+            mine = {id for chunk in chunked(own, MAX_IDS_PER_CALL) for id in self._ask("mine", *chunk)}
             self._disclaim(set(own) - mine)
             self._lost = lost
         return len(self._own)
@@ -201,8 +199,8 @@ class RedisStore(Store):
     # -- housekeeping -------------------------------------------------------------------------
 
     def forget(self, url: str) -> int:
-        removed, cut = self._ask("forget", _bytes(url), url_key(url))
-        return int(removed) + (self._sweep("comb", _bytes(url)) if cut else 0)
+        removed, cut = self._ask("forget", _url_bytes(url), url_key(url))
+        return int(removed) + (self._sweep("comb", _url_bytes(url)) if cut else 0)
 
     def prune(self, older_than: float) -> int:
         removed = self._sweep("prune", self._ttl, milliseconds(self._clock() - older_than))
@@ -219,14 +217,14 @@ class RedisStore(Store):
 
     def info(self) -> StoreInfo:
         return self._session.look(
-            lambda client: take_stock(client, self._ask, self.url, self._names, self._admission)
+            lambda client: namespace_info(client, self._ask, self.url, self._names, self._admission)
         )
 
-    def publish(self, figures: Figures) -> None:
+    def publish(self, figures: WorkerStats) -> None:
         self._says = figures.packed()
 
-    def fleet(self) -> Fleet:
-        return self._session.look(lambda client: muster(client, self._names))
+    def fleet(self) -> WorkersInfo:
+        return self._session.look(lambda client: workers_info(client, self._names))
 
     def close(self) -> None:
         if self._session.is_anothers:
@@ -246,9 +244,9 @@ class RedisStore(Store):
             self._ask("leave", self._says)
 
 
-def _possible(ids: Iterable[int]) -> list[int]:
-    return sorted({id for id in ids if 0 < id <= LAST})
+def _valid_ids(ids: Iterable[int]) -> list[int]:
+    return sorted({id for id in ids if 0 < id <= MAX_ID})
 
 
-def _bytes(url: str) -> bytes:
+def _url_bytes(url: str) -> bytes:
     return url.encode("utf-8", "surrogatepass")

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedupcrawl.batch.formats import Bad
-from tests.batch.formats.making import annotate, copy, pack, read
+from dedupcrawl.batch.formats import BadRow
+from tests.batch.formats.helpers import annotate, copy, pack, read
 from tests.batch.formats.warcs import INFO, metadata, request, response
 
 PAGES = [f"<p>page {number} " + Random(number).randbytes(number * 30).hex() for number in range(12)]
@@ -53,13 +53,13 @@ def test_what_is_read_is_copied_and_what_is_copied_is_read(
     path, target = folder / f"in{kind}{packing}", folder / f"out{kind}{packing}"
     path.write_bytes(data)
     rows, error = read(path)
-    keep = [not isinstance(row, Bad) for row in rows]
+    keep = [not isinstance(row, BadRow) for row in rows]
     assert error is None or error.row == len(rows)
     assert copy(path, keep, target, cut=error is not None) == sum(keep)
     again, error_again = read(target)
     assert error_again is None
-    wanted = [row for row in rows if not isinstance(row, Bad)]
-    assert [(row.url, row.html, row.reason) for row in again if not isinstance(row, Bad)] == [
+    wanted = [row for row in rows if not isinstance(row, BadRow)]
+    assert [(row.url, row.html, row.reason) for row in again if not isinstance(row, BadRow)] == [
         (row.url, row.html, row.reason) for row in wanted
     ]
     assert len(again) == len(wanted)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedupcrawl.batch.formats import COLUMNS, Bad, Fields, PartError
-from dedupcrawl.batch.formats.jsonlines import JsonLines
+from dedupcrawl.batch.formats import ANNOTATION_COLUMNS, BadRow, Fields, PartError
+from dedupcrawl.batch.formats.jsonlines import JsonLinesFormat
 from dedupcrawl.errors import DedupError
-from tests.batch.formats.making import annotate, copy, pack, part_of, read, rows_of, unpack
+from tests.batch.formats.helpers import annotate, copy, pack, part_of, read, rows_of, unpack
 
 LINES = [b'{"url":"https://a.example/%d","text":"page %d"}\n' % (n, n) for n in range(5)]
 
@@ -72,7 +72,7 @@ def test_a_column_may_come_late_or_be_null(tmp_path: Path) -> None:
 def test_a_single_bad_line_is_told(tmp_path: Path) -> None:
     bad = [b"{broken\n", b'["no object"]\n', b'{"text":"\xff"}\n', b'{"text":{"a":1}}\n', b"[" * 5000 + b"\n"]
     rows = rows_of(lines_in(tmp_path, LINES[0], *bad, LINES[1]))
-    assert [type(row) is Bad for row in rows] == [False, True, True, True, True, True, False]
+    assert [type(row) is BadRow for row in rows] == [False, True, True, True, True, True, False]
     assert [row.why for row in rows[2:5]] == [
         "the line is no JSON object",
         "the line is not UTF-8 at its byte 9",
@@ -90,7 +90,7 @@ def test_what_python_writes_is_read_though_it_is_no_json(tmp_path: Path) -> None
 def test_blank_lines_marks_and_line_ends(tmp_path: Path) -> None:
     first, second = b'\xef\xbb\xbf{"text":"A\x00"}\r\n', b'{"text":"B\\u0000"}'
     path = lines_in(tmp_path, first, b"\r\n", b"  \n", second)
-    assert [row.text for row in rows_of(path) if not isinstance(row, Bad)] == ["B\0"]
+    assert [row.text for row in rows_of(path) if not isinstance(row, BadRow)] == ["B\0"]
     assert copy(path, [True, True], tmp_path / "out.jsonl") == 2
     assert (tmp_path / "out.jsonl").read_bytes() == first + second
 
@@ -108,11 +108,11 @@ def test_utf_16_is_told(tmp_path: Path) -> None:
 def test_a_line_that_is_too_long_is_a_bad_row(tmp_path: Path) -> None:
     long = b'{"text":"%s"}\n' % (b"x" * 300_000)
     part = part_of(lines_in(tmp_path, LINES[0], long, LINES[1], long[:-1]))
-    form = JsonLines(most=1000)
+    form = JsonLinesFormat(most=1000)
     rows = [row for chunk in form.chunks(part, Fields()) for row in form.rows(chunk, Fields())]
-    assert [isinstance(row, Bad) for row in rows] == [False, True, False, True]
-    assert rows[1] == Bad(1, "the line is longer than 1000 bytes")
-    assert next(JsonLines(most=len(long)).chunks(part, Fields())).data[1] == long
+    assert [isinstance(row, BadRow) for row in rows] == [False, True, False, True]
+    assert rows[1] == BadRow(1, "the line is longer than 1000 bytes")
+    assert next(JsonLinesFormat(most=len(long)).chunks(part, Fields())).data[1] == long
 
 
 def test_kept_lines_are_copied_byte_for_byte(tmp_path: Path, packing: str) -> None:
@@ -186,7 +186,7 @@ def test_columns_are_added_behind_the_others(tmp_path: Path, packing: str) -> No
     assert first.startswith(b' { "n" : 1.50 , "text":"\\ud83d", "dedup_status": "unique", ')
     assert first.endswith(b"} \r\n")
     found = json.loads(second)
-    assert list(found) == ["url", "text", *COLUMNS]
+    assert list(found) == ["url", "text", *ANNOTATION_COLUMNS]
     assert json.loads(first)["dedup_of"] is None
 
 
@@ -194,8 +194,12 @@ def test_columns_replace_those_of_a_run_before(tmp_path: Path) -> None:
     path = lines_in(tmp_path, b'{"dedup_status":"old","text":"\\ud83d","dedup_mine":1}\n', b"{}\n")
     annotate(path, ["unique", "unchecked"], tmp_path / "out.jsonl")
     first, second = map(json.loads, (tmp_path / "out.jsonl").read_bytes().splitlines())
-    assert list(first) == ["text", "dedup_mine", *COLUMNS]
-    assert (first["text"], first["dedup_status"], list(second)) == ("\ud83d", "unique", list(COLUMNS))
+    assert list(first) == ["text", "dedup_mine", *ANNOTATION_COLUMNS]
+    assert (first["text"], first["dedup_status"], list(second)) == (
+        "\ud83d",
+        "unique",
+        list(ANNOTATION_COLUMNS),
+    )
 
 
 @given(
@@ -211,12 +215,12 @@ def test_all_four_count_the_same_rows(
     suffix = ".gz" if packed else ""
     path, target = lines_in(folder, *lines, b'{"text":""}', packing=suffix), folder / f"out.jsonl{suffix}"
     rows = rows_of(path)
-    keep = [not isinstance(row, Bad) and random.random() < 0.5 for row in rows]
+    keep = [not isinstance(row, BadRow) and random.random() < 0.5 for row in rows]
     assert copy(path, keep, target) == sum(keep) == len(rows_of(target))
     assert [row.text for row in rows_of(target)] == [
         row.text for row, kept in zip(rows, keep, strict=True) if kept
     ]
-    statuses = [None if isinstance(row, Bad) else "unique" for row in rows]
+    statuses = [None if isinstance(row, BadRow) else "unique" for row in rows]
     assert annotate(path, statuses, target) == len(rows) - statuses.count(None) == len(rows_of(target))
 
 

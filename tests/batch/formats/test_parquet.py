@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedupcrawl.batch.formats import COLUMNS, Bad, Fields, PartError
+from dedupcrawl.batch.formats import ANNOTATION_COLUMNS, BadRow, Fields, PartError
 from dedupcrawl.errors import DedupError
-from tests.batch.formats.making import annotate, copy, read, rows_of
+from tests.batch.formats.helpers import annotate, copy, read, rows_of
 
 TABLE = pa.table(
     {"url": [f"https://a.example/{n}" for n in range(7)], "text": [f"page {n}" for n in range(7)]}
@@ -76,7 +76,7 @@ def test_a_column_that_is_missing_is_told(tmp_path: Path) -> None:
 def test_text_that_is_not_utf_8_is_a_bad_row(tmp_path: Path) -> None:
     broken = pa.array([b"A", b"\xff", b"C"], pa.binary()).view(pa.string())
     rows = rows_of(file_in(tmp_path, pa.table({"text": broken})))
-    assert [isinstance(row, Bad) for row in rows] == [False, True, False]
+    assert [isinstance(row, BadRow) for row in rows] == [False, True, False]
     assert rows[1].why == "column 'text' is not UTF-8 at its byte 0"
 
 
@@ -129,7 +129,7 @@ def test_columns_are_added_and_replaced(tmp_path: Path) -> None:
     statuses = ["unique", "duplicate", None, *["unique"] * 4]
     assert annotate(path, statuses, target) == 6
     found = pq.read_table(target)
-    assert found.column_names == ["url", "text", *COLUMNS]
+    assert found.column_names == ["url", "text", *ANNOTATION_COLUMNS]
     assert found["text"].to_pylist() == [f"page {n}" for n in (0, 1, 3, 4, 5, 6)]
     assert found["dedup_of"].to_pylist()[:3] == [None, "https://a.example/1", "https://a.example/3"]
     assert found.schema.metadata == {b"mine": b"note"}
@@ -173,7 +173,7 @@ def test_damage_in_a_column_that_is_not_judged_ends_the_rows_too(tmp_path: Path)
     rows, error = read(path)
     assert error is not None
     assert error.row == len(rows) == 3
-    assert {row.url for row in rows if not isinstance(row, Bad)} == set(TABLE["url"].to_pylist()[:3])
+    assert {row.url for row in rows if not isinstance(row, BadRow)} == set(TABLE["url"].to_pylist()[:3])
     assert copy(path, [True] * 3, tmp_path / "out.parquet", cut=True) == 3
     assert annotate(path, ["unique"] * 3, tmp_path / "out.parquet", cut=True) == 3
 

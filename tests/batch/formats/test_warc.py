@@ -14,10 +14,10 @@ from fastwarc.warc import ArchiveIterator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedupcrawl.batch.formats import Bad, Fields, PartError
-from dedupcrawl.batch.formats.records import Records
-from dedupcrawl.batch.formats.warc import Warc
-from tests.batch.formats.making import annotate, copy, pack, part_of, read, rows_of, told, unpack
+from dedupcrawl.batch.formats import BadRow, Fields, PartError
+from dedupcrawl.batch.formats.warc import WarcFormat
+from dedupcrawl.batch.formats.warc_records import WarcReader
+from tests.batch.formats.helpers import annotate, copy, pack, part_of, read, rows_of, told, unpack
 from tests.batch.formats.warcs import INFO, OK, metadata, record, request, response, warc_in
 
 PAGE = "<p>Ein Schloß".encode()
@@ -176,7 +176,7 @@ def test_a_damaged_record_leaves_the_others(tmp_path: Path) -> None:
         assert damaged != PAGES[1], name
         path = warc_in(tmp_path, INFO, PAGES[0], damaged, PAGES[2], request("q"), PAGES[3], packing="")
         rows = rows_of(path)
-        assert [isinstance(row, Bad) for row in rows] == [False, True, False, False], name
+        assert [isinstance(row, BadRow) for row in rows] == [False, True, False, False], name
         assert [row.url[-2:] for row in (rows[0], *rows[2:])] == ["r0", "r2", "r3"], name
         copy(path, [True, True, True, True], tmp_path / "out.warc")
         kept = [each.headers["WARC-Target-URI"][-2:] for each in ArchiveIterator(str(tmp_path / "out.warc"))]
@@ -188,11 +188,11 @@ def test_records_that_a_wrong_length_swallowed_are_found(tmp_path: Path) -> None
     length = b"Content-Length: %d" % (len(OK) + 11)
     damaged = PAGES[1].replace(length, b"Content-Length: %d" % (1 << 30))
     path = warc_in(tmp_path, damaged, *pages, packing="")
-    records = list(Records(part_of(path), most=1 << 31))
+    records = list(WarcReader(part_of(path), most=1 << 31))
     assert "cut off" in (records[0].damage or "")
     assert [record.damage for record in records[1:]] == [None] * 3000
     assert [record.number for record in records] == list(range(3001))
-    short = list(Records(part_of(path), most=1000))  # too much to be read twice
+    short = list(WarcReader(part_of(path), most=1000))  # too much to be read twice
     assert [record.damage for record in short] == [records[0].damage]
 
 
@@ -200,7 +200,7 @@ def test_a_file_that_ends_amid_a_record(tmp_path: Path) -> None:
     path = warc_in(tmp_path, PAGES[0], PAGES[1], packing="")
     path.write_bytes(path.read_bytes()[:-12])
     rows = rows_of(path)
-    assert isinstance(rows[1], Bad)
+    assert isinstance(rows[1], BadRow)
     assert "cut off: 8 bytes are missing" in rows[1].why
 
 
@@ -216,10 +216,10 @@ def test_a_damaged_frame_is_one_bad_row(tmp_path: Path, packing: str) -> None:
             path = tmp_path / f"in.warc{packing}"
             path.write_bytes(frames[0] + broken + frames[2] + frames[3])
             rows = rows_of(path)
-            if len(rows) == 4 and not isinstance(rows[1], Bad):
+            if len(rows) == 4 and not isinstance(rows[1], BadRow):
                 assert (packing, place) == (".gz", 4)  # its time stamp is not checked
                 continue
-            assert [isinstance(row, Bad) for row in rows] == [False, True, False, False], place
+            assert [isinstance(row, BadRow) for row in rows] == [False, True, False, False], place
             assert rows[1].why == "the packed data is damaged"
             assert rows[2].html.startswith(b"<p>")
             target = tmp_path / f"out.warc{packing}"
@@ -285,7 +285,7 @@ def test_a_dictionary_of_a_whole_file(tmp_path: Path) -> None:
 
 
 def test_blocks_too_large_for_memory_are_kept(tmp_path: Path, packing: str) -> None:
-    form = Warc(most=1000)
+    form = WarcFormat(most=1000)
     large = response("big", b"<p>" + b"x" * 5000)
     path, target = tmp_path / f"in.warc{packing}", tmp_path / f"out.warc{packing}"
     path.write_bytes(pack(b"".join([PAGES[0], large, PAGES[1]]), packing))
@@ -313,13 +313,13 @@ def test_all_four_count_the_same_rows(
     folder = tmp_path_factory.mktemp("rows")
     path, target = warc_in(folder, INFO, *records, packing=packing), folder / f"out.warc{packing}"
     rows = rows_of(path)
-    keep = [not isinstance(row, Bad) and random.random() < 0.5 for row in rows]
+    keep = [not isinstance(row, BadRow) and random.random() < 0.5 for row in rows]
     assert copy(path, keep, target) == sum(keep)
     kept = rows_of(target)
     assert [row.html for row in kept] == [
         row.html for row, is_kept in zip(rows, keep, strict=True) if is_kept
     ]
-    statuses = [None if isinstance(row, Bad) else "unique" for row in rows]
+    statuses = [None if isinstance(row, BadRow) else "unique" for row in rows]
     assert annotate(path, statuses, target) == len(rows) - statuses.count(None) == len(rows_of(target))
 
 

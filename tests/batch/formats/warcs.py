@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.batch.formats.making import pack
+from tests.batch.formats.helpers import pack
 
 if TYPE_CHECKING:
     from pathlib import Path

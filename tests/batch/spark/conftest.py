@@ -18,12 +18,12 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], S
     missing = why_not()
     if missing:
         pytest.skip(f"NO SPARK IS TESTED HERE: {missing}")
-    from dedupcrawl.batch.spark.session import Session
+    from dedupcrawl.batch.spark.session import CommandSession
 
     with pytest.MonkeyPatch.context() as patch:
         for name, value in small(tmp_path_factory.mktemp("spark")).items():
             patch.setenv(name, value)
-        with Session("local[2]") as started:
+        with CommandSession("local[2]") as started:
             yield started
 
 

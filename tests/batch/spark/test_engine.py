@@ -1,4 +1,7 @@
-"""A run on Spark writes what a run here writes, and what a crawl would have said."""
+"""A run on Spark writes what a run here writes, and what a crawl would have said.
+
+What a task does with a part, without Spark.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dedupcrawl.batch.running import run
-from dedupcrawl.batch.spark.engine import OnSpark
+from dedupcrawl.batch.formats import find_parts
+from dedupcrawl.batch.runner import run
+from dedupcrawl.batch.spark.engine import PartTask, SparkEngine, TaskResult, fingerprint_in_task
 from dedupcrawl.batch.spark.sweeps import Bounds
-from dedupcrawl.batch.work import Work
+from dedupcrawl.batch.workdir import Workdir, read_part_state
 from dedupcrawl.config import Config
 from dedupcrawl.errors import DedupError
-from dedupcrawl.report.from_batch import report_of_batch
-from tests.batch.corpus import Batch, as_said, crawled, lines, reprinted_texts, said, split, write_lines
+from dedupcrawl.tools.report.from_batch import report_from_batch
+from tests.batch.corpus import Batch, as_said, crawled, lines, page, reprinted_texts, said, split, write_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
 
     Starting = Callable[[], SparkSession]
 
+
 TIMES = {"seconds", "pages_per_second", "out"}
 
 
@@ -30,7 +35,7 @@ def on_spark(
     session: Starting, batch: Batch, *inputs: Path, out: str = "spark", **how: Any
 ) -> dict[str, Any]:
     job = batch.job(*inputs, out=out, **how)
-    return run(job, OnSpark(session, job, Work(job.out), Bounds(tail=0)))
+    return run(job, SparkEngine(session, job, Workdir(job.out), Bounds(tail=0)))
 
 
 def written(folder: Path) -> dict[str, bytes]:
@@ -68,7 +73,7 @@ def test_a_second_batch_stands_against_the_first_in_another_order(session: Start
     on_spark(session, batch, second, **how)
     batch.run(second, out="here", **how)
     assert written(tmp_path / "spark") == written(tmp_path / "here")
-    told, same = (report_of_batch(tmp_path / out) for out in ("spark", "here"))
+    told, same = (report_from_batch(tmp_path / out) for out in ("spark", "here"))
     assert (told.pages, told.pairs, told.misses) == (same.pages, same.pairs, same.misses)
     assert len(batch.kept("spark")) < len(rows) - cut
 
@@ -86,3 +91,30 @@ def test_what_cannot_be_read_ends_the_run_in_one_sentence(session: Starting, tmp
     assert summary["pages"] == 1
     assert not list((tmp_path / "spark").rglob(".unfinished*"))
     assert not (tmp_path / "spark" / "_dedupcrawl" / "tasks").exists()
+
+
+def test_a_worker_that_does_not_see_the_folder_says_so(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "a.jsonl", [page(1, "a")])
+    job = Batch(tmp_path).job(path)
+    (part,) = find_parts(job.inputs)
+    done = PartTask(fingerprint_in_task, job, Workdir(job.out))(part)
+    assert "a worker does not see what the driver has written there" in str(done.error)
+    assert not job.out.exists()
+
+
+def test_what_is_whole_is_moved_and_nothing_else_is_left(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "a.jsonl", [page(1, "a"), page(2, "a")])
+    job = Batch(tmp_path).job(path)
+    work = Workdir(job.out)
+    work.folder.mkdir(parents=True)
+    work.job.touch()
+    (part,) = find_parts(job.inputs)
+    assert PartTask(fingerprint_in_task, job, work)(part) == TaskResult(path.stat().st_size, 2)
+    made = read_part_state(work, part.name)
+    assert made is not None
+    assert made.rows == 2
+    path.write_bytes(b"{")
+    done = PartTask(fingerprint_in_task, job, work)(part)
+    assert "a.jsonl, row 0" in str(done.error)
+    assert read_part_state(work, part.name) == made
+    assert not any((work.folder / "tasks").iterdir())

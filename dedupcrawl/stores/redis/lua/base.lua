@@ -1,4 +1,4 @@
--- The rules of stores/claiming.py and stores/view.py as scripts: each operation is one call, and so atomic.
+-- The rules of stores/transactional.py and stores/transactional.py as scripts: each operation is one call, and so atomic.
 --
 -- scripts.py puts a script together: this file, shelves.lua in the compact layout, what the operations always
 -- need, what they rarely need, and the operations. For the server builds the functions of a script anew at each

@@ -1,4 +1,4 @@
--- What workers say of themselves: token -> moment it was said, then what stores/fleet.py packed, which nobody reads
+-- What workers say of themselves: token -> moment it was said, then what stores/workers.py packed, which nobody reads
 -- here. Whatever stands under that key, leases are renewed: hence pcall.
 --   LINGERS  milliseconds for which it stays after a worker's end, for whoever watches
 --   MOST     workers of which it stays at most

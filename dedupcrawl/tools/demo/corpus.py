@@ -1,0 +1,371 @@
+"""What the bundled web holds: articles, sites, and the plan of the pages.
+
+What editors do to a text that they reprint. Pure functions; the same input gives the same text.
+
+From the plan of a page to what stands on it.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import tomllib
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+from dedupcrawl.utils.iteration import chunked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from importlib.resources.abc import Traversable
+
+
+WEB = files("dedupcrawl.tools.demo") / "web"
+
+
+@dataclass(frozen=True, slots=True)
+class Article:
+    """A text that sites print."""
+
+    id: str  #: language and name, "en/night-ferry"
+    language: str
+    title: str
+    author: str
+    published: datetime
+    section: str
+    keywords: tuple[str, ...]
+    description: str
+    paragraphs: tuple[str, ...]
+    other_title: str = ""  #: what another editor calls it
+    caption: str = ""  #: of its photograph
+    comments: bool = True  #: whether sites let readers comment on it
+    ending: tuple[str, ...] = ()  #: paragraphs with which another story begins like this one and ends
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A list of articles on a site."""
+
+    path: str
+    label: str
+    takes: tuple[str, ...]  #: sections of articles, or their language where it is not the site's
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One of the five."""
+
+    key: str
+    name: str
+    language: str
+    charset: str  #: that its pages are encoded in
+    declared: str  #: what their head says
+    header: str  #: what the HTTP header says, "" for nothing
+    sections: tuple[Section, ...]
+
+    def section_of(self, article: Article) -> Section:
+        """Find where the site lists an article."""
+        wanted = article.section if article.language == self.language else article.language
+        return next(section for section in self.sections if wanted in section.takes)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPage:
+    """A page that bears an article, and the truth about it."""
+
+    site: str
+    path: str  #: with its query; no two pages that bear an article share one
+    kind: str  #: what a person would call it: original, reprint, excerpt…
+    cluster: str  #: the same for all pages with the same content
+    parts: tuple[str, ...]  #: what it prints: "ID", "ID[first:last]" (paragraphs), "ID!ending"
+    edits: tuple[str, ...] = ()
+    title: str = ""  #: "" for the article's own
+    delay: int = 0  #: hours after the article was first published
+    view: str = "article"  #: template
+    view_of: str = ""  #: path of the page that this is another view of
+    continued: str = ""  #: path of the page that it goes on at
+
+    @property
+    def article(self) -> str:
+        """Id of the article it begins with."""
+        return self.parts[0].partition("[")[0].partition("!")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The bundled web, not yet laid out."""
+
+    articles: Mapping[str, Article]
+    sites: Mapping[str, Site]
+    pages: tuple[PlannedPage, ...]
+    comments: Mapping[str, tuple[tuple[str, str], ...]] = field(repr=False)  #: language → (name, text)
+
+    def published(self, page: PlannedPage) -> datetime:
+        """When a site printed a page."""
+        return self.articles[page.article].published + timedelta(hours=page.delay)
+
+    def home(self, article: str) -> Site:
+        """Return the site that printed an article first."""
+        first = next(page for page in self.pages if page.cluster == article and not page.delay)
+        return self.sites[first.site]
+
+
+@cache
+def load_content() -> Content:
+    """Read the bundled web."""
+    articles = (
+        _article(f"{folder.name}/{file.name.removesuffix('.toml')}", _toml(file))
+        for folder in (WEB / "articles").iterdir()
+        for file in folder.iterdir()
+    )
+    comments = _toml(WEB / "comments.toml")
+    return Content(
+        articles={article.id: article for article in articles},
+        sites={key: _site(key, row) for key, row in _toml(WEB / "sites.toml").items()},
+        pages=tuple(
+            _page(json.loads(line)) for line in (WEB / "pages.jsonl").read_text("utf-8").strip().split("\n")
+        ),
+        comments={
+            language: tuple((row["name"], row["text"]) for row in rows) for language, rows in comments.items()
+        },
+    )
+
+
+def _toml(file: Traversable) -> dict[str, Any]:
+    return tomllib.loads(file.read_text("utf-8"))
+
+
+def _article(id: str, row: dict[str, Any]) -> Article:
+    paragraphs, ending = _paragraphs(row.pop("text")), _paragraphs(row.pop("ending", ""))
+    keywords, language = tuple(row.pop("keywords")), id.partition("/")[0]
+    return Article(id=id, language=language, keywords=keywords, paragraphs=paragraphs, ending=ending, **row)
+
+
+def _paragraphs(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, text.strip().split("\n\n")))
+
+
+def _site(key: str, row: dict[str, Any]) -> Site:
+    sections = tuple(
+        Section(section["path"], section["label"], tuple(section["takes"])) for section in row.pop("sections")
+    )
+    return Site(key=key, sections=sections, **row)
+
+
+def _page(row: dict[str, Any]) -> PlannedPage:
+    parts, edits = tuple(row.pop("parts")), tuple(row.pop("edits", ()))
+    return PlannedPage(parts=parts, edits=edits, **row)
+
+
+@dataclass(frozen=True, slots=True)
+class ArticleBlock:
+    """A paragraph, or the caption of a photograph."""
+
+    text: str
+    caption: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reprint:
+    """What an edit knows of the page it works on."""
+
+    language: str
+    source: str  #: name of the site that printed the article first
+    author: str
+    caption: str
+    seed: int
+
+
+Blocks = tuple[ArticleBlock, ...]
+
+_SENTENCE = re.compile(r"[^。！？]*[。！？]+[”’」]?|[^。！？]+$")
+_ENGLISH_SENTENCE = re.compile(r"\S.*?(?:(?<=[.!?])|(?<=[.!?][”’\"']))(?=\s|$)|\S.*$", re.DOTALL)
+_HALF_WIDTH = str.maketrans("，。：；？！（）", ",.:;?!()")
+_FULL_WIDTH = str.maketrans({",": "，", ";": "；", ":": "：", "?": "？"})
+_CORNERS = str.maketrans("“”‘’", "「」『』")
+_TYPEWRITER = str.maketrans("“”‘’", "\"\"''")
+_MISTAKEN = {
+    "的": "得",
+    "在": "再",
+    "做": "作",
+    "已": "己",
+    "像": "象",
+    "账": "帐",
+    "需": "须",
+    "那": "哪",
+    "以": "已",
+}
+_SENTENCES_A_PARAGRAPH = 3
+_TYPOS = 3
+_LEAST_LETTERS = 6
+
+
+def apply(names: tuple[str, ...], blocks: Blocks, reprint: Reprint) -> Blocks:
+    """Apply the edits that change the body, in their order; others (title, links) are not ours."""
+    for name in names:
+        edit = EDITS.get(name)
+        blocks = edit(blocks, reprint) if edit else blocks
+    return blocks
+
+
+def sentences(text: str, language: str) -> list[str]:
+    """Cut a paragraph into sentences; joined again they give the paragraph but for white space."""
+    pattern = _SENTENCE if language == "zh" else _ENGLISH_SENTENCE
+    return [match.group().strip() for match in pattern.finditer(text)]
+
+
+def _source(blocks: Blocks, reprint: Reprint) -> Blocks:
+    zh = f"（据{reprint.source}消息，记者{reprint.author}）"
+    en = f"By {reprint.author}, for {reprint.source}."
+    return (ArticleBlock(zh if reprint.language == "zh" else en), *blocks)
+
+
+def _editor(blocks: Blocks, _reprint: Reprint) -> Blocks:
+    return (*blocks, ArticleBlock("（责任编辑：林朴）"))
+
+
+def _caption(blocks: Blocks, reprint: Reprint) -> Blocks:
+    return (*blocks[:2], ArticleBlock(reprint.caption, caption=True), *blocks[2:])
+
+
+def _width(blocks: Blocks, reprint: Reprint) -> Blocks:
+    return _translated(blocks, _HALF_WIDTH if reprint.language == "zh" else _FULL_WIDTH)
+
+
+def _quotes(blocks: Blocks, reprint: Reprint) -> Blocks:
+    return _translated(blocks, _CORNERS if reprint.language == "zh" else _TYPEWRITER)
+
+
+def _translated(blocks: Blocks, table: dict[int, str] | dict[int, int]) -> Blocks:
+    return tuple(replace(block, text=block.text.translate(table)) for block in blocks)
+
+
+def _drop_end(blocks: Blocks, reprint: Reprint) -> Blocks:
+    *earlier, last = blocks
+    rest = _joined(sentences(last.text, reprint.language)[:-1], reprint.language)
+    return (*earlier, replace(last, text=rest)) if rest else tuple(earlier)
+
+
+def _resplit(blocks: Blocks, reprint: Reprint) -> Blocks:
+    captions = [block for block in blocks if block.caption]
+    flow = (
+        sentence
+        for block in blocks
+        if not block.caption
+        for sentence in sentences(block.text, reprint.language)
+    )
+    groups = chunked(flow, _SENTENCES_A_PARAGRAPH)
+    paragraphs = [ArticleBlock(_joined(group, reprint.language)) for group in groups]
+    return (*paragraphs[:2], *captions, *paragraphs[2:])
+
+
+def _joined(parts: list[str], language: str) -> str:
+    return ("" if language == "zh" else " ").join(parts)
+
+
+def _typos(blocks: Blocks, reprint: Reprint) -> Blocks:
+    choice = random.Random(reprint.seed)  # noqa: S311  # the same typos in every run
+    text = "\n".join(block.text for block in blocks)
+    mistaken = _mistake_characters if reprint.language == "zh" else _swap_letters
+    texts = mistaken(text, choice).split("\n")
+    return tuple(replace(block, text=text) for block, text in zip(blocks, texts, strict=True))
+
+
+def _mistake_characters(text: str, choice: random.Random) -> str:
+    places = [i for i, character in enumerate(text) if character in _MISTAKEN]
+    characters = list(text)
+    for place in choice.sample(places, min(_TYPOS, len(places))):
+        characters[place] = _MISTAKEN[characters[place]]
+    return "".join(characters)
+
+
+def _swap_letters(text: str, choice: random.Random) -> str:
+    words = [match.start() for match in re.finditer(rf"\b[a-z]{{{_LEAST_LETTERS},}}\b", text)]
+    characters = list(text)
+    for start in choice.sample(words, min(_TYPOS, len(words))):
+        characters[start + 2], characters[start + 3] = characters[start + 3], characters[start + 2]
+    return "".join(characters)
+
+
+EDITS: Mapping[str, Callable[[Blocks, Reprint], Blocks]] = {
+    "source": _source,
+    "editor": _editor,
+    "caption": _caption,
+    "width": _width,
+    "quotes": _quotes,
+    "drop_end": _drop_end,
+    "resplit": _resplit,
+    "typos": _typos,
+}
+
+_PART = re.compile(r"(?P<id>[^\[!]+)(?:\[(?P<first>\d*):(?P<last>\d*)\]|!(?P<ending>ending))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What the template of an article page prints."""
+
+    title: str
+    author: str
+    source: str
+    published: datetime
+    language: str
+    keywords: tuple[str, ...]
+    description: str
+    blocks: tuple[ArticleBlock, ...]
+    links: tuple[tuple[str, str], ...] = ()  #: (phrase, target): links set inside the text
+    continued: str = ""
+
+    @property
+    def text(self) -> str:
+        """The whole body, a block a line."""
+        return "\n".join(block.text for block in self.blocks)
+
+
+def write_story(content: Content, page: PlannedPage) -> Story:
+    """Put a page together: its parts, then the edits."""
+    article = content.articles[page.article]
+    home = content.home(article.id)
+    reprint = Reprint(
+        article.language,
+        home.name,
+        article.author,
+        article.caption,
+        crc32(f"{page.site}{page.cluster}".encode()),
+    )
+    blocks = tuple(ArticleBlock(text) for part in page.parts for text in _paragraphs_of_part(content, part))
+    section = content.sites[page.site].section_of(article)
+    return Story(
+        title=_title(page, article),
+        author=article.author,
+        source=home.name,
+        published=content.published(page),
+        language=article.language,
+        keywords=article.keywords,
+        description=article.description,
+        blocks=apply(page.edits, blocks, reprint),
+        links=tuple((word, section.path) for word in article.keywords) if "links" in page.edits else (),
+        continued=page.continued,
+    )
+
+
+def _title(page: PlannedPage, article: Article) -> str:
+    if page.title:
+        return page.title
+    return article.other_title if "title" in page.edits else article.title
+
+
+def _paragraphs_of_part(content: Content, part: str) -> tuple[str, ...]:
+    match = _PART.fullmatch(part)
+    if match is None:
+        raise ValueError(f"{part!r} names no part of an article")
+    article = content.articles[match["id"]]
+    if match["ending"]:
+        return article.ending
+    first, last = (int(match[name]) if match[name] else None for name in ("first", "last"))
+    return article.paragraphs[first:last]

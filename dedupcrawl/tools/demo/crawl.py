@@ -1,0 +1,267 @@
+"""Runs the real crawler as a user would, in the folder of the demo.
+
+What the demo shows at its end: every page, what became of it, and why.
+
+The demo from end to end: serve, crawl, check, show.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+import dedupcrawl
+from dedupcrawl.errors import DedupError
+from dedupcrawl.tools.demo.corpus import load_content
+from dedupcrawl.tools.demo.project import FEED, REPORT, DemoProject
+from dedupcrawl.tools.demo.server import FIRST_PORT, HOST, serve
+from dedupcrawl.tools.demo.truth import PageOutcome, all_pages, faults, summarize
+from dedupcrawl.utils.formatting import similarity_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from dedupcrawl.tools.demo.truth import DemoSummary, Fault, Truth
+
+
+_PAUSE = 0.1  #: seconds between two looks at the journal
+_PATIENCE = 30  #: seconds for the crawler to finish after an interrupt
+
+
+def crawl(
+    folder: DemoProject, start: str, pages: int, console: Console, settings: Sequence[str] = ()
+) -> None:
+    """Run ``scrapy crawl site`` in the folder of the demo, and show how far it is.
+
+    Args:
+        folder: a prepared folder.
+        start: URL of the first page.
+        pages: how many there are.
+        console: where to show.
+        settings: each as ``NAME=VALUE``, as scrapy's option ``-s`` takes them.
+
+    Raises:
+        DedupError: the crawler failed.
+    """
+    command = ["scrapy", "crawl", "site", "-a", f"url={start}", "-O", FEED]
+    command += [part for setting in settings for part in ("-s", setting)]
+    shown = escape(shlex.join(command))
+    console.print(f"In {folder.path}: [bold]{shown}[/]", highlight=False, soft_wrap=True)
+    log = folder.path / "crawl.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(  # noqa: S603  # our own command
+            [sys.executable, "-m", *command],
+            cwd=folder.path,
+            env=_environment(),
+            stdout=output,
+            stderr=output,
+        )
+        try:
+            _watch(process, folder, pages, console)
+        except KeyboardInterrupt:
+            # The crawler was interrupted too, and finishes what it has begun: store and items must agree.
+            process.wait(_PATIENCE)
+            raise
+    if process.returncode:
+        end = log.read_text("utf-8", "replace").strip().rpartition("\n")[2]
+        raise DedupError(f"scrapy ended with status {process.returncode}: {end} (see {log})")
+
+
+def _environment() -> dict[str, str]:
+    """Make the child find this very dedupcrawl, the folder's project, and the loopback without a proxy."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
+    package = str(Path(dedupcrawl.__file__).parents[1])
+    path = os.pathsep.join(filter(None, (package, ours.get("PYTHONPATH"))))
+    return ours | {"PYTHONPATH": path, "no_proxy": HOST, "NO_PROXY": HOST}
+
+
+def _watch(process: subprocess.Popen[bytes], folder: DemoProject, pages: int, console: Console) -> None:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("pages, {task.fields[dropped]} dropped"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("Crawling", total=pages, dropped=0)
+        while True:
+            over = process.poll() is not None
+            rows = folder.journal()
+            progress.update(task, completed=len(rows), dropped=sum(not row["kept"] for row in rows))
+            if over:
+                return
+            try:
+                process.wait(_PAUSE)
+            except subprocess.TimeoutExpired:
+                continue
+
+
+_COLUMNS = ("", "page", "what it is", "relation", "of", "similarity", "detector")
+
+
+def show(
+    console: Console,
+    folder: Path,
+    sites: Mapping[str, str],
+    judged: Sequence[tuple[PageOutcome, Fault | None]],
+    summary: DemoSummary,
+) -> None:
+    """Print the verdicts, content by content, then the figures.
+
+    Args:
+        console: where to.
+        folder: the folder of the demo.
+        sites: the key of the site by host and port.
+        judged: what became of each page, in the order of the crawl, and whether it is wrong.
+        summary: the figures.
+    """
+    console.print(_table(sites, judged))
+    index = [outcome for outcome, _ in judged if outcome.truth.is_index]
+    said = Counter(_said(outcome.verdict) for outcome in index)
+    console.print(
+        f"{len(index)} index pages, counted apart: {', '.join(f'{n} {what}' for what, n in said.items())}."
+    )
+    console.print(
+        f"{summary.pages} pages of {summary.distinct} different contents: "
+        f"[green]{summary.kept} kept[/], [yellow]{summary.dropped} dropped[/]; "
+        f"{summary.wrongly_dropped} wrongly dropped, {summary.missed} missed."
+    )
+    if not summary.kept:
+        console.print("All of it was kept by earlier crawls: nothing new.")
+    console.print(
+        f"Kept so far: {folder / 'items.jsonl'}   Figures: {folder / 'summary.json'}", soft_wrap=True
+    )
+    if (folder / REPORT).exists():
+        console.print(f"To look at: {folder / REPORT}", soft_wrap=True)
+
+
+def _table(sites: Mapping[str, str], judged: Sequence[tuple[PageOutcome, Fault | None]]) -> Table:
+    table = Table(*_COLUMNS, title="What was kept, what was dropped, and why", title_justify="left")
+    of_clusters: dict[str, list[tuple[PageOutcome, Fault | None]]] = {}
+    for outcome, fault in judged:
+        if not outcome.truth.is_index or fault:
+            of_clusters.setdefault(outcome.truth.cluster, []).append((outcome, fault))
+    # Contents of one page stand together at the end: traps, mostly.
+    for group in sorted(of_clusters.values(), key=lambda group: len(group) == 1):
+        for outcome, fault in group:
+            table.add_row(*_row(sites, outcome, fault))
+        if len(group) > 1:
+            table.add_section()
+    return table
+
+
+def _row(sites: Mapping[str, str], outcome: PageOutcome, fault: Fault | None) -> tuple[str | Text, ...]:
+    truth, verdict = outcome.truth, outcome.verdict
+    fate = Text("kept", "green") if outcome.kept else Text("dropped", "yellow")
+    if fault:
+        fate = Text(str(fault), "bold red")
+    similarity = verdict.get("similarity")
+    return (
+        fate,
+        f"{truth.site}{truth.path}",
+        truth.kind,
+        str(verdict.get("relation") or verdict.get("reason") or "–"),
+        _place(sites, verdict.get("of")),
+        similarity_text(similarity) if isinstance(similarity, float | int) else "",
+        str(verdict.get("detector", "")),
+    )
+
+
+def _said(verdict: Mapping[str, object]) -> str:
+    reason = verdict.get("reason")
+    return f"{verdict.get('status', 'unjudged')}{f' ({reason})' if reason else ''}"
+
+
+def _place(sites: Mapping[str, str], url: object) -> str:
+    """Shorten the URL of a page that this crawl served; another one stays as it is."""
+    if not isinstance(url, str):
+        return ""
+    parts = urlsplit(url)
+    return url.replace(f"{parts.scheme}://{parts.netloc}", sites.get(parts.netloc, parts.netloc), 1)
+
+
+Pages = dict[tuple[str, str], "Truth"]
+
+_START = "jiangchao"
+_WIDE = 170  #: columns of the report where there is no terminal
+
+
+def run_demo(
+    out: Path, *, settings: Sequence[str] = (), fresh: bool = False, first_port: int = FIRST_PORT
+) -> DemoSummary:
+    """Serve the bundled web, crawl it with ``scrapy crawl site``, show and check every verdict.
+
+    Args:
+        out: folder for all that comes of it (see :mod:`dedupcrawl.tools.demo.project`), the store included.
+        settings: Scrapy settings in force for this crawl, each as ``NAME=VALUE``.
+        fresh: forget what earlier demo crawls left there.
+        first_port: see :func:`~dedupcrawl.tools.demo.server.serve`.
+
+    Raises:
+        DedupError: the folder cannot be used, or the crawl did not reach every page.
+    """
+    console = Console() if sys.stdout.isatty() else Console(width=_WIDE)
+    folder, content = DemoProject(out), load_content()
+    folder.prepare(fresh=fresh)
+    pages = all_pages(content)
+    kept_before = _clusters(pages, folder.kept_urls())
+    folder.forget_last()
+    with serve(content, first_port) as origins:
+        sites = {urlsplit(origin).netloc: key for key, origin in origins.items()}
+        try:
+            crawl(folder, f"{origins[_START]}/", len(pages), console, settings)
+        finally:
+            # Whatever ended the crawl: the store will not let these articles through again.
+            folder.add_items(_is_article(sites, pages))
+    outcomes = _outcomes(folder, sites, pages)
+    found = faults(outcomes, kept_before)
+    summary = summarize(outcomes, found)
+    folder.write_summary(summary)
+    show(console, folder.path, sites, list(zip(outcomes, found, strict=True)), summary)
+    return summary
+
+
+def _clusters(pages: Pages, urls: Sequence[str]) -> set[str]:
+    """Return the clusters of pages of earlier crawls, whose ports may have been others."""
+    by_path = {truth.path: truth.cluster for truth in pages.values() if not truth.is_index}
+    return {by_path[_path(url)] for url in urls if _path(url) in by_path}
+
+
+def _path(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.path}?{parts.query}" if parts.query else parts.path
+
+
+def _truth(url: str, sites: Mapping[str, str], pages: Pages) -> Truth:
+    try:
+        return pages[sites[urlsplit(url).netloc], _path(url)]
+    except KeyError:
+        raise DedupError(f"the crawl went astray: {url} is no page of the bundled web") from None
+
+
+def _is_article(sites: Mapping[str, str], pages: Pages) -> Callable[[str], bool]:
+    return lambda url: not _truth(url, sites, pages).is_index
+
+
+def _outcomes(folder: DemoProject, sites: Mapping[str, str], pages: Pages) -> list[PageOutcome]:
+    rows = folder.journal()
+    outcomes = [PageOutcome(_truth(row["url"], sites, pages), row["kept"], row["verdict"]) for row in rows]
+    missing = pages.keys() - {(outcome.truth.site, outcome.truth.path) for outcome in outcomes}
+    if missing:
+        named = ", ".join(sorted(f"{site}{path}" for site, path in missing)[:3])
+        log = folder.path / "crawl.log"
+        raise DedupError(f"the crawl reached {len(outcomes)} of {len(pages)} pages, not {named}…; see {log}")
+    return outcomes

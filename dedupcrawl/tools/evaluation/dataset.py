@@ -1,0 +1,140 @@
+"""Labelled pages, read once and then shown to every detector.
+
+Labelled pages: JSON Lines with ``id, url, html | text, cluster`` and, where it is known, ``edit``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import time
+import zlib
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+import orjson
+
+from dedupcrawl.deduplicator import Deduplicator
+from dedupcrawl.detectors.exact import Exact
+from dedupcrawl.errors import DedupError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+    from typing import IO
+
+    from dedupcrawl.config import Config
+    from dedupcrawl.page.model import Page
+    from dedupcrawl.page.options import ReadOptions
+    from dedupcrawl.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A labelled page as the detectors see it, or the verdict on one that the reader refuses."""
+
+    row: LabelledPage
+    subject: Page | Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """All pages of a labelled file, in its order."""
+
+    pages: tuple[Reading, ...]
+    seconds: float  #: of the processor, for all of them together
+
+
+class ReadingCache:
+    """The rows of a labelled file; they are read again only when the constants of reading change."""
+
+    def __init__(self, rows: Iterable[LabelledPage]) -> None:
+        self._rows = tuple(rows)
+        self._options: ReadOptions | None = None
+        self._readings = Readings((), 0.0)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def read(
+        self,
+        config: Config,
+        track: Callable[[Sequence[LabelledPage]], Iterable[LabelledPage]] = lambda rows: rows,
+    ) -> Readings:
+        """Return the pages as ``config`` has them read; ``track`` sees the rows pass that are read now."""
+        # The readers are the same whatever the detectors; this one loads no lexicon.
+        with Deduplicator(config=replace(config, detectors=(Exact.name,))) as dedup:
+            if dedup.reading != self._options:
+                self._readings = _read(track(self._rows), dedup)
+                self._options = dedup.reading
+        return self._readings
+
+
+def _read(rows: Iterable[LabelledPage], dedup: Deduplicator) -> Readings:
+    start = time.process_time()
+    pages = tuple(
+        Reading(row, dedup.read(html=row.html, text=None if row.html is not None else row.text, url=row.url))
+        for row in rows
+    )
+    return Readings(pages, time.process_time() - start)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledPage:
+    """One labelled page; pages of the same cluster are duplicates of each other."""
+
+    id: str
+    url: str
+    cluster: str
+    html: str | None
+    text: str | None
+    edit: str
+
+
+def read_rows(path: Path) -> Iterator[LabelledPage]:
+    """Yield the rows of a ``.jsonl`` or ``.jsonl.gz`` file.
+
+    Raises:
+        DedupError: the file or a line of it cannot be read; the message names the line.
+    """
+    number, found = 0, False
+    try:
+        with _opened(path) as lines:
+            for number, line in enumerate(lines, 1):  # noqa: B007 - the messages below name it
+                if line.strip():
+                    found = True
+                    yield _row(orjson.loads(line))
+    except (OSError, EOFError, zlib.error) as error:
+        raise DedupError(f"{path}: cannot be read after line {number}: {error}") from error
+    except (ValueError, TypeError, KeyError) as error:
+        raise DedupError(f"{path}, line {number}: not a row of a duplicates file: {error}") from error
+    if not found:
+        raise DedupError(f"{path} holds no page")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    packed = path.suffix == ".gz"
+    with cast("IO[bytes]", gzip.open(path, "rb")) if packed else path.open("rb") as file:
+        yield file
+
+
+def _row(fields: object) -> LabelledPage:
+    if not isinstance(fields, dict):
+        raise TypeError("a row is a JSON object with id, url, html or text, and cluster")
+    missing = [name for name in ("id", "url", "cluster") if fields.get(name) is None]
+    html, text = fields.get("html"), fields.get("text")
+    if html is None and text is None:
+        missing.append("html or text")
+    if missing:
+        raise KeyError(f"{', '.join(missing)} missing")
+    if not all(isinstance(content, str | None) for content in (html, text)):
+        raise TypeError("html and text are strings")
+    return LabelledPage(
+        id=str(fields["id"]),
+        url=str(fields["url"]),
+        cluster=str(fields["cluster"]),
+        html=html,
+        text=text,
+        edit=str(fields.get("edit", "")),
+    )

@@ -1,0 +1,138 @@
+"""One constant, many values: how precision and recall follow it, and which value is best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Literal
+
+from dedupcrawl.constants import complaint, value_of, with_constant
+from dedupcrawl.errors import SettingError
+
+if TYPE_CHECKING:
+    from dedupcrawl.config import Config
+    from dedupcrawl.tools.evaluation.bakeoff import DuplicatesReport
+    from dedupcrawl.tools.evaluation.metrics import Scores
+
+MOST = 200  #: settings of one sweep
+_ACCEPTED = "NAME=BEGIN:END:STEP with numbers, e.g. threshold=0.6:0.95:0.05"
+
+Measure = Literal["drops", "pairs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A value of the constant, and the configuration that has it."""
+
+    value: float
+    config: Config
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What is to be tried."""
+
+    name: str  #: of the constant
+    settings: tuple[Setting, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What came of a setting."""
+
+    value: float
+    report: DuplicatesReport
+    measure: Measure
+
+    @property
+    def scores(self) -> Scores:
+        """The scores that count: of the drops, or of the pairs."""
+        return self.report.drops if self.measure == "drops" else self.report.pairs
+
+    @property
+    def merit(self) -> tuple[float, float, float]:
+        """Recall, then precision, then keys: every key costs room in a store."""
+        return self.scores.recall, self.scores.precision, -self.report.costs.keys_per_page
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """All settings of a constant, in their order, and the precision that is wanted."""
+
+    name: str
+    points: tuple[Point, ...]
+    measure: Measure
+    precision: float
+
+    @property
+    def best(self) -> Point | None:
+        """The setting with the most recall at the wanted precision, if any reaches it.
+
+        Of equals the one with the fewest keys, then the first. What finds nothing is the best of nothing.
+        """
+        fine = [point for point in self._finding if point.scores.precision >= self.precision]
+        return max(fine, key=lambda point: point.merit, default=None)
+
+    @property
+    def most_precise(self) -> Point:
+        """The setting with the highest precision, among those that find anything."""
+        points = self._finding or list(self.points)
+        return max(points, key=lambda point: (point.scores.precision, point.scores.recall))
+
+    @property
+    def _finding(self) -> list[Point]:
+        return [point for point in self.points if point.scores.right]
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the curve as plain JSON values."""
+        return {
+            "constant": self.name,
+            "measure": self.measure,
+            "precision": self.precision,
+            "best": None if self.best is None else self.best.value,
+            "points": [{"value": point.value, **point.report.to_dict()} for point in self.points],
+        }
+
+
+def sweep_of(text: str, config: Config) -> Sweep:
+    """Read ``NAME=BEGIN:END:STEP``, both ends included.
+
+    Raises:
+        SettingError: the text is not of that form, there is no such constant or it is no number, or one of
+            its values makes no sense; all of this before anything is evaluated.
+    """
+    name, equals, span = text.partition("=")
+    parts = span.split(":")
+    if not name or not equals or len(parts) != 3:
+        raise SettingError("--sweep", text, _ACCEPTED)
+    values = _span(text, *(_number(text, part) for part in parts))
+    if wrong := complaint(config, name):
+        raise SettingError("--sweep", text, wrong)
+    now = value_of(config, name)
+    if isinstance(now, bool) or not isinstance(now, int | float):
+        raise SettingError("--sweep", text, f"a constant that is a number; {name} is {now!r}")
+    whole = isinstance(now, int) and all(value == int(value) for value in values)
+    numbers = [int(value) if whole else float(value) for value in values]
+    return Sweep(name, tuple(Setting(number, with_constant(config, name, number)) for number in numbers))
+
+
+def _number(text: str, part: str) -> Decimal:
+    try:
+        number = Decimal(part.strip())
+    except InvalidOperation:
+        number = Decimal("nan")
+    if not number.is_finite():
+        raise SettingError("--sweep", text, f"{_ACCEPTED}; {part!r} is no number")
+    return number
+
+
+def _span(text: str, begin: Decimal, end: Decimal, step: Decimal) -> list[Decimal]:
+    """Return begin, begin + step, … up to end, exactly."""
+    if step <= 0:
+        raise SettingError("--sweep", text, "a STEP above 0")
+    if end < begin:
+        raise SettingError("--sweep", text, "an END that is not before its BEGIN")
+    count = (end - begin) / step
+    if count >= MOST:
+        raise SettingError("--sweep", text, f"at most {MOST} settings; these are {int(count) + 1:,}")
+    return [begin + number * step for number in range(int(count) + 1)]

@@ -1,0 +1,175 @@
+"""All that is said to explain a verdict, as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from dedupcrawl.decision import cluster_of
+from dedupcrawl.tools.explain.case import Seen
+
+if TYPE_CHECKING:
+    from dedupcrawl.detectors.base import Bar, Exhibit, Opinion
+    from dedupcrawl.page.model import Page
+    from dedupcrawl.stores.base import Candidate, ClaimState, Record
+    from dedupcrawl.tools.explain.case import ComparedPage, ComparedPair
+    from dedupcrawl.tools.explain.configuration import Premise
+    from dedupcrawl.tools.explain.counterfactuals import Counterfactual
+    from dedupcrawl.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class ListedMember:
+    """A page as a run lists it."""
+
+    url: str
+    fate: str
+    time: float  #: Unix time
+
+
+@dataclass(frozen=True, slots=True)
+class Then:
+    """What a run said of the page at its time."""
+
+    verdict: Verdict
+    fate: str  #: "kept", "dropped", …
+    time: float  #: Unix time
+    cluster: tuple[ListedMember, ...] = ()  #: the pages of the cluster that the run lists
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The page that is asked about: read just now, or a record of the store."""
+
+    url: str
+    origin: str  #: where it comes from, in words
+    page: Page | Verdict | None = None  #: a verdict: it was read, and is none that can be judged
+    held: Candidate | None = None
+    then: Then | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a page has its verdict."""
+
+    url: str
+    origin: str  #: where what is known of the page comes from, in words
+    verdict: Verdict  #: by what the store holds now, of what came before the page
+    held: Candidate | None  #: its record in the store
+    length: int | None  #: characters of the normalised text; None: no sketch tells
+    silent: tuple[str, ...]  #: detectors that have no fingerprint of it
+    pair: ComparedPair | None
+    levers: tuple[
+        Counterfactual, ...
+    ]  #: single constants that change the verdict on the new page of the pair
+    together: tuple[Counterfactual, ...]  #: several at once, where no single constant of a detector does
+    premises: tuple[Premise, ...]
+    remarks: tuple[str, ...] = ()
+    then: Then | None = None
+    record: Record | None = None  #: None: it has no fingerprint
+    met: int = 0  #: records in the store with which it shares a key
+    cluster: str | None = None
+    seen: Seen = field(default_factory=lambda: Seen(()))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {
+            "url": self.url,
+            "origin": self.origin,
+            "verdict": self.verdict.to_dict(),
+            "then": _then(self.then) if self.then else None,
+            "record": None if self.record is None else self._record(self.record),
+            "pair": None if self.pair is None else _pair(self.pair),
+            "cluster": None if self.cluster is None else self._cluster(self.cluster),
+            "levers": [lever.as_dict() for lever in self.levers],
+            "together": [lever.as_dict() for lever in self.together],
+            "premises": [premise.as_dict() for premise in self.premises],
+            "remarks": list(self.remarks),
+        }
+
+    def _record(self, record: Record) -> dict[str, Any]:
+        return {
+            "seen": moment(record.seen),
+            "in_store": self.held is not None,
+            "state": state_of(self.held.state if self.held else None),
+            "keys": [key.hex() for key in record.keys],
+            "length": self.length,
+            "silent": list(self.silent),
+            "met": self.met,
+        }
+
+    def _cluster(self, name: str) -> dict[str, Any]:
+        pages = [
+            {
+                "url": each.record.url,
+                "seen": moment(each.record.seen),
+                "state": state_of(each.state),
+                "founder": cluster_of(each.record) == name and not each.record.cluster,
+            }
+            for each in self.seen.members
+        ]
+        return {"name": name, "pages": pages, "looked_through": self.seen.walked}
+
+
+def moment(time: float) -> str:
+    """Return a Unix time in UTC.
+
+    >>> moment(0)
+    '1970-01-01 00:00:00+00:00'
+    """
+    return datetime.fromtimestamp(time, UTC).isoformat(" ", "seconds")
+
+
+def state_of(state: ClaimState | None) -> str:
+    """Say how far a record has come; "" for a page that is not in the store."""
+    return "" if state is None else state.name.lower()
+
+
+def opinion_as_dict(opinion: Opinion) -> dict[str, Any]:
+    """Return plain JSON values."""
+    match = opinion.match
+    return {
+        "detector": opinion.detector,
+        "relation": None if match is None else str(match.relation),
+        "similarity": opinion.similarity,
+        "silent": opinion.silent or None,
+        "bars": [_bar(bar) for bar in opinion.bars],
+        "part_bars": [_bar(bar) for bar in opinion.part_bars],
+        "figures": dict(opinion.figures),
+        "exhibits": [_exhibit(exhibit) for exhibit in opinion.exhibits],
+    }
+
+
+def _bar(bar: Bar) -> dict[str, Any]:
+    return {**asdict(bar), "is_met": bar.is_met}
+
+
+def _exhibit(exhibit: Exhibit) -> dict[str, Any]:
+    told = asdict(exhibit)
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
+
+
+def _pair(pair: ComparedPair) -> dict[str, Any]:
+    return {
+        "new": _side(pair.new),
+        "old": _side(pair.old),
+        "why": str(pair.why),
+        "shared_keys": pair.shared,
+        "met": pair.met,
+        "verdict": pair.verdict.to_dict(),
+        "opinions": [opinion_as_dict(opinion) for opinion in pair.opinions],
+    }
+
+
+def _side(side: ComparedPage) -> dict[str, Any]:
+    return {"url": side.url, "seen": moment(side.record.seen), "state": state_of(side.state) or None}
+
+
+def _then(then: Then) -> dict[str, Any]:
+    return {
+        "verdict": then.verdict.to_dict(),
+        "fate": then.fate,
+        "time": moment(then.time),
+        "cluster": [{**asdict(each), "time": moment(each.time)} for each in then.cluster],
+    }

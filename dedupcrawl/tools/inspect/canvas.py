@@ -1,0 +1,216 @@
+"""A page as a list of steps that build it anew, with its blocks marked and nothing in it that acts.
+
+The page is not passed on as markup: of its tree, only texts go on as texts, and elements as names from a
+short list of our own. So what a browser builds has no script, no handler, no form, no link, no style and no
+address, whatever the page held, and nothing is parsed a second time, which is where attacks hide.
+
+A step is ``"text"`` outside of blocks, ``[block, "text"]`` inside of one (``[block, "text", 1]`` where
+browsers do not show it), ``{"is": …}`` where an element begins and 0 where it ends.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from dedupcrawl.page.flatten import words
+from dedupcrawl.tools.inspect.positions import elements
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from lxml.etree import _Element
+
+    from dedupcrawl.tools.inspect.positions import Span
+
+Step: TypeAlias = "str | int | list[int | str] | dict[str, int | str]"
+Piece: TypeAlias = tuple[int, int, int]  # start and stop in a text, and the block that it belongs to
+
+DEEPEST = 200  #: levels; what is nested deeper is laid out in the last of them
+MOST = 150_000  #: steps: browsers lay out no more in good time
+
+INLINE = words("""
+    a abbr acronym b bdi bdo big cite code del dfn em font i ins kbd label mark nobr q rb rp rt ruby s samp
+    small span strike strong sub sup time tt u var
+""")
+LAID_OUT = words("""
+    address article aside blockquote body caption center col colgroup dd details dialog dir div dl dt fieldset
+    figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol p pre
+    section summary table tbody td tfoot th thead tr ul
+""")
+#: What is shown as an empty frame with its name.
+FRAMED: Mapping[str, str] = {
+    "applet": "applet",
+    "audio": "sound",
+    "button": "button",
+    "canvas": "drawing",
+    "embed": "embedded object",
+    "frame": "frame",
+    "iframe": "frame",
+    "img": "picture",
+    "input": "field",
+    "map": "image map",
+    "object": "embedded object",
+    "select": "list of choices",
+    "svg": "drawing",
+    "textarea": "field",
+    "video": "video",
+}
+#: Of what browsers do not show, neither here nor there, only what stands in a block.
+UNSEEN = words(
+    "base head link math meta noembed noframes noscript param script source style template title track"
+)
+LABELS = ("alt", "aria-label", "title", "placeholder", "value")
+MOST_LABEL = 120  #: characters
+TINY = 32  #: pixels: a picture with a shorter side is an ornament
+
+_language = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,4}\Z").match
+_number = re.compile(r"\s*([0-9]{1,4})(?:px)?\s*\Z").match
+_space = re.compile(r"\s+").sub
+_hides = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE).search
+
+
+@dataclass(slots=True)
+class Canvas:
+    """The steps of a page."""
+
+    steps: list[Step] = field(default_factory=list)
+    is_cut: bool = False  #: whether there were more of them than :data:`MOST`
+
+
+def draw(root: _Element, placed: Sequence[Sequence[Span]]) -> Canvas:
+    """Return the steps that build a page with its blocks marked.
+
+    Args:
+        root: root of the tree of the page.
+        placed: for each block where it stands (see :func:`~dedupcrawl.tools.inspect.positions.place_blocks`).
+    """
+    pieces = _by_text(placed)
+    numbers = {element: place for place, element in enumerate(elements(root))}
+    drawing = _Drawing(pieces, numbers)
+    drawing.draw(root)
+    for sibling in root.itersiblings():
+        drawing.draw(sibling)
+    return Canvas(drawing.steps, drawing.is_cut)
+
+
+def _by_text(placed: Sequence[Sequence[Span]]) -> dict[int, list[Piece]]:
+    pieces: dict[int, list[Piece]] = {}
+    for block, spans in enumerate(placed):
+        for span in spans:
+            pieces.setdefault(span.text, []).append((span.start, span.stop, block))
+    for each in pieces.values():
+        each.sort()
+    return pieces
+
+
+class _Drawing:
+    """The steps as they come; nothing recurses, for pages are as deep as they like."""
+
+    def __init__(self, pieces: Mapping[int, Sequence[Piece]], numbers: Mapping[_Element, int]) -> None:
+        self.steps: list[Step] = []
+        self.is_cut = False
+        self._pieces, self._numbers = pieces, numbers
+        self._open: list[bool] = []  # of each open element, whether a step has opened it
+        self._nested = 0
+        self._hushed = 0  # how many of the open elements are not shown
+
+    def draw(self, root: _Element) -> None:
+        """Draw an element with all that is in it."""
+        if not isinstance(root.tag, str):
+            return
+        self._begin(root)
+        at: list[tuple[_Element, _Element | None]] = [(root, next(root.iterchildren(), None))]
+        while at:
+            element, child = at.pop()
+            if child is None:
+                self._end(element)
+                if at:
+                    self._text(self._numbers[element] * 2 + 1, element.tail)
+                continue
+            at.append((element, child.getnext()))
+            if isinstance(child.tag, str):
+                self._begin(child)
+                at.append((child, next(child.iterchildren(), None)))
+            else:
+                self._text(self._numbers[child] * 2 + 1, child.tail)
+
+    def _begin(self, element: _Element) -> None:
+        self.is_cut = self.is_cut or len(self.steps) >= MOST
+        is_shown = not self._hushed and not self.is_cut and self._nested < DEEPEST
+        step = _opening(element) if is_shown else None
+        if step is not None:
+            self.steps.append(step)
+            self._nested += 1
+        self._open.append(step is not None)
+        self._hushed += element.tag in UNSEEN or element.tag in FRAMED
+        self._text(self._numbers[element] * 2, element.text)
+
+    def _end(self, element: _Element) -> None:
+        self._hushed -= element.tag in UNSEEN or element.tag in FRAMED
+        if self._open.pop():
+            self.steps.append(0)
+            self._nested -= 1
+
+    def _text(self, number: int, text: str | None) -> None:
+        if not text or self.is_cut:
+            return
+        at = 0
+        for start, stop, block in self._pieces.get(number, ()):
+            self._plain(text[at:start])
+            self.steps.append([block, _space(" ", text[start:stop]), *([1] if self._hushed else [])])
+            at = stop
+        self._plain(text[at:])
+
+    def _plain(self, text: str) -> None:
+        if text and not self._hushed:
+            self.steps.append(_space(" ", text))
+
+
+def _opening(element: _Element) -> dict[str, int | str] | None:
+    """Return the step that opens an element; None where nothing of it is shown."""
+    tag = str(element.tag).lower()
+    if tag in UNSEEN:
+        return None
+    if tag in FRAMED:
+        return _frame(element, FRAMED[tag])
+    if tag == "br":
+        return {"is": "br"}
+    step: dict[str, int | str] = {"is": tag if tag in INLINE or tag in LAID_OUT else "span"}
+    for name in ("colspan", "rowspan"):
+        if found := _number(element.get(name, "")):
+            step[name] = max(1, min(int(found[1]), 100))
+    if _language(element.get("lang", "")):
+        step["lang"] = element.get("lang", "")
+    if element.get("dir", "").lower() in {"ltr", "rtl", "auto"}:
+        step["dir"] = element.get("dir", "").lower()
+    if element.get("hidden") is not None or _hides(element.get("style", "")):
+        step["hidden"] = 1
+    return step
+
+
+def _frame(element: _Element, name: str) -> dict[str, int | str] | None:
+    """Return what stands for a picture, a film, a field: its name, what it says of itself, its size."""
+    if element.get("type", "").lower() == "hidden":
+        return None
+    step: dict[str, int | str] = {"is": "frame", "name": name}
+    labels = (element.get(label, "") for label in LABELS)
+    if label := next((each for each in map(_folded, labels) if each), "") or _own_text(element):
+        step["label"] = label
+    for side in ("width", "height"):
+        if found := _number(element.get(side, "")):
+            step[side] = int(found[1])
+    sides = [step[side] for side in ("width", "height") if side in step]
+    if "label" not in step and any(int(side) < TINY for side in sides):
+        return {"is": "frame", "name": "▫"}  # a spacer, an arrow, a bullet
+    return step
+
+
+def _own_text(element: _Element) -> str:
+    """Return what a button says."""
+    return _folded(" ".join(map(str, element.itertext()))) if element.tag == "button" else ""
+
+
+def _folded(text: str) -> str:
+    return _space(" ", text).strip()[:MOST_LABEL]

@@ -1,0 +1,188 @@
+"""A page read for a person to look at: its blocks, where they stand, and why each was kept or cut."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from dedupcrawl.page import ReadOptions, read_tree
+from dedupcrawl.page.document import parse, to_text
+from dedupcrawl.page.model import Kind
+from dedupcrawl.page.readers import READERS
+from dedupcrawl.page.rules import STATED
+from dedupcrawl.page.topic import NOISE, TOPIC, TOPIC_ANCHORS, overlap, topic_words
+from dedupcrawl.tools.inspect.canvas import Canvas, draw
+from dedupcrawl.tools.inspect.positions import Passage, elements, passages, place_blocks, shares
+from dedupcrawl.tools.inspect.rules import FOUND, NOT_FOUND, rule_of, why
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from lxml.etree import _Element
+
+    from dedupcrawl.page.model import Block, Page
+    from dedupcrawl.tools.inspect.positions import Span
+
+ENOUGH = 0.5  #: of a block that the main text of a user's reader must have for the block to count as kept
+MOST_BLOCKS = 20_000  #: that are shown
+MOST_LINES = 20_000  #: of the main text that are shown
+
+_BY_TOPIC = frozenset({NOISE, TOPIC, TOPIC_ANCHORS})
+
+_KINDS = {
+    Kind.INDEX: "This page is an index: nothing but guide links is left on it. A crawl keeps it, "
+    "unchecked(index), and compares it with no other.",
+    Kind.EMPTY: "This page has no text that is read. A crawl keeps it, unchecked(empty).",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A page as its reader sees it."""
+
+    page: Page
+    options: ReadOptions
+    blocks: tuple[Block, ...]
+    reasons: tuple[str, ...]  #: of each block, a sentence
+    canvas: Canvas
+    passages: tuple[Passage, ...]  #: of the main text
+    rest: tuple[Passage, ...]  #: of what else is judged
+    anchors: tuple[Passage, ...]  #: of the topic anchors
+    notes: tuple[str, ...]  #: what a person has to know of this page
+
+
+def look(body: bytes | str, url: str, options: ReadOptions, content_type: str = "") -> Look:
+    """Read a page, and find where its blocks stand.
+
+    Args:
+        body: its bytes, or its text.
+        url: where it comes from.
+        options: how it is read.
+        content_type: the HTTP header of that name.
+
+    Raises:
+        PageError, ReaderError: as :func:`~dedupcrawl.page.read_page`.
+    """
+    html = to_text(body, encoding=None, content_type=content_type, most=options.max_bytes)
+    seen = _see(html, url, options)
+    page, placed = seen.page, seen.placed
+    canvas = draw(seen.root, (placed or [])[:MOST_BLOCKS])
+    blocks = page.blocks[:MOST_BLOCKS]
+    kept = {block.reason for block in blocks if block.kept}
+    return Look(
+        page,
+        options,
+        blocks,
+        tuple(_reasons(blocks, seen, options)),
+        canvas,
+        passages=_passages(page.text, blocks, kept - {TOPIC_ANCHORS}),
+        rest=_passages(page.rest, blocks, STATED),
+        anchors=_passages(page.anchors, blocks, {TOPIC_ANCHORS}),
+        notes=tuple(_notes(seen, html, is_cut=canvas.is_cut)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A page with its tree, and where its blocks stand in it."""
+
+    page: Page
+    root: _Element
+    placed: list[list[Span]] | None  #: of each block; None: they cannot be found
+    shares: Sequence[float | None]  #: of each block, see :func:`~dedupcrawl.inspecting.wording.why`
+    remark: str = ""  #: on a user's own reader
+
+
+def _see(html: str, url: str, options: ReadOptions) -> _Seen:
+    """Read a page and place its blocks; where a user's own reader has none, those of the whole page."""
+    root = parse(html)
+    page = read_tree(root, url, options, html=html)
+    placed = place_blocks(page, root, parse(html), options) if page.blocks else None
+    is_own = options.reader not in READERS
+    if placed is None and is_own:
+        page, found = _compared(page, root, url, options)
+        placed = place_blocks(page, root, parse(html), replace(options, reader="text"))
+        return _Seen(page, root, placed, found, _OWN)
+    return _Seen(page, root, placed, _overlaps(page.blocks), _OWN_BLOCKS if is_own else "")
+
+
+_UNPLACED = "The blocks cannot be shown where they stand: the page holds the characters that mark its parts."
+_OWN = (
+    "This reader is yours and says only what it found. Each block of the page counts as kept where half of "
+    "its letters stand in the main text."
+)
+_OWN_BLOCKS = "This reader is yours; the blocks and their reasons are those that it returned."
+
+
+def _notes(seen: _Seen, html: str, *, is_cut: bool) -> Iterator[str]:
+    page = seen.page
+    if page.kind in _KINDS:
+        yield _KINDS[page.kind]
+    if lost := html.count("\ufffd"):
+        yield f"{lost:,} characters could not be decoded, or are marked so by the page itself."
+    if page.rest:
+        yield "The page states more outside its main text than in it: both are judged, so both must agree."
+    if seen.remark:
+        yield seen.remark
+    if seen.placed is None and page.blocks:
+        yield _UNPLACED
+    if is_cut or len(page.blocks) > MOST_BLOCKS or page.text.count("\n") >= MOST_LINES:
+        yield "This page is very large: only its beginning is shown. It was read to its end."
+
+
+def _compared(page: Page, root: _Element, url: str, options: ReadOptions) -> tuple[Page, list[float | None]]:
+    """Give a page that came without blocks those of the whole page, by whether its main text has them."""
+    whole = read_tree(root, url, replace(options, reader="text"))
+    found = shares(page.text, [block.text for block in whole.blocks])
+    blocks = tuple(
+        block._replace(kept=share >= ENOUGH, reason=FOUND if share >= ENOUGH else NOT_FOUND)
+        for block, share in zip(whole.blocks, found, strict=True)
+    )
+    return replace(page, blocks=blocks), [*found]
+
+
+def _overlaps(blocks: Sequence[Block]) -> list[float | None]:
+    """Return how many words each block has in common with the longest, where the reader goes by that."""
+    compared = [place for place, block in enumerate(blocks) if block.reason in _BY_TOPIC]
+    found: list[float | None] = [None] * len(blocks)
+    if compared:
+        longest = max(compared, key=lambda place: len(blocks[place].text.replace("\n", "")))
+        wanted = topic_words(blocks[longest].text)
+        for place in compared:
+            found[place] = 1.0 if place == longest else overlap(topic_words(blocks[place].text), wanted)
+    return found
+
+
+def _reasons(blocks: Sequence[Block], seen: _Seen, options: ReadOptions) -> Iterator[str]:
+    there = list(elements(seen.root))
+    for number, block in enumerate(blocks):
+        spans = seen.placed[number] if seen.placed else ()
+        around = _around(there, spans[0].text) if spans else ()
+        yield why(block, options, around, seen.shares[number])
+
+
+def _around(there: Sequence[_Element], text: int) -> Iterator[_Element]:
+    """Yield the elements around a text, the innermost first."""
+    place, is_tail = divmod(text, 2)
+    if not is_tail:
+        yield there[place]
+    yield from there[place].iterancestors()
+
+
+def _passages(text: str, blocks: Sequence[Block], reasons: frozenset[str] | set[str]) -> tuple[Passage, ...]:
+    if not text:
+        return ()
+    wanted = [(place, block.text) for place, block in enumerate(blocks) if block.reason in reasons]
+    lines = text.split("\n", MOST_LINES)[:MOST_LINES]
+    return tuple(passages("\n".join(lines), wanted))
+
+
+def counts(blocks: Sequence[Block]) -> list[tuple[str, bool, int, int]]:
+    """Return reason, whether it is kept, blocks and bytes of each rule that was applied; kept ones first."""
+    number, size = Counter[tuple[bool, str]](), Counter[tuple[bool, str]]()
+    for block in blocks:
+        number[block.kept, block.reason] += 1
+        size[block.kept, block.reason] += block.length
+    order = sorted(number, key=lambda one: (not one[0], rule_of(one[1], kept=one[0]).family, -size[one]))
+    return [(reason, kept, number[kept, reason], size[kept, reason]) for kept, reason in order]

@@ -1,0 +1,184 @@
+"""The rules that keep or cut a block: their families, the signs they are shown by, and what they mean.
+
+A family has a colour and a pattern of its own, a rule a sign; so none is known by its colour alone.
+
+Why one block was kept or cut, in a sentence with its own figures.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dedupcrawl.page import rules
+from dedupcrawl.page.blocks import MOST_NAMES
+from dedupcrawl.page.flatten import LANDMARKS, NAMED
+from dedupcrawl.page.readers import EVERYTHING
+from dedupcrawl.page.rules import COMMENT_WORDS, NOTICE_WORDS, SIDE_WORDS, words_of
+from dedupcrawl.page.topic import NOISE, TITLE, TOPIC, TOPIC_ANCHORS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from lxml.etree import _Element
+
+    from dedupcrawl.page.model import Block
+    from dedupcrawl.page.options import ReadOptions
+
+
+FOUND = "found"  #: kept: the text is in the main text that a user's own reader found
+NOT_FOUND = "not found"  #: cut: it is not
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Why a block was kept or cut, for people."""
+
+    reason: str  #: as the block names it
+    family: str  #: a key of :data:`FAMILIES`
+    sign: str  #: a few letters that stand before each block
+    meaning: str  #: one sentence, the same for all blocks
+
+
+#: What the rules of a family look at.
+FAMILIES: Mapping[str, str] = {
+    "kept": "kept",
+    "density": "link density R",
+    "runs": "runs of links",
+    "container": "container",
+    "names": "class words",
+    "elements": "elements",
+    "ends": "ends and wording",
+    "topic": "topic",
+    "own": "your reader",
+}
+
+_RULES = (
+    Rule(rules.MAIN_TEXT, "kept", "✓", "It is main text."),
+    Rule(TOPIC, "kept", "✓", "It is the longest block, or shares words with it: topic text."),
+    Rule(EVERYTHING, "kept", "✓", "This reader keeps all that can be read."),
+    Rule(FOUND, "kept", "✓", "The main text that your reader found has it."),
+    Rule(TOPIC_ANCHORS, "topic", "✓A", "It shares words with the topic, but is little else than links."),
+    Rule(rules.GUIDE_LINKS, "density", "R", "Its links only lead elsewhere."),
+    Rule(rules.LINK_RUN, "runs", "RUN", "Too many links stand in a row, with only separators between."),
+    Rule(rules.POOR_CONTAINER, "container", "POOR", "Its container holds little text, or mostly links."),
+    Rule(rules.OUTSIDE, "container", "OUT", "It is not in the container taken for the main text."),
+    Rule(rules.TEASER, "container", "TEASE", "It is one of several headlines in a row, with first lines."),
+    Rule(rules.SIDE_CLASS, "names", "CLASS", "A class or id around it names a side part."),
+    Rule(rules.COMMENTS, "names", "COMM", "A class or id around it says that readers wrote it."),
+    Rule(
+        rules.LANDMARK,
+        "elements",
+        "TAG",
+        "HTML has elements for side parts, and it is in one.",
+    ),
+    Rule(rules.NESTED, "elements", "ART", "It is in an article inside an article: a comment, a story."),
+    Rule(rules.EDGE, "ends", "EDGE", "It is a short block before the main text begins or after it ends."),
+    Rule(rules.FRAME, "ends", "WORDS", "By its words it is a credit, a caption or a notice on cookies."),
+    Rule(rules.REPEATED, "ends", "TWICE", "The main text says the same; this is a second copy of it."),
+    Rule(TITLE, "topic", "HEAD", "It is a heading, which this reader keeps apart."),
+    Rule(NOISE, "topic", "NOISE", "It shares too few words with the longest block of the page."),
+    Rule(NOT_FOUND, "own", "NOT", "The main text that your reader found has not got it."),
+)
+RULES: Mapping[str, Rule] = {rule.reason: rule for rule in _RULES}
+
+
+def rule_of(reason: str, *, kept: bool) -> Rule:
+    """Return the rule of a reason; one that only a user's own reader knows gets the sign of its family."""
+    known = RULES.get(reason)
+    if known is not None:
+        return known
+    family, sign = ("kept", "✓") if kept else ("own", "OWN")
+    return Rule(reason, family, sign, "So says your reader.")
+
+
+_TELLING = {
+    rules.SIDE_CLASS: SIDE_WORDS | NOTICE_WORDS | COMMENT_WORDS,
+    rules.COMMENTS: COMMENT_WORDS,
+}
+
+
+def why(
+    block: Block, options: ReadOptions, around: Iterable[_Element] = (), share: float | None = None
+) -> str:
+    """Say why a block was kept or cut.
+
+    Args:
+        block: the block.
+        options: the constants with which the page was read.
+        around: the elements around it, the innermost first.
+        share: how much of it the main text has, 0…1, where a user's own reader found that; how many words
+            it has in common with the longest block, for the reader ``"topic"``.
+    """
+    meaning = rule_of(block.reason, kept=block.kept).meaning
+    detail = _detail(block, options, share) or _named(block, [*around])
+    return f"{meaning} {detail}" if detail else meaning
+
+
+def _detail(block: Block, options: ReadOptions, share: float | None) -> str:
+    density, topic = block.link_density, options.topic
+    said = {
+        rules.GUIDE_LINKS: lambda: _guide_links(density, options),
+        rules.LINK_RUN: lambda: (
+            f"It was taken out of a block with R from R2 = {options.link_density_content:g} to "
+            f"R1 = {options.link_density_noise:g}: {block.longest_run} links in a row are more than "
+            f"S = {options.link_run}."
+        ),
+        rules.MAIN_TEXT: lambda: _kept_links(block, options),
+        TOPIC: lambda: _common_words(share, topic.overlap),
+        NOISE: lambda: _common_words(share, topic.overlap),
+        TOPIC_ANCHORS: lambda: f"{density:.0%} of it is anchor text, more than {topic.anchors:.0%}.",
+        FOUND: lambda: "" if share is None else f"{share:.0%} of its letters stand there.",
+        NOT_FOUND: lambda: "" if share is None else f"{share:.0%} of its letters stand there.",
+    }
+    return said[block.reason]() if block.reason in said else ""
+
+
+def _common_words(share: float | None, least: float) -> str:
+    if share is None:
+        return ""
+    if share == 1:
+        return "It is the longest, or has all its words in common with it."
+    return f"It has {share:.0%} of the words of the smaller one in common; more than {least:.0%} are wanted."
+
+
+def _guide_links(density: float, options: ReadOptions) -> str:
+    if density > options.link_density_noise:
+        return f"R = {density:.2f} is above R1 = {options.link_density_noise:g}."
+    return (
+        f"R = {density:.2f} is not above R1 = {options.link_density_noise:g}, but its first words point to "
+        "other stories."
+    )
+
+
+def _kept_links(block: Block, options: ReadOptions) -> str:
+    if not block.link_length:
+        return ""
+    least = options.link_density_content
+    if block.link_density < least:
+        return f"Its links stand in sentences: R = {block.link_density:.2f} is below R2 = {least:g}."
+    return (
+        f"R = {block.link_density:.2f} is not below R2 = {least:g}, but its longest run of links is "
+        f"{block.longest_run}, and S = {options.link_run} may be."
+    )
+
+
+def _named(block: Block, around: Sequence[_Element]) -> str:
+    """Name what of the elements around a block can have cut it."""
+    if block.reason == rules.LANDMARK:
+        found = {str(element.tag): None for element in around if element.tag in LANDMARKS}
+        return f"It is in <{next(iter(found))}>; links in there are not counted." if found else ""
+    telling = _TELLING.get(block.reason)
+    if telling is None:
+        return ""
+    words = dict.fromkeys(word for element in around for word in _words(element, telling))
+    return f"Found there: {', '.join(words)}." if words else ""
+
+
+def _words(element: _Element, telling: frozenset[str]) -> list[str]:
+    """Return the words in class and id of an element that tell what is in it."""
+    if element.tag == "figcaption" and telling is not COMMENT_WORDS:
+        return ["figcaption"]
+    if element.tag not in NAMED:
+        return []
+    return sorted(words_of(f"{element.get('class', '')} {element.get('id', '')}"[:MOST_NAMES]) & telling)

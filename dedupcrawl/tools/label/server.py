@@ -1,0 +1,286 @@
+"""The page on which pairs are shown and answered.
+
+What the page is told: the pair that is asked about, and what came of the one before.
+
+Nothing that the run made of a pair goes out before the person has said what they make of it: a figure that is
+seen first decides the answer (anchoring: Tversky and Kahneman, Science 185, 1974).
+
+The small server behind the page: on this machine alone, for whoever holds its address alone.
+
+It listens on the loopback address. Its address has a random token, without which it gives and takes nothing.
+The Host of a request must be its own, so that no other site can reach it under a name of its own that leads
+here (DNS rebinding). What changes something must be JSON of its own page, which no other page can send.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from hmac import compare_digest
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from secrets import token_urlsafe
+from threading import Thread
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from dedupcrawl.errors import DedupError
+from dedupcrawl.tools.label.label_session import OutOfTurnError
+from dedupcrawl.tools.label.labels import Answer
+from dedupcrawl.tools.report.diff import compare_texts
+from dedupcrawl.tools.report.html_bundle import assemble_page, content_security_policy, read_asset
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dedupcrawl.tools.label.label_session import LabelSession
+    from dedupcrawl.tools.label.sampling import OfferedPage, OfferedPair
+
+
+_PACKAGE = "dedupcrawl.tools.label"
+_STYLES, _SCRIPTS = ("label.css",), ("differences.js", "label.js")
+_ALLOW = {"connect-src": "'self'"}
+
+
+@dataclass(frozen=True, slots=True)
+class LabelPage:
+    """The page, and what a server says of it."""
+
+    html: bytes
+    policy: str  #: Content-Security-Policy for the header: that of the page, and in nobody's frame
+
+    @classmethod
+    def of(cls, name: str, file: str) -> LabelPage:
+        """Make the page for a run of this name, whose labels go to ``file``."""
+        html = assemble_page(
+            "label.html",
+            package=_PACKAGE,
+            styles=_STYLES,
+            scripts=_SCRIPTS,
+            allow=_ALLOW,
+            title=f"Same or different? · {name}",
+            run=name,
+            file=file,
+        )
+        css = [read_asset(_PACKAGE, each) for each in ("base.css", *_STYLES)]
+        js = [read_asset(_PACKAGE, each) for each in ("base.js", *_SCRIPTS)]
+        return cls(html.encode(), f"{content_security_policy(css, js, _ALLOW)}; frame-ancestors 'none'")
+
+
+def state_of(sitting: LabelSession) -> dict[str, object]:
+    """Return the state of a sitting as plain JSON values."""
+    with sitting.still():
+        current, last, progress = sitting.current, sitting.last, sitting.progress
+    return {
+        "question": None if current is None else _question(current),
+        "last": None if last is None else _revealed(*last),
+        "progress": asdict(progress),
+    }
+
+
+def _question(pair: OfferedPair) -> dict[str, object]:
+    compared = compare_texts(pair.old.text, pair.new.text)
+    return {
+        "id": pair.id,
+        "new": _named(pair.new),
+        "old": _named(pair.old),
+        "changes": [
+            [change.old] if change.is_equal else [change.old, change.new] for change in compared.changes
+        ],
+        "is_cut": compared.is_cut or pair.new.is_cut or pair.old.is_cut,
+    }
+
+
+def _named(side: OfferedPage) -> dict[str, object]:
+    return {"url": side.url, "title": side.title, "length": len(side.text)}
+
+
+def _revealed(pair: OfferedPair, answer: Answer) -> dict[str, object]:
+    return {
+        "answer": str(answer),
+        "relation": pair.relation,
+        "similarity": pair.similarity,
+        "detector": pair.detector,
+        "is_dropped": pair.is_dropped,
+    }
+
+
+HOST = "127.0.0.1"
+MORE = 50  #: pairs that a person asks for with one press
+_MOST_BYTES = 1 << 12  #: of what is sent to the server
+_PATIENCE = 30  #: seconds after which a connection that says nothing is closed
+_JSON = "application/json"
+
+
+class JsonReply(NamedTuple):
+    """An answer."""
+
+    body: bytes
+    content_type: str = "text/plain; charset=utf-8"
+    status: HTTPStatus = HTTPStatus.OK
+
+
+class RefusedError(Exception):
+    """A request that gets nothing."""
+
+    def __init__(self, status: HTTPStatus) -> None:
+        super().__init__(status.phrase)
+        self.reply = JsonReply(f"{status.phrase}\n".encode(), status=status)
+
+
+class _LabelHandler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = _PATIENCE
+    server: LabelServer
+    _is_last = False  #: whether the server ends with this request
+
+    def do_GET(self) -> None:
+        self._answer(changes=False)
+
+    def do_POST(self) -> None:
+        self._answer(changes=True)
+
+    def _answer(self, *, changes: bool) -> None:
+        try:
+            self._check_host()
+            what = self._asked()
+            reply = self._changed(what) if changes else self._shown(what)
+        except RefusedError as refused:
+            self.close_connection = True  # what it sent along was not read
+            reply = refused.reply
+        except DedupError as error:
+            reply = JsonReply(orjson.dumps({"error": str(error)}), _JSON, HTTPStatus.INSUFFICIENT_STORAGE)
+        try:
+            self._send(reply)
+        finally:
+            if self._is_last:  # only now: the process ends with the server, and the reply with the process
+                self.server.stop()
+
+    def _shown(self, what: str) -> JsonReply:
+        if what == "":
+            return JsonReply(self.server.page.html, "text/html; charset=utf-8")
+        if what == "state":
+            return self._state()
+        raise RefusedError(HTTPStatus.NOT_FOUND)
+
+    def _changed(self, what: str) -> JsonReply:
+        sent, sitting = self._sent(), self.server.sitting
+        if what == "answer":
+            try:
+                sitting.answer(str(sent.get("id")), Answer(str(sent.get("answer"))))
+            except OutOfTurnError:
+                return self._state(HTTPStatus.CONFLICT)
+            except ValueError:
+                raise RefusedError(HTTPStatus.BAD_REQUEST) from None
+        elif what == "undo":
+            sitting.undo()
+        elif what == "more":
+            sitting.extend(MORE)
+        elif what == "done":
+            self._is_last = True
+        else:
+            raise RefusedError(HTTPStatus.NOT_FOUND)
+        return self._state()
+
+    def _state(self, status: HTTPStatus = HTTPStatus.OK) -> JsonReply:
+        return JsonReply(orjson.dumps(state_of(self.server.sitting)), _JSON, status)
+
+    def _asked(self) -> str:
+        """Return what stands behind the token."""
+        token, found, what = self.path.removeprefix("/").partition("/")
+        if not found or not compare_digest(token.encode(), self.server.token.encode()):
+            raise RefusedError(HTTPStatus.NOT_FOUND)
+        return what
+
+    def _check_host(self) -> None:
+        if self.headers.get("Host") not in self.server.names:
+            raise RefusedError(HTTPStatus.MISDIRECTED_REQUEST)
+
+    def _sent(self) -> dict[str, Any]:
+        """Return the JSON object that came along, of our own page."""
+        origin = self.headers.get("Origin")
+        if origin is not None and origin.removeprefix("http://") not in self.server.names:
+            raise RefusedError(HTTPStatus.FORBIDDEN)
+        if self.headers.get_content_type() != _JSON:
+            raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+        length = self.headers.get("Content-Length", "")
+        if not length.isascii() or not length.isdigit() or int(length) > _MOST_BYTES:
+            raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        try:
+            found = orjson.loads(self.rfile.read(int(length)))
+        except orjson.JSONDecodeError:
+            found = None
+        if not isinstance(found, dict):
+            raise RefusedError(HTTPStatus.BAD_REQUEST)
+        return found
+
+    def _send(self, reply: JsonReply) -> None:
+        self.send_response(reply.status)
+        headers = {
+            "Content-Type": reply.content_type,
+            "Content-Length": str(len(reply.body)),
+            "Content-Security-Policy": self.server.page.policy,
+            "Cross-Origin-Opener-Policy": "same-origin",
+            "Cross-Origin-Resource-Policy": "same-origin",
+            "Referrer-Policy": "no-referrer",
+            "X-Content-Type-Options": "nosniff",
+            "Cache-Control": "no-store",
+        }
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(reply.body)
+
+    def version_string(self) -> str:
+        """Name nothing of what runs here."""
+        return "dedupcrawl"
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing of every request: the terminal is the person's."""
+
+
+class LabelServer(ThreadingHTTPServer):
+    """The server of one sitting.
+
+    Raises:
+        DedupError: the port cannot be had.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, sitting: LabelSession, page: LabelPage, port: int = 0) -> None:
+        self.sitting, self.page, self.token = sitting, page, token_urlsafe(24)
+        try:
+            super().__init__((HOST, port), _LabelHandler)
+        except (OSError, OverflowError) as error:
+            raise DedupError(f"port {port} cannot be had: {error}") from None
+        self.names = frozenset(f"{name}:{self.server_port}" for name in (HOST, "localhost"))
+
+    @property
+    def url(self) -> str:
+        """The address of the page."""
+        return f"http://{HOST}:{self.server_port}/{self.token}/"
+
+    def stop(self) -> None:
+        """Serve nothing more, as soon as what is being served has been."""
+        Thread(target=self.shutdown, daemon=True).start()
+
+    def handle_error(self, *connection: Any) -> None:
+        """Say nothing of a browser that hung up."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(*connection)
+
+
+@contextmanager
+def serving(server: LabelServer) -> Iterator[LabelServer]:
+    """Serve in a thread as long as the context lasts."""
+    thread = Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -1,0 +1,45 @@
+"""Work on many items, some at a time.
+
+Exponential backoff.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+T = TypeVar("T")
+
+
+def chunked(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield the items in lists of ``size``; the last one may be shorter.
+
+    ``itertools.batched`` does the same from Python 3.12 on.
+
+    >>> list(chunked("abcde", 2))
+    [['a', 'b'], ['c', 'd'], ['e']]
+    """
+    rest = iter(items)
+    while chunk := list(islice(rest, size)):
+        yield chunk
+
+
+def backoff(first: float, longest: float) -> Iterator[float]:
+    """Yield pauses without end, each twice as long as the one before.
+
+    Args:
+        first: seconds of the first pause, above 0.
+        longest: most seconds of a pause, at least ``first``.
+
+    >>> from itertools import islice
+    >>> list(islice(backoff(0.25, 1.5), 5))
+    [0.25, 0.5, 1.0, 1.5, 1.5]
+    """
+    pause = first
+    while True:
+        yield pause
+        pause = min(2 * pause, longest)

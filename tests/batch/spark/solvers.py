@@ -1,0 +1,70 @@
+"""Fingerprints solved on Spark, and here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+
+from dedupcrawl.batch.job import Job
+from dedupcrawl.batch.spark.checkpoints import Checkpoints, ddl, solution_of, spark_fingerprint_schema
+from dedupcrawl.batch.spark.sweeps import Bounds, SweepResult, SweepSolver, with_founders
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from dedupcrawl.batch.fingerprint_table import FingerprintTable
+    from dedupcrawl.batch.solver import Rules, Solution
+    from dedupcrawl.config import Config
+
+SWEEPS_ALONE = Bounds(tail=0)
+
+
+def table_of(spark: SparkSession, prints: FingerprintTable, sketches: int) -> DataFrame:
+    """Fingerprints as the engine reads them, in order of arrival."""
+    layout = spark_fingerprint_schema(sketches)
+    batches, first = [], 0
+    for batch in prints.batches:
+        rows = pa.table(
+            {
+                "page": np.arange(first, first + batch.num_rows),
+                **{name: batch.column(name) for name in ("url", *layout.names[4:])},
+                "keys": batch.column("keys").cast(pa.list_(pa.int64())),
+                "probes": batch.column("probes").cast(pa.list_(pa.int64())),
+            }
+        )
+        batches.append(rows.select(layout.names).filter(batch.column("reason").is_null()))
+        first += batch.num_rows
+    return spark.createDataFrame(pa.concat_tables(batches).cast(layout), ddl(layout))
+
+
+def on_spark(
+    spark: SparkSession,
+    folder: Path,
+    prints: FingerprintTable,
+    config: Config,
+    *,
+    given: int = 0,
+    bounds: Bounds = SWEEPS_ALONE,
+) -> tuple[Solution, SweepResult]:
+    """Solve by sweeps, in a folder of its own."""
+    job = Job((), folder, config)
+    tables = Checkpoints(spark, (folder / uuid4().hex).as_uri())
+    table = tables.save(table_of(spark, prints, job.sketches), "prints")
+    settled = SweepSolver(tables, table, job.rules, given, bounds).run()
+    said = with_founders(tables, settled.verdicts).toArrow()
+    return solution_of(said, np.arange(len(prints)), job.rules().detectors, settled.crowding), settled
+
+
+def rules(config: Config) -> Rules:
+    return Job((), Path(), config).rules()
+
+
+def columns(found: Solution) -> dict[str, Any]:
+    """A solution as plain values."""
+    names = ("keep", "of", "relation", "similarity", "detector", "founder")
+    plain = {name: [None if x != x else x for x in getattr(found, name).tolist()] for name in names}
+    return plain | {"crowding": found.crowding}

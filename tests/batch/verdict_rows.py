@@ -1,0 +1,93 @@
+"""The verdicts of a crawl and those of a batch, in one form."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dedupcrawl import Deduplicator
+from dedupcrawl.batch.fingerprint_table import FingerprintTable, FingerprintTableBuilder
+from dedupcrawl.batch.solver import NONE, RELATIONS, Rules, Solution, solve
+from dedupcrawl.decision import Matcher, Policy, cluster_of
+from dedupcrawl.detectors.registry import build_detectors
+from dedupcrawl.stores.base import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dedupcrawl.config import Config
+    from dedupcrawl.page.model import Page
+    from dedupcrawl.verdict import Verdict
+
+Told = tuple[Any, ...]
+
+
+def rules_of(config: Config) -> Rules:
+    return Rules(Matcher(build_detectors(config)), Policy(config.drop, config.keep))
+
+
+def one_by_one(config: Config, pages: Iterable[Page]) -> list[Told]:
+    """What a crawl says of these pages, one after the other."""
+    with Deduplicator(config=config) as dedup:
+        return [told(dedup.add(page)) for page in pages]
+
+
+def told(verdict: Verdict) -> Told:
+    relation = str(verdict.relation) if verdict.relation else None
+    found = (verdict.keep, verdict.reason, relation, verdict.of)
+    return (*found, verdict.similarity, verdict.detector, verdict.cluster)
+
+
+def filed(config: Config, pages: Iterable[Page], size: int = 50) -> FingerprintTable:
+    """The fingerprints of these pages, in batches of some."""
+    dedup = Deduplicator(config=config)
+    filings: list[FingerprintTableBuilder] = []
+    for row, page in enumerate(pages):
+        if row % size == 0:
+            filings.append(FingerprintTableBuilder(_sketches(config)))
+        record = dedup.file(page)
+        if isinstance(record, Record):
+            filings[-1].add(row, record)
+        else:
+            filings[-1].add_unfit(row, page.url, record.reason or "")
+    return FingerprintTable([filing.batch() for filing in filings])
+
+
+def prints_of(records: Iterable[Record], sketches: int) -> FingerprintTable:
+    """Fingerprints made by hand."""
+    filing = FingerprintTableBuilder(sketches)
+    for row, record in enumerate(records):
+        filing.add(row, record)
+    return FingerprintTable([filing.batch()])
+
+
+def _sketches(config: Config) -> int:
+    names = [detector.name for detector in build_detectors(config)]
+    return len(names) + ("exact" not in names)
+
+
+def said(prints: FingerprintTable, found: Solution) -> list[Told]:
+    """What a solution says of each row."""
+    reasons = dict(prints.reasons())
+    return [_said(prints, found, row, reasons.get(row)) for row in range(len(prints))]
+
+
+def _said(prints: FingerprintTable, found: Solution, row: int, reason: str | None) -> Told:
+    of, relation, detector = int(found.of[row]), int(found.relation[row]), int(found.detector[row])
+    similarity = None if np.isnan(found.similarity[row]) else float(found.similarity[row])
+    return (
+        bool(found.keep[row]),
+        reason,
+        None if relation == NONE else str(RELATIONS[relation]),
+        None if of == NONE else prints.url(of),
+        similarity,
+        None if detector == NONE else found.detectors[detector],
+        None if reason else cluster_of(prints.record(int(found.founder[row]))),
+    )
+
+
+def solved(
+    config: Config, prints: FingerprintTable, order: Sequence[int] | None = None, given: int = 0
+) -> Solution:
+    return solve(prints, rules_of(config), order, given=given)

@@ -1,0 +1,155 @@
+"""``dedupcrawl batch`` as a user types it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from typer.testing import CliRunner
+
+from dedupcrawl import Deduplicator
+from dedupcrawl.cli import app
+from tests.batch.corpus import lines, page, story, write_lines
+from tests.cli import errors
+
+ROWS = [page(1, "a"), page(2, "a"), page(1, "b"), {"url": "https://c.example/", "text": "short"}]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_lines(tmp_path / "in" / "feed.jsonl", ROWS)
+    return tmp_path
+
+
+def run(*args: str, code: int = 0) -> str:
+    result = CliRunner().invoke(app, ["batch", *args, "--workers", "1"], catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+def complaint(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *args: str) -> str:
+    return errors.complaint(monkeypatch, capsys, "batch", *args, "--workers", "1")
+
+
+def figures(shown: str) -> dict[str, str]:
+    cells = [
+        [cell.strip() for cell in line.strip("│").split("│")] for line in shown.splitlines() if "│" in line
+    ]
+    return {name: value for name, value, *_ in cells}
+
+
+def test_the_table_says_what_was_done(folder: Path) -> None:
+    found = figures(run("in", "--out", "out", "--set", "min_chars=10"))
+    assert found["pages"] == "4"
+    assert found["kept"] == "3 (75.0%)"
+    assert found["dropped"] == "identical 1"
+    assert found["time"].endswith("pages/s")
+    assert [row["url"] for row in lines(folder / "out" / "feed.jsonl")] == [
+        ROWS[0]["url"],
+        ROWS[1]["url"],
+        ROWS[3]["url"],
+    ]
+
+
+def test_the_second_time_there_is_nothing_to_do() -> None:
+    run("in", "--out", "out")
+    assert "nothing to do: out holds all of this already" in run("in", "--out", "out")
+
+
+def test_the_summary_as_json(folder: Path) -> None:
+    summary = orjson.loads(
+        run("in/feed.jsonl", "--out", "out", "--json", "--detector", "simhash", "--annotate")
+    )
+    assert list(summary["request"]["detectors"]) == ["simhash"]
+    assert summary["kept"] == 3
+    rows = lines(folder / "out" / "feed.jsonl")
+    assert [row["dedup_status"] for row in rows] == ["unique", "unique", "duplicate", "unchecked"]
+    assert rows[2]["dedup_of"] == ROWS[0]["url"]
+
+
+def test_what_cannot_be_read_is_listed_on_the_screen(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (folder / "in" / "feed.jsonl").open("ab") as file:
+        file.write(b"no json\n" * 20)
+    assert "feed.jsonl, row 4: " in complaint(monkeypatch, capsys, "in", "--out", "out")
+    shown = run("in", "--out", "out", "--skip-bad")
+    assert figures(shown)["unreadable"].startswith("20 rows")
+    assert shown.count("left out: ") == 10
+    assert "and 10 more, in out/summary.json" in shown
+
+
+def test_fields_and_preference_by_name(folder: Path) -> None:
+    rows = [{"u": row["url"], "t": row["text"], "when": n, "text": "not this"} for n, row in enumerate(ROWS)]
+    write_lines(folder / "own" / "feed.jsonl", rows)
+    named = ("--url-field", "u", "--text-field", "t", "--time-field", "when")
+    run("own", "--out", "out", "--prefer", "newest", *named)
+    assert [row["u"] for row in lines(folder / "out" / "feed.jsonl")] == [row["u"] for row in rows[1:]]
+    run("own", "--out", "hosts", "--prefer", "sb.example, sa.example", *named)
+    assert [row["u"] for row in lines(folder / "hosts" / "feed.jsonl")] == [row["u"] for row in rows[1:]]
+
+
+def test_the_latest_wins_and_the_store_is_told(folder: Path) -> None:
+    with Deduplicator("lmdb://store", "news", detectors=("simhash",)) as dedup:
+        dedup.add(**page(1, "old"))
+    shown = run(
+        *("in", "--out", "out", "--detector", "simhash", "--keep", "latest"),
+        *("--against", "lmdb://store", "--update", "lmdb://store", "--namespace", "news"),
+    )
+    found = figures(shown)
+    assert found["superseding"].startswith("1; ")
+    assert found["handed over"] == "2 to lmdb://store (news), 0 were there, 1 removed"
+    assert lines(folder / "out" / "superseded.jsonl") == [
+        {"url": ROWS[2]["url"], "old": [page(1, "old")["url"], ROWS[0]["url"]]}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("nowhere", "--out", "out"), "nowhere: no such file or folder"),
+        (("in", "--out", "out", "--prefer", "best"), "--prefer = 'best' is not accepted: arrival, longest"),
+        (("in", "--out", "out", "--keep", "last"), "keep = 'last' is not accepted"),
+        (("in", "--out", "out", "--keep", "latest", "--set", "keep=first"), "--keep = 'latest'"),
+        (("in", "--out", "out", "--detector", "magic"), "magic"),
+        (("in", "--out", "out", "--set", "treshold=0.7"), "treshold"),
+        (("in", "--out", "in"), "in: has other files in it (feed.jsonl)"),
+        (("in", "--out", "in/feed.jsonl"), "the output goes into a folder, and this is none"),
+        (("in", "--out", "out", "--text-field", "body"), "body"),
+        (("in", "--out", "out", "--project"), "--project = True is not accepted: a working directory with"),
+        (("in", "--out", "out", "--against", "elsewhere"), "elsewhere: no folder of a batch"),
+    ],
+)
+def test_what_a_user_gets_wrong_is_one_sentence(
+    args: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said in complaint(monkeypatch, capsys, *args)
+
+
+def test_without_pyarrow_the_extra_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("dedupcrawl.cli.batch.find_spec", lambda name: None)
+    assert "pip install 'dedupcrawl[batch]'" in complaint(monkeypatch, capsys, "in", "--out", "out")
+
+
+def test_the_configuration_of_a_project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is that of the crawl, so that the crawl's store can be used."""
+    (folder / "scrapy.cfg").write_text("[settings]\ndefault = newsproject\n")
+    (folder / "newsproject.py").write_text(
+        'DEDUP_DETECTORS = {"simhash": {"distance": 5}}\nDEDUP_NAMESPACE = "news"\n'
+        'DEDUP_STORE = "lmdb://store"\nDEDUP_COMMIT = "feed_slot_closed"\n'
+    )
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setattr(os, "environ", os.environ.copy())  # Scrapy notes there which project it is in
+    os.environ.pop("SCRAPY_SETTINGS_MODULE", None)
+    summary: dict[str, Any] = orjson.loads(
+        run("in", "--out", "out", "--project", "--update", "lmdb://store", "--json")
+    )
+    assert summary["request"]["detectors"]["simhash"]["distance"] == 5
+    with Deduplicator("lmdb://store", "news", detectors={"simhash": {"distance": 5}}) as dedup:
+        assert dedup.check(text=story(1), url="https://d.example/").of == ROWS[0]["url"]

@@ -1,0 +1,70 @@
+"""Pages that are filed together are filed as each alone."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dedupcrawl import fingerprinting as module
+from dedupcrawl.config import Config
+from dedupcrawl.detectors.registry import build_detectors
+from dedupcrawl.fingerprinting import Fingerprinter
+from dedupcrawl.page.model import Kind, Page
+from dedupcrawl.text.features import FeaturesBatch
+from tests.text.test_features_batch import texts
+from tests.texts import CHINESE, ENGLISH
+
+CHOICES: list[tuple[str, ...]] = [
+    ("exact", "minhash"),
+    ("simhash",),
+    ("minhash",),
+    ("exact",),
+    ("shingling", "spotsigs"),
+]
+FILERS = {
+    names: Fingerprinter(build_detectors(Config(detectors=names)), 40, lambda: 5.0) for names in CHOICES
+}
+pages = st.builds(
+    lambda bodies, rest, kind: [
+        Page(url=f"https://a.example/{place}#x", text=body, rest=rest * (place % 2), kind=kind or _kind(body))
+        for place, body in enumerate(bodies)
+    ],
+    texts,
+    st.sampled_from(["", "?!", CHINESE]),
+    st.sampled_from([None, None, None, Kind.INDEX]),
+)
+
+
+def _kind(text: str) -> Kind:
+    return Page.from_text(text).kind
+
+
+@settings(deadline=None)
+@given(pages, st.sampled_from(CHOICES), st.booleans(), st.sampled_from([0, 500, 1 << 17]))
+def test_together_is_as_alone(some: list[Page], names: tuple[str, ...], track: bool, size: int) -> None:
+    filer = FILERS[names]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "BATCH_CHARS", size)
+        found = filer.file_many(some, track_url=track)
+    assert found == [filer.file(page, track_url=track) for page in some]
+
+
+def test_no_pages_are_no_records() -> None:
+    assert FILERS["exact", "minhash"].file_many([]) == []
+
+
+def test_pages_are_filed_in_groups_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    class Counted(FeaturesBatch):
+        def __init__(self, pages: list[Page], *, fold_chinese: bool = False) -> None:
+            super().__init__(pages, fold_chinese=fold_chinese)
+            sizes.append(sum(len(page.text) for page in pages))
+
+    monkeypatch.setattr(module, "FeaturesBatch", Counted)
+    monkeypatch.setattr(module, "BATCH_CHARS", 3000)
+    bodies = [ENGLISH[:600] * (1 + (place == 4) * 9) for place in range(12)]
+    records = FILERS["exact", "minhash"].file_many([Page.from_text(body) for body in bodies])
+    assert len(records) == 12
+    assert sizes == [2400, 3000, 1200]

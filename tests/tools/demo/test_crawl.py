@@ -1,0 +1,169 @@
+"""The demo end to end: the real crawler, twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner
+
+from dedupcrawl.cli import app
+from dedupcrawl.errors import DedupError
+from dedupcrawl.ledger.entry import Fate
+from dedupcrawl.ledger.ledger import Ledger
+from dedupcrawl.tools.demo.corpus import load_content
+from dedupcrawl.tools.demo.crawl import run_demo
+from dedupcrawl.tools.demo.project import DemoProject
+from dedupcrawl.tools.demo.truth import DemoSummary
+from dedupcrawl.tools.report.from_ledgers import report_from_ledgers
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CONTENT = load_content()
+PAGES = len(CONTENT.pages)
+CLUSTERS = {page.cluster for page in CONTENT.pages}
+_FIGURES = {"pages": PAGES, "distinct": len(CLUSTERS), "wrongly_dropped": 0, "missed": 0}
+
+
+def rows(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text("utf-8").strip().split("\n")]
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes, list[dict[str, Any]], str]:
+    """Crawl twice, on other ports; the folder, items and journal in between, what was shown."""
+    out = tmp_path_factory.mktemp("demo") / "demo-out"
+    run_demo(out, first_port=0)
+    between = [(out / name).read_bytes() for name in ("summary.json", "items.jsonl")]
+    journal = rows(out / "journal.jsonl")
+    for name in ("report.ledger", "report.html", "crawl.log"):
+        shutil.copy(out / name, out / f"first-{name}")
+    shown = CliRunner().invoke(app, ["demo", "--out", str(out)])
+    assert shown.exit_code == 0, shown.output
+    first = json.loads(between[0])
+    assert first == _FIGURES | {"kept": len(CLUSTERS), "dropped": PAGES - len(CLUSTERS)}
+    return out, between[1], journal, shown.output
+
+
+Crawled = tuple["Path", bytes, list[dict[str, Any]], str]
+
+
+def test_the_first_crawl_keeps_every_content_once(crawled: Crawled) -> None:
+    of_path = {page.path: page.cluster for page in CONTENT.pages}
+    items = [json.loads(line) for line in crawled[1].decode().strip().split("\n")]
+    kept = [of_path["/" + item["url"].split("/", 3)[3]] for item in items]
+    assert sorted(kept) == sorted(CLUSTERS)
+    assert all(item["text"] and item["title"] for item in items)
+    assert all(item["dedup"] is None or item["dedup"]["keep"] for item in items)
+
+
+def test_index_pages_pass_unjudged(crawled: Crawled) -> None:
+    listed = {section.path for site in CONTENT.sites.values() for section in site.sections} | {"/"}
+    index = [row for row in crawled[2] if "/" + row["url"].split("/", 3)[3] in listed]
+    assert len(index) == len(CONTENT.sites) + sum(len(site.sections) for site in CONTENT.sites.values())
+    assert all(row["kept"] for row in index)
+    assert {row["verdict"].get("reason") for row in index} == {"index"}
+
+
+def test_dropped_pages_name_a_kept_page_of_their_content(crawled: Crawled) -> None:
+    of_path = {page.path: page.cluster for page in CONTENT.pages}
+    kept = {row["url"] for row in crawled[2] if row["kept"]}
+    for row in crawled[2]:
+        if not row["kept"]:
+            first = row["verdict"]["of"]
+            assert first in kept
+            assert of_path["/" + first.split("/", 3)[3]] == of_path["/" + row["url"].split("/", 3)[3]]
+
+
+def test_the_ledger_names_for_every_dropped_page_what_it_repeats_and_why(crawled: Crawled) -> None:
+    out, _, journal, shown = crawled
+    dropped = {row["url"]: row["verdict"] for row in journal if not row["kept"]}
+    with Ledger.open(out / "first-report.ledger") as ledger:
+        found = {row.entry.url: row for row in ledger.rows(Fate.DROPPED)}
+        assert found.keys() == dropped.keys()
+        for url, row in found.items():
+            verdict = row.entry.verdict
+            assert verdict.to_dict() == dropped[url]
+            assert verdict.of in {kept.entry.url for kept in ledger.rows(Fate.KEPT)}
+            held = ledger.held(row.id)[0]
+            assert held.url == verdict.of
+            (opinion,) = (each for each in held.opinions if each.detector == verdict.detector)
+            assert opinion.match is not None
+            assert opinion.match.relation is verdict.relation
+            assert opinion.match.evidence == verdict.evidence
+            for page in (row, *ledger.find(verdict.of or "")):
+                assert ledger.text(page.id)
+    assert f"To look at: {out / 'report.html'}" in shown
+    assert (out / "first-report.html").stat().st_size > 10_000
+
+
+def test_the_figures_of_the_report_are_those_of_the_summary_and_the_stats(crawled: Crawled) -> None:
+    out, _, journal, _ = crawled
+    log = (out / "first-crawl.log").read_text("utf-8")
+    stats = {name: int(n) for name, n in re.findall(r"'dedup/([^']+)': (\d+)", log)}
+    with Ledger.open(out / "first-report.ledger") as ledger:
+        assert {name: n for name, n in ledger.counts.items() if name != "bytes"} == stats
+    figures = report_from_ledgers([out / "first-report.ledger"]).figures
+    assert (figures.dropped, figures.kept) == (
+        PAGES - len(CLUSTERS),
+        len(CLUSTERS) + figures.unchecked["index"],
+    )
+    assert figures.pages == len(journal)
+    assert figures.bytes_saved == stats["bytes_saved"]
+
+
+def test_the_second_crawl_keeps_nothing_new(crawled: Crawled) -> None:
+    out, items, _, shown = crawled
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary == _FIGURES | {"kept": 0, "dropped": PAGES}
+    assert (out / "items.jsonl").read_bytes() == items
+    assert "nothing new" in shown
+
+
+def test_the_third_crawl_finds_the_addresses_of_the_second_unchanged(crawled: Crawled) -> None:
+    out = crawled[0]
+    assert run_demo(out).kept == 0
+    assert (out / ".scrapy" / "dedup").is_dir()
+
+
+def test_a_verdict_against_the_truth_ends_with_status_1(
+    crawled: Crawled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As if the earlier crawls had kept nothing: now every drop is wrong.
+    monkeypatch.setattr(DemoProject, "kept_urls", lambda _: [])
+    result = CliRunner().invoke(app, ["demo", "--out", str(crawled[0])])
+    assert result.exit_code == 1
+    assert f"{len(CLUSTERS)} wrongly dropped" not in result.output
+    assert f"{PAGES} wrongly dropped" in result.output
+
+
+def test_a_demo_that_was_killed_is_made_up_for(tmp_path: Path) -> None:
+    script = f"from dedupcrawl.cli import app; app({['demo', '--out', str(tmp_path)]!r})"
+    killed = subprocess.Popen(
+        [sys.executable, "-c", script], start_new_session=True, stdout=subprocess.DEVNULL
+    )
+    journal = tmp_path / "journal.jsonl"
+    while killed.poll() is None and not (journal.exists() and journal.read_text().count("\n") > 30):
+        time.sleep(0.01)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.wait(60)
+    assert not (tmp_path / "summary.json").exists()
+    assert run_demo(tmp_path) == DemoSummary(**_FIGURES, kept=len(CLUSTERS), dropped=PAGES - len(CLUSTERS))
+
+
+def test_a_crawler_that_fails_is_reported_with_its_last_words(tmp_path: Path) -> None:
+    # The folder of the store is a file: nothing can be remembered.
+    folder = DemoProject(tmp_path)
+    folder.prepare(fresh=False)
+    (tmp_path / ".scrapy").write_text("")
+    with pytest.raises(DedupError, match=r"crawl\.log"):
+        run_demo(tmp_path, first_port=0)

@@ -1,0 +1,65 @@
+"""Every detector crawls the bundled web by settings alone."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dedupcrawl.detectors.registry import DETECTORS
+from dedupcrawl.errors import DedupError
+from dedupcrawl.tools.demo.corpus import load_content
+from dedupcrawl.tools.demo.crawl import run_demo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+Journal = list[dict[str, Any]]
+
+CONTENT = load_content()
+CHOICES = {name: name for name in DETECTORS} | {
+    "keywords 1": '{"keywords": {"variant": 1}}',
+    "any of two": '{"combined": {"any_of": ["exact", "simhash"]}}',
+}
+
+
+@pytest.fixture(scope="module")
+def journals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[Journal]]]:
+    """Crawl once a choice, two at a time."""
+    base = tmp_path_factory.mktemp("demos")
+    with ThreadPoolExecutor(2) as pool:
+        yield {name: pool.submit(crawl, base / name, chosen) for name, chosen in CHOICES.items()}
+        pool.shutdown(cancel_futures=True)
+
+
+def crawl(out: Path, detectors: str) -> Journal:
+    run_demo(out, settings=[f"DEDUP_DETECTORS={detectors}"], first_port=0)
+    return [json.loads(line) for line in (out / "journal.jsonl").read_text("utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_a_detector_by_settings_alone(journals: dict[str, Future[Journal]], name: str) -> None:
+    of_path = {page.path: page.cluster for page in CONTENT.pages}
+    rows = [row for row in journals[name].result() if path(row["url"]) in of_path]
+    dropped = [row for row in rows if not row["kept"]]
+
+    assert len(rows) == len(CONTENT.pages)
+    assert {row["verdict"]["detector"] for row in dropped} == {
+        name.partition(" ")[0].replace("any", "combined")
+    }
+    right = sum(of_path[path(row["url"])] == of_path[path(row["verdict"]["of"])] for row in dropped)
+    assert right >= 5
+    assert right >= 0.5 * len(dropped)  # what precision each has is told by `eval duplicates`
+    assert not any(row["verdict"].get("reason") in ("error", "store") for row in rows)
+
+
+def test_a_setting_that_is_wrong_ends_the_demo_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(DedupError, match=r"DEDUP_DETECTORS.*'nonsense'.*minhash"):
+        run_demo(tmp_path / "out", settings=["DEDUP_DETECTORS=nonsense"], first_port=0)
+
+
+def path(url: str) -> str:
+    return "/" + url.split("/", 3)[3]

@@ -1,0 +1,35 @@
+"""Labels made from texts of which the truth is known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dedupcrawl.tools.label.labels import Answer, Label
+from dedupcrawl.tools.label.sampling import OfferedPage, OfferedPair, Stratum
+from tests.batch.corpus import story
+from tests.tools.report.judged_ledgers import changed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+WORDS = 300
+
+
+def label(
+    number: int, words: int, answer: Answer = Answer.SAME, stratum: Stratum | None = None, more: str = ""
+) -> Label:
+    """A story, and the same with so many words changed; each changed one costs some 0.02 of similarity."""
+    text = story(number, words=WORDS)
+    old, new = (
+        OfferedPage.of(f"o{number}", "", text),
+        OfferedPage.of(f"n{number}", "", changed(text, words) + more),
+    )
+    return Label(OfferedPair(new, old, "", 0.0, "minhash", str(number)), answer, stratum)
+
+
+def labels(words: Iterable[int], last_same: int) -> list[Label]:
+    """Labels of pairs with so many changed words; up to ``last_same`` of them they are the same."""
+    return [
+        label(number, each, Answer.SAME if each <= last_same else Answer.DIFFERENT)
+        for number, each in enumerate(words)
+    ]

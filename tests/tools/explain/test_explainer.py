@@ -1,0 +1,317 @@
+"""Explanations by what a store holds.
+
+Why a page is unchecked, in a sentence.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dedupcrawl import Deduplicator, Page
+from dedupcrawl.config import Config
+from dedupcrawl.decision import cluster_of
+from dedupcrawl.detectors.base import Relation
+from dedupcrawl.detectors.registry import DETECTORS
+from dedupcrawl.stores.base import Record
+from dedupcrawl.tools.explain.case import ComparedPage, Why
+from dedupcrawl.tools.explain.configuration import Premises, with_value
+from dedupcrawl.tools.explain.counterfactuals import NEW_STORE, UNSURE, Counterfactual
+from dedupcrawl.tools.explain.explainer import REASONS, Explainer
+from dedupcrawl.tools.explain.explanation import Explanation, Subject, Then
+from dedupcrawl.verdict import Verdict
+from tests.data import ROOT
+from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
+
+FIRST, SECOND = "https://a.example/1", "https://b.example/2"
+COPY = ENGLISH.replace("Nobody was hurt", "No one was hurt")
+LONGER = ENGLISH + " " + " ".join(OTHER_ENGLISH.split(". ")[:2])
+
+
+def opened(**changes: Any) -> Deduplicator:
+    return Deduplicator(config=Config(**changes))
+
+
+@pytest.fixture
+def dedup() -> Iterator[Deduplicator]:
+    with opened() as made:
+        made.add(text=ENGLISH, url=FIRST)
+        made.add(text=OTHER_ENGLISH, url="https://a.example/lamps")
+        yield made
+
+
+def explained(
+    dedup: Deduplicator,
+    text: str = "",
+    url: str = SECOND,
+    *,
+    quick: bool = False,
+    other: ComparedPage | None = None,
+) -> Explanation:
+    """Explain a page with this text, or the record of ``url``."""
+    held = None if text else dedup.store.lookup(url)
+    subject = Subject(url, "told", Page.from_text(text, url) if text else None, held)
+    tick = None if quick else (lambda _: None)
+    found = Explainer(Premises(dedup.config, frozenset()), dedup.store, tick).explain(subject, other)
+    assert json.loads(json.dumps(found.as_dict())) == found.as_dict()
+    return found
+
+
+def by_name(levers: tuple[Counterfactual, ...]) -> dict[str, Counterfactual]:
+    assert all(len(lever.changes) == 1 for lever in levers)
+    return {lever.changes[0].name: lever for lever in levers}
+
+
+def test_a_copy_is_held_against_what_it_repeats(dedup: Deduplicator) -> None:
+    found = explained(dedup, COPY)
+    assert found.verdict == dedup.check(text=COPY, url=SECOND)
+    assert found.pair is not None
+    assert (found.pair.new.url, found.pair.old.url) == (SECOND, FIRST)
+    assert (found.pair.why, found.pair.met) == (Why.DECIDES, True)
+    assert found.pair.shared > 0
+    assert [opinion.detector for opinion in found.pair.opinions] == ["exact", "minhash"]
+    assert found.length == len(dedup_text(COPY))
+    assert [member.record.url for member in found.seen.members] == [FIRST]
+    assert found.seen.walked == 2
+
+
+def dedup_text(text: str) -> str:
+    from dedupcrawl.text.normalize import normalize
+
+    return normalize(text)
+
+
+def fill(dedup: Deduplicator) -> Deduplicator:
+    dedup.add(text=ENGLISH, url=FIRST)
+    dedup.add(text=OTHER_ENGLISH, url="https://a.example/lamps")
+    return dedup
+
+
+@pytest.mark.parametrize("text", [COPY, LONGER, ENGLISH, OTHER_CHINESE, ENGLISH[:300], "Ice. " * 3])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"detectors": ["simhash", "exact"]},
+        {"detectors": ["feature_code", "feature_codes", "segments"]},
+        {"detectors": {"combined": {"any_of": ["minhash", "simhash"]}}},
+        {"drop": ["identical"], "keep": "latest"},
+        {"min_chars": 2000},
+        {"detectors": ["minhash"], "min_chars": 310},
+    ],
+    ids=str,
+)
+def test_every_lever_really_gives_another_verdict(text: str, changes: dict[str, Any]) -> None:
+    with opened(**changes) as dedup:
+        fill(dedup)
+        found = explained(dedup, text)
+        if found.pair is not None and not found.pair.met:
+            return  # a crawl does not compare them, whatever the constants
+        now = dedup.check(text=text, url=SECOND)
+        assert found.verdict == now
+        for lever in (*found.levers, *found.together):
+            config = dedup.config
+            for change in lever.changes:
+                config = with_value(config, change.name, change.then)
+            if UNSURE in lever.remark:
+                continue
+            if lever.remark:
+                again = fill(Deduplicator(config=config)).check(text=text, url=SECOND)
+            else:
+                again = Deduplicator(dedup.store, config=config).check(text=text, url=SECOND)
+            assert again == lever.verdict
+            assert said(again) != said(now)
+
+
+def said(verdict: Verdict) -> tuple[object, ...]:
+    return verdict.status, verdict.keep, verdict.relation, verdict.supersedes
+
+
+def test_whether_an_old_version_stays_is_a_setting_too(dedup: Deduplicator) -> None:
+    found = explained(dedup, LONGER, FIRST)
+    assert found.verdict.relation is Relation.UPDATED
+    assert by_name(found.levers)["keep"].verdict.supersedes == FIRST
+
+
+def test_which_setting_keeps_a_copy(dedup: Deduplicator) -> None:
+    levers = by_name(explained(dedup, COPY).levers)
+    assert levers["threshold"].verdict.keep
+    assert levers["threshold"].remark == NEW_STORE
+    assert levers["drop"].changes[0].then == Config().drop - {Relation.NEAR_DUPLICATE}
+    assert levers["keep"].verdict.supersedes == FIRST
+
+
+def test_what_would_not_meet_in_a_new_store_is_not_called_related() -> None:
+    words = ENGLISH.split()
+    copies = [" ".join([*words[:place], "instead", *words[place + 1 :]]) for place in range(0, len(words), 4)]
+    relations = set()
+    for text in copies:
+        with opened() as dedup:
+            dedup.add(text=ENGLISH, url=FIRST)
+            lever = by_name(explained(dedup, text, quick=True).levers).get("threshold")
+        if lever is not None:
+            config = with_value(Config(), "threshold", lever.changes[0].then)
+            with Deduplicator(config=config) as anew:
+                anew.add(text=ENGLISH, url=FIRST)
+                assert anew.check(text=text, url=SECOND).relation == lever.verdict.relation
+            relations.add(lever.verdict.relation)
+    assert None in relations
+
+
+def test_where_sketches_do_not_tell_the_keys_that_is_said() -> None:
+    with opened(detectors=["datasketch"]) as dedup:
+        dedup.add(text=ENGLISH, url=FIRST)
+        levers = by_name(explained(dedup, COPY, quick=True).levers)
+    told = {name: lever.remark for name, lever in levers.items() if lever.remark}
+    assert told
+    assert all(UNSURE in remark for remark in told.values())
+
+
+def test_which_setting_drops_what_is_kept(dedup: Deduplicator) -> None:
+    found = explained(dedup, LONGER)
+    assert found.verdict.keep
+    assert found.verdict.relation is Relation.EXPANSION
+    levers = by_name(found.levers)
+    assert not levers["drop"].verdict.keep
+    assert not levers["length_ratio"].verdict.keep
+    assert not levers["length_ratio"].remark
+    assert not found.together
+
+
+def test_two_settings_where_no_single_one_is_enough() -> None:
+    with opened() as dedup:
+        dedup.add(text=ENGLISH, url=FIRST)
+        found = explained(dedup, f"{ENGLISH} {OTHER_ENGLISH}")
+        assert set(by_name(found.levers)) == {"drop"}
+        (together,) = found.together
+        assert [change.name for change in together.changes] == ["threshold", "length_ratio"]
+        assert together.verdict.is_duplicate
+        assert together.remark == NEW_STORE
+
+
+def test_equal_texts_stay_copies_whatever_is_measured(dedup: Deduplicator) -> None:
+    found = explained(dedup, ENGLISH)
+    assert found.verdict.relation is Relation.IDENTICAL
+    assert set(by_name(found.levers)) == {"drop", "keep"}
+    assert not found.together
+
+
+def test_a_short_text_is_compared_once_the_bound_is_lowered() -> None:
+    short = ENGLISH[:150]
+    with opened(min_chars=200) as dedup:
+        dedup.add(text=short, url=FIRST)
+        assert set(by_name(explained(dedup, short + " And ice.").levers)) <= {"min_chars"}
+    with opened(detectors=["minhash"], min_chars=200) as dedup:
+        found = explained(dedup, short)
+        assert (found.verdict.reason, found.record, found.pair) == ("short", None, None)
+        lever = by_name(found.levers)["min_chars"]
+        assert lever.changes[0].then == len(dedup_text(short)) // 10 * 10
+        assert lever.verdict.reason is None
+        assert "only the detector exact" in " ".join(found.remarks)
+
+
+def test_a_filed_page_is_judged_by_what_came_before_it() -> None:
+    with opened(drop=[]) as dedup:
+        dedup.add(text=ENGLISH, url=FIRST)
+        dedup.add(text=COPY, url=SECOND)
+        dedup.add(text=COPY + " Today.", url="https://c.example/3")
+        middle = explained(dedup)
+        assert middle.held is not None
+        assert middle.verdict.of == FIRST
+        assert middle.pair is not None
+        assert (middle.pair.new.url, middle.pair.old.url) == (SECOND, FIRST)
+        first = explained(dedup, url=FIRST)
+        assert first.verdict.relation is None
+        assert first.pair is not None
+        assert (first.pair.new.url, first.pair.why) == (SECOND, Why.LATER)
+        assert first.pair.verdict.of == FIRST
+        assert [each.record.url for each in first.seen.members] == [FIRST, SECOND, "https://c.example/3"]
+        assert explained(dedup, url=FIRST, quick=True).seen.members == first.seen.members
+
+
+def test_a_page_that_met_nobody_is_held_against_the_nearest(dedup: Deduplicator) -> None:
+    half = ENGLISH[: len(ENGLISH) // 2] + CHINESE
+    found = explained(dedup, half)
+    assert found.met == 0
+    assert found.pair is not None
+    assert (found.pair.why, found.pair.met, found.pair.old.url) == (Why.NEAREST, False, FIRST)
+    assert "They never met" in " ".join(found.remarks)
+    quick = explained(dedup, half, quick=True)
+    assert (quick.pair, quick.seen.walked) == (None, None)
+    assert "without --quick" in " ".join(quick.remarks)
+    assert "no other in the store is like it" in " ".join(explained(dedup, OTHER_CHINESE).remarks)
+
+
+def test_a_page_of_ones_choice(dedup: Deduplicator) -> None:
+    lamps = dedup.store.lookup("https://a.example/lamps")
+    assert lamps is not None
+    found = explained(dedup, COPY, other=ComparedPage.held(lamps))
+    assert found.verdict.of == FIRST
+    assert found.pair is not None
+    assert (found.pair.why, found.pair.met) == (Why.ASKED, False)
+    assert found.pair.verdict.relation is None
+    record = dedup.file(Page.from_text(ENGLISH, "https://c.example/"))
+    assert isinstance(record, Record)
+    both_new = explained(dedup, COPY, other=ComparedPage(record.url, record))
+    assert both_new.pair is not None
+    assert both_new.pair.new.url == SECOND
+    assert both_new.pair.verdict.of == "https://c.example/"
+
+
+def test_pages_in_a_full_bucket_never_meet() -> None:
+    with opened(drop=[]) as dedup:
+        dedup.add(text=ENGLISH, url=FIRST)
+        for number in range(40):
+            dedup.add(text=ENGLISH, url=f"https://b.example/{number}")
+        first = dedup.store.lookup(FIRST)
+        assert first is not None
+        found = explained(dedup, ENGLISH, url="https://c.example/", other=ComparedPage.held(first))
+        assert found.pair is not None
+        assert found.pair.shared > 0
+        assert not found.pair.met
+        assert "although they share keys" in " ".join(found.remarks)
+
+
+def test_a_claimed_page_and_what_a_run_said_are_remarked_upon(dedup: Deduplicator) -> None:
+    with dedup.claim(text=CHINESE, url="https://z.example/1"):
+        verdict = dedup.check(text=COPY, url=SECOND)
+        subject = Subject(SECOND, "told", Page.from_text(CHINESE, SECOND), then=Then(verdict, "dropped", 0.0))
+        found = Explainer(Premises(dedup.config, frozenset()), dedup.store).explain(subject)
+    assert found.pair is not None
+    assert "is claimed, not committed yet" in " ".join(found.remarks)
+    assert "The run said otherwise" in " ".join(found.remarks)
+
+
+def test_a_claim_that_is_open_explains_that_the_run_said_otherwise(dedup: Deduplicator) -> None:
+    first = "https://z.example/1"
+    with Deduplicator() as once:
+        once.add(text=CHINESE, url=first)
+        verdict = once.check(text=CHINESE, url=SECOND)
+    with dedup.claim(text=CHINESE, url=first):
+        subject = Subject(SECOND, "told", Page.from_text(CHINESE, SECOND), then=Then(verdict, "dropped", 0.0))
+        found = Explainer(Premises(dedup.config, frozenset()), dedup.store).explain(subject)
+    assert found.verdict.keep
+    assert [remark[:27] for remark in found.remarks] == ["The older page is claimed, "]
+
+
+@pytest.mark.parametrize("name", DETECTORS)
+def test_every_detector_can_be_asked(name: str) -> None:
+    with opened(detectors=[name]) as dedup:
+        dedup.add(text=ENGLISH, url=FIRST)
+        found = explained(dedup, ENGLISH)
+        assert found.pair is not None
+        assert found.pair.why is Why.DECIDES
+        assert found.verdict.of == FIRST
+        assert by_name(found.levers)["drop"].verdict.keep
+        assert found.cluster == cluster_of(found.seen.members[0].record)
+
+
+def test_every_reason_that_is_documented_has_a_sentence() -> None:
+    page = (ROOT / "docs" / "verdict.md").read_text("utf-8")
+    table = page.partition("## Reason\n")[2].partition("\n## ")[0]
+    documented = set(re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE))
+    assert documented == set(REASONS)

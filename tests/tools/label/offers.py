@@ -1,0 +1,35 @@
+"""Pairs to be asked about, with the truth in their URLs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dedupcrawl.tools.label.sampling import OfferedPage, OfferedPair, StratifiedSampler
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def pair(
+    number: int, similarity: float = 0.85, relation: str = "near-duplicate", cluster: str = ""
+) -> OfferedPair:
+    return OfferedPair(
+        new=OfferedPage.of(
+            f"https://new.example/{number}", f"New {number}", f"text {number} with more at its end"
+        ),
+        old=OfferedPage.of(f"https://old.example/{number}", f"Old {number}", f"text {number}"),
+        relation=relation,
+        similarity=similarity,
+        detector="minhash",
+        cluster=cluster or f"cluster {number}",
+        is_dropped=relation == "near-duplicate",
+    )
+
+
+def urn_of(
+    pairs: Iterable[OfferedPair], run: str = "a run", around: float = 0.8, held: int = 2_000
+) -> StratifiedSampler:
+    urn = StratifiedSampler(run, around, held)
+    for each in pairs:
+        urn.put(each)
+    return urn

@@ -1,0 +1,302 @@
+"""The page in a real browser: the keyboard, the way back, attacks, and whether everybody can use it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext, Dialog, expect, sync_playwright
+
+from dedupcrawl.tools.label.label_session import LabelSession
+from dedupcrawl.tools.label.labels import Answer, LabelFile, read_labels
+from dedupcrawl.tools.label.sampling import OfferedPage, OfferedPair
+from dedupcrawl.tools.label.server import LabelPage, LabelServer, serving
+from tests.batch.corpus import story
+from tests.browser import DESKTOP, PHONE, Tab, chromium
+from tests.tools.label.offers import urn_of
+from tests.tools.report.judged_ledgers import changed
+
+HOSTILE = (
+    '</script><script>alert(1)</script><img src=x onerror="alert(2)"><!-- \x00 \u2028 \u202e \ud800 '
+    "javascript:alert(3) <svg onload=alert(4)> <style>*{display:none}</style> {{7*7}} "
+)
+OpenTab = Callable[..., Tab]
+LONG = 60_000  #: milliseconds that a busy machine may take
+
+
+@contextmanager
+def session(folder: Path, pairs: Sequence[OfferedPair], goal: int = 100) -> Iterator[LabelServer]:
+    with LabelFile(folder / "labels.jsonl") as file:
+        sitting = LabelSession(urn_of(pairs), file, goal)
+        page = LabelPage.of("Crawl of the spider news", "labels.jsonl")
+        with serving(LabelServer(sitting, page)) as server:
+            yield server
+
+
+@pytest.fixture(scope="module")
+def open_tab() -> Iterator[OpenTab]:
+    """Give what opens a page of its own in one browser for all tests: to start one takes a second."""
+    path = chromium()
+    expect.set_options(timeout=LONG)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+
+        def opening(server: LabelServer, size: tuple[int, int] = DESKTOP, *, dark: bool = False) -> Tab:
+            context = browser.new_context(
+                viewport={"width": size[0], "height": size[1]}, color_scheme="dark" if dark else "light"
+            )
+            return opened(context, server)
+
+        yield opening
+        browser.close()
+    expect.set_options(timeout=5_000)
+
+
+def opened(context: BrowserContext, server: LabelServer) -> Tab:
+    tab = Tab(context.new_page())
+    tab.page.set_default_timeout(LONG)
+    tab.listen()
+    tab.page.on("dialog", lambda dialog: _told(tab, dialog))
+    tab.open(server.url)
+    expect(tab.page.locator("#count")).not_to_be_empty()
+    return tab
+
+
+def _told(tab: Tab, dialog: Dialog) -> None:
+    tab.errors.append(dialog.message)
+    dialog.dismiss()
+
+
+def stories(count: int) -> list[OfferedPair]:
+    found = []
+    for number in range(count):
+        text = story(number, words=250)
+        old = OfferedPage.of(f"https://first.example/{number}", f"Story {number}", text)
+        new = OfferedPage.of(f"https://second.example/{number}", f"Again {number}", changed(text, 2 + number))
+        found.append(OfferedPair(new, old, "near-duplicate", 0.85, "minhash", f"c{number}", is_dropped=True))
+    return found
+
+
+def count(tab: Tab, done: int, goal: int) -> None:
+    expect(tab.page.locator("#count")).to_have_text(f"{done} of {goal}")
+
+
+def given(folder: Path) -> list[Answer]:
+    return [label.answer for label in read_labels(folder / "labels.jsonl")]
+
+
+def test_the_keyboard_is_enough(tmp_path: Path, open_tab: OpenTab) -> None:
+    with session(tmp_path, stories(5)) as server:
+        tab = open_tab(server)
+        for done, key in enumerate(("s", "d", "Space", "S"), 1):
+            tab.page.keyboard.press(key)
+            count(tab, done, 5)
+        assert given(tmp_path) == [Answer.SAME, Answer.DIFFERENT, Answer.SKIP, Answer.SAME]
+        title = tab.page.locator(".source h2").first.text_content()
+        tab.page.keyboard.press("u")
+        count(tab, 3, 5)
+        assert tab.page.locator(".source h2").first.text_content() != title
+        assert given(tmp_path) == [Answer.SAME, Answer.DIFFERENT, Answer.SKIP]
+        for done in (4, 5):
+            tab.page.keyboard.press("d")
+            count(tab, done, 5)
+        expect(tab.page.locator("#over-head")).to_have_text("Done")
+        expect(tab.page.locator("#over-text")).to_contain_text("1 same, 3 different, 1 skipped")
+        expect(tab.page.locator("#over-command")).to_have_text("dedupcrawl eval pairs labels.jsonl --suggest")
+        assert (tab.errors, {re.sub(r".*/", "", each) for each in tab.requests}) == (
+            [],
+            {"state", "answer", "undo"},
+        )
+
+
+def test_what_the_run_made_of_it_is_hidden_until_one_has_answered(tmp_path: Path, open_tab: OpenTab) -> None:
+    with session(tmp_path, stories(2)) as server:
+        tab = open_tab(server)
+        before = tab.page.locator("body").inner_text()
+        assert "0.85" not in before
+        assert "minhash" not in before
+        tab.page.keyboard.press("d")
+        last = tab.page.locator("#last")
+        expect(last).to_contain_text("you said different")
+        expect(last).to_contain_text("near-duplicate 0.85 by minhash, dropped")
+        tab.page.keyboard.press("u")
+        expect(last).to_contain_text("once you have answered")
+
+
+def test_arrows_go_from_difference_to_difference(tmp_path: Path, open_tab: OpenTab) -> None:
+    with session(tmp_path, stories(1)) as server:
+        tab = open_tab(server)
+        where = tab.page.locator("#where")
+        expect(where).to_have_text("2 differences")
+        tab.page.keyboard.press("ArrowRight")
+        expect(where).to_have_text("1 of 2 differences")
+        assert tab.page.locator("del.here, ins.here").count() == 2
+        tab.page.keyboard.press("ArrowLeft")
+        expect(where).to_have_text("2 of 2 differences")
+        tab.page.get_by_role("button", name="Next difference").click()
+        expect(where).to_have_text("1 of 2 differences")
+
+
+def test_differences_come_in_the_order_of_the_text_whichever_side_has_them(
+    tmp_path: Path, open_tab: OpenTab
+) -> None:
+    text = story(1, words=120)
+    changes = OfferedPage.of("n", "", f"put in front. {text.replace(text.split()[60], 'another')}")
+    one = OfferedPair(changes, OfferedPage.of("o", "", text), "", 0.8, "m", "c")
+    with session(tmp_path, [one]) as server:
+        tab = open_tab(server)
+        expect(tab.page.locator("#where")).to_have_text("2 differences")
+        tab.page.keyboard.press("ArrowRight")
+        expect(tab.page.locator(".here")).to_contain_text("put in front")
+
+
+def test_space_skips_also_after_a_press_of_a_button(tmp_path: Path, open_tab: OpenTab) -> None:
+    """A button that was clicked keeps the focus, and space would press it again: the same answer twice."""
+    with session(tmp_path, stories(4)) as server:
+        tab = open_tab(server)
+        tab.page.get_by_role("button", name="Same").click()
+        count(tab, 1, 4)
+        tab.page.get_by_role("button", name="One text").click()
+        tab.page.keyboard.press("Space")
+        count(tab, 2, 4)
+        tab.page.get_by_role("button", name="Different").focus()
+        tab.page.keyboard.press("Space")  # whoever goes there by the keyboard means it
+        count(tab, 3, 4)
+    assert given(tmp_path) == [Answer.SAME, Answer.SKIP, Answer.DIFFERENT]
+
+
+def test_keys_with_others_held_are_the_browsers(tmp_path: Path, open_tab: OpenTab) -> None:
+    with session(tmp_path, stories(2)) as server:
+        tab = open_tab(server)
+        for key in ("Control+s", "Alt+d", "Meta+u"):
+            tab.page.keyboard.press(key)
+        tab.page.keyboard.press("s")
+        count(tab, 1, 2)
+    assert given(tmp_path) == [Answer.SAME]
+
+
+def test_two_texts_or_one(tmp_path: Path, open_tab: OpenTab) -> None:
+    with session(tmp_path, stories(1)) as server:
+        tab = open_tab(server)
+        assert tab.page.locator("article").count() == 2
+        assert tab.page.locator("article").first.locator("ins").count() == 0
+        tab.page.get_by_role("button", name="One text").click()
+        both = tab.page.locator("article")
+        expect(both).to_have_count(1)
+        assert (both.locator("del").count(), both.locator("ins").count()) == (2, 2)
+
+
+def test_long_equal_stretches_are_folded_and_can_be_opened(tmp_path: Path, open_tab: OpenTab) -> None:
+    text = "\n".join(story(number, words=60) for number in range(8))
+    one = OfferedPair(
+        OfferedPage.of("n", "", text + " more"), OfferedPage.of("o", "", text + " less"), "", 0.8, "m", "c"
+    )
+    with session(tmp_path, [one]) as server:
+        tab = open_tab(server)
+        older = tab.page.get_by_label("Older page").locator(".text")
+        assert len(older.inner_text()) < len(text) / 2
+        tab.page.get_by_label("Older page").get_by_role("button").first.click()
+        expect(older).to_have_text(re.compile(re.escape(text.splitlines()[0])))
+        assert older.locator(".fold").count() == 0
+
+
+def test_a_session_goes_on_where_it_stopped(tmp_path: Path, open_tab: OpenTab) -> None:
+    pairs = stories(3)
+    with session(tmp_path, pairs) as server:
+        tab = open_tab(server)
+        tab.page.keyboard.press("s")
+        count(tab, 1, 3)
+        tab.page.reload()  # a reload is no session of its own
+        count(tab, 1, 3)
+    with session(tmp_path, pairs) as server:
+        tab = open_tab(server)
+        count(tab, 0, 2)
+        for done in (1, 2):
+            tab.page.keyboard.press("d")
+            count(tab, done, 2)
+    assert given(tmp_path) == [Answer.SAME, Answer.DIFFERENT, Answer.DIFFERENT]
+
+
+def test_two_windows_do_not_answer_twice(tmp_path: Path, open_tab: OpenTab) -> None:
+    with session(tmp_path, stories(3)) as server:
+        one = open_tab(server)
+        other = opened(one.page.context, server)
+        one.page.keyboard.press("s")
+        count(one, 1, 3)
+        other.page.keyboard.press("d")
+        expect(other.page.locator("#trouble")).to_contain_text("another window")
+        count(other, 1, 3)
+        other.page.keyboard.press("d")
+        count(other, 2, 3)
+    assert given(tmp_path) == [Answer.SAME, Answer.DIFFERENT]
+
+
+def test_more_and_end_are_a_press_away(tmp_path: Path, open_tab: OpenTab) -> None:
+    with session(tmp_path, stories(3), goal=1) as server:
+        tab = open_tab(server)
+        tab.page.keyboard.press("s")
+        tab.page.get_by_role("button", name="Ask me about 50 more").click()
+        count(tab, 1, 3)
+        for done in (2, 3):
+            tab.page.keyboard.press("s")
+            count(tab, done, 3)
+        expect(tab.page.locator("#more")).to_be_hidden()
+        tab.page.get_by_role("button", name="End the session").click()
+        expect(tab.page.locator("#over-text")).to_have_text("You can close this window.")
+
+
+def test_a_server_that_is_gone_is_told(tmp_path: Path, open_tab: OpenTab) -> None:
+    with session(tmp_path, stories(2)) as server:
+        tab = open_tab(server)
+        tab.page.context.set_offline(True)
+        tab.page.keyboard.press("s")
+        expect(tab.page.locator("#trouble")).to_contain_text("all that you answered is saved")
+
+
+@pytest.mark.parametrize("view", ["One text", "Two texts"])
+def test_attacks_are_shown_as_text(tmp_path: Path, open_tab: OpenTab, view: str) -> None:
+    text = story(1, words=80)
+    new = OfferedPage.of("javascript:alert(5)", HOSTILE + "title", HOSTILE + text + HOSTILE)
+    old = OfferedPage.of("https://a.example/<script>alert(6)</script>", "<b>bold</b>", text)
+    bad = OfferedPair(new, old, "<i>near</i>", 0.8, "<script>alert(7)</script>", "c")
+    with session(tmp_path, [bad]) as server:
+        tab = open_tab(server)
+        tab.page.get_by_role("button", name=view).click()
+        body = tab.page.locator("#pair")
+        shown = body.inner_text()
+        assert "</script><script>alert(1)</script><img src=x" in shown
+        assert "<b>bold</b>" in shown
+        assert "{{7*7}}" in shown
+        assert body.locator("script, img, svg, style, b").count() == 0
+        assert body.locator("a[href^='javascript']").count() == 0
+        tab.page.keyboard.press("s")
+        count(tab, 1, 1)
+        expect(tab.page.locator("#last")).to_contain_text("<script>alert(7)</script>")
+        assert tab.errors == []
+        assert all(each.startswith(server.url) for each in tab.requests)
+        assert not tab.is_wider_than_screen()
+    assert given(tmp_path) == [Answer.SAME]
+
+
+@pytest.mark.parametrize(("size", "dark"), [(DESKTOP, False), (PHONE, True)])
+def test_everybody_can_use_it(tmp_path: Path, open_tab: OpenTab, size: tuple[int, int], dark: bool) -> None:
+    with session(tmp_path, stories(3), goal=2) as server:
+        tab = open_tab(server, size, dark=dark)
+        assert (tab.grave(), tab.is_wider_than_screen()) == ([], False)
+        tab.page.get_by_role("button", name="Same").click()
+        count(tab, 1, 2)
+        other = "One text" if size == DESKTOP else "Two texts"
+        tab.page.get_by_role("button", name=other).click()
+        assert not tab.is_wider_than_screen()
+        tab.page.get_by_role("button", name="Different").click()
+        count(tab, 2, 2)
+        assert (tab.grave(), tab.is_wider_than_screen(), tab.errors) == ([], False, [])
+
+
+def test_an_empty_run_has_a_page_that_says_so(tmp_path: Path, open_tab: OpenTab) -> None:
+    with session(tmp_path, []) as server:
+        tab = open_tab(server)
+        expect(tab.page.locator("#over-head")).to_have_text("All pairs of this run are answered")

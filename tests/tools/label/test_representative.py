@@ -1,0 +1,46 @@
+"""The pairs that were asked about tell the truth about all of them, whenever the person stops."""
+
+from __future__ import annotations
+
+from statistics import mean
+
+import numpy as np
+import pytest
+
+from dedupcrawl.tools.evaluation.labelled_pairs import Scorer, weighted
+from dedupcrawl.tools.label.labels import Answer, Label
+from tests.tools.label.offers import pair, urn_of
+
+PAIRS = [
+    pair(number, 0.6 + number / 1000, "" if number < 200 else "near-duplicate", f"c{number // 3}")
+    for number in range(400)
+]
+
+
+def is_same(number: int) -> bool:
+    """What is wrong lies mostly near the threshold."""
+    return number % 10 != 0 if number >= 300 else number % 3 != 0 if number >= 200 else number % 5 == 0
+
+
+TRUTH = {each.id: is_same(number) for number, each in enumerate(PAIRS)}
+PRECISION = mean(is_same(number) for number in range(200, 400))
+RECALL = sum(map(is_same, range(200, 400))) / sum(map(is_same, range(400)))
+
+
+@pytest.mark.parametrize("asked", [40, 90])
+def test_estimates_are_right_on_average_and_intervals_hold_the_truth(asked: int) -> None:
+    precisions, recalls, above, runs = [], [], 0, 80
+    for run in range(runs):
+        urn, labels, last = urn_of(PAIRS, f"run {run}"), dict[str, Label](), None
+        while len(labels) < asked and (last := urn.draw(labels, last)):
+            answer = Answer.SAME if TRUTH[last.id] else Answer.DIFFERENT
+            labels[last.id] = Label(last, answer, urn.stratum(last))
+        pairs = weighted(list(labels.values()))
+        found = np.array([each.label.pair.relation == "near-duplicate" for each in pairs])
+        scores = Scorer([each.is_same for each in pairs], [each.weight for each in pairs]).scores(found)
+        precisions.append(scores.precision.value or 0.0)
+        recalls.append(scores.recall.value or 0.0)
+        above += scores.precision.low > PRECISION
+    assert mean(precisions) == pytest.approx(PRECISION, abs=0.015)
+    assert mean(recalls) == pytest.approx(RECALL, abs=0.025)
+    assert above / runs <= 0.05

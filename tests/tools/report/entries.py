@@ -1,0 +1,59 @@
+"""Entries for the tests of ledgers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dedupcrawl.detectors.base import Bar, Exhibit, Match, Opinion, Relation
+from dedupcrawl.ledger.entry import Comparison, Entry
+from dedupcrawl.verdict import Status, Verdict
+
+ABOUT = {
+    "title": "Crawl of the spider news",
+    "kind": "crawl",
+    "version": "1",
+    "settings": {"DEDUP_KEEP": "first"},
+}
+NOON = 1_700_000_000.0
+
+
+def opinion(similarity: float, detector: str = "minhash", threshold: float = 0.8) -> Opinion:
+    is_met = similarity >= threshold
+    match = Match(similarity, Relation.NEAR_DUPLICATE, {"slots": 12}) if is_met else None
+    return Opinion(
+        detector,
+        match,
+        similarity,
+        {"slots": 12},
+        (Bar("threshold", threshold, similarity, at_least=True, measure="similarity"),),
+        (Exhibit("slots", agreeing="1101", shared=("a", "b"), only_new=("c",)),),
+    )
+
+
+def unique(url: str, cluster: str, text: str = "", at: float = NOON, **more: Any) -> Entry:
+    verdict = Verdict(url, Status.UNIQUE, keep=True, cluster=cluster)
+    return Entry(url, at, verdict, 100, more.pop("title", "A title"), text, **more)
+
+
+def copy(url: str, of: str, cluster: str, text: str = "", at: float = NOON, similarity: float = 0.9) -> Entry:
+    verdict = Verdict(
+        url,
+        Status.DUPLICATE,
+        keep=False,
+        relation=Relation.NEAR_DUPLICATE,
+        of=of,
+        cluster=cluster,
+        similarity=similarity,
+        detector="minhash",
+        evidence={"slots": 12},
+    )
+    held = (Comparison(of, cluster, (opinion(similarity),)),)
+    return Entry(url, at, verdict, 100, "A copy", text, requests=2, held=held)
+
+
+def near(url: str, cluster: str, old: str, similarity: float, text: str = "") -> Entry:
+    return unique(url, cluster, text, held=(Comparison(old, "other", (opinion(similarity),)),))
+
+
+def unchecked(url: str, reason: str = "short") -> Entry:
+    return Entry(url, NOON, Verdict(url, Status.UNCHECKED, keep=True, reason=reason), 10)

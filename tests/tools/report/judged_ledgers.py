@@ -1,0 +1,86 @@
+"""Ledgers of real verdicts: pages judged one after the other, as a crawl does it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dedupcrawl import Deduplicator, Page
+from dedupcrawl.ledger.entry import Comparison, Entry
+from dedupcrawl.ledger.ledger import Ledger
+from dedupcrawl.verdict import Status
+from tests.batch.corpus import story
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from dedupcrawl.verdict import Claim
+
+BEGIN = 1_700_000_000.0  #: Unix time of the first page; each comes a minute after the one before
+ABOUT = {
+    "title": "Crawl of the spider news",
+    "kind": "crawl",
+    "version": "0.1.0",
+    "settings": {"DEDUP_THRESHOLD": "0.8"},
+}
+
+
+def changed(text: str, words: int) -> str:
+    """A text of which so many words are others, spread over all of it."""
+    found = text.split()
+    for place in range(words):
+        found[place * len(found) // words] = f"changed{place}"
+    return " ".join(found)
+
+
+def web() -> list[Page]:
+    """Two hosts: the second copies and rewrites what the first one has."""
+    own = [
+        Page(text=story(number, words=300), url=f"https://a.example/{number}", title=f"Story {number}")
+        for number in range(6)
+    ]
+    copies = [
+        Page(text=own[number].text, url=f"https://b.example/{number}", title=own[number].title)
+        for number in range(3)
+    ]
+    near = [Page(text=changed(own[3].text, 2), url="https://b.example/near", title="Almost")]
+    miss = [Page(text=changed(own[4].text, 12), url="https://b.example/miss", title="Not quite")]
+    short = [Page(text="too short", url="https://b.example/short")]
+    return [*own, *copies, *near, *miss, *short]
+
+
+def write(path: Path, pages: Iterable[Page], *, begin: float = BEGIN, **how: Any) -> list[Claim]:
+    """Judge pages and write them into a ledger, with the stats that a crawl counts."""
+    about, bounds = how.pop("about", ABOUT), how.pop("bounds", None)
+    with Deduplicator(**how) as dedup, Ledger.create(path, about, bounds=bounds) as ledger:
+        return [_add(ledger, dedup, page, begin + 60 * place) for place, page in enumerate(pages)]
+
+
+def _add(ledger: Any, dedup: Deduplicator, page: Page, when: float) -> Claim:
+    claim = dedup.claim(page)
+    claim.commit()
+    verdict = claim.verdict
+    size = len(page.text.encode())
+    record = claim.record
+    held = [
+        Comparison(each.record.url, each.record.cluster, dedup.opinions(record, each.record))
+        for each in sorted(claim.met, key=lambda each: each.record.url != verdict.of)
+        if record is not None
+    ]
+    ledger.add(Entry(page.url, when, verdict, size, page.title, page.text, held=tuple(held)))
+    for name in _counted(claim):
+        ledger.count(name)
+    ledger.count("bytes", size)
+    if not verdict.keep:
+        ledger.count("bytes_saved", size)
+    return claim
+
+
+def _counted(claim: Claim) -> Iterable[str]:
+    verdict = claim.verdict
+    yield "checked" if verdict.status is not Status.UNCHECKED else f"unchecked/{verdict.reason}"
+    if verdict.status is Status.DUPLICATE:
+        yield from ("duplicate", f"duplicate/{verdict.relation}")
+    elif verdict.relation:
+        yield f"related/{verdict.relation}"
+    yield "kept" if verdict.keep else "dropped"

@@ -1,0 +1,324 @@
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from dedupcrawl import Page
+from dedupcrawl.errors import DedupError, SettingError
+from dedupcrawl.ledger.counters import RunTotals
+from dedupcrawl.ledger.entry import Entry, Fate
+from dedupcrawl.ledger.ledger import Ledger
+from dedupcrawl.ledger.ledger_schema import LedgerLimits, is_sampled, sampling_hash
+from dedupcrawl.tools.report.from_ledgers import report_from_ledgers
+from dedupcrawl.tools.report.report_builder import ReportLimits
+from dedupcrawl.tools.report.report_model import Pair, Report
+from dedupcrawl.verdict import Status, Verdict
+from tests.batch.corpus import story
+from tests.tools.report.entries import copy, unique
+from tests.tools.report.judged_ledgers import ABOUT, BEGIN, changed, web, write
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Report:
+    write(tmp_path / "run.ledger", web())
+    return report_from_ledgers([tmp_path / "run.ledger"])
+
+
+def texts(pair: Pair) -> tuple[str, str]:
+    return "".join(each.new for each in pair.changes), "".join(each.old for each in pair.changes)
+
+
+def test_the_figures_are_those_of_the_ledger(report: Report) -> None:
+    sizes = {page.url: len(page.text.encode()) for page in web()}
+    dropped = {each.url for each in report.pages if each.fate == "dropped"}
+    assert report.figures == RunTotals(
+        pages=12,
+        checked=12,
+        kept=8,
+        dropped=4,
+        duplicates={"identical": 3, "near-duplicate": 1},
+        related={},
+        unchecked={},
+        bytes=sum(sizes.values()),
+        bytes_saved=sum(sizes[url] for url in dropped),
+    )
+    assert report.detectors == {"exact": 3, "minhash": 1}
+
+
+def test_every_dropped_page_names_the_page_that_it_repeats_and_why(report: Report) -> None:
+    dropped = {
+        each.url: (each.relation, each.of, each.why) for each in report.pages if each.fate == "dropped"
+    }
+    for number in range(3):
+        of = f"https://a.example/{number}"
+        assert dropped.pop(f"https://b.example/{number}") == (
+            "identical",
+            of,
+            f"the same text as {of}: by exact",
+        )
+    [(relation, of, why)] = dropped.values()
+    assert (relation, of) == ("near-duplicate", "https://a.example/3")
+    assert why.startswith("near-duplicate of https://a.example/3: 0.9")
+    assert "slots agree, lengths " in why
+
+
+def test_dropped_pages_come_before_others_and_all_by_time(report: Report) -> None:
+    assert [each.fate for each in report.pages] == ["dropped"] * 4 + ["kept"] * 8
+    assert [each.time for each in report.pages[4:]] == sorted(each.time or 0 for each in report.pages[4:])
+
+
+def test_a_dropped_page_stands_beside_the_one_it_repeats(report: Report) -> None:
+    there = {page.url: page for page in web()}
+    for row in report.pages[:4]:
+        assert row.pair is not None
+        pair = report.pairs[row.pair]
+        assert (pair.new, pair.old, pair.relation, pair.decided) == (
+            row.url,
+            row.of,
+            row.relation,
+            row.detector,
+        )
+        assert (pair.new_title, pair.old_title) == (there[row.url].title, there[row.of].title)
+        assert texts(pair) == (there[row.url].text, there[row.of].text)
+        assert [each.detector for each in pair.opinions] == ["exact", "minhash"]
+
+
+def test_a_near_miss_is_shown_with_what_it_lacks(report: Report) -> None:
+    [place] = report.misses
+    miss = report.pairs[place]
+    assert (miss.new, miss.old, miss.relation) == ("https://b.example/miss", "https://a.example/4", "")
+    nearest = max(miss.opinions, key=lambda each: each.similarity or 0)
+    assert miss.similarity == nearest.similarity
+    assert any(not bar.is_met for bar in nearest.bars)
+    assert sum(not each.is_equal for each in miss.changes) == 12
+
+
+def test_hosts_flows_and_clusters(report: Report) -> None:
+    assert [(each.name, each.pages, each.kept, each.dropped) for each in report.hosts] == [
+        ("a.example", 6, 6, 0),
+        ("b.example", 6, 2, 4),
+    ]
+    assert [(each.copy, each.source, each.pages) for each in report.flows] == [("b.example", "a.example", 4)]
+    assert len(report.clusters) == 4
+    for each in report.clusters:
+        first, second = (report.pages[place] for place in each.pages)
+        assert (each.size, each.hosts, each.title) == (2, 2, first.title)
+        assert (each.first, each.last) == (first.time, second.time)
+        assert second.of == first.url
+
+
+def test_time_is_cut_into_equal_spans_without_gaps(report: Report) -> None:
+    starts = [each.start for each in report.slices]
+    assert len({after - before for before, after in pairwise(starts)}) == 1
+    assert sum(each.kept for each in report.slices) == 8
+    assert sum(each.dropped for each in report.slices) == 4
+    assert starts[0] <= BEGIN
+
+
+def test_what_is_said_of_the_run(report: Report) -> None:
+    assert (report.title, report.kind, report.settings) == (ABOUT["title"], "crawl", ABOUT["settings"])
+    assert report.began is not None
+    assert report.ended is not None
+    assert report.notes == ()
+
+
+def test_workers_make_one_report(tmp_path: Path) -> None:
+    """The copies of one worker's pages come to the other one."""
+    store, pages = f"lmdb://{tmp_path}/store", web()
+    write(tmp_path / "one.ledger", pages[:6], store=store)
+    write(tmp_path / "two.ledger", pages[6:], begin=BEGIN + 360, store=store)
+    alone = report_from_ledgers([tmp_path / "two.ledger"])
+    both = report_from_ledgers([tmp_path / "one.ledger", tmp_path / "two.ledger"])
+    write(tmp_path / "whole.ledger", pages)
+    whole = report_from_ledgers([tmp_path / "whole.ledger"])
+    assert alone.clusters == ()
+    assert all(not pair.changes for pair in alone.pairs)
+    for name in ("figures", "slices", "hosts", "flows", "detectors", "histograms", "clusters", "pages"):
+        assert getattr(both, name) == getattr(whole, name), name
+    assert [texts(pair) for pair in both.pairs] == [texts(pair) for pair in whole.pairs]
+    assert both.notes == ("2 ledgers are put together: one.ledger, two.ledger.",)
+
+
+def test_a_run_that_goes_on_can_be_looked_at(tmp_path: Path) -> None:
+    with Ledger.create(tmp_path / "run.ledger", ABOUT) as ledger:
+        verdict = Verdict("https://a.example/1", Status.UNIQUE, keep=True, cluster="c")
+        ledger.add(Entry("https://a.example/1", BEGIN, verdict, 7), Fate.OPEN)
+        ledger.count("checked")
+        ledger.flush()
+        report = report_from_ledgers([tmp_path / "run.ledger"])
+    assert report.ended is None
+    assert [each.fate for each in report.pages] == ["open"]
+    assert any("goes on, or was killed" in note for note in report.notes)
+    assert any("1 of the pages listed were under way" in note for note in report.notes)
+
+
+def test_a_page_that_was_released_says_so(tmp_path: Path) -> None:
+    with Ledger.create(tmp_path / "run.ledger", ABOUT) as ledger:
+        verdict = Verdict("https://a.example/1", Status.UNIQUE, keep=True, cluster="c")
+        note = ledger.add(Entry("https://a.example/1", BEGIN, verdict, 7))
+        ledger.outcome(note, Fate.RELEASED)
+        ledger.count("checked")
+        ledger.count("released")
+    report = report_from_ledgers([tmp_path / "run.ledger"])
+    assert ([each.fate for each in report.pages], report.figures.released) == (["released"], 1)
+
+
+def test_an_updated_page_stands_beside_its_earlier_text(tmp_path: Path) -> None:
+    old = Page(text=story(1, words=300), url="https://a.example/1", title="First")
+    new = Page(text=changed(old.text, 9), url=old.url, title="Second")
+    write(tmp_path / "run.ledger", [old, new])
+    [pair] = report_from_ledgers([tmp_path / "run.ledger"]).pairs
+    assert (pair.relation, pair.new_title, pair.old_title) == ("updated", "Second", "First")
+    assert texts(pair) == (new.text, old.text)
+
+
+def many(clusters: int) -> list[Page]:
+    """So many stories, each told twice."""
+    return [
+        Page(text=story(number, words=40), url=f"https://{host}.example/{number}")
+        for number in range(clusters)
+        for host in "ab"
+    ]
+
+
+def test_what_a_ledger_left_out_is_told_and_pairs_stay_whole(tmp_path: Path) -> None:
+    write(tmp_path / "run.ledger", many(60), bounds=LedgerLimits(pages=50))
+    report = report_from_ledgers([tmp_path / "run.ledger"])
+    listed = len(report.pages)
+    assert (report.figures.pages, report.figures.dropped) == (120, 60)
+    assert 0 < listed <= 50
+    assert f"The table holds {listed} of 120 pages" in " ".join(report.notes)
+    assert f"{listed // 2} of the 60 dropped pages are among them" in " ".join(report.notes)
+    assert "Listed are the pages of one in " in report.notes[0]
+    assert sorted(each.of for each in report.pages if each.of) == sorted(
+        each.url for each in report.pages if not each.of
+    )
+
+
+def test_of_several_ledgers_the_fullest_says_which_clusters_are_listed(tmp_path: Path) -> None:
+    """Of a cluster that one of them left out nobody knows how large it is."""
+    store, pages = f"lmdb://{tmp_path}/store", many(60)
+    write(tmp_path / "first.ledger", pages[:60], store=store)
+    write(tmp_path / "full.ledger", pages[60:], store=store, bounds=LedgerLimits(pages=20))
+    write(tmp_path / "again.ledger", pages[60:], begin=BEGIN + 9999, store=store)
+    names = ("first.ledger", "full.ledger", "again.ledger")
+    report = report_from_ledgers([tmp_path / name for name in names])
+    assert report.figures.pages == 180
+    with Ledger.open(tmp_path / "full.ledger") as full:
+        level = full.sample.one_in.bit_length() - 1
+    assert level > 0
+    assert all(is_sampled(sampling_hash(row.cluster), level) for row in report.pages)
+    sizes = Counter(row.cluster for row in report.pages)
+    assert {each.name: each.size for each in report.clusters} == sizes
+
+
+def test_texts_that_were_not_kept_are_told(tmp_path: Path) -> None:
+    write(tmp_path / "run.ledger", many(60), bounds=LedgerLimits(bulk=20_000))
+    report = report_from_ledgers([tmp_path / "run.ledger"])
+    without = sum(not pair.changes for pair in report.pairs)
+    assert 0 < without < len(report.pairs) == 60
+    assert f"{without} of 60 pairs are shown without their texts." in report.notes
+    assert any(note.startswith("Texts of one in ") for note in report.notes)
+
+
+def test_of_items_with_one_url_that_is_shown_whose_content_was_repeated(tmp_path: Path) -> None:
+    with Ledger.create(tmp_path / "run.ledger", ABOUT) as ledger:
+        ledger.add(unique("https://a.example/list", "c1", "the first offer"))
+        ledger.add(unique("https://a.example/list", "c2", "the second offer"))
+        ledger.add(copy("https://b.example/1", "https://a.example/list", "c1", "the first offer again"))
+    [pair] = report_from_ledgers([tmp_path / "run.ledger"]).pairs
+    assert "".join(each.old for each in pair.changes) == "the first offer"
+
+
+def test_what_went_wrong_in_a_crawl_is_told(tmp_path: Path) -> None:
+    with Ledger.create(tmp_path / "run.ledger", ABOUT) as ledger:
+        for name, n in (("outages", 2), ("unchecked/store", 1), ("errors", 1)):
+            ledger.count(name, n)
+    assert report_from_ledgers([tmp_path / "run.ledger"]).notes[:2] == (
+        "The store was away 2 times: 1 page went on unchecked.",
+        "1 fault in reading or judging pages; the log tells of the first of a kind.",
+    )
+
+
+def test_items_that_were_judged_are_not_called_pages_without_a_word(tmp_path: Path) -> None:
+    for fields, told in (('["title"]', True), ("[]", False)):
+        with Ledger.create(tmp_path / "run.ledger", {**ABOUT, "settings": {"DEDUP_ITEM_FIELDS": fields}}):
+            pass
+        notes = report_from_ledgers([tmp_path / "run.ledger"]).notes
+        assert any(note.startswith("Items were judged") for note in notes) is told
+
+
+def test_what_a_page_has_no_room_for_is_told(tmp_path: Path) -> None:
+    write(tmp_path / "run.ledger", many(60))
+    report = report_from_ledgers(
+        [tmp_path / "run.ledger"], most=ReportLimits(pages=70, clusters=5, hosts=1, pairs=8)
+    )
+    fates = [each.fate for each in report.pages]
+    assert fates == ["dropped"] * 60 + ["kept"] * 10
+    assert (
+        "The table holds 70 of 120 pages, chosen by cluster; all 60 dropped pages are among them."
+        in report.notes
+    )
+    assert "1 of 2 hosts are named, those with most pages." in report.notes
+    assert [(each.name, each.pages) for each in report.hosts] == [("a.example", 60), ("(others)", 60)]
+    assert len(report.clusters) == 5
+    assert all(len(each.pages) == each.size == 2 for each in report.clusters)
+    assert len(report.pairs) == 8
+
+
+def test_hosts_that_the_ledger_did_not_name_are_counted_together(tmp_path: Path) -> None:
+    pages = [
+        Page(text=story(number % 5, words=40), url=f"https://h{number}.example/1") for number in range(20)
+    ]
+    write(tmp_path / "run.ledger", pages, bounds=LedgerLimits(hosts=4, flows=3))
+    report = report_from_ledgers([tmp_path / "run.ledger"])
+    assert sorted((each.name, each.pages) for each in report.hosts) == [
+        ("(others)", 16),
+        *((f"h{number}.example", 1) for number in range(4)),
+    ]
+    assert sum(each.pages for each in report.flows) == 15
+    assert next((each.copy, each.pages) for each in report.flows) == ("(others)", 12)
+
+
+def test_large_clusters_are_counted_to_the_last_page(tmp_path: Path) -> None:
+    pages = [Page(text=story(1, words=40), url=f"https://h{number}.example/1") for number in range(30)]
+    write(tmp_path / "run.ledger", pages)
+    report = report_from_ledgers([tmp_path / "run.ledger"], most=ReportLimits(of_cluster=4))
+    [cluster] = report.clusters
+    assert (cluster.size, cluster.hosts, len(cluster.pages)) == (30, 30, 4)
+    assert "Of a cluster at most 4 pages are named; its size is exact." in report.notes
+
+
+def test_what_went_wrong_while_it_was_written_is_told(tmp_path: Path) -> None:
+    with Ledger.create(tmp_path / "run.ledger", ABOUT) as ledger:
+        ledger.trouble("disk", "The disk was full for a while.")
+    assert "The disk was full for a while." in report_from_ledgers([tmp_path / "run.ledger"]).notes
+
+
+def test_an_empty_run_is_one_too(tmp_path: Path) -> None:
+    with Ledger.create(tmp_path / "run.ledger", ABOUT):
+        pass
+    report = report_from_ledgers([tmp_path / "run.ledger"])
+    assert (report.pages, report.clusters, report.slices, report.figures.pages) == ((), (), (), 0)
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text(
+        "no ledger at all, but a text that is long enough to be read as a file of another kind" * 9
+    )
+    with pytest.raises(DedupError, match=r"other\.txt"):
+        report_from_ledgers([other])
+    with pytest.raises(DedupError, match="does not exist"):
+        report_from_ledgers([tmp_path / "gone.ledger"])
+
+
+def test_no_ledger_counts_twice(tmp_path: Path) -> None:
+    write(tmp_path / "run.ledger", many(1))
+    with pytest.raises(SettingError, match="each once"):
+        report_from_ledgers([tmp_path / "run.ledger", tmp_path / "." / "run.ledger"])
+    with pytest.raises(SettingError, match="at least one"):
+        report_from_ledgers([])
