@@ -1,8 +1,9 @@
 """Whether two versions of the package give the same results.
 
 ``python -m benchmarks.same_results dump FILE [--only SECTION …]`` writes a digest of every result to a
-JSON file. ``python -m benchmarks.same_results compare OLD NEW`` prints what differs between two such files;
-its exit code is 1 if anything does. The sections:
+JSON file; with ``--only`` the other sections of that file stay as they are.
+``python -m benchmarks.same_results compare OLD NEW`` prints what differs between two such files; its exit
+code is 1 if anything does. The sections:
 
 ``reading``
     Every page of the labelled sets, read by each reader: each field of the page, blocks included.
@@ -43,8 +44,10 @@ import tempfile
 import time
 import zlib
 from collections import Counter
+from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass, fields
 from hashlib import blake2b
+from io import StringIO
 from itertools import count, islice
 from pathlib import Path
 from pkgutil import resolve_name
@@ -64,13 +67,14 @@ EVERY = {"aeb": 3, "cwced": 3, "wcxb": 3}  #: of so many pages of a set one is t
 NOON = 1_700_000_000.0  #: Unix time at which the first page is seen
 GROUPED = 4  #: of so many pages one is fingerprinted in a group too
 SHOWN = 8  #: differences of a section that are printed
-DEMO_PORTS = range(28401, 28406)
+DEMO_PORTS = range(29401, 29406)  #: not the usual ones: another demo may run
 
 #: Names that are not public: each is looked for in these places, in this order.
 INTERNAL = {
     "detectors": ("dedupcrawl.detectors.registry:DETECTORS",),
     "readers": ("dedupcrawl.page.readers:READERS",),
     "main": ("dedupcrawl.cli:main",),
+    "demo": ("dedupcrawl.demo.runner:run_demo",),
 }
 
 #: Names of values that no two runs share, in JSON.
@@ -97,6 +101,9 @@ BATCHES: Mapping[str, tuple[str, ...]] = {
     "latest": ("--annotate", "--keep", "latest"),
     "longest": ("--annotate", "--prefer", "longest", "--detector", "simhash", "--detector", "exact"),
 }
+
+#: Sections that use what others leave behind.
+NEEDS = {"stores": ("verdicts",), "reports": ("batch", "demo")}
 
 Section = dict[str, Any]  #: what is compared, by name
 
@@ -341,14 +348,11 @@ def outputs(out: Path, folder: Path) -> dict[str, Any]:
 
 def demo(folder: Path) -> Section:
     """Run the demo; what it leaves stays in ``folder`` for the reports."""
-    for _ in range(5):
-        run("demo", "--out", str(folder), "--fresh", "--set", "CONCURRENT_REQUESTS=1")
-        journal = (folder / "journal.jsonl").read_text("utf-8")
-        if {int(port) for port in re.findall(r"127\.0\.0\.1:(\d+)", journal)} <= set(DEMO_PORTS):
-            break
-        time.sleep(20)  # another demo runs, which took the usual ports
-    else:
-        sys.exit(f"the demo needs the ports {DEMO_PORTS.start} to {DEMO_PORTS.stop - 1}")
+    with redirect_stdout(StringIO()):
+        internal("demo")(folder, settings=["CONCURRENT_REQUESTS=1"], fresh=True, first_port=DEMO_PORTS[0])
+    journal = (folder / "journal.jsonl").read_text("utf-8")
+    if not {int(port) for port in re.findall(r"127\.0\.0\.1:(\d+)", journal)} <= set(DEMO_PORTS):
+        sys.exit(f"the demo needs the ports {DEMO_PORTS[0]} to {DEMO_PORTS[-1]}, and one of them is taken")
     stats = dict(re.findall(r"'(dedup/[^']+)': (\d+)", (folder / "crawl.log").read_text("utf-8")))
     found: Section = {f"stats {name}": value for name, value in stats.items()}
     found |= {f"summary {name}": value for name, value in load(folder / "summary.json").items()}
@@ -364,8 +368,10 @@ def reports(folder: Path) -> Section:
         "demo": str(folder / "demo" / "report.ledger"),
         "kept": str(folder / "batch" / "kept"),
         "annotated": str(folder / "batch" / "annotated"),
-        "store": f"lmdb://{folder / 'stores' / 'default'}",
+        "store": f"lmdb://{folder / 'store'}",
     }
+    dedup = Deduplicator()
+    fill(folder / "store", {}, [(each.name, dedup.read(html=each.html, url=each.url)) for each in reprints()])
     found: Section = {}
     for name, subject in subjects.items():
         told = stable(json.loads(run("report", subject, "--json")), folder)
@@ -419,7 +425,7 @@ def json_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def dump(path: Path, only: list[str]) -> None:
-    """Write the results of all sections, or of those named, with what they need."""
+    """Write the results of all sections; or anew those of the sections named, and of what they need."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for each in ("stores", "batch", "demo"):
@@ -433,16 +439,15 @@ def dump(path: Path, only: list[str]) -> None:
             "demo": lambda: demo(folder / "demo"),
             "reports": lambda: reports(folder),
         }
-        needed = {"stores": {"verdicts"}, "reports": {"verdicts", "batch", "demo"}}
         asked = set(only or sections)
-        asked |= {each for section in asked for each in needed.get(section, ())}
-        found: dict[str, Section] = {}
+        asked |= {each for section in asked for each in NEEDS.get(section, ())}
+        found: dict[str, Section] = load(path) if only and path.exists() else {}
         for section in (each for each in sections if each in asked):
             start = time.monotonic()
             found[section] = sections[section]()
             spent = time.monotonic() - start
             print(f"{section}: {len(found[section])} results, {spent:.0f} s", file=sys.stderr, flush=True)
-    path.write_text(json.dumps(found, indent=0, sort_keys=True), "utf-8")
+            path.write_text(json.dumps(found, indent=0, sort_keys=True), "utf-8")
 
 
 def compare(one: Path, other: Path) -> int:
