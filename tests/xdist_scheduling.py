@@ -9,7 +9,7 @@ from xdist.scheduler import LoadScopeScheduling
 #: Folders whose tests one worker runs one after the other: there is one Java, and not one a worker.
 TOGETHER = ("batch/spark",)
 #: What takes longest, and so begins first, lest all wait for it in the end.
-FIRST = (*TOGETHER, "examples", "faults", "docs", "demo", "crawl", "stores", "batch")
+FIRST = (*TOGETHER, "examples", "faults", "docs", "tools/demo", "crawl", "stores", "batch")
 
 _BLOCK = re.compile(r"\[(?P<page>[\w./-]+\.md):\d+\]$")  #: a code block of the documentation
 

@@ -2,8 +2,8 @@
 
 Which constants reach a wanted precision, and find the most: tried on paper, then really run.
 
-A value is taken when the lower limit of its precision's interval (see :mod:`~dedupcrawl.tools.evaluation.metrics`)
-reaches what is wanted, not when the estimate does: a few labels that happen to be right prove little.
+A value is taken when the lower limit of its precision's interval reaches
+what is wanted, not when the estimate does: a few labels that happen to be right prove little.
 
 Which constants reach a wanted precision on labelled pages: the drops that a crawler makes are counted.
 
