@@ -74,7 +74,7 @@ INTERNAL = {
     "detectors": ("dedupcrawl.detectors.registry:DETECTORS",),
     "readers": ("dedupcrawl.page.readers:READERS",),
     "main": ("dedupcrawl.cli:main",),
-    "demo": ("dedupcrawl.demo.runner:run_demo",),
+    "demo": ("dedupcrawl.tools.demo.crawl:run_demo", "dedupcrawl.demo.runner:run_demo"),
 }
 
 #: Names of values that no two runs share, in JSON.
