@@ -51,8 +51,8 @@ def web() -> list[Page]:
 
 def write(path: Path, pages: Iterable[Page], *, begin: float = BEGIN, **how: Any) -> list[Claim]:
     """Judge pages and write them into a ledger, with the stats that a crawl counts."""
-    about, bounds = how.pop("about", ABOUT), how.pop("bounds", None)
-    with Deduplicator(**how) as dedup, Ledger.create(path, about, bounds=bounds) as ledger:
+    about, limits = how.pop("about", ABOUT), how.pop("limits", None)
+    with Deduplicator(**how) as dedup, Ledger.create(path, about, limits=limits) as ledger:
         return [_add(ledger, dedup, page, begin + 60 * place) for place, page in enumerate(pages)]
 
 
@@ -67,7 +67,7 @@ def _add(ledger: Any, dedup: Deduplicator, page: Page, when: float) -> Claim:
         for each in sorted(claim.met, key=lambda each: each.record.url != verdict.of)
         if record is not None
     ]
-    ledger.add(Entry(page.url, when, verdict, size, page.title, page.text, held=tuple(held)))
+    ledger.add(Entry(page.url, when, verdict, size, page.title, page.text, comparisons=tuple(held)))
     for name in _counted(claim):
         ledger.count(name)
     ledger.count("bytes", size)

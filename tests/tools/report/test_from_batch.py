@@ -295,7 +295,7 @@ def test_of_too_many_pages_the_dropped_ones_are_there(batch: Batch) -> None:
     told = [page(number, place) for number in range(40) for place in range(2)]
     summary = batch.run(write_lines(batch.folder / "a.jsonl", told))
     report = report_from_batch(
-        batch.folder / "out", most=ReportLimits(pages=50, clusters=3, pairs=9, flows=2)
+        batch.folder / "out", limits=ReportLimits(pages=50, clusters=3, pairs=9, flows=2)
     )
     assert (summary["pages"], report.figures.pages, len(report.pages)) == (80, 80, 50)
     assert Counter(row.fate for row in report.pages) == {"dropped": 40, "kept": 10}
@@ -310,7 +310,7 @@ def test_of_too_many_pages_the_dropped_ones_are_there(batch: Batch) -> None:
 def test_texts_are_read_as_far_as_there_is_room(batch: Batch) -> None:
     told = [page(number, place) for number in range(40) for place in range(2)]
     batch.run(write_lines(batch.folder / "a.jsonl", told))
-    report = report_from_batch(batch.folder / "out", most=ReportLimits(text=5_000))
+    report = report_from_batch(batch.folder / "out", limits=ReportLimits(text_chars=5_000))
     there = [bool(pair.changes) for pair in report.pairs]
     assert there == sorted(there, reverse=True)
     assert 0 < sum(there) < len(there) == 40
@@ -364,14 +364,14 @@ def test_near_misses_are_all_pairs_that_share_a_key(detectors: tuple[str, ...]) 
     def weigh(new: int, old: int) -> Any:
         return judge.opinions(prints.judged(new), prints.judged(old))
 
-    found = find_near_misses(prints, np.arange(len(prints)), kept, of, weigh=weigh, teller=NoProgress())
+    found = find_near_misses(prints, np.arange(len(prints)), kept, of, compare=weigh, progress=NoProgress())
     expected = set()
     for new in range(len(prints)):
         for old in range(new):
             meet = set(prints.record(new).looks_under) & set(prints.record(old).keys)
             if meet and not any(each.match for each in weigh(new, old)):
                 expected.add((new, old))
-    measured = {(each.new, each.old) for each in found.weighed}
+    measured = {(each.new, each.old) for each in found.unmatched}
     assert measured <= expected
     assert {
         pair for pair in expected if any(each.similarity is not None for each in weigh(*pair))

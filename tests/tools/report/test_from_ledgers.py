@@ -159,7 +159,7 @@ def test_a_page_that_was_released_says_so(tmp_path: Path) -> None:
     with Ledger.create(tmp_path / "run.ledger", ABOUT) as ledger:
         verdict = Verdict("https://a.example/1", Status.UNIQUE, keep=True, cluster="c")
         note = ledger.add(Entry("https://a.example/1", BEGIN, verdict, 7))
-        ledger.outcome(note, Fate.RELEASED)
+        ledger.set_fate(note, Fate.RELEASED)
         ledger.count("checked")
         ledger.count("released")
     report = report_from_ledgers([tmp_path / "run.ledger"])
@@ -185,7 +185,7 @@ def many(clusters: int) -> list[Page]:
 
 
 def test_what_a_ledger_left_out_is_told_and_pairs_stay_whole(tmp_path: Path) -> None:
-    write(tmp_path / "run.ledger", many(60), bounds=LedgerLimits(pages=50))
+    write(tmp_path / "run.ledger", many(60), limits=LedgerLimits(pages=50))
     report = report_from_ledgers([tmp_path / "run.ledger"])
     listed = len(report.pages)
     assert (report.figures.pages, report.figures.dropped) == (120, 60)
@@ -202,7 +202,7 @@ def test_of_several_ledgers_the_fullest_says_which_clusters_are_listed(tmp_path:
     """Of a cluster that one of them left out nobody knows how large it is."""
     store, pages = f"lmdb://{tmp_path}/store", many(60)
     write(tmp_path / "first.ledger", pages[:60], store=store)
-    write(tmp_path / "full.ledger", pages[60:], store=store, bounds=LedgerLimits(pages=20))
+    write(tmp_path / "full.ledger", pages[60:], store=store, limits=LedgerLimits(pages=20))
     write(tmp_path / "again.ledger", pages[60:], begin=BEGIN + 9999, store=store)
     names = ("first.ledger", "full.ledger", "again.ledger")
     report = report_from_ledgers([tmp_path / name for name in names])
@@ -216,7 +216,7 @@ def test_of_several_ledgers_the_fullest_says_which_clusters_are_listed(tmp_path:
 
 
 def test_texts_that_were_not_kept_are_told(tmp_path: Path) -> None:
-    write(tmp_path / "run.ledger", many(60), bounds=LedgerLimits(bulk=20_000))
+    write(tmp_path / "run.ledger", many(60), limits=LedgerLimits(content_bytes=20_000))
     report = report_from_ledgers([tmp_path / "run.ledger"])
     without = sum(not pair.changes for pair in report.pairs)
     assert 0 < without < len(report.pairs) == 60
@@ -254,7 +254,7 @@ def test_items_that_were_judged_are_not_called_pages_without_a_word(tmp_path: Pa
 def test_what_a_page_has_no_room_for_is_told(tmp_path: Path) -> None:
     write(tmp_path / "run.ledger", many(60))
     report = report_from_ledgers(
-        [tmp_path / "run.ledger"], most=ReportLimits(pages=70, clusters=5, hosts=1, pairs=8)
+        [tmp_path / "run.ledger"], limits=ReportLimits(pages=70, clusters=5, hosts=1, pairs=8)
     )
     fates = [each.fate for each in report.pages]
     assert fates == ["dropped"] * 60 + ["kept"] * 10
@@ -273,7 +273,7 @@ def test_hosts_that_the_ledger_did_not_name_are_counted_together(tmp_path: Path)
     pages = [
         Page(text=story(number % 5, words=40), url=f"https://h{number}.example/1") for number in range(20)
     ]
-    write(tmp_path / "run.ledger", pages, bounds=LedgerLimits(hosts=4, flows=3))
+    write(tmp_path / "run.ledger", pages, limits=LedgerLimits(hosts=4, flows=3))
     report = report_from_ledgers([tmp_path / "run.ledger"])
     assert sorted((each.name, each.pages) for each in report.hosts) == [
         ("(others)", 16),
@@ -286,7 +286,7 @@ def test_hosts_that_the_ledger_did_not_name_are_counted_together(tmp_path: Path)
 def test_large_clusters_are_counted_to_the_last_page(tmp_path: Path) -> None:
     pages = [Page(text=story(1, words=40), url=f"https://h{number}.example/1") for number in range(30)]
     write(tmp_path / "run.ledger", pages)
-    report = report_from_ledgers([tmp_path / "run.ledger"], most=ReportLimits(of_cluster=4))
+    report = report_from_ledgers([tmp_path / "run.ledger"], limits=ReportLimits(cluster_pages=4))
     [cluster] = report.clusters
     assert (cluster.size, cluster.hosts, len(cluster.pages)) == (30, 30, 4)
     assert "Of a cluster at most 4 pages are named; its size is exact." in report.notes
@@ -294,7 +294,7 @@ def test_large_clusters_are_counted_to_the_last_page(tmp_path: Path) -> None:
 
 def test_what_went_wrong_while_it_was_written_is_told(tmp_path: Path) -> None:
     with Ledger.create(tmp_path / "run.ledger", ABOUT) as ledger:
-        ledger.trouble("disk", "The disk was full for a while.")
+        ledger.add_problem("disk", "The disk was full for a while.")
     assert "The disk was full for a while." in report_from_ledgers([tmp_path / "run.ledger"]).notes
 
 

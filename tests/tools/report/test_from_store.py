@@ -160,9 +160,9 @@ def test_of_a_large_store_some_pages_are_shown_and_compared(
     ]
     newer = [Page(text=changed(page.text, 2), url=page.url) for page in many[:20]]
     fill(url, [*many, *newer])
-    for name, value in (("LOOKED_AT", 7), ("CLUSTERS", 16), ("HOSTS", 5), ("_STEP", 8)):
+    for name, value in (("MAX_LOOKUPS", 7), ("MAX_CLUSTERS", 16), ("MAX_HOSTS", 5), ("_PROGRESS_STEP", 8)):
         monkeypatch.setattr(from_store, name, value)
-    report = report_from_store(url, most=ReportLimits(pages=30))
+    report = report_from_store(url, limits=ReportLimits(pages=30))
     assert (report.figures.pages, len(report.pages)) == (80, 30)
     told = " ".join(report.notes)
     assert "The table holds 30 of 80 pages" in told
