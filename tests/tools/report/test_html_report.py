@@ -217,7 +217,7 @@ def test_a_pair_shows_both_texts_with_what_differs(tab: Tab, page: Path) -> None
     pair = report.pairs[place]
     visit(tab, page, f"#pair-{place}")
     panel = tab.page.locator("dialog[open]")
-    panel.get_by_role("button", name="Show all of it").click()
+    panel.get_by_role("button", name="Show full texts").click()
     for side, name in ((1, "old"), (2, "new")):
         text = "".join(getattr(change, name) for change in pair.changes)
         assert "".join(column(tab, side).split()) == "".join(text.split())
