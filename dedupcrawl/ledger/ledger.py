@@ -152,15 +152,15 @@ class Ledger(Closing):
         """Pages by time slice, without empty slices; ``kept`` excludes unchecked pages."""
         width = self.width
         found = self._query("SELECT place, kept, dropped, unchecked FROM slices ORDER BY place")
-        return tuple(Slice(float(place * width), *counts) for place, *counts in found)
+        return tuple(Slice(float(number * width), *counts) for number, *counts in found)
 
     @property
     def histograms(self) -> tuple[Histogram, ...]:
         """Histograms of the similarity of compared pages, one for each detector."""
         bins: dict[str, tuple[list[int], list[int]]] = {}
-        for detector, place, matched, n in self._query("SELECT detector, bin, matched, n FROM bins"):
+        for detector, number, matched, n in self._query("SELECT detector, bin, matched, n FROM bins"):
             missed_matched = bins.setdefault(detector, ([0] * BINS, [0] * BINS))
-            missed_matched[matched][place] = n
+            missed_matched[matched][number] = n
         return tuple(
             Histogram(name, self._state(f"threshold/{name}"), BIN_EDGES, tuple(matched), tuple(missed))
             for name, (missed, matched) in sorted(bins.items())

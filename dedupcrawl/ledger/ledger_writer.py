@@ -189,8 +189,9 @@ class LedgerTables:
     def _bulk_row(self, handle: EntryHandle, entry: Entry) -> tuple[object, ...]:
         # Texts are not compressed: it would take longer than everything else that is done for a page.
         text = entry.text[: self._limits.text_chars].encode("utf-8", "surrogatepass") or None
-        held = dump_comparisons(entry.comparisons, self._limits.url_chars) if entry.comparisons else None
-        return handle.id, len(text or b"") + len(held or b""), text, held
+        of_page = entry.comparisons
+        comparisons = dump_comparisons(of_page, self._limits.url_chars) if of_page else None
+        return handle.id, len(text or b"") + len(comparisons or b""), text, comparisons
 
     def _insert(self, rows: Collection[tuple[object, ...]], bulk: Collection[tuple[object, ...]]) -> None:
         connection = self._connection
@@ -204,13 +205,13 @@ class LedgerTables:
     def _store_misses(self, handle: EntryHandle, entry: Entry) -> bool:
         """Store the near misses of a page; return whether any is stored."""
         found = False
-        for place, comparison in enumerate(entry.comparisons):
+        for index, comparison in enumerate(entry.comparisons):
             # The page that the verdict names is not a near miss: it is related, if only by its URL.
             if comparison.url != entry.verdict.of:
-                found = self._store_miss(handle, place, comparison) or found
+                found = self._store_miss(handle, index, comparison) or found
         return found
 
-    def _store_miss(self, handle: EntryHandle, place: int, comparison: Comparison) -> bool:
+    def _store_miss(self, handle: EntryHandle, index: int, comparison: Comparison) -> bool:
         nearest = comparison.nearest
         if nearest is None or any(opinion.match for opinion in comparison.opinions):
             return False
@@ -219,7 +220,7 @@ class LedgerTables:
             return False
         self._connection.execute(
             "INSERT INTO misses (detector, similarity, page, place, old) VALUES (?, ?, ?, ?, ?)",
-            (detector, similarity, handle.id, place, storable(comparison.url, self._limits.url_chars)),
+            (detector, similarity, handle.id, index, storable(comparison.url, self._limits.url_chars)),
         )
         self._misses[detector] = self._misses.get(detector, 0) + 1
         if self._misses[detector] >= 2 * self._limits.misses:
@@ -283,8 +284,8 @@ class LedgerTables:
 
     def _add_hosts(self, counters: RunCounters) -> None:
         rows: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
-        for (host, place), n in counters.hosts.items():
-            rows[self._admitted(host)][place] += n
+        for (host, index), n in counters.hosts.items():
+            rows[self._admitted(host)][index] += n
         self._add("hosts", ((host, *counts) for host, counts in rows.items()))
 
     def _admitted(self, host: str) -> str:
@@ -306,21 +307,21 @@ class LedgerTables:
         if not counters.slices:
             return
         seconds = {second for second, _ in counters.slices}
-        seconds |= {place * self._width for place in self._ends if place is not None}
+        seconds |= {number * self._width for number in self._ends if number is not None}
         self._widen(slice_width(seconds, self._width, self._limits.slices))
         rows: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
-        for (second, place), n in counters.slices.items():
-            rows[second // self._width][place] += n
-        self._add("slices", ((place, *counts) for place, counts in rows.items()))
+        for (second, index), n in counters.slices.items():
+            rows[second // self._width][index] += n
+        self._add("slices", ((number, *counts) for number, counts in rows.items()))
         self._ends = self._connection.execute("SELECT min(place), max(place) FROM slices").fetchone()
 
     def _widen(self, width: int) -> None:
         if width == self._width:
             return
         found = self._connection.execute("SELECT place, kept, dropped, unchecked FROM slices")
-        wider = widened({place: counts for place, *counts in found}, width // self._width)
+        wider = widened({number: counts for number, *counts in found}, width // self._width)
         self._connection.execute("DELETE FROM slices")
-        self._add("slices", ((place, *counts) for place, counts in wider.items()))
+        self._add("slices", ((number, *counts) for number, counts in wider.items()))
         self._width = width
 
     # -- state --------------------------------------------------------------------------------

@@ -160,7 +160,7 @@ def test_odd_times_do_no_harm(path: Path) -> None:
 # -- fates --------------------------------------------------------------------------------------------
 
 
-def test_a_fate_is_told_later_also_of_a_page_that_was_written(path: Path) -> None:
+def test_a_fate_can_be_set_after_the_page_was_written(path: Path) -> None:
     with Ledger.create(path, ABOUT) as ledger:
         notes = [ledger.add(unique(f"https://a.example/{i}", f"c{i}"), Fate.OPEN) for i in range(4)]
         ledger.set_fate(notes[0], Fate.KEPT)
@@ -174,7 +174,7 @@ def test_a_fate_is_told_later_also_of_a_page_that_was_written(path: Path) -> Non
 
 
 @pytest.mark.parametrize("written", [False, True])
-def test_a_page_that_is_judged_again_is_one_row_with_its_last_verdict(path: Path, written: bool) -> None:
+def test_a_second_verdict_replaces_the_row_of_a_page(path: Path, written: bool) -> None:
     with Ledger.create(path, ABOUT) as ledger:
         ledger.add(unique("https://a.example/0", "c0"))
         note = ledger.add(unique("https://a.example/1", "c1", "old text"), Fate.OPEN)
@@ -266,7 +266,7 @@ def test_the_nearest_misses_stay_whatever_their_clusters(path: Path) -> None:
             assert (held.nearest.detector, held.nearest.similarity) == (miss.detector, miss.similarity)
 
 
-def test_what_a_page_missed_is_forgotten_when_it_is_judged_again(path: Path) -> None:
+def test_a_second_verdict_deletes_the_near_misses_of_the_first(path: Path) -> None:
     with small(path) as ledger:
         note = ledger.add(near("https://a.example/1", "c1", "https://a.example/0", 0.6))
         ledger.flush()
@@ -333,7 +333,7 @@ def _size_after(path: Path, pages: int) -> int:
 # -- going on, being killed ---------------------------------------------------------------------------
 
 
-def test_a_run_that_is_resumed_adds_to_what_stands_there(path: Path) -> None:
+def test_a_resumed_run_appends_to_its_ledger(path: Path) -> None:
     for run in range(3):
         with Ledger.create(
             path, {**ABOUT, "title": f"run {run}"}, resume=True, limits=LedgerLimits(hosts=2)

@@ -69,15 +69,15 @@ class HostIndex:
 
     def _index(self, url: bytes) -> int:
         origin = b"/".join(url.split(b"/", 3)[:3])
-        place = self._origins.get(origin)
-        if place is None:
+        index = self._origins.get(origin)
+        if index is None:
             name = host_of(to_text(url)) or OTHER_HOSTS
-            place = self._names.get(name, 0 if len(self._names) > MAX_HOSTS else len(self._names))
-            if place:
-                self._names[name] = place
+            index = self._names.get(name, 0 if len(self._names) > MAX_HOSTS else len(self._names))
+            if index:
+                self._names[name] = index
             if len(self._origins) < 2 * MAX_HOSTS:
-                self._origins[origin] = place
-        return place
+                self._origins[origin] = index
+        return index
 
     def name(self, row: int) -> str:
         """Return the host of a row."""
@@ -90,8 +90,8 @@ class HostIndex:
         kept = np.bincount(self._of[rows][keep[rows]], minlength=size)
         order = np.argsort(-pages, kind="stable")
         return tuple(
-            Host(self.names[place], int(pages[place]), int(kept[place]), int(pages[place] - kept[place]))
-            for place in order[: int(np.count_nonzero(pages))].tolist()
+            Host(self.names[index], int(pages[index]), int(kept[index]), int(pages[index] - kept[index]))
+            for index in order[: int(np.count_nonzero(pages))].tolist()
         )
 
     def flows(self, copies: Numbers, sources: Numbers) -> tuple[Flow, ...]:
@@ -279,8 +279,8 @@ def similarity_histograms(
         if each.similarity is not None
     )
     found = []
-    for place, name in enumerate(verdicts.detectors):
-        similar = verdicts.similarity[(verdicts.detector == place) & ~np.isnan(verdicts.similarity)]
+    for index, name in enumerate(verdicts.detectors):
+        similar = verdicts.similarity[(verdicts.detector == index) & ~np.isnan(verdicts.similarity)]
         bins = np.bincount([bin_of(each) for each in similar.tolist()], minlength=BINS).tolist()
         missing = tuple(misses[name, at] for at in range(BINS))
         if any(bins) or any(missing):

@@ -107,8 +107,8 @@ def hash_source(text: str) -> str:
 
 def read_asset(package: str, name: str) -> str:
     """Return the text of a file in the folder ``web`` of a package, or of this package."""
-    places = (files(folder) / "web" / name for folder in dict.fromkeys((package, _PACKAGE)))
-    found = next((place for place in places if place.is_file()), None)
+    candidates = (files(folder) / "web" / name for folder in dict.fromkeys((package, _PACKAGE)))
+    found = next((file for file in candidates if file.is_file()), None)
     if found is None:
         raise FileNotFoundError(name)
     return found.read_text("utf-8").replace("\r\n", "\n")

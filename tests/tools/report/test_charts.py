@@ -1,4 +1,4 @@
-"""Drawings add up to what they show, and stand inside their frames."""
+"""Charts match their data and stay inside their frames."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_what_is_matched_below_the_threshold_is_counted() -> None:
 
 
 def test_hosts_that_are_not_named_stand_behind_those_that_are() -> None:
-    """They are one line however many pages they have, and however many hosts are left out here."""
+    """The hosts that are left out share one row, for any number of them."""
     flows = [Flow("(others)", "(others)", 9), Flow("a", "b", 2), Flow("c", "b", 1), Flow("d", "(others)", 4)]
     whole, short = draw_hosts(flows), draw_hosts(flows, most=1)
     assert whole is not None
