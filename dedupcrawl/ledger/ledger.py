@@ -112,7 +112,7 @@ class Ledger(Closing):
         """Close the file."""
         self._connection.close()
 
-    # -- exact counts -------------------------------------------------------------
+    # -- exact counts -------------------------------------------------------------------------
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -172,7 +172,7 @@ class Ledger(Closing):
         found = self._query("SELECT value FROM state WHERE name LIKE 'trouble/%' ORDER BY name")
         return tuple(value for (value,) in found)
 
-    # -- listed pages -------------------------------------------------------
+    # -- listed pages -------------------------------------------------------------------------
 
     @property
     def sample(self) -> Sample:
@@ -229,7 +229,7 @@ class Ledger(Closing):
         )
         return tuple(NearMiss(*row) for row in found)
 
-    # -- queries -------------------------------------------------------------------------------
+    # -- queries ------------------------------------------------------------------------------
 
     def _rows(self, clause: str, *values: object) -> Iterator[LedgerRow]:
         for row in self._query(f"SELECT {_PAGE_COLUMNS} FROM pages {clause}", *values):  # noqa: S608  # constants only

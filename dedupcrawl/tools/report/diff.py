@@ -101,7 +101,7 @@ def _merge_pieces(pieces: Iterable[DiffPiece]) -> Iterator[DiffPiece]:
         yield "".join(old), "".join(new)
 
 
-# -- matching tokens ----------------------------------------------------------------
+# -- matching tokens --------------------------------------------------------------------------
 
 
 def _match_tokens(old: Sequence[str], new: Sequence[str]) -> list[TokenMatch]:
@@ -197,7 +197,7 @@ def _backtrack(old: Sequence[str], new: Sequence[str], rows: Sequence[int]) -> l
     return found[::-1]
 
 
-# -- accidental matches ---------------------------------------------------------------
+# -- accidental matches -----------------------------------------------------------------------
 
 
 def _without_islands(old: _Tokens, new: _Tokens, matches: Sequence[TokenMatch]) -> Sequence[TokenMatch]:
@@ -245,7 +245,7 @@ def _letter_offsets(words: Sequence[str]) -> list[int]:
     return list(accumulate(letters, initial=0))
 
 
-# -- boundaries of insertions and deletions --------------------------------------------
+# -- boundaries of insertions and deletions ---------------------------------------------------
 
 
 def _align_to_sentences(old: _Tokens, new: _Tokens, matches: Sequence[TokenMatch]) -> list[TokenMatch]:

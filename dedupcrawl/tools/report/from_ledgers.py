@@ -87,7 +87,7 @@ class _LedgersReader:
             histograms=merge_histograms(each for ledger in ledgers for each in ledger.histograms),
         )
 
-    # -- metadata and notes --------------------------------------------------------------
+    # -- metadata and notes -------------------------------------------------------------------
 
     def _about(self) -> dict[str, Any]:
         titles = list(dict.fromkeys(str(run.about.get("title", "")) for run in self._runs))
