@@ -93,7 +93,7 @@ def _is_store(run: str) -> bool:
 def _of_store(url: str, namespace: str | None, bars: Bars) -> Report:
     from dedupcrawl.tools.report.from_store import report_from_store  # noqa: PLC0415
 
-    return report_from_store(url, namespace, teller=bars)
+    return report_from_store(url, namespace, progress=bars)
 
 
 def of_batch(folder: Path, bars: Bars) -> Report:
@@ -103,7 +103,7 @@ def of_batch(folder: Path, bars: Bars) -> Report:
         raise DedupError("a report of a batch needs pyarrow: pip install 'dedupcrawl[batch]'")
     from dedupcrawl.tools.report.from_batch import report_from_batch  # noqa: PLC0415
 
-    return report_from_batch(folder, teller=bars)
+    return report_from_batch(folder, progress=bars)
 
 
 def _of_ledgers(runs: Sequence[str], bars: Bars) -> Report:
@@ -111,7 +111,7 @@ def _of_ledgers(runs: Sequence[str], bars: Bars) -> Report:
 
     for run in runs:
         refuse_page(Path(run))
-    return report_from_ledgers([Path(run) for run in runs], teller=bars)
+    return report_from_ledgers([Path(run) for run in runs], progress=bars)
 
 
 def refuse_page(path: Path, accepted: str = RUNS) -> None:

@@ -99,7 +99,7 @@ class PageRecorder:
                 bytes=size,
                 title=page.title if page else "",
                 text=page.text if page else "",
-                held=select_comparisons(claim.verdict, *comparison, self._weigh, self._least)
+                comparisons=select_comparisons(claim.verdict, *comparison, self._weigh, self._least)
                 if comparison
                 else (),
             )
@@ -110,12 +110,12 @@ class PageRecorder:
     def record_state(self, claim: ItemClaim) -> None:
         """Record how far a page has come; what was dropped stays so."""
         if self._writer is not None and claim.note is not None and claim.note.fate is not Fate.DROPPED:
-            self._writer.ledger.outcome(claim.note, claim.state.fate)
+            self._writer.ledger.set_fate(claim.note, claim.state.fate)
 
     def record_saved_requests(self, claim: ItemClaim, requests: int) -> None:
         """Record that requests were not made since a page was dropped."""
         if self._writer is not None and claim.note is not None:
-            self._writer.ledger.saved(claim.note, requests)
+            self._writer.ledger.add_saved_requests(claim.note, requests)
 
     async def close(self) -> None:
         """Write what is left and make the report, in a thread: others may crawl on."""
@@ -138,7 +138,7 @@ class PageRecorder:
         claim.note = ledger.add(entry, claim.state.fate, again=again)
         if response is not None:
             response.note = claim.note
-        if ledger.waiting >= MAX_WAITING:
+        if ledger.pending >= MAX_WAITING:
             ledger.flush()
         elif ledger.is_due:
             writer.wake()
@@ -167,7 +167,7 @@ class PageRecorder:
         self._log(logging.ERROR, message, error=error, exc_info=_unexpected(error))
         if self._writer is not None:
             with suppress(Exception):
-                self._writer.ledger.trouble(kind, f"The report is not complete: {error}")
+                self._writer.ledger.add_problem(kind, f"The report is not complete: {error}")
 
     def _log(self, level: int, message: str, exc_info: BaseException | None = None, **what: object) -> None:
         spider = None if self._crawler is None else self._crawler.spider
@@ -250,7 +250,7 @@ def open_ledger(
         ledger = Ledger.create(paths.ledger, about, resume=paths.resumes)
     except DedupError as error:
         raise SettingError("DEDUP_REPORT", paths.template, f"another path, for {error}") from None
-    ledger.flushes = False
+    ledger.auto_flush = False
     return LedgerWriter(paths, ledger, failed)
 
 

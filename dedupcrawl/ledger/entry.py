@@ -1,12 +1,6 @@
-"""What is noted of a page: the verdict, and the earlier pages that it was held against.
+"""What a ledger stores about a page: the verdict, its fate, and the earlier pages that it was compared with.
 
-What becomes of a page, and what is remembered of it until that is known.
-
-What a page was held against: the page that it relates to, and those that it nearly matched.
-
-Verdicts and opinions as JSON, and back.
-
-Where a page comes from.
+Also the JSON form of verdicts and opinions, and the choice of near misses.
 """
 
 from __future__ import annotations
@@ -25,24 +19,42 @@ from dedupcrawl.detectors.base import Bar, Exhibit, Match, Opinion, Relation
 from dedupcrawl.verdict import Status, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from dedupcrawl.stores.base import Candidate, Record
 
     Compare = Callable[[Record, Record], tuple[Opinion, ...]]
 
+NO_HOST = ""  #: stands for pages without a host, and for all hosts beyond the limit of a ledger
+MAX_COMPARED = 8  #: unmatched candidates that are compared again, the newest: a crowded bucket has many
+MAX_NEAR_MISSES = 3  #: near misses stored with a page
+MAX_NAME_CHARS = 255  #: characters of a host or cluster name
+MAX_EVIDENCE_BYTES = 16_384  #: JSON of a verdict; longer evidence is not stored: it can quote a page
+MAX_OPINIONS_BYTES = 65_536  #: JSON of all comparisons of a page; exhibits are left out of longer ones
+_BAR_FIELDS = tuple(each.name for each in fields(Bar))
+_EXHIBIT_FIELDS = tuple(each.name for each in fields(Exhibit))
+
+
+class Fate(StrEnum):
+    """What happened to a page."""
+
+    OPEN = "open"  #: its verdict is known; its item is in progress, or the crawl was killed
+    KEPT = "kept"
+    DROPPED = "dropped"
+    RELEASED = "released"  #: a later pipeline dropped its items, or a feed was not stored
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """An earlier page that a page was held against, matched or not."""
+    """An earlier page that a page was compared with, matched or not."""
 
     url: str  #: of the earlier page
     cluster: str  #: of the earlier page
-    opinions: tuple[Opinion, ...]  #: one for each detector in use, in their order
+    opinions: tuple[Opinion, ...]  #: one for each detector, in their order
 
     @property
     def nearest(self) -> Opinion | None:
-        """The opinion with the highest similarity, of those that measured one."""
+        """The opinion with the highest similarity; None if no detector measured one."""
         measured = [each for each in self.opinions if each.similarity is not None]
         return max(measured, key=lambda each: each.similarity or 0.0, default=None)
 
@@ -52,101 +64,94 @@ class Entry:
     """A page of a run."""
 
     url: str
-    time: float  #: Unix time at which it was judged, or was fetched
+    time: float  #: Unix time of the verdict, or of the download
     verdict: Verdict
-    bytes: int  #: of the body (of the text, where items are judged)
+    bytes: int  #: of the response body; of the text if items are checked
     title: str = ""
-    text: str = ""  #: main text; "" where there is none to show
-    requests: int = 0  #: that were not made since it was dropped
-    held: tuple[Comparison, ...] = ()  #: the page that it relates to first, then near misses, nearest first
-
-
-class Fate(StrEnum):
-    """What became of a page."""
-
-    OPEN = "open"  #: it was judged; its item is under way, or its crawl was killed
-    KEPT = "kept"
-    DROPPED = "dropped"
-    RELEASED = "released"  #: a later pipeline refused its items, or a feed was not stored
+    text: str = ""  #: main text; "" if there is none
+    requests: int = 0  #: requests that were not made because the page was dropped
+    comparisons: tuple[Comparison, ...] = ()  #: the related page first, then near misses, most similar first
 
 
 @dataclass(slots=True)
 class EntryHandle:
-    """A page that was written down; what becomes of it is told later."""
+    """A page in the ledger; identifies it in later updates."""
 
     id: int
     host: str
     second: int  #: Unix time
     is_unchecked: bool
     cluster: str
-    requests: int = 0  #: that were not made since it was dropped
+    requests: int = 0  #: requests that were not made because the page was dropped
     fate: Fate = Fate.OPEN
 
 
-MAX_COMPARED = 8  #: pages that did not match and are weighed, the latest ones: a crowded bucket has many more
-MAX_NEAR_MISSES = 3  #: near misses of one page
+def host_of(url: str) -> str:
+    """Return host and port of a URL in lower case, without user and password; "" if it has none."""
+    try:
+        host = urlsplit(url).netloc
+    except ValueError:  # an unclosed bracket
+        return NO_HOST
+    return storable(host.rpartition("@")[2].lower(), MAX_NAME_CHARS)
+
+
+# -- near misses ------------------------------------------------------------------------------
 
 
 def select_comparisons(
-    verdict: Verdict, record: Record, candidates: Sequence[Candidate], weigh: Compare, least: float
+    verdict: Verdict, record: Record, candidates: Sequence[Candidate], compare: Compare, least: float
 ) -> tuple[Comparison, ...]:
-    """Return the page that the verdict names, then near misses, the nearest first.
+    """Return the page that the verdict names, then near misses, most similar first.
 
     Args:
-        verdict: on the page.
+        verdict: of the page.
         record: of the page.
-        candidates: what it was compared with.
-        weigh: says what each detector thinks of two pages.
-        least: similarity of a near miss, by the detector to which the two look most alike.
+        candidates: stored pages that share a key with it.
+        compare: returns the opinions of all detectors on a new and an earlier page.
+        least: lowest similarity of a near miss, from 0 to 1.
     """
     named = [each for each in candidates if verdict.of is not None and each.record.url == verdict.of]
     others = [each for each in candidates if each not in named and cluster_of(each.record) != verdict.cluster]
-    related = _compared(named, record, weigh)
+
+    def compared(earlier: Sequence[Candidate]) -> list[Comparison]:
+        found = ((each.record, compare(record, each.record)) for each in earlier)
+        return [Comparison(old.url, cluster_of(old), opinions) for old, opinions in found]
+
+    related = compared(named)
     if len(related) > 1:
-        related.sort(key=lambda held: _match_rank(held, verdict), reverse=True)
-    if not others:
-        return tuple(related[:1])
-    missed = [held for held in _compared(others[-MAX_COMPARED:], record, weigh) if _is_near(held, least)]
+        related.sort(key=lambda each: _match_rank(each, verdict), reverse=True)
+    missed = [each for each in compared(others[-MAX_COMPARED:]) if _is_near(each, least)]
     missed.sort(key=_similarity, reverse=True)
     return (*related[:1], *missed[:MAX_NEAR_MISSES])
 
 
-def _compared(candidates: Iterable[Candidate], new: Record, weigh: Compare) -> list[Comparison]:
-    return [
-        Comparison(each.record.url, cluster_of(each.record), weigh(new, each.record)) for each in candidates
-    ]
+def _match_rank(comparison: Comparison, verdict: Verdict) -> tuple[bool, float]:
+    """Rank the versions of one URL: the version that the deciding detector matched ranks first."""
+    opinions = comparison.opinions
+    decided = any(each.match is not None and each.detector == verdict.detector for each in opinions)
+    return decided, _similarity(comparison)
 
 
-def _match_rank(held: Comparison, verdict: Verdict) -> tuple[bool, float]:
-    """Tell which of several versions of a page the verdict means."""
-    decided = any(each.match is not None and each.detector == verdict.detector for each in held.opinions)
-    return decided, _similarity(held)
+def _is_near(comparison: Comparison, least: float) -> bool:
+    return _similarity(comparison) >= least and not any(each.match for each in comparison.opinions)
 
 
-def _is_near(held: Comparison, least: float) -> bool:
-    return _similarity(held) >= least and not any(each.match for each in held.opinions)
-
-
-def _similarity(held: Comparison) -> float:
-    nearest = held.nearest
+def _similarity(comparison: Comparison) -> float:
+    nearest = comparison.nearest
     return -1.0 if nearest is None or nearest.similarity is None else nearest.similarity
 
 
-_BAR_FIELDS = tuple(each.name for each in fields(Bar))
-_EXHIBIT_FIELDS = tuple(each.name for each in fields(Exhibit))
-MAX_NAME_CHARS = 255  #: characters of a host or a cluster
-MAX_EVIDENCE_BYTES = 16_384  #: bytes of JSON; a word that a page made up may be as long as the page
-MAX_OPINIONS_BYTES = 65_536  #: the same
+# -- JSON -------------------------------------------------------------------------------------
 
 
 def storable(text: str, most: int) -> str:
-    """Cut a text, and replace what cannot be written as UTF-8: halves of surrogate pairs."""
+    """Truncate a text to ``most`` characters, and replace lone surrogates, which UTF-8 cannot encode."""
     text = text[:most]
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def dump_json(value: object) -> bytes:
-    """Write plain values as JSON, odd ones (halves of surrogate pairs, long integers) included."""
+    """Encode plain values as JSON, including lone surrogates and integers beyond 64 bits."""
     try:
         return orjson.dumps(value)
     except TypeError:
@@ -154,7 +159,7 @@ def dump_json(value: object) -> bytes:
 
 
 def dump_verdict(verdict: Verdict, most_url: int) -> str:
-    """Write all of a verdict but the URL of its page."""
+    """Encode a verdict without the URL of its page; other URLs have at most ``most_url`` characters."""
     plain = verdict.to_dict()
     del plain["url"]
     for name in ("of", "supersedes"):
@@ -167,42 +172,35 @@ def dump_verdict(verdict: Verdict, most_url: int) -> str:
 
 
 def load_verdict(url: str, written: str) -> Verdict:
-    """Read a verdict."""
+    """Decode a verdict on the page with this URL."""
     plain = json.loads(written)
     relation = plain.pop("relation", None)
     status = Status(plain.pop("status"))
     return Verdict(url=url, status=status, relation=Relation(relation) if relation else None, **plain)
 
 
-def dump_comparisons(held: Sequence[Comparison], most_url: int) -> bytes:
-    """Write the pages that a page was held against; exhibits go when they are out of proportion."""
-    written = dump_json([_comparison_to_json(each, most_url) for each in held])
+def dump_comparisons(comparisons: Sequence[Comparison], most_url: int) -> bytes:
+    """Encode comparisons; URLs have at most ``most_url`` characters."""
+    written = dump_json([_comparison_to_json(each, most_url) for each in comparisons])
     if len(written) > MAX_OPINIONS_BYTES:
-        written = dump_json([_comparison_to_json(each, most_url, _without_exhibits) for each in held])
+        bare = (replace(each, opinions=tuple(map(_without_exhibits, each.opinions))) for each in comparisons)
+        written = dump_json([_comparison_to_json(each, most_url) for each in bare])
     return zlib.compress(written, 1)
 
 
 def load_comparisons(data: bytes) -> tuple[Comparison, ...]:
-    """Return what :func:`pack_held` was given."""
+    """Decode what :func:`dump_comparisons` encoded."""
     plain = json.loads(zlib.decompress(data))
-    return tuple(
-        Comparison(url, cluster, tuple(map(_opinion_from_json, opinions))) for url, cluster, opinions in plain
-    )
+    return tuple(Comparison(url, cluster, tuple(map(_load_opinion, of))) for url, cluster, of in plain)
 
 
-def _comparison_to_json(
-    held: Comparison, most_url: int, reduce: Callable[[Opinion], Opinion] | None = None
-) -> list[object]:
-    opinions = map(reduce, held.opinions) if reduce else held.opinions
-    return [
-        storable(held.url, most_url),
-        storable(held.cluster, MAX_NAME_CHARS),
-        list(map(_opinion_to_json, opinions)),
-    ]
+def _comparison_to_json(comparison: Comparison, most_url: int) -> list[object]:
+    cluster = storable(comparison.cluster, MAX_NAME_CHARS)
+    return [storable(comparison.url, most_url), cluster, list(map(_opinion_to_json, comparison.opinions))]
 
 
 def _without_exhibits(opinion: Opinion) -> Opinion:
-    """Leave the numbers: what makes an opinion long are words of the page."""
+    """Keep the numbers only: words of the page make an opinion long."""
     match = opinion.match and replace(opinion.match, evidence={})
     return replace(opinion, exhibits=(), figures={}, match=match)
 
@@ -225,32 +223,19 @@ def _field_values(things: Sequence[object], names: Sequence[str]) -> list[list[o
     return [[getattr(each, name) for name in names] for each in things]
 
 
-def _opinion_from_json(plain: dict[str, Any]) -> Opinion:
+def _load_opinion(plain: dict[str, Any]) -> Opinion:
     match = plain["match"]
     return Opinion(
-        detector=plain["detector"],
-        match=match and Match(match[0], Relation(match[1]), match[2]),
-        similarity=plain["similarity"],
-        figures=plain["figures"],
-        bars=tuple(Bar(*bar) for bar in plain["bars"]),
-        part_bars=tuple(Bar(*bar) for bar in plain["part_bars"]),
-        exhibits=tuple(_exhibit_from_json(each) for each in plain["exhibits"]),
-        silent=plain["silent"],
+        **plain
+        | {
+            "match": match and Match(match[0], Relation(match[1]), match[2]),
+            "bars": tuple(Bar(*bar) for bar in plain["bars"]),
+            "part_bars": tuple(Bar(*bar) for bar in plain["part_bars"]),
+            "exhibits": tuple(_load_exhibit(each) for each in plain["exhibits"]),
+        }
     )
 
 
-def _exhibit_from_json(values: list[Any]) -> Exhibit:
+def _load_exhibit(values: list[Any]) -> Exhibit:
     unit, agreeing, *elements = values
     return Exhibit(unit, agreeing, *map(tuple, elements))
-
-
-NO_HOST = ""  #: stands for all hosts that are not counted one by one, and for pages without any
-
-
-def host_of(url: str) -> str:
-    """Return host and port of a URL in lower case, without user and password; "" if it has none."""
-    try:
-        place = urlsplit(url).netloc
-    except ValueError:  # a bracket that is not closed
-        return ""
-    return storable(place.rpartition("@")[2].lower(), MAX_NAME_CHARS)

@@ -1,7 +1,6 @@
-"""A ledger: one file in which a run writes down what it does, and from which reports are made.
+"""Reads a ledger: the file in which a run stores what happened to each page.
 
-Several ledgers, those of the workers of one crawl, are read one by one: whatever they hold adds up, and what
-is sampled is sampled by the same hash.
+The counts of several ledgers of one crawl add up. All ledgers sample clusters by the same hash.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from dedupcrawl.ledger.counters import BINS, Flow, Histogram, Host, Slice, bin_edges
+from dedupcrawl.ledger.counters import BIN_EDGES, BINS, Flow, Histogram, Host, Slice
 from dedupcrawl.ledger.entry import Entry, Fate, load_comparisons, load_verdict, storable
 from dedupcrawl.ledger.ledger_schema import LedgerLimits, ledger_errors, open_for_reading
 from dedupcrawl.ledger.ledger_writer import LedgerAppender
@@ -28,58 +27,58 @@ _PAGE_COLUMNS = "pages.id, url, time, bytes, title, requests, fate, verdict"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run that wrote into a ledger; a crawl that is resumed adds another."""
+    """A run that wrote the ledger; resuming a crawl adds another run."""
 
     began: float  #: Unix time
-    ended: float | None  #: None: it goes on, or was killed
-    about: Mapping[str, Any]  #: what it said of itself; see :meth:`Ledger.create`
+    ended: float | None  #: Unix time; None: it is still running, or was killed
+    about: Mapping[str, Any]  #: metadata; see :meth:`Ledger.create`
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """How much of what came is listed. Counts are exact whatever it says."""
+    """How many of the pages are listed; counts are always exact."""
 
     pages: int  #: rows
-    one_in: int  #: clusters whose pages are listed: all (1), every second one (2), 4, 8, …
-    texts: int  #: pages with their text, or with what they were held against
-    texts_one_in: int  #: clusters whose texts and opinions are kept
-    lost: int  #: pages that are not listed since they could not be written
+    one_in: int  #: 1: the pages of all clusters are listed; 2: of every second cluster; 4, 8, …
+    texts: int  #: pages with a text or comparisons
+    texts_one_in: int  #: the same for texts and comparisons
+    lost: int  #: pages that are not listed because they could not be written
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """A page as it is listed."""
+    """A listed page."""
 
     id: int
-    entry: Entry  #: without text and ``held``, which :meth:`Ledger.text` and :meth:`Ledger.held` give
+    entry: Entry  #: without text and comparisons; see :meth:`Ledger.text` and :meth:`Ledger.comparisons`
     fate: Fate
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSize:
-    """Pages with the same content."""
+    """The number of pages with the same content."""
 
     name: str
-    pages: int  #: exact, even where not all of them are listed
-    first: float  #: Unix time
-    last: float
+    pages: int  #: exact, even if not all of them are listed
+    first: float | None = None  #: Unix time of the first page; None: unknown
+    last: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """A page that was held against an earlier one and did not match it."""
+    """A page that was compared with an earlier page and did not match it."""
 
     page: int  #: id of its row
-    place: int  #: of the earlier page in :meth:`Ledger.held`
+    index: int  #: of the earlier page in :meth:`Ledger.comparisons`
     old: str  #: URL of the earlier page
-    detector: str  #: the one to which they look most alike
+    detector: str  #: the detector that measured the highest similarity
     similarity: float
 
 
 class Ledger(Closing):
-    """Reads a ledger as it is at the moment it was opened; a context manager.
+    """A snapshot of a ledger; a context manager.
 
-    Its methods raise :class:`~dedupcrawl.errors.DedupError` for a file that is damaged.
+    All methods raise :class:`~dedupcrawl.errors.DedupError` if the file is damaged.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
@@ -88,129 +87,120 @@ class Ledger(Closing):
 
     @staticmethod
     def create(
-        path: Path, about: Mapping[str, Any], *, resume: bool = False, bounds: LedgerLimits | None = None
+        path: Path, about: Mapping[str, Any], *, resume: bool = False, limits: LedgerLimits | None = None
     ) -> LedgerAppender:
-        """Begin to write a ledger in the place of one that stands there.
+        """Create a ledger, and return its writer.
 
         Args:
-            path: the file.
-            about: plain JSON: ``title``, ``kind`` ("crawl", "batch" or "store"), ``version``, and
-                ``settings``, a mapping of names to texts.
-            resume: go on with the ledger that stands there.
-            bounds: how much it may hold.
+            path: the file; an existing ledger is replaced.
+            about: metadata of the run, as plain JSON: ``title``, ``kind`` ("crawl", "batch" or "store"),
+                ``version``, and ``settings``, a mapping of names to texts.
+            resume: append to an existing ledger instead of replacing it.
+            limits: the largest amounts that it stores; None: the defaults.
 
         Raises:
-            DedupError: the file cannot be written, is something else, or is being written by another process.
+            DedupError: the file cannot be written, is not a ledger, or is being written by another process.
         """
-        return LedgerAppender.begin(path, about, resume=resume, bounds=bounds or LedgerLimits())
+        return LedgerAppender.begin(path, about, resume=resume, limits=limits or LedgerLimits())
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Open a ledger, also one that is being written.
-
-        Raises :class:`~dedupcrawl.errors.DedupError` for a file that is missing, damaged, or something else.
-        """
+        """Open a ledger, also during a run; raises DedupError if it is missing, damaged, or no ledger."""
         return cls(path, open_for_reading(path))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._connection.close()
 
-    # -- exact, however much came -------------------------------------------------------------
+    # -- exact counts -------------------------------------------------------------------------
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """The runs that wrote it, the first one first."""
+        """The runs that wrote the ledger, in their order."""
         found = self._query("SELECT began, ended, about FROM runs ORDER BY id")
         return tuple(Run(began, ended, json.loads(about)) for began, ended, about in found)
 
     @property
     def counts(self) -> dict[str, int]:
-        """The counters, by the names of the stats without ``dedup/``."""
+        """The counters, by the name of the stat without ``dedup/``."""
         return dict(self._query("SELECT name, n FROM counts ORDER BY name"))
 
     @property
     def detectors(self) -> dict[str, int]:
-        """How many duplicates each detector decided."""
+        """Duplicates by the detector that decided."""
         return dict(self._query("SELECT name, n FROM detectors ORDER BY n DESC, name"))
 
     @property
     def hosts(self) -> tuple[Host, ...]:
-        """What came from each host, those with most pages first.
-
-        :data:`~dedupcrawl.ledger.entry.NO_HOST` stands for all that are not counted one by one.
-        """
+        """Pages by host, most pages first; ``NO_HOST`` counts all unlisted hosts."""
         found = self._query("SELECT name, pages, kept, dropped FROM hosts ORDER BY pages DESC, name")
         return tuple(Host(*row) for row in found)
 
     @property
     def flows(self) -> tuple[Flow, ...]:
-        """Which host's pages repeat which one's, those with most pages first; the same of OTHERS."""
+        """Duplicates by pair of hosts, most pages first; ``NO_HOST`` counts all unlisted hosts."""
         found = self._query("SELECT copy, source, n FROM flows ORDER BY n DESC, copy, source")
         return tuple(Flow(*row) for row in found)
 
     @property
     def width(self) -> int:
-        """Seconds in a slice of time: a power of two."""
+        """The length of a time slice: seconds, a power of two."""
         return int(self._state("width", 1))
 
     @property
     def slices(self) -> tuple[Slice, ...]:
-        """What came when, in spans of :attr:`width` seconds; those in which nothing came are left out.
-
-        A slice's ``kept`` are checked pages, so that with ``unchecked`` no page is in it twice.
-        """
+        """Pages by time slice, without empty slices; ``kept`` excludes unchecked pages."""
         width = self.width
         found = self._query("SELECT place, kept, dropped, unchecked FROM slices ORDER BY place")
-        return tuple(Slice(float(place * width), *counts) for place, *counts in found)
+        return tuple(Slice(float(number * width), *counts) for number, *counts in found)
 
     @property
     def histograms(self) -> tuple[Histogram, ...]:
-        """How similar pages were to those that they were held against, by detector."""
+        """Histograms of the similarity of compared pages, one for each detector."""
         bins: dict[str, tuple[list[int], list[int]]] = {}
-        for detector, place, matched, n in self._query("SELECT detector, bin, matched, n FROM bins"):
+        for detector, number, matched, n in self._query("SELECT detector, bin, matched, n FROM bins"):
             missed_matched = bins.setdefault(detector, ([0] * BINS, [0] * BINS))
-            missed_matched[matched][place] = n
+            missed_matched[matched][number] = n
         return tuple(
-            Histogram(name, self._state(f"threshold/{name}"), bin_edges(), tuple(matched), tuple(missed))
+            Histogram(name, self._state(f"threshold/{name}"), BIN_EDGES, tuple(matched), tuple(missed))
             for name, (missed, matched) in sorted(bins.items())
         )
 
     @property
-    def troubles(self) -> tuple[str, ...]:
-        """What went wrong while it was written, each in one sentence."""
+    def problems(self) -> tuple[str, ...]:
+        """Why the ledger is incomplete, as sentences."""
         found = self._query("SELECT value FROM state WHERE name LIKE 'trouble/%' ORDER BY name")
         return tuple(value for (value,) in found)
 
-    # -- all pages, or a sample of them -------------------------------------------------------
+    # -- listed pages -------------------------------------------------------------------------
 
     @property
     def sample(self) -> Sample:
-        """How much of what came is listed."""
+        """How many of the pages are listed."""
         [(pages, texts)] = self._query("SELECT (SELECT count(*) FROM pages), (SELECT count(*) FROM bulk)")
         level, bulk_level = self._state("level", 0), self._state("bulk_level", 0)
         return Sample(pages, 2**level, texts, 2**bulk_level, self._state("lost", 0))
 
     def rows(self, fate: Fate | None = None) -> Iterator[LedgerRow]:
-        """Iterate over the pages that are listed, in the order in which they were judged."""
+        """Iterate over the listed pages (of one fate) in the order of their verdicts."""
         if fate is None:
             return self._rows("ORDER BY id")
         return self._rows("WHERE fate = ? ORDER BY id", fate)
 
     def row(self, id: int) -> LedgerRow | None:
-        """Return one page."""
+        """Return a page; None if it is not listed."""
         return next(self._rows("WHERE id = ?", id), None)
 
     def find(self, url: str) -> tuple[LedgerRow, ...]:
-        """Return the pages of a URL, the latest first."""
+        """Return the listed pages of a URL, latest first."""
         return tuple(self._rows("WHERE url = ? ORDER BY id DESC", storable(url, len(url))))
 
     def cluster(self, name: str) -> tuple[LedgerRow, ...]:
-        """Return the pages of a cluster that are listed, the earliest first."""
+        """Return the listed pages of a cluster, earliest first."""
         return tuple(self._rows("WHERE cluster = ? ORDER BY id", name))
 
     def clusters(self, most: int, least: int = 2) -> tuple[ClusterSize, ...]:
-        """Return the largest clusters that are listed, of at least ``least`` pages each."""
+        """Return the ``most`` largest listed clusters (-1: all) with at least ``least`` pages."""
         found = self._query(
             "SELECT name, pages, first, last FROM clusters WHERE pages >= ? "
             "ORDER BY pages DESC, name LIMIT ?",
@@ -220,29 +210,29 @@ class Ledger(Closing):
         return tuple(ClusterSize(*row) for row in found)
 
     def text(self, id: int) -> str | None:
-        """Return the main text of a page, None where it was not kept."""
+        """Return the main text of a page; None if it is not stored."""
         for (text,) in self._query("SELECT text FROM bulk WHERE page = ?", id):
             return None if text is None else bytes.decode(text, "utf-8", "surrogatepass")
         return None
 
-    def held(self, id: int) -> tuple[Comparison, ...]:
-        """Return what a page was held against; () where that was not kept."""
+    def comparisons(self, id: int) -> tuple[Comparison, ...]:
+        """Return the comparisons of a page; () if they are not stored."""
         for (held,) in self._query("SELECT held FROM bulk WHERE page = ?", id):
             return () if held is None else load_comparisons(held)
         return ()
 
     def misses(self, most: int) -> tuple[NearMiss, ...]:
-        """Return the nearest misses, whatever their detector, the nearest first."""
+        """Return the near misses with the highest similarities of all detectors, highest first."""
         found = self._query(
             "SELECT page, place, old, detector, similarity FROM misses ORDER BY similarity DESC, id LIMIT ?",
             most,
         )
         return tuple(NearMiss(*row) for row in found)
 
-    # -- inside -------------------------------------------------------------------------------
+    # -- queries ------------------------------------------------------------------------------
 
     def _rows(self, clause: str, *values: object) -> Iterator[LedgerRow]:
-        for row in self._query(f"SELECT {_PAGE_COLUMNS} FROM pages {clause}", *values):  # noqa: S608  # our own words
+        for row in self._query(f"SELECT {_PAGE_COLUMNS} FROM pages {clause}", *values):  # noqa: S608  # constants only
             id_, url, time, size, title, requests, fate, verdict = row
             entry = Entry(url, time, load_verdict(url, verdict), size, title, requests=requests)
             yield LedgerRow(id_, entry, Fate(fate))

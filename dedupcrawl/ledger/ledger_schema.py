@@ -1,9 +1,7 @@
-"""The file of a ledger: its tables, and how it is opened.
+"""The SQLite file of a ledger: its tables, its limits, and how it is opened.
 
-SQLite with a write-ahead log: what is written survives a killed process at once and is read while it is being
-written, and the disk is only waited for each time the log is folded into the file.
-
-How much a ledger holds, and which pages stay when that is too little.
+The file is in write-ahead mode: data that was written survives a killed process and can be read during a run.
+Only a checkpoint waits for the disk.
 """
 
 from __future__ import annotations
@@ -20,12 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-
-APPLICATION_ID = 0x64647570  #: what tells our files from other people's: "ddup"
-SCHEMA_VERSION = 1  #: rises when the tables change
-BUSY_TIMEOUT = 30.0  #: seconds for which another process's lock on the file is waited for
-_WAL_BYTES = 16 * 2**20  #: bytes to which the write-ahead log is cut back
-
+APPLICATION_ID = 0x64647570  #: "ddup", marks the SQLite files of dedupcrawl
+SCHEMA_VERSION = 1  #: incremented when the tables change
+BUSY_TIMEOUT = 30.0  #: seconds to wait for another process that locks the file
+_WAL_BYTES = 16 * 2**20  #: size to which the write-ahead log is truncated
 _SCHEMA = """
 CREATE TABLE runs (id INTEGER PRIMARY KEY, began REAL, ended REAL, about TEXT);
 CREATE TABLE state (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -48,8 +44,42 @@ CREATE TABLE misses (id INTEGER PRIMARY KEY, detector TEXT, similarity REAL, pag
 """
 
 
+@dataclass(frozen=True, slots=True)
+class LedgerLimits:
+    """The largest amounts that a ledger stores, for any number of pages.
+
+    With these defaults a file stays below about 170 MB, and its writer uses about 20 MB of memory.
+    """
+
+    pages: int = 100_000  #: rows; beyond them half of the clusters are deleted
+    content_bytes: int = 64 * 2**20  #: texts and comparisons; beyond them half of the clusters lose theirs
+    text_chars: int = 100_000  #: of one text
+    title_chars: int = 500  #: of one title
+    url_chars: int = 4_096  #: of one URL
+    cluster_pages: int = 1_000  #: rows of one cluster; all of its pages are counted
+    cluster_texts: int = 50  #: texts of one cluster
+    hosts: int = 20_000  #: the first ones; all later hosts are counted together
+    flows: int = 20_000  #: pairs of hosts, likewise
+    slices: int = 512  #: time slices; beyond them their length doubles
+    misses: int = 1_000  #: near misses of each detector, the most similar ones
+
+
+def sampling_hash(name: str) -> int:
+    """Hash the name of a cluster to an integer from 0 to 2⁶² - 1, the same in every ledger."""
+    data = name.encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), "big") >> 2
+
+
+def is_sampled(hashed: int, level: int) -> bool:
+    """Whether the sample of one in 2^level clusters includes this hash.
+
+    The sample of a level is a subset of all lower levels. So the pages of its clusters were all counted.
+    """
+    return not hashed & ((1 << level) - 1)
+
+
 def create_database(path: Path) -> sqlite3.Connection:
-    """Make a file with empty tables and open it for writing."""
+    """Create a file with empty tables, and open it for writing."""
     connection = _connect(path, "rwc")
     connection.executescript(
         f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION}; "
@@ -59,26 +89,23 @@ def create_database(path: Path) -> sqlite3.Connection:
 
 
 def open_for_writing(path: Path) -> sqlite3.Connection:
-    """Open a file to go on with it; raises as :func:`open_for_reading` does."""
+    """Open an existing ledger to append to it; raises DedupError if it is damaged or no ledger."""
     return _configured(_connect_checked(path, "rw"))
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
-    """Open a file, also one that is being written, as it is at this moment.
-
-    Raises :class:`~dedupcrawl.errors.DedupError` for a file that is missing, damaged, or something else.
-    """
+    """Open a snapshot of a ledger; raises DedupError if it is missing, damaged, or no ledger."""
     if not path.is_file():
         raise DedupError(f"{path} is not a file" if path.exists() else f"{path} does not exist")
     with ledger_errors(path):
         connection = _connect_checked(path, "ro")
         connection.execute("BEGIN")
-        connection.execute("SELECT count(*) FROM runs").fetchone()  # from here on nothing changes for us
+        connection.execute("SELECT count(*) FROM runs").fetchone()  # the first query takes the snapshot
         return connection
 
 
 def require_ledger(path: Path) -> None:
-    """Raise :class:`~dedupcrawl.errors.DedupError` for a file that is not ours to overwrite."""
+    """Raise DedupError if the file is not a ledger, and so must not be overwritten."""
     with ledger_errors(path):
         connection = _connect(path, "ro")
         application = _pragma(connection, "application_id")
@@ -88,7 +115,7 @@ def require_ledger(path: Path) -> None:
 
 
 def checkpoint(connection: sqlite3.Connection) -> None:
-    """Fold the log into the file for good, so that one file is all, unless somebody is reading it."""
+    """Move the log into the database file and delete it, unless another process is reading."""
     with suppress(sqlite3.OperationalError):
         connection.execute("PRAGMA busy_timeout = 1000")
         connection.execute("PRAGMA journal_mode = DELETE")
@@ -96,7 +123,7 @@ def checkpoint(connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def ledger_errors(path: Path) -> Iterator[None]:
-    """Name the file in what SQLite complains of; raises :class:`~dedupcrawl.errors.DedupError`."""
+    """Convert SQLite errors to DedupError with the name of the file."""
     try:
         yield
     except sqlite3.OperationalError as error:
@@ -106,38 +133,31 @@ def ledger_errors(path: Path) -> Iterator[None]:
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    return sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode={mode}",
-        uri=True,
-        timeout=BUSY_TIMEOUT,
-        isolation_level=None,
-        check_same_thread=False,
-    )
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
+    return sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
 
 
 def _connect_checked(path: Path, mode: str) -> sqlite3.Connection:
     connection = _connect(path, mode)
     try:
-        _check(path, connection)
+        _check_schema(path, connection)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _check(path: Path, connection: sqlite3.Connection) -> None:
+def _check_schema(path: Path, connection: sqlite3.Connection) -> None:
     if _pragma(connection, "application_id") != APPLICATION_ID:
         raise DedupError(f"{path} is no ledger of dedupcrawl")
-    layout = _pragma(connection, "user_version")
-    if layout != SCHEMA_VERSION:
-        told = (
-            f"{path} is a ledger of layout {layout}; this version of dedupcrawl reads layout {SCHEMA_VERSION}"
-        )
-        raise DedupError(told)
+    version = _pragma(connection, "user_version")
+    if version != SCHEMA_VERSION:
+        reads = f"this version of dedupcrawl reads layout {SCHEMA_VERSION}"
+        raise DedupError(f"{path} is a ledger of layout {version}; {reads}")
 
 
-def _pragma(connection: sqlite3.Connection, pragma: str) -> int:
-    value: int = connection.execute(f"PRAGMA {pragma}").fetchone()[0]
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
+    value: int = connection.execute(f"PRAGMA {name}").fetchone()[0]
     return value
 
 
@@ -146,38 +166,3 @@ def _configured(connection: sqlite3.Connection) -> sqlite3.Connection:
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
     return connection
-
-
-@dataclass(frozen=True, slots=True)
-class LedgerLimits:
-    """The most that a ledger holds of each kind, however many pages come.
-
-    With these defaults a file stays below some 170 MB, and a process that writes it keeps some 20 MB for it.
-    """
-
-    pages: int = 100_000  #: rows; beyond them half of the clusters go
-    #: bytes of texts and opinions; beyond them half of the clusters lose theirs
-    bulk: int = 64 * 2**20
-    text: int = 100_000  #: characters of one text
-    title: int = 500  #: characters of one title
-    url: int = 4_096  #: characters of one URL
-    of_cluster: int = 1_000  #: rows of one cluster; all of its pages are counted
-    texts_of_cluster: int = 50  #: texts of one cluster
-    hosts: int = 20_000  #: those that come first; what comes from others is counted together
-    flows: int = 20_000  #: pairs of hosts; the same
-    slices: int = 512  #: spans of time; beyond them each gets twice as long
-    misses: int = 1_000  #: near misses of each detector, the nearest
-
-
-def sampling_hash(name: str) -> int:
-    """Hash the name of a cluster, the same in every ledger, to a whole number of at least 0, below 2⁶²."""
-    data = name.encode("utf-8", "surrogatepass")
-    return int.from_bytes(blake2b(data, digest_size=8).digest(), "big") >> 2
-
-
-def is_sampled(hashed: int, level: int) -> bool:
-    """Whether what has this hash is among the one in 2^level that stay.
-
-    What stays at a level stayed at all lower ones, so its pages were all there to be counted.
-    """
-    return not hashed & ((1 << level) - 1)

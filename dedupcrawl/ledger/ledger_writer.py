@@ -1,7 +1,4 @@
-"""The tables of a ledger as they are written, within their bounds.
-
-Writes a ledger: what is told is collected, and written in one go from time to time.
-"""
+"""Writes a ledger: collects entries in memory and writes them in batches, within the ledger's limits."""
 
 from __future__ import annotations
 
@@ -18,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Self
 from filelock import FileLock, Timeout
 
 from dedupcrawl.errors import DedupError
-from dedupcrawl.ledger import ledger_schema
 from dedupcrawl.ledger.counters import RunCounters, slice_width, widened
 from dedupcrawl.ledger.entry import (
     MAX_NAME_CHARS,
@@ -31,7 +27,15 @@ from dedupcrawl.ledger.entry import (
     host_of,
     storable,
 )
-from dedupcrawl.ledger.ledger_schema import is_sampled, sampling_hash
+from dedupcrawl.ledger.ledger_schema import (
+    checkpoint,
+    create_database,
+    is_sampled,
+    ledger_errors,
+    open_for_writing,
+    require_ledger,
+    sampling_hash,
+)
 from dedupcrawl.utils.resources import Closing
 from dedupcrawl.verdict import Status
 
@@ -42,9 +46,11 @@ if TYPE_CHECKING:
     from dedupcrawl.ledger.ledger_schema import LedgerLimits
 
 
-BATCH_PAGES = 256  #: pages that are written in one go
-BATCH_BYTES = 4 * 2**20  #: of texts: the same
-_MAX_LEVEL = 61  #: level at which next to no cluster is left
+BATCH_PAGES = 256  #: pages of a batch
+BATCH_BYTES = 4 * 2**20  #: characters of the texts of a batch
+MAX_PROBLEM_CHARS = 1_000  #: characters of a problem's description
+MAX_TIME = 2.0**40  #: seconds since 1970; an archive can state any number as a time
+_MAX_LEVEL = 61  #: highest sampling level: hardly any cluster is left at it
 _UPSERTS = {
     "counts": "INSERT INTO counts VALUES (?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n",
     "detectors": "INSERT INTO detectors VALUES (?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n",
@@ -59,50 +65,50 @@ _UPSERT_CLUSTER = (
     "INSERT INTO clusters VALUES (?, ?, 1, ?, ?) ON CONFLICT DO UPDATE SET pages = pages + 1, "
     "first = min(first, excluded.first), last = max(last, excluded.last) RETURNING pages"
 )
-#: Pages of near misses stay, and those that they were held against, whatever their clusters.
+#: Pages of near misses, and the pages that they were compared with, are never deleted.
 _PINNED = "(SELECT page FROM misses UNION SELECT pages.id FROM misses JOIN pages ON pages.url = misses.old)"
 
 
 @dataclass(slots=True)
 class WriteBatch:
-    """What waits to be written."""
+    """Changes that are not written yet."""
 
-    #: each with its cluster, and the one that it was in when it was judged before
+    #: each with its cluster, and its previous cluster if it had an earlier verdict
     entries: list[tuple[EntryHandle, Entry, str, str | None]] = field(default_factory=list)
-    changed: dict[int, EntryHandle] = field(default_factory=dict)  #: pages of which more is known now, by id
-    sums: RunCounters = field(default_factory=RunCounters)
-    troubles: dict[str, str] = field(default_factory=dict)
+    changed: dict[int, EntryHandle] = field(default_factory=dict)  #: updated pages, by id
+    counters: RunCounters = field(default_factory=RunCounters)
+    problems: dict[str, str] = field(default_factory=dict)
     lost: int = 0  #: pages that could not be written
-    size: int = 0  #: characters of their texts
+    size: int = 0  #: characters of the texts
 
     def __bool__(self) -> bool:
-        """Whether there is anything to write."""
-        return bool(self.entries or self.changed or self.sums or self.troubles or self.lost)
+        """Whether the batch has any changes."""
+        return bool(self.entries or self.changed or self.counters or self.problems or self.lost)
 
     @property
     def is_large(self) -> bool:
-        """Whether it is time to write it."""
+        """Whether the batch should be written now."""
         return len(self.entries) >= BATCH_PAGES or self.size >= BATCH_BYTES
 
     def join(self, other: WriteBatch) -> None:
-        """Keep the counts of a batch that could not be written; its pages are lost."""
-        self.sums.add(other.sums)
-        lost = {note.id for note, *_ in other.entries}
-        self.changed |= {note.id: note for note in other.changed.values() if note.id not in lost}
-        self.troubles = {**other.troubles, **self.troubles}
+        """Add the counters of a batch that could not be written; its pages are lost."""
+        self.counters.add(other.counters)
+        lost = {handle.id for handle, *_ in other.entries}
+        self.changed |= {handle.id: handle for handle in other.changed.values() if handle.id not in lost}
+        self.problems = {**other.problems, **self.problems}
         self.lost += other.lost + len(lost)
 
 
 class LedgerTables:
-    """Adds batches to the tables, and takes out what is beyond the bounds."""
+    """Adds batches to the tables, and deletes rows beyond the limits."""
 
-    def __init__(self, connection: sqlite3.Connection, bounds: LedgerLimits) -> None:
+    def __init__(self, connection: sqlite3.Connection, limits: LedgerLimits) -> None:
         self._connection = connection
-        self._bounds = bounds
-        self.recall()
+        self._limits = limits
+        self.load_state()
 
-    def recall(self) -> None:
-        """Learn from the file how full it is."""
+    def load_state(self) -> None:
+        """Read from the file how many rows it has."""
         if self._connection.in_transaction:
             self._connection.rollback()
         one = self._one
@@ -124,19 +130,19 @@ class LedgerTables:
             self._keep_nearest(detector)
 
     def begin(self, now: float, about: str) -> int:
-        """Note that a run begins; return its id."""
+        """Add a run; return its id."""
         self._connection.execute("INSERT INTO runs (began, about) VALUES (?, ?)", (now, about))
         return self._one("SELECT max(id) FROM runs")
 
     def end(self, run: int, now: float) -> None:
-        """Note that a run has ended."""
+        """Store the end of a run."""
         self._connection.execute("UPDATE runs SET ended = ? WHERE id = ?", (now, run))
 
     def write(self, batch: WriteBatch) -> None:
-        """Write a batch, whole or not at all."""
+        """Write a batch in one transaction."""
         self._connection.execute("BEGIN IMMEDIATE")
         self._write_pages(batch)
-        self._write_sums(batch.sums)
+        self._write_counters(batch.counters)
         self._write_state(batch)
         self._connection.execute("COMMIT")
 
@@ -144,27 +150,27 @@ class LedgerTables:
 
     def _write_pages(self, batch: WriteBatch) -> None:
         rows, bulk = [], []
-        for note, entry, cluster, earlier in batch.entries:
-            self.last_page = max(self.last_page, note.id)
+        for handle, entry, cluster, earlier in batch.entries:
+            self.last_page = max(self.last_page, handle.id)
             hashed = sampling_hash(cluster or entry.url)
             if earlier is not None:
-                self._forget_misses(note.id)
-            is_near = self._note_misses(note, entry)
-            place = self._place_in_cluster(cluster, hashed, entry.time, earlier)
-            listed = is_sampled(hashed, self._level) and place <= self._bounds.of_cluster
+                self._delete_misses(handle.id)
+            is_near = self._store_misses(handle, entry)
+            pages = self._count_in_cluster(cluster, hashed, entry.time, earlier)
+            listed = is_sampled(hashed, self._level) and pages <= self._limits.cluster_pages
             if not listed and not is_near:
                 continue
-            rows.append(self._row(note, entry, cluster, hashed))
-            fits = is_sampled(hashed, self._bulk_level) and place <= self._bounds.texts_of_cluster
-            if (fits or is_near) and (entry.text or entry.held):
-                bulk.append(self._bulk_row(note, entry))
+            rows.append(self._row(handle, entry, cluster, hashed))
+            fits = is_sampled(hashed, self._bulk_level) and pages <= self._limits.cluster_texts
+            if (fits or is_near) and (entry.text or entry.comparisons):
+                bulk.append(self._bulk_row(handle, entry))
         self._insert(rows, bulk)
-        changed = [(str(note.fate), note.requests, note.id) for note in batch.changed.values()]
+        changed = [(str(handle.fate), handle.requests, handle.id) for handle in batch.changed.values()]
         self._connection.executemany("UPDATE pages SET fate = ?, requests = ? WHERE id = ?", changed)
         self._trim()
 
-    def _place_in_cluster(self, cluster: str, hashed: int, time: float, earlier: str | None) -> int:
-        """Count a page of a cluster; return how many it has now."""
+    def _count_in_cluster(self, cluster: str, hashed: int, time: float, earlier: str | None) -> int:
+        """Count a page of a cluster; return the number of its pages."""
         if not cluster or not is_sampled(hashed, self._level):
             return 1
         if earlier == cluster:
@@ -173,18 +179,19 @@ class LedgerTables:
             self._connection.execute("UPDATE clusters SET pages = pages - 1 WHERE name = ?", (earlier,))
         return self._one(_UPSERT_CLUSTER, cluster, hashed, time, time)
 
-    def _row(self, note: EntryHandle, entry: Entry, cluster: str, hashed: int) -> tuple[object, ...]:
-        bounds = self._bounds
-        url, title = storable(entry.url, bounds.url), storable(entry.title, bounds.title)
-        verdict = dump_verdict(entry.verdict, bounds.url)
-        about = (note.id, hashed, url, entry.time, entry.bytes, title, note.requests)
-        return (*about, str(note.fate), cluster, verdict)
+    def _row(self, handle: EntryHandle, entry: Entry, cluster: str, hashed: int) -> tuple[object, ...]:
+        limits = self._limits
+        url, title = storable(entry.url, limits.url_chars), storable(entry.title, limits.title_chars)
+        verdict = dump_verdict(entry.verdict, limits.url_chars)
+        about = (handle.id, hashed, url, entry.time, entry.bytes, title, handle.requests)
+        return (*about, str(handle.fate), cluster, verdict)
 
-    def _bulk_row(self, note: EntryHandle, entry: Entry) -> tuple[object, ...]:
-        # Texts lie as they are: to compress them would cost more than all else that is done for a page.
-        text = entry.text[: self._bounds.text].encode("utf-8", "surrogatepass") or None
-        held = dump_comparisons(entry.held, self._bounds.url) if entry.held else None
-        return note.id, len(text or b"") + len(held or b""), text, held
+    def _bulk_row(self, handle: EntryHandle, entry: Entry) -> tuple[object, ...]:
+        # Texts are not compressed: it would take longer than everything else that is done for a page.
+        text = entry.text[: self._limits.text_chars].encode("utf-8", "surrogatepass") or None
+        of_page = entry.comparisons
+        comparisons = dump_comparisons(of_page, self._limits.url_chars) if of_page else None
+        return handle.id, len(text or b"") + len(comparisons or b""), text, comparisons
 
     def _insert(self, rows: Collection[tuple[object, ...]], bulk: Collection[tuple[object, ...]]) -> None:
         connection = self._connection
@@ -195,39 +202,39 @@ class LedgerTables:
 
     # -- near misses --------------------------------------------------------------------------
 
-    def _note_misses(self, note: EntryHandle, entry: Entry) -> bool:
-        """Note the near misses of a page; return whether it has any that stay."""
+    def _store_misses(self, handle: EntryHandle, entry: Entry) -> bool:
+        """Store the near misses of a page; return whether any is stored."""
         found = False
-        for place, held in enumerate(entry.held):
-            # The page that the verdict names is related to it, be it by nothing but the URL.
-            if held.url != entry.verdict.of:
-                found = self._note_miss(note, place, held) or found
+        for index, comparison in enumerate(entry.comparisons):
+            # The page that the verdict names is not a near miss: it is related, if only by its URL.
+            if comparison.url != entry.verdict.of:
+                found = self._store_miss(handle, index, comparison) or found
         return found
 
-    def _note_miss(self, note: EntryHandle, place: int, held: Comparison) -> bool:
-        nearest = held.nearest
-        if nearest is None or any(opinion.match for opinion in held.opinions):
+    def _store_miss(self, handle: EntryHandle, index: int, comparison: Comparison) -> bool:
+        nearest = comparison.nearest
+        if nearest is None or any(opinion.match for opinion in comparison.opinions):
             return False
         detector, similarity = nearest.detector, nearest.similarity or 0.0
         if similarity <= self._floors.get(detector, -1.0):
             return False
         self._connection.execute(
             "INSERT INTO misses (detector, similarity, page, place, old) VALUES (?, ?, ?, ?, ?)",
-            (detector, similarity, note.id, place, storable(held.url, self._bounds.url)),
+            (detector, similarity, handle.id, index, storable(comparison.url, self._limits.url_chars)),
         )
         self._misses[detector] = self._misses.get(detector, 0) + 1
-        if self._misses[detector] >= 2 * self._bounds.misses:
+        if self._misses[detector] >= 2 * self._limits.misses:
             self._keep_nearest(detector)
         return True
 
-    def _forget_misses(self, page: int) -> None:
-        """Forget what a page missed when it was judged before: by now it is held against others."""
-        gone = self._connection.execute("DELETE FROM misses WHERE page = ? RETURNING detector", (page,))
-        for (detector,) in gone.fetchall():
+    def _delete_misses(self, page: int) -> None:
+        """Delete the near misses of an earlier verdict on a page: the new verdict has other comparisons."""
+        deleted = self._connection.execute("DELETE FROM misses WHERE page = ? RETURNING detector", (page,))
+        for (detector,) in deleted.fetchall():
             self._misses[detector] -= 1
 
     def _keep_nearest(self, detector: str) -> None:
-        most = self._bounds.misses
+        most = self._limits.misses
         self._connection.execute(
             "DELETE FROM misses WHERE detector = ?1 AND id NOT IN "
             "(SELECT id FROM misses WHERE detector = ?1 ORDER BY similarity DESC, id LIMIT ?2)",
@@ -238,18 +245,18 @@ class LedgerTables:
             least = "SELECT min(similarity) FROM misses WHERE detector = ?"
             self._floors[detector] = self._one(least, detector)
 
-    # -- bounds -------------------------------------------------------------------------------
+    # -- limits -------------------------------------------------------------------------------
 
     def _trim(self) -> None:
-        while self._pages > self._bounds.pages and self._level < _MAX_LEVEL:
+        while self._pages > self._limits.pages and self._level < _MAX_LEVEL:
             self._level += 1
             self._bulk_level = max(self._level, self._bulk_level)
-            self._forget_pages((1 << self._level) - 1)
-        while self._bulk > self._bounds.bulk and self._bulk_level < _MAX_LEVEL:
+            self._delete_pages((1 << self._level) - 1)
+        while self._bulk > self._limits.content_bytes and self._bulk_level < _MAX_LEVEL:
             self._bulk_level += 1
-            self._forget_bulk((1 << self._bulk_level) - 1)
+            self._delete_bulk((1 << self._bulk_level) - 1)
 
-    def _forget_pages(self, mask: int) -> None:
+    def _delete_pages(self, mask: int) -> None:
         execute = self._connection.execute
         execute(f"DELETE FROM pages WHERE hash & ? != 0 AND id NOT IN {_PINNED}", (mask,))  # noqa: S608
         execute("DELETE FROM clusters WHERE hash & ? != 0", (mask,))
@@ -257,64 +264,64 @@ class LedgerTables:
         self._pages = self._one("SELECT count(*) FROM pages")
         self._bulk = self._one("SELECT coalesce(sum(size), 0) FROM bulk")
 
-    def _forget_bulk(self, mask: int) -> None:
-        away = f"SELECT id FROM pages WHERE hash & ? != 0 AND id NOT IN {_PINNED}"  # noqa: S608
-        self._connection.execute(f"DELETE FROM bulk WHERE page IN ({away})", (mask,))  # noqa: S608
+    def _delete_bulk(self, mask: int) -> None:
+        pages = f"SELECT id FROM pages WHERE hash & ? != 0 AND id NOT IN {_PINNED}"  # noqa: S608
+        self._connection.execute(f"DELETE FROM bulk WHERE page IN ({pages})", (mask,))  # noqa: S608
         self._bulk = self._one("SELECT coalesce(sum(size), 0) FROM bulk")
 
     # -- counts -------------------------------------------------------------------------------
 
-    def _write_sums(self, sums: RunCounters) -> None:
-        self._add("counts", sums.counts.items())
-        self._add("detectors", sums.detectors.items())
-        self._add("bins", ((*key, n) for key, n in sums.bins.items()))
-        self._add_hosts(sums)
-        self._add_flows(sums)
-        self._add_slices(sums)
+    def _write_counters(self, counters: RunCounters) -> None:
+        self._add("counts", counters.counts.items())
+        self._add("detectors", counters.detectors.items())
+        self._add("bins", ((*key, n) for key, n in counters.bins.items()))
+        self._add_hosts(counters)
+        self._add_flows(counters)
+        self._add_slices(counters)
 
     def _add(self, table: str, rows: Iterable[tuple[object, ...]]) -> None:
         self._connection.executemany(_UPSERTS[table], rows)
 
-    def _add_hosts(self, sums: RunCounters) -> None:
+    def _add_hosts(self, counters: RunCounters) -> None:
         rows: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
-        for (host, place), n in sums.hosts.items():
-            rows[self._admitted(host)][place] += n
+        for (host, index), n in counters.hosts.items():
+            rows[self._admitted(host)][index] += n
         self._add("hosts", ((host, *counts) for host, counts in rows.items()))
 
     def _admitted(self, host: str) -> str:
         if host not in self._hosts:
-            if len(self._hosts) >= self._bounds.hosts:
+            if len(self._hosts) >= self._limits.hosts:
                 return NO_HOST
             self._hosts.add(host)
         return host
 
-    def _add_flows(self, sums: RunCounters) -> None:
+    def _add_flows(self, counters: RunCounters) -> None:
         rows: defaultdict[tuple[str, str], int] = defaultdict(int)
-        for flow, n in sums.flows.items():
-            if flow not in self._flows and len(self._flows) < self._bounds.flows:
+        for flow, n in counters.flows.items():
+            if flow not in self._flows and len(self._flows) < self._limits.flows:
                 self._flows.add(flow)
             rows[flow if flow in self._flows else (NO_HOST, NO_HOST)] += n
         self._add("flows", ((*flow, n) for flow, n in rows.items()))
 
-    def _add_slices(self, sums: RunCounters) -> None:
-        if not sums.slices:
+    def _add_slices(self, counters: RunCounters) -> None:
+        if not counters.slices:
             return
-        seconds = {second for second, _ in sums.slices}
-        seconds |= {place * self._width for place in self._ends if place is not None}
-        self._widen(slice_width(seconds, self._width, self._bounds.slices))
+        seconds = {second for second, _ in counters.slices}
+        seconds |= {number * self._width for number in self._ends if number is not None}
+        self._widen(slice_width(seconds, self._width, self._limits.slices))
         rows: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
-        for (second, place), n in sums.slices.items():
-            rows[second // self._width][place] += n
-        self._add("slices", ((place, *counts) for place, counts in rows.items()))
+        for (second, index), n in counters.slices.items():
+            rows[second // self._width][index] += n
+        self._add("slices", ((number, *counts) for number, counts in rows.items()))
         self._ends = self._connection.execute("SELECT min(place), max(place) FROM slices").fetchone()
 
     def _widen(self, width: int) -> None:
         if width == self._width:
             return
         found = self._connection.execute("SELECT place, kept, dropped, unchecked FROM slices")
-        wider = widened({place: counts for place, *counts in found}, width // self._width)
+        wider = widened({number: counts for number, *counts in found}, width // self._width)
         self._connection.execute("DELETE FROM slices")
-        self._add("slices", ((place, *counts) for place, counts in wider.items()))
+        self._add("slices", ((number, *counts) for number, counts in wider.items()))
         self._width = width
 
     # -- state --------------------------------------------------------------------------------
@@ -323,56 +330,50 @@ class LedgerTables:
         state: dict[str, object] = {"level": self._level, "bulk_level": self._bulk_level}
         state |= {"width": self._width, "last_page": self.last_page}
         state |= {"lost": self._state("lost", 0) + batch.lost}
-        state |= {f"threshold/{name}": value for name, value in batch.sums.thresholds.items()}
-        state |= {f"trouble/{kind}": sentence for kind, sentence in batch.troubles.items()}
+        state |= {f"threshold/{name}": value for name, value in batch.counters.thresholds.items()}
+        state |= {f"trouble/{kind}": sentence for kind, sentence in batch.problems.items()}
         self._connection.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", state.items())
 
     def _state(self, name: str, default: int) -> int:
         return self._one("SELECT coalesce(max(value), ?) FROM state WHERE name = ?", default, name)
 
     def _one(self, sql: str, *values: object) -> int:
-        found: list[tuple[int]] = self._connection.execute(
-            sql, values
-        ).fetchall()  # it ends with its last row
-        return found[0][0]
-
-
-MAX_PROBLEM_CHARS = 1_000  #: characters that tell of a trouble
-MAX_TIME = 2.0**40  #: since 1970; what a file states as its time may be anything
+        # fetchall reads to the end, which ends a RETURNING statement
+        [(value,)] = self._connection.execute(sql, values).fetchall()
+        found: int = value
+        return found
 
 
 class LedgerAppender(Closing):
-    """Writes one ledger.
+    """Writes one ledger; create it with :meth:`~dedupcrawl.ledger.ledger.Ledger.create`.
 
-    It writes when :data:`BATCH_PAGES` pages wait, or when it is told to :meth:`flush`;
-    where ``flushes`` is False, then alone: whoever sets that calls it, from any thread. Every method may
-    raise :class:`~dedupcrawl.errors.DedupError` when the file cannot be written: the pages that waited are
-    then not listed, which :attr:`~dedupcrawl.ledger.ledger.Sample.lost` counts, and all counts are written
-    next time.
+    It writes every :data:`BATCH_PAGES` pages, or only on :meth:`flush`, from any thread, if ``auto_flush`` is
+    False. Every method may raise :class:`~dedupcrawl.errors.DedupError` if the file cannot be written. The
+    pages of the batch are lost then (see ``Sample.lost``); its counters are written with the next batch.
     """
 
     def __init__(
-        self, path: Path, lock: FileLock, connection: sqlite3.Connection, bounds: LedgerLimits
+        self, path: Path, lock: FileLock, connection: sqlite3.Connection, limits: LedgerLimits
     ) -> None:
         self.path = path
-        self.flushes = True
+        self.auto_flush = True
         self._lock = lock
         self._connection = connection
-        self._tables = LedgerTables(connection, bounds)
-        self._next = self._tables.last_page + 1
+        self._tables = LedgerTables(connection, limits)
+        self._next_id = self._tables.last_page + 1
         self._batch = WriteBatch()
-        self._guard = threading.RLock()  # of the batch
-        self._mutex = threading.Lock()  # of the file: one thread writes at a time
+        self._batch_lock = threading.RLock()
+        self._file_lock = threading.Lock()  # one thread writes at a time
         self._run = 0
 
     @classmethod
-    def begin(cls, path: Path, about: Mapping[str, Any], *, resume: bool, bounds: LedgerLimits) -> Self:
-        """Open the file; see :meth:`~dedupcrawl.ledger.ledger.Ledger.create`."""
+    def begin(cls, path: Path, about: Mapping[str, Any], *, resume: bool, limits: LedgerLimits) -> Self:
+        """Open the file and add a run; see :meth:`~dedupcrawl.ledger.ledger.Ledger.create`."""
         lock = _acquire_lock(path)
         try:
-            with ledger_schema.ledger_errors(path):
+            with ledger_errors(path):
                 connection = _open_database(path, resume=resume)
-                writer = cls(path, lock, connection, bounds)
+                writer = cls(path, lock, connection, limits)
                 writer._run = writer._tables.begin(time.time(), dump_json(dict(about)).decode())
         except BaseException:
             _release_lock(lock)
@@ -380,95 +381,95 @@ class LedgerAppender(Closing):
         return writer
 
     def add(self, entry: Entry, fate: Fate | None = None, *, again: EntryHandle | None = None) -> EntryHandle:
-        """Write down a page.
+        """Add a page, and return its handle.
 
         Args:
             entry: the page.
-            fate: what became of it; None: what its verdict says, as where nothing can come in between.
-            again: what was noted of this page when it was judged before; its row is written anew.
+            fate: its fate; None: kept or dropped, as its verdict decides.
+            again: the handle of its earlier verdict, whose row is replaced.
         """
         if fate is None:
             fate = Fate.KEPT if entry.verdict.keep else Fate.DROPPED
-        with self._guard:
-            note, earlier = self._note(entry, again)
-            self._batch.entries.append((note, entry, note.cluster, earlier))
+        with self._batch_lock:
+            handle, earlier = self._handle(entry, again)
+            self._batch.entries.append((handle, entry, handle.cluster, earlier))
             self._batch.size += len(entry.text)
-            self._batch.sums.judged(entry, note, again=again is not None)
-            self.outcome(note, fate)
-        if self.flushes and self.is_due:
+            self._batch.counters.count_verdict(entry, handle, again=again is not None)
+            self.set_fate(handle, fate)
+        if self.auto_flush and self.is_due:
             self.flush()
-        return note
+        return handle
 
-    def outcome(self, note: EntryHandle, fate: Fate) -> None:
-        """Write down what became of a page."""
-        with self._guard:
-            if fate is not note.fate:
-                note.fate = fate
-                self._batch.changed[note.id] = note
-                self._batch.sums.ended(note, fate)
+    def set_fate(self, handle: EntryHandle, fate: Fate) -> None:
+        """Set the fate of a page."""
+        with self._batch_lock:
+            if fate is not handle.fate:
+                handle.fate = fate
+                self._batch.changed[handle.id] = handle
+                self._batch.counters.count_fate(handle, fate)
 
-    def saved(self, note: EntryHandle, requests: int) -> None:
-        """Write down that requests were not made since a page was dropped."""
-        with self._guard:
-            note.requests += requests
-            self._batch.changed[note.id] = note
+    def add_saved_requests(self, handle: EntryHandle, requests: int) -> None:
+        """Count requests that were not made because a page was dropped."""
+        with self._batch_lock:
+            handle.requests += requests
+            self._batch.changed[handle.id] = handle
 
     def count(self, name: str, by: int = 1) -> None:
-        """Add to a counter; names are those of the stats of a crawl, without ``dedup/``."""
-        with self._guard:
-            self._batch.sums.counts[name] += by
+        """Increment a counter; its name is that of the stat without ``dedup/``."""
+        with self._batch_lock:
+            self._batch.counters.counts[name] += by
 
-    def trouble(self, kind: str, sentence: str) -> None:
-        """Write down that something went wrong, once of a kind: the report is not complete."""
-        with self._guard:
-            self._batch.troubles.setdefault(kind, storable(sentence, MAX_PROBLEM_CHARS))
+    def add_problem(self, kind: str, sentence: str) -> None:
+        """Store why the report is incomplete; only the first sentence of a kind is stored."""
+        with self._batch_lock:
+            self._batch.problems.setdefault(kind, storable(sentence, MAX_PROBLEM_CHARS))
 
     @property
     def is_due(self) -> bool:
-        """Whether so much waits that it should be written."""
+        """Whether :meth:`flush` should be called now."""
         return self._batch.is_large
 
     @property
-    def waiting(self) -> int:
-        """How many pages wait to be written."""
+    def pending(self) -> int:
+        """The number of pages that are not written yet."""
         return len(self._batch.entries)
 
     def flush(self) -> None:
-        """Write what waits."""
-        with self._mutex:
-            with self._guard:
+        """Write the batch."""
+        with self._file_lock:
+            with self._batch_lock:
                 batch, self._batch = self._batch, WriteBatch()
             if not batch:
                 return
             try:
-                with ledger_schema.ledger_errors(self.path):
+                with ledger_errors(self.path):
                     self._tables.write(batch)
             except BaseException as error:
-                with self._guard:
+                with self._batch_lock:
                     self._batch.join(batch)
                 with suppress(sqlite3.Error):
-                    self._tables.recall()
+                    self._tables.load_state()
                 if isinstance(error, OSError | MemoryError):
                     raise DedupError(f"The ledger {self.path} cannot be written: {error}") from error
                 raise
 
     def close(self) -> None:
-        """Write what waits, note the end of the run, and let go of the file."""
+        """Write the batch and the end of the run, and close the file."""
         try:
             self.flush()
-            with ledger_schema.ledger_errors(self.path):
+            with ledger_errors(self.path):
                 self._tables.end(self._run, time.time())
-                ledger_schema.checkpoint(self._connection)
+                checkpoint(self._connection)
         finally:
             self.abandon()
 
     def abandon(self) -> None:
-        """Let go of the file without a word, as a killed process does."""
+        """Close the file without writing, as after a kill."""
         with suppress(sqlite3.Error):
             self._connection.close()
         _release_lock(self._lock)
 
-    def _note(self, entry: Entry, again: EntryHandle | None) -> tuple[EntryHandle, str | None]:
+    def _handle(self, entry: Entry, again: EntryHandle | None) -> tuple[EntryHandle, str | None]:
         cluster = storable(entry.verdict.cluster or "", MAX_NAME_CHARS)
         is_unchecked = entry.verdict.status is Status.UNCHECKED
         if again is not None:
@@ -476,13 +477,13 @@ class LedgerAppender(Closing):
             again.fate, again.requests = Fate.OPEN, entry.requests
             return again, earlier
         second = int(min(max(entry.time, 0.0), MAX_TIME)) if math.isfinite(entry.time) else 0
-        note = EntryHandle(self._next, host_of(entry.url), second, is_unchecked, cluster, entry.requests)
-        self._next += 1
-        return note, None
+        handle = EntryHandle(self._next_id, host_of(entry.url), second, is_unchecked, cluster, entry.requests)
+        self._next_id += 1
+        return handle, None
 
 
 def _acquire_lock(path: Path) -> FileLock:
-    """Make sure that nobody else writes this ledger; a lock ends with its process."""
+    """Lock the ledger against other writers; the system releases the lock of a killed process."""
     if not path.parent.is_dir() or path.is_dir():
         reason = "is a folder" if path.is_dir() else "is in a folder that does not exist"
         raise DedupError(f"{path} cannot be written: it {reason}")
@@ -497,7 +498,7 @@ def _acquire_lock(path: Path) -> FileLock:
 
 
 def _release_lock(lock: FileLock) -> None:
-    """Let others write it; the file goes first, while nobody else can have locked it."""
+    """Release the lock; its file is deleted first, while no other process can hold it."""
     with suppress(OSError):
         Path(lock.lock_file).unlink(missing_ok=True)
     lock.release()
@@ -505,11 +506,11 @@ def _release_lock(lock: FileLock) -> None:
 
 def _open_database(path: Path, *, resume: bool) -> sqlite3.Connection:
     if not path.exists():
-        return ledger_schema.create_database(path)
+        return create_database(path)
     if resume:
-        return ledger_schema.open_for_writing(path)
+        return open_for_writing(path)
     if path.stat().st_size:
-        ledger_schema.require_ledger(path)
+        require_ledger(path)
     for each in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
         each.unlink(missing_ok=True)
-    return ledger_schema.create_database(path)
+    return create_database(path)

@@ -53,7 +53,7 @@ def agree(folder: Path, *crawls: Crawled, name: str = "report") -> dict[str, Any
         assert sum(row.fate is Fate.DROPPED for row in rows) == stats["dropped"]
         assert sum(row.entry.bytes for row in rows) == ledger.counts.get("bytes", 0)
         assert sum(row.entry.bytes for row in rows if row.fate is Fate.DROPPED) == stats["bytes_saved"]
-        assert ledger.troubles == ()
+        assert ledger.problems == ()
         assert ledger.sample.lost == 0
     figures = report_from_ledgers([folder / f"{name}.ledger"]).figures
     assert (figures.pages, figures.checked, figures.kept) == (pages, stats["checked"], stats["kept"])
@@ -121,7 +121,7 @@ def test_every_dropped_page_names_what_it_repeats_and_why(site: Site, tmp_path: 
         assert (verdict.of, verdict.detector) == (original.entry.url, detector)
         assert verdict.cluster == original.entry.verdict.cluster
         with Ledger.open(tmp_path / "report.ledger") as ledger:
-            held = ledger.held(row.id)[0]
+            held = ledger.comparisons(row.id)[0]
             assert held.url == original.entry.url
             deciding = next(each for each in held.opinions if each.detector == detector)
             assert deciding.match is not None
@@ -139,7 +139,7 @@ def test_a_near_miss_is_written_down_with_its_texts(site: Site, tmp_path: Path) 
         (miss,) = ledger.misses(10)
         assert (miss.page, miss.old, miss.detector) == (rows[urls[1]].id, urls[0], "minhash")
         assert 0.4 <= miss.similarity < 0.8
-        held = ledger.held(miss.page)[miss.place]
+        held = ledger.comparisons(miss.page)[miss.index]
         assert held.nearest is not None
         assert not all(bar.is_met for bar in held.nearest.bars)
         assert new[:500] in (ledger.text(miss.page) or "")
@@ -236,7 +236,7 @@ def test_pages_that_the_spider_does_not_see(site: Site, tmp_path: Path) -> None:
     assert report.figures.requests_saved is None
     assert any(note.startswith("1 of the dropped pages was not given to the spider") for note in report.notes)
     with Ledger.open(tmp_path / "report.ledger") as ledger:
-        assert [held.url for held in ledger.held(rows[url].id)] == [url]
+        assert [held.url for held in ledger.comparisons(rows[url].id)] == [url]
         assert text(1)[:200] in (ledger.text(rows[url].id) or "")
 
 
@@ -400,7 +400,7 @@ def test_a_full_disk_costs_no_page_and_the_report_says_so(site: Site, tmp_path: 
         assert {key: n for key, n in ledger.counts.items() if key not in OURS and n} == crawled.dedup
         assert ledger.sample.lost + ledger.sample.pages == 20
         assert ledger.sample.lost
-        (trouble,) = ledger.troubles
+        (trouble,) = ledger.problems
         assert "full" in trouble
     assert trouble in report_from_ledgers([tmp_path / "report.ledger"]).notes
 
@@ -418,7 +418,7 @@ def test_a_fault_in_collecting_costs_no_page_and_is_told_once(site: Site, tmp_pa
     assert "RuntimeError: clumsy" in line
     with Ledger.open(tmp_path / "report.ledger") as ledger:
         assert ledger.counts["dropped"] == 3
-        assert ledger.troubles == ("The report is not complete: clumsy",)
+        assert ledger.problems == ("The report is not complete: clumsy",)
 
 
 def test_a_report_that_cannot_be_made_costs_no_more(site: Site, tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def candidate(number: int, url: str, cluster: str = "") -> Candidate:
 
 
 class Weighing:
-    """Says of each old record what was set down for it, and how often it was asked."""
+    """Returns prepared opinions for each earlier record, and counts the calls."""
 
     def __init__(self, similarities: dict[bytes, float], threshold: float = 0.8) -> None:
         self.similarities, self.threshold = similarities, threshold
@@ -89,7 +89,7 @@ def test_pages_of_the_same_cluster_and_those_that_match_are_no_near_misses() -> 
     assert b"old1" not in weigh.asked
 
 
-def test_a_crowd_is_not_weighed_one_by_one_and_few_misses_of_a_page_stay() -> None:
+def test_few_candidates_of_a_crowded_bucket_are_compared_and_few_near_misses_stored() -> None:
     met = [candidate(n, f"https://{n}.example/") for n in range(100)]
     weigh = Weighing({b"old%d" % n: 0.5 + n / 1000 for n in range(100)})
     held = select_comparisons(verdict(None), NEW, met, weigh, 0.4)

@@ -29,8 +29,8 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "report.ledger"
 
 
-def small(path: Path, **bounds: int) -> LedgerAppender:
-    return Ledger.create(path, ABOUT, bounds=LedgerLimits(**bounds))
+def small(path: Path, **limits: int) -> LedgerAppender:
+    return Ledger.create(path, ABOUT, limits=LedgerLimits(**limits))
 
 
 # -- what goes in comes out ---------------------------------------------------------------------------
@@ -50,7 +50,7 @@ def test_a_page_comes_out_as_it_went_in(path: Path) -> None:
             assert (row.entry.url, row.entry.time, row.entry.bytes) == (entry.url, entry.time, entry.bytes)
             assert (row.entry.title, row.entry.requests) == (entry.title, entry.requests)
             assert ledger.text(row.id) == entry.text
-            assert ledger.held(row.id) == entry.held
+            assert ledger.comparisons(row.id) == entry.comparisons
         assert ledger.find("https://b.example/2") == (rows[1],)
         assert ledger.cluster("c1") == tuple(rows)
         assert ledger.row(ids[1]) == rows[1]
@@ -72,7 +72,7 @@ def test_what_cannot_be_written_as_utf_8_costs_no_page(path: Path) -> None:
 
 
 def test_long_things_are_cut(path: Path) -> None:
-    with small(path, text=10, title=5, url=30) as ledger:
+    with small(path, text_chars=10, title_chars=5, url_chars=30) as ledger:
         ledger.add(unique("https://a.example/" + "x" * 50, "c1", "t" * 50, title="title" * 9))
     with Ledger.open(path) as ledger:
         [row] = ledger.rows()
@@ -83,7 +83,7 @@ def test_long_things_are_cut(path: Path) -> None:
 
 
 def test_counts_hosts_flows_and_slices_are_exact_however_little_is_listed(path: Path) -> None:
-    with small(path, pages=10, bulk=1_000, misses=2) as ledger:
+    with small(path, pages=10, content_bytes=1_000, misses=2) as ledger:
         for i in range(200):
             ledger.add(unique(f"https://a.example/{i}", f"c{i}", "text", at=NOON + i))
             ledger.add(copy(f"https://b.example/{i}", f"https://a.example/{i}", f"c{i}", "text", at=NOON + i))
@@ -160,27 +160,27 @@ def test_odd_times_do_no_harm(path: Path) -> None:
 # -- fates --------------------------------------------------------------------------------------------
 
 
-def test_a_fate_is_told_later_also_of_a_page_that_was_written(path: Path) -> None:
+def test_a_fate_can_be_set_after_the_page_was_written(path: Path) -> None:
     with Ledger.create(path, ABOUT) as ledger:
         notes = [ledger.add(unique(f"https://a.example/{i}", f"c{i}"), Fate.OPEN) for i in range(4)]
-        ledger.outcome(notes[0], Fate.KEPT)
+        ledger.set_fate(notes[0], Fate.KEPT)
         ledger.flush()
-        ledger.outcome(notes[1], Fate.KEPT)
-        ledger.outcome(notes[2], Fate.RELEASED)
-        ledger.outcome(notes[0], Fate.KEPT)
+        ledger.set_fate(notes[1], Fate.KEPT)
+        ledger.set_fate(notes[2], Fate.RELEASED)
+        ledger.set_fate(notes[0], Fate.KEPT)
     with Ledger.open(path) as ledger:
         assert [row.fate for row in ledger.rows()] == [Fate.KEPT, Fate.KEPT, Fate.RELEASED, Fate.OPEN]
         assert [(host.pages, host.kept) for host in ledger.hosts] == [(4, 2)]
 
 
 @pytest.mark.parametrize("written", [False, True])
-def test_a_page_that_is_judged_again_is_one_row_with_its_last_verdict(path: Path, written: bool) -> None:
+def test_a_second_verdict_replaces_the_row_of_a_page(path: Path, written: bool) -> None:
     with Ledger.create(path, ABOUT) as ledger:
         ledger.add(unique("https://a.example/0", "c0"))
         note = ledger.add(unique("https://a.example/1", "c1", "old text"), Fate.OPEN)
         if written:
             ledger.flush()
-        ledger.outcome(note, Fate.RELEASED)
+        ledger.set_fate(note, Fate.RELEASED)
         again = copy("https://a.example/1", "https://a.example/0", "c0", "new text")
         assert ledger.add(again, again=note) is note
     with Ledger.open(path) as ledger:
@@ -222,7 +222,7 @@ def test_two_workers_list_the_same_clusters(tmp_path: Path) -> None:
 
 
 def test_texts_go_before_rows_do(path: Path) -> None:
-    with small(path, bulk=20_000) as ledger:
+    with small(path, content_bytes=20_000) as ledger:
         for i in range(200):
             ledger.add(unique(f"https://a.example/{i}", f"c{i}", os.urandom(500).hex()))
     with Ledger.open(path) as ledger:
@@ -235,7 +235,7 @@ def test_texts_go_before_rows_do(path: Path) -> None:
 
 
 def test_of_a_huge_cluster_some_pages_are_listed_and_all_are_counted(path: Path) -> None:
-    with small(path, of_cluster=20, texts_of_cluster=5) as ledger:
+    with small(path, cluster_pages=20, cluster_texts=5) as ledger:
         ledger.add(unique("https://a.example/", "c", "text"))
         for i in range(99):
             ledger.add(copy(f"https://b.example/{i}", "https://a.example/", "c", "text", at=NOON + i))
@@ -260,13 +260,13 @@ def test_the_nearest_misses_stay_whatever_their_clusters(path: Path) -> None:
             row = ledger.row(miss.page)
             assert row is not None
             assert ledger.text(row.id) == "new"
-            held = ledger.held(row.id)[miss.place]
+            held = ledger.comparisons(row.id)[miss.index]
             assert held.url == miss.old
             assert held.nearest is not None
             assert (held.nearest.detector, held.nearest.similarity) == (miss.detector, miss.similarity)
 
 
-def test_what_a_page_missed_is_forgotten_when_it_is_judged_again(path: Path) -> None:
+def test_a_second_verdict_deletes_the_near_misses_of_the_first(path: Path) -> None:
     with small(path) as ledger:
         note = ledger.add(near("https://a.example/1", "c1", "https://a.example/0", 0.6))
         ledger.flush()
@@ -274,7 +274,7 @@ def test_what_a_page_missed_is_forgotten_when_it_is_judged_again(path: Path) -> 
     with Ledger.open(path) as read:
         (miss,) = read.misses(10)
         assert (miss.old, miss.similarity) == ("https://a.example/2", 0.7)
-        assert read.held(miss.page)[miss.place].url == miss.old
+        assert read.comparisons(miss.page)[miss.index].url == miss.old
 
 
 def test_the_threshold_is_that_of_the_similarity_whatever_the_detector_calls_it(path: Path) -> None:
@@ -290,7 +290,9 @@ def test_the_threshold_is_that_of_the_similarity_whatever_the_detector_calls_it(
     )
     with small(path) as ledger:
         ledger.add(
-            unique("https://a.example/1", "c1", held=(Comparison("https://a.example/0", "c0", opinions),))
+            unique(
+                "https://a.example/1", "c1", comparisons=(Comparison("https://a.example/0", "c0", opinions),)
+            )
         )
     with Ledger.open(path) as read:
         found = {each.detector: each.threshold for each in read.histograms}
@@ -310,7 +312,7 @@ def test_neither_file_nor_tables_grow_for_ever(tmp_path: Path) -> None:
 
 
 def _size_after(path: Path, pages: int) -> int:
-    with small(path, pages=300, bulk=50_000, hosts=50, flows=50, slices=16, misses=20) as writer:
+    with small(path, pages=300, content_bytes=50_000, hosts=50, flows=50, slices=16, misses=20) as writer:
         for i in range(pages):
             url = f"https://{i % 400}.example/{i}"
             if i % 3:
@@ -331,10 +333,10 @@ def _size_after(path: Path, pages: int) -> int:
 # -- going on, being killed ---------------------------------------------------------------------------
 
 
-def test_a_run_that_is_resumed_adds_to_what_stands_there(path: Path) -> None:
+def test_a_resumed_run_appends_to_its_ledger(path: Path) -> None:
     for run in range(3):
         with Ledger.create(
-            path, {**ABOUT, "title": f"run {run}"}, resume=True, bounds=LedgerLimits(hosts=2)
+            path, {**ABOUT, "title": f"run {run}"}, resume=True, limits=LedgerLimits(hosts=2)
         ) as ledger:
             ledger.add(unique(f"https://{run}.example/", f"c{run}", at=NOON + 3600 * run))
             ledger.count("checked")
@@ -488,13 +490,13 @@ def test_pages_that_cannot_be_written_are_lost_and_counted_and_no_count_is(path:
     writer.flush()
     limit = writer._connection.execute("PRAGMA page_count").fetchone()[0]
     writer._connection.execute(f"PRAGMA max_page_count = {limit}")  # the disk is full
-    writer.outcome(kept, Fate.KEPT)
+    writer.set_fate(kept, Fate.KEPT)
     for i in range(1, 101):
         writer.add(unique(f"https://a.example/{i}", f"c{i}", os.urandom(2000).hex()), Fate.OPEN)
         writer.count("checked")
     with pytest.raises(DedupError, match="full"):
         writer.flush()
-    writer.trouble("full", "The disk was full.")
+    writer.add_problem("full", "The disk was full.")
     writer._connection.execute("PRAGMA max_page_count = 100000")
     writer.add(unique("https://a.example/101", "c101"))
     writer.close()
@@ -504,4 +506,4 @@ def test_pages_that_cannot_be_written_are_lost_and_counted_and_no_count_is(path:
         assert ledger.sample.lost == 100
         assert ledger.counts == {"checked": 100}
         assert [host.pages for host in ledger.hosts] == [102]
-        assert ledger.troubles == ("The disk was full.",)
+        assert ledger.problems == ("The disk was full.",)

@@ -74,7 +74,7 @@ def run_name(title: str, began: float) -> str:
 
 
 HELD = 400  #: pairs of a stratum whose texts are read
-_MOST = ReportLimits(pages=200_000, misses=HELD, text=100_000_000)
+_MOST = ReportLimits(pages=200_000, misses=HELD, text_chars=100_000_000)
 
 
 def load_batch(folder: Path, around: float | None, teller: Progress) -> Loaded:
@@ -219,12 +219,12 @@ def _met(ledger: Ledger, teller: Progress) -> Iterator[_Met]:
     one_in = ledger.sample.texts_one_in
     level = one_in.bit_length() - 1
     # Where texts are a sample, near misses are not: the nearest are there, and no others.
-    kept = {(miss.page, miss.place) for miss in ledger.misses(_ALL)} if level else None
+    kept = {(miss.page, miss.index) for miss in ledger.misses(_ALL)} if level else None
     for row in ledger.rows():
         teller.advance(1, pages=1)
         verdict = row.entry.verdict
         fair = is_sampled(sampling_hash(verdict.cluster or row.entry.url), level)
-        for place, held in enumerate(ledger.held(row.id)):
+        for place, held in enumerate(ledger.comparisons(row.id)):
             met = _judged(row, held, one_in)
             if met is None or met.held.url == row.entry.url:
                 continue

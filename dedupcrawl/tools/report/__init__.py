@@ -1,1 +1,1 @@
-"""What happened, written down as it happens and shown as a page."""
+"""Reports: what a crawl, a batch or a store kept and dropped, as one HTML page."""

@@ -1,11 +1,7 @@
-"""Which hosts the pages of a batch are of, and who repeats whom.
+"""Statistics of a finished batch: totals, clusters, time slices, hosts, histograms, and near misses.
 
-The near misses of a batch: kept pages that were compared and did not match.
-
-A batch does not write down whom it compared. Pages that meet share a key, and pages that are much alike share
-many: so pairs are made of neighbours in the buckets, and those with most keys in common are weighed.
-
-What the verdicts of a batch amount to, in exact figures.
+A batch does not store which pages it compared. Similar pages share many keys. So near misses are found
+again: neighbours in the buckets form pairs, and the pairs that share most keys are compared.
 """
 
 from __future__ import annotations
@@ -20,6 +16,7 @@ from dedupcrawl.batch.fingerprint_table import to_text
 from dedupcrawl.batch.solver import NONE, RELATIONS, build_index
 from dedupcrawl.decision import DUPLICATE_RELATIONS
 from dedupcrawl.ledger.counters import (
+    BIN_EDGES,
     BINS,
     MAX_SLICES,
     OTHER_HOSTS,
@@ -28,7 +25,6 @@ from dedupcrawl.ledger.counters import (
     Host,
     RunTotals,
     Slice,
-    bin_edges,
     bin_of,
     slice_width,
 )
@@ -47,59 +43,59 @@ if TYPE_CHECKING:
     Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
     Compare = Callable[[int, int], Sequence[Opinion]]
 
-
-MAX_HOSTS = 200_000  #: hosts that are told apart
+MAX_HOSTS = 200_000  #: hosts that are counted one by one
+MAX_PREDECESSORS = 3  #: kept pages before it in each bucket with which a page forms pairs
+MAX_ENTRIES = 4_000_000  #: keys that are looked up; if there are more, pages are sampled
+MAX_SCORED_PAIRS = 5_000  #: pairs that are compared
+NEAR_SHARE = 0.5  #: lowest similarity of a near miss, as a share of the lowest similarity of a match
+_DUPLICATES = tuple(code for code, each in enumerate(RELATIONS) if each in DUPLICATE_RELATIONS)
+_MAX_TIME = 2.0**37  #: seconds since 1970; later times are invalid
 
 
 class HostIndex:
-    """The host of every row.
+    """The hosts of all rows of a corpus; ``progress`` is in the step that counts rows."""
 
-    Args:
-        prints: the corpus.
-        teller: is told how far it has come; it has begun already.
-    """
-
-    def __init__(self, prints: FingerprintTable, teller: Progress) -> None:
+    def __init__(self, prints: FingerprintTable, progress: Progress) -> None:
         self._names: dict[str, int] = {OTHER_HOSTS: 0}
         self._origins: dict[bytes, int] = {}
         self._of = np.zeros(len(prints), np.int32)
         start = 0
         for batch in prints.batches:
             urls = batch.column("url").to_pylist()
-            self._of[start : start + len(urls)] = [self._place(url) for url in urls]
+            self._of[start : start + len(urls)] = [self._index(url) for url in urls]
             start += len(urls)
-            teller.advance(len(urls), len(urls))
+            progress.advance(len(urls), len(urls))
         self.names = list(self._names)
 
-    def _place(self, url: bytes) -> int:
+    def _index(self, url: bytes) -> int:
         origin = b"/".join(url.split(b"/", 3)[:3])
-        place = self._origins.get(origin)
-        if place is None:
+        index = self._origins.get(origin)
+        if index is None:
             name = host_of(to_text(url)) or OTHER_HOSTS
-            place = self._names.get(name, 0 if len(self._names) > MAX_HOSTS else len(self._names))
-            if place:
-                self._names[name] = place
+            index = self._names.get(name, 0 if len(self._names) > MAX_HOSTS else len(self._names))
+            if index:
+                self._names[name] = index
             if len(self._origins) < 2 * MAX_HOSTS:
-                self._origins[origin] = place
-        return place
+                self._origins[origin] = index
+        return index
 
     def name(self, row: int) -> str:
         """Return the host of a row."""
         return self.names[int(self._of[row])]
 
-    def counted(self, rows: slice, keep: Flags) -> tuple[Host, ...]:
-        """Count the pages of these rows by their hosts, those with most pages first."""
+    def count(self, rows: slice, keep: Flags) -> tuple[Host, ...]:
+        """Count the pages of these rows by host, most pages first."""
         size = len(self.names)
         pages = np.bincount(self._of[rows], minlength=size)
         kept = np.bincount(self._of[rows][keep[rows]], minlength=size)
         order = np.argsort(-pages, kind="stable")
         return tuple(
-            Host(self.names[place], int(pages[place]), int(kept[place]), int(pages[place] - kept[place]))
-            for place in order[: int(np.count_nonzero(pages))].tolist()
+            Host(self.names[index], int(pages[index]), int(kept[index]), int(pages[index] - kept[index]))
+            for index in order[: int(np.count_nonzero(pages))].tolist()
         )
 
     def flows(self, copies: Numbers, sources: Numbers) -> tuple[Flow, ...]:
-        """Count pairs of rows by their hosts, those with most pairs first."""
+        """Count pairs of rows by their hosts, most pairs first."""
         size = len(self.names)
         pairs, counts = np.unique(
             self._of[copies].astype(np.int64) * size + self._of[sources], return_counts=True
@@ -110,63 +106,57 @@ class HostIndex:
         )
 
 
-MAX_PREDECESSORS = 3  #: kept pages before it in each bucket with which a page is paired
-MAX_ENTRIES = 4_000_000  #: keys of pages that are looked at; where there are more, those of some pages
-MAX_SCORED_PAIRS = 5_000  #: pairs that are weighed
-NEAR_SHARE = 0.5  #: of the least similarity of a match: what is farther away is no near miss
-
-
 @dataclass(frozen=True, slots=True)
 class ScoredPair:
-    """Two pages that do not match."""
+    """Two pages that were compared and do not match."""
 
     new: int  #: row
-    old: int
-    nearest: Opinion  #: the one with the highest similarity
+    old: int  #: row
+    nearest: Opinion  #: the opinion with the highest similarity
     opinions: tuple[Opinion, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class NearMisses:
-    """What was found."""
+    """Near misses, and how they were found."""
 
-    near: tuple[ScoredPair, ...]  #: nearest first
-    weighed: tuple[ScoredPair, ...]  #: all that do not match
-    tried: int  #: pairs that were to be weighed
-    pairs: int  #: that there were to choose them from
-    one_in: int  #: pages whose neighbours were looked at: all (1), every second one (2), …
+    near: tuple[ScoredPair, ...]  #: highest similarity first
+    unmatched: tuple[ScoredPair, ...]  #: all compared pairs that do not match
+    tried: int  #: pairs that were compared
+    pairs: int  #: pairs that share a key
+    one_in: int  #: 1: the keys of all pages were looked up; 2: of every second page, …
 
 
 def find_near_misses(
-    prints: FingerprintTable, rank: Numbers, kept: Flags, of: Numbers, *, weigh: Compare, teller: Progress
+    prints: FingerprintTable, rank: Numbers, kept: Flags, of: Numbers, *, compare: Compare, progress: Progress
 ) -> NearMisses:
-    """Find pairs of kept pages that share keys and do not match, and weigh those that share most.
+    """Find pairs of kept pages that share keys and do not match; compare those that share most keys.
 
     Args:
-        prints: the corpus.
-        rank: of each row, its place in the order in which pages were judged.
-        kept: of each row, whether it stands where later pages look.
-        of: of each row, the one that it relates to, or a negative number.
-        weigh: gives the opinions on a new and an older row.
-        teller: is told how far it has come.
+        prints: the fingerprints of all rows.
+        rank: by row, its position in the order of the verdicts.
+        kept: by row, whether later pages were compared with it.
+        of: by row, its related row, or a negative number.
+        compare: returns the opinions of all detectors on a new and an earlier row.
+        progress: receives the progress.
     """
     new, old, one_in = _pairs_sharing_keys(prints, rank, kept)
     unrelated = of[new] != old
     pairs, shared = np.unique(new[unrelated] * np.int64(len(prints)) + old[unrelated], return_counts=True)
     chosen = pairs[np.argsort(-shared, kind="stable")[:MAX_SCORED_PAIRS]]
-    teller.begin("near misses", len(chosen))
-    weighed = []
+    progress.begin("near misses", len(chosen))
+    unmatched = []
     for pair in chosen.tolist():
-        found = _score(pair // len(prints), pair % len(prints), weigh)
-        teller.advance(1)
+        found = _score(pair // len(prints), pair % len(prints), compare)
+        progress.advance(1)
         if found is not None:
-            weighed.append(found)
-    near = sorted(filter(_is_near_miss, weighed), key=lambda each: -(each.nearest.similarity or 0.0))
-    return NearMisses(tuple(near), tuple(weighed), len(chosen), len(pairs), one_in)
+            unmatched.append(found)
+    near = sorted(filter(_is_near_miss, unmatched), key=lambda each: -(each.nearest.similarity or 0.0))
+    return NearMisses(tuple(near), tuple(unmatched), len(chosen), len(pairs), one_in)
 
 
 def _pairs_sharing_keys(prints: FingerprintTable, rank: Numbers, kept: Flags) -> tuple[Numbers, Numbers, int]:
-    """Return new and old rows, once for each key that they meet under."""
+    """Return new and old rows, once for each key that they share."""
     index = build_index(prints)
     filed_bucket, filed_row = _bucket_entries(index.filed, kept)
     sought_bucket, sought_row = _bucket_entries(index.sought, kept)
@@ -189,41 +179,37 @@ def _pairs_sharing_keys(prints: FingerprintTable, rank: Numbers, kept: Flags) ->
 
 
 def _bucket_entries(buckets: RowBuckets, kept: Flags) -> tuple[Numbers, Numbers]:
-    """Return bucket and row of each entry of a row that is kept."""
+    """Return bucket and row of each entry of a kept row."""
     rows = np.repeat(np.arange(len(buckets.starts) - 1), np.diff(buckets.starts))
     there = kept[rows]
     return buckets.buckets[there].astype(np.int64), rows[there]
 
 
-def _score(new: int, old: int, weigh: Compare) -> ScoredPair | None:
-    """Weigh two pages; None where they match after all, or nothing can be measured."""
-    opinions = tuple(weigh(new, old))
+def _score(new: int, old: int, compare: Compare) -> ScoredPair | None:
+    """Compare two pages; None if they match, or no detector measures a similarity."""
+    opinions = tuple(compare(new, old))
     measured = [each for each in opinions if each.similarity is not None]
     if not measured or any(each.match for each in opinions):
         return None
     return ScoredPair(new, old, max(measured, key=lambda each: each.similarity or 0.0), opinions)
 
 
-def _is_near_miss(weighed: ScoredPair) -> bool:
-    similarity = weighed.nearest.similarity or 0.0
-    least = [bar.value for bar in weighed.nearest.bars if bar.measure == "similarity"]
+def _is_near_miss(pair: ScoredPair) -> bool:
+    similarity = pair.nearest.similarity or 0.0
+    least = [bar.value for bar in pair.nearest.bars if bar.measure == "similarity"]
     return similarity >= NEAR_SHARE * max(least, default=NEAR_SHARE)
 
 
-_DUPLICATES = tuple(place for place, each in enumerate(RELATIONS) if each in DUPLICATE_RELATIONS)
-_MAX_TIME = 2.0**37  #: seconds; a time that is later is none that a clock has told
+def is_duplicate(verdicts: BatchVerdicts) -> Flags:
+    """Return by row whether it is a duplicate."""
+    return np.isin(verdicts.relation, _DUPLICATES)
 
 
-def is_duplicate(told: BatchVerdicts) -> Flags:
-    """Return of each row whether it repeats another one."""
-    return np.isin(told.relation, _DUPLICATES)
-
-
-def totals_of_batch(told: BatchVerdicts, given: int, sizes: Numbers) -> RunTotals:
-    """Return the headline of the rows behind the given ones; ``sizes`` in bytes are of all rows."""
+def totals_of_batch(verdicts: BatchVerdicts, given: int, sizes: Numbers) -> RunTotals:
+    """Return the totals of the rows from ``given`` on; ``sizes`` are bytes by row."""
     own = slice(given, None)
-    keep, duplicate = told.keep[own], is_duplicate(told)[own]
-    relation, reason, size = told.relation[own], told.reason[own], sizes[own]
+    keep, duplicate = verdicts.keep[own], is_duplicate(verdicts)[own]
+    relation, reason, size = verdicts.relation[own], verdicts.reason[own], sizes[own]
     names = [*map(str, RELATIONS)]
     return RunTotals(
         pages=len(keep),
@@ -232,23 +218,23 @@ def totals_of_batch(told: BatchVerdicts, given: int, sizes: Numbers) -> RunTotal
         dropped=int(np.count_nonzero(~keep)),
         duplicates=_count_by_name(relation[duplicate], names),
         related=_count_by_name(relation[~duplicate], names),
-        unchecked=_count_by_name(reason, told.reasons),
+        unchecked=_count_by_name(reason, verdicts.reasons),
         bytes=int(size.sum()),
         bytes_saved=int(size[~keep].sum()),
     )
 
 
-def detector_counts(told: BatchVerdicts) -> dict[str, int]:
-    """Return how many duplicates each detector decided."""
-    return _count_by_name(told.detector[is_duplicate(told)], told.detectors)
+def detector_counts(verdicts: BatchVerdicts) -> dict[str, int]:
+    """Return the number of duplicates by the detector that decided."""
+    return _count_by_name(verdicts.detector[is_duplicate(verdicts)], verdicts.detectors)
 
 
-def largest_clusters(told: BatchVerdicts, given: int, most: int) -> list[tuple[int, Numbers]]:
-    """Return the largest clusters of at least two pages: founder, and rows behind the given ones."""
-    rows = given + np.flatnonzero(told.reason[given:] == NONE)
-    order = np.argsort(told.founder[rows], kind="stable")
+def largest_clusters(verdicts: BatchVerdicts, given: int, most: int) -> list[tuple[int, Numbers]]:
+    """Return the largest clusters with at least two pages: founder, and rows from ``given`` on."""
+    rows = given + np.flatnonzero(verdicts.reason[given:] == NONE)
+    order = np.argsort(verdicts.founder[rows], kind="stable")
     rows = rows[order]
-    founders, starts, counts = np.unique(told.founder[rows], return_index=True, return_counts=True)
+    founders, starts, counts = np.unique(verdicts.founder[rows], return_index=True, return_counts=True)
     largest = np.argsort(-counts, kind="stable")[:most]
     return [
         (int(founders[at]), rows[starts[at] : starts[at] + counts[at]])
@@ -258,12 +244,12 @@ def largest_clusters(told: BatchVerdicts, given: int, most: int) -> list[tuple[i
 
 
 def is_valid_time(times: Numbers) -> Flags:
-    """Return of each Unix time whether it can be one."""
+    """Return by Unix time whether it is valid."""
     return np.asarray(np.isfinite(times) & (np.abs(times) < _MAX_TIME))
 
 
-def count_slices(told: BatchVerdicts, given: int, times: Numbers) -> tuple[Slice, ...]:
-    """Count what came when; pages without a time are left out."""
+def count_slices(verdicts: BatchVerdicts, given: int, times: Numbers) -> tuple[Slice, ...]:
+    """Count the rows from ``given`` on by time slice, without pages that have no time."""
     known = given + np.flatnonzero(is_valid_time(times[given:]))
     if not len(known):
         return ()
@@ -272,9 +258,9 @@ def count_slices(told: BatchVerdicts, given: int, times: Numbers) -> tuple[Slice
     places = seconds // width
     first, size = int(places.min()), int(places.max() - places.min()) + 1
     fates = (
-        told.keep[known] & (told.reason[known] == NONE),
-        ~told.keep[known],
-        told.reason[known] != NONE,
+        verdicts.keep[known] & (verdicts.reason[known] == NONE),
+        ~verdicts.keep[known],
+        verdicts.reason[known] != NONE,
     )
     counts = [np.bincount(places[fate] - first, minlength=size) for fate in fates]
     return tuple(
@@ -283,9 +269,9 @@ def count_slices(told: BatchVerdicts, given: int, times: Numbers) -> tuple[Slice
 
 
 def similarity_histograms(
-    told: BatchVerdicts, missed: Iterable[Sequence[Opinion]], thresholds: Mapping[str, float | None]
+    verdicts: BatchVerdicts, missed: Iterable[Sequence[Opinion]], thresholds: Mapping[str, float | None]
 ) -> tuple[Histogram, ...]:
-    """Count similarities: of related pages by the detector that decided, of others as they were weighed."""
+    """Count the similarities of related pages by the detector that decided, and of unmatched pairs by all."""
     misses: Counter[tuple[str, int]] = Counter(
         (each.detector, bin_of(each.similarity))
         for opinions in missed
@@ -293,17 +279,17 @@ def similarity_histograms(
         if each.similarity is not None
     )
     found = []
-    for place, name in enumerate(told.detectors):
-        similar = told.similarity[(told.detector == place) & ~np.isnan(told.similarity)]
+    for index, name in enumerate(verdicts.detectors):
+        similar = verdicts.similarity[(verdicts.detector == index) & ~np.isnan(verdicts.similarity)]
         bins = np.bincount([bin_of(each) for each in similar.tolist()], minlength=BINS).tolist()
         missing = tuple(misses[name, at] for at in range(BINS))
         if any(bins) or any(missing):
-            found.append(Histogram(name, thresholds.get(name), bin_edges(), tuple(bins), missing))
+            found.append(Histogram(name, thresholds.get(name), BIN_EDGES, tuple(bins), missing))
     return tuple(found)
 
 
-def _count_by_name(places: Numbers, names: Sequence[str]) -> dict[str, int]:
-    """Count places by their names, most first; ``NOBODY`` is none."""
-    counts = np.bincount(places[places != NONE].astype(np.int64), minlength=len(names))
+def _count_by_name(codes: Numbers, names: Sequence[str]) -> dict[str, int]:
+    """Count codes by their names, most first, without :data:`NONE`."""
+    counts = np.bincount(codes[codes != NONE].astype(np.int64), minlength=len(names))
     found = {name: int(count) for name, count in zip(names, counts, strict=True) if count}
     return dict(sorted(found.items(), key=lambda each: (-each[1], each[0])))

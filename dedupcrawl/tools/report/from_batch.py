@@ -1,7 +1,4 @@
-"""Pairs of pages of a batch side by side: weighed by their stored sketches, texts read again.
-
-From the folder of a batch to a report.
-"""
+"""Builds a report from the output folder of a batch; texts of pairs are read again from its inputs."""
 
 from __future__ import annotations
 
@@ -15,19 +12,13 @@ from dedupcrawl.batch.solver import NONE, RELATIONS
 from dedupcrawl.constants import settings_shown
 from dedupcrawl.decision import DUPLICATE_RELATIONS, Matcher, cluster_of
 from dedupcrawl.detectors.registry import build_detectors
+from dedupcrawl.ledger.counters import similarity_threshold
+from dedupcrawl.ledger.ledger import ClusterSize
 from dedupcrawl.ledger.ledger_schema import sampling_hash
 from dedupcrawl.tools.report import batch_stats
-from dedupcrawl.tools.report.batch_stats import HostIndex, find_near_misses
 from dedupcrawl.tools.report.diff import MAX_CHARS
-from dedupcrawl.tools.report.from_store import similarity_threshold
 from dedupcrawl.tools.report.report_builder import ReportLimits, build_report
-from dedupcrawl.tools.report.report_model import (
-    ClusterSize,
-    ListedPage,
-    PairInput,
-    ReportInput,
-    row_from_verdict,
-)
+from dedupcrawl.tools.report.report_model import ListedPage, PairInput, ReportInput, row_from_verdict
 from dedupcrawl.utils.formatting import counted
 from dedupcrawl.utils.progress import NoProgress
 from dedupcrawl.verdict import Status, Verdict
@@ -36,162 +27,88 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from dedupcrawl.batch.finished_batch import BatchVerdicts, FinishedBatch
+    from dedupcrawl.batch.finished_batch import FinishedBatch
     from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.page.model import Page
-    from dedupcrawl.tools.report.batch_stats import NearMisses
     from dedupcrawl.tools.report.report_model import PairKey, Report
     from dedupcrawl.utils.progress import Progress
 
-    RowPair = tuple[int, int]
+    RowPair = tuple[int, int]  # new and earlier row
     Numbers = np.ndarray[tuple[int], np.dtype[Any]]
 
 
-class BatchPairs:
-    """Gives pairs of rows.
+def report_from_batch(
+    folder: Path, *, limits: ReportLimits | None = None, progress: Progress | None = None
+) -> Report:
+    """Build a report from the output folder (``--out``) of a batch.
+
+    If an input was changed or deleted, its pages are shown without texts, and the report names the input.
 
     Args:
-        finished: the batch.
-        told: its verdicts.
-        judge: its detectors.
-        room: characters of texts that are shown in all.
-        teller: is told of texts that are read.
+        folder: the output folder.
+        limits: the largest amounts that the report shows; None: the defaults.
+        progress: receives the progress.
+
+    Raises:
+        DedupError: the folder has no batch, an unfinished batch, or a batch of another version.
     """
-
-    def __init__(
-        self, finished: FinishedBatch, told: BatchVerdicts, judge: Matcher, room: int, teller: Progress
-    ) -> None:
-        self._finished = finished
-        self._told = told
-        self._judge = judge
-        self._room = room
-        self._teller = teller
-        self._lengths = finished.corpus.prints.numbers("length")
-
-    def weigh(self, new: int, old: int) -> tuple[Opinion, ...]:
-        """Return what each detector says of two rows."""
-        prints = self._finished.corpus.prints
-        return self._judge.opinions(prints.judged(new), prints.judged(old))
-
-    def __call__(self, wanted: Sequence[PairKey]) -> Iterator[PairInput]:
-        """Give pairs in their order; as many with texts as there is room for."""
-        pairs: list[RowPair] = [pair for pair in wanted if isinstance(pair, tuple)]
-        pages = read_pages_again(self._finished, self._that_fit(pairs), MAX_CHARS + 1, self._teller)
-        for pair in pairs:
-            yield self._both(pair, pages)
-
-    def _that_fit(self, pairs: Sequence[RowPair]) -> set[int]:
-        rows: set[int] = set()
-        room = self._room
-        for pair in pairs:
-            room -= sum(min(int(self._lengths[row]), MAX_CHARS) for row in pair)
-            if room < 0:
-                break
-            rows.update(pair)
-        return rows
-
-    def _both(self, pair: RowPair, pages: dict[int, Page]) -> PairInput:
-        new, old = pair
-        told, url = self._told, self._finished.corpus.prints.url
-        opinions = self.weigh(new, old)
-        related = told.of[new] == old and told.relation[new] != NONE
-        decided = told.detectors[told.detector[new]] if related else ""
-        measured = [each.similarity for each in opinions if each.similarity is not None]
-        said = float(told.similarity[new])
-        nearest = max(measured, default=None)
-        similarity = (None if said != said else said) if related else nearest  # noqa: PLR0124  # NaN
-        mine, other = pages.get(new), pages.get(old)
-        return PairInput(
-            key=pair,
-            new=url(new),
-            old=url(old),
-            opinions=opinions,
-            relation=str(RELATIONS[told.relation[new]]) if related else "",
-            decided=decided,
-            similarity=similarity,
-            new_title=_title(mine),
-            old_title=_title(other),
-            new_text=mine.text if mine else None,
-            old_text=other.text if other else None,
-        )
+    limits, progress = limits or ReportLimits(), progress or NoProgress()
+    return build_report(input_from_batch(folder, limits, progress), limits, progress)
 
 
-def _title(page: Page | None) -> str:
-    return page.title if page else ""
-
-
-def report_from_batch(
-    folder: Path, *, most: ReportLimits | None = None, teller: Progress | None = None
-) -> Report:
-    """Make a report of the ``--out`` of a batch.
-
-    Texts of pages that are shown are read again from the inputs; where those have changed or are gone, the
-    report goes without them and says so.
-
-    Raises :class:`~dedupcrawl.errors.DedupError` if there is no batch, one that has not come to its end, or
-    one that another version has made.
-    """
-    most, teller = most or ReportLimits(), teller or NoProgress()
-    return build_report(input_from_batch(folder, most, teller), most, teller)
-
-
-def input_from_batch(folder: Path, most: ReportLimits, teller: Progress) -> ReportInput:
-    """Return what a batch has to tell; raises as :func:`report_of_batch` does."""
-    return _BatchReader(open_finished_batch(folder), most, teller).material()
+def input_from_batch(folder: Path, limits: ReportLimits, progress: Progress) -> ReportInput:
+    """Return what a batch provides for a report; raises as :func:`report_from_batch` does."""
+    return _BatchReader(open_finished_batch(folder), limits, progress).read()
 
 
 class _BatchReader:
-    """A finished batch, its verdicts at hand."""
-
-    def __init__(self, finished: FinishedBatch, most: ReportLimits, teller: Progress) -> None:
+    def __init__(self, finished: FinishedBatch, limits: ReportLimits, progress: Progress) -> None:
         self._finished = finished
-        self._most = most
+        self._limits = limits
+        self._progress = progress
         self._given = finished.corpus.given
         self._prints = prints = finished.corpus.prints
-        self._told = told = read_verdicts(finished)
+        self._verdicts = read_verdicts(finished)
         self._detectors = {each.name: each for each in build_detectors(finished.job.config)}
-        judge = Matcher(tuple(self._detectors.values()))
-        self._places = {name: place for place, name in enumerate(self._detectors)}
-        self._pairs = BatchPairs(finished, told, judge, most.text, teller)
-        teller.begin("hosts", len(prints))
-        self._hosts = HostIndex(prints, teller)
+        self._matcher = Matcher(tuple(self._detectors.values()))
+        progress.begin("hosts", len(prints))
+        self._hosts = batch_stats.HostIndex(prints, progress)
         self._times = prints.numbers("time")
         self._sizes = prints.numbers("size")
-        self._clusters = batch_stats.largest_clusters(told, self._given, most.clusters)
-        self._misses = self._near_misses(teller)
+        self._clusters = batch_stats.largest_clusters(self._verdicts, self._given, limits.clusters)
+        self._misses = self._near_misses()
 
-    def material(self) -> ReportInput:
-        """Return what there is to tell."""
-        told, given = self._told, self._given
-        rows = self._chosen()
-        copies = np.flatnonzero(batch_stats.is_duplicate(told) & (told.of != NONE))
+    def read(self) -> ReportInput:
+        verdicts, given = self._verdicts, self._given
+        rows = self._choose_rows()
+        copies = np.flatnonzero(batch_stats.is_duplicate(verdicts) & (verdicts.of != NONE))
         thresholds = {name: similarity_threshold(each) for name, each in self._detectors.items()}
-        weighed = (each.opinions for each in self._misses.weighed)
+        unmatched = (each.opinions for each in self._misses.unmatched)
         return ReportInput(
             about=self._about(),
-            figures=batch_stats.totals_of_batch(told, given, self._sizes),
+            figures=batch_stats.totals_of_batch(verdicts, given, self._sizes),
             rows=(self._listed(row) for row in rows.tolist()),
-            clusters=tuple(self._size(founder, members) for founder, members in self._clusters),
-            misses=tuple((each.new, each.old) for each in self._misses.near[: self._most.misses]),
+            clusters=tuple(self._cluster_size(founder, members) for founder, members in self._clusters),
+            misses=tuple((each.new, each.old) for each in self._misses.near[: self._limits.misses]),
             pairs=self._pairs,
             notes=tuple(self._notes()),
-            slices=batch_stats.count_slices(told, given, self._times),
-            hosts=self._hosts.counted(slice(given, None), told.keep),
-            flows=self._hosts.flows(copies, told.of[copies]),
-            detectors=batch_stats.detector_counts(told),
-            histograms=batch_stats.similarity_histograms(told, weighed, thresholds),
+            slices=batch_stats.count_slices(verdicts, given, self._times),
+            hosts=self._hosts.count(slice(given, None), verdicts.keep),
+            flows=self._hosts.flows(copies, verdicts.of[copies]),
+            detectors=batch_stats.detector_counts(verdicts),
+            histograms=batch_stats.similarity_histograms(verdicts, unmatched, thresholds),
         )
 
-    def _near_misses(self, teller: Progress) -> NearMisses:
+    def _near_misses(self) -> batch_stats.NearMisses:
         order = self._finished.corpus.order(self._finished.job)
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
-        kept = self._told.keep & (self._told.reason == NONE)
-        return find_near_misses(
-            self._prints, rank, kept, self._told.of, weigh=self._pairs.weigh, teller=teller
+        kept = self._verdicts.keep & (self._verdicts.reason == NONE)
+        return batch_stats.find_near_misses(
+            self._prints, rank, kept, self._verdicts.of, compare=self._opinions, progress=self._progress
         )
 
-    # -- what is said of the batch ------------------------------------------------------------
+    # -- metadata and notes -------------------------------------------------------------------
 
     def _about(self) -> dict[str, Any]:
         summary, work, job = self._finished.summary, self._finished.work, self._finished.job
@@ -231,22 +148,23 @@ class _BatchReader:
             )
         if crowded := finished.summary["crowded"]["buckets"]:
             yield f"{crowded:,} buckets hold more kept pages than a page is compared with."
-        if any(len(members) > self._most.of_cluster for _, members in self._clusters):
-            yield f"Of a cluster at most {self._most.of_cluster:,} pages are named; its size is exact."
+        if any(len(members) > self._limits.cluster_pages for _, members in self._clusters):
+            yield f"Of a cluster at most {self._limits.cluster_pages:,} pages are named; its size is exact."
 
     # -- pages --------------------------------------------------------------------------------
 
-    def _chosen(self) -> Numbers:
-        """Return the rows of the table; of too many those that :func:`choose_rows` would choose."""
-        told, rows = self._told, np.arange(self._given, len(self._prints))
-        if len(rows) <= self._most.pages:
+    def _choose_rows(self) -> Numbers:
+        """Return the rows that :func:`choose_rows` would choose, without reading all of them."""
+        verdicts, rows = self._verdicts, np.arange(self._given, len(self._prints))
+        if len(rows) <= self._limits.pages:
             return rows
-        shown = np.isin(told.founder[rows], [founder for founder, _ in self._clusters])
-        rank = np.where(~told.keep[rows] | shown, 0, np.where(told.relation[rows] != NONE, 1, 2))
-        chance = _mix_bits(told.founder[rows])
-        return np.sort(rows[np.lexsort((chance, rank))[: self._most.pages]])
+        shown = np.isin(verdicts.founder[rows], [founder for founder, _ in self._clusters])
+        related = verdicts.relation[rows] != NONE
+        rank = np.where(~verdicts.keep[rows] | shown, 0, np.where(related, 1, 2))
+        order = np.lexsort((_mix_bits(verdicts.founder[rows]), rank))
+        return np.sort(rows[order[: self._limits.pages]])
 
-    def _size(self, founder: int, members: Numbers) -> ClusterSize:
+    def _cluster_size(self, founder: int, members: Numbers) -> ClusterSize:
         times = self._times[members]
         known = times[batch_stats.is_valid_time(times)]
         first, last = (float(known.min()), float(known.max())) if len(known) else (None, None)
@@ -256,7 +174,7 @@ class _BatchReader:
         return cluster_of(self._prints.judged(founder))
 
     def _listed(self, row: int) -> ListedPage:
-        told, verdict = self._told, self._verdict(row)
+        verdict, of = self._verdict(row), int(self._verdicts.of[row])
         time = float(self._times[row])
         page = row_from_verdict(
             verdict,
@@ -266,21 +184,21 @@ class _BatchReader:
             bytes=int(self._sizes[row]),
             fate="kept" if verdict.keep else "dropped",
         )
-        of = int(told.of[row])
-        chance = sampling_hash(page.cluster or page.url)
-        return ListedPage(page, chance, row, (row, of) if of != NONE else None)
+        return ListedPage(
+            page, sampling_hash(page.cluster or page.url), row, (row, of) if of != NONE else None
+        )
 
     def _verdict(self, row: int) -> Verdict:
-        """Say again what was said of a row, and compare it once more for the evidence."""
-        told, url = self._told, self._prints.url(row)
-        keep, similarity = bool(told.keep[row]), float(told.similarity[row])
-        if told.reason[row] != NONE:
-            return Verdict(url, Status.UNCHECKED, keep, reason=told.reasons[told.reason[row]])
-        cluster = self._cluster(int(told.founder[row]))
-        if told.relation[row] == NONE:
+        """Return the stored verdict of a row; the evidence comes from a new comparison."""
+        verdicts, url = self._verdicts, self._prints.url(row)
+        keep, similarity = bool(verdicts.keep[row]), float(verdicts.similarity[row])
+        if verdicts.reason[row] != NONE:
+            return Verdict(url, Status.UNCHECKED, keep, reason=verdicts.reasons[verdicts.reason[row]])
+        cluster = self._cluster(int(verdicts.founder[row]))
+        if verdicts.relation[row] == NONE:
             return Verdict(url, Status.UNIQUE, keep, cluster=cluster)
-        relation, of = RELATIONS[told.relation[row]], int(told.of[row])
-        detector = told.detectors[told.detector[row]]
+        relation, of = RELATIONS[verdicts.relation[row]], int(verdicts.of[row])
+        detector = verdicts.detectors[verdicts.detector[row]]
         return Verdict(
             url,
             Status.DUPLICATE if relation in DUPLICATE_RELATIONS else Status.UNIQUE,
@@ -294,16 +212,62 @@ class _BatchReader:
         )
 
     def _evidence(self, detector: str, new: int, old: int) -> Mapping[str, object]:
-        if detector not in self._places:  # the URL alone
+        if detector not in self._detectors:  # the URL decided
             return {}
-        place = self._places[detector]
-        mine, other = (self._prints.judged(row).sketches[place] for row in (new, old))
-        match = self._detectors[detector].compare(mine, other)
+        index = list(self._detectors).index(detector)
+        own, other = (self._prints.judged(row).sketches[index] for row in (new, old))
+        match = self._detectors[detector].compare(own, other)
         return match.evidence if match else {}
+
+    # -- pairs --------------------------------------------------------------------------------
+
+    def _opinions(self, new: int, old: int) -> tuple[Opinion, ...]:
+        return self._matcher.opinions(self._prints.judged(new), self._prints.judged(old))
+
+    def _pairs(self, wanted: Sequence[PairKey]) -> Iterator[PairInput]:
+        """Yield pairs, the first ones with texts, as far as the limit of characters allows."""
+        pairs: list[RowPair] = [pair for pair in wanted if isinstance(pair, tuple)]
+        pages = read_pages_again(self._finished, self._with_texts(pairs), MAX_CHARS + 1, self._progress)
+        return (self._pair(pair, pages) for pair in pairs)
+
+    def _with_texts(self, pairs: Sequence[RowPair]) -> set[int]:
+        lengths, room = self._prints.numbers("length"), self._limits.text_chars
+        rows: set[int] = set()
+        for pair in pairs:
+            room -= sum(min(int(lengths[row]), MAX_CHARS) for row in pair)
+            if room < 0:
+                break
+            rows.update(pair)
+        return rows
+
+    def _pair(self, pair: RowPair, pages: Mapping[int, Page]) -> PairInput:
+        new, old = pair
+        verdicts, opinions = self._verdicts, self._opinions(new, old)
+        related = verdicts.of[new] == old and verdicts.relation[new] != NONE
+        if related:
+            found = float(verdicts.similarity[new])
+            similarity = None if np.isnan(found) else found
+        else:
+            measured = (each.similarity for each in opinions if each.similarity is not None)
+            similarity = max(measured, default=None)
+        page, earlier = pages.get(new), pages.get(old)
+        return PairInput(
+            key=pair,
+            new=self._prints.url(new),
+            old=self._prints.url(old),
+            opinions=opinions,
+            relation=str(RELATIONS[verdicts.relation[new]]) if related else "",
+            decided=verdicts.detectors[verdicts.detector[new]] if related else "",
+            similarity=similarity,
+            new_title=page.title if page else "",
+            old_title=earlier.title if earlier else "",
+            new_text=page.text if page else None,
+            old_text=earlier.text if earlier else None,
+        )
 
 
 def _mix_bits(numbers: Numbers) -> Numbers:
-    """Mix the bits of numbers, so that their order is no order (the finaliser of MurmurHash3, A. Appleby)."""
+    """Hash numbers with the finaliser of MurmurHash3 (A. Appleby), so that their order is arbitrary."""
     mixed = numbers.astype(np.uint64)
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
         mixed = (mixed ^ mixed >> np.uint64(33)) * np.uint64(factor)

@@ -1,4 +1,4 @@
-"""From ledgers to a report. Those of the workers of one crawl make one report together."""
+"""Builds a report from ledgers; the ledgers of all workers of a crawl give one report."""
 
 from __future__ import annotations
 
@@ -15,16 +15,10 @@ from dedupcrawl.ledger.counters import (
     totals_from_counters,
 )
 from dedupcrawl.ledger.entry import Fate, host_of
-from dedupcrawl.ledger.ledger import Ledger
+from dedupcrawl.ledger.ledger import ClusterSize, Ledger
 from dedupcrawl.ledger.ledger_schema import is_sampled, sampling_hash
 from dedupcrawl.tools.report.report_builder import ReportLimits, build_report
-from dedupcrawl.tools.report.report_model import (
-    ClusterSize,
-    ListedPage,
-    PairInput,
-    ReportInput,
-    row_from_verdict,
-)
+from dedupcrawl.tools.report.report_model import ListedPage, PairInput, ReportInput, row_from_verdict
 from dedupcrawl.utils.formatting import counted
 
 if TYPE_CHECKING:
@@ -36,38 +30,41 @@ if TYPE_CHECKING:
     from dedupcrawl.tools.report.report_model import PageRow, PairKey, Report
     from dedupcrawl.utils.progress import Progress
 
-_RELATED_PAGE = -1  #: in a key: the page that the verdict names, whichever place it was held against
+_RELATED_PAGE = -1  #: in a key, instead of the index of a comparison: the page that the verdict names
 
 
 def report_from_ledgers(
-    paths: Sequence[Path], *, most: ReportLimits | None = None, teller: Progress | None = None
+    paths: Sequence[Path], *, limits: ReportLimits | None = None, progress: Progress | None = None
 ) -> Report:
-    """Make a report of one or several ledgers, as they are at this moment.
+    """Build a report from the current content of one or several ledgers.
+
+    Args:
+        paths: the ledgers, at least one, and no duplicates.
+        limits: the largest amounts that the report shows; None: the defaults.
+        progress: receives the progress.
 
     Raises:
         DedupError: a file is missing, damaged, or no ledger.
-        SettingError: no ledger is named, or one twice.
+        SettingError: ``paths`` is empty or has duplicates.
     """
     if not paths or len({path.resolve() for path in paths}) < len(paths):
         raise SettingError("ledgers", [*map(str, paths)], "at least one, and each once")
-    most = most or ReportLimits()
-    with ExitStack() as opened:
-        ledgers = [opened.enter_context(Ledger.open(path)) for path in paths]
-        return build_report(_LedgersReader(ledgers, most).material(), most, teller)
+    limits = limits or ReportLimits()
+    with ExitStack() as stack:
+        ledgers = [stack.enter_context(Ledger.open(path)) for path in paths]
+        return build_report(_LedgersReader(ledgers, limits).read(), limits, progress)
 
 
 class _LedgersReader:
-    """Ledgers that are open."""
-
-    def __init__(self, ledgers: Sequence[Ledger], most: ReportLimits) -> None:
+    def __init__(self, ledgers: Sequence[Ledger], limits: ReportLimits) -> None:
         self._ledgers = ledgers
-        self._most = most
+        self._limits = limits
         self._runs = [run for ledger in ledgers for run in ledger.runs]
-        # Of a cluster that one ledger does not list nothing is known for certain, though others list it.
+        # If one ledger does not list a cluster, its size is unknown, even if the others list it.
         self._level = max(ledger.sample.one_in for ledger in ledgers).bit_length() - 1
-        self._missed = self._nearest()
+        self._misses = self._near_misses()
 
-    def material(self) -> ReportInput:
+    def read(self) -> ReportInput:
         ledgers = self._ledgers
         counts: Counter[str] = Counter()
         detectors: Counter[str] = Counter()
@@ -80,7 +77,7 @@ class _LedgersReader:
             figures=totals_from_counters(counts),
             rows=self._rows(),
             clusters=clusters,
-            misses=self._missed,
+            misses=self._misses,
             pairs=self._pairs,
             notes=tuple(self._notes(clusters, counts)),
             slices=merge_slices((ledger.width, ledger.slices) for ledger in ledgers),
@@ -90,7 +87,7 @@ class _LedgersReader:
             histograms=merge_histograms(each for ledger in ledgers for each in ledger.histograms),
         )
 
-    # -- what is said of the run --------------------------------------------------------------
+    # -- metadata and notes -------------------------------------------------------------------
 
     def _about(self) -> dict[str, Any]:
         titles = list(dict.fromkeys(str(run.about.get("title", "")) for run in self._runs))
@@ -114,7 +111,7 @@ class _LedgersReader:
             yield "Items were judged, each by its own text: what is called a page here is one item."
         yield from _run_notes(ledgers)
         for ledger in ledgers:
-            yield from ledger.troubles
+            yield from ledger.problems
         yield from _counter_notes(counts)
         if lost := sum(each.lost for each in samples):
             yield f"{lost:,} pages could not be written down, and are counted only."
@@ -126,8 +123,8 @@ class _LedgersReader:
         texts = max(each.texts_one_in for each in samples)
         if texts > 2**self._level:
             yield f"Texts of one in {texts:,} clusters were kept."
-        if any(size.pages > self._most.of_cluster for size in clusters[: self._most.clusters]):
-            yield f"Of a cluster at most {self._most.of_cluster:,} pages are named; its size is exact."
+        if any(size.pages > self._limits.cluster_pages for size in clusters[: self._limits.clusters]):
+            yield f"Of a cluster at most {self._limits.cluster_pages:,} pages are named; its size is exact."
         if open_ := sum(1 for ledger in ledgers for _ in ledger.rows(Fate.OPEN)):
             yield f"{open_:,} of the pages listed were under way when the run ended, or the ledger was read."
 
@@ -137,60 +134,55 @@ class _LedgersReader:
         found: dict[str, ClusterSize] = {}
         alone = len(self._ledgers) == 1
         for ledger in self._ledgers:
-            # Two workers may each have one page of a cluster.
-            for each in ledger.clusters(self._most.clusters if alone else -1, 2 if alone else 1):
+            # Each of two workers may have one page of a cluster.
+            for each in ledger.clusters(self._limits.clusters if alone else -1, 2 if alone else 1):
                 if is_sampled(sampling_hash(each.name), self._level):
-                    before = found.get(each.name, ClusterSize(each.name, 0, each.first, each.last))
-                    first, last = min(before.first or 0.0, each.first), max(before.last or 0.0, each.last)
-                    found[each.name] = ClusterSize(each.name, before.pages + each.pages, first, last)
+                    found[each.name] = _add_sizes(found.get(each.name), each)
         large = (each for each in found.values() if each.pages > 1)
-        return tuple(sorted(large, key=lambda each: (-each.pages, each.name))[: self._most.clusters])
+        return tuple(sorted(large, key=lambda each: (-each.pages, each.name))[: self._limits.clusters])
 
     def _rows(self) -> Iterator[ListedPage]:
-        missed = {(number, page) for number, page, _ in self._missed}
+        missed = {(number, page) for number, page, _ in self._misses}
         for number, ledger in enumerate(self._ledgers):
             for row in ledger.rows():
-                chance = sampling_hash(row.entry.verdict.cluster or row.entry.url)
-                if is_sampled(chance, self._level) or (number, row.id) in missed:
+                hashed = sampling_hash(row.entry.verdict.cluster or row.entry.url)
+                if is_sampled(hashed, self._level) or (number, row.id) in missed:
                     key = (number, row.id, _RELATED_PAGE) if row.entry.verdict.of is not None else None
-                    yield ListedPage(_page_row(row), chance, row.id, key)
+                    yield ListedPage(_page_row(row), hashed, row.id, key)
 
     # -- pairs --------------------------------------------------------------------------------
 
-    def _nearest(self) -> tuple[tuple[int, int, int], ...]:
-        """Return the nearest misses: the number of the ledger, the id of the page, and a place."""
+    def _near_misses(self) -> tuple[tuple[int, int, int], ...]:
+        """Return near misses as keys: number of the ledger, id of the page, index of the comparison."""
         found = [
-            (-miss.similarity, number, miss.page, miss.place)
+            (-miss.similarity, number, miss.page, miss.index)
             for number, ledger in enumerate(self._ledgers)
-            for miss in ledger.misses(self._most.misses)
+            for miss in ledger.misses(self._limits.misses)
         ]
-        return tuple((number, page, place) for _, number, page, place in sorted(found)[: self._most.misses])
+        return tuple((number, page, index) for _, number, page, index in sorted(found)[: self._limits.misses])
 
     def _pairs(self, wanted: Sequence[PairKey]) -> Iterator[PairInput]:
-        for key in wanted:
-            both = self._both(key)
-            if both is not None:
-                yield both
+        return (pair for key in wanted if (pair := self._pair(key)) is not None)
 
-    def _both(self, key: Any) -> PairInput | None:
-        number, page, place = key
+    def _pair(self, key: Any) -> PairInput | None:
+        number, page, index = key
         row = self._ledgers[number].row(page)
         if row is None:
             return None
-        held = self._held(number, row, place)
+        compared = self._comparison(number, row, index)
         verdict = row.entry.verdict
-        old_url = held.url if held else verdict.of
+        old_url = compared.url if compared else verdict.of
         if old_url is None:
             return None
-        cluster = held.cluster if held else verdict.cluster or ""
-        old, old_text = self._older(number, row, old_url, cluster)
-        related = place == _RELATED_PAGE
-        nearest = held.nearest if held else None
+        cluster = compared.cluster if compared else verdict.cluster or ""
+        old, old_text = self._earlier_page(number, row, old_url, cluster)
+        related = index == _RELATED_PAGE
+        nearest = compared.nearest if compared else None
         return PairInput(
             key=key,
             new=row.entry.url,
             old=old_url,
-            opinions=held.opinions if held else (),
+            opinions=compared.opinions if compared else (),
             relation=str(verdict.relation or "") if related else "",
             decided=(verdict.detector or "") if related else "",
             similarity=verdict.similarity if related else nearest.similarity if nearest else None,
@@ -200,19 +192,19 @@ class _LedgersReader:
             old_text=old_text,
         )
 
-    def _held(self, number: int, row: LedgerRow, place: int) -> Comparison | None:
-        """Return what a page was held against at a place."""
-        against = self._ledgers[number].held(row.id)
-        if place != _RELATED_PAGE:
-            return against[place] if place < len(against) else None
+    def _comparison(self, number: int, row: LedgerRow, index: int) -> Comparison | None:
+        """Return the comparison of a page at an index."""
+        against = self._ledgers[number].comparisons(row.id)
+        if index != _RELATED_PAGE:
+            return against[index] if index < len(against) else None
         return next((each for each in against if each.url == row.entry.verdict.of), None)
 
-    def _older(
+    def _earlier_page(
         self, number: int, new: LedgerRow, url: str, cluster: str
     ) -> tuple[LedgerRow | None, str | None]:
-        """Return the page that another one was held against, and its text: it came before, in any ledger.
+        """Return an earlier page of any ledger, and its text.
 
-        Several may have its URL, versions of a page or items of one: that of its cluster is meant.
+        Versions of a page, and items of a page, share a URL: a page of the right cluster is preferred.
         """
         found = list(self._with_url(number, new, url))
         found.sort(key=lambda each: each[1].entry.verdict.cluster != cluster)
@@ -223,7 +215,7 @@ class _LedgersReader:
         return (found[0][1] if found else None), None
 
     def _with_url(self, number: int, new: LedgerRow, url: str) -> Iterator[tuple[int, LedgerRow]]:
-        """Give the pages with a URL that came before: those of the same ledger first, the latest first."""
+        """Yield earlier pages with a URL: those of the same ledger first, the latest first."""
         for each in (number, *(each for each in range(len(self._ledgers)) if each != number)):
             for row in self._ledgers[each].find(url):
                 is_earlier = row.id < new.id if each == number else row.entry.time <= new.entry.time
@@ -231,8 +223,15 @@ class _LedgersReader:
                     yield each, row
 
 
+def _add_sizes(one: ClusterSize | None, two: ClusterSize) -> ClusterSize:
+    if one is None:
+        return two
+    first, last = min(one.first or 0.0, two.first or 0.0), max(one.last or 0.0, two.last or 0.0)
+    return ClusterSize(two.name, one.pages + two.pages, first, last)
+
+
 def _counter_notes(counts: Mapping[str, int]) -> Iterator[str]:
-    """Say what went wrong in the crawl, and what it did not see."""
+    """Note failures of the crawl, and pages that it did not see."""
     if outages := counts.get("outages", 0):
         kept = counted(counts.get("unchecked/store", 0), "page")
         yield f"The store was away {counted(outages, 'time')}: {kept} went on unchecked."
@@ -247,7 +246,7 @@ def _counter_notes(counts: Mapping[str, int]) -> Iterator[str]:
 
 
 def _run_notes(ledgers: Sequence[Ledger]) -> Iterator[str]:
-    """Say what the runs say of themselves that is not the same in all."""
+    """Note resumed and unfinished runs, and settings that differ between runs."""
     runs: list[Run] = [run for ledger in ledgers for run in ledger.runs]
     resumed = len(runs) - len(ledgers)
     if resumed:

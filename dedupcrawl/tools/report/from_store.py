@@ -1,16 +1,10 @@
-"""From a store to a report of what it holds. It remembers kept pages alone, and no text of them.
-
-Pages of a store that share keys and do not match: how near to each other they are.
-
-What a walk through a store counts, in bounded memory.
-"""
+"""Builds a report from a store, which contains the fingerprints of kept pages and no texts."""
 
 from __future__ import annotations
 
 import heapq
 import json
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.config import Config
@@ -18,34 +12,16 @@ from dedupcrawl.constants import settings_shown
 from dedupcrawl.decision import Matcher, cluster_of
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.errors import DedupError, SettingError, package_version
-from dedupcrawl.ledger.counters import (
-    BINS,
-    MAX_SLICES,
-    OTHER_HOSTS,
-    Histogram,
-    Host,
-    RunTotals,
-    Slice,
-    bin_edges,
-    bin_of,
-    merge_slices,
-    slice_width,
-    widened,
-)
+from dedupcrawl.ledger import counters
+from dedupcrawl.ledger.counters import MAX_SLICES, OTHER_HOSTS, Histogram, Host, RunTotals, Slice
 from dedupcrawl.ledger.entry import host_of
+from dedupcrawl.ledger.ledger import ClusterSize
 from dedupcrawl.ledger.ledger_schema import is_sampled, sampling_hash
 from dedupcrawl.store_config import recovered
 from dedupcrawl.stores import list_namespaces, open_existing
 from dedupcrawl.stores.base import ClaimState
 from dedupcrawl.tools.report.report_builder import ReportLimits, build_report, choose_rows
-from dedupcrawl.tools.report.report_model import (
-    ClusterSize,
-    ListedPage,
-    PageRow,
-    PairInput,
-    ReportInput,
-    no_pairs,
-)
+from dedupcrawl.tools.report.report_model import ListedPage, PageRow, PairInput, ReportInput, no_pairs
 from dedupcrawl.utils.formatting import counted, hide_password
 from dedupcrawl.utils.progress import NoProgress
 from dedupcrawl.verdict import Status
@@ -53,205 +29,16 @@ from dedupcrawl.verdict import Status
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dedupcrawl.detectors.base import Detector
     from dedupcrawl.stores.base import Candidate, Store, StoreInfo
     from dedupcrawl.tools.report.report_model import PairKey, Report
     from dedupcrawl.utils.progress import Progress
 
-
-MAX_CANDIDATES = 8  #: earlier pages with which one is compared, the newest
-_THRESHOLD_NAMES = ("threshold", "share", "tau")  #: what detectors call the least similarity of a match
-
-
-@dataclass(frozen=True, slots=True)
-class StoreNeighbours:
-    """What was found."""
-
-    nearest: tuple[PairInput, ...]  #: pairs, nearest first
-    weighed: int  #: pairs in all
-    looked_at: int  #: pages whose neighbours were looked up
-    missed: Counter[tuple[str, int]]  #: by detector and bin
-    thresholds: dict[str, float | None]  #: by detector
-
-    @classmethod
-    def found(
-        cls, store: Store, ids: Sequence[int], judge: Matcher, most: int, teller: Progress
-    ) -> StoreNeighbours:
-        """Look up the neighbours of these pages, and weigh them."""
-        teller.begin("neighbours", len(ids))
-        nearest: list[PairInput] = []
-        missed: Counter[tuple[str, int]] = Counter()
-        weighed = 0
-        for id in ids:  # noqa: A001  # the field's own word
-            for both in _unmatched_pairs(store, id, judge):
-                weighed += 1
-                missed.update(
-                    (each.detector, bin_of(each.similarity))
-                    for each in both.opinions
-                    if each.similarity is not None
-                )
-                nearest.append(both)
-            nearest = sorted(nearest, key=lambda each: -(each.similarity or 0.0))[:most]
-            teller.advance(1)
-        thresholds = {each.name: similarity_threshold(each) for each in judge.detectors}
-        return cls(tuple(nearest), weighed, len(ids), missed, thresholds)
-
-    @property
-    def keys(self) -> tuple[PairKey, ...]:
-        """Name the pairs."""
-        return tuple(each.key for each in self.nearest)
-
-    def pairs(self, wanted: Sequence[PairKey]) -> Iterator[PairInput]:
-        """Give those that are wanted."""
-        there = {each.key: each for each in self.nearest}
-        return (there[key] for key in wanted if key in there)
-
-    def histograms(self) -> tuple[Histogram, ...]:
-        """Return how near to each other the pairs are."""
-        names = dict.fromkeys(detector for detector, _ in self.missed)
-        return tuple(
-            Histogram(
-                name,
-                self.thresholds.get(name),
-                bin_edges(),
-                (0,) * BINS,
-                tuple(self.missed[name, place] for place in range(BINS)),
-            )
-            for name in names
-        )
-
-    def notes(self, pages: int) -> Iterator[str]:
-        """Say which pages were compared."""
-        some = "all pages" if self.looked_at >= pages else f"{self.looked_at:,} pages, chosen by hash,"
-        pairs = counted(self.weighed, "pair")
-        yield f"For near misses {some} were compared with others under their keys: {pairs}."
-
-
-def _unmatched_pairs(store: Store, id: int, judge: Matcher) -> Iterator[PairInput]:
-    """Give a page and each earlier one under its keys that it does not match."""
-    page = store.get(id)
-    if page is None:
-        return
-    earlier = [each for each in store.find(page.record.keys) if each.id < id]
-    for old in earlier[-MAX_CANDIDATES:]:
-        both = _compare(page, old, judge)
-        if both is not None:
-            yield both
-
-
-def _compare(new: Candidate, old: Candidate, judge: Matcher) -> PairInput | None:
-    if new.record.url == old.record.url:
-        return None
-    opinions = judge.opinions(new.record, old.record)
-    similarities = [each.similarity for each in opinions if each.similarity is not None]
-    if not similarities or any(each.match for each in opinions):
-        return None
-    key = (new.id, old.id)
-    return PairInput(key, new.record.url, old.record.url, opinions, similarity=max(similarities))
-
-
-def similarity_threshold(detector: Detector) -> float | None:
-    """Return the least similarity of a match; None where no single constant of the detector is it."""
-    found = [getattr(detector, name) for name in _THRESHOLD_NAMES if hasattr(detector, name)]
-    return float(found[0]) if found else None
-
-
-MAX_HOSTS = 100_000  #: that are told apart
-MAX_CLUSTERS = 100_000  #: that are counted; beyond them half of them go
-MAX_LOOKUPS = 2_000  #: pages whose neighbours are looked up
-_PROGRESS_STEP = 256  #: pages after which progress is told
+MAX_CANDIDATES = 8  #: earlier pages with which a page is compared, the newest
+MAX_HOSTS = 100_000  #: hosts that are counted one by one
+MAX_CLUSTERS = 100_000  #: clusters that are counted; beyond them half of them are dropped
+MAX_LOOKUPS = 2_000  #: pages whose keys are looked up
+_PROGRESS_STEP = 256  #: pages between two progress callbacks
 _KEPT = "it was kept; with what it was compared is not in the store"
-
-
-class StoreScan:
-    """Counts the pages of a store as they pass."""
-
-    def __init__(self, teller: Progress) -> None:
-        self._teller = teller
-        self.pages = 0
-        self.claimed = 0  #: pages that are not committed
-        self.level = 0  #: clusters are counted whose hash :func:`is_sampled` at it
-        self._hosts: Counter[str] = Counter()
-        self._clusters: dict[str, ClusterSize] = {}
-        self._slices: dict[int, tuple[int, int, int]] = {}
-        self._width = 1
-        self._looked_at: list[tuple[int, int]] = []  # heap: the negative of a hash, and an id
-
-    @property
-    def looked_at(self) -> list[int]:
-        """Return the ids of some pages, chosen by hash, by rising id."""
-        return sorted(each for _, each in self._looked_at)
-
-    def rows(self, store: Store) -> Iterator[ListedPage]:
-        """Walk through a store; give every page."""
-        for candidate in store.records():
-            yield self._row(candidate)
-            self.pages += 1
-            if self.pages % _PROGRESS_STEP == 0:
-                self._teller.advance(_PROGRESS_STEP, _PROGRESS_STEP)
-                self._trim()
-        self._trim()
-
-    def hosts(self) -> tuple[Host, ...]:
-        """Return the hosts, those with most pages first."""
-        return tuple(Host(name, count, count, 0) for name, count in self._hosts.most_common())
-
-    def clusters(self, most: int) -> tuple[ClusterSize, ...]:
-        """Return the largest clusters of at least two pages."""
-        several = (each for each in self._clusters.values() if each.pages > 1)
-        return tuple(heapq.nsmallest(most, several, key=lambda each: (-each.pages, each.name)))
-
-    def slices(self) -> tuple[Slice, ...]:
-        """Return what was kept when."""
-        known = (Slice(float(place * self._width), *counts) for place, counts in sorted(self._slices.items()))
-        return merge_slices([(self._width, known)])
-
-    def _row(self, candidate: Candidate) -> ListedPage:
-        record = candidate.record
-        host, cluster = host_of(record.url), cluster_of(record)
-        chance = sampling_hash(cluster)
-        self.claimed += candidate.state is not ClaimState.COMMITTED
-        is_named = host and (host in self._hosts or len(self._hosts) < MAX_HOSTS)
-        self._hosts[host if is_named else OTHER_HOSTS] += 1
-        self._look_at(sampling_hash(record.url), candidate.id)
-        self._count_cluster(cluster, chance, record.seen)
-        place = int(record.seen) // self._width
-        self._slices[place] = (self._slices.get(place, (0, 0, 0))[0] + 1, 0, 0)
-        return ListedPage(
-            PageRow(
-                record.url, "", host, record.seen, 0, str(Status.UNIQUE), "kept", cluster=cluster, why=_KEPT
-            ),
-            chance,
-            candidate.id,
-        )
-
-    def _look_at(self, chance: int, id: int) -> None:  # the field's own word
-        if len(self._looked_at) < MAX_LOOKUPS:
-            heapq.heappush(self._looked_at, (-chance, id))
-        elif -chance > self._looked_at[0][0]:
-            heapq.heapreplace(self._looked_at, (-chance, id))
-
-    def _count_cluster(self, name: str, chance: int, when: float) -> None:
-        if is_sampled(chance, self.level):
-            before = self._clusters.get(name, ClusterSize(name, 0, when, when))
-            first, last = min(before.first or when, when), max(before.last or when, when)
-            self._clusters[name] = ClusterSize(name, before.pages + 1, first, last)
-
-    def _trim(self) -> None:
-        while len(self._clusters) > MAX_CLUSTERS:
-            self.level += 1
-            self._clusters = {
-                name: size
-                for name, size in self._clusters.items()
-                if is_sampled(sampling_hash(name), self.level)
-            }
-        if len(self._slices) > 2 * MAX_SLICES:
-            ends = min(self._slices) * self._width, max(self._slices) * self._width
-            width = slice_width(ends, self._width, MAX_SLICES)
-            self._slices = widened(self._slices, width // self._width)
-            self._width = width
-
-
 _NOT_STORED = (
     "A store remembers the pages that were kept: which ones were dropped, and whom they repeat, it does not.",
     "It has no texts, titles or sizes either: pairs are shown by what their fingerprints have in common.",
@@ -261,93 +48,247 @@ _STORED_SETTINGS = (
     "DEDUP_DETECTORS",
     "DEDUP_READER",
     "DEDUP_FOLD_CHINESE",
-)  #: settings that a store remembers
+)  #: that a store contains
 
 
 def report_from_store(
     url: str,
     namespace: str | None = None,
     *,
-    most: ReportLimits | None = None,
-    teller: Progress | None = None,
+    limits: ReportLimits | None = None,
+    progress: Progress | None = None,
 ) -> Report:
-    """Make a report of a namespace of a store; None is the only one that is there.
+    """Build a report from a namespace of a store.
+
+    Args:
+        url: of the store.
+        namespace: its name; None: the only namespace of the store.
+        limits: the largest amounts that the report shows; None: the defaults.
+        progress: receives the progress.
 
     Raises:
-        SettingError: there is none of this name, or several to choose from.
+        SettingError: the namespace does not exist, or is None and the store has several.
         StoreError: the store cannot be read.
     """
-    most, teller = most or ReportLimits(), teller or NoProgress()
+    limits, progress = limits or ReportLimits(), progress or NoProgress()
     with open_existing(url, _choose_namespace(url, namespace)) as store:
-        return build_report(_input_from_store(store, most, teller), most, teller)
+        return build_report(_input_from_store(store, limits, progress), limits, progress)
 
 
 def _choose_namespace(url: str, namespace: str | None) -> str:
-    there = list_namespaces(url)
-    if namespace is None and len(there) == 1:
-        return there[0]
-    if namespace not in there:
-        raise SettingError(
-            "--namespace", namespace, f"one of {', '.join(map(repr, there)) or 'none: it is empty'}"
-        )
+    known = list_namespaces(url)
+    if namespace is None and len(known) == 1:
+        return known[0]
+    if namespace not in known:
+        accepted = f"one of {', '.join(map(repr, known)) or 'none: it is empty'}"
+        raise SettingError("--namespace", namespace, accepted)
     return namespace
 
 
-def _input_from_store(store: Store, most: ReportLimits, teller: Progress) -> ReportInput:
-    about = store.info()
-    teller.begin("pages", about.pages)
-    walk = StoreScan(teller)
-    rows = choose_rows(walk.rows(store), most.pages, ())
-    notes = [*_NOT_STORED, *_scan_notes(walk)]
+def _input_from_store(store: Store, limits: ReportLimits, progress: Progress) -> ReportInput:
+    info = store.info()
+    progress.begin("pages", info.pages)
+    scan = StoreScan(progress)
+    rows = choose_rows(scan.rows(store), limits.pages, ())
+    notes = [*_NOT_STORED, *scan.notes()]
     neighbours, config = None, None
     try:
-        config = recovered(json.loads(about.scheme), Config()).config
-        judge = Matcher(build_detectors(config))
-        neighbours = StoreNeighbours.found(store, walk.looked_at, judge, most.misses, teller)
-    except DedupError as error:  # a detector of another version, or a lexicon that is not here
+        config = recovered(json.loads(info.scheme), Config()).config
+        matcher = Matcher(build_detectors(config))
+        neighbours = StoreNeighbours(store, scan.lookups, matcher, limits.misses, progress)
+    except DedupError as error:  # a detector of another version, or a missing lexicon
         notes.append(f"Pages were not compared: {error}")
     if neighbours:
-        notes += neighbours.notes(walk.pages)
+        notes.append(neighbours.note(scan.pages))
+    pages = scan.pages
     return ReportInput(
-        about=_about(about, config),
-        figures=_figures(walk.pages),
+        about=_about(info, config),
+        figures=RunTotals(pages, pages, kept=pages, dropped=0, duplicates={}, related={}, unchecked={}),
         rows=iter(rows),
-        clusters=walk.clusters(most.clusters),
-        misses=neighbours.keys if neighbours else (),
+        clusters=scan.clusters(limits.clusters),
+        misses=tuple(each.key for each in neighbours.nearest) if neighbours else (),
         pairs=neighbours.pairs if neighbours else no_pairs,
         notes=tuple(notes),
-        slices=walk.slices(),
-        hosts=walk.hosts(),
+        slices=scan.slices(),
+        hosts=scan.hosts(),
         histograms=neighbours.histograms() if neighbours else (),
     )
 
 
-def _about(about: StoreInfo, config: Config | None) -> dict[str, Any]:
-    url = hide_password(about.url)
-    settings = {"DEDUP_STORE": url, "DEDUP_NAMESPACE": about.namespace}
+def _about(info: StoreInfo, config: Config | None) -> dict[str, Any]:
+    url = hide_password(info.url)
+    settings = {"DEDUP_STORE": url, "DEDUP_NAMESPACE": info.namespace}
     if config is None:
-        settings["filled with"] = about.scheme
+        settings["filled with"] = info.scheme
     else:
-        settings |= {
-            name: value for name, value in settings_shown(config).items() if name in _STORED_SETTINGS
-        }
+        shown = settings_shown(config)
+        settings |= {name: value for name, value in shown.items() if name in _STORED_SETTINGS}
     return {
-        "title": f"Store {url}, {about.namespace}",
+        "title": f"Store {url}, {info.namespace}",
         "kind": "store",
         "version": package_version(),
         "settings": settings,
-        "began": about.oldest,
-        "ended": about.newest,
+        "began": info.oldest,
+        "ended": info.newest,
     }
 
 
-def _figures(pages: int) -> RunTotals:
-    return RunTotals(pages, checked=pages, kept=pages, dropped=0, duplicates={}, related={}, unchecked={})
+class StoreScan:
+    """Counts the pages of a store in bounded memory."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self.pages = 0
+        self._claimed = 0  # pages that are not committed
+        self._level = 0  # sampling level of the clusters
+        self._hosts: Counter[str] = Counter()
+        self._clusters: dict[str, ClusterSize] = {}
+        self._slices: dict[int, tuple[int, int, int]] = {}
+        self._width = 1
+        self._lookups: list[tuple[int, int]] = []  # heap of negative hashes and ids
+
+    @property
+    def lookups(self) -> list[int]:
+        """The ids of at most :data:`MAX_LOOKUPS` pages, sampled by hash, in rising order."""
+        return sorted(each for _, each in self._lookups)
+
+    def rows(self, store: Store) -> Iterator[ListedPage]:
+        """Yield all pages of a store, and count them."""
+        for candidate in store.records():
+            yield self._row(candidate)
+            self.pages += 1
+            if self.pages % _PROGRESS_STEP == 0:
+                self._progress.advance(_PROGRESS_STEP, _PROGRESS_STEP)
+                self._trim()
+        self._trim()
+
+    def hosts(self) -> tuple[Host, ...]:
+        """Return the hosts, most pages first."""
+        return tuple(Host(name, count, count, 0) for name, count in self._hosts.most_common())
+
+    def clusters(self, most: int) -> tuple[ClusterSize, ...]:
+        """Return the largest clusters with at least two pages."""
+        several = (each for each in self._clusters.values() if each.pages > 1)
+        return tuple(heapq.nsmallest(most, several, key=lambda each: (-each.pages, each.name)))
+
+    def slices(self) -> tuple[Slice, ...]:
+        """Return the number of kept pages by time slice."""
+        known = (Slice(float(at * self._width), *counts) for at, counts in sorted(self._slices.items()))
+        return counters.merge_slices([(self._width, known)])
+
+    def notes(self) -> Iterator[str]:
+        """Note uncommitted pages and sampled clusters."""
+        if self._claimed:
+            are = "is" if self._claimed == 1 else "are"
+            yield f"{counted(self._claimed, 'page')} {are} claimed, and not committed yet."
+        if self._level:
+            yield f"Clusters are those of one in {2**self._level:,}, chosen by hash."
+
+    def _row(self, candidate: Candidate) -> ListedPage:
+        record = candidate.record
+        url, seen, host, cluster = record.url, record.seen, host_of(record.url), cluster_of(record)
+        hashed = sampling_hash(cluster)
+        self._claimed += candidate.state is not ClaimState.COMMITTED
+        is_named = host and (host in self._hosts or len(self._hosts) < MAX_HOSTS)
+        self._hosts[host if is_named else OTHER_HOSTS] += 1
+        self._add_lookup(sampling_hash(url), candidate.id)
+        self._count_in_cluster(cluster, hashed, seen)
+        slot = int(seen) // self._width
+        self._slices[slot] = (self._slices.get(slot, (0, 0, 0))[0] + 1, 0, 0)
+        row = PageRow(url, "", host, seen, 0, str(Status.UNIQUE), "kept", cluster=cluster, why=_KEPT)
+        return ListedPage(row, hashed, candidate.id)
+
+    def _add_lookup(self, hashed: int, id: int) -> None:
+        if len(self._lookups) < MAX_LOOKUPS:
+            heapq.heappush(self._lookups, (-hashed, id))
+        elif -hashed > self._lookups[0][0]:
+            heapq.heapreplace(self._lookups, (-hashed, id))
+
+    def _count_in_cluster(self, name: str, hashed: int, seen: float) -> None:
+        if is_sampled(hashed, self._level):
+            before = self._clusters.get(name, ClusterSize(name, 0, seen, seen))
+            first, last = min(before.first or seen, seen), max(before.last or seen, seen)
+            self._clusters[name] = ClusterSize(name, before.pages + 1, first, last)
+
+    def _trim(self) -> None:
+        while len(self._clusters) > MAX_CLUSTERS:
+            self._level += 1
+            sampled = [name for name in self._clusters if is_sampled(sampling_hash(name), self._level)]
+            self._clusters = {name: self._clusters[name] for name in sampled}
+        if len(self._slices) > 2 * MAX_SLICES:
+            ends = min(self._slices) * self._width, max(self._slices) * self._width
+            width = counters.slice_width(ends, self._width, MAX_SLICES)
+            self._slices = counters.widened(self._slices, width // self._width)
+            self._width = width
 
 
-def _scan_notes(walk: StoreScan) -> Iterator[str]:
-    if walk.claimed:
-        are = "is" if walk.claimed == 1 else "are"
-        yield f"{counted(walk.claimed, 'page')} {are} claimed, and not committed yet."
-    if walk.level:
-        yield f"Clusters are those of one in {2**walk.level:,}, chosen by hash."
+class StoreNeighbours:
+    """Pages of a store that share keys and do not match, with their similarities.
+
+    Args:
+        store: it is read.
+        ids: of the pages whose keys are looked up.
+        matcher: compares pages.
+        most: number of pairs to remember, those with the highest similarities.
+        progress: receives the progress.
+    """
+
+    def __init__(
+        self, store: Store, ids: Sequence[int], matcher: Matcher, most: int, progress: Progress
+    ) -> None:
+        self.nearest: list[PairInput] = []  #: highest similarity first
+        self._compared = 0  # pairs
+        self._lookups = len(ids)
+        self._missed: Counter[tuple[str, int]] = Counter()  # by detector and bin
+        self._thresholds = {each.name: counters.similarity_threshold(each) for each in matcher.detectors}
+        progress.begin("neighbours", len(ids))
+        for each in ids:
+            for pair in _unmatched_pairs(store, each, matcher):
+                self._compared += 1
+                for opinion in pair.opinions:
+                    if opinion.similarity is not None:
+                        self._missed[opinion.detector, counters.bin_of(opinion.similarity)] += 1
+                self.nearest.append(pair)
+            self.nearest = sorted(self.nearest, key=lambda pair: -(pair.similarity or 0.0))[:most]
+            progress.advance(1)
+
+    def pairs(self, wanted: Sequence[PairKey]) -> Iterator[PairInput]:
+        """Yield the pairs with these keys."""
+        known = {each.key: each for each in self.nearest}
+        return (known[key] for key in wanted if key in known)
+
+    def histograms(self) -> tuple[Histogram, ...]:
+        """Return the similarities by detector."""
+        bins = range(counters.BINS)
+        return tuple(
+            Histogram(
+                name,
+                self._thresholds.get(name),
+                counters.BIN_EDGES,
+                (0,) * counters.BINS,
+                tuple(self._missed[name, number] for number in bins),
+            )
+            for name in dict.fromkeys(detector for detector, _ in self._missed)
+        )
+
+    def note(self, pages: int) -> str:
+        """Note which of all pages were compared."""
+        some = "all pages" if self._lookups >= pages else f"{self._lookups:,} pages, chosen by hash,"
+        pairs = counted(self._compared, "pair")
+        return f"For near misses {some} were compared with others under their keys: {pairs}."
+
+
+def _unmatched_pairs(store: Store, id: int, matcher: Matcher) -> Iterator[PairInput]:
+    """Yield pairs of a page and earlier pages that share a key with it and do not match."""
+    new = store.get(id)
+    if new is None:
+        return
+    earlier = [each for each in store.find(new.record.keys) if each.id < id]
+    for old in earlier[-MAX_CANDIDATES:]:
+        if new.record.url == old.record.url:
+            continue
+        opinions = matcher.opinions(new.record, old.record)
+        similarities = [each.similarity for each in opinions if each.similarity is not None]
+        if similarities and not any(each.match for each in opinions):
+            key, urls = (new.id, old.id), (new.record.url, old.record.url)
+            yield PairInput(key, *urls, opinions, similarity=max(similarities))

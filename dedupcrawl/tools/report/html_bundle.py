@@ -1,8 +1,8 @@
-"""Puts a page together: one HTML file with its styles, scripts and data, that asks nothing of any network.
+"""Bundles a page into one self-contained HTML file with styles, scripts and data: no network requests.
 
-What the page may do is said in the page (a Content-Security-Policy in a meta element): scripts and styles by
-their hash, pictures as data, and nothing else. Data travel as JSON in a script element that no browser runs,
-and whatever a template is given is escaped.
+The Content-Security-Policy of the page, in a meta element, allows its scripts and styles by their hashes,
+pictures as data URLs, and nothing else. Data are JSON in a script element that the browser does not run.
+Templates escape all values.
 """
 
 from __future__ import annotations
@@ -47,15 +47,14 @@ def assemble_page(
     """Return a page as HTML.
 
     Args:
-        template: name of a template in the folder ``web`` of ``package``; it extends ``frame.html`` of this
-            package and fills its blocks ``head``, ``bar``, ``main`` and ``foot``.
-        package: whose folder ``web`` holds the template, the styles and the scripts; what is not found there
-            is taken from this package.
-        styles: names of style sheets, which follow ``base.css``.
-        scripts: names of scripts, which follow ``base.js``.
-        data: the page's data, from :func:`embedded` or :func:`packed`.
-        allow: further sources by directive of the policy (``{"connect-src": "'self'"}``).
-        context: what the template shows; ``title`` is the title of the page.
+        template: name of a template; it extends ``frame.html`` and fills its blocks.
+        package: package with the template, styles and scripts in its folder ``web``; files that it does not
+            have are taken from this package.
+        styles: names of style sheets; ``base.css`` comes before them.
+        scripts: names of scripts; ``base.js`` comes before them.
+        data: script elements with data, from :func:`json_element` or :func:`deflated_json_element`.
+        allow: additional sources by directive of the policy (``{"connect-src": "'self'"}``).
+        context: variables of the template; ``title`` is the title of the page.
     """
     css = [read_asset(package, name) for name in ("base.css", *styles)]
     js = [read_asset(package, name) for name in ("base.js", *scripts)]
@@ -73,7 +72,7 @@ def assemble_page(
 
 
 def template_environment(package: str = _PACKAGE) -> Environment:
-    """Return what renders the templates of a package, and of this one: with every value escaped."""
+    """Return the template environment of a package, with this package as fallback; it escapes all values."""
     folders = dict.fromkeys((package, _PACKAGE))
     return Environment(
         loader=ChoiceLoader([PackageLoader(folder, "web") for folder in folders]),
@@ -86,12 +85,7 @@ def template_environment(package: str = _PACKAGE) -> Environment:
 
 
 def content_security_policy(styles: Sequence[str], scripts: Sequence[str], allow: Mapping[str, str]) -> str:
-    """Return the Content-Security-Policy of a page with these styles and scripts, and no others.
-
-    Args:
-        styles: text of each style element.
-        scripts: text of each script element.
-        allow: further sources by directive.
+    """Return the Content-Security-Policy that allows inline styles and scripts with these texts only.
 
     Source: Content Security Policy Level 3, W3C, section 2.3.1 (hash-source).
     """
@@ -106,47 +100,35 @@ def content_security_policy(styles: Sequence[str], scripts: Sequence[str], allow
 
 
 def hash_source(text: str) -> str:
-    """Return the source expression that allows an inline style or script with this text."""
+    """Return the hash source expression of an inline style or script."""
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return f"'sha256-{digest}'"
 
 
 def read_asset(package: str, name: str) -> str:
-    """Return the text of a file in the folder ``web`` of a package, or else of this one."""
-    places = (files(folder) / "web" / name for folder in dict.fromkeys((package, _PACKAGE)))
-    found = next((place for place in places if place.is_file()), None)
+    """Return the text of a file in the folder ``web`` of a package, or of this package."""
+    candidates = (files(folder) / "web" / name for folder in dict.fromkeys((package, _PACKAGE)))
+    found = next((file for file in candidates if file.is_file()), None)
     if found is None:
         raise FileNotFoundError(name)
     return found.read_text("utf-8").replace("\r\n", "\n")
 
 
 def inline(text: str) -> Markup:
-    """Mark our own style or script as one that may stand in its element as it is.
-
-    Raises:
-        ValueError: it has ``</`` or ``<!--``, with which the element could end early.
-    """
+    """Mark a style or script of this project as safe; raises ValueError if its text can end its element."""
     if _END_OF_ELEMENT.search(text):
         raise ValueError("a style or script may contain neither '</' nor '<!--'")
-    return Markup(text)  # noqa: S704  # our own files, and nothing that ends the element
+    return Markup(text)  # noqa: S704  # a file of this project that cannot end its element
 
 
 def json_element(name: str, value: object) -> Markup:
-    """Return a script element that no browser runs, with a value as JSON; ``base.js`` reads it by its name.
-
-    Raises:
-        ValueError: it has a number that JSON has not (nan, infinity).
-    """
+    """Return a script element with JSON data; ``base.js`` reads it by its name. NaN raises ValueError."""
     safe = _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found.group()):04x}", _dump_json(value))
     return _script_element("application/json", name, safe)
 
 
 def deflated_json_element(name: str, value: object) -> Markup:
-    """Do as :func:`embedded`, with the JSON deflated and in base64: a fourth of the size where there is much.
-
-    Raises:
-        ValueError: it has a number that JSON has not (nan, infinity).
-    """
+    """Return a script element with deflated JSON in base64: a quarter of the size for much data."""
     whole = _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found.group()):04x}", _dump_json(value))
     deflated = zlib.compress(whole.encode(), level=9)
     return _script_element("application/x-deflated-json", name, base64.b64encode(deflated).decode())
@@ -157,12 +139,12 @@ def _dump_json(value: object) -> str:
 
 
 def _script_element(kind: str, name: str, safe: str) -> Markup:
-    content = Markup(safe)  # noqa: S704  # the callers have seen to it that nothing in it ends the element
+    content = Markup(safe)  # noqa: S704  # escaped by the callers
     return Markup('<script type="{}" id="{}">{}</script>').format(kind, name, content)
 
 
 def _replace_invalid(value: object) -> object:
-    """Put a sign in the place of what HTML cannot hold: control characters, and halves of characters."""
+    """Replace characters that HTML does not allow: control characters and lone surrogates."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return _NOT_ALLOWED_IN_HTML.sub("\ufffd", value)
     return value

@@ -1,13 +1,8 @@
-"""A report as one page: figures and charts in its markup, pages and pairs as data that its scripts show.
+"""Renders a report as one HTML page: totals and charts as markup, pages and pairs as JSON for its scripts.
 
-A report as the plain values that travel in its page: tables by columns, in which what repeats stands once.
-
-Hosts and the origins of URLs are numbers, the title of a copy is the place of the first page that has it, and
-times are differences; so 50,000 pages, deflated, take 3 MB. ``web/data.js`` reads what is written here.
-
-The data of a page, in no more bytes than it may have.
-
-What does not fit is left out: texts and evidence of pairs, where they take more than half, then rows.
+The table of pages is encoded by column: hosts and origins of URLs as numbers, a repeated title as the index
+of its first row, times as differences. So 50,000 pages, deflated, take 3 MB. ``web/data.js`` decodes them.
+If the page exceeds its size limit, texts and evidence of pairs are left out first, then rows.
 """
 
 from __future__ import annotations
@@ -33,97 +28,206 @@ if TYPE_CHECKING:
 
     Column = list[object]
 
-
-MAX_URL_CHARS = 2_000  #: characters; a longer one is shown cut, and is no link
+MAX_PAGE_BYTES = 4_950_000  #: of the HTML file; below 5 MB it can be attached to a mail or a ticket
+MAX_URL_CHARS = 2_000  #: longer URLs are truncated, and are no links
 MAX_TITLE_CHARS = 300
 MAX_TEXT_CHARS = 1_000  #: of a sentence, a name or a piece of evidence
-MAX_EXHIBIT_POSITIONS = 10_000  #: places of an exhibit
-_RELATED_URL = "\x01"  #: stands in a sentence for the URL that the page relates to
-_MAX_SAFE_INTEGER = 2**53  #: largest whole number that a script can hold as one
+MAX_EXHIBIT_POSITIONS = 10_000
+_NOTES_BYTES = 1_000  #: reserved for notes about omitted data
+_WIDE_CHART, _NARROW_CHART = 1120, 340  #: width of the time chart on desktops and phones, pixels
+_MAX_HOSTS = 40  #: in the table of hosts
+_SCRIPTS = ("data.js", "evidence.js", "pair.js", "panel.js", "lists.js", "table.js", "start.js")
+_FORMATS = {name: getattr(formatting, name) for name in ("count", "size", "share", "instant", "duration")}
+_RELATED_URL = "\x01"  #: replaces the URL of the related page in a sentence
+_MAX_SAFE_INTEGER = 2**53  #: largest integer that JavaScript represents exactly
 _MAX_DEPTH = 6  #: of nested evidence
+_SAFETY_FACTOR = 0.97  #: fewer rows compress a little worse than the estimate assumes
 
 
-def truncate(text: str, longest: int) -> str:
-    """Return a text with a sign in the place of what is too long to show."""
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """The data elements of a page, and notes about omitted data."""
+
+    data: tuple[Markup, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def render_report(report: Report, most_bytes: int = MAX_PAGE_BYTES) -> str:
+    """Return the HTML page of a report.
+
+    Args:
+        report: its data; all texts are escaped.
+        most_bytes: size limit of the page in UTF-8; the page notes which rows and texts were left out.
+    """
+    frame = len(_render(report, Payload()).encode())
+    return _render(report, fit_payload(report, most_bytes - frame - _NOTES_BYTES))
+
+
+def _render(report: Report, payload: Payload) -> str:
+    settings = report.settings.items()
+    charts = (draw_time(report.slices, width) for width in (_WIDE_CHART, _NARROW_CHART))
+    return assemble_page(
+        "report.html",
+        styles=["report.css", "charts.css"],
+        scripts=_SCRIPTS,
+        data=payload.data,
+        title=truncate(report.title, MAX_TITLE_CHARS),
+        report=report,
+        notes=[truncate(note) for note in (*report.notes, *payload.notes)],
+        settings=[(truncate(name, MAX_TITLE_CHARS), truncate(str(value))) for name, value in settings],
+        outcomes=outcome_bar(report.figures),
+        charts=list(filter(None, charts)),
+        matrix=draw_hosts(report.flows),
+        hosts=report.hosts[:_MAX_HOSTS],
+        similarities=list(filter(None, map(draw_similarity, report.histograms))),
+        **_FORMATS,
+    )
+
+
+# -- size limit -------------------------------------------------------------------------------
+
+
+def fit_payload(report: Report, most: int) -> Payload:
+    """Return the data of a report in at most ``most`` bytes."""
+    pairs, complete = _encode_pairs(report, most // 2)
+    rest = most - len(pairs)
+    pages, rows = _shrink_to_fit(len(report.pages), rest, lambda count: _encode_pages(report, count))
+    notes = (
+        _omission_note("pairs are shown with their texts and all evidence", complete, len(report.pairs)),
+        _omission_note("noted pages are in the table", rows, len(report.pages)),
+    )
+    return Payload((pages, pairs), tuple(filter(None, notes)))
+
+
+def _shrink_to_fit(count: int, most: int, encode: Callable[[int], Markup]) -> tuple[Markup, int]:
+    """Encode ``count`` items, or fewer until they fit."""
+    encoded, empty = encode(count), 0
+    while len(encoded) > most and count:
+        empty = empty or len(encode(0))
+        share = max(most - empty, 0) / max(len(encoded) - empty, 1)
+        count = min(count - 1, int(count * share * _SAFETY_FACTOR))
+        encoded = encode(count)
+    return encoded, count
+
+
+def _encode_pages(report: Report, rows: int) -> Markup:
+    listed = (tuple(index for index in each.pages if index < rows) for each in report.clusters)
+    clusters = [
+        cluster_values(replace(each, pages=pages))
+        for each, pages in zip(report.clusters, listed, strict=True)
+    ]
+    data = {"pages": page_columns(report.pages[:rows]), "clusters": clusters}
+    return deflated_json_element("page-data", data)
+
+
+def _encode_pairs(report: Report, most: int) -> tuple[Markup, int]:
+    """Encode all pairs, as many as fit with their texts: near misses first, then in their order."""
+    wanted = list(dict.fromkeys((*report.misses, *range(len(report.pairs)))))
+
+    def encode(count: int) -> Markup:
+        complete = set(wanted[:count])
+        pairs = (
+            each if index in complete else _without_texts(each) for index, each in enumerate(report.pairs)
+        )
+        data = {"pairs": [pair_values(each) for each in pairs], "misses": list(report.misses)}
+        return deflated_json_element("pair-data", data)
+
+    return _shrink_to_fit(len(wanted), most, encode)
+
+
+def _without_texts(pair: Pair) -> Pair:
+    """Keep the verdict and its conditions only."""
+    opinions = tuple(replace(each, figures={}, exhibits=()) for each in pair.opinions)
+    return replace(pair, changes=(), opinions=opinions)
+
+
+def _omission_note(what: str, shown: int, known: int) -> str:
+    if shown == known:
+        return ""
+    return f"{shown:,} of {known:,} {what}: more would make this file too large."
+
+
+# -- values for JSON --------------------------------------------------------------------------
+
+
+def truncate(text: str, longest: int = MAX_TEXT_CHARS) -> str:
+    """Return a text with at most ``longest`` characters, and "…" if it was longer."""
     return text if len(text) <= longest else text[:longest] + "…"
 
 
 def page_columns(pages: Sequence[PageRow]) -> dict[str, object]:
-    """Return the table of pages; texts are cut where they are too long, and otherwise as they came."""
+    """Return the table of pages by column."""
     parts = [_split_origin(truncate(page.url, MAX_URL_CHARS)) for page in pages]
-    shared = Counter(page.cluster for page in pages)
+    sizes = Counter(page.cluster for page in pages)
+
+    def names(attribute: str) -> dict[str, Column]:
+        return _dictionary_encoded(truncate(getattr(page, attribute)) for page in pages)
+
     return {
         "count": len(pages),
         "origin": _dictionary_encoded(origin for origin, _ in parts),
         "path": [path for _, path in parts],
         "title": _back_referenced(truncate(page.title, MAX_TITLE_CHARS) for page in pages),
-        "host": _dictionary_encoded(truncate(page.host, MAX_TEXT_CHARS) for page in pages),
+        "host": names("host"),
         "time": _time_deltas(pages),
         "bytes": [page.bytes for page in pages],
-        "status": _dictionary_encoded(truncate(page.status, MAX_TEXT_CHARS) for page in pages),
-        "fate": _dictionary_encoded(truncate(page.fate, MAX_TEXT_CHARS) for page in pages),
-        "relation": _dictionary_encoded(truncate(page.relation, MAX_TEXT_CHARS) for page in pages),
-        "detector": _dictionary_encoded(truncate(page.detector, MAX_TEXT_CHARS) for page in pages),
-        "reason": _dictionary_encoded(truncate(page.reason, MAX_TEXT_CHARS) for page in pages),
+        "status": names("status"),
+        "fate": names("fate"),
+        "relation": names("relation"),
+        "detector": names("detector"),
+        "reason": names("reason"),
         "cluster": _dictionary_encoded(
-            truncate(page.cluster, MAX_TEXT_CHARS) if shared[page.cluster] > 1 else "" for page in pages
+            truncate(page.cluster) if sizes[page.cluster] > 1 else "" for page in pages
         ),
         "similarity": [_rounded(page.similarity, 4) for page in pages],
         "of": _related_rows(pages),
-        "why": [_explanation(page) for page in pages],
+        "why": [truncate(page.why.replace(page.of, _RELATED_URL) if page.of else page.why) for page in pages],
         "pair": [page.pair for page in pages],
     }
 
 
 def _split_origin(url: str) -> tuple[str, str]:
-    """Cut a URL behind its host."""
+    """Split a URL after its host."""
     scheme = url.find("://")
     end = url.find("/", scheme + 3) if scheme > 0 else 0
     return (url[:end], url[end:]) if end > 0 else ("", url)
 
 
 def _dictionary_encoded(values: Iterable[str]) -> dict[str, Column]:
-    """Return the different values, and for each place which of them stands there."""
+    """Return the distinct values, and for each row the index of its value."""
     numbers: dict[str, int] = {}
     at = [numbers.setdefault(value, len(numbers)) for value in values]
     return {"values": list(numbers), "at": list(at)}
 
 
 def _back_referenced(texts: Iterable[str]) -> Column:
-    """Return each text where it stands first, and elsewhere the place where it did."""
+    """Return each text at its first row, and the index of that row at later rows."""
     first: dict[str, int] = {}
-    return [
-        text if first.setdefault(text, place) == place else first[text] for place, text in enumerate(texts)
-    ]
+    return [text if first.setdefault(text, row) == row else first[text] for row, text in enumerate(texts)]
 
 
 def _time_deltas(pages: Sequence[PageRow]) -> Column:
-    """Return tenths of seconds since the last time that is known (the first: since 1970), or None."""
-    made: Column = []
+    """Return tenths of seconds since the last known time (the first: since 1970), or None."""
+    deltas: Column = []
     before = 0
     for page in pages:
         time = _rounded_time(page.time)
         tenths = None if time is None else round(time * 10)
-        made.append(None if tenths is None else tenths - before)
+        deltas.append(None if tenths is None else tenths - before)
         before = before if tenths is None else tenths
-    return made
+    return deltas
 
 
 def _related_rows(pages: Sequence[PageRow]) -> Column:
-    """Return where the page stands that each relates to, or its URL where it is not in the table."""
-    where = {page.url: place for place, page in reversed(list(enumerate(pages)))}
-    return [where.get(page.of, truncate(page.of, MAX_URL_CHARS)) if page.of else "" for page in pages]
-
-
-def _explanation(page: PageRow) -> str:
-    told = page.why.replace(page.of, _RELATED_URL) if page.of else page.why
-    return truncate(told, MAX_TEXT_CHARS)
+    """Return the row of each related page, or its URL if it is not in the table."""
+    rows = {page.url: row for row, page in reversed(list(enumerate(pages)))}
+    return [rows.get(page.of, truncate(page.of, MAX_URL_CHARS)) if page.of else "" for page in pages]
 
 
 def cluster_values(cluster: Cluster) -> dict[str, object]:
-    """Return a cluster, its pages by their places in the table."""
+    """Return a cluster as plain values."""
     return {
-        "name": truncate(cluster.name, MAX_TEXT_CHARS),
+        "name": truncate(cluster.name),
         "size": cluster.size,
         "hosts": cluster.hosts,
         "first": _rounded_time(cluster.first),
@@ -134,14 +238,14 @@ def cluster_values(cluster: Cluster) -> dict[str, object]:
 
 
 def pair_values(pair: Pair) -> dict[str, object]:
-    """Return a pair: of its changes, what both texts have is a text, and what differs is a list of two."""
+    """Return a pair as plain values; equal pieces of its texts are strings, different ones lists of two."""
     return {
         "new": truncate(pair.new, MAX_URL_CHARS),
         "old": truncate(pair.old, MAX_URL_CHARS),
         "newTitle": truncate(pair.new_title, MAX_TITLE_CHARS),
         "oldTitle": truncate(pair.old_title, MAX_TITLE_CHARS),
-        "relation": truncate(pair.relation, MAX_TEXT_CHARS),
-        "decided": truncate(pair.decided, MAX_TEXT_CHARS),
+        "relation": truncate(pair.relation),
+        "decided": truncate(pair.decided),
         "similarity": _rounded(pair.similarity),
         "opinions": [_opinion(each) for each in pair.opinions],
         "changes": [each.new if each.is_equal else [each.old, each.new] for each in pair.changes],
@@ -151,21 +255,21 @@ def pair_values(pair: Pair) -> dict[str, object]:
 
 def _opinion(opinion: Opinion) -> dict[str, object]:
     return {
-        "detector": truncate(opinion.detector, MAX_TEXT_CHARS),
+        "detector": truncate(opinion.detector),
         "relation": str(opinion.match.relation) if opinion.match else "",
         "similarity": _rounded(opinion.similarity),
         "figures": json_safe(opinion.figures),
         "bars": [_bar(each) for each in opinion.bars],
         "partBars": [_bar(each) for each in opinion.part_bars],
         "exhibits": [_exhibit(each) for each in opinion.exhibits],
-        "silent": truncate(opinion.silent, MAX_TEXT_CHARS),
+        "silent": truncate(opinion.silent),
     }
 
 
 def _bar(bar: Bar) -> dict[str, object]:
     return {
-        "constant": truncate(bar.constant, MAX_TEXT_CHARS),
-        "measure": truncate(bar.measure, MAX_TEXT_CHARS),
+        "constant": truncate(bar.constant),
+        "measure": truncate(bar.measure),
         "value": _rounded(bar.value),
         "found": _rounded(bar.found),
         "atLeast": bar.at_least,
@@ -175,29 +279,25 @@ def _bar(bar: Bar) -> dict[str, object]:
 
 
 def _exhibit(exhibit: Exhibit) -> dict[str, object]:
+    elements = {name: getattr(exhibit, name) for name in ("shared", "only_new", "only_old")}
     return {
-        "unit": truncate(exhibit.unit, MAX_TEXT_CHARS),
+        "unit": truncate(exhibit.unit),
         "agreeing": exhibit.agreeing[:MAX_EXHIBIT_POSITIONS],
-        **{
-            name: [truncate(each, MAX_TEXT_CHARS) for each in getattr(exhibit, name)]
-            for name in ("shared", "only_new", "only_old")
-        },
+        **{name: [truncate(each) for each in texts] for name, texts in elements.items()},
     }
 
 
 def json_safe(value: object, depth: int = _MAX_DEPTH) -> object:
-    """Return evidence as JSON can hold it, whatever it was: long texts cut, odd numbers as words."""
+    """Return any evidence as JSON values: long texts truncated, non-finite and huge numbers as text."""
     if value is None or isinstance(value, bool | int | float):
         return _number(value)
     if not depth and isinstance(value, Mapping | list | tuple | AbstractSet):
         return "…"
     if isinstance(value, Mapping):
-        return {
-            truncate(str(name), MAX_TEXT_CHARS): json_safe(each, depth - 1) for name, each in value.items()
-        }
+        return {truncate(str(name)): json_safe(each, depth - 1) for name, each in value.items()}
     if isinstance(value, list | tuple | AbstractSet):
         return [json_safe(each, depth - 1) for each in value]
-    return truncate(str(value), MAX_TEXT_CHARS)
+    return truncate(str(value))
 
 
 def _number(value: float | None) -> object:
@@ -214,137 +314,3 @@ def _rounded(number: float | None, digits: int = 6) -> float | None:
 
 def _rounded_time(time: float | None) -> float | None:
     return round(time, 1) if time is not None and math.isfinite(time) else None
-
-
-_SAFETY_FACTOR = 0.97  #: of what should fit by rule of three, for the rest packs a little worse
-
-
-@dataclass(frozen=True, slots=True)
-class Payload:
-    """The data elements of a page, and what a reader must know of what is not in them."""
-
-    data: tuple[Markup, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-def fit_payload(report: Report, most: int) -> Payload:
-    """Return the data of a report in at most ``most`` bytes."""
-    pairs, whole = _encode_pairs(report, most // 2)
-    rest = most - len(pairs)
-    pages, rows = _shrink_to_fit(len(report.pages), rest, lambda count: _encode_pages(report, count))
-    notes = (
-        _omission_note("pairs are shown with their texts and all evidence", whole, len(report.pairs)),
-        _omission_note("noted pages are in the table", rows, len(report.pages)),
-    )
-    return Payload((pages, pairs), tuple(filter(None, notes)))
-
-
-def _shrink_to_fit(count: int, most: int, lay: Callable[[int], Markup]) -> tuple[Markup, int]:
-    """Lay fewer and fewer things until what comes of it fits."""
-    laid, bare = lay(count), 0
-    while len(laid) > most and count:
-        bare = bare or len(lay(0))
-        share = max(most - bare, 0) / max(len(laid) - bare, 1)
-        count = min(count - 1, int(count * share * _SAFETY_FACTOR))
-        laid = lay(count)
-    return laid, count
-
-
-def _encode_pages(report: Report, rows: int) -> Markup:
-    clusters = [cluster_values(_restrict_to_rows(each, rows)) for each in report.clusters]
-    return deflated_json_element(
-        "page-data", {"pages": page_columns(report.pages[:rows]), "clusters": clusters}
-    )
-
-
-def _restrict_to_rows(cluster: Cluster, rows: int) -> Cluster:
-    return replace(cluster, pages=tuple(place for place in cluster.pages if place < rows))
-
-
-def _encode_pairs(report: Report, most: int) -> tuple[Markup, int]:
-    """Lay all pairs, as many as fit with their texts: near misses first, then by their order."""
-    wanted = list(dict.fromkeys((*report.misses, *range(len(report.pairs)))))
-
-    def lay(count: int) -> Markup:
-        shown = set(wanted[:count])
-        kept = (each if place in shown else _without_texts(each) for place, each in enumerate(report.pairs))
-        return deflated_json_element(
-            "pair-data", {"pairs": [pair_values(each) for each in kept], "misses": list(report.misses)}
-        )
-
-    return _shrink_to_fit(len(wanted), most, lay)
-
-
-def _without_texts(pair: Pair) -> Pair:
-    """Leave nothing of a pair but the verdict and the conditions that led to it."""
-    opinions = tuple(replace(each, figures={}, exhibits=()) for each in pair.opinions)
-    return replace(pair, changes=(), opinions=opinions)
-
-
-def _omission_note(what: str, shown: int, known: int) -> str:
-    if shown == known:
-        return ""
-    return f"{shown:,} of {known:,} {what}: more would make this file too large."
-
-
-MAX_PAGE_BYTES = 4_950_000  #: of the whole page; one that stays under 5 MB still goes with a mail or a ticket
-_NOTES_BYTES = 1_000  #: bytes for what the page says of what did not fit
-_WIDE_CHART, _NARROW_CHART = 1120, 340  #: pixels of the chart over time, on a desk and on a phone
-_MAX_HOSTS = 40
-_SCRIPTS = ("data.js", "evidence.js", "pair.js", "panel.js", "lists.js", "table.js", "start.js")
-
-
-@dataclass(frozen=True, slots=True)
-class PageTexts:
-    """Texts from pages that the markup shows, none longer than a person would read."""
-
-    title: str
-    notes: tuple[str, ...]
-    settings: tuple[tuple[str, str], ...]
-
-
-def render_report(report: Report, most_bytes: int = MAX_PAGE_BYTES) -> str:
-    """Return the page.
-
-    Args:
-        report: what it shows; every text in it is escaped.
-        most_bytes: of the page in UTF-8; rows and texts that do not fit are left out, and the page says so.
-    """
-    frame = len(_render(report, Payload()).encode())
-    return _render(report, fit_payload(report, most_bytes - frame - _NOTES_BYTES))
-
-
-def _render(report: Report, fitted: Payload) -> str:
-    return assemble_page(
-        "report.html",
-        styles=["report.css", "charts.css"],
-        scripts=_SCRIPTS,
-        data=fitted.data,
-        title=truncate(report.title, MAX_TITLE_CHARS),
-        report=report,
-        words=_texts(report, fitted.notes),
-        outcomes=outcome_bar(report.figures),
-        charts=[
-            chart
-            for chart in (draw_time(report.slices, width) for width in (_WIDE_CHART, _NARROW_CHART))
-            if chart
-        ],
-        matrix=draw_hosts(report.flows),
-        hosts=report.hosts[:_MAX_HOSTS],
-        similarities=[chart for chart in map(draw_similarity, report.histograms) if chart],
-        **_FORMATS,
-    )
-
-
-_FORMATS = {name: getattr(formatting, name) for name in ("count", "size", "share", "instant", "duration")}
-
-
-def _texts(report: Report, notes: tuple[str, ...]) -> PageTexts:
-    return PageTexts(
-        truncate(report.title, MAX_TITLE_CHARS),
-        tuple(truncate(note, MAX_TEXT_CHARS) for note in (*report.notes, *notes)),
-        tuple(
-            (truncate(name, MAX_TITLE_CHARS), truncate(str(value), MAX_TEXT_CHARS))
-            for name, value in report.settings.items()
-        ),
-    )

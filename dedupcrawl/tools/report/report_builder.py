@@ -1,13 +1,12 @@
-"""From material to a report: what is shown is chosen, texts are compared, and what is left out is told.
-
-Which pages and pairs are shown where there are too many.
-"""
+"""Builds a report from the data of a source: selects pages and pairs, compares texts, notes omissions."""
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from heapq import nsmallest
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
 from dedupcrawl.ledger.counters import OTHER_HOSTS, Flow, Host
@@ -17,40 +16,48 @@ from dedupcrawl.utils.formatting import counted
 from dedupcrawl.utils.progress import NoProgress
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from dedupcrawl.tools.report.report_model import (
-        ClusterSize,
-        ListedPage,
-        PageRow,
-        PairInput,
-        PairKey,
-        ReportInput,
-    )
+    from dedupcrawl.ledger.ledger import ClusterSize
+    from dedupcrawl.tools.report.report_model import ListedPage, PageRow, PairInput, PairKey, ReportInput
     from dedupcrawl.utils.progress import Progress
 
 
-def choose_rows(rows: Iterable[ListedPage], most: int, clusters: Collection[str]) -> list[ListedPage]:
-    """Return the pages of the table, the dropped ones first, each kind by time.
+@dataclass(frozen=True, slots=True)
+class ReportLimits:
+    """The largest amounts that a report shows."""
 
-    Where there are more than ``most``, first those go that relate to no other, then other kept ones, and of
-    each kind the pages of some clusters and not some of all clusters. ``clusters`` are those that are shown,
-    whose pages go last. At most ``2 * most`` rows are held.
+    pages: int = 50_000
+    clusters: int = 200
+    cluster_pages: int = 200  #: of one cluster
+    pairs: int = 1_000
+    misses: int = 100
+    text_chars: int = 8_000_000  #: characters of the texts of all pairs
+    hosts: int = 20_000
+    flows: int = 20_000
+
+
+def build_report(
+    source: ReportInput, limits: ReportLimits | None = None, progress: Progress | None = None
+) -> Report:
+    """Build a report."""
+    return _ReportBuilder(source, limits or ReportLimits(), progress or NoProgress()).run()
+
+
+def choose_rows(rows: Iterable[ListedPage], most: int, clusters: Collection[str]) -> list[ListedPage]:
+    """Return at most ``most`` pages for the table: dropped pages first, each kind by time.
+
+    If there are more, it prefers dropped pages and all pages of ``clusters``, then other related pages. Among
+    equals it selects whole clusters by their hash.
     """
 
     def rank(each: ListedPage) -> tuple[int, int]:
         if each.row.fate == "dropped" or each.row.cluster in clusters:
-            return 0, each.chance
-        return 1 if each.row.relation else 2, each.chance
+            return 0, each.rank
+        return 1 if each.row.relation else 2, each.rank
 
-    held: list[ListedPage] = []
-    for each in rows:
-        held.append(each)
-        if len(held) >= 2 * most:
-            held = sorted(held, key=rank)[:most]
-    if len(held) > most:
-        held = sorted(held, key=rank)[:most]
-    return sorted(held, key=lambda each: (each.row.fate != "dropped", each.row.time or 0.0, each.order))
+    chosen = nsmallest(most, rows, key=rank)
+    return sorted(chosen, key=lambda each: (each.row.fate != "dropped", each.row.time or 0.0, each.order))
 
 
 def choose_pairs(
@@ -59,151 +66,106 @@ def choose_pairs(
     rows: Iterable[ListedPage],
     most: int,
 ) -> list[PairKey]:
-    """Return the pairs that are worth showing, those that are worth it most first.
+    """Return the keys of at most ``most`` pairs, the most informative first.
 
-    Near misses, then a page of each cluster, then the second page of each, and so on, then all others.
+    Near misses come first, then one pair of each cluster, a second pair of each, and so on, then all others.
 
     Args:
-        misses: pairs, nearest first.
-        members: the pages of each cluster that is shown, largest cluster first.
-        rows: the pages of the table.
-        most: pairs.
+        misses: near misses, highest similarity first.
+        members: pages of each cluster, largest cluster first.
+        rows: pages of the table.
+        most: number of pairs.
     """
-    wanted: dict[PairKey, None] = dict.fromkeys(misses)
-    for each in (*_round_robin(members.values()), *rows):
-        if len(wanted) >= most:
-            break
-        if each.pair is not None:
-            wanted[each.pair] = None
-    return list(wanted)[:most]
-
-
-def _round_robin(groups: Iterable[Sequence[ListedPage]]) -> Iterator[ListedPage]:
-    """Give the first of each group, then the second of each, and so on."""
-    left = [iter([each for each in group if each.pair is not None]) for group in groups]
-    while left:
-        still = []
-        for group in left:
-            for each in group:
-                yield each
-                still.append(group)
-                break
-        left = still
-
-
-@dataclass(frozen=True, slots=True)
-class ReportLimits:
-    """How much of each kind is shown."""
-
-    pages: int = 50_000
-    clusters: int = 200
-    of_cluster: int = 200  #: pages of one
-    pairs: int = 1_000
-    misses: int = 100
-    text: int = 8_000_000  #: characters of all pairs
-    hosts: int = 20_000
-    flows: int = 20_000
-
-
-def build_report(
-    material: ReportInput, most: ReportLimits | None = None, teller: Progress | None = None
-) -> Report:
-    """Make a report."""
-    return _ReportBuilder(material, most or ReportLimits(), teller or NoProgress()).run()
+    related = [[each.pair for each in group if each.pair is not None] for group in members.values()]
+    turns = chain.from_iterable(zip_longest(*related))
+    found = chain(misses, turns, (each.pair for each in rows))
+    return list(dict.fromkeys(key for key in found if key is not None))[:most]
 
 
 class _ReportBuilder:
-    def __init__(self, material: ReportInput, most: ReportLimits, teller: Progress) -> None:
-        self._material = material
-        self._most = most
-        self._teller = teller
-        self._notes = list(material.notes)
+    def __init__(self, source: ReportInput, limits: ReportLimits, progress: Progress) -> None:
+        self._source = source
+        self._limits = limits
+        self._progress = progress
+        self._notes = list(source.notes)
 
     def run(self) -> Report:
-        material, most = self._material, self._most
-        sizes = material.clusters[: most.clusters]
-        rows = choose_rows(material.rows, most.pages, {size.name for size in sizes})
-        self._tell_of_rows(rows)
+        source, limits = self._source, self._limits
+        sizes = source.clusters[: limits.clusters]
+        rows = choose_rows(source.rows, limits.pages, {size.name for size in sizes})
+        self._note_missing_rows(rows)
         members = _cluster_members(rows, sizes)
-        misses = material.misses[: most.misses]
-        shown = self._pairs(choose_pairs(misses, members, rows, most.pairs))
-        pairs = list(shown.values())
-        places = {key: place for place, key in enumerate(shown)}
-        titles = _titles_from_pairs(pairs)
-        places_of_rows = {id(each): place for place, each in enumerate(rows)}
-        clusters = [self._cluster(size, members.get(size.name, ()), places_of_rows, titles) for size in sizes]
+        misses = source.misses[: limits.misses]
+        pairs = self._compare(choose_pairs(misses, members, rows, limits.pairs))
+        indexes = {key: index for index, key in enumerate(pairs)}
+        titles = _titles_from_pairs(pairs.values())
+        row_indexes = {id(each): index for index, each in enumerate(rows)}
+        clusters = [self._cluster(size, members.get(size.name, ()), row_indexes, titles) for size in sizes]
         return Report(
-            **material.about,
+            **source.about,
             made=time.time(),
-            figures=material.figures,
-            slices=material.slices,
-            hosts=self._hosts(material.hosts),
-            flows=self._flows(material.flows),
-            detectors=material.detectors,
-            histograms=material.histograms,
-            pages=tuple(_row(each, places, titles) for each in rows),
+            figures=source.figures,
+            slices=source.slices,
+            hosts=self._select_hosts(source.hosts),
+            flows=self._select_flows(source.flows),
+            detectors=source.detectors,
+            histograms=source.histograms,
+            pages=tuple(_row(each, indexes, titles) for each in rows),
             clusters=tuple(each for each in clusters if each.pages),
-            pairs=tuple(pairs),
-            misses=tuple(places[key] for key in misses if key in places),
+            pairs=tuple(pairs.values()),
+            misses=tuple(indexes[key] for key in misses if key in indexes),
             notes=tuple(self._notes),
         )
 
-    # -- pages --------------------------------------------------------------------------------
-
-    def _tell_of_rows(self, rows: Sequence[ListedPage]) -> None:
-        pages, dropped = self._material.figures.pages, self._material.figures.dropped
+    def _note_missing_rows(self, rows: Sequence[ListedPage]) -> None:
+        pages, dropped = self._source.figures.pages, self._source.figures.dropped
         if len(rows) >= pages:
             return
-        there = sum(each.row.fate == "dropped" for each in rows)
-        of_dropped = (
-            f"all {dropped:,} dropped pages are among them"
-            if there >= dropped
-            else f"{there:,} of the {dropped:,} dropped pages are among them"
+        listed = sum(each.row.fate == "dropped" for each in rows)
+        of_dropped = f"all {dropped:,}" if listed >= dropped else f"{listed:,} of the {dropped:,}"
+        chosen = ", chosen by cluster" if len(rows) == self._limits.pages else ""  # or the source has no more
+        self._notes.append(
+            f"The table holds {len(rows):,} of {pages:,} pages{chosen}; "
+            f"{of_dropped} dropped pages are among them."
         )
-        chosen = ", chosen by cluster" if len(rows) == self._most.pages else ""  # else it holds all there is
-        self._notes.append(f"The table holds {len(rows):,} of {pages:,} pages{chosen}; {of_dropped}.")
 
     def _cluster(
         self,
         size: ClusterSize,
         members: Sequence[ListedPage],
-        places: Mapping[int, int],
+        indexes: Mapping[int, int],
         titles: Mapping[str, str],
     ) -> Cluster:
-        listed = members[: self._most.of_cluster]
-        named = (each.row.title or titles.get(each.row.url, "") for each in members)
+        known = (each.row.title or titles.get(each.row.url, "") for each in members)
         return Cluster(
             name=size.name,
             size=size.pages,
             hosts=len({each.row.host for each in members}),
             first=size.first,
             last=size.last,
-            title=next(filter(None, named), next((each.row.url for each in members), "")),
-            pages=tuple(places[id(each)] for each in listed),
+            title=next(filter(None, known), next((each.row.url for each in members), "")),
+            pages=tuple(indexes[id(each)] for each in members[: self._limits.cluster_pages]),
         )
 
-    # -- pairs --------------------------------------------------------------------------------
-
-    def _pairs(self, wanted: Sequence[PairKey]) -> dict[PairKey, Pair]:
-        """Lay pairs side by side, the most wanted first, as long as there is room for their texts."""
-        room, without = self._most.text, 0
-        laid: dict[PairKey, Pair] = {}
-        for both in self._material.pairs(wanted):
-            if not laid:  # before it, the source has steps of its own
-                self._teller.begin("pairs", len(wanted))
-            laid[both.key] = pair = _pair(both, room)
-            room -= sum(len(each.new) + len(each.old) for each in pair.changes)
+    def _compare(self, wanted: Sequence[PairKey]) -> dict[PairKey, Pair]:
+        """Compare pairs in their order, with texts until the limit of characters is reached."""
+        room, without = self._limits.text_chars, 0
+        compared: dict[PairKey, Pair] = {}
+        for each in self._source.pairs(wanted):
+            if not compared:  # the source reports steps of its own before its first pair
+                self._progress.begin("pairs", len(wanted))
+            compared[each.key] = pair = _pair(each, with_texts=room > 0)
+            room -= sum(len(change.new) + len(change.old) for change in pair.changes)
             without += not pair.changes
-            self._teller.advance(1)
-        if without and self._material.about["kind"] != "store":  # which has none, and says so
-            self._notes.append(f"{without:,} of {counted(len(laid), 'pair')} are shown without their texts.")
-        return laid
+            self._progress.advance(1)
+        if without and self._source.about["kind"] != "store":  # a store has no texts, and another note
+            shown = counted(len(compared), "pair")
+            self._notes.append(f"{without:,} of {shown} are shown without their texts.")
+        return compared
 
-    # -- hosts --------------------------------------------------------------------------------
-
-    def _hosts(self, hosts: Sequence[Host]) -> tuple[Host, ...]:
+    def _select_hosts(self, hosts: Sequence[Host]) -> tuple[Host, ...]:
         named = [each for each in hosts if each.name != OTHER_HOSTS]
-        shown, rest = named[: self._most.hosts], named[self._most.hosts :]
+        shown, rest = named[: self._limits.hosts], named[self._limits.hosts :]
         if rest:
             self._notes.append(f"{len(shown):,} of {len(named):,} hosts are named, those with most pages.")
         rest += [each for each in hosts if each.name == OTHER_HOSTS]
@@ -212,8 +174,8 @@ class _ReportBuilder:
             shown.append(Host(OTHER_HOSTS, *sums))
         return tuple(shown)
 
-    def _flows(self, flows: Sequence[Flow]) -> tuple[Flow, ...]:
-        shown, rest = flows[: self._most.flows], flows[self._most.flows :]
+    def _select_flows(self, flows: Sequence[Flow]) -> tuple[Flow, ...]:
+        shown, rest = flows[: self._limits.flows], flows[self._limits.flows :]
         if not rest:
             return tuple(shown)
         self._notes.append(
@@ -231,9 +193,10 @@ def _cluster_members(rows: Sequence[ListedPage], sizes: Sequence[ClusterSize]) -
     return {name: sorted(found[name], key=lambda each: (each.row.time or 0.0, each.order)) for name in names}
 
 
-def _pair(both: PairInput, room: int) -> Pair:
-    there = both.new_text is not None and both.old_text is not None and room > 0
-    compared = compare_texts(both.old_text or "", both.new_text or "") if there else None
+def _pair(both: PairInput, *, with_texts: bool) -> Pair:
+    diff = None
+    if with_texts and both.new_text is not None and both.old_text is not None:
+        diff = compare_texts(both.old_text, both.new_text)
     return Pair(
         new=both.new,
         old=both.old,
@@ -243,20 +206,20 @@ def _pair(both: PairInput, room: int) -> Pair:
         relation=both.relation,
         decided=both.decided,
         similarity=both.similarity,
-        changes=compared.changes if compared else (),
-        is_cut=bool(compared and compared.is_cut),
+        changes=diff.changes if diff else (),
+        is_cut=bool(diff and diff.is_cut),
     )
 
 
-def _titles_from_pairs(pairs: Sequence[Pair]) -> dict[str, str]:
-    """Return the titles that are known from pairs: a source may have had none before it read the texts."""
+def _titles_from_pairs(pairs: Collection[Pair]) -> dict[str, str]:
+    """Return titles by URL; a batch reads titles together with the texts of pairs."""
     titles = {pair.old: pair.old_title for pair in pairs} | {pair.new: pair.new_title for pair in pairs}
     return {url: title for url, title in titles.items() if title}
 
 
-def _row(each: ListedPage, places: Mapping[PairKey, int], titles: Mapping[str, str]) -> PageRow:
-    place = places.get(each.pair) if each.pair is not None else None
+def _row(each: ListedPage, indexes: Mapping[PairKey, int], titles: Mapping[str, str]) -> PageRow:
+    index = indexes.get(each.pair) if each.pair is not None else None
     title = each.row.title or titles.get(each.row.url, "")
-    if place is None and title == each.row.title:
+    if index is None and title == each.row.title:
         return each.row
-    return replace(each.row, pair=place, title=title)
+    return replace(each.row, pair=index, title=title)

@@ -1,4 +1,4 @@
-"""A report as a file, written beside its place and renamed when it is whole."""
+"""Writes the HTML file of a report."""
 
 from __future__ import annotations
 
@@ -13,15 +13,12 @@ if TYPE_CHECKING:
     from dedupcrawl.tools.report.report_model import Report
 
 _GENERATOR = b'<meta name="generator" content="dedupcrawl">'
-_HEAD_BYTES = 4096  #: bytes in which it stands
+_HEAD_BYTES = 4096  #: bytes at the start of a report that contain it
 
 
 def save_report(report: Report, path: Path) -> int:
-    """Write the page of a report; return how many bytes it has.
-
-    Raises :class:`~dedupcrawl.errors.DedupError` when it cannot be written.
-    """
-    from dedupcrawl.tools.report.html_report import render_report  # noqa: PLC0415  # a crawl needs it at its end alone
+    """Write the HTML file atomically, and return its size in bytes; raises DedupError on failure."""
+    from dedupcrawl.tools.report.html_report import render_report  # noqa: PLC0415  # slow import, end of a crawl
 
     page = render_report(report).encode("utf-8", "replace")
     with whole(path) as unfinished:
@@ -30,7 +27,7 @@ def save_report(report: Report, path: Path) -> int:
 
 
 def require_report_or_nothing(path: Path) -> None:
-    """Raise :class:`~dedupcrawl.errors.DedupError` if something else than a page of ours stands there."""
+    """Raise DedupError if the path exists and is not a report, so that no other file is overwritten."""
     try:
         if path.is_dir():
             raise DedupError(f"{path}: the report is one file, and this is a folder")

@@ -1,8 +1,6 @@
-"""All that a report shows, in plain values: what fills it and what draws it meet here.
+"""The data of a report (:class:`Report`), and what ledgers, batches and stores provide for it.
 
-Whatever comes from pages (URLs, titles, texts, evidence) is raw: who draws it escapes it.
-
-What a report is made of, before it is chosen what is shown: where ledgers, batches and stores meet.
+URLs, titles, texts and evidence come from crawled pages and are not escaped.
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.ledger.counters import Flow, Histogram, Host, RunTotals, Slice
+    from dedupcrawl.ledger.ledger import ClusterSize
     from dedupcrawl.verdict import Verdict
 
     PairKey = Hashable
@@ -24,23 +23,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PageRow:
-    """A page in the table of pages."""
+    """A row of the table of pages."""
 
     url: str
     title: str
     host: str
-    time: float | None  #: Unix time; None: nobody knows (a corpus without times)
+    time: float | None  #: Unix time; None: unknown
     bytes: int
     status: str
-    fate: str  #: "kept", "dropped", "released", or "open": its item was under way when the run ended
+    fate: str  #: "kept", "dropped", "released", or "open": its item was in progress when the run ended
     relation: str = ""
     of: str = ""
     cluster: str = ""
     similarity: float | None = None
     detector: str = ""
-    reason: str = ""  #: why it is unchecked
-    why: str = ""  #: the verdict in one sentence, evidence included
-    pair: int | None = None  #: place in ``Report.pairs`` of this page and the one that it relates to
+    reason: str = ""  #: why the page is unchecked
+    why: str = ""  #: the verdict in one sentence, with evidence
+    pair: int | None = None  #: index in ``Report.pairs`` of this page and its related page
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,30 +47,30 @@ class Cluster:
     """Pages with the same content."""
 
     name: str
-    size: int  #: exact, even where not all of its pages are listed
+    size: int  #: pages, exact even if not all of them are listed
     hosts: int
-    first: float | None  #: Unix time of its first page; None: of none is it known
+    first: float | None  #: Unix time of its first page; None: unknown
     last: float | None
-    title: str  #: of its first page that has one, else the URL of its first page
-    pages: tuple[int, ...]  #: places in ``Report.pages``, by time
+    title: str  #: of its first page with a title, or the URL of its first page
+    pages: tuple[int, ...]  #: indexes in ``Report.pages``, by time
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A piece of two texts: what both have, or what the one has in the place of what the other has."""
+    """A piece of two texts: equal in both, or the text that one has in place of the other."""
 
     old: str
     new: str
 
     @property
     def is_equal(self) -> bool:
-        """Whether both texts have it."""
+        """Whether both texts have this piece."""
         return self.old == self.new
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two pages side by side."""
+    """Two pages and their comparison."""
 
     new: str  #: URL
     old: str
@@ -79,50 +78,50 @@ class Pair:
     old_title: str
     opinions: tuple[Opinion, ...]
     relation: str = ""  #: "" for a near miss
-    decided: str = ""  #: the detector that decided, "" for a near miss
-    similarity: float | None = None  #: by that detector, or the nearest one
-    changes: tuple[Change, ...] = ()  #: the texts cut into pieces; () where a text was not kept
-    is_cut: bool = False  #: whether the texts are longer than what is shown
+    decided: str = ""  #: detector that decided, "" for a near miss
+    similarity: float | None = None  #: by that detector, or the highest one
+    changes: tuple[Change, ...] = ()  #: pieces of the texts; () if a text is not stored
+    is_cut: bool = False  #: whether a text is longer than the part that is compared
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One report."""
+    """The data of a report; ``dedupcrawl report --json`` writes it."""
 
     title: str  #: "Crawl of the spider news"
     kind: str  #: "crawl", "batch" or "store"
     version: str  #: of dedupcrawl
-    made: float  #: Unix time at which the report was made
-    began: float | None
-    ended: float | None  #: None: the run goes on, or was killed
+    made: float  #: Unix time of the report
+    began: float | None  #: Unix time
+    ended: float | None  #: Unix time; None: the run is in progress, or was killed
     figures: RunTotals
-    settings: Mapping[str, str] = field(default_factory=dict)  #: what decided, by the name of the setting
-    notes: tuple[str, ...] = ()  #: what a reader must know: what is sampled, what was not kept, what failed
+    settings: Mapping[str, str] = field(default_factory=dict)  #: settings that affect verdicts
+    notes: tuple[str, ...] = ()  #: what is sampled, what is not stored, what failed
     slices: tuple[Slice, ...] = ()
-    hosts: tuple[Host, ...] = ()  #: those with most pages first
-    flows: tuple[Flow, ...] = ()  #: those with most pages first
-    detectors: Mapping[str, int] = field(default_factory=dict)  #: duplicates that each of them decided
+    hosts: tuple[Host, ...] = ()  #: most pages first
+    flows: tuple[Flow, ...] = ()  #: most pages first
+    detectors: Mapping[str, int] = field(default_factory=dict)  #: duplicates by the detector that decided
     histograms: tuple[Histogram, ...] = ()
-    pages: tuple[PageRow, ...] = ()  #: all, or a sample; dropped ones before others
+    pages: tuple[PageRow, ...] = ()  #: all, or a sample; dropped pages first
     clusters: tuple[Cluster, ...] = ()  #: the largest
     pairs: tuple[Pair, ...] = ()
-    misses: tuple[int, ...] = ()  #: places in ``pairs`` of near misses, nearest first
+    misses: tuple[int, ...] = ()  #: indexes in ``pairs`` of near misses, highest similarity first
 
 
 @dataclass(frozen=True, slots=True)
 class ListedPage:
-    """A page that can be shown."""
+    """A page that a source can list."""
 
-    row: PageRow  #: ``pair`` is filled in later
-    chance: int  #: hash of its cluster: pages with the least are shown, where there are too many
-    order: int  #: rises as pages came
-    pair: PairKey | None = None  #: names it and the page that it relates to
+    row: PageRow  #: without ``pair``
+    rank: int  #: hash of its cluster; if there are too many pages, those with the lowest ranks are shown
+    order: int  #: rises in the order of the verdicts
+    pair: PairKey | None = None  #: key of the pair of this page and its related page
 
 
 def row_from_verdict(
     verdict: Verdict, *, url: str, host: str, time: float | None, bytes: int, fate: str, title: str = ""
 ) -> PageRow:
-    """Put a verdict into the table of pages."""
+    """Return the row of a page with this verdict; ``time`` is a Unix time."""
     return PageRow(
         url=url,
         title=title,
@@ -142,21 +141,11 @@ def row_from_verdict(
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterSize:
-    """How large a cluster is."""
-
-    name: str
-    pages: int
-    first: float | None = None  #: Unix time
-    last: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class PairInput:
-    """Two pages that can be shown side by side."""
+    """Two pages that a source can compare; fields as in :class:`Pair`."""
 
     key: PairKey
-    new: str  #: URL
+    new: str
     old: str
     opinions: tuple[Opinion, ...]
     relation: str = ""
@@ -164,27 +153,26 @@ class PairInput:
     similarity: float | None = None
     new_title: str = ""
     old_title: str = ""
-    new_text: str | None = None  #: main text; None: it was not kept
+    new_text: str | None = None  #: main text; None: not stored
     old_text: str | None = None
 
 
 def no_pairs(_: Sequence[PairKey]) -> Iterator[PairInput]:
-    """Give nothing."""
+    """Yield no pairs."""
     return iter(())
 
 
 @dataclass(frozen=True, slots=True)
 class ReportInput:
-    """What a source has to tell. What is exact of it is exact whatever ``rows`` leaves out."""
+    """What a source provides for a report; totals are exact even if ``rows`` is a sample."""
 
-    about: Mapping[str, Any]  #: title, kind, version, began, ended and settings of a ``Report``
+    about: Mapping[str, Any]  #: title, kind, version, began, ended and settings of the report
     figures: RunTotals
     rows: Iterable[ListedPage]
-    clusters: tuple[ClusterSize, ...] = ()  #: the largest, of at least two pages
-    misses: tuple[PairKey, ...] = ()  #: pairs, nearest first
-    pairs: Callable[[Sequence[PairKey]], Iterable[PairInput]] = (
-        no_pairs  #: gives those that it has, in their order
-    )
+    clusters: tuple[ClusterSize, ...] = ()  #: the largest, with at least two pages
+    misses: tuple[PairKey, ...] = ()  #: highest similarity first
+    #: yields the pairs with these keys, in their order, without unknown ones
+    pairs: Callable[[Sequence[PairKey]], Iterable[PairInput]] = no_pairs
     notes: tuple[str, ...] = ()
     slices: tuple[Slice, ...] = ()
     hosts: tuple[Host, ...] = ()

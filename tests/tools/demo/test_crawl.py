@@ -94,7 +94,7 @@ def test_the_ledger_names_for_every_dropped_page_what_it_repeats_and_why(crawled
             verdict = row.entry.verdict
             assert verdict.to_dict() == dropped[url]
             assert verdict.of in {kept.entry.url for kept in ledger.rows(Fate.KEPT)}
-            held = ledger.held(row.id)[0]
+            held = ledger.comparisons(row.id)[0]
             assert held.url == verdict.of
             (opinion,) = (each for each in held.opinions if each.detector == verdict.detector)
             assert opinion.match is not None

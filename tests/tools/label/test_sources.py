@@ -110,7 +110,7 @@ def test_of_a_sampled_ledger_each_pair_stands_for_several(tmp_path: Path) -> Non
     """When a ledger keeps the texts of some clusters alone, those stand for all."""
     pages = [replace(page, title="") for page in web(200, 0)]
     room = sum(len(page.text) for page in pages) // 3
-    write(tmp_path / "run.ledger", pages, bounds=LedgerLimits(bulk=room))
+    write(tmp_path / "run.ledger", pages, limits=LedgerLimits(content_bytes=room))
     loaded = load_ledgers([tmp_path / "run.ledger"])
     pairs = all_of(loaded.urn)
     assert len(pairs) < 120

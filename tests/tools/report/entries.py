@@ -48,11 +48,11 @@ def copy(url: str, of: str, cluster: str, text: str = "", at: float = NOON, simi
         evidence={"slots": 12},
     )
     held = (Comparison(of, cluster, (opinion(similarity),)),)
-    return Entry(url, at, verdict, 100, "A copy", text, requests=2, held=held)
+    return Entry(url, at, verdict, 100, "A copy", text, requests=2, comparisons=held)
 
 
 def near(url: str, cluster: str, old: str, similarity: float, text: str = "") -> Entry:
-    return unique(url, cluster, text, held=(Comparison(old, "other", (opinion(similarity),)),))
+    return unique(url, cluster, text, comparisons=(Comparison(old, "other", (opinion(similarity),)),))
 
 
 def unchecked(url: str, reason: str = "short") -> Entry:

@@ -1,4 +1,4 @@
-"""Ledgers of real verdicts: pages judged one after the other, as a crawl does it."""
+"""Ledgers with real verdicts, written page by page, as a crawl writes them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ABOUT = {
 
 
 def changed(text: str, words: int) -> str:
-    """A text of which so many words are others, spread over all of it."""
+    """Return a text with ``words`` words replaced, at equal distances."""
     found = text.split()
     for place in range(words):
         found[place * len(found) // words] = f"changed{place}"
@@ -34,7 +34,7 @@ def changed(text: str, words: int) -> str:
 
 
 def web() -> list[Page]:
-    """Two hosts: the second copies and rewrites what the first one has."""
+    """Return pages of two hosts; the second host copies and edits pages of the first."""
     own = [
         Page(text=story(number, words=300), url=f"https://a.example/{number}", title=f"Story {number}")
         for number in range(6)
@@ -50,9 +50,9 @@ def web() -> list[Page]:
 
 
 def write(path: Path, pages: Iterable[Page], *, begin: float = BEGIN, **how: Any) -> list[Claim]:
-    """Judge pages and write them into a ledger, with the stats that a crawl counts."""
-    about, bounds = how.pop("about", ABOUT), how.pop("bounds", None)
-    with Deduplicator(**how) as dedup, Ledger.create(path, about, bounds=bounds) as ledger:
+    """Check pages and write a ledger, with the counters of a crawl."""
+    about, limits = how.pop("about", ABOUT), how.pop("limits", None)
+    with Deduplicator(**how) as dedup, Ledger.create(path, about, limits=limits) as ledger:
         return [_add(ledger, dedup, page, begin + 60 * place) for place, page in enumerate(pages)]
 
 
@@ -67,7 +67,7 @@ def _add(ledger: Any, dedup: Deduplicator, page: Page, when: float) -> Claim:
         for each in sorted(claim.met, key=lambda each: each.record.url != verdict.of)
         if record is not None
     ]
-    ledger.add(Entry(page.url, when, verdict, size, page.title, page.text, held=tuple(held)))
+    ledger.add(Entry(page.url, when, verdict, size, page.title, page.text, comparisons=tuple(held)))
     for name in _counted(claim):
         ledger.count(name)
     ledger.count("bytes", size)

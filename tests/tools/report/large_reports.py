@@ -1,4 +1,4 @@
-"""A report as large as they get, of words that are as hard to pack as real ones."""
+"""A report of the maximum size, with texts that compress like real ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SECTIONS = ("news", "world", "sport", "business", "culture", "science", "opinio
 
 
 def large_report(rows: int = 50_000, texts: int = 300) -> Report:
-    """Make up a report: two fifths of its pages are copies, a third of its titles are Chinese.
+    """Generate a report: two fifths of its pages are duplicates, a third of its titles are Chinese.
 
     Args:
         rows: of the table of pages.
@@ -44,7 +44,7 @@ def large_report(rows: int = 50_000, texts: int = 300) -> Report:
 
 
 class _MadeUp:
-    """Titles, URLs and texts of words as frequent as they are, but in no order: real ones pack better."""
+    """Random titles, URLs and texts with real word frequencies; real ones compress better."""
 
     def __init__(self, chance: Random) -> None:
         lexicon = files("dedupcrawl.text") / "data" / "en.lexicon.gz"
@@ -113,7 +113,7 @@ class _MadeUp:
         return " ".join(self._chance.choices(self._words, cum_weights=self._weights, k=words))
 
     def changes(self) -> tuple[Change, ...]:
-        """Return two texts of some 3,000 characters, five paragraphs, with a change in four of them."""
+        """Return two texts of about 3,000 characters, five paragraphs, with a change in four of them."""
         made = []
         for _ in range(4):
             same = self._prose(100) + "\n" + self._prose(20) + " "

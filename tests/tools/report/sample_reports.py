@@ -1,4 +1,4 @@
-"""Reports for the tests of the page: one of the demo's articles, judged for real, and one full of attacks."""
+"""Reports for the tests of the page: one with real verdicts on the demo, one with attacks in all texts."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ ATTACKS = (
 
 @cache
 def demo_report() -> Report:
-    """Judge all pages of the demo's sites, and tell of it."""
+    """Return a report with real verdicts on all pages of the demo."""
     return _Judged().report()
 
 
 class _Judged:
-    """The pages of the demo, one after the other."""
+    """Verdicts on the pages of the demo."""
 
     def __init__(self) -> None:
         self.texts: dict[str, tuple[str, str]] = {}  # URL → title and text
@@ -228,7 +228,7 @@ def _clusters(rows: Sequence[PageRow]) -> tuple[Cluster, ...]:
 
 
 def hostile_report() -> Report:
-    """Return a report with an attack in every text that can come from a page, and odd numbers."""
+    """Return a report with an attack in every text that a page provides, and non-finite numbers."""
     rows = tuple(_hostile_row(place, attack) for place, attack in enumerate((*ATTACKS, "x" * 5_000_000)))
     pairs = tuple(_hostile_pair(attack) for attack in ATTACKS)
     return Report(

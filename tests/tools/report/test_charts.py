@@ -1,4 +1,4 @@
-"""Drawings add up to what they show, and stand inside their frames."""
+"""Charts match their data and stay inside their frames."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_round_counts_are_few_rising_and_within(most: int) -> None:
 
 @given(st.floats(-1e9, 1e11), st.floats(0.01, 1e9), st.integers(100, 2000))
 def test_times_are_within_and_apart(start: float, span: float, width: int) -> None:
-    places = [tick.place for tick in time_ticks(start, start + span, width, apart=72)]
+    places = [tick.position for tick in time_ticks(start, start + span, width, apart=72)]
     assert all(0 <= place <= width + 0.1 for place in places)
     assert all(later - earlier > 71 for earlier, later in pairwise(places))
 
@@ -63,11 +63,11 @@ def test_stacks_are_as_high_as_their_pages_and_within(slices: list[Slice]) -> No
     chart = draw_time(slices, 600)
     assert chart is not None
     most = max(each.kept + each.dropped + each.unchecked for each in slices)
-    heights = sum(block.height for block in chart.blocks)
+    heights = sum(block.height for block in chart.rects)
     pages = sum(each.kept + each.dropped + each.unchecked for each in slices)
-    assert heights == pytest.approx(168 * pages / max(most, 1), abs=0.02 * len(chart.blocks) + 1e-6)
-    assert all(block.y >= 7.9 and block.y + block.height <= chart.bottom + 0.1 for block in chart.blocks)
-    assert all(block.x >= chart.left and block.x + block.width <= chart.right + 0.1 for block in chart.blocks)
+    assert heights == pytest.approx(168 * pages / max(most, 1), abs=0.02 * len(chart.rects) + 1e-6)
+    assert all(block.y >= 7.9 and block.y + block.height <= chart.bottom + 0.1 for block in chart.rects)
+    assert all(block.x >= chart.left and block.x + block.width <= chart.right + 0.1 for block in chart.rects)
 
 
 def test_nothing_is_drawn_of_nothing() -> None:
@@ -85,14 +85,14 @@ def test_bins_stand_within(bins: list[tuple[int, int]], threshold: float) -> Non
     if chart is None:
         return
     assert (chart.threshold is None) == (not 0 <= threshold <= 1)
-    for block in chart.blocks:
+    for block in chart.rects:
         assert chart.left <= block.x <= block.x + block.width <= chart.right + 1
         assert 0 <= block.y <= block.y + block.height <= chart.height
         assert (
             block.y + block.height <= chart.axis + 0.1 if block.kind == "matched" else block.y == chart.axis
         )
     kinds = [sum(count > 0 for count in counts) for counts in (matched, missed)]
-    assert [sum(block.kind == kind for block in chart.blocks) for kind in ("matched", "missed")] == kinds
+    assert [sum(block.kind == kind for block in chart.rects) for kind in ("matched", "missed")] == kinds
 
 
 @given(st.lists(st.builds(Flow, NAMES, NAMES, st.integers(1, 99)), min_size=1, max_size=60))
@@ -136,7 +136,7 @@ def test_what_is_matched_below_the_threshold_is_counted() -> None:
 
 
 def test_hosts_that_are_not_named_stand_behind_those_that_are() -> None:
-    """They are one line however many pages they have, and however many hosts are left out here."""
+    """The hosts that are left out share one row, for any number of them."""
     flows = [Flow("(others)", "(others)", 9), Flow("a", "b", 2), Flow("c", "b", 1), Flow("d", "(others)", 4)]
     whole, short = draw_hosts(flows), draw_hosts(flows, most=1)
     assert whole is not None

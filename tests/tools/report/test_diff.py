@@ -19,7 +19,7 @@ TEXTS = WORDS.map(" ".join) | WORDS.map("".join) | st.text()
 
 
 def marked(old: str, new: str) -> str:
-    """Show what was taken out as [-…-], and what came in as {+…+}."""
+    """Show deletions as [-…-] and insertions as {+…+}."""
     shown = []
     for each in compare_texts(old, new).changes:
         gone = f"[-{each.old}-]" if each.old else ""

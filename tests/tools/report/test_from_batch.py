@@ -1,4 +1,4 @@
-"""Reports of batches: figures as in ``summary.json``, verdicts as of a crawl, texts from the inputs."""
+"""Reports of batches: totals as in ``summary.json``, verdicts as in a crawl, texts from the inputs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _HTML = "<html><head><title>{url}</title></head><body><article><p>{text}</p></ar
 
 
 def rows(*, times: bool = True) -> Rows:
-    """Pages of three hosts: copies, rewritten ones, versions, excerpts, a near miss, and unfit ones."""
+    """Return pages of three hosts: copies, edited copies, versions, excerpts, a near miss, unchecked ones."""
     own = [{"url": f"https://a.example/{number}", "text": story(number, words=300)} for number in range(8)]
     others = [
         {"url": "https://b.example/copy", "text": own[0]["text"]},
@@ -77,7 +77,7 @@ def texts(pair: Pair) -> tuple[str, str]:
 
 
 def same_figures(report: Report, summary: dict[str, Any]) -> bool:
-    """Whether the headline is what ``summary.json`` says; relations are counted whether dropped or kept."""
+    """Whether the totals equal those of ``summary.json``, which counts relations dropped or not."""
     figures = report.figures
     by_relation = Counter(summary["dropped"]) + Counter(summary["related"])
     assert (figures.pages, figures.kept, figures.unchecked) == (
@@ -170,7 +170,7 @@ def test_titles_come_from_the_pages(batch: Batch) -> None:
     assert report.clusters[0].title == "https://a.example/0"
 
 
-def test_a_near_miss_is_found_and_weighed(batch: Batch) -> None:
+def test_a_near_miss_is_found_and_compared(batch: Batch) -> None:
     split(rows(), batch.folder / "in")
     batch.run(batch.folder / "in")
     report = report_from_batch(batch.folder / "out")
@@ -214,7 +214,7 @@ def test_a_corpus_need_not_tell_any_time(batch: Batch) -> None:
     assert {row.time for row in report.pages} == {each.first for each in report.clusters} == {None}
 
 
-def test_inputs_that_have_changed_are_told_and_not_read(batch: Batch) -> None:
+def test_changed_inputs_are_noted_and_not_read(batch: Batch) -> None:
     near = {"url": "https://d.example/near", "text": changed(rows()[11]["text"], 1)}
     paths = [
         write_lines(batch.folder / "in" / "a.jsonl", rows()[:8]),
@@ -234,7 +234,7 @@ def test_inputs_that_have_changed_are_told_and_not_read(batch: Batch) -> None:
     assert not any(each.changes for each in report_from_batch(batch.folder / "out").pairs)
 
 
-def test_what_cannot_be_read_is_told(batch: Batch) -> None:
+def test_unreadable_rows_are_noted(batch: Batch) -> None:
     path = write_lines(batch.folder / "a.jsonl", rows())
     path.write_bytes(path.read_bytes() + b"no JSON at all\n")
     summary = batch.run(path, skip_bad=True)
@@ -245,7 +245,7 @@ def test_what_cannot_be_read_is_told(batch: Batch) -> None:
 
 
 def test_a_damaged_record_leaves_the_others_their_texts(batch: Batch) -> None:
-    """Rows behind the damage have other numbers than places."""
+    """After damaged rows, the numbers of rows differ from their positions."""
     good = [
         record("conversion", row["text"].encode(), str(n), url=row["url"]) for n, row in enumerate(rows()[:9])
     ]
@@ -295,7 +295,7 @@ def test_of_too_many_pages_the_dropped_ones_are_there(batch: Batch) -> None:
     told = [page(number, place) for number in range(40) for place in range(2)]
     summary = batch.run(write_lines(batch.folder / "a.jsonl", told))
     report = report_from_batch(
-        batch.folder / "out", most=ReportLimits(pages=50, clusters=3, pairs=9, flows=2)
+        batch.folder / "out", limits=ReportLimits(pages=50, clusters=3, pairs=9, flows=2)
     )
     assert (summary["pages"], report.figures.pages, len(report.pages)) == (80, 80, 50)
     assert Counter(row.fate for row in report.pages) == {"dropped": 40, "kept": 10}
@@ -310,7 +310,7 @@ def test_of_too_many_pages_the_dropped_ones_are_there(batch: Batch) -> None:
 def test_texts_are_read_as_far_as_there_is_room(batch: Batch) -> None:
     told = [page(number, place) for number in range(40) for place in range(2)]
     batch.run(write_lines(batch.folder / "a.jsonl", told))
-    report = report_from_batch(batch.folder / "out", most=ReportLimits(text=5_000))
+    report = report_from_batch(batch.folder / "out", limits=ReportLimits(text_chars=5_000))
     there = [bool(pair.changes) for pair in report.pairs]
     assert there == sorted(there, reverse=True)
     assert 0 < sum(there) < len(there) == 40
@@ -339,7 +339,7 @@ def test_a_batch_without_rows_is_one_too(batch: Batch) -> None:
 
 
 def test_the_constants_of_a_detector_come_back(batch: Batch) -> None:
-    """What only comparing uses is in no fingerprint."""
+    """Data that only comparisons use are in no fingerprint."""
     config = Config(detectors={"minhash": {"containment": 0.4, "slots": 64}}, threshold=0.7)
     job: Job = batch.job("x", config=config)
     batch.run(write_lines(batch.folder / "a.jsonl", rows()), config=config)
@@ -352,7 +352,7 @@ def test_the_constants_of_a_detector_come_back(batch: Batch) -> None:
 
 @pytest.mark.parametrize("detectors", [("exact", "minhash"), ("feature_code",), ("simhash",)])
 def test_near_misses_are_all_pairs_that_share_a_key(detectors: tuple[str, ...]) -> None:
-    """Against a search through all pairs; nothing is left out as long as buckets hold few pages."""
+    """Compare with a search through all pairs; nothing is missed while buckets are small."""
     config = Config(detectors=detectors)
     pages = [
         Deduplicator(config=config).read(text=row["text"], url=row["url"]) for row in rows() if row["text"]
@@ -364,14 +364,14 @@ def test_near_misses_are_all_pairs_that_share_a_key(detectors: tuple[str, ...]) 
     def weigh(new: int, old: int) -> Any:
         return judge.opinions(prints.judged(new), prints.judged(old))
 
-    found = find_near_misses(prints, np.arange(len(prints)), kept, of, weigh=weigh, teller=NoProgress())
+    found = find_near_misses(prints, np.arange(len(prints)), kept, of, compare=weigh, progress=NoProgress())
     expected = set()
     for new in range(len(prints)):
         for old in range(new):
             meet = set(prints.record(new).looks_under) & set(prints.record(old).keys)
             if meet and not any(each.match for each in weigh(new, old)):
                 expected.add((new, old))
-    measured = {(each.new, each.old) for each in found.weighed}
+    measured = {(each.new, each.old) for each in found.unmatched}
     assert measured <= expected
     assert {
         pair for pair in expected if any(each.similarity is not None for each in weigh(*pair))

@@ -70,7 +70,7 @@ def test_dropped_pages_come_before_others_and_all_by_time(report: Report) -> Non
     assert [each.time for each in report.pages[4:]] == sorted(each.time or 0 for each in report.pages[4:])
 
 
-def test_a_dropped_page_stands_beside_the_one_it_repeats(report: Report) -> None:
+def test_a_dropped_page_is_paired_with_its_earlier_page(report: Report) -> None:
     there = {page.url: page for page in web()}
     for row in report.pages[:4]:
         assert row.pair is not None
@@ -118,7 +118,7 @@ def test_time_is_cut_into_equal_spans_without_gaps(report: Report) -> None:
     assert starts[0] <= BEGIN
 
 
-def test_what_is_said_of_the_run(report: Report) -> None:
+def test_metadata_of_the_run(report: Report) -> None:
     assert (report.title, report.kind, report.settings) == (ABOUT["title"], "crawl", ABOUT["settings"])
     assert report.began is not None
     assert report.ended is not None
@@ -126,7 +126,7 @@ def test_what_is_said_of_the_run(report: Report) -> None:
 
 
 def test_workers_make_one_report(tmp_path: Path) -> None:
-    """The copies of one worker's pages come to the other one."""
+    """One worker gets the copies of the other worker's pages."""
     store, pages = f"lmdb://{tmp_path}/store", web()
     write(tmp_path / "one.ledger", pages[:6], store=store)
     write(tmp_path / "two.ledger", pages[6:], begin=BEGIN + 360, store=store)
@@ -159,14 +159,14 @@ def test_a_page_that_was_released_says_so(tmp_path: Path) -> None:
     with Ledger.create(tmp_path / "run.ledger", ABOUT) as ledger:
         verdict = Verdict("https://a.example/1", Status.UNIQUE, keep=True, cluster="c")
         note = ledger.add(Entry("https://a.example/1", BEGIN, verdict, 7))
-        ledger.outcome(note, Fate.RELEASED)
+        ledger.set_fate(note, Fate.RELEASED)
         ledger.count("checked")
         ledger.count("released")
     report = report_from_ledgers([tmp_path / "run.ledger"])
     assert ([each.fate for each in report.pages], report.figures.released) == (["released"], 1)
 
 
-def test_an_updated_page_stands_beside_its_earlier_text(tmp_path: Path) -> None:
+def test_an_updated_page_is_paired_with_its_earlier_version(tmp_path: Path) -> None:
     old = Page(text=story(1, words=300), url="https://a.example/1", title="First")
     new = Page(text=changed(old.text, 9), url=old.url, title="Second")
     write(tmp_path / "run.ledger", [old, new])
@@ -176,7 +176,7 @@ def test_an_updated_page_stands_beside_its_earlier_text(tmp_path: Path) -> None:
 
 
 def many(clusters: int) -> list[Page]:
-    """So many stories, each told twice."""
+    """Return ``clusters`` stories, each on two hosts."""
     return [
         Page(text=story(number, words=40), url=f"https://{host}.example/{number}")
         for number in range(clusters)
@@ -184,8 +184,8 @@ def many(clusters: int) -> list[Page]:
     ]
 
 
-def test_what_a_ledger_left_out_is_told_and_pairs_stay_whole(tmp_path: Path) -> None:
-    write(tmp_path / "run.ledger", many(60), bounds=LedgerLimits(pages=50))
+def test_sampling_is_noted_and_pairs_stay_complete(tmp_path: Path) -> None:
+    write(tmp_path / "run.ledger", many(60), limits=LedgerLimits(pages=50))
     report = report_from_ledgers([tmp_path / "run.ledger"])
     listed = len(report.pages)
     assert (report.figures.pages, report.figures.dropped) == (120, 60)
@@ -199,10 +199,10 @@ def test_what_a_ledger_left_out_is_told_and_pairs_stay_whole(tmp_path: Path) -> 
 
 
 def test_of_several_ledgers_the_fullest_says_which_clusters_are_listed(tmp_path: Path) -> None:
-    """Of a cluster that one of them left out nobody knows how large it is."""
+    """The size of a cluster that one ledger does not list is unknown."""
     store, pages = f"lmdb://{tmp_path}/store", many(60)
     write(tmp_path / "first.ledger", pages[:60], store=store)
-    write(tmp_path / "full.ledger", pages[60:], store=store, bounds=LedgerLimits(pages=20))
+    write(tmp_path / "full.ledger", pages[60:], store=store, limits=LedgerLimits(pages=20))
     write(tmp_path / "again.ledger", pages[60:], begin=BEGIN + 9999, store=store)
     names = ("first.ledger", "full.ledger", "again.ledger")
     report = report_from_ledgers([tmp_path / name for name in names])
@@ -215,8 +215,8 @@ def test_of_several_ledgers_the_fullest_says_which_clusters_are_listed(tmp_path:
     assert {each.name: each.size for each in report.clusters} == sizes
 
 
-def test_texts_that_were_not_kept_are_told(tmp_path: Path) -> None:
-    write(tmp_path / "run.ledger", many(60), bounds=LedgerLimits(bulk=20_000))
+def test_missing_texts_are_noted(tmp_path: Path) -> None:
+    write(tmp_path / "run.ledger", many(60), limits=LedgerLimits(content_bytes=20_000))
     report = report_from_ledgers([tmp_path / "run.ledger"])
     without = sum(not pair.changes for pair in report.pairs)
     assert 0 < without < len(report.pairs) == 60
@@ -233,7 +233,7 @@ def test_of_items_with_one_url_that_is_shown_whose_content_was_repeated(tmp_path
     assert "".join(each.old for each in pair.changes) == "the first offer"
 
 
-def test_what_went_wrong_in_a_crawl_is_told(tmp_path: Path) -> None:
+def test_failures_of_a_crawl_are_noted(tmp_path: Path) -> None:
     with Ledger.create(tmp_path / "run.ledger", ABOUT) as ledger:
         for name, n in (("outages", 2), ("unchecked/store", 1), ("errors", 1)):
             ledger.count(name, n)
@@ -243,7 +243,7 @@ def test_what_went_wrong_in_a_crawl_is_told(tmp_path: Path) -> None:
     )
 
 
-def test_items_that_were_judged_are_not_called_pages_without_a_word(tmp_path: Path) -> None:
+def test_checked_items_are_noted(tmp_path: Path) -> None:
     for fields, told in (('["title"]', True), ("[]", False)):
         with Ledger.create(tmp_path / "run.ledger", {**ABOUT, "settings": {"DEDUP_ITEM_FIELDS": fields}}):
             pass
@@ -251,10 +251,10 @@ def test_items_that_were_judged_are_not_called_pages_without_a_word(tmp_path: Pa
         assert any(note.startswith("Items were judged") for note in notes) is told
 
 
-def test_what_a_page_has_no_room_for_is_told(tmp_path: Path) -> None:
+def test_limits_of_the_report_are_noted(tmp_path: Path) -> None:
     write(tmp_path / "run.ledger", many(60))
     report = report_from_ledgers(
-        [tmp_path / "run.ledger"], most=ReportLimits(pages=70, clusters=5, hosts=1, pairs=8)
+        [tmp_path / "run.ledger"], limits=ReportLimits(pages=70, clusters=5, hosts=1, pairs=8)
     )
     fates = [each.fate for each in report.pages]
     assert fates == ["dropped"] * 60 + ["kept"] * 10
@@ -273,7 +273,7 @@ def test_hosts_that_the_ledger_did_not_name_are_counted_together(tmp_path: Path)
     pages = [
         Page(text=story(number % 5, words=40), url=f"https://h{number}.example/1") for number in range(20)
     ]
-    write(tmp_path / "run.ledger", pages, bounds=LedgerLimits(hosts=4, flows=3))
+    write(tmp_path / "run.ledger", pages, limits=LedgerLimits(hosts=4, flows=3))
     report = report_from_ledgers([tmp_path / "run.ledger"])
     assert sorted((each.name, each.pages) for each in report.hosts) == [
         ("(others)", 16),
@@ -286,15 +286,15 @@ def test_hosts_that_the_ledger_did_not_name_are_counted_together(tmp_path: Path)
 def test_large_clusters_are_counted_to_the_last_page(tmp_path: Path) -> None:
     pages = [Page(text=story(1, words=40), url=f"https://h{number}.example/1") for number in range(30)]
     write(tmp_path / "run.ledger", pages)
-    report = report_from_ledgers([tmp_path / "run.ledger"], most=ReportLimits(of_cluster=4))
+    report = report_from_ledgers([tmp_path / "run.ledger"], limits=ReportLimits(cluster_pages=4))
     [cluster] = report.clusters
     assert (cluster.size, cluster.hosts, len(cluster.pages)) == (30, 30, 4)
     assert "Of a cluster at most 4 pages are named; its size is exact." in report.notes
 
 
-def test_what_went_wrong_while_it_was_written_is_told(tmp_path: Path) -> None:
+def test_problems_of_the_ledger_are_noted(tmp_path: Path) -> None:
     with Ledger.create(tmp_path / "run.ledger", ABOUT) as ledger:
-        ledger.trouble("disk", "The disk was full for a while.")
+        ledger.add_problem("disk", "The disk was full for a while.")
     assert "The disk was full for a while." in report_from_ledgers([tmp_path / "run.ledger"]).notes
 
 

@@ -41,7 +41,7 @@ def address(server: Server) -> str:
 
 
 def fill(url: str, pages: list[Page], namespace: str = "news", **how: Any) -> None:
-    """Judge pages and keep what is to be kept, one an hour."""
+    """Add pages to a store, one an hour."""
     now = [BEGIN]
     with Deduplicator(url, namespace, clock=lambda: now[0], **how) as dedup:
         for each in pages:
@@ -50,7 +50,7 @@ def fill(url: str, pages: list[Page], namespace: str = "news", **how: Any) -> No
 
 
 def pages() -> list[Page]:
-    """The pages of two hosts, and a new version of one."""
+    """Return the pages of two hosts, and a new version of one page."""
     found = web()
     return [*found, Page(text=changed(found[5].text, 3), url=found[5].url)]
 
@@ -112,7 +112,7 @@ def test_detectors_are_those_that_filled_the_store(url: str) -> None:
     assert "simhash" in report.settings["DEDUP_DETECTORS"]
 
 
-def test_claims_that_are_open_are_told(url: str) -> None:
+def test_open_claims_are_noted(url: str) -> None:
     with Deduplicator(url, "news") as dedup:
         dedup.claim(pages()[0])
         dedup.add(pages()[1])
@@ -131,7 +131,7 @@ def test_one_of_several_namespaces_has_to_be_named(url: str) -> None:
     assert report_from_store(url, "other").figures.pages == 3
 
 
-def test_a_store_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_store_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="gone"):
         report_from_store(f"lmdb://{tmp_path}/gone")
 
@@ -160,9 +160,9 @@ def test_of_a_large_store_some_pages_are_shown_and_compared(
     ]
     newer = [Page(text=changed(page.text, 2), url=page.url) for page in many[:20]]
     fill(url, [*many, *newer])
-    for name, value in (("LOOKED_AT", 7), ("CLUSTERS", 16), ("HOSTS", 5), ("_STEP", 8)):
+    for name, value in (("MAX_LOOKUPS", 7), ("MAX_CLUSTERS", 16), ("MAX_HOSTS", 5), ("_PROGRESS_STEP", 8)):
         monkeypatch.setattr(from_store, name, value)
-    report = report_from_store(url, most=ReportLimits(pages=30))
+    report = report_from_store(url, limits=ReportLimits(pages=30))
     assert (report.figures.pages, len(report.pages)) == (80, 30)
     told = " ".join(report.notes)
     assert "The table holds 30 of 80 pages" in told

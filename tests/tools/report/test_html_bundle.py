@@ -1,4 +1,4 @@
-"""Pages hold all that they need, allow nothing else, and show whatever they are given as text."""
+"""Pages are self-contained, allow nothing else, and escape all values."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def browser() -> Iterator[Tab]:
 
 @pytest.fixture
 def tab(browser: Tab, page: Path) -> Iterator[Tab]:
-    """Open the report, and find nothing amiss when all is done."""
+    """Open the report; at the end, require that there were no errors and no requests."""
     browser.errors.clear()
     browser.requests.clear()
     visit(browser, page)
@@ -60,7 +60,7 @@ def tab(browser: Tab, page: Path) -> Iterator[Tab]:
 
 
 def visit(tab: Tab, page: Path, at: str = "") -> None:
-    """Open a report at a place of it, and wait until it is filled."""
+    """Open a report at an address within it, and wait until its lists are filled."""
     tab.page.goto("about:blank")
     tab.open(page.resolve().as_uri() + at)
     tab.page.wait_for_selector("[data-ready]", state="attached")
@@ -68,7 +68,7 @@ def visit(tab: Tab, page: Path, at: str = "") -> None:
 
 @contextmanager
 def seen_as(tab: Tab, size: tuple[int, int], scheme: Literal["dark", "light"]) -> Iterator[None]:
-    """Look through another screen for a while."""
+    """Use another screen size and colour scheme for a while."""
     tab.page.set_viewport_size({"width": size[0], "height": size[1]})
     tab.page.emulate_media(color_scheme=scheme)
     yield
@@ -217,7 +217,7 @@ def test_a_pair_shows_both_texts_with_what_differs(tab: Tab, page: Path) -> None
     pair = report.pairs[place]
     visit(tab, page, f"#pair-{place}")
     panel = tab.page.locator("dialog[open]")
-    panel.get_by_role("button", name="Show all of it").click()
+    panel.get_by_role("button", name="Show full texts").click()
     for side, name in ((1, "old"), (2, "new")):
         text = "".join(getattr(change, name) for change in pair.changes)
         assert "".join(column(tab, side).split()) == "".join(text.split())

@@ -1,4 +1,4 @@
-"""Whatever a crawled page says, the page of a report shows it as text."""
+"""A report shows any content of crawled pages as text."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_attacks_in_pages_are_shown_as_texts(tab: Tab) -> None:
 
 
 def test_no_element_comes_from_what_is_shown(tab: Tab) -> None:
-    """All scripts and styles are those of the page, none has a handler in its markup, and no link runs."""
+    """All scripts and styles belong to the page; no element has an event handler, no link a script."""
     assert tab.page.evaluate(_COUNT, ["img", "iframe", "object", "embed", "form", "base"]) == [0] * 6
     handlers = "[...document.querySelectorAll('*')].flatMap(one => [...one.attributes])"
     assert tab.page.evaluate(f"{handlers}.filter(one => one.name.startsWith('on')).length") == 0

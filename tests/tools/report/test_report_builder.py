@@ -29,7 +29,7 @@ def listed(place: int, fate: str, cluster: int, related: bool) -> ListedPage:
 
 
 @given(ROWS, st.integers(1, 30))
-def test_dropped_pages_are_there_first_and_stand_first(told: list[tuple[str, int, bool]], most: int) -> None:
+def test_dropped_pages_are_preferred_and_listed_first(told: list[tuple[str, int, bool]], most: int) -> None:
     rows = [listed(place, *each) for place, each in enumerate(told)]
     chosen = choose_rows(rows, most, ())
     assert len(chosen) == min(most, len(rows))
@@ -44,7 +44,7 @@ def test_dropped_pages_are_there_first_and_stand_first(told: list[tuple[str, int
 
 @given(ROWS, st.integers(1, 30))
 def test_of_each_kind_whole_clusters_are_chosen(told: list[tuple[str, int, bool]], most: int) -> None:
-    """Of the dropped pages at most one cluster is there in part: the last one for which there was room."""
+    """At most one cluster of dropped pages is incomplete: the last one that fits."""
     rows = [listed(place, *each) for place, each in enumerate(told)]
     chosen = {each.row.url for each in choose_rows(rows, most, ())}
     parts: defaultdict[str, set[bool]] = defaultdict(set)

@@ -1,18 +1,18 @@
 "use strict";
-// What all our pages share. Nothing that came from a crawled page is ever given to the browser as markup: elements are
-// made one by one, and texts are put into them as texts.
+// Shared by all pages. Texts of crawled pages are never parsed as markup: elements are created one by one, and texts
+// are added as text nodes.
 
 const ui = (() => {
   const SVG = "http://www.w3.org/2000/svg";
-  // characters that hide, reorder or break what stands beside them, and halves of characters
+  // characters that hide, reorder or break adjacent text, and lone surrogates
   const HIDDEN =
     /[\u061c\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
-  /** Put a visible sign in the place of each hidden character, as ‹202E› for U+202E. */
+  /** Replace each hidden character by its code, such as ‹202E› for U+202E. */
   const shown = (text) =>
     String(text).replace(HIDDEN, (one) => `‹${one.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}›`);
 
-  /** The language of a text as far as its script tells it: "zh", "ja", "ko" or "". */
+  /** The language of a text, guessed from its script: "zh", "ja", "ko" or "". */
   const languageOf = (text) => {
     const start = String(text).slice(0, 400);
     if (/[\u3040-\u30ff]/.test(start)) return "ja";
@@ -32,33 +32,33 @@ const ui = (() => {
     return element;
   };
 
-  /** Make an element: el("p", {class: "soft", onclick: f}, "text", other). Strings become texts. */
+  /** Create an element: el("p", {class: "soft", onclick: f}, "text", other). Strings become text nodes. */
   const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
 
-  /** The same for an element of a drawing. */
+  /** Create an SVG element. */
   const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
-  /** A text of a crawled page in an element of its own: its direction stays inside, its language is named. */
+  /** Create an element for a text of a crawled page, with its direction isolated and its language set. */
   const words = (text, tag = "bdi", attributes = {}) =>
     el(tag, { dir: "auto", lang: languageOf(text) || null, ...attributes }, shown(text));
 
-  /** A URL of a crawled page: a link where it leads to the web, a text where it does not. */
+  /** Create a link for an http or https URL of a crawled page, and a text for any other. */
   const link = (url, label = url) => {
     let scheme = "";
     try {
       scheme = new URL(url).protocol;
     } catch {
-      // no URL at all: shown as the text that it is
+      // not a URL: shown as text
     }
     if (scheme !== "http:" && scheme !== "https:") return el("bdi", { dir: "ltr" }, shown(label));
     const rules = { href: url, rel: "noreferrer noopener nofollow", target: "_blank" };
     return el("a", rules, el("bdi", { dir: "ltr" }, shown(label)));
   };
 
-  /** What a page is to an earlier one, with the sign and colour of `base.css`. */
+  /** Create the badge of a relation, with the symbol and colour of `base.css`. */
   const badge = (kind, label = kind) => el("span", { class: `badge ${kind}` }, label);
 
-  /** The bytes of a text in base64; the loop is for browsers that have no quicker way. */
+  /** Decode base64; the loop is for browsers without Uint8Array.fromBase64. */
   const decoded = (text) => {
     if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
     const characters = atob(text);
@@ -67,7 +67,7 @@ const ui = (() => {
     return bytes;
   };
 
-  /** Read the data of the page that stand in the element with this id, packed or not. */
+  /** Read the data in the script element with this id, deflated or not. */
   const read = async (id) => {
     const element = document.getElementById(id);
     if (element.type === "application/json") return JSON.parse(element.textContent);
@@ -85,13 +85,13 @@ const ui = (() => {
     button.setAttribute("aria-label", `Theme: ${THEMES[theme]}`);
   };
 
-  /** The button that goes from the system's theme to light, to dark, and round; remembered where that is allowed. */
+  /** Show the button that cycles through the themes; the choice is stored if the browser allows it. */
   const offerThemes = () => {
     const button = document.querySelector("[data-theme-toggle]");
     if (!button) return;
     const memory = {
       get: () => { try { return localStorage.getItem("dedupcrawl-theme") ?? ""; } catch { return ""; } },
-      set: (theme) => { try { localStorage.setItem("dedupcrawl-theme", theme); } catch { /* a private window */ } },
+      set: (theme) => { try { localStorage.setItem("dedupcrawl-theme", theme); } catch { /* storage is blocked */ } },
     };
     let theme = memory.get() in THEMES ? memory.get() : "";
     const order = Object.keys(THEMES);

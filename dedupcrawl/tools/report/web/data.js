@@ -1,8 +1,8 @@
 "use strict";
-// What the page was given, as the lists that the other scripts ask. `columns.py` writes what is read here.
+// Decodes the data of the page, which `html_report.py` encodes.
 
 const data = (() => {
-  const OF = "\u0001"; // stands in a sentence for the URL that a page relates to
+  const OF = "\u0001"; // replaces the URL of the related page in a sentence
   const COLUMNS = ["host", "status", "fate", "relation", "detector", "reason", "cluster"];
 
   const spread = (column) => column.at.map((number) => column.values[number]);
@@ -12,7 +12,7 @@ const data = (() => {
     return differences.map((each) => (each === null ? null : (last += each) / 10));
   };
 
-  /** The table of pages: an array for each column, all of the same length. */
+  /** Decode the table of pages: an array for each column, all of the same length. */
   const unpack = (table) => {
     const origins = spread(table.origin);
     const url = table.path.map((path, place) => origins[place] + path);
@@ -30,7 +30,7 @@ const data = (() => {
     };
   };
 
-  /** Read everything; the promise of it fails where the browser is too old to unpack it. */
+  /** Read all data; rejects if the browser is too old to decompress them. */
   const load = async () => {
     const [all, pairs] = await Promise.all([ui.read("page-data"), ui.read("pair-data")]);
     const pages = unpack(all.pages);
@@ -46,10 +46,10 @@ const data = (() => {
     });
   };
 
-  /** A text without halves of characters, which no address can hold. */
+  /** Replace lone surrogates, which an address cannot contain. */
   const whole = (text) => text.toWellFormed?.() ?? text;
 
-  /** Where the pages of each URL stand: those that were kept first, each kind by time. */
+  /** The rows of each URL: kept pages first, then by time. */
   const placesByUrl = ({ url, fate, time }) => {
     const found = new Map();
     url.forEach((one, place) => {
@@ -63,17 +63,17 @@ const data = (() => {
     return found;
   };
 
-  /** Where the pages with this URL stand in the table: one that came again, or items of one page, share theirs. */
+  /** The rows of this URL; versions of a page, and items of a page, share a URL. */
   const placesOf = (url) => data.places.get(whole(url)) ?? [];
 
-  /** The first of them: what others repeat; undefined where there is none. */
+  /** The first of them, which others are duplicates of; undefined if there is none. */
   const placeOf = (url) => placesOf(url)[0];
 
-  /** Where the page stands that a pair is about. */
+  /** The row of the new page of a pair. */
   const placeOfNew = (pair) =>
     placesOf(pair.new).find((place) => data.pairs[data.pages.pair[place]] === pair) ?? placeOf(pair.new);
 
-  /** The pages of each cluster, by its name. */
+  /** The rows of each cluster, by its name. */
   const members = (clusters) => {
     const found = new Map();
     clusters.forEach((name, place) => {
@@ -86,13 +86,13 @@ const data = (() => {
 
   const number = (value) => value.toLocaleString("en");
 
-  /** A Unix time as "2026-11-20 17:40:12", in UTC; "–" where there is none. */
+  /** A Unix time as "2026-11-20 17:40:12", in UTC; "–" if it is unknown. */
   const moment = (time) => {
     const date = new Date((time ?? NaN) * 1000);
     return Number.isNaN(date.getTime()) ? "–" : date.toISOString().slice(0, 19).replace("T", " ");
   };
 
-  /** A span of time in its two largest units. */
+  /** A duration in its two largest units. */
   const span = (seconds) => {
     const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
     const at = units.findIndex(([length]) => Math.abs(seconds) >= length);
@@ -109,7 +109,7 @@ const data = (() => {
     return `${at && bytes < 99.95 ? bytes.toFixed(1) : Math.round(bytes)} ${units[at]}`;
   };
 
-  /** A number with up to three digits, rounded down: neither a 1 nor a threshold that it does not reach. */
+  /** A number with up to three digits, rounded down, so that it never appears to reach 1 or a threshold. */
   const digits = (value) => String(Math.floor(value * 1000 + 1e-9) / 1000);
 
   const similarity = (value) => (value === null || value === undefined ? "" : digits(value));

@@ -1,14 +1,14 @@
 "use strict";
-// What the detectors say of a pair: conditions with what was found, and what two sketches have in common, drawn.
+// The opinions of detectors on a pair: conditions with the values found, and a comparison of both sketches.
 
 const evidence = (() => {
-  const ACROSS = 32; // places in a row of the grid
-  const SIDE = 10; // pixels of a place, with its gap
+  const ACROSS = 32; // positions in a row of the grid
+  const SIDE = 10; // pixels of a position, with its gap
   const MOST_PLACES = 2048;
 
   const plural = (count, one) => `${data.number(count)} ${one}`;
 
-  /** A condition as a bar: how far it was met, and a mark where it had to be. */
+  /** Draw a condition as a bar of the value found, with a mark at the value required. */
   const drawBar = (bar) => {
     const most = bar.value <= 1 && bar.found <= 1 ? 1 : Math.max(bar.value, bar.found) * 1.15;
     const at = (value) => (most > 0 ? Math.max(0, Math.min(1, value / most)) * 240 : 0);
@@ -22,9 +22,9 @@ const evidence = (() => {
 
   const ORDER = { true: ["at least", "more than"], false: ["at most", "less than"] };
 
-  /** A condition in words: "similarity 0.78, at least 0.8 wanted". */
+  /** A condition as text: "similarity 0.78", "at least 0.8". */
   const sayBar = (bar) => {
-    // two numbers that round to the same must not seem to be equal
+    // different numbers that round to the same are shown in full
     const digits = rounded(bar.found) === rounded(bar.value) ? (one) => String(one ?? "–") : rounded;
     const order = ORDER[bar.atLeast][Number(bar.isStrict)];
     return [ui.shown(bar.measure || bar.constant || "condition"), digits(bar.found), `${order} ${digits(bar.value)}`];
@@ -33,7 +33,7 @@ const evidence = (() => {
   const showBar = (bar) => {
     const [name, found, wanted] = sayBar(bar);
     return ui.el("li", null,
-      `${name} `, ui.el("strong", null, found), `, ${wanted} wanted `,
+      `${name} `, ui.el("strong", null, found), `, ${wanted} required `,
       bar.constant ? ["(", ui.el("code", null, ui.shown(bar.constant)), ") "] : "",
       ui.el("span", { class: bar.isMet ? "met" : "unmet-word" }, bar.isMet ? "✓ met" : "✗ not met"),
       drawBar(bar));
@@ -42,7 +42,7 @@ const evidence = (() => {
   const showBars = (title, bars) =>
     bars.length ? [title ? ui.el("p", { class: "small soft" }, title) : "", ui.el("ul", { class: "bars" }, bars.map(showBar))] : "";
 
-  /** The places of two sketches as a grid: full where they agree, an empty frame where they differ. */
+  /** Draw the positions of two sketches as a grid: filled where they agree, framed where they differ. */
   const drawPlaces = (agreeing, label) => {
     const count = Math.min(agreeing.length, MOST_PLACES);
     const full = [];
@@ -79,8 +79,8 @@ const evidence = (() => {
     const unit = ui.shown(exhibit.unit);
     return [
       chips("shared", `${unit} of both pages`, exhibit.shared),
-      chips("apart", `${unit} of the earlier page alone`, exhibit.only_old),
-      chips("apart", `${unit} of this page alone`, exhibit.only_new),
+      chips("apart", `${unit} of the earlier page only`, exhibit.only_old),
+      chips("apart", `${unit} of this page only`, exhibit.only_new),
     ].flat();
   };
 
@@ -96,12 +96,12 @@ const evidence = (() => {
   };
 
   const said = (opinion, isDecisive) => {
-    if (opinion.silent) return ui.el("span", { class: "soft small" }, `says nothing: ${ui.shown(opinion.silent)}`);
+    if (opinion.silent) return ui.el("span", { class: "soft small" }, `no opinion: ${ui.shown(opinion.silent)}`);
     const words = opinion.relation ? ui.badge(opinion.relation) : ui.badge("miss", "no match");
     return [words, isDecisive ? ui.el("span", { class: "small" }, "decided") : ""];
   };
 
-  /** One detector's opinion of a pair. */
+  /** Show the opinion of one detector. */
   const show = (opinion, isDecisive) =>
     ui.el("section", { class: `card opinion${isDecisive ? " decided" : ""}` },
       ui.el("h4", null, ui.words(opinion.detector), said(opinion, isDecisive)),
@@ -111,7 +111,7 @@ const evidence = (() => {
       opinion.exhibits.map((exhibit) => [...showPlaces(exhibit), ...showElements(exhibit)]).flat(),
       showFigures(opinion.figures));
 
-  /** What a near miss lacked, in words, by the opinion that came nearest. */
+  /** The conditions that a near miss failed, by the detector with the highest similarity. */
   const lacking = (opinions) => {
     const nearest = opinions
       .filter((each) => each.similarity !== null)
@@ -119,7 +119,7 @@ const evidence = (() => {
     const unmet = (nearest?.bars ?? []).filter((bar) => !bar.isMet);
     const words = (bar) => {
       const [name, found, wanted] = sayBar(bar);
-      return `${name} ${found}, ${wanted} wanted`;
+      return `${name} ${found}, ${wanted} required`;
     };
     return { detector: nearest?.detector ?? "", words: unmet.map(words).join("; ") };
   };

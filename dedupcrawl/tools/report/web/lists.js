@@ -1,5 +1,5 @@
 "use strict";
-// The largest clusters, each unfolding to its pages, and the near misses.
+// The largest clusters with their pages, and the near misses.
 
 const lists = (() => {
   const AT_FIRST = 20;
@@ -8,7 +8,7 @@ const lists = (() => {
   const compare = (place, label = "Compare") =>
     place === null || place === undefined ? "" : ui.el("a", { href: panel.toPair(place) }, label);
 
-  /** When the pages of a cluster came: a mark for each between its first and its last. */
+  /** Draw the times of the pages of a cluster, from the first to the last. */
   const drawMoments = (cluster) => {
     const span = cluster.first === null ? 0 : cluster.last - cluster.first;
     if (!(span > 0)) return "";
@@ -53,7 +53,7 @@ const lists = (() => {
       ui.el("table", { class: "cards", role: "table" },
         head([["Time (UTC)", "num"], ["Host"], ["Title"], ["Verdict"], ["Similarity", "num"], ["Texts"]]), body),
       more,
-      left > 0 ? ui.el("p", { class: "soft small" }, `${data.number(left)} more pages of it are not in this file.`) : "",
+      left > 0 ? ui.el("p", { class: "soft small" }, `${data.number(left)} more pages of this cluster are not in this file.`) : "",
     ];
   };
 
@@ -93,7 +93,7 @@ const lists = (() => {
     };
   };
 
-  /** Open the cluster with this name, or show its pages in the table where it is not among the largest. */
+  /** Open the cluster with this name; if it is not among the largest, search for its pages in the table. */
   const openCluster = (name) => {
     const place = data.clusterNames.get(name);
     if (place === undefined) return table.search(name);
@@ -117,7 +117,7 @@ const lists = (() => {
   };
 
   const showMisses = (box) => {
-    const names = [["Similarity", "num"], ["Detector, and what it lacked"], ["This page"], ["Earlier page"], ["Texts"]];
+    const names = [["Similarity", "num"], ["Detector, and failed conditions"], ["This page"], ["Earlier page"], ["Texts"]];
     const body = ui.el("tbody", { role: "rowgroup" });
     const more = ui.el("button", { type: "button" });
     const add = () => {

@@ -1,15 +1,15 @@
 "use strict";
-// Two texts side by side: what only one of them has is marked, long stretches that both have are folded.
+// Two texts side by side: differences are marked, long equal passages are folded.
 
 const pair = (() => {
-  const FOLD_FROM = 320; // characters within a line
-  const KEPT = 90; // of them at either end
-  const ROWS_FROM = 4; // equal lines in a row
+  const FOLD_FROM = 320; // equal characters within a line
+  const KEPT = 90; // characters that stay visible at each end
+  const ROWS_FROM = 4; // consecutive equal lines
 
-  /** Whether the texts differ in nothing but blanks and line ends there. */
+  /** Whether a change is only a difference in whitespace. */
   const isBlank = (change) => typeof change !== "string" && change.every((text) => !text.trim());
 
-  /** Cut changes into rows at the line ends that both texts have; a row holds equal pieces and [old, new] ones. */
+  /** Split changes into rows at common line ends; a row has equal pieces (strings) and changes ([old, new]). */
   const rowsOf = (changes) => {
     const rows = [];
     let row = { pieces: [], isEqual: true };
@@ -38,7 +38,7 @@ const pair = (() => {
     return rows;
   };
 
-  /** What is folded within a line: a button in each column; either of them opens both. */
+  /** Fold a passage within a line: a button in each column; either of them unfolds both. */
   const foldPiece = (text, cells) => {
     const buttons = cells.map(() =>
       ui.el("button", { type: "button", class: "fold", "aria-label": `Show ${data.number(text.length)} equal characters` },
@@ -91,7 +91,7 @@ const pair = (() => {
     return ui.el("button", { type: "button", class: "fold", onclick: open }, label);
   };
 
-  /** All rows; runs of equal ones folded but for one on either side of a change. */
+  /** Show all rows; runs of equal rows are folded, except one on each side of a change. */
   const showRows = (rows, isWhole) => {
     const made = [];
     for (let at = 0; at < rows.length; ) {
@@ -114,24 +114,24 @@ const pair = (() => {
   const amount = (changes) => {
     const blank = changes.filter(isBlank).length;
     const differ = changes.filter((each) => typeof each !== "string" && !isBlank(each));
-    if (!differ.length) return blank ? "The texts are equal but for blanks and line ends." : "The texts are equal.";
+    if (!differ.length) return blank ? "The texts differ only in whitespace." : "The texts are equal.";
     const count = (side) => differ.reduce((sum, each) => sum + each[side].length, 0);
     return `${data.number(differ.length)} ${differ.length === 1 ? "change" : "changes"}: ` +
       `${data.number(count(0))} characters of the earlier page, ${data.number(count(1))} of this one.`;
   };
 
-  /** Both texts of a pair. */
+  /** Show both texts of a pair. */
   const showTexts = (one) => {
     if (!one.changes.length) return ui.el("p", { class: "card soft" }, "The texts of this pair are not in this file.");
     const rows = rowsOf(one.changes);
     const box = ui.el("div", null, showRows(rows, false));
-    const toggle = ui.el("button", { type: "button", "aria-pressed": "false" }, "Show all of it");
+    const toggle = ui.el("button", { type: "button", "aria-pressed": "false" }, "Show full texts");
     toggle.addEventListener("click", () => {
       const isWhole = toggle.getAttribute("aria-pressed") === "false";
       toggle.setAttribute("aria-pressed", String(isWhole));
       box.replaceChildren(...showRows(rows, isWhole));
     });
-    const cut = one.isCut ? " The texts are longer than what is compared here." : "";
+    const cut = one.isCut ? " The texts are longer than the part that is compared." : "";
     return ui.el("section", { class: "card texts", "aria-label": "Both texts" },
       ui.el("div", { class: "texts-head" }, ui.el("span", null, amount(one.changes) + cut), toggle),
       ui.el("div", { class: "row sidenames", "aria-hidden": "true" },
@@ -147,15 +147,15 @@ const pair = (() => {
       place !== undefined ? ui.el("p", { class: "small" }, ui.el("a", { href: panel.toRow(place) }, "Its verdict")) : "");
 
   const sentence = (one) => {
-    if (!one.relation) return "compared, and not taken for copies";
+    if (!one.relation) return "compared, no match";
     return one.decided ? `decided by ${ui.shown(one.decided)}` : "";
   };
 
-  /** All there is to say of a pair. */
+  /** Show a pair: verdict, both pages, texts, and the opinions of the detectors. */
   const show = (one) => {
     const decisive = (opinion) => opinion.detector === one.decided;
     const opinions = [...one.opinions].sort((left, right) => decisive(right) - decisive(left));
-    const heading = ui.el("h3", { tabindex: -1 }, "What the detectors say");
+    const heading = ui.el("h3", { tabindex: -1 }, "Evidence of the detectors");
     return [
       ui.el("div", { class: "verdict" },
         one.relation ? ui.badge(one.relation) : ui.badge("miss", "near miss"),

@@ -1,5 +1,5 @@
 "use strict";
-// The panel over the page: a pair (#pair-12) or a single page (#page=…); the address names what it shows.
+// The panel over the page shows a pair (#pair-12) or a page (#page=…), as the address says.
 
 const panel = (() => {
   const dialog = document.getElementById("panel");
@@ -8,7 +8,7 @@ const panel = (() => {
   const toPair = (place) => `#pair-${place}`;
   const toPage = (url) => `#page=${encodeURIComponent(data.whole(url))}`;
 
-  /** The address of a row of the table: where several have its URL, which of them it is. */
+  /** The address of a row; if several rows have its URL, with its number among them. */
   const toRow = (place) => {
     const url = data.pages.url[place];
     const at = data.placesOf(url).indexOf(place);
@@ -29,7 +29,7 @@ const panel = (() => {
     heading.focus();
   };
 
-  /** The pairs before and after this one, among near misses if it is one of them. */
+  /** The pairs before and after this one; for a near miss, among near misses. */
   const around = (place) => {
     const isMiss = data.misses.includes(place);
     const order = isMiss ? data.misses : data.pairs.map((_, at) => at).filter((at) => data.pairs[at].relation);
@@ -39,7 +39,7 @@ const panel = (() => {
 
   const showPair = (place) => {
     const { at, of, before, after, what } = around(place);
-    const steps = [step("The one before", "‹", before), step("The next one", "›", after)];
+    const steps = [step("Previous", "‹", before), step("Next", "›", after)];
     open(`${what} ${data.number(at)} of ${data.number(of)}`, steps, pair.show(data.pairs[place]));
   };
 
@@ -52,7 +52,7 @@ const panel = (() => {
     return [ui.badge(kind, kind + because), " ", ui.el("span", { class: "fate" }, fate[place])];
   };
 
-  /** The verdict in a sentence, in which the page that it names is a link. */
+  /** The verdict as a sentence with a link to the related page. */
   const because = (place) => {
     const of = data.pages.of[place];
     const target = () => (data.placeOf(of) !== undefined ? ui.el("a", { href: toPage(of) }, ui.words(of)) : ui.link(of));
@@ -83,7 +83,7 @@ const panel = (() => {
         page("why") ? ui.el("p", null, because(place)) : "",
         compare,
         ui.el("dl", { class: "figures" },
-          fact("Repeats or relates to", page("of") && ui.link(page("of"))),
+          fact("Duplicate of, or related to", page("of") && ui.link(page("of"))),
           fact("Seen", page("time") === null ? "" : `${data.moment(page("time"))} UTC`),
           fact("Size", data.size(page("bytes"))),
           fact("Similarity", data.similarity(page("similarity"))),
@@ -101,7 +101,7 @@ const panel = (() => {
     try { history.replaceState(null, "", location.href.split("#")[0]); } catch { location.hash = ""; }
   };
 
-  /** Show what the address names. */
+  /** Show the pair, page or cluster of the address. */
   const follow = () => {
     const [, place] = /^#pair-(\d{1,9})$/.exec(location.hash) ?? [];
     if (place !== undefined && data.pairs[place]) return showPair(Number(place));

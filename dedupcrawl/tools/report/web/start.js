@@ -1,5 +1,5 @@
 "use strict";
-// Reads the data, fills the lists, and follows the address.
+// Reads the data, fills the lists, and opens the address.
 
 (async () => {
   try {
@@ -7,8 +7,8 @@
   } catch (error) {
     console.error(error);
     const said = document.getElementById("broken");
-    said.textContent = "This browser cannot unpack the data of this page, so that clusters, near misses and the " +
-      "table of pages are missing. Any browser of 2023 or later can.";
+    said.textContent = "This browser cannot decompress the data of this page. Clusters, near misses and the " +
+      "table of pages are missing. Use a browser of 2023 or later.";
     said.hidden = false;
     return;
   }

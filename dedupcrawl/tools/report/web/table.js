@@ -1,5 +1,5 @@
 "use strict";
-// The table of pages: searched, filtered and sorted as a whole, shown fifty rows at a time.
+// The table of pages with search, filters and sorting; it shows fifty rows at a time.
 
 const table = (() => {
   const ROWS = 50;
@@ -15,7 +15,7 @@ const table = (() => {
 
   const kindOf = (place) => data.pages.relation[place] || data.pages.status[place];
 
-  /** What is searched of each page, in lower case; made when somebody searches for the first time. */
+  /** The searchable text of each page, in lower case; built at the first search. */
   const haystack = () => {
     const { title, url, host, relation, status, fate, cluster, reason } = data.pages;
     haystacks ??= title.map((one, place) =>
@@ -41,7 +41,7 @@ const table = (() => {
 
   const isNothing = (value) => value === null || value === "";
 
-  /** Put rows in order; those that have nothing in the column come last, whatever the direction. */
+  /** Sort rows; rows without a value come last in both directions. */
   const order = (rows) => {
     if (!state.sort) return rows;
     const column = values(state.sort);
@@ -120,8 +120,8 @@ const table = (() => {
     return [made, ui.el("div", { class: kind }, ui.el("label", { for: id }, label), made)];
   };
 
-  /** Wait until the hand rests before 50,000 pages are searched. */
-  const calmly = (call) => {
+  /** Debounce: call after the last keystroke, since up to 50,000 pages are searched. */
+  const debounced = (call) => {
     let timer = 0;
     return () => {
       clearTimeout(timer);
@@ -131,7 +131,7 @@ const table = (() => {
 
   const tools = () => {
     parts.query = ui.el("input", { type: "search", placeholder: "Title, URL, host, relation…", autocomplete: "off", spellcheck: "false" });
-    parts.query.addEventListener("input", calmly(() => { state.query = parts.query.value; update(); }));
+    parts.query.addEventListener("input", debounced(() => { state.query = parts.query.value; update(); }));
     const kinds = [...counts(data.pages.fate), ...counts(values("relation"))];
     const [kind, kindLabel] = select("Verdict", "", [choice("", "all"), kinds.map(([name, count]) => choice(name, name, count))].flat(),
       (value) => { state.kind = value; update(); });
@@ -139,7 +139,7 @@ const table = (() => {
     const [host, hostLabel] = select("Host", "", [choice("", "all"), hosts.map(([name, count]) => choice(name, name, count))].flat(),
       (value) => { state.host = value; update(); });
     const orders = COLUMNS.flatMap(([name, label]) => [choice(`${name} up`, `${label} ↑`), choice(`${name} down`, `${label} ↓`)]);
-    const [sorting, sortLabel] = select("Sort by", "sorting", [choice("", "as noted"), ...orders], (value) => {
+    const [sorting, sortLabel] = select("Sort by", "sorting", [choice("", "original order"), ...orders], (value) => {
       const [name, direction] = value.split(" ");
       sortBy(name, direction === "down");
     });
@@ -156,12 +156,12 @@ const table = (() => {
 
   const pager = () => {
     parts.count = ui.el("span", { role: "status" });
-    parts.before = ui.el("button", { type: "button", onclick: () => turn(-1) }, "‹ Before");
+    parts.before = ui.el("button", { type: "button", onclick: () => turn(-1) }, "‹ Previous");
     parts.after = ui.el("button", { type: "button", onclick: () => turn(1) }, "Next ›");
     return ui.el("div", { class: "found" }, parts.count, ui.el("div", { class: "pager" }, parts.before, parts.after));
   };
 
-  /** Search for words, and go to what is found. */
+  /** Search for words, and scroll to the results. */
   const search = (words) => {
     parts.query.value = words;
     state.query = words;
