@@ -1,4 +1,4 @@
-"""dedupcrawl keeps every article of a crawl once."""
+"""dedupcrawl keeps every article of a crawl once: a Scrapy extension that drops near-duplicate pages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Addon", "Claim", "Config", "Deduplicator", "Page", "Pending", "Statu
 
 
 def __getattr__(name: str) -> object:
-    """Load what is asked for: Scrapy takes longer to load than many a corpus to read."""
+    """Import a public name on first use: importing Scrapy takes longer than processing a small corpus."""
     modules = {
         "Addon": "crawl.addon",
         "Claim": "verdict",

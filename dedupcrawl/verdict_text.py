@@ -1,4 +1,4 @@
-"""A verdict in one sentence, for a person who has not read how it is reached."""
+"""A verdict as one sentence."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _RELATED = MappingProxyType(
         Relation.EXPANSION: "it contains {of}, and more",
     }
 )
-#: What the evidence of the detectors counts, by its name there.
+#: Texts for counts in the evidence of detectors, by key.
 _COUNTED = MappingProxyType(
     {
         "slots": "{} slots agree",
@@ -70,10 +70,10 @@ _CONTAINED = MappingProxyType(
 
 
 def why(verdict: Verdict) -> str:
-    """Say why a page was judged as it was: the page it relates to, how alike they are, by which detector."""
+    """Return a sentence that explains a verdict: the related page, the similarity, the detector."""
     if verdict.status is Status.UNCHECKED:
-        said = _UNCHECKED.get(verdict.reason or "", verdict.reason or "no reason is known")
-        return f"not judged: {said}" + (f" ({verdict.of})" if verdict.of else "")
+        reason = _UNCHECKED.get(verdict.reason or "", verdict.reason or "no reason is known")
+        return f"not judged: {reason}" + (f" ({verdict.of})" if verdict.of else "")
     if verdict.relation is None:
         return "no earlier page is like it"
     related = relation_text(verdict.relation, verdict.of)
@@ -83,7 +83,7 @@ def why(verdict: Verdict) -> str:
 
 
 def relation_text(relation: Relation, of: str | None) -> str:
-    """Return what a page is to an earlier page; ``of``: the URL of the earlier one, None if it has none."""
+    """Return a relation as text; ``of`` is the URL of the earlier page, None if it has none."""
     return _RELATED[relation].format(of=of or "a page without a URL")
 
 
@@ -107,7 +107,7 @@ def _evidence(verdict: Verdict) -> Iterator[str]:
             yield f"{name} {similarity_text(value['similarity'])}"
     contained = _CONTAINED.get(verdict.relation) if verdict.relation else None
     if contained is not None:
-        name, told = contained
+        name, text = contained
         share = verdict.evidence.get(name)
         if isinstance(share, int | float):
-            yield told.format(int(share * 100 + 1e-9))
+            yield text.format(int(share * 100 + 1e-9))

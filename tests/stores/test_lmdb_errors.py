@@ -85,7 +85,7 @@ def test_a_file_cut_short_is_refused(shared: Opener, tmp_path: Path) -> None:
     filled(shared)
     data = tmp_path / "store" / "data.mdb"
     os.truncate(data, data.stat().st_size // 2)
-    refused(shared.url, "is shorter than it says and is damaged .*remove the folder")
+    refused(shared.url, "is shorter than its header says and is damaged .*remove the folder")
 
 
 def test_a_free_page_missing_at_the_end_is_no_damage(shared: Opener, tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_after_the_machine_went_down_the_file_is_checked(
     (folder / "running").write_text("another boot")
     with caplog.at_level(logging.WARNING):
         shared().close()
-    assert "was open when the machine went down: checking it" in caplog.text
+    assert "was open when the machine went down: verifying it" in caplog.text
     caplog.clear()
     shared().close()
     assert caplog.text == ""
@@ -186,9 +186,9 @@ _NO_MEMORY = """
 import resource, sys
 from pathlib import Path
 from dedupcrawl.errors import StoreError
-from dedupcrawl.stores import environment, open_store
+from dedupcrawl.stores import lmdb_environment, open_store
 from tests.stores.factories import record
-environment.MAP_SIZE = 1 << 16
+lmdb_environment.MAP_SIZE = 1 << 16
 with open_store(sys.argv[1], namespace="news", scheme={}) as store:
     filed = [store.offer(record("http://a/0", 0)).id]
     store.commit(filed)

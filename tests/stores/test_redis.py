@@ -176,21 +176,21 @@ def test_the_server_tells_when_a_lease_ends(server: Server) -> None:
 
 
 class Lossy:
-    """Does what it is asked, and loses the answer to some of it."""
+    """A transport that executes all calls, and loses some replies."""
 
-    def __init__(self, way: Any, times: int, after: int) -> None:
-        self._way = way
+    def __init__(self, transport: Any, times: int, after: int) -> None:
+        self._transport = transport
         self._lost = range(after, after + times)
         self._calls = 0
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._way, name)
+        return getattr(self._transport, name)
 
     def call(self, *args: Any) -> Any:
-        return self._lose(self._way.call(*args))
+        return self._lose(self._transport.call(*args))
 
     def call_many(self, *args: Any) -> Any:
-        return self._lose(self._way.call_many(*args))
+        return self._lose(self._transport.call_many(*args))
 
     def _lose(self, answer: Any) -> Any:
         self._calls += 1
@@ -200,9 +200,11 @@ class Lossy:
 
 
 def lose(store: RedisStore, times: int, after: int = 0) -> None:
-    calls = store._session.calls
-    way = calls.way
-    calls.way = Lossy(way._way if isinstance(way, Lossy) else way, times, after)
+    scripts = store._session.scripts
+    transport = scripts.transport
+    scripts.transport = Lossy(
+        transport._transport if isinstance(transport, Lossy) else transport, times, after
+    )
 
 
 def warmed(server: Server) -> RedisStore:
@@ -301,7 +303,7 @@ def test_a_restoration_whose_answers_are_lost_files_nothing_twice(
         else:
             with pytest.raises(StoreUnreachableError):
                 store.restore(pages)
-            assert store._filing.in_doubt == (after > 1)
+            assert store._offers.in_doubt == (after > 1)
             assert store.restore(pages) == 20
         assert [hit.record for hit in store.records()][1:] == pages
 
@@ -318,7 +320,7 @@ def test_many_additions_whose_answers_are_lost_are_told_or_taken_back(
         else:
             with pytest.raises(StoreUnreachableError):
                 store.add_many(pages)
-            assert store._filing.in_doubt
+            assert store._offers.in_doubt
             assert store.add(record("http://b", "other")).id is not None  # after they were taken back
             assert store.info().pages == 2
             assert None not in {offer.id for offer in store.add_many(pages)}
@@ -342,7 +344,7 @@ def test_what_was_never_asked_is_not_withdrawn(own: Callable[..., Server]) -> No
         for ask in (store.offer, store.add):
             with pytest.raises(StoreUnreachableError, match="cannot be reached"):
                 ask(record("http://a", "story"))
-        assert not store._filing.in_doubt
+        assert not store._offers.in_doubt
         server.start()
         assert store.add(record("http://a", "story")).id is not None
 
@@ -501,4 +503,4 @@ def test_owners_killed_long_ago_are_buried_by_those_who_come(server: Server) -> 
         for _ in range(5):  # each takes 20 of them, of which at most 4 stay
             plain(server).close()
         left = client.hkeys(owners)
-        assert set(left) == {b"recently", b"isthere-", b"foreign", store._session.calls._me}
+        assert set(left) == {b"recently", b"isthere-", b"foreign", store._session.scripts._token}

@@ -308,7 +308,7 @@ def _is_busy(server: Server) -> bool:
 
 @pytest.mark.parametrize("version", ["2.8.0", "5.0.14", "6.0.20"])
 def test_a_server_that_is_too_old_is_told(version: str) -> None:
-    with pytest.raises(StoreError, match=rf"is Redis {version}, and Redis 6.2 or Valkey is the oldest"):
+    with pytest.raises(StoreError, match=rf"is Redis {version}; it must be Redis 6.2 or newer"):
         check_version("redis://a", {"redis_version": version})
 
 
@@ -485,17 +485,18 @@ BEHIND = " script: on @user_script:262."
         (
             ResponseError(f"{BEFORE}-NOREPLICAS Not enough good replicas to write."),
             StoreUnreachableError,
-            "takes no writes, for its server lacks replicas: NOREPLICAS",
+            "accepts no writes, since its server lacks replicas: NOREPLICAS",
         ),
         (
             ResponseError(f"NOREPLICAS Not enough good replicas to write.{BEHIND}"),
             StoreUnreachableError,
-            "takes no writes, for its server lacks replicas: NOREPLICAS Not enough good replicas to write.$",
+            "accepts no writes, since its server lacks replicas: "
+            "NOREPLICAS Not enough good replicas to write.$",
         ),
         (
             ResponseError(f"{BEFORE}-MISCONF Redis is configured to save RDB snapshots"),
             StoreUnreachableError,
-            "takes no writes, for its server cannot save: MISCONF",
+            "accepts no writes, since its server cannot save: MISCONF",
         ),
         (ClusterDownError("The cluster is down"), StoreUnreachableError, "cannot be used now: .*is down"),
         (MasterDownError("Link with MASTER is down"), StoreUnreachableError, "cannot be used now: .*is down"),

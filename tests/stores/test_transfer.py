@@ -162,7 +162,7 @@ def test_what_follows_the_end_is_refused(path: Path, kinds: dict[str, Opener]) -
     [
         (b"not gzip", "not an export of a store, or is damaged"),
         (gzip.compress(b"something else\n" * 99), "is not an export of a store"),
-        (gzip.compress(b"dedupcrawl export 9\n{}\n"), "has version 9, and this one reads version 1"),
+        (gzip.compress(b"dedupcrawl export 9\n{}\n"), "has version 9, and this release reads version 1"),
         (gzip.compress(b"dedupcrawl export 1\n{}\n"), "header cannot be read"),
         (gzip.compress(b"dedupcrawl export 1\n[1]\n"), "header cannot be read"),
         (gzip.compress(b'dedupcrawl export 1\n{"namespace": 1, "scheme": {}}\n'), "header cannot be read"),
@@ -194,7 +194,7 @@ def test_a_broken_export_leaves_the_former_file(
     def fail(_: object) -> bytes:
         raise StoreError("away")
 
-    monkeypatch.setattr("dedupcrawl.stores.codec.encode", fail)
+    monkeypatch.setattr("dedupcrawl.stores.transfer.encode", fail)
     with pytest.raises(StoreError, match="away"):
         export_records(store, path)
     assert path.read_bytes() == before

@@ -59,7 +59,7 @@ def joined(
 
 def seen(server: Server) -> WorkersInfo:
     with open_existing(server.url, "news") as beside:
-        fleet = beside.fleet()
+        fleet = beside.workers()
     assert fleet is not None
     return fleet
 
@@ -85,13 +85,13 @@ def test_a_worker_is_seen_as_long_as_it_lives_and_its_last_word_afterwards(serve
     assert seen(server).workers == ()
     store.renew()
     (worker,) = seen(server).workers
-    assert (worker.state, worker.figures) == ("here", STATS)
+    assert (worker.state, worker.stats) == ("here", STATS)
     assert 0 <= worker.age < 60
     store.publish(replace(STATS, checked=101))
     store.close()
     (worker,) = seen(server).workers
     assert worker.state == "done"
-    assert worker.figures == replace(STATS, checked=101)
+    assert worker.stats == replace(STATS, checked=101)
 
 
 def test_who_said_nothing_leaves_nothing(server: Server) -> None:
@@ -129,7 +129,7 @@ def test_the_last_words_of_hundreds_are_not_kept(server: Server) -> None:
     store = joined(server)
     stamp = int(time.time() * 1000).to_bytes(6, "big")
     with server.client() as client:
-        client.hset(WORKERS, mapping={f"ended{n:03}".encode(): stamp + STATS.packed() for n in range(300)})
+        client.hset(WORKERS, mapping={f"ended{n:03}".encode(): stamp + STATS.to_json() for n in range(300)})
         assert len(seen(server).workers) == 301
         newer = joined(server)
         assert client.hlen(WORKERS) == 2
@@ -163,7 +163,7 @@ def test_other_stores_have_nobody_to_tell(tmp_path: Path) -> None:
         with open_store(url, namespace="news", scheme={}) as store:
             store.publish(STATS)
             assert store.renew() == 0
-            assert store.fleet() is None
+            assert store.workers() is None
 
 
 # -- servers that are short of something --------------------------------------------------------
@@ -191,9 +191,9 @@ def test_a_user_with_few_rights_sees_the_workers_and_not_the_memory(server: Serv
         client.acl_setuser("worker", enabled=True, reset=True, passwords=["+pw"])
         client.execute_command("ACL", "SETUSER", "worker", *rights)
     with joined(server, url=f"redis://worker:pw@127.0.0.1:{server.port}/0") as store:
-        fleet = store.fleet()
+        fleet = store.workers()
     assert fleet is not None
-    assert [each.figures for each in fleet.workers] == [STATS]
+    assert [each.stats for each in fleet.workers] == [STATS]
     assert fleet.memory is None
     memory = seen(server).memory
     assert memory is not None
@@ -207,7 +207,7 @@ def test_workers_of_a_cluster_are_seen(own: Callable[..., Server]) -> None:
         until(lambda: "cluster_state:ok" in _text(client.execute_command("CLUSTER", "INFO")))
     with joined(server):
         fleet = seen(server)
-    assert [each.figures for each in fleet.workers] == [STATS]
+    assert [each.stats for each in fleet.workers] == [STATS]
     assert fleet.memory is not None
 
 
@@ -239,13 +239,13 @@ def test_values_that_are_not_ours_are_named_and_the_others_shown(server: Server)
         client.hset(WORKERS, mapping={b"x": b"", b"\xff" * 9: b"\xff" * 99, b"eight888": stamp + b"{}"})
         client.hset(OWNERS, b"eight888", b"no owner")
         fleet = seen(server)
-    assert [each.figures for each in fleet.workers] == [STATS, None, None, None]
+    assert [each.stats for each in fleet.workers] == [STATS, None, None, None]
     assert f"key '{WORKERS}' has values at" in fleet.problem
     assert b"eight888".hex() in fleet.problem
 
 
 def told(**changed: object) -> bytes:
-    return orjson.dumps({**orjson.loads(STATS.packed()), **changed}, option=orjson.OPT_NON_STR_KEYS)
+    return orjson.dumps({**orjson.loads(STATS.to_json()), **changed}, option=orjson.OPT_NON_STR_KEYS)
 
 
 WRONG = [
@@ -281,19 +281,19 @@ WRONG = [
 @pytest.mark.parametrize("said", WRONG, ids=lambda said: repr(said[:20]))
 def test_what_no_worker_of_ours_says_is_not_read(said: bytes) -> None:
     with pytest.raises(InvalidStatsError):
-        WorkerStats.unpack(said)
+        WorkerStats.from_json(said)
 
 
 def test_what_is_said_is_read_again() -> None:
-    assert WorkerStats.unpack(STATS.packed()) == STATS
+    assert WorkerStats.from_json(STATS.to_json()) == STATS
     none = replace(STATS, duplicates={}, related={}, unchecked={}, calls=0, mean=0.0, worst=0.0)
-    assert WorkerStats.unpack(none.packed()) == none
+    assert WorkerStats.from_json(none.to_json()) == none
 
 
 @pytest.mark.parametrize("sign", ["\x1b[2J", "\x07", "\r\n", "\u009b31m", "\u202e", "\x00", "\ud800"])
 def test_names_cannot_steer_a_terminal(sign: str) -> None:
     figures = replace(STATS, host=f"ho{sign}st", spider=f"{sign}新闻")
-    for each in (WorkerStats.unpack(figures.packed()), WorkerStats.unpack(_unclean(figures))):
+    for each in (WorkerStats.from_json(figures.to_json()), WorkerStats.from_json(_unclean(figures))):
         assert (each.host + each.spider).isprintable()
         assert each.host.startswith("ho")
         assert each.spider.endswith("新闻")
