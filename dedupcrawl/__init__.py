@@ -15,22 +15,20 @@ if TYPE_CHECKING:
 __all__ = ["Addon", "Claim", "Config", "Deduplicator", "Page", "Pending", "Status", "Verdict", "read_page"]
 
 
+_MODULES = {
+    "Addon": "crawl.addon",
+    "Config": "config",
+    "Deduplicator": "deduplicator",
+    **dict.fromkeys(("Claim", "Pending", "Status", "Verdict"), "verdict"),
+    **dict.fromkeys(("Page", "read_page"), "page"),
+}
+
+
 def __getattr__(name: str) -> object:
     """Import a public name on first use: importing Scrapy takes longer than processing a small corpus."""
-    modules = {
-        "Addon": "crawl.addon",
-        "Claim": "verdict",
-        "Config": "config",
-        "Deduplicator": "deduplicator",
-        "Page": "page",
-        "Pending": "verdict",
-        "Status": "verdict",
-        "Verdict": "verdict",
-        "read_page": "page",
-    }
-    if name not in modules:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{modules[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

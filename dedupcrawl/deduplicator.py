@@ -94,18 +94,10 @@ class Deduplicator(Closing):
         self.reading = self.config.reading
         scheme = schemes(detectors, self.config)
         self.scheme = scheme_json(scheme)
-        self.store = (
-            store
-            if isinstance(store, Store)
-            else open_store(
-                store,
-                namespace=namespace,
-                scheme=scheme,
-                lease=self.config.lease,
-                ttl=self.config.ttl,
-                clock=clock,
-            )
-        )
+        if not isinstance(store, Store):
+            lease, ttl = self.config.lease, self.config.ttl
+            store = open_store(store, namespace=namespace, scheme=scheme, lease=lease, ttl=ttl, clock=clock)
+        self.store = store
 
     def read(
         self,
@@ -164,11 +156,8 @@ class Deduplicator(Closing):
         self, page: Page | None = None, *, html: Html = None, text: str | None = None, url: str = ""
     ) -> Verdict:
         """Return the verdict on a page from committed pages. Changes nothing."""
-        subject = self._subject(page, html, text, url)
-        if isinstance(subject, Verdict):
-            return subject
-        record = self.file(subject)
-        return record if isinstance(record, Verdict) else self.check_record(record, subject.url)
+        found = self._record(page, html, text, url)
+        return found if isinstance(found, Verdict) else self.check_record(*found)
 
     def check_record(self, record: Record, url: str) -> Verdict:
         """Do the same as :meth:`check` for a fingerprinted page; ``url`` is for the verdict."""
@@ -182,13 +171,10 @@ class Deduplicator(Closing):
         self, page: Page | None = None, *, html: Html = None, text: str | None = None, url: str = ""
     ) -> Verdict:
         """Check a page and, if it is to be kept, file it as committed."""
-        subject = self._subject(page, html, text, url)
-        if isinstance(subject, Verdict):
-            return subject
-        record = self.file(subject)
-        if isinstance(record, Verdict):
-            return record
-        return self._with_retries(partial(self._file, record, subject.url, committed=True)).verdict
+        found = self._record(page, html, text, url)
+        if isinstance(found, Verdict):
+            return found
+        return self._with_retries(partial(self._file, *found, committed=True)).verdict
 
     def add_many(self, pages: Iterable[Page]) -> list[Verdict]:
         """Do the same as :meth:`add` for some hundred pages, in one round trip to a server.
@@ -293,9 +279,8 @@ class Deduplicator(Closing):
             Whether the page is filed; False if it repeats a filed page.
         """
         versions = bool(record.url) and url_key(record.url) in record.lookup_keys
-        claim = self._file(
-            record, record.url, versions=versions, give_up=True, committed=True, supersede=False
-        )
+        terms = {"give_up": True, "committed": True, "supersede": False}
+        claim = self._file(record, record.url, versions=versions, **terms)
         assert isinstance(claim, Claim)
         return claim.id is not None or claim.verdict.of == record.url
 
@@ -334,7 +319,7 @@ class Deduplicator(Closing):
     def _offer(
         self, record: Record, since: int, lost: int | None, supersede: tuple[int, ...] | None
     ) -> Offer:
-        """File a record as committed, or (``supersede`` is None) as a claim; ``lost`` is its claim, if any."""
+        """File a record as committed, or as a claim if ``supersede`` is None; ``lost`` is its claim."""
         if supersede is None:
             return self.store.offer(record, since) if lost is None else Offer(lost)
         self._held.difference_update(supersede)
@@ -385,8 +370,6 @@ class Deduplicator(Closing):
         candidate = self.store.get(id)
         return candidate is None or candidate.state is ClaimState.COMMITTED
 
-    # -- the store ----------------------------------------------------------------------------
-
     def lookup(self, url: str) -> Record | None:
         """Return the record of this URL; None if there is none."""
         candidate = self.store.lookup(without_fragment(url))
@@ -407,6 +390,14 @@ class Deduplicator(Closing):
     def close(self) -> None:
         """Withdraw the claims that are still open, and close the store."""
         self.store.close()
+
+    def _record(
+        self, page: Page | None, html: Html, text: str | None, url: str
+    ) -> tuple[Record, str] | Verdict:
+        """Return the record and the URL of a page, or an unchecked verdict."""
+        subject = self._subject(page, html, text, url)
+        record = subject if isinstance(subject, Verdict) else self.file(subject)
+        return record if isinstance(record, Verdict) else (record, subject.url)
 
     def _subject(self, page: Page | None, html: Html, text: str | None, url: str) -> Page | Verdict:
         if page is None:
@@ -432,18 +423,16 @@ class Deduplicator(Closing):
                 return each.id
         return None
 
-    def _is_filed(self, id: int, record: Record) -> bool:
-        """Whether this record is filed under this id: a server that lost its data may give an id again."""
-        found = self.store.get(id)
-        filed = found and (found.record.url, found.record.sketches)
-        return filed == (record.url, record.sketches)
-
     def _refile(self, claims: Iterable[Claim]) -> None:
         """File the pages whose claim was lost with its lease again, as committed.
 
         Their items are stored: without a record every later copy would be stored, too.
         """
         for claim in claims:
-            if claim.id is None or claim.record is None or self._is_filed(claim.id, claim.record):
+            if claim.id is None or (record := claim.record) is None:
                 continue
-            self.store.add(claim.record, FILE_ANYWAY, claim.supersedes)
+            # A server that lost its data may have given the id to another record.
+            found = self.store.get(claim.id)
+            filed = found and (found.record.url, found.record.sketches)
+            if filed != (record.url, record.sketches):
+                self.store.add(record, FILE_ANYWAY, claim.supersedes)

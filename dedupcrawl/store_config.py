@@ -13,11 +13,9 @@ from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from dedupcrawl.config import Config
-
-    _Told = tuple[str, Mapping[str, Any], dict[str, Any]]  # detector, its scheme, its constants
 
 _TEXT = "text"  #: key of a scheme under which it describes how pages are read
 _DIGESTS = frozenset({"lexicon", "stop_words"})  #: constants of which a scheme has only a hash
@@ -54,46 +52,32 @@ def recovered(scheme: Mapping[str, Any], base: Config) -> Recovered:
                 f"The store was filled with detector {name!r}, which this version does not have."
             )
     chosen = {name: _constants(name, constants) for name, constants in described.items()}
-    banded = [*_alone(described, chosen), *_members(described, chosen)]
+    banded = [(name, constants, chosen[name]) for name, constants in described.items()]
+    banded += [
+        (name, described[_COMBINED]["members"][name], constants)
+        for members in chosen.get(_COMBINED, {}).values()
+        for name, constants in members.items()
+    ]
     notes = [note for each in banded if (note := _with_threshold(*each, base))]
     text = scheme.get(_TEXT, {})
-    config = replace(
-        base,
-        detectors=chosen,
-        reader=text.get("reader", "blocks"),
-        fold_chinese="fold_chinese" in text,
-    )
+    reader, fold_chinese = text.get("reader", "blocks"), "fold_chinese" in text
+    config = replace(base, detectors=chosen, reader=reader, fold_chinese=fold_chinese)
     return Recovered(config, tuple(notes))
 
 
 def _constants(name: str, described: Mapping[str, Any]) -> dict[str, Any]:
     """Return the constants in a detector's scheme that a user can set."""
     if name == _COMBINED:
-        return _of_members(described)
+        return {
+            rule: {member: _constants(member, described["members"][member]) for member in described[rule]}
+            for rule in _RULES
+            if rule in described
+        }
     known = set(constants_named(name)) - _DIGESTS
     found = {constant: value for constant, value in described.items() if constant in known}
     if "groups" in described:  # boolean
         found["differing"] = described["groups"] - 1
     return found
-
-
-def _of_members(described: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        rule: {name: _constants(name, described["members"][name]) for name in described[rule]}
-        for rule in _RULES
-        if rule in described
-    }
-
-
-def _alone(described: Mapping[str, Any], chosen: Mapping[str, dict[str, Any]]) -> Iterator[_Told]:
-    for name, constants in described.items():
-        yield name, constants, chosen[name]
-
-
-def _members(described: Mapping[str, Any], chosen: Mapping[str, dict[str, Any]]) -> Iterator[_Told]:
-    for members in chosen.get(_COMBINED, {}).values():
-        for name, constants in members.items():
-            yield name, described[_COMBINED]["members"][name], constants
 
 
 def _with_threshold(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from dedupcrawl.decision import BY_URL
@@ -16,57 +15,49 @@ if TYPE_CHECKING:
 
     from dedupcrawl.verdict import Verdict
 
-_UNCHECKED = MappingProxyType(
-    {
-        "empty": "it has no main text",
-        "index": "it is a list of links",
-        "short": "its text is too short to be told from others",
-        "no-fingerprint": "its text has nothing that the detectors in use look at",
-        "status": "its HTTP status is not 200",
-        "not-html": "it is not HTML",
-        "binary": "it is binary data",
-        "too-large": "it is too large",
-        "too-deep": "its tags are nested too deeply to be read to the end",
-        "no-response": "its item came without a response",
-        "claimed": "it was like a page whose own fate stayed open too long",
-        "store": "the store could not be asked",
-        "error": "reading it failed, see the log",
-        "skip": "it was told to be left alone",
-        "revisit": "the archive says that it was seen before, and does not hold it again",
-        "segmented": "the archive holds it in pieces",
-        "undecodable": "its transfer encoding cannot be undone",
-    }
-)
-_RELATED = MappingProxyType(
-    {
-        Relation.IDENTICAL: "the same text as {of}",
-        Relation.NEAR_DUPLICATE: "near-duplicate of {of}",
-        Relation.UNCHANGED: "unchanged since {of} was seen before",
-        Relation.UPDATED: "another text than {of} had before",
-        Relation.EXCERPT: "all of it stands in {of}",
-        Relation.EXPANSION: "it contains {of}, and more",
-    }
-)
+_UNCHECKED = {
+    "empty": "it has no main text",
+    "index": "it is a list of links",
+    "short": "its text is too short to be told from others",
+    "no-fingerprint": "its text has nothing that the detectors in use look at",
+    "status": "its HTTP status is not 200",
+    "not-html": "it is not HTML",
+    "binary": "it is binary data",
+    "too-large": "it is too large",
+    "too-deep": "its tags are nested too deeply to be read to the end",
+    "no-response": "its item came without a response",
+    "claimed": "it was like a page whose own fate stayed open too long",
+    "store": "the store could not be asked",
+    "error": "reading it failed, see the log",
+    "skip": "it was told to be left alone",
+    "revisit": "the archive says that it was seen before, and does not hold it again",
+    "segmented": "the archive holds it in pieces",
+    "undecodable": "its transfer encoding cannot be undone",
+}
+_RELATED = {
+    Relation.IDENTICAL: "the same text as {of}",
+    Relation.NEAR_DUPLICATE: "near-duplicate of {of}",
+    Relation.UNCHANGED: "unchanged since {of} was seen before",
+    Relation.UPDATED: "another text than {of} had before",
+    Relation.EXCERPT: "all of it stands in {of}",
+    Relation.EXPANSION: "it contains {of}, and more",
+}
 #: Texts for counts in the evidence of detectors, by key.
-_COUNTED = MappingProxyType(
-    {
-        "slots": "{} slots agree",
-        "bits": "{} bits agree",
-        "codes": "{} feature codes are shared",
-        "common": "{} places of the feature code agree",
-        "segments": "{} segments are equal",
-        "super_shingles": "{} super-shingles are equal",
-        "signatures": "{} signatures are equal",
-        "spots": "{} spot signatures are shared",
-        "differing": "{} features differ",
-    }
-)
-_CONTAINED = MappingProxyType(
-    {
-        Relation.EXCERPT: ("new_in_old", "{} % of it stands there"),
-        Relation.EXPANSION: ("old_in_new", "{} % of that page stands in it"),
-    }
-)
+_COUNTED = {
+    "slots": "{} slots agree",
+    "bits": "{} bits agree",
+    "codes": "{} feature codes are shared",
+    "common": "{} places of the feature code agree",
+    "segments": "{} segments are equal",
+    "super_shingles": "{} super-shingles are equal",
+    "signatures": "{} signatures are equal",
+    "spots": "{} spot signatures are shared",
+    "differing": "{} features differ",
+}
+_CONTAINED = {
+    Relation.EXCERPT: ("new_in_old", "{} % of it stands there"),
+    Relation.EXPANSION: ("old_in_new", "{} % of that page stands in it"),
+}
 
 
 def why(verdict: Verdict) -> str:

@@ -145,9 +145,8 @@ class Store(Closing):
     def offer(self, record: Record, since: int = 0) -> Offer:
         """File ``record`` as an open claim unless a live record with id > ``since`` is under a lookup key.
 
-        Dead records that are met are removed (on a server at most ``BUCKET_CAP``, since it also serves
-        others). Each filed record also removes up to two records past their time to live, the oldest ones, so
-        that the store does not grow without bound.
+        It removes dead records that it meets (on a server at most ``BUCKET_CAP``), and the two oldest records
+        if they are past their time to live, so that the store does not grow without bound.
 
         Args:
             record: the record to file.
@@ -166,21 +165,15 @@ class Store(Closing):
         Args:
             record: the record to file.
             since: records with at most this id are ignored.
-            supersede: ids of records to remove when the record is filed.
+            supersede: ids of records to remove if the record is filed.
         """
 
     @abstractmethod
     def add_many(self, records: Sequence[Record]) -> list[Offer]:
-        """Call :meth:`add` for each of these records, in this order, in one batch.
-
-        When it raises, none of them is filed, or they are removed before anything else is filed.
-        """
+        """Call :meth:`add` for each record in order, in one batch. When it raises, none stays filed."""
 
     def restore(self, records: Sequence[Record]) -> int:
-        """File records as committed, in this order, without comparing them; return how many were filed.
-
-        Records whose URL, keys and sketches are stored already are skipped.
-        """
+        """File the records that are not stored yet as committed, without comparing them; return how many."""
         fresh = [record for record in records if not record.is_among(self.find(record.own_keys))]
         for record in fresh:
             self.add(record, FILE_ANYWAY)
@@ -234,14 +227,11 @@ class Store(Closing):
 
     @abstractmethod
     def prune(self, older_than: float) -> int:
-        """Remove old committed records and everything that dead processes left.
+        """Remove old records and everything that dead processes left; return how many records were removed.
 
         Args:
-            older_than: Unix time in seconds. Committed records seen before it are removed, and those past the
-                time to live.
-
-        Returns:
-            How many records were removed.
+            older_than: Unix time in seconds; committed records seen before it, or past their time to live,
+                are removed.
         """
 
     @abstractmethod
@@ -249,10 +239,7 @@ class Store(Closing):
         """Count what is filed, live or not."""
 
     def publish(self, stats: WorkerStats) -> None:  # optional: only servers keep them
-        """Set the statistics of this worker that ``store watch`` shows.
-
-        They are sent with the next :meth:`renew` and on closing. Stores that are not on a server ignore them.
-        """
+        """Set the statistics of this worker that a server gets with the next :meth:`renew` and on closing."""
 
     def workers(self) -> WorkersInfo | None:
         """Return the published statistics of all workers; None for a store that keeps none."""
@@ -269,16 +256,9 @@ def scheme_json(scheme: Mapping[str, object]) -> str:
 
 
 def check_scheme(url: str, namespace: str, there: str, here: str) -> None:
-    """Check that a namespace was filled under our configuration: other signatures are not comparable.
+    """Raise ``StoreMismatchError`` unless two configurations in JSON are equal; name what differs.
 
-    Args:
-        url: of the store, for the message.
-        namespace: the namespace, for the message.
-        there: JSON of the configuration that filled it.
-        here: JSON of our configuration.
-
-    Raises:
-        StoreMismatchError: they differ; the message names the constants that do.
+    ``there`` is the configuration that filled the store: signatures of another one are not comparable.
     """
     if there != here:
         found = differences(json.loads(there), json.loads(here))
@@ -289,13 +269,7 @@ def check_scheme(url: str, namespace: str, there: str, here: str) -> None:
 
 
 def differences(there: object, here: object, name: str = "") -> list[str]:
-    """Describe every constant that differs by its dotted name: ``minhash.slots is 64 there, 128 here``.
-
-    Args:
-        there: the stored JSON value.
-        here: our JSON value.
-        name: dotted name of the two values, "" for whole configurations.
-    """
+    """Describe every constant that differs by its dotted name: ``minhash.slots is 64 there, 128 here``."""
     if isinstance(there, Mapping) and isinstance(here, Mapping):
         names = sorted({*there, *here})
         pairs = ((there.get(each, _MISSING), here.get(each, _MISSING), each) for each in names)

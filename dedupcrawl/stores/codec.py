@@ -55,11 +55,7 @@ def encode(record: Record) -> bytes:
 
 
 def decode(value: bytes, key: object) -> Record:
-    """Return the record that :func:`encode` wrote.
-
-    Args:
-        value: the encoded record.
-        key: where it is stored, for the message.
+    """Return the record that :func:`encode` wrote; ``key`` is where it is stored, for the message.
 
     Raises:
         StoreError: the value is damaged or has another version.
@@ -81,18 +77,7 @@ def decode(value: bytes, key: object) -> Record:
 
 
 def decode_seen(value: bytes, key: object) -> float:
-    """Return only the time at which an encoded record was seen, without checking the checksum.
-
-    Args:
-        value: the encoded record.
-        key: where it is stored, for the message.
-
-    Returns:
-        Unix time in seconds.
-
-    Raises:
-        StoreError: the value is too short.
-    """
+    """Return only the Unix time at which an encoded record was seen, without verifying its checksum."""
     _check_length(value, key)
     time: float = _SEEN.unpack_from(value, _PREFIX.size)[0]
     return time

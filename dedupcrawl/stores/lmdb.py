@@ -130,15 +130,7 @@ class LmdbStore(TransactionalStore):
 
 
 def namespaces_of(url: str, folder: Path) -> list[str]:
-    """List the namespaces of an existing store, sorted.
-
-    Args:
-        url: the URL as the user wrote it, for messages.
-        folder: the folder of the store.
-
-    Raises:
-        StoreError: the store cannot be opened.
-    """
+    """List the namespaces of an existing store, sorted; ``url`` is for messages."""
     with _store_errors(url, "opened"):
         opened = LmdbFolder(folder, secrets.token_bytes(OWNER_BYTES), create=False)
         try:

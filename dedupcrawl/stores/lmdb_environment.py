@@ -60,16 +60,7 @@ logger = logging.getLogger(__name__)
 
 
 class LmdbFolder:
-    """A folder that one store object has open.
-
-    Args:
-        path: the folder.
-        token: identifies the store object.
-        create: whether to create the store if it is missing.
-
-    Raises:
-        StoreError: there is no store, or it is damaged.
-    """
+    """A folder that one store object, identified by ``token``, has open."""
 
     def __init__(self, path: Path, token: bytes, *, create: bool) -> None:
         if not create and not (path / "data.mdb").is_file():
@@ -160,8 +151,7 @@ def _boot_id() -> bytes:
 class OwnerLocks:
     """The lock files of all store objects on a folder.
 
-    Every store object holds a lock file, which the operating system releases when its process ends. So the
-    claims of a killed process end at once, without waiting for the lease.
+    The operating system releases the lock of a killed process, whose claims so end at once.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -228,17 +218,9 @@ def _remove_lock(path: Path, lock: FileLock) -> None:
 
 
 def open_namespace(environment: Environment, url: str, namespace: str, scheme: str | None) -> str:
-    """Check the configuration of a namespace, or create it; return the configuration it has.
+    """Check the configuration of a namespace, or create the namespace; return the configuration it has.
 
-    Args:
-        environment: the open folder.
-        url: the URL as the user wrote it, for messages.
-        namespace: the namespace.
-        scheme: JSON of our configuration; None: accept any, and the namespace must exist.
-
-    Raises:
-        StoreMismatchError: the namespace was filled under another configuration.
-        StoreError: the folder belongs to another program or version, or has no such namespace.
+    ``scheme`` is our configuration in JSON; None accepts any, and requires that the namespace exists.
     """
     meta = _meta_table(environment, url)
     key = _SCHEME_PREFIX + namespace.encode()
@@ -249,7 +231,8 @@ def open_namespace(environment: Environment, url: str, namespace: str, scheme: s
             check_scheme(url, namespace, stored.decode(), scheme or stored.decode())
             return stored.decode()
         if scheme is None:
-            raise StoreError(_no_namespace(url, namespace, _stored_names(transaction, meta)))
+            known = ", ".join(map(repr, _stored_names(transaction, meta))) or "none"
+            raise StoreError(f"The store {url} has no namespace {namespace!r}; it has {known}.")
         transaction.put(_FORMAT_KEY, FORMAT, db=meta)
         transaction.put(key, scheme.encode(), db=meta)
         return scheme
@@ -279,11 +262,6 @@ def _meta_table(environment: Environment, url: str) -> Table:
 def _stored_names(transaction: Transaction, meta: Table) -> list[str]:
     keys = transaction.cursor(meta).iternext(values=False)
     return [key.removeprefix(_SCHEME_PREFIX).decode() for key in keys if key.startswith(_SCHEME_PREFIX)]
-
-
-def _no_namespace(url: str, namespace: str, existing: list[str]) -> str:
-    known = ", ".join(map(repr, existing)) or "none"
-    return f"The store {url} has no namespace {namespace!r}; it has {known}."
 
 
 # -- the environment ------------------------------------------------------------------------------
@@ -316,7 +294,7 @@ class Environment:
                     with self._begin(write=True) as transaction:
                         return work(transaction)
                 except lmdb.MapFullError:
-                    self._grow()
+                    self._map(2 * self._open.info()["map_size"])
 
     def table(self, name: str) -> Table:
         """Return the handle of a table; create the table if it is missing."""
@@ -346,17 +324,8 @@ class Environment:
             # A killed reader leaves a slot that keeps freed pages from being used again.
             self._open.reader_check()
 
-    def close(self) -> None:
-        """Close the file."""
-        with self.flush_lock, self.lock:
-            self.discard("has been closed")
-
     def discard(self, reason: str) -> None:
-        """Close the file without taking a lock, as a forked child must.
-
-        Args:
-            reason: why the environment can no longer be used, for messages.
-        """
+        """Close the file without taking a lock, as a forked child must; ``reason`` is for messages."""
         if self._lmdb is not None:
             self._lmdb.close()
             self._lmdb, self.unusable = None, reason
@@ -373,9 +342,6 @@ class Environment:
         except lmdb.MapResizedError:  # another process has filled more than our map shows
             self._map(0)
             return self._open.begin(write=write)
-
-    def _grow(self) -> None:
-        self._map(2 * self._open.info()["map_size"])
 
     def _map(self, size: int) -> None:
         """Map the file anew. LMDB unmaps the old map first, so after a failure there is none."""
@@ -417,7 +383,8 @@ def release_environment(environment: Environment) -> None:
                 _open_environments.users[name] = each, users - 1
             elif each is environment:
                 del _open_environments.users[name]
-                environment.close()
+                with environment.flush_lock, environment.lock:
+                    environment.discard("has been closed")
 
 
 def _before_fork() -> None:

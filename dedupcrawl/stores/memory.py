@@ -19,13 +19,7 @@ T = TypeVar("T")
 
 
 class MemoryStore(TransactionalStore):
-    """A store that is private to the object; closing it discards its records.
-
-    Args:
-        namespace: the namespace, for :meth:`info`.
-        scheme: JSON of the configuration, for :meth:`info`.
-        timing: lease, time to live and clock.
-    """
+    """A store that is private to the object; closing it discards its records."""
 
     def __init__(self, namespace: str, scheme: str, **timing: Unpack[Timing]) -> None:
         super().__init__("memory://", namespace, scheme, **timing)

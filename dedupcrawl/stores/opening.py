@@ -62,38 +62,24 @@ def open_store(
 
 
 def open_existing(url: str, namespace: str) -> Store:
-    """Open an existing namespace, whatever its configuration, to read and maintain it.
+    """Open an existing namespace of a persistent store, whatever its configuration, to read and maintain it.
 
-    Args:
-        url: as in :func:`open_store`, but not ``memory://``.
-        namespace: as in :func:`open_store`.
-
-    Raises:
-        SettingError: the URL names no persistent store.
-        StoreError: the store cannot be opened, or the store or namespace does not exist.
+    Raises as :func:`open_store` does, and ``StoreError`` if the store or the namespace does not exist.
     """
     _check_namespace(namespace)
     if is_server(url):
         return _open_on_server(url, namespace, None, lease=60.0, ttl=None)
-    return LmdbStore(url, _persistent_folder(url), namespace, None, lease=60.0, ttl=None, clock=time.time)
+    return LmdbStore(url, _folder(url), namespace, None, lease=60.0, ttl=None, clock=time.time)
 
 
 def list_namespaces(url: str) -> list[str]:
-    """List the namespaces of an existing store, sorted.
-
-    Args:
-        url: as in :func:`open_store`, but not ``memory://``.
-
-    Raises:
-        SettingError: the URL names no persistent store.
-        StoreError: the store cannot be opened or does not exist.
-    """
+    """List the namespaces of an existing persistent store, sorted; raise as :func:`open_existing` does."""
     if is_server(url):
         address = read_address(url)
         with _requires_redis(url):
             from dedupcrawl.stores.redis.connection import list_server_namespaces  # noqa: PLC0415  # see below
         return list_server_namespaces(address)
-    return namespaces_of(url, _persistent_folder(url))
+    return namespaces_of(url, _folder(url))
 
 
 def is_local(url: str) -> bool:
@@ -122,16 +108,11 @@ def _requires_redis(url: str) -> Iterator[None]:
         ) from error
 
 
-def _persistent_folder(url: str) -> Path:
-    if url == MEMORY:
-        raise SettingError("store", url, f'"lmdb://relative/folder", "lmdb:///absolute/folder", {URL_FORMS}')
-    return _folder(url)
-
-
 def _folder(url: str) -> Path:
     folder = url.removeprefix(LMDB) if _is_text(url) and url.startswith(LMDB) else ""
     if not folder or "\0" in folder:
-        accepted = f'"memory://", "lmdb://relative/folder", "lmdb:///absolute/folder", {URL_FORMS}'
+        memory = "" if url == MEMORY else '"memory://", '
+        accepted = f'{memory}"lmdb://relative/folder", "lmdb:///absolute/folder", {URL_FORMS}'
         raise SettingError("store", hide_password(url) if _is_text(url) else url, accepted)
     return Path(folder)
 

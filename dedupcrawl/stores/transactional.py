@@ -185,14 +185,9 @@ class LiveRecords:
         return owner.until
 
     def remove(self, id: int, *, notify_owner: bool = True) -> bool:
-        """Remove a record with its keys and its lease.
+        """Remove a record with its keys and its lease; return whether it existed.
 
-        Args:
-            id: the record.
-            notify_owner: whether to count the claim as lost, which its owner notices when it next renews.
-
-        Returns:
-            False if there is no such record.
+        ``notify_owner`` counts the claim as lost, which its owner notices when it next renews.
         """
         value = self.tables.record(id)
         if value is None:
@@ -206,10 +201,7 @@ class LiveRecords:
         return True
 
     def expire(self) -> None:
-        """Remove the two oldest records if they are past their time to live.
-
-        Called for each new record, it bounds the size of the store at a small cost per page.
-        """
+        """Remove the two oldest records if they are past their time to live. This bounds the store."""
         for _ in range(2):
             oldest = self.tables.first_and_last()[:1]
             if not oldest or decode_seen(oldest[0][1], oldest[0][0]) >= self.oldest:
@@ -229,12 +221,6 @@ class TransactionalStore(Store):
     """A store over :class:`StoreTables`.
 
     Work passed to :meth:`_read` and :meth:`_write` may run twice, so it changes nothing but the tables.
-
-    Args:
-        url: the URL as the user wrote it, for messages.
-        namespace: the namespace.
-        scheme: JSON of the configuration.
-        timing: lease, time to live and clock.
     """
 
     def __init__(self, url: str, namespace: str, scheme: str, **timing: Unpack[Timing]) -> None:

@@ -18,6 +18,7 @@ import json
 import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from itertools import groupby
 from typing import IO, TYPE_CHECKING, Any, cast
@@ -71,15 +72,9 @@ class Upsert:
 
 
 def export_records(store: Store, path: Path, advance: Callable[[], object] = lambda: None) -> int:
-    """Write the committed records of a store to a file, atomically.
+    """Write the committed records of a store to a file, atomically; return how many.
 
-    Args:
-        store: the store to read.
-        path: the file to write; its folder exists.
-        advance: called after each record of the store, committed or not.
-
-    Returns:
-        How many records were written.
+    ``advance`` is called after each record of the store, committed or not.
 
     Raises:
         StoreError: the store cannot be read, or the file cannot be written.
@@ -89,11 +84,7 @@ def export_records(store: Store, path: Path, advance: Callable[[], object] = lam
 
 
 def read_header(path: Path, advance: Callable[[], object] = lambda: None) -> ExportHeader:
-    """Read a whole export and check it.
-
-    Args:
-        path: the file.
-        advance: called after each record.
+    """Read a whole export and check it; ``advance`` is called after each record.
 
     Raises:
         StoreError: the file is no export, is damaged, truncated or of another version.
@@ -111,10 +102,7 @@ def import_records(
 ) -> ImportCounts:
     """File the records of an export, the oldest first; records that are stored already are skipped.
 
-    Args:
-        path: the file.
-        store: the store to fill.
-        track: wraps the iterator over the records, to show progress.
+    ``track`` wraps the iterator over the records, to show progress.
 
     Raises:
         StoreMismatchError: the store was filled under another configuration than the export.
@@ -130,11 +118,8 @@ def import_records(
 def file_records(upserts: Iterable[Upsert], store: Store) -> ImportCounts:
     """File records as committed, in this order; records that are stored already are skipped.
 
-    Repeating it changes nothing. A record that replaces others is filed again even if it is stored already,
-    since the others are removed in the same step.
-
-    Raises:
-        StoreError: the store failed.
+    A record that replaces others is filed again even if it is stored, since the others are removed in that
+    step.
     """
     counts = ImportCounts(0, 0)
     for chunk in chunked(upserts, CHUNK):
@@ -217,16 +202,12 @@ def _read_records(path: Path, stream: _ChecksumStream) -> Iterator[Record]:
         raise StoreError(f"The file {path} is damaged: its checksum is wrong.")
 
 
-def _new_checksum() -> Any:
-    return blake2b(digest_size=16)
-
-
 @dataclass
 class _ChecksumStream:
     """A stream that updates a checksum with every byte read or written."""
 
     stream: IO[bytes]
-    checksum: Any = field(default_factory=_new_checksum)
+    checksum: Any = field(default_factory=partial(blake2b, digest_size=16))
 
     def write(self, data: bytes) -> None:
         self.checksum.update(data)

@@ -449,6 +449,7 @@ def test_there_is_a_server_to_test_on() -> None:
 
 
 BEFORE = "Error running script (call to f_3270b3): @user_script:598: @user_script: 598: "
+TOO_FEW = "Not enough good replicas to write."
 BEHIND = " script: on @user_script:262."
 
 
@@ -488,10 +489,9 @@ BEHIND = " script: on @user_script:262."
             "accepts no writes, since its server lacks replicas: NOREPLICAS",
         ),
         (
-            ResponseError(f"NOREPLICAS Not enough good replicas to write.{BEHIND}"),
+            ResponseError(f"NOREPLICAS {TOO_FEW}{BEHIND}"),
             StoreUnreachableError,
-            "accepts no writes, since its server lacks replicas: "
-            "NOREPLICAS Not enough good replicas to write.$",
+            f"accepts no writes, since its server lacks replicas: NOREPLICAS {TOO_FEW}$",
         ),
         (
             ResponseError(f"{BEFORE}-MISCONF Redis is configured to save RDB snapshots"),

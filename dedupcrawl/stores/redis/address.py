@@ -33,11 +33,12 @@ _IGNORED = {
     "encoding",
     "encoding_errors",
     "decode_responses",
-    "retry_on_timeout",
-    "retry_on_error",
     "redis_cls",
     "protocol",
     "socket_keepalive",
+} | {
+    "retry_on_error",
+    "retry_on_timeout",
 }
 _LOCATION = ("url", "host", "port", "unix_socket_path", "username", "password", "ssl")
 

@@ -1,8 +1,4 @@
-"""Calls of Lua scripts: how scripts are composed, sent and retried.
-
-:class:`RedisSession` is what a store object uses. It retries a call after a lost connection, and calls
-scripts through :class:`ScriptCaller`, which sends them through a :class:`Transport`.
-"""
+"""Calls of Lua scripts: how scripts are composed, sent and retried."""
 
 from __future__ import annotations
 
@@ -11,11 +7,11 @@ import re
 import secrets
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from hashlib import sha1
 from importlib.resources import files
 from threading import BoundedSemaphore
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from redis import Redis
 from redis.exceptions import ConnectionError as NoConnection
@@ -79,35 +75,34 @@ class RequestNotSentError(StoreUnreachableError):
 
 
 class RedisSession:
-    """The connections of one store object, and the token by which the server knows it.
+    """The connections of one store object, its token, and calls of scripts. Each call is one round trip.
 
-    A thread that finds no free connection waits for one; redis-py would raise an error.
-
-    Args:
-        address: the server.
-        names: the keys of the namespace.
-        server_clock: returns the Unix time in seconds, in place of the server's clock; for tests.
-
-    Raises:
-        StoreError: the server cannot be reached or used, see
-            :func:`~dedupcrawl.stores.redis.connection.connect`.
+    A thread that finds no free connection waits for one; redis-py would raise an error. ``server_clock``
+    returns the Unix time in seconds in place of the server's clock, for tests.
     """
 
     def __init__(
         self, address: Address, names: KeyNames, server_clock: Callable[[], float] | None = None
     ) -> None:
         self.ended = False
+        self.layout = ""
         self._shown = address.shown
+        self._names = names
+        self._keys = tuple(name.encode("utf-8") for name in names.all)
         self._server_clock = server_clock
         self._process = os.getpid()
+        self._token = secrets.token_bytes(OWNER_BYTES)
         try:
             self.client: Redis | RedisCluster = connect(address)
         except (RedisError, OSError) as error:
             raise store_error(address.shown, error) from error
         most = address.options.get("max_connections")
         self._connections = BoundedSemaphore(most) if most else nullcontext()
-        token = secrets.token_bytes(OWNER_BYTES)
-        self.scripts = ScriptCaller(self.client, address.shown, names, token, keep_connections=not most)
+        self.transport: PipelinedConnection | ClusterTransport = (
+            PipelinedConnection(self.client, keep_connections=not most)
+            if isinstance(self.client, Redis)
+            else ClusterTransport(self.client)
+        )
 
     @property
     def is_forked(self) -> bool:
@@ -115,20 +110,17 @@ class RedisSession:
         return self._process != os.getpid()
 
     def call(self, operation: str, *arguments: Argument, again: tuple[Argument, ...] | None = None) -> Any:
-        """Call an operation; call it once more if the connection broke, as after a restart of the server.
+        """Call an operation, once more if the connection broke, as after a restart of the server.
 
-        Args:
-            operation: name of the operation.
-            arguments: its arguments.
-            again: the arguments of the second call; None: the same.
+        ``again`` are the arguments of the second call; None: the same.
 
         Raises:
-            StoreError: see :meth:`ScriptCaller.__call__`; also if the session is closed or forked.
+            NamespaceLostError: the namespace is not the one that was opened.
+            RequestNotSentError: no connection could be made.
+            StoreUnreachableError: there was no reply; the operation may have been executed.
+            StoreError: the server refused, a value is damaged, or the session is closed or forked.
         """
-        retry = arguments if again is None else again
-        return self._twice(
-            partial(self.scripts, operation, *arguments), partial(self.scripts, operation, *retry)
-        )
+        return self._twice(self._call_once, operation, arguments, again)
 
     def call_many(
         self,
@@ -136,111 +128,45 @@ class RedisSession:
         requests: Sequence[Sequence[Argument]],
         again: Sequence[Sequence[Argument]] | None = None,
     ) -> list[Any]:
-        """Do the same as :meth:`call` for many requests in one round trip; return the results in order."""
-        retry = requests if again is None else again
-        many = self.scripts.many
-        return self._twice(partial(many, operation, requests), partial(many, operation, retry))
+        """Do the same as :meth:`call` for many requests in one round trip; return the results in order.
 
-    def _twice(self, first: Callable[..., T], second: Callable[..., T]) -> T:
+        Raises the error of the first request that fails; the others may have been executed.
+        """
+        return self._twice(self._call_many_once, operation, requests, again)
+
+    def _twice(self, call: Callable[[str, A, str], T], operation: str, first: A, again: A | None) -> T:
         self._check()
         now = "" if self._server_clock is None else str(milliseconds(self._server_clock()))
         with self._connections:
             try:
-                return first(now=now)
+                return call(operation, first, now)
             except RequestNotSentError:
                 raise
             except StoreUnreachableError as error:
                 if not isinstance(error.__cause__, NoConnection):
                     raise
             try:
-                return second(now=now)
+                return call(operation, first if again is None else again, now)
             except RequestNotSentError as error:
                 raise StoreUnreachableError(str(error)) from error  # the first request was sent
 
-    def with_client(self, work: Callable[[Redis | RedisCluster], T]) -> T:
-        """Call ``work`` with the client of redis-py, for what needs no script; translate its errors."""
-        self._check()
-        return self.scripts.translate(lambda: work(self.client))
+    def _call_once(self, operation: str, arguments: tuple[Argument, ...], now: str) -> Any:
+        return self._send(self.transport.call, operation, arguments, now)
 
-    def _check(self) -> None:
-        if self.is_forked:
-            raise StoreError(
-                f"The store {self._shown} was opened before this process forked: open it anew in the child."
-            )
-        if self.ended:
-            raise StoreError(f"The store {self._shown} has been closed.")
-
-    def end(self) -> None:
-        """Close the connections."""
-        self.ended = True
-        self.scripts.transport.release()
-        self.client.close()
-        if isinstance(self.client, Redis):
-            self.client.connection_pool.disconnect()
-
-
-class ScriptCaller:
-    """Calls the scripts of one namespace for one store object. Each call is one round trip.
-
-    Args:
-        client: the client of redis-py.
-        shown: the URL of the store, without passwords.
-        names: the keys of the namespace.
-        token: identifies the store object.
-        keep_connections: whether connections may be kept between calls, since their number is not limited.
-    """
-
-    def __init__(
-        self,
-        client: Redis | RedisCluster,
-        shown: str,
-        names: KeyNames,
-        token: bytes,
-        *,
-        keep_connections: bool,
-    ) -> None:
-        self.transport = transport_for(client, keep_connections=keep_connections)
-        self._client = client
-        self._shown = shown
-        self._names = names
-        self._token = token
-        self._keys = tuple(name.encode("utf-8") for name in names.all)
-        self.layout = ""
-
-    def __call__(self, operation: str, *arguments: Argument, now: str = "") -> Any:
-        """Call an operation.
-
-        Args:
-            operation: name of the operation.
-            arguments: its arguments.
-            now: the time in milliseconds; "": the server's time.
-
-        Raises:
-            NamespaceLostError: the namespace is not the one that was opened.
-            RequestNotSentError: no connection could be made.
-            StoreUnreachableError: there was no reply; the operation may have been executed.
-            StoreError: the server refused, or a value is damaged.
-        """
-        return self._send(self.transport.call, operation, now, arguments)
-
-    def many(self, operation: str, requests: Sequence[Sequence[Argument]], now: str = "") -> list[Any]:
-        """Call an operation many times in one round trip; return the results in order.
-
-        Raises as a single call does, for the first request that fails; the others may have been executed.
-        """
+    def _call_many_once(self, operation: str, requests: Sequence[Sequence[Argument]], now: str) -> list[Any]:
         if not requests:
             return []
-        first = self(operation, *requests[0], now=now)  # afterwards the server knows the script
-        replies = self._send(self.transport.call_many, operation, now, requests[1:])
+        first = self._call_once(operation, tuple(requests[0]), now)  # afterwards the server knows the script
+        replies = self._send(self.transport.call_many, operation, requests[1:], now)
         for n, reply in enumerate(replies):
             if isinstance(reply, NoScriptError):
-                replies[n] = self(operation, *requests[n + 1], now=now)
+                replies[n] = self._call_once(operation, tuple(requests[n + 1]), now)
             elif isinstance(reply, Exception):
                 raise self._error(reply) from reply
         return [first, *replies]
 
     def _send(
-        self, send: Callable[[Script, int, tuple[Argument, ...], A], T], operation: str, now: str, rest: A
+        self, send: Callable[[Script, int, tuple[Argument, ...], A], T], operation: str, rest: A, now: str
     ) -> T:
         common: tuple[Argument, ...] = (*self._keys, operation, self._token, now, self.layout)
         try:
@@ -250,12 +176,21 @@ class ScriptCaller:
         except (RedisError, OSError) as error:
             raise self._error(error) from error
 
-    def translate(self, work: Callable[[], T]) -> T:
-        """Call ``work``; translate errors of redis-py to ``StoreError``."""
+    def with_client(self, work: Callable[[Redis | RedisCluster], T]) -> T:
+        """Call ``work`` with the client of redis-py, for what needs no script; translate its errors."""
+        self._check()
         try:
-            return work()
+            return work(self.client)
         except (RedisError, OSError) as error:
             raise self._error(error) from error
+
+    def _check(self) -> None:
+        if self.is_forked:
+            raise StoreError(
+                f"The store {self._shown} was opened before this process forked: open it anew in the child."
+            )
+        if self.ended:
+            raise StoreError(f"The store {self._shown} has been closed.")
 
     def _not_sent(self, error: NotConnectedError) -> StoreError:
         assert isinstance(error.__cause__, Exception)
@@ -281,10 +216,18 @@ class ScriptCaller:
         )
 
     def _wrong_type(self) -> str:
-        kinds = {name: self.translate(partial(self._client.type, name)) for name in self._names.all}
+        kinds = self.with_client(lambda client: {name: client.type(name) for name in self._names.all})
         wrong = [name for name, kind in kinds.items() if kind not in {b"hash", b"none", "hash", "none"}]
         shown = ", ".join(map(repr, wrong)) or f"one below {self._names.key('buckets')!r}"
         return f"The store {self._shown} is damaged: key {shown} is another program's, not a hash of ours."
+
+    def end(self) -> None:
+        """Close the connections."""
+        self.ended = True
+        self.transport.release()
+        self.client.close()
+        if isinstance(self.client, Redis):
+            self.client.connection_pool.disconnect()
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,46 +268,8 @@ class NotConnectedError(Exception):
     """There was no connection, so nothing was sent. ``__cause__`` is the error of redis-py."""
 
 
-class Transport(Protocol):
-    """Sends calls of scripts to a server."""
-
-    def call(self, script: Script, count: int, common: tuple[Argument, ...], rest: Sequence[Argument]) -> Any:
-        """Call a script.
-
-        Args:
-            script: the script.
-            count: how many of the arguments are keys.
-            common: the first arguments, which many calls have in common.
-            rest: the other arguments.
-
-        Raises:
-            NotConnectedError: there was no connection.
-            RedisError: any other error of redis-py; also ``OSError``.
-        """
-
-    def call_many(
-        self, script: Script, count: int, common: tuple[Argument, ...], rests: Sequence[Sequence[Argument]]
-    ) -> list[Any]:
-        """Call a script that the server knows many times in one round trip; errors are returned."""
-
-    def release(self) -> None:
-        """Release the connections that are kept between calls."""
-
-
-def transport_for(client: Redis | RedisCluster, *, keep_connections: bool) -> Transport:
-    """Return the transport for a server or a cluster.
-
-    Args:
-        client: the client of redis-py.
-        keep_connections: whether connections may be kept between calls.
-    """
-    if isinstance(client, Redis):
-        return PipelinedConnection(client, keep_connections=keep_connections)
-    return ClusterTransport(client)
-
-
 class ClusterTransport:
-    """Calls scripts through redis-py, which finds the node."""
+    """Sends calls of scripts to a cluster through redis-py, which finds the node."""
 
     def __init__(self, client: RedisCluster) -> None:
         self._client = client

@@ -6,25 +6,9 @@ import logging
 import re
 from typing import TYPE_CHECKING, Any
 
-from redis import Redis, RedisCluster
+from redis import Redis, RedisCluster, exceptions
 from redis.backoff import NoBackoff
 from redis.connection import Connection, ConnectionPool, SSLConnection, UnixDomainSocketConnection
-from redis.exceptions import (
-    AuthenticationError,
-    AuthorizationError,
-    ClusterDownError,
-    MasterDownError,
-    MovedError,
-    NoPermissionError,
-    OutOfMemoryError,
-    ReadOnlyError,
-    RedisClusterException,
-    RedisError,
-    ResponseError,
-    TryAgainError,
-)
-from redis.exceptions import ConnectionError as NoConnection
-from redis.exceptions import TimeoutError as NoAnswer
 from redis.retry import Retry
 from redis.sentinel import Sentinel, SentinelConnectionPool
 
@@ -41,32 +25,38 @@ MIN_VERSION = (6, 2)  #: of Redis; every Valkey is newer
 _IN_SCRIPT = re.compile(
     r"^Error running script .*?@user_script: \d+: -?|\s*script: \S* ?on @user_script:\d+\.$"
 )
-_REFUSALS: dict[str, type[ResponseError]] = {
-    "OOM ": OutOfMemoryError,
-    "READONLY ": ReadOnlyError,
-    "NOPERM ": NoPermissionError,
-    "ACL failure in script:": NoPermissionError,
-    "The user executing the script ": NoPermissionError,
+_REFUSALS: dict[str, type[exceptions.ResponseError]] = {
+    "OOM ": exceptions.OutOfMemoryError,
+    "READONLY ": exceptions.ReadOnlyError,
+    "NOPERM ": exceptions.NoPermissionError,
+    "ACL failure in script:": exceptions.NoPermissionError,
+    "The user executing the script ": exceptions.NoPermissionError,
 }
-_TRANSIENT = (ClusterDownError, MasterDownError, RedisClusterException, TryAgainError)
+_TRANSIENT = (
+    exceptions.ClusterDownError,
+    exceptions.MasterDownError,
+    exceptions.RedisClusterException,
+    exceptions.TryAgainError,
+)
 _NO_WRITES = {"MISCONF": "its server cannot save", "NOREPLICAS": "its server lacks replicas"}
 _MESSAGES: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str], ...] = (
-    ((AuthenticationError, AuthorizationError), "refuses this user or password: {reason}"),
-    (NoPermissionError, "does not allow this user what is needed: {reason}"),
-    (ReadOnlyError, "cannot be written: its server is a read-only replica; name the primary"),
-    (MovedError, "is a cluster, which this user may not ask about: allow it +info, +cluster and +command"),
+    (
+        (exceptions.AuthenticationError, exceptions.AuthorizationError),
+        "refuses this user or password: {reason}",
+    ),
+    (exceptions.NoPermissionError, "does not allow this user what is needed: {reason}"),
+    (exceptions.ReadOnlyError, "cannot be written: its server is a read-only replica; name the primary"),
+    (
+        exceptions.MovedError,
+        "is a cluster, which this user may not ask about: allow it +info, +cluster and +command",
+    ),
 )
 
 logger = logging.getLogger(__name__)
 
 
 def connect(address: Address) -> Redis | RedisCluster:
-    """Return a client, and check the server behind it.
-
-    Raises:
-        StoreError: the server is too old.
-        RedisError: the server cannot be reached; also ``OSError``. See :func:`store_error`.
-    """
+    """Return a client, and check the server behind it. Errors of redis-py are not translated."""
     client = _client(address)
     try:
         about = _server_info(client)
@@ -112,18 +102,13 @@ def _server_info(client: Redis) -> dict[str, Any]:
     """Return the result of ``INFO``; an empty dict if the user may not call it."""
     try:
         return client.info()
-    except NoPermissionError:
+    except exceptions.NoPermissionError:
         client.ping()
         return {}
 
 
 def check_version(shown: str, about: dict[str, Any]) -> None:
-    """Raise ``StoreError`` for a server whose scripting is too old.
-
-    Args:
-        shown: the URL of the store, without passwords.
-        about: the result of ``INFO``.
-    """
+    """Raise ``StoreError`` for a server whose scripting is too old; ``about`` is the result of ``INFO``."""
     text = str(about.get("redis_version", ""))
     version = re.match(r"(\d+)\.(\d+)", text)
     if version and (int(version[1]), int(version[2])) < MIN_VERSION:
@@ -144,18 +129,14 @@ def _warn_of_eviction(address: Address, about: dict[str, Any]) -> None:
 
 
 def list_server_namespaces(address: Address) -> list[str]:
-    """List the namespaces of a server's database, sorted.
-
-    Raises:
-        StoreError: the server cannot be reached or refuses.
-    """
+    """List the namespaces of a server's database, sorted."""
     try:
         client = connect(address)
         try:
             found = [namespace_of(key) for key in client.scan_iter(match=META_PATTERN, count=10_000)]
         finally:
             client.close()
-    except (RedisError, OSError) as error:
+    except (exceptions.RedisError, OSError) as error:
         raise store_error(address.shown, error) from error
     return sorted({name for name in found if name is not None})
 
@@ -163,24 +144,18 @@ def list_server_namespaces(address: Address) -> list[str]:
 def store_error(shown: str, error: Exception) -> StoreError:
     """Translate an error of redis-py, or an ``OSError``, to an error with a one-sentence message.
 
-    Args:
-        shown: the URL of the store, without passwords.
-        error: the error.
-
-    Returns:
-        :class:`StoreFullError` at maxmemory, :class:`StoreUnreachableError` where trying again later may
-        help, otherwise :class:`StoreError`.
+    It is a ``StoreFullError`` at maxmemory, a ``StoreUnreachableError`` where trying again later may help.
     """
     error = _script_cause(error)
     reason = " ".join(str(error).split()).rstrip(".")
-    if isinstance(error, OutOfMemoryError):
+    if isinstance(error, exceptions.OutOfMemoryError):
         return StoreFullError(
             f"The store {shown} is full: its server has reached maxmemory; raise it, or prune the store."
         )
     for kinds, message in _MESSAGES:
         if isinstance(error, kinds):
             return StoreError(f"The store {shown} {message.format(reason=reason)}.")
-    if isinstance(error, NoConnection | NoAnswer | OSError):
+    if isinstance(error, exceptions.ConnectionError | exceptions.TimeoutError | OSError):
         return _unreachable(shown, reason)
     if isinstance(error, _TRANSIENT) or reason.startswith(("LOADING", "BUSY")):
         return StoreUnreachableError(f"The store {shown} cannot be used now: {reason}.")
@@ -192,13 +167,13 @@ def store_error(shown: str, error: Exception) -> StoreError:
 
 def _script_cause(error: Exception) -> Exception:
     """Return the error of a command inside a script, if the server reports it as an error of the script."""
-    if type(error) is not ResponseError:
+    if type(error) is not exceptions.ResponseError:
         return error
     text = _IN_SCRIPT.sub("", str(error))
     for code, kind in _REFUSALS.items():
         if text.startswith(code):
             return kind(text.removeprefix(code).strip())
-    return error if text == str(error) else ResponseError(text)
+    return error if text == str(error) else exceptions.ResponseError(text)
 
 
 def _unreachable(shown: str, reason: str) -> StoreError:

@@ -39,15 +39,7 @@ def namespace_info(
     names: KeyNames,
     meta: NamespaceMeta,
 ) -> StoreInfo:
-    """Count what is filed, live or not, without occupying the server for long.
-
-    Args:
-        client: the client of redis-py.
-        call: calls an operation of the scripts.
-        shown: the URL of the store, without passwords.
-        names: the keys of the namespace.
-        meta: the metadata of the namespace.
-    """
+    """Count what is filed, live or not, without occupying the server for long; ``call`` calls a script."""
     meta_key, records, *_ = names.all
     counts = cast("list[bytes | None]", client.hmget(meta_key, ["keys", "shelves"]))
     keys, partitions = (_checked_number(b"0" if each is None else each, shown, meta_key) for each in counts)
@@ -127,10 +119,6 @@ def workers_info(client: Redis | RedisCluster, names: KeyNames) -> WorkersInfo:
     """Read the statistics that workers published, and the memory of the server.
 
     Invalid values are reported in the result, not raised: nothing depends on them.
-
-    Args:
-        client: the client of redis-py.
-        names: the keys of the namespace.
     """
     key = names.key("workers")
     try:
@@ -172,10 +160,8 @@ def _worker(token: bytes, value: bytes, owner: bytes | None, now: float) -> Work
 def _state(owner: bytes | None, now: float) -> str:
     if owner is None:
         return "done"
-    is_renewed = (
-        len(owner) == OWNER_VALUE_BYTES and int.from_bytes(owner[:TIMESTAMP_BYTES], "big") / 1000 > now
-    )
-    return "here" if is_renewed else "gone"
+    lease_end = int.from_bytes(owner[:TIMESTAMP_BYTES], "big") / 1000
+    return "here" if len(owner) == OWNER_VALUE_BYTES and lease_end > now else "gone"
 
 
 def _is_shown(worker: Worker) -> bool:

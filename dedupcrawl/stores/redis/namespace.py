@@ -68,18 +68,10 @@ class NamespaceMeta:
 def open_namespace(
     call: Callable[..., Any], shown: str, names: KeyNames, *, scheme: str | None, layout: str | None
 ) -> NamespaceMeta:
-    """Check the configuration of a namespace, or create it.
+    """Check configuration and layout of a namespace, or create the namespace.
 
-    Args:
-        call: calls an operation of the scripts.
-        shown: the URL of the store, without passwords.
-        names: the keys of the namespace.
-        scheme: JSON of our configuration; None: accept any, and the namespace must exist.
-        layout: the wanted layout; None: as it is, ``hash`` for a new one.
-
-    Raises:
-        StoreMismatchError: the namespace was filled under another configuration.
-        StoreError: it has another format or layout, is damaged, or does not exist.
+    ``call`` calls a script. ``scheme`` is our configuration in JSON; None accepts any, and requires that the
+    namespace exists. ``layout`` None accepts any; a new namespace then gets ``hash``.
     """
     new = f"{FORMAT} {layout or LAYOUTS[0]} {secrets.token_hex(6)}"
     mark, stored = call("open_namespace", new, scheme or "")
@@ -121,27 +113,14 @@ def milliseconds(seconds: float) -> int:
 
 
 def decode_candidate(shown: str, names: KeyNames, hit: tuple[Any, ...]) -> Candidate:
-    """Decode a record that a script returned.
-
-    Args:
-        shown: the URL of the store, without passwords.
-        names: the keys of the namespace.
-        hit: id, value, state, and 1 for an own claim.
-
-    Raises:
-        StoreError: the value is damaged; the message names its key.
-    """
+    """Decode a record that a script returned as id, value, state, and 1 for an own claim."""
     id, value, state, mine = hit
     record = decode(value[TIMESTAMP_BYTES:], f"{names.key('records')} {id}")
     seen = int.from_bytes(value[:TIMESTAMP_BYTES], "big") / 1000
     if abs(seen - record.seen) > MAX_CLOCK_SKEW:
         record = replace(record, seen=seen)
-    return Candidate(id, record, _decode_state(shown, names, id, state), mine=bool(mine))
-
-
-def _decode_state(shown: str, names: KeyNames, id: object, state: int) -> ClaimState:
     try:
-        return ClaimState(state)
+        return Candidate(id, record, ClaimState(state), mine=bool(mine))
     except ValueError:
         raise StoreError(
             f"The store {shown} is damaged: key {names.key('claims')!r} has a value at {id} "

@@ -35,13 +35,9 @@ class OfferClient:
     Each method returns, for each record, the id under which it was filed, or the records found there as the
     script returns them.
 
-    Args:
-        session: calls the scripts.
-        on_namespace_lost: called with the error, and with the mark of a namespace whose server has lost its
-            data; it creates the namespace again and sets :attr:`mark`.
-        clock: returns the Unix time in seconds on this machine.
-        lease: milliseconds of a claim.
-        ttl: milliseconds after which a record no longer counts; "": never.
+    ``on_namespace_lost`` is called with the error and the mark of a namespace whose server has lost its data;
+    it creates the namespace again and sets :attr:`mark`. ``lease`` and ``ttl`` are in milliseconds; ``ttl``
+    "" means that records never expire.
     """
 
     def __init__(
@@ -88,10 +84,6 @@ class OfferClient:
         except StoreUnreachableError:
             self._unconfirmed_records[value] = keys
             raise
-
-    def restore(self, records: Sequence[Record]) -> None:
-        """File many records as committed in one round trip, without comparing them."""
-        self.add_many(records, MAX_ID)
 
     def add_many(self, records: Sequence[Record], since: int) -> list[int | list[Any]]:
         """File many records as committed in one round trip."""
@@ -148,15 +140,8 @@ class OfferClient:
         with self._lock:
             self.highest = max(self.highest, id)
 
-    @property
-    def in_doubt(self) -> bool:
-        """Whether there are offers that got no reply, so that they may have been filed."""
-        return bool(self._unconfirmed_claims or self._unconfirmed_records)
-
     def withdraw_unconfirmed(self) -> None:
         """Withdraw the offers that got no reply."""
-        if not self.in_doubt:
-            return
         for value, keys in list(self._unconfirmed_records.items()):
             try:
                 self._session.call("retract", value, keys)
@@ -180,11 +165,7 @@ def _highest_id(reply: int | list[Any]) -> int:
 
 
 def join_keys(keys: Iterable[bytes]) -> bytes:
-    """Return bucket keys as one string, the form in which scripts take them.
-
-    Raises:
-        StoreError: a key is not ``KEY_BYTES`` long.
-    """
+    """Return bucket keys as one string, the form in which scripts take them."""
     keys = tuple(keys)
     if keys and {*map(len, keys)} != {KEY_BYTES}:
         raise StoreError(f"A key is not {KEY_BYTES} bytes long.")

@@ -87,10 +87,11 @@ class RedisStore(Store):
             raise
 
     def _enter(self) -> None:
-        scripts = self._session.scripts
-        self._meta = open_namespace(scripts, self.url, self._names, scheme=self._scheme, layout=self._layout)
+        self._meta = open_namespace(
+            self._call, self.url, self._names, scheme=self._scheme, layout=self._layout
+        )
         # If the server loses its data, the namespace is created again in the same layout.
-        self._layout = scripts.layout = self._meta.layout
+        self._layout = self._session.layout = self._meta.layout
         self._offers.mark = self._meta.mark
         if self._scheme is not None:
             self._lost = self._call("renew", self._lease, -1, self._stats)
@@ -107,8 +108,6 @@ class RedisStore(Store):
                 logger.warning("%(error)s Pages stored before are no longer known there.", {"error": error})
                 self._own.clear()
                 self._enter()
-
-    # -- filing -------------------------------------------------------------------------------
 
     def offer(self, record: Record, since: int = 0) -> Offer:
         offer = self._offer(self._offers.claim(record, since))
@@ -131,13 +130,11 @@ class RedisStore(Store):
         pairs = zip(records, map(self._candidates, hits), strict=True)
         fresh = [record for record, candidates in pairs if not record.is_among(candidates)]
         if fresh:
-            self._offers.restore(fresh)
+            self._offers.add_many(fresh, MAX_ID)
         return len(fresh)
 
     def _offer(self, reply: int | list[Any]) -> Offer:
         return Offer(reply) if isinstance(reply, int) else Offer(None, self._candidates(reply))
-
-    # -- lookups ------------------------------------------------------------------------------
 
     def find(self, probes: Sequence[bytes]) -> tuple[Candidate, ...]:
         return self._candidates(self._call("find", self._ttl, join_keys(probes)))
@@ -158,8 +155,6 @@ class RedisStore(Store):
 
     def _candidates(self, hits: Iterable[Any]) -> tuple[Candidate, ...]:
         return tuple(decode_candidate(self.url, self._names, hit) for hit in hits)
-
-    # -- claims -------------------------------------------------------------------------------
 
     def scraped(self, id: int) -> bool:
         return bool(self._call("scraped", id))
@@ -199,8 +194,6 @@ class RedisStore(Store):
     def _remove_own(self, ids: Iterable[int]) -> None:
         with self._lock:
             self._own.difference_update(ids)
-
-    # -- housekeeping -------------------------------------------------------------------------
 
     def forget(self, url: str) -> int:
         removed, is_cut = self._call("forget", _url_bytes(url), url_key(url))
