@@ -118,7 +118,7 @@ def reasons() -> set[str]:
     literal = re.findall(said, source)
     literal += [
         part
-        for found in re.findall(r"Unfit\(([^()]*)\)", source)
+        for found in re.findall(r"Uncheckable\(([^()]*)\)", source)
         for part in re.findall(r'"([\w-]+)"', found)
     ]
     named = re.findall(r'^(?:BINARY|TOO_LARGE|TOO_DEEP|SKIPPED) = "([\w-]+)"', source, re.MULTILINE)
