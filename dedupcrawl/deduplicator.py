@@ -150,8 +150,6 @@ class Deduplicator(Closing):
         """Return the result of each detector for a new and an older page, matched or not, in order."""
         return self._matcher.opinions(new, old)
 
-    # -- check, add, claim --------------------------------------------------------------------
-
     def check(
         self, page: Page | None = None, *, html: Html = None, text: str | None = None, url: str = ""
     ) -> Verdict:
@@ -326,8 +324,6 @@ class Deduplicator(Closing):
         if lost is not None and self.store.commit([lost], supersede):
             return Offer(lost)
         return self.store.add(record, since, supersede)
-
-    # -- open claims --------------------------------------------------------------------------
 
     def commit(self, claims: Iterable[Claim]) -> None:
         """Make these claims permanent, and remove the records they supersede.

@@ -1,4 +1,4 @@
-"""Pages that are filed together are filed as each alone."""
+"""Pages that are fingerprinted together have the same records as each page alone."""
 
 from __future__ import annotations
 

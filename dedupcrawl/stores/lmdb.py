@@ -54,16 +54,11 @@ class LmdbStore(TransactionalStore):
     what was filed since the last :meth:`renew`, and can damage the file; the next opening detects that (see
     :class:`~dedupcrawl.stores.lmdb_environment.LmdbFolder`).
 
-    Args:
-        url: the URL as the user wrote it, for messages.
-        folder: the folder, created if it is missing.
-        namespace: the namespace.
-        scheme: JSON of the configuration; None: accept any, and the namespace must exist.
-        timing: lease, time to live and clock.
+    Arguments and errors are those of :func:`~dedupcrawl.stores.open_store`, except:
 
-    Raises:
-        StoreMismatchError: the namespace was filled under another configuration.
-        StoreError: the store cannot be opened.
+    Args:
+        folder: the folder, created if it is missing; ``url`` is for messages.
+        scheme: JSON of the configuration; None: accept any, and the namespace must exist.
     """
 
     def __init__(

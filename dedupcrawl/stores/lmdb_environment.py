@@ -145,9 +145,6 @@ def _boot_id() -> bytes:
         return b""
 
 
-# -- which processes are alive --------------------------------------------------------------------
-
-
 class OwnerLocks:
     """The lock files of all store objects on a folder.
 
@@ -214,9 +211,6 @@ def _remove_lock(path: Path, lock: FileLock) -> None:
         path.unlink(missing_ok=True)
 
 
-# -- namespaces -----------------------------------------------------------------------------------
-
-
 def open_namespace(environment: Environment, url: str, namespace: str, scheme: str | None) -> str:
     """Check the configuration of a namespace, or create the namespace; return the configuration it has.
 
@@ -262,9 +256,6 @@ def _meta_table(environment: Environment, url: str) -> Table:
 def _stored_names(transaction: Transaction, meta: Table) -> list[str]:
     keys = transaction.cursor(meta).iternext(values=False)
     return [key.removeprefix(_SCHEME_PREFIX).decode() for key in keys if key.startswith(_SCHEME_PREFIX)]
-
-
-# -- the environment ------------------------------------------------------------------------------
 
 
 class Environment:

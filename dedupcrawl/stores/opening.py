@@ -43,7 +43,7 @@ def open_store(
         scheme: every constant that shapes keys or sketches, as JSON values.
         lease: seconds for which a claim lives without being renewed, above 0.
         ttl: seconds after which a record no longer counts; None: never.
-        clock: returns the Unix time in seconds. With a server it only tells the age of a record; leases
+        clock: returns the Unix time in seconds. With a server it only gives the age of a record; leases
             follow the clock of the server.
 
     Raises:

@@ -1,14 +1,8 @@
 """Export a namespace to a file, and import it into another store.
 
-The file is a gzip stream of:
-
-* the line ``MAGIC`` with the version,
-* a line of JSON with namespace and scheme,
-* each committed record as :mod:`dedupcrawl.stores.codec` encodes it, after its length in 4 bytes,
-* a length of 0, and the number of records in 8 bytes,
-* the BLAKE2b-128 checksum of all bytes before.
-
-Numbers are big-endian.
+The file is a gzip stream of: the line ``MAGIC`` with the version; a line of JSON with namespace and scheme;
+each committed record as :mod:`dedupcrawl.stores.codec` encodes it, after its length in 4 bytes; a length of
+0; the number of records in 8 bytes; the BLAKE2b-128 checksum of all bytes before. Numbers are big-endian.
 """
 
 from __future__ import annotations

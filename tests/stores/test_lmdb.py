@@ -1,4 +1,4 @@
-"""What only a store in a folder can do, suffer or be told."""
+"""Tests that apply only to a store in a folder."""
 
 from __future__ import annotations
 

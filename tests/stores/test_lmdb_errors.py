@@ -1,4 +1,4 @@
-"""Folders that cannot be used, damaged files, full disks: one clear sentence each."""
+"""Folders that cannot be used, damaged files, full disks: each gives a one-sentence error."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_a_damaged_record_is_named(shared: Opener, tmp_path: Path) -> None:
 
 
 def run(script: str, url: str) -> list[str]:
-    """Run a script in a process of its own, since it is starved; return what it prints."""
+    """Run a script in another process, with limited resources; return its output."""
     done = subprocess.run(
         [sys.executable, "-c", script, url], capture_output=True, text=True, check=False, timeout=120
     )
@@ -176,7 +176,7 @@ with open_store(sys.argv[1], namespace="news", scheme={}) as store:
 """
 
 
-def test_a_full_disk_is_told_and_survived(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_survived(tmp_path: Path) -> None:
     url = lmdb_url(tmp_path / "store")
     (line,) = run(_FULL_DISK, url)
     assert line.startswith(f"The store {url} cannot be written: ")
@@ -210,7 +210,7 @@ with other as store:
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
-def test_a_map_that_cannot_grow_is_told(tmp_path: Path) -> None:
+def test_a_map_that_cannot_grow_is_reported(tmp_path: Path) -> None:
     url = lmdb_url(tmp_path / "store")
     first, second = run(_NO_MEMORY, url)
     assert first.startswith(f"The store {url} cannot be written: ")

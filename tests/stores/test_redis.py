@@ -1,4 +1,4 @@
-"""What only a store on a server does: its layouts, its clock, its answers that get lost, its restarts."""
+"""Tests that apply only to a store on a server: layouts, clock, lost replies, restarts."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_the_server_tells_when_a_lease_ends(server: Server) -> None:
         assert dead.renew() == 0
 
 
-# -- answers that get lost ----------------------------------------------------------------------
+# -- lost replies ------------------------------------------------------------------------------
 
 
 class Lossy:
@@ -216,7 +216,7 @@ def warmed(server: Server) -> RedisStore:
     return store
 
 
-def test_an_offer_asked_twice_is_filed_once_and_never_its_own_copy(server: Server) -> None:
+def test_an_offer_called_twice_is_filed_once_and_never_its_own_copy(server: Server) -> None:
     with warmed(server) as store:
         lose(store, 1)
         offer = store.offer(record("http://a", "story"))
@@ -242,7 +242,7 @@ def test_an_offer_of_which_nothing_was_heard_is_withdrawn_before_the_next(server
         assert (store.info().open, store.info().pages) == (0, 1)
 
 
-def test_a_commit_asked_twice_counts_and_supersedes_once(server: Server) -> None:
+def test_a_commit_called_twice_counts_and_supersedes_once(server: Server) -> None:
     with warmed(server) as store:
         old = file(store, "http://a", "story")
         new = file(store, "http://a", "story, longer", commit=False)
@@ -255,7 +255,7 @@ def test_a_commit_asked_twice_counts_and_supersedes_once(server: Server) -> None
 
 
 @pytest.mark.parametrize("since", [0, FILE_ANYWAY])
-def test_an_addition_asked_twice_is_filed_once_and_never_its_own_copy(server: Server, since: int) -> None:
+def test_an_addition_called_twice_is_filed_once_and_never_its_own_copy(server: Server, since: int) -> None:
     with warmed(server) as store:
         old = file(store, "http://a", "old")
         page = replace(record("http://a", "story"), probes=(key("story"),))
@@ -268,7 +268,7 @@ def test_an_addition_asked_twice_is_filed_once_and_never_its_own_copy(server: Se
         assert (again.id is None) == (since == 0)
 
 
-def test_a_claim_that_files_in_any_case_is_filed_once_though_asked_twice(server: Server) -> None:
+def test_a_claim_that_files_in_any_case_is_filed_once_though_called_twice(server: Server) -> None:
     with warmed(server) as store:
         lose(store, 1)
         offer = store.offer(record("http://a", "story"), FILE_ANYWAY)
@@ -294,7 +294,7 @@ def test_an_addition_of_which_nothing_was_heard_is_taken_back_before_the_next(se
 
 
 @pytest.mark.parametrize(("after", "times"), [(0, 1), (1, 1), (2, 1), (3, 1), (0, 2), (2, 2), (3, 2)])
-def test_a_restoration_whose_answers_are_lost_files_nothing_twice(
+def test_a_restoration_whose_replies_are_lost_files_nothing_twice(
     server: Server, after: int, times: int
 ) -> None:
     """A first and the other calls look for the pages; then a first and the others file them."""
@@ -312,7 +312,7 @@ def test_a_restoration_whose_answers_are_lost_files_nothing_twice(
 
 
 @pytest.mark.parametrize(("after", "times"), [(0, 1), (1, 1), (0, 2), (1, 2)])
-def test_many_additions_whose_answers_are_lost_are_told_or_taken_back(
+def test_many_additions_whose_replies_are_lost_are_reported_or_withdrawn(
     server: Server, after: int, times: int
 ) -> None:
     pages = [record(f"http://a/{n}", n) for n in range(20)]
@@ -338,7 +338,7 @@ def test_many_additions_of_which_one_is_refused_are_taken_back(server: Server) -
         assert store.add(record("http://a/1", "fine")).id is not None
 
 
-def test_what_was_never_asked_is_not_withdrawn(own: Callable[..., Server]) -> None:
+def test_an_offer_that_was_never_sent_is_not_withdrawn(own: Callable[..., Server]) -> None:
     server = own("--appendonly", "yes", "--appendfsync", "always")
     with warmed(server) as store:
         server.stop()

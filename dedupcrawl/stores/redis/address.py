@@ -27,8 +27,7 @@ TIMEOUT = 10.0  #: seconds for connecting, and for each reply, where the URL nam
 
 SCRAPY_REDIS = "scrapy-redis"  #: value of ``DEDUP_STORE`` that selects the server of scrapy-redis
 _SETTINGS = {"REDIS_URL": "url", "REDIS_HOST": "host", "REDIS_PORT": "port", "REDIS_DB": "db"}
-#: Parameters of scrapy-redis that say how it decodes replies and what it retries; a store does both in its
-#: own way.
+#: Parameters of scrapy-redis for decoding and retries, which a store does in its own way.
 _IGNORED = {
     "encoding",
     "encoding_errors",

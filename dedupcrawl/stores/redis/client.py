@@ -56,14 +56,7 @@ _PARTS = {
 }
 
 _SCRIPT_ERROR = re.compile(r"DEDUPCRAWL (emptied|damaged (\w+) <(.*?)>)")
-_TABLES = {
-    "record": "records",
-    "bucket": "buckets",
-    "claim": "claims",
-    "owner": "owners",
-    "meta": "meta",
-    "hot": "hot",
-}
+_TABLES = {"record": "records", "bucket": "buckets", "claim": "claims", "owner": "owners"}
 
 
 class NamespaceLostError(StoreError):
@@ -209,7 +202,7 @@ class RedisSession:
             return NamespaceLostError(
                 f"The store {self._shown} has lost namespace {self._names.namespace!r}."
             )
-        key = self._names.key(_TABLES[ours[2]])
+        key = self._names.key(_TABLES.get(ours[2], ours[2]))
         return StoreError(
             f"The store {self._shown} is damaged: key {key!r} has a value at {ours[3]} "
             "that is not one of ours."

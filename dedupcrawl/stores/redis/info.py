@@ -1,4 +1,4 @@
-"""What a server tells about a namespace: its size, its hot buckets, its workers, the memory of the server."""
+"""Information about a namespace: its size, its hot buckets, its workers, the memory of its server."""
 
 from __future__ import annotations
 

@@ -95,16 +95,13 @@ def _parse_meta(mark: bytes | None, scheme: bytes | None, shown: str, key: str) 
             f"The store {shown} cannot be opened: it has format {parts[0]}, "
             f"and this version reads format {FORMAT}."
         )
-    if len(parts) != 3 or parts[1] not in LAYOUTS or not _is_json_object(scheme or b""):
+    try:
+        is_object = isinstance(json.loads(scheme or b""), dict)
+    except ValueError:
+        is_object = False
+    if len(parts) != 3 or parts[1] not in LAYOUTS or not is_object:
         raise StoreError(f"The store {shown} is damaged: key {key!r} has a value that is not one of ours.")
     return NamespaceMeta(mark or b"", parts[1], (scheme or b"").decode())
-
-
-def _is_json_object(scheme: bytes) -> bool:
-    try:
-        return isinstance(json.loads(scheme), dict)
-    except ValueError:
-        return False
 
 
 def milliseconds(seconds: float) -> int:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MAX_IDS_PER_CALL = 500  #: claims that one call changes, so that other workers wait a few milliseconds at most
 MAX_ID = 2**48 - 1
-PROBES_ARE_KEYS = b"="  #: stands for probes that equal the keys
+PROBES_ARE_KEYS = b"="  #: in place of probes that equal the keys
 
 
 class OfferClient:
@@ -67,10 +67,9 @@ class OfferClient:
         request = (self._lease, *self._request(record, since), b"")
         try:
             return self._file(serial, *request)
-        except RequestNotSentError:
-            raise
-        except StoreUnreachableError:
-            self._unconfirmed_claims.add(serial)
+        except StoreUnreachableError as error:
+            if not isinstance(error, RequestNotSentError):
+                self._unconfirmed_claims.add(serial)
             raise
 
     def add(self, record: Record, since: int, supersede: Iterable[int]) -> int | list[Any]:
@@ -79,10 +78,9 @@ class OfferClient:
         value, keys = request[2:4]
         try:
             return self._file(b"", b"", *request, b"".join(id.to_bytes(6, "big") for id in supersede))
-        except RequestNotSentError:
-            raise
-        except StoreUnreachableError:
-            self._unconfirmed_records[value] = keys
+        except StoreUnreachableError as error:
+            if not isinstance(error, RequestNotSentError):
+                self._unconfirmed_records[value] = keys
             raise
 
     def add_many(self, records: Sequence[Record], since: int) -> list[int | list[Any]]:

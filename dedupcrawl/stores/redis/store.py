@@ -35,19 +35,12 @@ logger = logging.getLogger(__name__)
 class RedisStore(Store):
     """One namespace on a server.
 
+    Arguments and errors are those of :func:`~dedupcrawl.stores.open_store`, except:
+
     Args:
         address: where the server is.
-        namespace: the namespace.
         scheme: JSON of the configuration; None: accept any, and the namespace must exist.
-        lease: seconds for which a claim lives without being renewed.
-        ttl: seconds after which a record no longer counts; None: never.
-        clock: returns the Unix time in seconds on this machine; it gives the ages of records.
         server_clock: returns the Unix time in seconds in place of the server's clock; for tests.
-
-    Raises:
-        StoreMismatchError: the namespace was filled under another configuration.
-        StoreUnreachableError: the server does not answer.
-        StoreError: the store cannot be opened.
     """
 
     remote = True
@@ -97,12 +90,7 @@ class RedisStore(Store):
             self._lost = self._call("renew", self._lease, -1, self._stats)
 
     def _on_namespace_lost(self, error: NamespaceLostError, mark: bytes) -> None:
-        """Create the namespace again; the claims that were in it are lost.
-
-        Args:
-            error: the error of the call that noticed it.
-            mark: of the lost namespace; another thread may have created it again already.
-        """
+        """Create the namespace with this mark again, unless another thread has; its claims are lost."""
         with self._lock:
             if self._offers.mark == mark:
                 logger.warning("%(error)s Pages stored before are no longer known there.", {"error": error})
