@@ -149,14 +149,8 @@ class Policy:
     ) -> Decision | Pending:
         """Decide about a page.
 
-        Only a settled page may drop another one.
-
-        Args:
-            url: of the page, for the verdict.
-            record: the page.
-            findings: from :meth:`Matcher.findings`.
-            give_up: if the deciding page is unsettled, keep this one as unchecked("claimed") instead of
-                returning ``Pending``: storing a page twice is better than losing it.
+        Only a settled page may drop another one. If the deciding page is unsettled, the result is
+        ``Pending``, or with ``give_up`` unchecked("claimed"): storing a page twice is better than losing it.
         """
         decisive = [finding for finding in findings if finding.relation in DUPLICATE_RELATIONS | self.drop]
         settled = [finding for finding in decisive if finding.settled]

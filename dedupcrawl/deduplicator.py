@@ -82,7 +82,7 @@ class Deduplicator(Closing):
     ) -> None:
         self.config = replace(config or Config(), **changes)
         detectors = build_detectors(self.config)
-        self.names = tuple(detector.name for detector in detectors)
+        self.names = tuple(detector.name for detector in detectors)  #: of the detectors, in order
         self._fingerprinter = Fingerprinter(
             detectors, self.config.min_chars, clock, fold_chinese=self.config.fold_chinese
         )
@@ -91,21 +91,16 @@ class Deduplicator(Closing):
         self._policy = Policy(self.config.drop, self.config.keep)
         self._held: set[int] = set()  # ids of own claims that were neither committed nor released
         self._logged: set[str] = set()  # kinds of failures of the user's own reader that were logged
-        self.reading = self.config.reading
+        self.reading = self.config.reading  #: options for reading pages
         scheme = schemes(detectors, self.config)
-        self.scheme = scheme_json(scheme)
+        self.scheme = scheme_json(scheme)  #: JSON of the constants that shape keys and sketches
         if not isinstance(store, Store):
             lease, ttl = self.config.lease, self.config.ttl
             store = open_store(store, namespace=namespace, scheme=scheme, lease=lease, ttl=ttl, clock=clock)
         self.store = store
 
     def read(
-        self,
-        *,
-        html: Html = None,
-        text: str | None = None,
-        url: str = "",
-        content_type: str = "",
+        self, *, html: Html = None, text: str | None = None, url: str = "", content_type: str = ""
     ) -> Page | Verdict:
         """Read a page with the configured reader.
 

@@ -10,13 +10,7 @@ class DedupError(Exception):
 
 
 class SettingError(DedupError, ValueError):
-    """A setting or argument has a value that is not accepted.
-
-    Args:
-        name: the setting or argument.
-        value: the value found.
-        accepted: what is accepted.
-    """
+    """A setting or argument ``name`` has a ``value`` that is not accepted; ``accepted`` describes what is."""
 
     def __init__(self, name: str, value: object, accepted: str) -> None:
         super().__init__(name, value, accepted)

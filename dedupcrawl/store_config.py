@@ -38,10 +38,6 @@ def recovered(scheme: Mapping[str, Any], base: Config) -> Recovered:
     those of ``base``. If the threshold does not give the bands of a sketch, another threshold that does is
     assumed.
 
-    Args:
-        scheme: the scheme, as JSON values.
-        base: the configuration to change.
-
     Raises:
         StoreError: the scheme names a detector that this version does not have.
     """

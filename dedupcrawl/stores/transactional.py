@@ -265,10 +265,7 @@ class TransactionalStore(Store):
 
     def add_many(self, records: Sequence[Record]) -> list[Offer]:
         encoded = [(record, encode(record)) for record in records]
-        return self._write(partial(self._add_many, encoded))
-
-    def _add_many(self, encoded: Sequence[tuple[Record, bytes]], tables: StoreTables) -> list[Offer]:
-        return [self._file(record, value, 0, [], tables) for record, value in encoded]
+        return self._write(lambda tables: [self._file(*pair, 0, [], tables) for pair in encoded])
 
     def restore(self, records: Sequence[Record]) -> int:
         encoded = [(record, encode(record)) for record in records]

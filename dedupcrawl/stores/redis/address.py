@@ -35,10 +35,7 @@ _IGNORED = {
     "redis_cls",
     "protocol",
     "socket_keepalive",
-} | {
-    "retry_on_error",
-    "retry_on_timeout",
-}
+} | {"retry_on_error", "retry_on_timeout"}
 _LOCATION = ("url", "host", "port", "unix_socket_path", "username", "password", "ssl")
 
 

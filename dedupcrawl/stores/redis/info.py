@@ -33,11 +33,7 @@ _INTEGER = re.compile(rb"-?\d{1,15}")
 
 
 def namespace_info(
-    client: Redis | RedisCluster,
-    call: Callable[..., Any],
-    shown: str,
-    names: KeyNames,
-    meta: NamespaceMeta,
+    client: Redis | RedisCluster, call: Callable[..., Any], shown: str, names: KeyNames, meta: NamespaceMeta
 ) -> StoreInfo:
     """Count what is filed, live or not, without occupying the server for long; ``call`` calls a script."""
     meta_key, records, *_ = names.all
