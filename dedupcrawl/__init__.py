@@ -1,4 +1,4 @@
-"""dedupcrawl keeps every article of a crawl once."""
+"""dedupcrawl keeps every article of a crawl once: a Scrapy extension that drops near-duplicate pages."""
 
 from __future__ import annotations
 
@@ -15,22 +15,20 @@ if TYPE_CHECKING:
 __all__ = ["Addon", "Claim", "Config", "Deduplicator", "Page", "Pending", "Status", "Verdict", "read_page"]
 
 
+_MODULES = {
+    "Addon": "crawl.addon",
+    "Config": "config",
+    "Deduplicator": "deduplicator",
+    **dict.fromkeys(("Claim", "Pending", "Status", "Verdict"), "verdict"),
+    **dict.fromkeys(("Page", "read_page"), "page"),
+}
+
+
 def __getattr__(name: str) -> object:
-    """Load what is asked for: Scrapy takes longer to load than many a corpus to read."""
-    modules = {
-        "Addon": "crawl.addon",
-        "Claim": "verdict",
-        "Config": "config",
-        "Deduplicator": "deduplicator",
-        "Page": "page",
-        "Pending": "verdict",
-        "Status": "verdict",
-        "Verdict": "verdict",
-        "read_page": "page",
-    }
-    if name not in modules:
+    """Import a public name on first use: importing Scrapy takes longer than processing a small corpus."""
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{modules[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

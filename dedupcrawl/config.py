@@ -1,7 +1,4 @@
-"""One frozen object holds every constant that decides a verdict, and its defaults.
-
-The Scrapy settings, the command line and the evaluation all start from ``Config()``.
-"""
+"""The configuration: every constant that affects a verdict, with its default."""
 
 from __future__ import annotations
 
@@ -18,12 +15,14 @@ from dedupcrawl.text.segmenters import SEGMENTER_ACCEPTED, check_segmenter
 
 Detectors = Sequence[str] | Mapping[str, Mapping[str, Any]]
 
-_READ_DEFAULTS = ReadOptions()  #: pages are read alike whether they are judged or shown
+_READ_DEFAULTS = ReadOptions()
+_MAX_SECONDS = 1e9  #: a server stores times as milliseconds in 48 bits
+#: Relations that drop a page by default.
 DROP = frozenset({Relation.IDENTICAL, Relation.NEAR_DUPLICATE, Relation.UNCHANGED})
 
 
 class ConfigChanges(TypedDict, total=False):
-    """The keyword arguments that change a default; the fields of :class:`Config`."""
+    """The fields of :class:`Config` as keyword arguments."""
 
     detectors: Detectors
     threshold: float
@@ -47,32 +46,33 @@ class ConfigChanges(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What decides a verdict.
+    """Every constant that affects a verdict.
 
-    Raises :class:`~dedupcrawl.errors.SettingError` for a value that makes no sense.
+    Raises:
+        SettingError: a value is not accepted.
     """
 
-    detectors: Detectors = ("exact", "minhash")
-    threshold: float = 0.8  #: least similarity of a near-duplicate, for detectors that have one
-    length_ratio: float = 1.10  #: most that the longer of two copies may exceed the shorter (α)
-    min_chars: int = 100  #: shorter texts, symbols, and one word repeated are compared by ``exact`` only
-    reader: str = _READ_DEFAULTS.reader
-    segmenter: str = "jieba"  #: cuts Chinese into words, for the detectors that need them
-    lexicon: str = ""  #: path of document frequencies; "": those that come with the package
-    language: str = ""  #: of the pages, which a lexicon must be of; "": several, or any
-    fold_chinese: bool = False  #: whether traditional characters are read as simplified ones
-    link_density_noise: float = _READ_DEFAULTS.link_density_noise  #: R1
+    detectors: Detectors = ("exact", "minhash")  #: names, or names with their constants
+    threshold: float = 0.8  #: least similarity of a near-duplicate, above 0, at most 1
+    length_ratio: float = 1.10  #: largest ratio of the lengths of two copies, at least 1 (α)
+    min_chars: int = 100  #: texts with fewer characters are compared by ``exact`` only
+    reader: str = _READ_DEFAULTS.reader  #: name or dotted path of the function that reads HTML
+    segmenter: str = "jieba"  #: splits Chinese text into words
+    lexicon: str = ""  #: path of a file of document frequencies; "": the packaged ones
+    language: str = ""  #: required language of the lexicon; "": any
+    fold_chinese: bool = False  #: whether to convert traditional characters to simplified ones
+    link_density_noise: float = _READ_DEFAULTS.link_density_noise  #: R1, see ``ReadOptions``
     link_density_content: float = _READ_DEFAULTS.link_density_content  #: R2
     link_run: int = _READ_DEFAULTS.link_run  #: S
-    drop: frozenset[Relation] = DROP
-    keep: str = "first"
-    lease: float = 60.0  #: seconds
-    wait: float = 30.0  #: seconds
+    drop: frozenset[Relation] = DROP  #: relations to an earlier page that drop a page
+    keep: str = "first"  #: which copy is kept, "first" or "latest"
+    lease: float = 60.0  #: seconds for which a claim lives without being renewed
+    wait: float = 30.0  #: most seconds to wait for another worker's claim
     ttl: float | None = None  #: seconds; None: records never expire
-    seed: int = 0
+    seed: int = 0  #: of all hash functions, the same on all workers
 
     def __post_init__(self) -> None:
-        with suppress(TypeError, ValueError):  # what is not made of relations is refused below
+        with suppress(TypeError, ValueError):  # _ACCEPTED refuses other values below
             object.__setattr__(self, "drop", frozenset(map(Relation, self.drop)))
         for name, (is_fine, accepted) in _ACCEPTED.items():
             try:
@@ -85,7 +85,7 @@ class Config:
 
     @property
     def reading(self) -> ReadOptions:
-        """How pages are read under this configuration."""
+        """The options for reading pages."""
         return ReadOptions(
             reader=self.reader,
             link_density_noise=self.link_density_noise,
@@ -98,8 +98,6 @@ class Config:
 def _is_integer(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
-
-_MAX_SECONDS = 1e9  #: seconds; a server reckons in milliseconds of 48 bits
 
 _ACCEPTED: Mapping[str, tuple[Callable[[Config], bool], str]] = {
     "threshold": (lambda c: 0 < c.threshold <= 1, "a number above 0, at most 1"),

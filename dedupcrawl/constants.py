@@ -1,7 +1,4 @@
-"""Constants by name: ``threshold`` of the configuration, ``minhash.slots`` of one detector in use.
-
-A configuration as text: settings by the names that a user gives them in ``settings.py``.
-"""
+"""Constants of a configuration by name (``threshold``, ``minhash.slots``), and configurations as text."""
 
 from __future__ import annotations
 
@@ -18,16 +15,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
-#: Those of ``Config`` that decide nothing in an evaluation, or are chosen in another way.
-_NOT_HERE = frozenset({"detectors", "lease", "wait", "ttl"})
-GENERAL = tuple(name for name in CONFIG_FIELDS if name not in _NOT_HERE)
+#: Fields of ``Config`` that do not affect an evaluation, or are chosen in another way.
+_EXCLUDED = frozenset({"detectors", "lease", "wait", "ttl"})
+PREFIX = "DEDUP_"  #: of Scrapy settings
+_USUAL = ("detectors", "threshold", "length_ratio", "min_chars", "reader", "drop", "keep")
+GENERAL = tuple(name for name in CONFIG_FIELDS if name not in _EXCLUDED)
 
 
 def with_constant(config: Config, name: str, value: object) -> Config:
     """Return ``config`` with one constant changed.
 
-    Raises :class:`~dedupcrawl.errors.SettingError` for a name that is none, a value that makes no sense,
-    and a constant that no detector in use has.
+    Raises:
+        SettingError: the name or the value is not accepted, or no detector in use has this constant.
     """
     if wrong := complaint(config, name):
         raise SettingError(name, value, wrong)
@@ -45,14 +44,14 @@ def with_constant(config: Config, name: str, value: object) -> Config:
 
 
 def _not_had(config: Config) -> str:
-    """Say that no detector in use takes a shared constant, and which ones of their own they have."""
+    """Describe the accepted constants when no detector in use has a shared one."""
     chosen = constants_of(config)
     own = ", ".join(f"{each}.{constant}" for each in chosen for constant in constants_named(each))
     return f"a constant that {' or '.join(chosen)} has" + (f", and these are {own}" if own else "")
 
 
 def value_of(config: Config, name: str) -> object:
-    """Return what a constant, for which there is no :func:`complaint`, is in ``config``."""
+    """Return the value of a constant; :func:`complaint` must accept its name."""
     detector, dot, constant = name.partition(".")
     if not dot:
         return getattr(config, name)
@@ -61,7 +60,7 @@ def value_of(config: Config, name: str) -> object:
 
 
 def complaint(config: Config, name: str) -> str:
-    """Say which constants there are, if ``name`` is none of them."""
+    """Return which names are accepted if ``name`` is none of them, otherwise ""."""
     detector, dot, constant = name.partition(".")
     chosen = constants_of(config)
     if not dot:
@@ -79,7 +78,7 @@ def _example(config: Config) -> str:
 
 
 def constants_of(config: Config) -> dict[str, dict[str, Any]]:
-    """Return the detectors in use, each with the constants that were given for it."""
+    """Return the detectors in use, each with the constants that the user set."""
     chosen = config.detectors
     if isinstance(chosen, Mapping):
         return {name: dict(constants or {}) for name, constants in chosen.items()}
@@ -89,10 +88,6 @@ def constants_of(config: Config) -> dict[str, dict[str, Any]]:
 def constants_named(detector: str) -> tuple[str, ...]:
     """Return the names of a detector's constants."""
     return tuple(each.name for each in fields(DETECTORS[detector]) if each.init)  # type: ignore[arg-type]
-
-
-PREFIX = "DEDUP_"
-_USUAL = ("detectors", "threshold", "length_ratio", "min_chars", "reader", "drop", "keep")
 
 
 def setting_name(constant: str) -> str:
@@ -107,21 +102,19 @@ def setting_name(constant: str) -> str:
 def settings_lines(config: Config, also: Iterable[str] = ()) -> list[str]:
     """Return a line of ``settings.py`` for each constant that differs from its default.
 
-    Args:
-        config: the configuration.
-        also: constants that get a line even with their default value, as "name" or "name.detail".
+    Constants named in ``also`` ("name" or "name.detail") get a line in any case.
     """
     asked = {name.partition(".")[0] for name in also}
     return [f"{setting_name(name)} = {_as_python(value)}" for name, value in _changed(config, asked)]
 
 
 def settings_shown(config: Config) -> dict[str, str]:
-    """Return what a report shows of a configuration: the usual settings, and those that were changed."""
+    """Return the settings that a report shows: the usual ones, and those that differ from their default."""
     return {setting_name(name): _as_prose(value) for name, value in _changed(config, _USUAL)}
 
 
 def settings_json(values: Mapping[str, object]) -> dict[str, str]:
-    """Return settings as a ledger stores them: each value as JSON, which can be read again."""
+    """Return settings as a ledger stores them: each value as JSON."""
     return {setting_name(name): json.dumps(value, ensure_ascii=False) for name, value in values.items()}
 
 

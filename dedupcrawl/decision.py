@@ -1,7 +1,4 @@
-"""From candidates to what they mean: which of them the page repeats, and how.
-
-From findings to a verdict: what the settings make of a related page.
-"""
+"""From candidates to a verdict: a matcher finds the related pages, a policy applies the settings."""
 
 from __future__ import annotations
 
@@ -21,26 +18,25 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.base import Candidate, Record
 
 
-#: Relations by which a page repeats an earlier one.
+#: Relations of a page that repeats an earlier one.
 DUPLICATE_RELATIONS = frozenset({Relation.IDENTICAL, Relation.NEAR_DUPLICATE, Relation.UNCHANGED})
 
-#: Stands for a detector where nothing but the URL relates two pages, and nothing was measured.
+#: In place of a detector: only the URL relates the two pages, and no similarity was measured.
 BY_URL = "url"
 
-#: When several earlier pages are related, the first of these decides.
+#: If several earlier pages are related, the relation that comes first here decides.
 _STRENGTH = {
-    relation: rank
-    for rank, relation in enumerate(
-        (
-            Relation.UNCHANGED,
-            Relation.IDENTICAL,
-            Relation.NEAR_DUPLICATE,
-            Relation.UPDATED,
-            Relation.EXPANSION,
-            Relation.EXCERPT,
-        )
-    )
+    Relation.UNCHANGED: 0,
+    Relation.IDENTICAL: 1,
+    Relation.NEAR_DUPLICATE: 2,
+    Relation.UPDATED: 3,
+    Relation.EXPANSION: 4,
+    Relation.EXCERPT: 5,
 }
+
+
+#: Relations whose older page ``keep="latest"`` replaces.
+_REPLACEABLE = frozenset({Relation.IDENTICAL, Relation.NEAR_DUPLICATE, Relation.UPDATED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +59,16 @@ class Finding:
 
     @property
     def settled(self) -> bool:
-        """Whether the earlier page can be relied upon.
+        """Whether the earlier page may cost the new one its place.
 
-        A page that this process has scraped itself counts: should the process die, both come again.
+        A page that this process has scraped counts too: if the process dies, it will crawl both pages again.
         """
         state = self.candidate.state
         return state is ClaimState.COMMITTED or (state is ClaimState.SCRAPED and self.candidate.mine)
 
     @property
     def order(self) -> tuple[int, int]:
-        """The strongest relation first, then the oldest page."""
+        """Sort key: the strongest relation first, then the oldest page."""
         return _STRENGTH[self.relation], self.candidate.id
 
 
@@ -83,17 +79,22 @@ class Matcher:
     detectors: tuple[Detector, ...]
 
     def findings(self, record: Record, candidates: Iterable[Candidate], *, versions: bool) -> list[Finding]:
-        """Return the related candidates, the most telling first.
+        """Return the related candidates, the strongest relation first.
 
-        With ``versions`` an earlier page of the same URL is a version of this page: unchanged or
-        updated, whether their texts are alike or not.
+        Args:
+            record: the new page.
+            candidates: the pages to compare it with.
+            versions: whether an earlier page of the same URL is a version of this page, unchanged or updated,
+                even if their texts have nothing in common.
         """
         found = (self._finding(record, candidate, versions) for candidate in candidates)
         return sorted((finding for finding in found if finding), key=lambda finding: finding.order)
 
     def opinions(self, new: Record, old: Record) -> tuple[Opinion, ...]:
-        """Return what each detector says of a new and an older page, in order; one that cannot says why."""
-        pairs = zip(self.detectors, new.sketches, old.sketches, strict=False)  # the last may be of the text
+        """Return the result of each detector for a new and an older page, matched or not, in order."""
+        pairs = zip(
+            self.detectors, new.sketches, old.sketches, strict=False
+        )  # a last sketch may be the hash of the text
         return tuple(
             detector.weigh(mine, other) if mine and other else no_opinion(detector.name, mine, other)
             for detector, mine, other in pairs
@@ -111,8 +112,8 @@ class Matcher:
 
     def _strongest(self, record: Record, candidate: Candidate) -> Finding | None:
         best: Finding | None = None
-        for place, detector in enumerate(self.detectors):
-            new, old = record.sketches[place], candidate.record.sketches[place]
+        for index, detector in enumerate(self.detectors):
+            new, old = record.sketches[index], candidate.record.sketches[index]
             match = detector.compare(new, old) if new and old else None
             if match is None:
                 continue
@@ -122,46 +123,34 @@ class Matcher:
         return best
 
     def _has_equal_text(self, new: Record, old: Record) -> bool:
-        """Compare the hashes of the texts, which every record has."""
-        place = text_sketch_index(self.detectors)
-        return new.sketches[place] == old.sketches[place]
-
-
-def _by_url(candidate: Candidate, similarity: float) -> Finding:
-    return Finding(candidate, Match(similarity, Relation.UPDATED), BY_URL)
-
-
-def _with_relation(finding: Finding, relation: Relation) -> Finding:
-    return replace(finding, match=replace(finding.match, relation=relation))
-
-
-_REPLACEABLE = frozenset({Relation.IDENTICAL, Relation.NEAR_DUPLICATE, Relation.UPDATED})
+        index = text_sketch_index(self.detectors)
+        return new.sketches[index] == old.sketches[index]
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A verdict, and what filing the page under it entails."""
+    """A verdict, and how the page is to be filed."""
 
     verdict: Verdict
-    cluster: str = ""  #: that the record joins, "" when it founds its own
-    supersedes: tuple[int, ...] = ()  #: ids of the records that go when this page is committed
-    because: Finding | None = None  #: what the verdict rests on
+    cluster: str = ""  #: that the record joins; "" if it founds its own
+    supersedes: tuple[int, ...] = ()  #: ids of the records to remove on commit
+    because: Finding | None = None  #: the finding that decided
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Which relations drop a page, and whether the first or the latest copy stays."""
+    """The settings that turn findings into a verdict."""
 
-    drop: frozenset[Relation]
-    keep: str  #: "first" or "latest"
+    drop: frozenset[Relation]  #: relations that drop a page
+    keep: str  #: which copy is kept, "first" or "latest"
 
     def decide(
         self, url: str, record: Record, findings: Sequence[Finding], *, give_up: bool = False
     ) -> Decision | Pending:
-        """Decide on a page whose ``findings`` stand the most telling first.
+        """Decide about a page.
 
-        Only a settled page may cost another one its place; for an unsettled one the page waits, or
-        with ``give_up`` it is kept unchecked("claimed"): one too many is the lesser evil.
+        Only a settled page may drop another one. If the deciding page is unsettled, the result is
+        ``Pending``, or with ``give_up`` unchecked("claimed"): storing a page twice is better than losing it.
         """
         decisive = [finding for finding in findings if finding.relation in DUPLICATE_RELATIONS | self.drop]
         settled = [finding for finding in decisive if finding.settled]
@@ -173,7 +162,7 @@ class Policy:
         return Decision(unchecked(url, "claimed", of=first.record.url))
 
     def verdict(self, url: str, record: Record, findings: Sequence[Finding]) -> Verdict:
-        """Say what is known now, from settled pages alone."""
+        """Return the verdict from settled pages alone."""
         return self._related(url, record, [finding for finding in findings if finding.settled]).verdict
 
     def _related(self, url: str, record: Record, findings: Sequence[Finding]) -> Decision:
@@ -182,11 +171,11 @@ class Policy:
         first = findings[0]
         relation, old = first.relation, first.candidate.record
         measured = None if first.detector == BY_URL else round(first.match.similarity, 4)
-        # An updated page of which the URL alone says so has nothing of its old text.
+        # If only the URL relates an updated page to the old one, they have no text in common.
         same_content = relation in DUPLICATE_RELATIONS or (
             relation is Relation.UPDATED and measured is not None
         )
-        joins = cluster_of(old) if same_content else ""
+        cluster = cluster_of(old) if same_content else ""
         replaces = self._replaces(first)
         verdict = Verdict(
             url=url,
@@ -194,14 +183,14 @@ class Policy:
             keep=replaces or relation not in self.drop,
             relation=relation,
             of=old.url,
-            cluster=joins or cluster_of(record),
+            cluster=cluster or cluster_of(record),
             similarity=measured,
             detector=first.detector,
             evidence=first.match.evidence,
             supersedes=old.url if replaces else None,
         )
         old_ids = (finding.candidate.id for finding in findings if self._replaces(finding))
-        return Decision(verdict, joins, tuple(old_ids) if replaces else (), first)
+        return Decision(verdict, cluster, tuple(old_ids) if replaces else (), first)
 
     def _replaces(self, finding: Finding) -> bool:
         relation = finding.relation
@@ -210,14 +199,22 @@ class Policy:
 
 
 def unchecked(url: str, reason: str, of: str | None = None) -> Verdict:
-    """Keep a page that could not be judged, and say why."""
+    """Return the verdict on a page that could not be checked; ``of`` is the page it waited for."""
     return Verdict(url=url, status=Status.UNCHECKED, keep=True, reason=reason, of=of)
 
 
 def cluster_of(record: Record) -> str:
-    """Name the cluster of a record: the one that it joined, else one named after its own URL and text."""
+    """Return the cluster of a record: the one it joined, else a hash of its own URL and sketches."""
     if record.cluster:
         return record.cluster
     return blake2b(
         b"\0".join((record.url.encode("utf-8", "replace"), *record.sketches)), digest_size=6
     ).hexdigest()
+
+
+def _by_url(candidate: Candidate, similarity: float) -> Finding:
+    return Finding(candidate, Match(similarity, Relation.UPDATED), BY_URL)
+
+
+def _with_relation(finding: Finding, relation: Relation) -> Finding:
+    return replace(finding, match=replace(finding.match, relation=relation))

@@ -1,4 +1,4 @@
-"""Page + detectors + store → verdict. The only place that knows all of them."""
+"""The deduplicator: it connects reader, detectors, store and policy."""
 
 from __future__ import annotations
 
@@ -39,21 +39,28 @@ if TYPE_CHECKING:
     from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.stores.base import StoreInfo
 
+Html = bytes | str | None
+
 logger = logging.getLogger(__name__)
 
 
 class Deduplicator(Closing):
-    """Says of every page whether an earlier one had its content.
+    """Checks for every page whether an earlier page has the same content.
+
+    Pages are given as a :class:`~dedupcrawl.Page`, as ``html`` (bytes or text) with its ``url``, or as
+    ``text`` (main text, which needs no reading). Leaving the context manager closes the store.
 
     Args:
-        store: ``memory://``, ``lmdb://PATH`` or a :class:`~dedupcrawl.stores.base.Store`.
-        namespace: pages of different namespaces never meet.
-        config: the constants in force; ``changes`` override single ones, by the names of
-            :class:`~dedupcrawl.config.Config` (``detectors``, ``threshold``, …).
-        clock: seconds since 1970; tests turn it.
+        store: URL of a store (see :func:`~dedupcrawl.stores.open_store`), or an open
+            :class:`~dedupcrawl.stores.base.Store`.
+        namespace: part of the store; pages of different namespaces are never compared.
+        config: the configuration; None: the defaults.
+        clock: returns the Unix time in seconds.
+        **changes: single constants that override ``config``, by the names of
+            :class:`~dedupcrawl.config.Config`.
 
     Raises:
-        SettingError: a value makes no sense.
+        SettingError: a value is not accepted.
         StoreError: the store cannot be opened, or was filled under another configuration.
 
     >>> dedup = Deduplicator(min_chars=20)
@@ -75,44 +82,39 @@ class Deduplicator(Closing):
     ) -> None:
         self.config = replace(config or Config(), **changes)
         detectors = build_detectors(self.config)
-        self.names = tuple(detector.name for detector in detectors)
-        self._filer = Fingerprinter(
+        self.names = tuple(detector.name for detector in detectors)  #: of the detectors, in order
+        self._fingerprinter = Fingerprinter(
             detectors, self.config.min_chars, clock, fold_chinese=self.config.fold_chinese
         )
-        self._judge = Matcher(detectors)
+        self._matcher = Matcher(detectors)
         self._clock = clock
         self._policy = Policy(self.config.drop, self.config.keep)
-        self._held: set[int] = set()  # claims made here that were neither committed nor released
-        self._told: set[str] = set()  # failures of the user's own reader that were logged
-        self.reading = self.config.reading
+        self._held: set[int] = set()  # ids of own claims that were neither committed nor released
+        self._logged: set[str] = set()  # kinds of failures of the user's own reader that were logged
+        self.reading = self.config.reading  #: options for reading pages
         scheme = schemes(detectors, self.config)
-        self.scheme = scheme_json(scheme)
-        self.store = (
-            store
-            if isinstance(store, Store)
-            else open_store(
-                store,
-                namespace=namespace,
-                scheme=scheme,
-                lease=self.config.lease,
-                ttl=self.config.ttl,
-                clock=clock,
-            )
-        )
+        self.scheme = scheme_json(scheme)  #: JSON of the constants that shape keys and sketches
+        if not isinstance(store, Store):
+            lease, ttl = self.config.lease, self.config.ttl
+            store = open_store(store, namespace=namespace, scheme=scheme, lease=lease, ttl=ttl, clock=clock)
+        self.store = store
 
     def read(
-        self,
-        *,
-        html: bytes | str | None = None,
-        text: str | None = None,
-        url: str = "",
-        content_type: str = "",
+        self, *, html: Html = None, text: str | None = None, url: str = "", content_type: str = ""
     ) -> Page | Verdict:
-        """Read a page with the constants in force, or say why it stays unchecked.
+        """Read a page with the configured reader.
 
-        ``content_type`` is the HTTP header of that name, which may tell the encoding of ``html``.
-        A page on which the user's own reader fails stays unchecked("error"); the first failure of a kind is
+        If the user's own reader fails, the page is unchecked("error"); the first failure of each kind is
         logged with its traceback.
+
+        Args:
+            html: the page; either this or ``text``.
+            text: the main text, paragraphs separated by newlines.
+            url: of the page.
+            content_type: the HTTP header, which may name the encoding of ``html``.
+
+        Returns:
+            The page, or an unchecked verdict.
         """
         if (html is None) == (text is None):
             raise TypeError("give either html or text")
@@ -125,115 +127,98 @@ class Deduplicator(Closing):
         except PageError as error:
             return unchecked(url, error.reason)
         except ReaderError as error:
-            self._tell(error)
+            self._log(error)
             return unchecked(url, "error")
 
     def findings(self, page: Page) -> list[Finding]:
-        """Return every filed page that ``page`` is related to, the most telling first."""
-        record = self._filer.file(page)
-        return [] if isinstance(record, Uncheckable) else self._findings(record)
+        """Return every filed page that ``page`` is related to, the strongest relation first."""
+        record = self._fingerprinter.fingerprint(page)
+        if isinstance(record, Uncheckable):
+            return []
+        return self._matcher.findings(record, self.candidates(record), versions=True)
 
     def candidates(self, record: Record) -> tuple[Candidate, ...]:
-        """Look only: the filed pages that a page is compared with, since they have a key in common."""
-        return self.store.find(record.looks_under)
+        """Return the filed pages that have a key in common with a page. Changes nothing."""
+        return self.store.find(record.lookup_keys)
 
     def opinions(self, new: Record, old: Record) -> tuple[Opinion, ...]:
-        """Return what each detector says of a new and an older page, in order, matched or not."""
-        return self._judge.opinions(new, old)
-
-    # -- the three questions ------------------------------------------------------------------
+        """Return the result of each detector for a new and an older page, matched or not, in order."""
+        return self._matcher.opinions(new, old)
 
     def check(
-        self,
-        page: Page | None = None,
-        *,
-        html: bytes | str | None = None,
-        text: str | None = None,
-        url: str = "",
+        self, page: Page | None = None, *, html: Html = None, text: str | None = None, url: str = ""
     ) -> Verdict:
-        """Look only: what would be said of this page, as far as committed pages are concerned."""
-        subject = self._subject(page, html, text, url)
-        if isinstance(subject, Verdict):
-            return subject
-        record = self.file(subject)
-        return record if isinstance(record, Verdict) else self.check_record(record, subject.url)
+        """Return the verdict on a page from committed pages. Changes nothing."""
+        found = self._record(page, html, text, url)
+        return found if isinstance(found, Verdict) else self.check_record(*found)
 
     def check_record(self, record: Record, url: str) -> Verdict:
-        """Look only, for a page that has been fingerprinted; ``url`` is for the verdict."""
+        """Do the same as :meth:`check` for a fingerprinted page; ``url`` is for the verdict."""
         return self.verdict_among(self.candidates(record), record, url)
 
     def verdict_among(self, candidates: Iterable[Candidate], record: Record, url: str) -> Verdict:
-        """Say what is known of a page when these are all that it is compared with."""
-        return self._policy.verdict(url, record, self._judge.findings(record, candidates, versions=True))
+        """Return the verdict on a fingerprinted page that is compared with these candidates only."""
+        return self._policy.verdict(url, record, self._matcher.findings(record, candidates, versions=True))
 
     def add(
-        self,
-        page: Page | None = None,
-        *,
-        html: bytes | str | None = None,
-        text: str | None = None,
-        url: str = "",
+        self, page: Page | None = None, *, html: Html = None, text: str | None = None, url: str = ""
     ) -> Verdict:
-        """Judge this page and, if it is to be kept, remember it for good."""
-        subject = self._subject(page, html, text, url)
-        if isinstance(subject, Verdict):
-            return subject
-        record = self.file(subject)
-        if isinstance(record, Verdict):
-            return record
-        return self._patiently(partial(self._place, record, subject.url, for_good=True)).verdict
+        """Check a page and, if it is to be kept, file it as committed."""
+        found = self._record(page, html, text, url)
+        if isinstance(found, Verdict):
+            return found
+        return self._with_retries(partial(self._file, *found, committed=True)).verdict
 
     def add_many(self, pages: Iterable[Page]) -> list[Verdict]:
-        """Do as :meth:`add` with some hundred pages; in one round trip where the store is on a server.
+        """Do the same as :meth:`add` for some hundred pages, in one round trip to a server.
 
-        One alone of several copies among them is kept, mostly but not always the first. When it raises, none
-        of the pages is filed. One that met others is looked at once more; should the store fail just then,
-        it stays unchecked("store").
+        Of several copies among them exactly one is kept, mostly but not always the first. When it raises,
+        none of the pages is filed. A page with candidates is checked again by itself; if the store fails
+        then, it is unchecked("store").
+
+        Returns:
+            A verdict for each page, in order.
         """
         ready = [(page, self.file(page)) for page in pages]
         records = [record for _, record in ready if isinstance(record, Record)]
         offers = iter(self.store.add_many(records))
         return [
-            record if isinstance(record, Verdict) else self._settled(page, record, next(offers))
+            record if isinstance(record, Verdict) else self._verdict_on_offer(page, record, next(offers))
             for page, record in ready
         ]
 
-    def _settled(self, page: Page, record: Record, offer: Offer) -> Verdict:
-        """Return the verdict on a page that was filed, or that met others."""
+    def _verdict_on_offer(self, page: Page, record: Record, offer: Offer) -> Verdict:
         if offer.id is not None:
             return self._policy.verdict(page.url, record, [])
         try:
-            return self._patiently(partial(self._place, record, page.url, for_good=True)).verdict
+            return self._with_retries(partial(self._file, record, page.url, committed=True)).verdict
         except StoreError:
-            logger.exception("The store failed over %(url)s, which stays unchecked", {"url": page.url})
+            logger.exception(
+                "The store failed while checking %(url)s, which stays unchecked", {"url": page.url}
+            )
             return unchecked(page.url, "store")
 
     def claim(
-        self,
-        page: Page | None = None,
-        *,
-        html: bytes | str | None = None,
-        text: str | None = None,
-        url: str = "",
+        self, page: Page | None = None, *, html: Html = None, text: str | None = None, url: str = ""
     ) -> Claim:
-        """Judge this page and hold its content until the claim is committed or released.
+        """Check a page, and reserve its content until the claim is committed or released.
 
-        A page that matches an unsettled claim waits for its outcome, at most ``config.wait``
-        seconds; then it is kept, unchecked("claimed").
+        If the page matches a claim that is still open, wait for it, at most ``config.wait`` seconds; then the
+        page is kept as unchecked("claimed").
         """
         subject = self._subject(page, html, text, url)
         if isinstance(subject, Verdict):
             return Claim(subject, self)
-        return self._patiently(partial(self.try_claim, subject))
+        return self._with_retries(partial(self.try_claim, subject))
 
-    def _patiently(self, claiming: Callable[..., Claim | Pending]) -> Claim:
-        """Claim; wait, at most ``config.wait`` seconds, as long as the answer is ``Pending``."""
+    def _with_retries(self, attempt: Callable[..., Claim | Pending]) -> Claim:
+        """Repeat a claim while it is ``Pending``, for at most ``config.wait`` seconds."""
         deadline = time.monotonic() + self.config.wait
         pauses = backoff(0.01, 0.5)
-        while isinstance(claim := claiming(), Pending):
+        while isinstance(claim := attempt(), Pending):
             pause = next(pauses)
             if time.monotonic() + pause > deadline:
-                claim = claiming(give_up=True)
+                claim = attempt(give_up=True)
                 break
             time.sleep(pause)
         assert isinstance(claim, Claim)
@@ -244,13 +229,13 @@ class Deduplicator(Closing):
     @overload
     def try_claim(self, page: Page, *, track_url: bool = True, give_up: bool = False) -> Claim | Pending: ...
     def try_claim(self, page: Page, *, track_url: bool = True, give_up: bool = False) -> Claim | Pending:
-        """Claim without waiting.
+        """Do the same as :meth:`claim` without waiting.
 
         Args:
             page: the page.
-            track_url: whether another text under the same URL is a new version of it; False for
-                several items of one page.
-            give_up: keep the page unchecked("claimed") where the answer would be ``Pending``.
+            track_url: whether another text under the same URL is a new version of it; False for several items
+                of one page.
+            give_up: whether to keep the page as unchecked("claimed") instead of returning ``Pending``.
         """
         record = self.file(page, track_url=track_url)
         if isinstance(record, Verdict):
@@ -258,54 +243,55 @@ class Deduplicator(Closing):
         return self.claim_record(record, page.url, versions=track_url, give_up=give_up)
 
     def file(self, page: Page, *, track_url: bool = True) -> Record | Verdict:
-        """Fingerprint a page, or say why it stays unchecked; the store is not asked."""
-        record = self._filer.file(page, track_url=track_url)
+        """Return the record of a page, or an unchecked verdict, without accessing the store."""
+        record = self._fingerprinter.fingerprint(page, track_url=track_url)
         return unchecked(page.url, record.reason) if isinstance(record, Uncheckable) else record
 
     def file_many(self, pages: Sequence[Page]) -> list[Record | Verdict]:
-        """Do as :meth:`file` does with each page, in less time for many small ones."""
+        """Do the same as :meth:`file` for each page, faster for many short ones."""
         return [
             unchecked(page.url, record.reason) if isinstance(record, Uncheckable) else record
-            for page, record in zip(pages, self._filer.file_many(pages), strict=True)
+            for page, record in zip(pages, self._fingerprinter.fingerprint_many(pages), strict=True)
         ]
 
     def claim_record(
         self, record: Record, url: str, *, versions: bool = True, give_up: bool = False
     ) -> Claim | Pending:
-        """Claim, without waiting, a page that has been fingerprinted; ``url`` is for the verdict."""
-        claim = self._place(record, url, versions=versions, give_up=give_up)
+        """Do the same as :meth:`try_claim` for a fingerprinted page; ``url`` is for the verdict."""
+        claim = self._file(record, url, versions=versions, give_up=give_up)
         if isinstance(claim, Claim) and claim.id is not None:
             self._held.add(claim.id)
         return claim
 
     def remember(self, record: Record) -> bool:
-        """File for good a page that was stored although the store could not be asked.
+        """File a page as committed whose item was stored while the store was unreachable.
 
-        Returns whether it is filed; False: it repeats a page that is. It supersedes none: by now a later
-        version may stand there. Doing it twice does no harm.
+        It supersedes no other page, since a later version may be filed by now. It may be called twice.
+
+        Returns:
+            Whether the page is filed; False if it repeats a filed page.
         """
-        versions = bool(record.url) and url_key(record.url) in record.looks_under
-        claim = self._place(
-            record, record.url, versions=versions, give_up=True, for_good=True, replaces=False
-        )
+        versions = bool(record.url) and url_key(record.url) in record.lookup_keys
+        terms = {"give_up": True, "committed": True, "supersede": False}
+        claim = self._file(record, record.url, versions=versions, **terms)
         assert isinstance(claim, Claim)
         return claim.id is not None or claim.verdict.of == record.url
 
-    def _place(
+    def _file(
         self,
         record: Record,
         url: str,
         *,
         versions: bool = True,
         give_up: bool = False,
-        for_good: bool = False,
-        replaces: bool = True,
+        committed: bool = False,
+        supersede: bool = True,
     ) -> Claim | Pending:
-        """Judge a page; file it as a claim, or ``for_good``, if it is to be kept."""
+        """Check a page; if it is to be kept, file it as a claim or as committed."""
         seen: dict[int, Candidate] = {}
         lost: int | None = None
         while True:
-            findings = self._judge.findings(record, seen.values(), versions=versions)
+            findings = self._matcher.findings(record, seen.values(), versions=versions)
             decision = self._policy.decide(url, record, findings, give_up=give_up or lost is not None)
             if isinstance(decision, Pending):
                 return decision
@@ -314,20 +300,19 @@ class Deduplicator(Closing):
                     self.store.release([lost])
                 return Claim(decision.verdict, self, record=record, met=tuple(seen.values()))
             offered = replace(record, cluster=decision.cluster) if decision.cluster else record
-            old = decision.supersedes if replaces else ()
-            offer = self._put(offered, max(seen, default=0), lost, old if for_good else None)
+            old = decision.supersedes if supersede else ()
+            offer = self._offer(offered, max(seen, default=0), lost, old if committed else None)
             if offer.id is not None:
                 met = tuple(seen.values())
                 return Claim(decision.verdict, self, offer.id, offered, decision.supersedes, met)
-            lost = self._own_lost(record, offer.candidates)
+            lost = self._lost_claim(record, offer.candidates)
             earlier = (each for each in offer.candidates if lost is None or each.id < lost)
             seen.update((candidate.id, candidate) for candidate in earlier)
 
-    def _put(self, record: Record, since: int, lost: int | None, supersede: tuple[int, ...] | None) -> Offer:
-        """File a record for good, or (None: it supersedes nothing yet) as a claim.
-
-        lost: the claim under which it stands already.
-        """
+    def _offer(
+        self, record: Record, since: int, lost: int | None, supersede: tuple[int, ...] | None
+    ) -> Offer:
+        """File a record as committed, or as a claim if ``supersede`` is None; ``lost`` is its claim."""
         if supersede is None:
             return self.store.offer(record, since) if lost is None else Offer(lost)
         self._held.difference_update(supersede)
@@ -335,12 +320,10 @@ class Deduplicator(Closing):
             return Offer(lost)
         return self.store.add(record, since, supersede)
 
-    # -- what becomes of claims ---------------------------------------------------------------
-
     def commit(self, claims: Iterable[Claim]) -> None:
-        """Make these claims permanent, and with them remove what they supersede.
+        """Make these claims permanent, and remove the records they supersede.
 
-        A claim that has been committed or released already stays as it is.
+        Claims that were committed or released before are ignored.
         """
         held = {claim.id: claim for claim in claims if claim.id is not None and claim.id in self._held}
         if not held:
@@ -351,21 +334,22 @@ class Deduplicator(Closing):
         self._held.difference_update(held, supersede)
 
     def release(self, claims: Iterable[Claim]) -> None:
-        """Withdraw these claims: their pages were not stored."""
+        """Withdraw these claims: their items were not stored."""
         ids = {claim.id for claim in claims if claim.id is not None}
         if ids:
             self.store.release(ids)
             self._held.difference_update(ids)
 
     def renew(self) -> int:
-        """Extend the lease of every open claim; return how many there are."""
+        """Extend the lease of all open claims; return how many there are."""
         return self.store.renew()
 
     def try_filing(self) -> None:
-        """File a record under a key of its own and take it back, to see whether there is room.
+        """File a trial record and withdraw it, to check that the store accepts records.
 
-        Raises :class:`~dedupcrawl.errors.StoreError`; :class:`~dedupcrawl.errors.StoreFullError` if there is
-        none.
+        Raises:
+            StoreFullError: the store is full.
+            StoreError: the store failed.
         """
         trial = Record("", (token_bytes(KEY_BYTES),), (), self._clock())
         offer = self.store.offer(trial, since=FILE_ANYWAY)
@@ -373,76 +357,73 @@ class Deduplicator(Closing):
             self.store.release([offer.id])
 
     def is_settled(self, id: int) -> bool:
-        """Whether the claim that a page waits for has been committed, or is gone."""
+        """Whether a claim has been committed, or no longer exists. ``id`` is that of :class:`Pending`."""
         candidate = self.store.get(id)
         return candidate is None or candidate.state is ClaimState.COMMITTED
 
-    # -- the store ----------------------------------------------------------------------------
-
     def lookup(self, url: str) -> Record | None:
-        """Return what is filed of this URL."""
+        """Return the record of this URL; None if there is none."""
         candidate = self.store.lookup(without_fragment(url))
         return None if candidate is None else candidate.record
 
     def forget(self, url: str) -> int:
-        """Remove this URL, so that its content may be stored again; return how many records went."""
+        """Remove all records of this URL; return how many. Its content can then be stored again."""
         return self.store.forget(without_fragment(url))
 
     def prune(self, older_than: float) -> int:
-        """Remove what was seen before this Unix time; return how many records went."""
+        """Remove the records seen before this Unix time (seconds); return how many."""
         return self.store.prune(older_than)
 
     def info(self) -> StoreInfo:
-        """Count what the store holds."""
+        """Return the size and state of the store."""
         return self.store.info()
 
     def close(self) -> None:
-        """Withdraw claims that are still open and let the store go."""
+        """Withdraw the claims that are still open, and close the store."""
         self.store.close()
 
-    # -- inside -------------------------------------------------------------------------------
+    def _record(
+        self, page: Page | None, html: Html, text: str | None, url: str
+    ) -> tuple[Record, str] | Verdict:
+        """Return the record and the URL of a page, or an unchecked verdict."""
+        subject = self._subject(page, html, text, url)
+        record = subject if isinstance(subject, Verdict) else self.file(subject)
+        return record if isinstance(record, Verdict) else (record, subject.url)
 
-    def _subject(
-        self, page: Page | None, html: bytes | str | None, text: str | None, url: str
-    ) -> Page | Verdict:
+    def _subject(self, page: Page | None, html: Html, text: str | None, url: str) -> Page | Verdict:
         if page is None:
             return self.read(html=html, text=text, url=url)
         if html is not None or text is not None:
-            raise TypeError("give a page, or html, or text, and no two of them")
+            raise TypeError("give only one of page, html and text")
         return page
 
-    def _tell(self, error: ReaderError) -> None:
-        if error.kind not in self._told:
-            self._told.add(error.kind)
+    def _log(self, error: ReaderError) -> None:
+        if error.kind not in self._logged:
+            self._logged.add(error.kind)
             logger.error("%(error)s; the page is kept unchecked", {"error": error}, exc_info=error.__cause__)
 
-    def _own_lost(self, record: Record, candidates: Iterable[Candidate]) -> int | None:
-        """Return the id under which this very record was filed by an offer whose answer was lost.
+    def _lost_claim(self, record: Record, candidates: Iterable[Candidate]) -> int | None:
+        """Return the id of the claim that filed this very record by an offer whose reply was lost.
 
-        The moment at which it was fingerprinted tells it from another visit of the same page.
+        The time of fingerprinting distinguishes it from another visit of the same page.
         """
         for each in candidates:
             own = each.mine and each.state is ClaimState.OPEN and each.id not in self._held
-            there = each.record
-            if own and (there.seen, there.url, there.sketches) == (record.seen, record.url, record.sketches):
+            other = each.record
+            if own and (other.seen, other.url, other.sketches) == (record.seen, record.url, record.sketches):
                 return each.id
         return None
 
-    def _findings(self, record: Record) -> list[Finding]:
-        return self._judge.findings(record, self.candidates(record), versions=True)
-
-    def _stands(self, id: int, record: Record) -> bool:
-        """Whether a record is filed under this id; a server that lost its data may give an id again."""
-        there = self.store.get(id)
-        filed = None if there is None else there.record
-        return filed is not None and (filed.url, filed.sketches) == (record.url, record.sketches)
-
     def _refile(self, claims: Iterable[Claim]) -> None:
-        """File again, at once committed, the pages whose claim was lost with its lease.
+        """File the pages whose claim was lost with its lease again, as committed.
 
-        Their items are stored: without a record every later copy would be stored too.
+        Their items are stored: without a record every later copy would be stored, too.
         """
         for claim in claims:
-            if claim.id is None or claim.record is None or self._stands(claim.id, claim.record):
+            if claim.id is None or (record := claim.record) is None:
                 continue
-            self.store.add(claim.record, FILE_ANYWAY, claim.supersedes)
+            # A server that lost its data may have given the id to another record.
+            found = self.store.get(claim.id)
+            filed = found and (found.record.url, found.record.sketches)
+            if filed != (record.url, record.sketches):
+                self.store.add(record, FILE_ANYWAY, claim.supersedes)

@@ -1,7 +1,4 @@
-"""The errors a user of dedupcrawl can cause.
-
-The version of this package.
-"""
+"""The exceptions of dedupcrawl, and its version."""
 
 from __future__ import annotations
 
@@ -9,11 +6,11 @@ from importlib.metadata import PackageNotFoundError, version
 
 
 class DedupError(Exception):
-    """Base of every error that dedupcrawl raises on purpose."""
+    """Base class of all errors that dedupcrawl raises on purpose."""
 
 
 class SettingError(DedupError, ValueError):
-    """A setting or argument has a value that is not accepted."""
+    """A setting or argument ``name`` has a ``value`` that is not accepted; ``accepted`` describes what is."""
 
     def __init__(self, name: str, value: object, accepted: str) -> None:
         super().__init__(name, value, accepted)
@@ -30,19 +27,19 @@ class StoreError(DedupError):
 
 
 class StoreUnreachableError(StoreError):
-    """The server of a store does not answer, or cannot serve for now; asking again later may help."""
+    """The server of a store does not answer, or cannot serve now; trying again later may help."""
 
 
 class StoreFullError(StoreError):
-    """A store has no room for another record; what stands there can still be read, renewed and removed."""
+    """A store has no room for another record; its records can still be read, renewed and removed."""
 
 
 class StoreMismatchError(StoreError):
-    """A store was filled under another configuration; its signatures must not meet ours."""
+    """A store was filled under another configuration; its signatures are not comparable with ours."""
 
 
 def package_version() -> str:
-    """Return the version of this package, "" where it was not installed."""
+    """Return the version of this package; "" if it is not installed."""
     try:
         return version("dedupcrawl")
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""From a page to the record that a store files, or the reason why it cannot be judged."""
+"""From a page to its record: the sketches and keys of all detectors."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from dedupcrawl.detectors.base import Detector, Fingerprint
     from dedupcrawl.page.model import Page
 
-BATCH_CHARS = 1 << 18  #: characters of pages that are filed together; with more the arrays leave the cache
+BATCH_CHARS = 1 << 18  #: most characters fingerprinted together; with more the arrays exceed the CPU cache
 
-#: A rest that is so many times longer than the main text hides it: only equal pages match.
+#: If the other text of a page is more than this many times longer than the main text, only equal pages match.
 MAX_REST_RATIO = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Uncheckable:
-    """A page that no detector can judge."""
+    """A page that no detector can compare."""
 
     reason: str  #: "empty", "index", "short" or "no-fingerprint"
 
@@ -35,109 +35,94 @@ class Uncheckable:
 class Fingerprinter:
     """Turns pages into records.
 
-    A record has a sketch of each detector. Where ``exact`` is none of them its sketch, the hash of the
-    text, stands behind the others: it tells whether a page seen again is unchanged.
+    A record has one sketch per detector. If ``exact`` is not in use, its sketch, the hash of the text, is
+    appended: it shows whether a page seen again is unchanged.
     """
 
     detectors: tuple[Detector, ...]
-    min_chars: int
-    clock: Callable[[], float]
-    fold_chinese: bool = False
+    min_chars: int  #: shorter texts are compared by ``exact`` only
+    clock: Callable[[], float]  #: returns the Unix time in seconds
+    fold_chinese: bool = False  #: whether to convert traditional characters to simplified ones
 
-    def file(self, page: Page, *, track_url: bool = True) -> Record | Uncheckable:
-        """Fingerprint ``page``, and file it under its URL too.
-
-        With ``track_url`` it also looks for earlier versions there.
-        """
+    def fingerprint(self, page: Page, *, track_url: bool = True) -> Record | Uncheckable:
+        """Fingerprint a page; with ``track_url`` its record is also compared with earlier ones of its URL."""
         if page.kind is not Kind.ARTICLE:
             return Uncheckable(str(page.kind))
         features = Features(page, self.fold_chinese)
         if features.length == 0:
             return Uncheckable("empty")
-        short = self._says_little(features) or _is_mostly_rest(page)
+        exact_only = (
+            self._is_too_short(features.length, features.letters)
+            or features.is_one_word_repeated
+            or _is_mostly_rest(page)
+        )
         prints = [
-            detector.fingerprint(features) if not short or detector.name == Exact.name else None
-            for detector in (*self.detectors, *self._text_only)
+            detector.fingerprint(features) if not exact_only or detector.name == Exact.name else None
+            for detector in (*self.detectors, *self._text_hash)
         ]
-        return self._filed(page, prints, short, track_url=track_url)
+        return self._record(page, prints, exact_only, track_url=track_url)
 
-    def file_many(self, pages: Sequence[Page], *, track_url: bool = True) -> list[Record | Uncheckable]:
-        """Do as :meth:`file` does with each page, in less time for many small ones."""
+    def fingerprint_many(
+        self, pages: Sequence[Page], *, track_url: bool = True
+    ) -> list[Record | Uncheckable]:
+        """Do the same as :meth:`fingerprint` for each page, faster for many short ones."""
         found: list[Record | Uncheckable] = []
-        for some in _in_batches(pages):
-            if len(some) == 1:
-                found.append(self.file(some[0], track_url=track_url))
+        for batch in _in_batches(pages):
+            if len(batch) == 1:
+                found.append(self.fingerprint(batch[0], track_url=track_url))
             else:
-                found += self._file_together(some, track_url=track_url)
+                found += self._fingerprint_batch(batch, track_url=track_url)
         return found
 
-    def _file_together(self, pages: Sequence[Page], *, track_url: bool) -> list[Record | Uncheckable]:
-        group = FeaturesBatch(pages, fold_chinese=self.fold_chinese)
-        short = self._say_little(group)
-        texts = [
-            page.kind is Kind.ARTICLE and length > 0
-            for page, length in zip(pages, group.lengths, strict=True)
+    def _fingerprint_batch(self, pages: Sequence[Page], *, track_url: bool) -> list[Record | Uncheckable]:
+        batch = FeaturesBatch(pages, fold_chinese=self.fold_chinese)
+        sizes = zip(batch.lengths, batch.letters, batch.are_one_word_repeated, pages, strict=True)
+        exact_only = [
+            self._is_too_short(length, letters) or repeated or _is_mostly_rest(page)
+            for length, letters, repeated, page in sizes
         ]
-        whole = [text and not poor for text, poor in zip(texts, short, strict=True)]
+        articles = [page.kind is Kind.ARTICLE for page in pages]
+        texts = [article and length > 0 for article, length in zip(articles, batch.lengths, strict=True)]
+        full = [text and not only for text, only in zip(texts, exact_only, strict=True)]
         prints = [
-            detector.fingerprint_many(group, texts if detector.name == Exact.name else whole)
-            for detector in (*self.detectors, *self._text_only)
+            detector.fingerprint_many(batch, texts if detector.name == Exact.name else full)
+            for detector in (*self.detectors, *self._text_hash)
         ]
         found: list[Record | Uncheckable] = []
-        for place, (page, length) in enumerate(zip(pages, group.lengths, strict=True)):
-            if page.kind is not Kind.ARTICLE:
-                found.append(Uncheckable(str(page.kind)))
-            elif length == 0:
-                found.append(Uncheckable("empty"))
+        for index, page in enumerate(pages):
+            if texts[index]:
+                of_page = [of_detector[index] for of_detector in prints]
+                found.append(self._record(page, of_page, exact_only[index], track_url=track_url))
             else:
-                of_one = [of_all[place] for of_all in prints]
-                found.append(self._filed(page, of_one, short[place], track_url=track_url))
+                found.append(Uncheckable("empty" if articles[index] else str(page.kind)))
         return found
 
     @property
-    def _text_only(self) -> tuple[Detector, ...]:
-        """What hashes the text where none of the detectors does; nothing is filed under it."""
+    def _text_hash(self) -> tuple[Detector, ...]:
+        """The detector that hashes the text if none in use does. It adds a sketch, but no keys."""
         return () if text_sketch_index(self.detectors) < len(self.detectors) else (Exact(),)
 
-    def _filed(
-        self, page: Page, prints: list[Fingerprint | None], short: bool, *, track_url: bool
+    def _is_too_short(self, length: int, letters: int) -> bool:
+        """Whether a text has too few characters or letters for any but equal texts to match.
+
+        Shingles ignore symbols: two pages of emoji with the one word "ok" would be alike.
+        """
+        return length < self.min_chars or 2 * letters < max(1, self.min_chars)
+
+    def _record(
+        self, page: Page, prints: list[Fingerprint | None], exact_only: bool, *, track_url: bool
     ) -> Record | Uncheckable:
         sketches = tuple([each.sketch if each else b"" for each in prints])
         del prints[len(self.detectors) :]
         if not any(prints):
-            return Uncheckable("short" if short else "no-fingerprint")
-        return self._record(page, prints, sketches, track_url)
-
-    def _say_little(self, group: FeaturesBatch) -> list[bool]:
-        """Say of every page whether it is too short, or drowned, as :meth:`file` does."""
-        few = [self._too_few(*each) for each in zip(group.lengths, group.letters, strict=True)]
-        repeated = group.are_one_word_repeated
-        return [
-            poor or again or _is_mostly_rest(page)
-            for poor, again, page in zip(few, repeated, group.pages, strict=True)
-        ]
-
-    def _says_little(self, features: Features) -> bool:
-        """Whether a text is too short, or too poor in letters or words, for any but equal ones to match.
-
-        Shingles know nothing of symbols: two pages of emoji and the one word "ok" would be alike. Nor do most
-        methods know how often one word is repeated.
-        """
-        return self._too_few(features.length, features.letters) or features.is_one_word_repeated
-
-    def _too_few(self, length: int, letters: int) -> bool:
-        return length < self.min_chars or 2 * letters < max(1, self.min_chars)
-
-    def _record(
-        self, page: Page, prints: list[Fingerprint | None], sketches: tuple[bytes, ...], track_url: bool
-    ) -> Record:
+            return Uncheckable("short" if exact_only else "no-fingerprint")
         url = without_fragment(page.url)
         own = (url_key(url),) if url else ()
-        there = [(place, each) for place, each in enumerate(prints) if each]
-        keys = probes = _bucket_keys([(place, each.keys) for place, each in there])
-        if [each for _, each in there if each.probes is not None]:
+        found = [(index, each) for index, each in enumerate(prints) if each]
+        keys = probes = _bucket_keys([(index, each.keys) for index, each in found])
+        if [each for _, each in found if each.probes is not None]:
             probes = _bucket_keys(
-                [(place, each.keys if each.probes is None else each.probes) for place, each in there]
+                [(index, each.keys if each.probes is None else each.probes) for index, each in found]
             )
         if track_url:
             probes = own + probes
@@ -145,50 +130,50 @@ class Fingerprinter:
 
 
 def _is_mostly_rest(page: Page) -> bool:
-    """Whether so much else is judged that two pages would be alike whatever their main texts say.
+    """Whether so much of a page is not main text that two pages would be alike whatever their main texts are.
 
-    Where texts T have nothing in common and rests R are the same, J = R / (R + 2T): 0.6 at three times T.
+    If main texts T have nothing in common and rests R are equal, J = R / (R + 2T): 0.6 for R = 3T.
     """
     return len(page.rest) > MAX_REST_RATIO * len(page.text)
 
 
 def _in_batches(pages: Sequence[Page]) -> Iterator[Sequence[Page]]:
-    """Cut pages into runs of bounded size; one that is longer stands alone."""
+    """Yield batches of at most ``BATCH_CHARS`` characters; a longer page is a batch of its own."""
     begin = size = 0
-    for place, page in enumerate(pages):
+    for index, page in enumerate(pages):
         length = len(page.text) + len(page.rest)
-        if size + length > BATCH_CHARS and place > begin:
-            yield pages[begin:place]
-            begin, size = place, 0
+        if size + length > BATCH_CHARS and index > begin:
+            yield pages[begin:index]
+            begin, size = index, 0
         size += length
     if len(pages) > begin:
         yield pages[begin:]
 
 
 def text_sketch_index(detectors: tuple[Detector, ...]) -> int:
-    """Return which sketch of a record is the hash of its text: that of ``exact``, else the last."""
+    """Return which sketch of a record is the hash of its text: that of ``exact``, or the last one."""
     names = [detector.name for detector in detectors]
     return names.index(Exact.name) if Exact.name in names else len(names)
 
 
 def without_fragment(url: str) -> str:
-    """Return the URL that a server sees."""
+    """Return the URL as it is sent to a server."""
     return url.partition("#")[0]
 
 
 def _bucket_keys(keys: Iterable[tuple[int, tuple[bytes, ...]]]) -> tuple[bytes, ...]:
-    """Fold the keys of all detectors into one space of buckets, each detector in its own part."""
-    folded: dict[bytes, None] = {}
-    for index, of_one in keys:
+    """Hash the keys of all detectors to bucket keys; the hash depends on the index of the detector."""
+    hashed: dict[bytes, None] = {}
+    for index, of_detector in keys:
         empty = _key_hasher(index)
-        for key in of_one:
-            hashed = empty.copy()
-            hashed.update(key)
-            folded[hashed.digest()] = None
-    return tuple(folded)
+        for key in of_detector:
+            hasher = empty.copy()
+            hasher.update(key)
+            hashed[hasher.digest()] = None
+    return tuple(hashed)
 
 
 @functools.cache
 def _key_hasher(index: int) -> blake2b:
-    """Return what hashes the keys of a detector; only copies of it may be updated."""
+    """Return the hash object for the keys of a detector; callers update copies of it only."""
     return blake2b(digest_size=KEY_BYTES, person=b"detector%d" % index)

@@ -1,4 +1,4 @@
-"""From what a store says of itself to the configuration that filled it, as far as that goes."""
+"""Recover a configuration from the scheme of a store, as far as the scheme describes it."""
 
 from __future__ import annotations
 
@@ -13,57 +13,62 @@ from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from dedupcrawl.config import Config
 
-    _Told = tuple[str, Mapping[str, Any], dict[str, Any]]  # a detector, what is told of it, its constants
-
-_TEXT = "text"  #: what a scheme says of the text itself stands there
-_DIGESTS = frozenset({"lexicon", "stop_words"})  #: constants of which a scheme has but a hash
+_TEXT = "text"  #: key of a scheme under which it describes how pages are read
+_DIGESTS = frozenset({"lexicon", "stop_words"})  #: constants of which a scheme has only a hash
 _COMBINED = "combined"
 _RULES = ("all_of", "any_of")
 
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """A configuration that suits a store."""
+    """A configuration that is compatible with a store."""
 
     config: Config
-    notes: tuple[str, ...] = ()  #: what was concluded from it, in sentences
+    notes: tuple[str, ...] = ()  #: assumptions that were made, as sentences
 
 
 def recovered(scheme: Mapping[str, Any], base: Config) -> Recovered:
-    """Return ``base`` with everything that the scheme of a store says.
+    """Return ``base`` with all constants that the scheme of a store describes.
 
-    Constants that only comparing uses (thresholds, ratios) are in no scheme: they stay those of ``base``.
-    Where the bands of a sketch do not follow from its threshold, one is found from which they do.
+    A scheme does not contain constants that are used only in comparisons (thresholds, ratios): they stay
+    those of ``base``. If the threshold does not give the bands of a sketch, another threshold that does is
+    assumed.
 
-    Raises :class:`~dedupcrawl.errors.StoreError` for a detector that this version does not have.
+    Raises:
+        StoreError: the scheme names a detector that this version does not have.
     """
     described = {name: constants for name, constants in scheme.items() if name != _TEXT}
     for name in described:
         if name not in DETECTORS:
             raise StoreError(
-                f"The store was filled with a detector {name!r}, which this version does not have."
+                f"The store was filled with detector {name!r}, which this version does not have."
             )
     chosen = {name: _constants(name, constants) for name, constants in described.items()}
-    banded = [*_alone(described, chosen), *_members(described, chosen)]
+    banded = [(name, constants, chosen[name]) for name, constants in described.items()]
+    banded += [
+        (name, described[_COMBINED]["members"][name], constants)
+        for members in chosen.get(_COMBINED, {}).values()
+        for name, constants in members.items()
+    ]
     notes = [note for each in banded if (note := _with_threshold(*each, base))]
     text = scheme.get(_TEXT, {})
-    config = replace(
-        base,
-        detectors=chosen,
-        reader=text.get("reader", "blocks"),
-        fold_chinese="fold_chinese" in text,
-    )
+    reader, fold_chinese = text.get("reader", "blocks"), "fold_chinese" in text
+    config = replace(base, detectors=chosen, reader=reader, fold_chinese=fold_chinese)
     return Recovered(config, tuple(notes))
 
 
 def _constants(name: str, described: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a detector's scheme are constants that a user names."""
+    """Return the constants in a detector's scheme that a user can set."""
     if name == _COMBINED:
-        return _of_members(described)
+        return {
+            rule: {member: _constants(member, described["members"][member]) for member in described[rule]}
+            for rule in _RULES
+            if rule in described
+        }
     known = set(constants_named(name)) - _DIGESTS
     found = {constant: value for constant, value in described.items() if constant in known}
     if "groups" in described:  # boolean
@@ -71,29 +76,10 @@ def _constants(name: str, described: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _of_members(described: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        rule: {name: _constants(name, described["members"][name]) for name in described[rule]}
-        for rule in _RULES
-        if rule in described
-    }
-
-
-def _alone(described: Mapping[str, Any], chosen: Mapping[str, dict[str, Any]]) -> Iterator[_Told]:
-    for name, constants in described.items():
-        yield name, constants, chosen[name]
-
-
-def _members(described: Mapping[str, Any], chosen: Mapping[str, dict[str, Any]]) -> Iterator[_Told]:
-    for members in chosen.get(_COMBINED, {}).values():
-        for name, constants in members.items():
-            yield name, described[_COMBINED]["members"][name], constants
-
-
 def _with_threshold(
     name: str, described: Mapping[str, Any], constants: dict[str, Any], base: Config
 ) -> str | None:
-    """Put the threshold from which the bands follow among the constants; say so if it is another one."""
+    """Add the threshold that gives the stored bands; return a note if it is not that of ``base``."""
     if not {"bands", "rows"} <= described.keys():
         return None
     slots, weight = _filed(name, constants)
@@ -102,7 +88,7 @@ def _with_threshold(
         return None
     found = _threshold(slots, weight, wanted)
     if found is None:
-        return None  # the store will be refused, and its bands named
+        return None  # opening the store will fail, with a message that names the bands
     constants["threshold"] = found
     bands, rows = wanted
     return (
@@ -112,7 +98,7 @@ def _with_threshold(
 
 
 def _threshold(slots: int, miss_weight: float, wanted: tuple[int, int]) -> float | None:
-    """Return a threshold for which these bands are chosen, of those with few digits the middle one."""
+    """Return a threshold that gives these bands: of those with the fewest digits the middle one."""
     for parts in (20, 100):  # each takes up to 20 ms
         grid = (at / parts for at in range(1, parts + 1))
         fitting = [each for each in grid if choose_bands(each, slots, miss_weight) == wanted]
@@ -122,7 +108,7 @@ def _threshold(slots: int, miss_weight: float, wanted: tuple[int, int]) -> float
 
 
 def _filed(name: str, constants: Mapping[str, Any]) -> tuple[int, float]:
-    """Return how many slots are filed, and how a miss weighs, by the constants and the defaults."""
+    """Return how many slots are filed in bands, and the weight of a miss."""
     if name == MinHash.name:
         slots: int = min(MinHash.filed, constants["slots"])
         return slots, MinHash.miss_weight

@@ -1,7 +1,4 @@
-"""What is said about a page.
-
-The right to store a page, from the moment it is judged until its item is safe.
-"""
+"""The result of a check: the verdict on a page, and the claim that reserves its content."""
 
 from __future__ import annotations
 
@@ -18,27 +15,27 @@ if TYPE_CHECKING:
 
 
 class Status(StrEnum):
-    """The three things that can be said of a page."""
+    """The status of a page."""
 
-    UNIQUE = "unique"  #: it has content of its own (it may still be related to an earlier page)
-    DUPLICATE = "duplicate"
-    UNCHECKED = "unchecked"  #: it could not be judged, and is kept; ``reason`` says why
+    UNIQUE = "unique"  #: new content; it may still be related to an earlier page
+    DUPLICATE = "duplicate"  #: repeats an earlier page
+    UNCHECKED = "unchecked"  #: could not be judged, and is kept; see ``Verdict.reason``
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is said about a page, and why a person should believe it."""
+    """The decision about a page, with its evidence."""
 
-    url: str
+    url: str  #: of the page
     status: Status
-    keep: bool  #: False: by the settings in force the page is to be dropped
-    relation: Relation | None = None
-    of: str | None = None  #: URL of the page it relates to: the first of its kind
-    cluster: str | None = None  #: the same for all pages with the same content
-    similarity: float | None = None  #: 0…1, in the measure of ``detector``
-    detector: str | None = None  #: "url" where only the URL is the same: the page was rewritten
-    evidence: Mapping[str, object] = field(default_factory=dict)
-    reason: str | None = None  #: why a page is unchecked
+    keep: bool  #: False: the settings drop the page
+    relation: Relation | None = None  #: to the earlier page ``of``
+    of: str | None = None  #: URL of the earlier page, the first with this content
+    cluster: str | None = None  #: name of the cluster of pages with the same content
+    similarity: float | None = None  #: 0 to 1, in the measure of ``detector``
+    detector: str | None = None  #: name of the detector; "url" if only the URL is the same
+    evidence: Mapping[str, object] = field(default_factory=dict)  #: JSON values, by detector
+    reason: str | None = None  #: why the page is unchecked
     supersedes: str | None = None  #: URL of the page that this one replaces (``keep="latest"``)
 
     @property
@@ -47,7 +44,7 @@ class Verdict:
         return self.status == "duplicate"
 
     def to_dict(self) -> dict[str, object]:
-        """Plain JSON values; fields that say nothing are left out."""
+        """Return the verdict as JSON values, without empty fields."""
         plain: dict[str, object] = {"url": self.url, "status": str(self.status), "keep": self.keep}
         for name in ("relation", "of", "cluster", "similarity", "detector", "reason", "supersedes"):
             value = getattr(self, name)
@@ -60,15 +57,15 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A page repeats one whose own fate is open; ask again once that is settled."""
+    """The page repeats one whose claim is still open: try again when that claim is settled."""
 
-    id: int  #: of the claim that it waits for
-    mine: bool  #: the claim was made through this very deduplicator
-    of: str
+    id: int  #: of the open claim
+    mine: bool  #: whether this very deduplicator made the claim
+    of: str  #: URL of the claimed page
 
 
 class ClaimOwner(Protocol):
-    """What a claim needs of the :class:`~dedupcrawl.Deduplicator` that made it."""
+    """The methods of :class:`~dedupcrawl.Deduplicator` that a claim needs."""
 
     @property
     def store(self) -> Store:
@@ -83,32 +80,29 @@ class ClaimOwner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to store a page, or the verdict why not.
+    """The right to store a page, or the verdict that denies it.
 
-    ``id`` is None when nothing was filed: the page is a duplicate or cannot be judged. ``scraped``,
-    ``commit`` and ``release`` then do nothing. ``record`` is what was judged, and is filed where there is an
-    id; None for a page that has no fingerprint. ``met`` are the earlier pages that it was compared with.
-    As a context manager it commits, or releases when the block raises.
+    As a context manager it commits, or releases if the block raises.
     """
 
     verdict: Verdict
-    deduplicator: ClaimOwner
-    id: int | None = None
-    record: Record | None = None
-    supersedes: tuple[int, ...] = ()
-    met: tuple[Candidate, ...] = ()
+    deduplicator: ClaimOwner  #: that made the claim
+    id: int | None = None  #: None: nothing was filed, and ``scraped``, ``commit``, ``release`` do nothing
+    record: Record | None = None  #: the fingerprint; None for a page that has none
+    supersedes: tuple[int, ...] = ()  #: ids of the records that a commit removes
+    met: tuple[Candidate, ...] = ()  #: the earlier pages that it was compared with
 
     def scraped(self) -> None:
-        """Say that the item went through all pipelines but is not durable yet."""
+        """Record that the item passed all pipelines but is not durable yet."""
         if self.id is not None:
             self.deduplicator.store.scraped(self.id)
 
     def commit(self) -> None:
-        """Say that the item is durable."""
+        """Record that the item is durable: the claim becomes permanent."""
         self.deduplicator.commit([self])
 
     def release(self) -> None:
-        """Give the page back: it was not stored after all."""
+        """Withdraw the claim: the item was not stored."""
         self.deduplicator.release([self])
 
     def __enter__(self) -> Self:

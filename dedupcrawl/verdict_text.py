@@ -1,9 +1,8 @@
-"""A verdict in one sentence, for a person who has not read how it is reached."""
+"""A verdict as one sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from dedupcrawl.decision import BY_URL
@@ -16,64 +15,56 @@ if TYPE_CHECKING:
 
     from dedupcrawl.verdict import Verdict
 
-_UNCHECKED = MappingProxyType(
-    {
-        "empty": "it has no main text",
-        "index": "it is a list of links",
-        "short": "its text is too short to be told from others",
-        "no-fingerprint": "its text has nothing that the detectors in use look at",
-        "status": "its HTTP status is not 200",
-        "not-html": "it is not HTML",
-        "binary": "it is binary data",
-        "too-large": "it is too large",
-        "too-deep": "its tags are nested too deeply to be read to the end",
-        "no-response": "its item came without a response",
-        "claimed": "it was like a page whose own fate stayed open too long",
-        "store": "the store could not be asked",
-        "error": "reading it failed, see the log",
-        "skip": "it was told to be left alone",
-        "revisit": "the archive says that it was seen before, and does not hold it again",
-        "segmented": "the archive holds it in pieces",
-        "undecodable": "its transfer encoding cannot be undone",
-    }
-)
-_RELATED = MappingProxyType(
-    {
-        Relation.IDENTICAL: "the same text as {of}",
-        Relation.NEAR_DUPLICATE: "near-duplicate of {of}",
-        Relation.UNCHANGED: "unchanged since {of} was seen before",
-        Relation.UPDATED: "another text than {of} had before",
-        Relation.EXCERPT: "all of it stands in {of}",
-        Relation.EXPANSION: "it contains {of}, and more",
-    }
-)
-#: What the evidence of the detectors counts, by its name there.
-_COUNTED = MappingProxyType(
-    {
-        "slots": "{} slots agree",
-        "bits": "{} bits agree",
-        "codes": "{} feature codes are shared",
-        "common": "{} places of the feature code agree",
-        "segments": "{} segments are equal",
-        "super_shingles": "{} super-shingles are equal",
-        "signatures": "{} signatures are equal",
-        "spots": "{} spot signatures are shared",
-        "differing": "{} features differ",
-    }
-)
-_CONTAINED = MappingProxyType(
-    {
-        Relation.EXCERPT: ("new_in_old", "{} % of it stands there"),
-        Relation.EXPANSION: ("old_in_new", "{} % of that page stands in it"),
-    }
-)
+_UNCHECKED = {
+    "empty": "it has no main text",
+    "index": "it is a list of links",
+    "short": "its text is too short to be told from others",
+    "no-fingerprint": "its text has nothing that the detectors in use look at",
+    "status": "its HTTP status is not 200",
+    "not-html": "it is not HTML",
+    "binary": "it is binary data",
+    "too-large": "it is too large",
+    "too-deep": "its tags are nested too deeply to be read to the end",
+    "no-response": "its item came without a response",
+    "claimed": "it was like a page whose own fate stayed open too long",
+    "store": "the store could not be asked",
+    "error": "reading it failed, see the log",
+    "skip": "it was told to be left alone",
+    "revisit": "the archive says that it was seen before, and does not hold it again",
+    "segmented": "the archive holds it in pieces",
+    "undecodable": "its transfer encoding cannot be undone",
+}
+_RELATED = {
+    Relation.IDENTICAL: "the same text as {of}",
+    Relation.NEAR_DUPLICATE: "near-duplicate of {of}",
+    Relation.UNCHANGED: "unchanged since {of} was seen before",
+    Relation.UPDATED: "another text than {of} had before",
+    Relation.EXCERPT: "all of it stands in {of}",
+    Relation.EXPANSION: "it contains {of}, and more",
+}
+#: Texts for counts in the evidence of detectors, by key.
+_COUNTED = {
+    "slots": "{} slots agree",
+    "bits": "{} bits agree",
+    "codes": "{} feature codes are shared",
+    "common": "{} places of the feature code agree",
+    "segments": "{} segments are equal",
+    "super_shingles": "{} super-shingles are equal",
+    "signatures": "{} signatures are equal",
+    "spots": "{} spot signatures are shared",
+    "differing": "{} features differ",
+}
+_CONTAINED = {
+    Relation.EXCERPT: ("new_in_old", "{} % of it stands there"),
+    Relation.EXPANSION: ("old_in_new", "{} % of that page stands in it"),
+}
 
 
 def why(verdict: Verdict) -> str:
-    """Say why a page was judged as it was: the page it relates to, how alike they are, by which detector."""
+    """Return a sentence that explains a verdict: the related page, the similarity, the detector."""
     if verdict.status is Status.UNCHECKED:
-        said = _UNCHECKED.get(verdict.reason or "", verdict.reason or "no reason is known")
-        return f"not judged: {said}" + (f" ({verdict.of})" if verdict.of else "")
+        reason = _UNCHECKED.get(verdict.reason or "", verdict.reason or "no reason is known")
+        return f"not judged: {reason}" + (f" ({verdict.of})" if verdict.of else "")
     if verdict.relation is None:
         return "no earlier page is like it"
     related = relation_text(verdict.relation, verdict.of)
@@ -83,7 +74,7 @@ def why(verdict: Verdict) -> str:
 
 
 def relation_text(relation: Relation, of: str | None) -> str:
-    """Return what a page is to an earlier page; ``of``: the URL of the earlier one, None if it has none."""
+    """Return a relation as text; ``of`` is the URL of the earlier page, None if it has none."""
     return _RELATED[relation].format(of=of or "a page without a URL")
 
 
@@ -107,7 +98,7 @@ def _evidence(verdict: Verdict) -> Iterator[str]:
             yield f"{name} {similarity_text(value['similarity'])}"
     contained = _CONTAINED.get(verdict.relation) if verdict.relation else None
     if contained is not None:
-        name, told = contained
+        name, text = contained
         share = verdict.evidence.get(name)
         if isinstance(share, int | float):
-            yield told.format(int(share * 100 + 1e-9))
+            yield text.format(int(share * 100 + 1e-9))

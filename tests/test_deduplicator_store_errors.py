@@ -1,4 +1,4 @@
-"""A store that cannot be asked, or whose answer is lost: nothing is filed twice, nothing is forgotten."""
+"""The store is unreachable, or its reply is lost: nothing is filed twice, nothing is forgotten."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class LosingAnswers(MemoryStore):
-    """A store whose next answer to an offer, or to a commit, is lost on its way."""
+    """A store that loses the reply to its next offer or commit."""
 
     lost = ""  #: of which call
     after = 0  #: answers that still come

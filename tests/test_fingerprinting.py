@@ -1,4 +1,4 @@
-"""Pages that are filed together are filed as each alone."""
+"""Pages that are fingerprinted together have the same records as each page alone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHOICES: list[tuple[str, ...]] = [
     ("exact",),
     ("shingling", "spotsigs"),
 ]
-FILERS = {
+FINGERPRINTERS = {
     names: Fingerprinter(build_detectors(Config(detectors=names)), 40, lambda: 5.0) for names in CHOICES
 }
 pages = st.builds(
@@ -43,15 +43,15 @@ def _kind(text: str) -> Kind:
 @settings(deadline=None)
 @given(pages, st.sampled_from(CHOICES), st.booleans(), st.sampled_from([0, 500, 1 << 17]))
 def test_together_is_as_alone(some: list[Page], names: tuple[str, ...], track: bool, size: int) -> None:
-    filer = FILERS[names]
+    fingerprinter = FINGERPRINTERS[names]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "BATCH_CHARS", size)
-        found = filer.file_many(some, track_url=track)
-    assert found == [filer.file(page, track_url=track) for page in some]
+        found = fingerprinter.fingerprint_many(some, track_url=track)
+    assert found == [fingerprinter.fingerprint(page, track_url=track) for page in some]
 
 
 def test_no_pages_are_no_records() -> None:
-    assert FILERS["exact", "minhash"].file_many([]) == []
+    assert FINGERPRINTERS["exact", "minhash"].fingerprint_many([]) == []
 
 
 def test_pages_are_filed_in_groups_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,6 +65,6 @@ def test_pages_are_filed_in_groups_of_bounded_size(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(module, "FeaturesBatch", Counted)
     monkeypatch.setattr(module, "BATCH_CHARS", 3000)
     bodies = [ENGLISH[:600] * (1 + (place == 4) * 9) for place in range(12)]
-    records = FILERS["exact", "minhash"].file_many([Page.from_text(body) for body in bodies])
+    records = FINGERPRINTERS["exact", "minhash"].fingerprint_many([Page.from_text(body) for body in bodies])
     assert len(records) == 12
     assert sizes == [2400, 3000, 1200]

@@ -1,4 +1,4 @@
-"""A store's own words are enough to open it."""
+"""The scheme of a store is enough to open it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CHOICES: list[Any] = [
 
 
 def scheme(config: Config) -> Mapping[str, Any]:
-    """What a store would say of itself."""
+    """The scheme that a store would have."""
     found: dict[str, Any] = json.loads(json.dumps(schemes(build_detectors(config), config)))
     return found
 

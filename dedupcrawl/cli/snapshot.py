@@ -42,8 +42,8 @@ class Totals:
     @classmethod
     def of(cls, fleet: WorkersInfo) -> Totals:
         """Add up."""
-        told = [each.figures for each in fleet.workers if each.figures is not None]
-        rates = (each.figures.rate for each in fleet.workers if each.figures and each.state == "here")
+        told = [each.stats for each in fleet.workers if each.stats is not None]
+        rates = (each.stats.rate for each in fleet.workers if each.stats and each.state == "here")
         return cls(
             states=dict(Counter(each.state for each in fleet.workers)),
             checked=sum(each.checked for each in told),
@@ -197,7 +197,7 @@ class _Watched:
 
     def look(self, clock: Callable[[], float]) -> Sight:
         info = self._counted(clock)
-        fleet, counted = self._store.fleet(), self._counts[-1][0]
+        fleet, counted = self._store.workers(), self._counts[-1][0]
         return Sight(printable(info.namespace), info, fleet, self._growth(), clock() - counted)
 
     def _counted(self, clock: Callable[[], float]) -> StoreInfo:
@@ -226,7 +226,7 @@ def _sums(counts: Iterable[Any]) -> dict[str, int]:
 
 
 def _said(worker: Worker) -> dict[str, Any]:
-    told = worker.figures
+    told = worker.stats
     if told is None:
         return {"readable": False}
     rate = told.rate if worker.state == "here" else None

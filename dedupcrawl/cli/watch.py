@@ -185,7 +185,7 @@ def _workers(workers: Sequence[Worker], width: int, room: int | None) -> Table:
 
 
 def _cells(worker: Worker, names: Sequence[str]) -> list[Text]:
-    told = worker.figures
+    told = worker.stats
     if told is None:
         return [Text(worker.token), Text("not readable", "yellow")]
     numbers = _numbers(worker, told)

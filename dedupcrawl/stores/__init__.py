@@ -1,4 +1,4 @@
-"""Fingerprints in, earlier candidates out."""
+"""Stores of fingerprints, opened by their URL."""
 
 from dedupcrawl.stores.opening import list_namespaces, open_existing, open_store
 

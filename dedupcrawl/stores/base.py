@@ -1,15 +1,13 @@
 """The contract of a store: an optimistic compare-and-set over exact-match keys.
 
-``offer`` files a record *unless* another one with a higher id than ``since`` stands under one of
-its probes; then it files nothing and returns those candidates. The caller compares them; if none
-matches it offers again with ``since`` = the highest id it has seen. So the common case (nobody
-there) is one atomic step, and two workers can never both be first.
+``offer`` files a record *unless* a record with an id above ``since`` is found under one of its lookup keys.
+In that case it files nothing and returns those records as candidates. The caller compares them. If none
+matches, it offers again with ``since`` = the highest id it has seen. In the common case (no candidate) a page
+costs one atomic step, and two workers can never both be first.
 
-A filed record is a *claim* until it is committed: *open* while its item is in the pipelines,
-*scraped* once all of them took it, *committed* once it is durable. Claims carry a lease that the
-living process renews; the claims of a dead process end with it, and its records with them.
-
-Signatures of different configurations must never meet: the guard that keeps them apart.
+A filed record is a *claim* until it is committed: *open* while its item is in the pipelines, *scraped* after
+all pipelines accepted the item, *committed* once the item is durable. A claim has a lease, which the living
+process renews. The claims of a dead process end, and their records are removed.
 """
 
 from __future__ import annotations
@@ -30,174 +28,186 @@ if TYPE_CHECKING:
 
     from dedupcrawl.stores.workers import WorkersInfo, WorkerStats
 
-
 KEY_BYTES = 6  #: size of a bucket key; 2^48 buckets keep false candidates below 1 in 10^4 at 10^9 keys
-BUCKET_CAP = 32  #: at most so many candidates are read from a bucket, newest first
-SCAN_CAP = 8 * BUCKET_CAP  #: at most so many entries of a bucket, dead ones included, are looked at
+BUCKET_CAP = 32  #: most candidates that are read from a bucket, the newest first
+SCAN_CAP = 8 * BUCKET_CAP  #: most entries of a bucket that are examined, dead ones included
 
-FILE_ANYWAY = 2**63 - 1  #: an id that no record has: offering "since" it files in any case
+FILE_ANYWAY = 2**63 - 1  #: as ``since``: above every id, so the record is filed in any case
+
+_MISSING = "nothing"
 
 
 def url_key(url: str) -> bytes:
-    """Return the bucket key under which the record of a URL is found again.
+    """Return the bucket key of a URL.
 
-    The caller puts it among the keys of the record; ``lookup`` and ``forget`` then compare whole URLs.
+    The caller adds it to the keys of the record. ``lookup`` and ``forget`` then compare whole URLs.
     """
     data = url.encode("utf-8", "surrogatepass")
     return blake2b(data, digest_size=KEY_BYTES, person=b"dedupcrawl.url").digest()
 
 
 class ClaimState(IntEnum):
-    """How far a record has come."""
+    """The state of a record."""
 
-    OPEN = 1
-    SCRAPED = 2
-    COMMITTED = 3
+    OPEN = 1  #: filed; its item is in the pipelines
+    SCRAPED = 2  #: all pipelines accepted the item; it is not durable yet
+    COMMITTED = 3  #: the item is durable; the record is permanent
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is filed of one page."""
+    """The fingerprint of one page, as a store files it."""
 
-    url: str
-    keys: tuple[bytes, ...]  #: each ``KEY_BYTES`` long, distinct
+    url: str  #: without its fragment; "" for a page that has none
+    keys: tuple[bytes, ...]  #: bucket keys, each of ``KEY_BYTES`` bytes, distinct
     sketches: tuple[bytes, ...]  #: one per detector in the configured order, b"" where it has none
     seen: float  #: Unix time in seconds
-    cluster: str = ""  #: "" when the page founds its own cluster
-    probes: tuple[bytes, ...] | None = None  #: where to look when it differs from ``keys``; not stored
+    cluster: str = ""  #: name of the cluster that the page joins; "" when it founds its own
+    probes: tuple[bytes, ...] | None = None  #: keys to search under, None: ``keys``; not stored
 
     @property
-    def looks_under(self) -> tuple[bytes, ...]:
-        """The keys under which earlier copies would be found."""
+    def lookup_keys(self) -> tuple[bytes, ...]:
+        """The keys under which earlier copies are searched."""
         return self.keys if self.probes is None else self.probes
 
     @property
-    def home(self) -> tuple[bytes, ...]:
-        """The keys under which this very record would be found: that of its URL, or all if it has none."""
+    def own_keys(self) -> tuple[bytes, ...]:
+        """The keys under which this very record is found: that of its URL, or all if it has none."""
         own = url_key(self.url)
         return (own,) if own in self.keys else self.keys
 
     def is_among(self, candidates: Iterable[Candidate]) -> bool:
-        """Whether one of them has its URL, keys and sketches."""
-        there = (each.record for each in candidates)
-        mine = (self.url, self.sketches, self.keys)
-        return any((each.url, each.sketches, each.keys) == mine for each in there)
+        """Whether one of the candidates has the same URL, keys and sketches."""
+        stored = (each.record for each in candidates)
+        own = (self.url, self.sketches, self.keys)
+        return any((each.url, each.sketches, each.keys) == own for each in stored)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An earlier record found under one of the probes."""
+    """An earlier record that has a key in common with the page."""
 
-    id: int  #: grows with the order of filing
+    id: int  #: rises with the order of filing
     record: Record
     state: ClaimState
-    mine: bool  #: claimed through this very store object, and not committed yet
+    mine: bool  #: claimed by this very store object, and not committed yet
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What came of an offer."""
+    """The result of an offer."""
 
-    id: int | None  #: the id under which it was filed, None if it was not
+    id: int | None  #: the id of the filed record, None if it was not filed
     candidates: tuple[Candidate, ...] = ()  #: by rising id
 
 
 @dataclass(frozen=True, slots=True)
 class HotBucket:
-    """A bucket with more records in it than are read."""
+    """A bucket that holds more records than are read from it."""
 
-    key: str  #: in hexadecimal
-    beyond: int  #: how many records were filed in it since then
+    key: str  #: hexadecimal
+    beyond: int  #: records filed in it since it exceeded ``BUCKET_CAP``
 
 
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
-    """The state of a namespace, in numbers."""
+    """The size and state of a namespace."""
 
-    url: str
+    url: str  #: of the store, without its password
     namespace: str
     pages: int
-    open: int  #: claims that are open
+    open: int  #: open claims
     scraped: int  #: claims whose item was scraped but is not durable yet
     keys: int
-    bytes: int  #: on disk (or in memory, as far as it is known)
+    bytes: int  #: on disk or in memory; 0 where it is unknown
     oldest: float | None  #: Unix time of the record filed first
     newest: float | None  #: Unix time of the record filed last
-    scheme: str  #: JSON of the configuration it was filled with
-    ended: int = 0  #: how many of these claims have a lease that ended: who meets one takes its place
-    layout: str = ""  #: how a server lays it out; "" elsewhere
-    hot: int | None = None  #: how many buckets hold more than are read; None where that is not counted
-    hottest: tuple[HotBucket, ...] = ()  #: some of them, those first in which most was filed
+    scheme: str  #: JSON of the configuration that filled it
+    ended: int = 0  #: claims whose lease has ended: the next matching page replaces them
+    layout: str = ""  #: "hash" or "compact" on a server, "" elsewhere
+    hot: int | None = None  #: number of hot buckets; None where they are not counted
+    hottest: tuple[HotBucket, ...] = ()  #: the fullest of them
 
 
 class Store(Closing):
-    """Where fingerprints wait for their copies. All methods are synchronous and thread-safe.
+    """A namespace of fingerprints. All methods are synchronous and thread-safe.
 
-    A record is *live* unless it is older than the time to live, or its claim's lease ran out or its
-    claim's process is dead. Only live records are ever shown.
+    A record is *live* unless it is older than the time to live, its claim's lease has ended, or its claim's
+    process is dead. Only live records are returned.
 
-    Every method raises :class:`~dedupcrawl.errors.StoreError` when the store cannot do it.
+    Every method raises :class:`~dedupcrawl.errors.StoreError` when the operation fails. Leaving the context
+    manager closes the store.
     """
 
-    remote: ClassVar[bool] = False  #: whether its calls cross a network: a crawl then makes them in threads
+    remote: ClassVar[bool] = False  #: whether calls cross a network; a crawl then makes them in threads
 
     @abstractmethod
     def offer(self, record: Record, since: int = 0) -> Offer:
-        """File ``record`` as an open claim unless a live record with id > ``since`` stands under a probe.
+        """File ``record`` as an open claim unless a live record with id > ``since`` is under a lookup key.
 
-        Dead records met on the way are removed (a server, which serves others too, removes ``BUCKET_CAP`` at
-        most), and with every record filed two that are past the time to live, the oldest, so that they do not
-        pile up. Ids rise and are never given twice.
+        It removes dead records that it meets (on a server at most ``BUCKET_CAP``), and the two oldest records
+        if they are past their time to live, so that the store does not grow without bound.
+
+        Args:
+            record: the record to file.
+            since: records with at most this id are ignored: the caller has compared them already.
+
+        Returns:
+            The id of the new claim, or the candidates. Ids rise and are never reused.
         """
 
     @abstractmethod
     def add(self, record: Record, since: int = 0, supersede: Iterable[int] = ()) -> Offer:
-        """File ``record`` for good, unless a live record with id > ``since`` stands under a probe.
+        """File ``record`` as committed unless a live record with id > ``since`` is under a lookup key.
 
-        As :meth:`offer` and :meth:`commit` do, but in one step: it is never a claim, and when it is filed,
-        the records that it supersedes are removed.
+        Does the same as :meth:`offer` and :meth:`commit` in one step.
+
+        Args:
+            record: the record to file.
+            since: records with at most this id are ignored.
+            supersede: ids of records to remove if the record is filed.
         """
 
     @abstractmethod
     def add_many(self, records: Sequence[Record]) -> list[Offer]:
-        """Do as :meth:`add` with each of these records, in this order, in one go.
-
-        When it raises, none of them is filed; or they are taken back before anything else is filed.
-        """
+        """Call :meth:`add` for each record in order, in one batch. When it raises, none stays filed."""
 
     def restore(self, records: Sequence[Record]) -> int:
-        """File records for good, in this order, whatever stands beside them; return how many were filed.
-
-        Those that are there already, by URL, keys and sketches, are left alone.
-        """
-        fresh = [record for record in records if not record.is_among(self.find(record.home))]
+        """File the records that are not stored yet as committed, without comparing them; return how many."""
+        fresh = [record for record in records if not record.is_among(self.find(record.own_keys))]
         for record in fresh:
             self.add(record, FILE_ANYWAY)
         return len(fresh)
 
     @abstractmethod
     def find(self, probes: Sequence[bytes]) -> tuple[Candidate, ...]:
-        """Look only: the live records under ``probes``, by rising id."""
+        """Return the live records under these bucket keys, by rising id. Changes nothing."""
 
     @abstractmethod
     def get(self, id: int) -> Candidate | None:
-        """Return the live record with this id, or None once it was released, forgotten or pruned."""
+        """Return the live record with this id; None once it was released, forgotten or pruned."""
 
     @abstractmethod
     def scraped(self, id: int) -> bool:
-        """Mark an own open claim as scraped. False: the claim is gone (its lease ran out)."""
+        """Mark an own open claim as scraped. Returns False if the claim no longer exists."""
 
     @abstractmethod
     def commit(self, ids: Iterable[int], supersede: Iterable[int] = ()) -> int:
-        """Make own claims permanent and remove the records they supersede; return how many were there.
+        """Make own claims permanent and remove the records they supersede, in one atomic step.
 
-        Both happen in one step, or neither. When none of the claims is left, nothing is superseded. A
-        claim whose lease ran out can be committed as long as nobody else has removed it.
+        A claim whose lease has ended can be committed as long as no other worker has removed it.
+
+        Args:
+            ids: the claims.
+            supersede: ids of records to remove; ignored when none of the claims exists any more.
+
+        Returns:
+            How many of the claims existed.
         """
 
     @abstractmethod
     def release(self, ids: Iterable[int]) -> int:
-        """Withdraw own claims and their records; return how many were there."""
+        """Withdraw own claims and their records; return how many existed."""
 
     @abstractmethod
     def renew(self) -> int:
@@ -209,7 +219,7 @@ class Store(Closing):
 
     @abstractmethod
     def records(self) -> Iterator[Candidate]:
-        """Walk the live records by rising id, a few at a time; what is filed meanwhile may be among them."""
+        """Yield the live records by rising id. Reads in batches: records filed meanwhile may be included."""
 
     @abstractmethod
     def forget(self, url: str) -> int:
@@ -217,42 +227,38 @@ class Store(Closing):
 
     @abstractmethod
     def prune(self, older_than: float) -> int:
-        """Remove committed records seen before this Unix time, and all that dead processes left.
+        """Remove old records and everything that dead processes left; return how many records were removed.
 
-        Records past the time to live go too. Returns how many were removed.
+        Args:
+            older_than: Unix time in seconds; committed records seen before it, or past their time to live,
+                are removed.
         """
 
     @abstractmethod
     def info(self) -> StoreInfo:
-        """Count what is filed, whether live or not."""
+        """Count what is filed, live or not."""
 
-    def publish(self, figures: WorkerStats) -> None:  # there may be nobody to tell
-        """Say what ``store watch`` shows of this worker, with the next renewal and with the end.
+    def publish(self, stats: WorkerStats) -> None:  # optional: only servers keep them
+        """Set the statistics of this worker that a server gets with the next :meth:`renew` and on closing."""
 
-        Stores of which that is not asked take no notice.
-        """
-
-    def fleet(self) -> WorkersInfo | None:
-        """Return what the workers say of themselves; None where they are not asked."""
+    def workers(self) -> WorkersInfo | None:
+        """Return the published statistics of all workers; None for a store that keeps none."""
         return None
 
     @abstractmethod
     def close(self) -> None:
-        """Withdraw own claims that are still open or scraped, then let go. Closing twice is allowed."""
-
-
-_MISSING = "nothing"
+        """Withdraw own claims that are open or scraped, then release all resources. May be called twice."""
 
 
 def scheme_json(scheme: Mapping[str, object]) -> str:
-    """Write a configuration so that equal ones are equal texts."""
+    """Return a configuration as canonical JSON: equal configurations give equal texts."""
     return json.dumps(scheme, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
 def check_scheme(url: str, namespace: str, there: str, here: str) -> None:
-    """Refuse to let another configuration in.
+    """Raise ``StoreMismatchError`` unless two configurations in JSON are equal; name what differs.
 
-    Raises :class:`~dedupcrawl.errors.StoreMismatchError`, naming what differs.
+    ``there`` is the configuration that filled the store: signatures of another one are not comparable.
     """
     if there != here:
         found = differences(json.loads(there), json.loads(here))
@@ -263,7 +269,7 @@ def check_scheme(url: str, namespace: str, there: str, here: str) -> None:
 
 
 def differences(there: object, here: object, name: str = "") -> list[str]:
-    """Name every constant that differs, dotted: ``minhash.slots is 64 there, 128 here``."""
+    """Describe every constant that differs by its dotted name: ``minhash.slots is 64 there, 128 here``."""
     if isinstance(there, Mapping) and isinstance(here, Mapping):
         names = sorted({*there, *here})
         pairs = ((there.get(each, _MISSING), here.get(each, _MISSING), each) for each in names)

@@ -1,13 +1,13 @@
-"""Records as bytes: a fixed head, then the parts one after the other; no pickle.
+"""Records as bytes: a fixed head, then the parts one after another; no pickle.
 
 ===========  =====  ==========================================
 field        bytes  meaning
 ===========  =====  ==========================================
 version          1  ``VERSION``
-crc              4  CRC-32 of all that follows
+crc              4  CRC-32 of all bytes that follow
 seen             8  Unix time, IEEE 754 double
-keys             2  how many keys
-sketches         1  how many sketches
+keys             2  number of keys
+sketches         1  number of sketches
 url              4  bytes of the URL
 cluster          4  bytes of the cluster
 lengths        4·n  bytes of each sketch
@@ -28,18 +28,18 @@ from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import KEY_BYTES, Record
 
 VERSION = 1
-_PREFIX = Struct(">BI")
-_HEAD = Struct(">dHBII")
+_PREFIX = Struct(">BI")  # version, crc
+_HEAD = Struct(">dHBII")  # seen to cluster
 _SEEN = Struct(">d")
 _KEY_SIZES = {KEY_BYTES}
 _TEXT_ENCODING = ("utf-8", "surrogatepass")
 
 
 def encode(record: Record) -> bytes:
-    """Pack a record.
+    """Return a record as bytes.
 
-    Raises :class:`~dedupcrawl.errors.StoreError` for a record that breaks the contract: a key of
-    another size, or more parts than the layout can count.
+    Raises:
+        StoreError: a key is not ``KEY_BYTES`` long, or the record has more parts than the layout can count.
     """
     if not {*map(len, record.keys)} <= _KEY_SIZES:
         raise StoreError(f"The record of {record.url!r} has a key that is not {KEY_BYTES} bytes long.")
@@ -55,10 +55,10 @@ def encode(record: Record) -> bytes:
 
 
 def decode(value: bytes, key: object) -> Record:
-    """Unpack a record that stands under ``key``.
+    """Return the record that :func:`encode` wrote; ``key`` is where it is stored, for the message.
 
-    Raises :class:`~dedupcrawl.errors.StoreError`, naming the key, when the value is damaged or of
-    another version.
+    Raises:
+        StoreError: the value is damaged or has another version.
     """
     _check(value, key)
     seen, keys, sketches, url, cluster = _HEAD.unpack_from(value, _PREFIX.size)
@@ -77,17 +77,13 @@ def decode(value: bytes, key: object) -> Record:
 
 
 def decode_seen(value: bytes, key: object) -> float:
-    """Read only the time from a packed record.
-
-    Raises :class:`~dedupcrawl.errors.StoreError`, naming the key, when there is none in it.
-    """
+    """Return only the Unix time at which an encoded record was seen, without verifying its checksum."""
     _check_length(value, key)
     time: float = _SEEN.unpack_from(value, _PREFIX.size)[0]
     return time
 
 
 def _check(value: bytes, key: object) -> None:
-    """Refuse a value that is not what :func:`encode` wrote."""
     _check_length(value, key)
     version, crc = _PREFIX.unpack_from(value)
     if version != VERSION:

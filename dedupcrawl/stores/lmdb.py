@@ -1,18 +1,18 @@
-"""A store in a folder, shared by all processes of a machine; no server is needed.
+"""A store in a folder, shared by all processes of a machine; it needs no server.
 
-The tables of one namespace in LMDB, which is a B+ tree: every table is sorted by key.
+Its tables are in LMDB, a B+ tree: every table is sorted by key.
 
-=========  ====================  ==================================================
+=========  ====================  ======================================================
 table      key                   value
-=========  ====================  ==================================================
-records    id                    the packed record
-keys       bucket key, id        nothing: a bucket is a range, its newest page last
+=========  ====================  ======================================================
+records    id                    the encoded record
+keys       bucket key, id        empty: a bucket is a range of keys, its newest page last
 claims     id                    owner, state, end of the lease; id 0: the last id given
-owners     token                 end of the lease, claims lost
-=========  ====================  ==================================================
+owners     token                 end of all leases, number of claims lost
+=========  ====================  ======================================================
 
-Ids are big-endian, so that they sort as numbers. A committed record has no row among the claims:
-a commit removes one small row and rewrites nothing.
+Ids are big-endian, so that they sort as numbers. A committed record has no row in ``claims``: a commit
+deletes one small row and rewrites nothing.
 """
 
 from __future__ import annotations
@@ -37,22 +37,116 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.lmdb_environment import Environment, Table, Transaction
     from dedupcrawl.stores.transactional import StoreTables, Timing
 
+T = TypeVar("T")
 
 ID_BYTES = 6
 MAX_ID = (1 << 8 * ID_BYTES) - 1
 
 _LEASE = Struct(f">{OWNER_BYTES}sBd")
 _OWNER = Struct(">dI")
-_LAST_ID_KEY = bytes(ID_BYTES)
+_LAST_ID_KEY = bytes(ID_BYTES)  # of the row of ``claims`` that holds the last id given
 
 
-def _pack_id(id: int) -> bytes:
-    return id.to_bytes(ID_BYTES, "big")
+class LmdbStore(TransactionalStore):
+    """One namespace of an LMDB folder.
+
+    A killed process loses nothing that was filed; its claims end with it. A machine that goes down can lose
+    what was filed since the last :meth:`renew`, and can damage the file; the next opening detects that (see
+    :class:`~dedupcrawl.stores.lmdb_environment.LmdbFolder`).
+
+    Arguments and errors are those of :func:`~dedupcrawl.stores.open_store`, except:
+
+    Args:
+        folder: the folder, created if it is missing; ``url`` is for messages.
+        scheme: JSON of the configuration; None: accept any, and the namespace must exist.
+    """
+
+    def __init__(
+        self, url: str, folder: Path, namespace: str, scheme: str | None, **timing: Unpack[Timing]
+    ) -> None:
+        super().__init__(url, namespace, scheme or "", **timing)
+        self._closed = False
+        with _store_errors(self.url, "opened"):
+            self._folder = LmdbFolder(folder, self._token, create=scheme is not None)
+        self._environment = self._folder.environment
+        try:
+            self._enter(scheme)
+        except BaseException:
+            self._folder.leave()
+            raise
+
+    def _enter(self, scheme: str | None) -> None:
+        with _store_errors(self.url, "opened"):
+            self._scheme = open_namespace(self._environment, self.url, self.namespace, scheme)
+            self._handles = TableHandles.open(self._environment, self.namespace)
+        self._write(lambda tables: tables.put_owner(self._token, Owner(self._clock() + self._lease)))
+        self._remove_dead_owners()
+
+    def _read(self, work: Callable[[StoreTables], T]) -> T:
+        self._check_open()
+        with _store_errors(self.url, "read"):
+            return self._environment.read(lambda transaction: work(LmdbTables(transaction, self._handles)))
+
+    def _write(self, work: Callable[[StoreTables], T]) -> T:
+        self._check_open()
+        with _store_errors(self.url, "written"):
+            return self._environment.write(lambda transaction: work(LmdbTables(transaction, self._handles)))
+
+    def _is_alive(self, token: bytes) -> bool:
+        return self._folder.locks.is_alive(token)
+
+    def renew(self) -> int:
+        claims = super().renew()
+        with _store_errors(self.url, "written"):
+            self._environment.flush()
+        return claims
+
+    def close(self) -> None:
+        try:
+            with self._environment.lock:
+                if not self._closed and not self._environment.unusable:
+                    self._release_all()
+                    self._write(lambda tables: tables.delete_owner(self._token))
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        with self._environment.lock:
+            # A forked child has nothing to release: lock and file belong to the parent.
+            done, self._closed = self._closed or self._environment.unusable == FORKED, True
+        if not done:
+            with _store_errors(self.url, "closed"):
+                self._folder.leave()
+
+    def _check_open(self) -> None:
+        reason = "has been closed" if self._closed else self._environment.unusable
+        if reason:
+            raise StoreError(f"The store {self.url} {reason}.")
+
+
+def namespaces_of(url: str, folder: Path) -> list[str]:
+    """List the namespaces of an existing store, sorted; ``url`` is for messages."""
+    with _store_errors(url, "opened"):
+        opened = LmdbFolder(folder, secrets.token_bytes(OWNER_BYTES), create=False)
+        try:
+            return namespace_names(opened.environment, url)
+        finally:
+            opened.leave()
+
+
+@contextmanager
+def _store_errors(url: str, what: str) -> Iterator[None]:
+    """Translate errors of LMDB and the file system to ``StoreError``."""
+    try:
+        yield
+    except (lmdb.Error, OSError) as error:
+        reason = str(error).rstrip(".")
+        raise StoreError(f"The store {url} cannot be {what}: {reason}.") from error
 
 
 @dataclass(frozen=True, slots=True)
 class TableHandles:
-    """The tables of a namespace, opened."""
+    """The open tables of a namespace."""
 
     records: Table
     keys: Table
@@ -61,13 +155,13 @@ class TableHandles:
 
     @classmethod
     def open(cls, environment: Environment, namespace: str) -> TableHandles:
-        """Open the tables, making them if need be."""
+        """Open the tables; create those that are missing."""
         names = ("records", "keys", "claims", "owners")
         return cls(*(environment.table(f"{namespace}/{name}") for name in names))
 
 
 class LmdbTables:
-    """One namespace inside one transaction."""
+    """The tables of one namespace inside one transaction (see :class:`StoreTables`)."""
 
     def __init__(self, transaction: Transaction, handles: TableHandles) -> None:
         self._transaction = transaction
@@ -82,23 +176,23 @@ class LmdbTables:
 
     def put_record(self, id: int, value: bytes, keys: Iterable[bytes]) -> None:
         packed = _pack_id(id)
-        # Ids only rise; told so, LMDB fills its pages instead of leaving them half empty.
+        # Ids only rise. With ``append`` LMDB fills its pages instead of leaving them half empty.
         self._transaction.put(packed, value, append=True, db=self._handles.records)
         self._keys.putmulti([(key + packed, b"") for key in keys])
 
-    def drop_record(self, id: int, keys: Iterable[bytes]) -> None:
+    def delete_record(self, id: int, keys: Iterable[bytes]) -> None:
         packed = _pack_id(id)
         self._transaction.delete(packed, db=self._handles.records)
         for key in keys:
             self._transaction.delete(key + packed, db=self._handles.keys)
 
     def record(self, id: int) -> bytes | None:
-        return self._at(id, self._handles.records)
+        return self._get(id, self._handles.records)
 
     def records(self, start: int) -> Iterator[tuple[int, bytes]]:
-        return self._walk(start, self._handles.records)
+        return self._rows_from(start, self._handles.records)
 
-    def ends(self) -> list[tuple[int, bytes]]:
+    def first_and_last(self) -> list[tuple[int, bytes]]:
         cursor = self._transaction.cursor(self._handles.records)
         items = [cursor.item() for move in (cursor.first, cursor.last) if move()]
         return [(int.from_bytes(key, "big"), value) for key, value in items]
@@ -110,27 +204,27 @@ class LmdbTables:
 
     def _backwards(self, key: bytes, since: int) -> Iterator[int]:
         cursor = self._transaction.cursor(self._handles.keys)
-        here = cursor.prev() if cursor.set_range(key + _pack_id(MAX_ID)) else cursor.last()
-        while here and (entry := cursor.key()).startswith(key):
+        has_row = cursor.prev() if cursor.set_range(key + _pack_id(MAX_ID)) else cursor.last()
+        while has_row and (entry := cursor.key()).startswith(key):
             id = int.from_bytes(entry[KEY_BYTES:], "big")
             if id <= since:
                 return
             yield id
-            here = cursor.prev()
+            has_row = cursor.prev()
 
-    def claim(self, id: int) -> Lease | None:
-        value = self._at(id, self._handles.claims)
+    def lease(self, id: int) -> Lease | None:
+        value = self._get(id, self._handles.claims)
         return None if value is None else _unpack_lease(value)
 
-    def put_claim(self, id: int, claim: Lease) -> None:
-        value = _LEASE.pack(claim.owner, claim.state, claim.until)
+    def put_lease(self, id: int, lease: Lease) -> None:
+        value = _LEASE.pack(lease.owner, lease.state, lease.until)
         self._transaction.put(_pack_id(id), value, db=self._handles.claims)
 
-    def drop_claim(self, id: int) -> None:
+    def delete_lease(self, id: int) -> None:
         self._transaction.delete(_pack_id(id), db=self._handles.claims)
 
-    def claims(self, start: int) -> Iterator[tuple[int, Lease]]:
-        rows = self._walk(max(start, 1), self._handles.claims)
+    def leases(self, start: int) -> Iterator[tuple[int, Lease]]:
+        rows = self._rows_from(max(start, 1), self._handles.claims)
         return ((id, _unpack_lease(value)) for id, value in rows)
 
     def owner(self, token: bytes) -> Owner | None:
@@ -143,7 +237,7 @@ class LmdbTables:
     def put_owner(self, token: bytes, owner: Owner) -> None:
         self._transaction.put(token, _OWNER.pack(owner.until, owner.lost), db=self._handles.owners)
 
-    def drop_owner(self, token: bytes) -> None:
+    def delete_owner(self, token: bytes) -> None:
         self._transaction.delete(token, db=self._handles.owners)
 
     def sizes(self) -> TableSizes:
@@ -153,123 +247,20 @@ class LmdbTables:
         pages = sum(stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats)
         return TableSizes(stats[0]["entries"], stats[1]["entries"], pages * stats[0]["psize"])
 
-    def _at(self, id: int, table: Table) -> bytes | None:
+    def _get(self, id: int, table: Table) -> bytes | None:
         return self._transaction.get(_pack_id(id), db=table) if 0 < id <= MAX_ID else None
 
-    def _walk(self, start: int, table: Table) -> Iterator[tuple[int, bytes]]:
+    def _rows_from(self, start: int, table: Table) -> Iterator[tuple[int, bytes]]:
         cursor: lmdb.Cursor[bytes] = self._transaction.cursor(table)
         if cursor.set_range(_pack_id(start)):
             for key, value in cursor.iternext():
                 yield int.from_bytes(key, "big"), value
 
 
+def _pack_id(id: int) -> bytes:
+    return id.to_bytes(ID_BYTES, "big")
+
+
 def _unpack_lease(value: bytes) -> Lease:
     owner, state, until = _LEASE.unpack(value)
     return Lease(owner, ClaimState(state), until)
-
-
-T = TypeVar("T")
-
-
-class LmdbStore(TransactionalStore):
-    """One namespace of an LMDB folder.
-
-    A killed process loses nothing that was filed; its claims end with it. A machine that goes down can
-    lose what was filed since the last :meth:`renew`, and can damage the file, which the next opening
-    finds out (see :mod:`dedupcrawl.stores.lmdb_environment`).
-
-    Args:
-        url: how the user calls the store, for messages.
-        folder: where it is, made if it is missing.
-        namespace: which part of it.
-        scheme: JSON of the configuration; None: whichever it was filled with, and it must exist.
-        lease: seconds for which a claim lives without being renewed.
-        ttl: seconds after which a record no longer counts; None: never.
-        clock: Unix time in seconds.
-
-    Raises:
-        StoreMismatchError: it was filled under another configuration.
-        StoreError: it cannot be opened.
-    """
-
-    def __init__(
-        self, url: str, folder: Path, namespace: str, scheme: str | None, **timing: Unpack[Timing]
-    ) -> None:
-        super().__init__(url, namespace, scheme or "", **timing)
-        self._closed = False
-        with _store_errors(self.url, "opened"):
-            self._folder = LmdbFolder(folder, self._me, create=scheme is not None)
-        self._environment = self._folder.environment
-        try:
-            self._begin(scheme)
-        except BaseException:
-            self._folder.leave()
-            raise
-
-    def _begin(self, scheme: str | None) -> None:
-        with _store_errors(self.url, "opened"):
-            self._scheme = open_namespace(self._environment, self.url, self.namespace, scheme)
-            self._handles = TableHandles.open(self._environment, self.namespace)
-        self._write(lambda tables: tables.put_owner(self._me, Owner(self._clock() + self._lease)))
-        self._bury()
-
-    def _read(self, work: Callable[[StoreTables], T]) -> T:
-        self._check_open()
-        with _store_errors(self.url, "read"):
-            return self._environment.read(lambda transaction: work(LmdbTables(transaction, self._handles)))
-
-    def _write(self, work: Callable[[StoreTables], T]) -> T:
-        self._check_open()
-        with _store_errors(self.url, "written"):
-            return self._environment.write(lambda transaction: work(LmdbTables(transaction, self._handles)))
-
-    def _breathes(self, token: bytes) -> bool:
-        return self._folder.owners.lives(token)
-
-    def renew(self) -> int:
-        held = super().renew()
-        with _store_errors(self.url, "written"):
-            self._environment.tend()
-        return held
-
-    def close(self) -> None:
-        try:
-            with self._environment.lock:
-                if not self._closed and not self._environment.lost:
-                    self._withdraw()
-                    self._write(lambda tables: tables.drop_owner(self._me))
-        finally:
-            self._let_go()
-
-    def _let_go(self) -> None:
-        with self._environment.lock:
-            # In a forked child there is nothing to let go: lock and file are the parent's.
-            done, self._closed = self._closed or self._environment.lost == FORKED, True
-        if not done:
-            with _store_errors(self.url, "closed"):
-                self._folder.leave()
-
-    def _check_open(self) -> None:
-        lost = "has been closed" if self._closed else self._environment.lost
-        if lost:
-            raise StoreError(f"The store {self.url} {lost}.")
-
-
-def namespaces_of(url: str, folder: Path) -> list[str]:
-    """List the namespaces of a store that exists, sorted."""
-    with _store_errors(url, "opened"):
-        opened = LmdbFolder(folder, secrets.token_bytes(OWNER_BYTES), create=False)
-        try:
-            return namespace_names(opened.environment, url)
-        finally:
-            opened.leave()
-
-
-@contextmanager
-def _store_errors(url: str, what: str) -> Iterator[None]:
-    """Say in one sentence what went wrong below."""
-    try:
-        yield
-    except (lmdb.Error, OSError) as error:
-        reason = str(error).rstrip(".")
-        raise StoreError(f"The store {url} cannot be {what}: {reason}.") from error

@@ -1,4 +1,4 @@
-"""A store in memory: the same contract, for tests and one-off scripts."""
+"""A store in memory, for tests and one-off scripts."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ T = TypeVar("T")
 
 
 class MemoryStore(TransactionalStore):
-    """Private to the object: what it holds ends with it."""
+    """A store that is private to the object; closing it discards its records."""
 
     def __init__(self, namespace: str, scheme: str, **timing: Unpack[Timing]) -> None:
         super().__init__("memory://", namespace, scheme, **timing)
         self._lock = RLock()
         self._tables: MemoryTables | None = MemoryTables()
-        self._tables.put_owner(self._me, Owner(self._clock() + self._lease))
+        self._tables.put_owner(self._token, Owner(self._clock() + self._lease))
 
     def _read(self, work: Callable[[StoreTables], T]) -> T:
         return self._write(work)
@@ -36,8 +36,8 @@ class MemoryStore(TransactionalStore):
                 raise StoreError("The store memory:// has been closed.")
             return work(self._tables)
 
-    def _breathes(self, token: bytes) -> bool:
-        return token == self._me
+    def _is_alive(self, token: bytes) -> bool:
+        return token == self._token
 
     def close(self) -> None:
         with self._lock:
@@ -46,21 +46,21 @@ class MemoryStore(TransactionalStore):
 
 
 class MemoryTables:
-    """The tables as dicts; ids are filed in rising order, and dicts keep that order."""
+    """The tables as dicts. Ids are filed in rising order, and dicts keep that order."""
 
     def __init__(self) -> None:
-        self._last = 0
+        self._last_id = 0
         self._records: dict[int, bytes] = {}
-        self._claims: dict[int, Lease] = {}
+        self._leases: dict[int, Lease] = {}
         self._owners: dict[bytes, Owner] = {}
-        # Most buckets hold one page: a bare id is a third of the size of a list of one.
+        # Most buckets hold one page: a bare id takes a third of the memory of a list with one id.
         self._buckets: dict[bytes, int | list[int]] = {}
         self._keys = 0
         self._bytes = 0
 
     def next_id(self) -> int:
-        self._last += 1
-        return self._last
+        self._last_id += 1
+        return self._last_id
 
     def put_record(self, id: int, value: bytes, keys: Iterable[bytes]) -> None:
         self._records[id] = value
@@ -75,7 +75,7 @@ class MemoryTables:
             else:
                 ids.append(id)
 
-    def drop_record(self, id: int, keys: Iterable[bytes]) -> None:
+    def delete_record(self, id: int, keys: Iterable[bytes]) -> None:
         self._bytes -= len(self._records.pop(id))
         for key in dict.fromkeys(keys):
             self._keys -= 1
@@ -89,14 +89,11 @@ class MemoryTables:
         return self._records.get(id)
 
     def records(self, start: int) -> Iterator[tuple[int, bytes]]:
-        return _walk(self._records, start)
+        return _rows_from(self._records, start)
 
-    def ends(self) -> list[tuple[int, bytes]]:
-        return (
-            [next(iter(self._records.items())), next(reversed(self._records.items()))]
-            if self._records
-            else []
-        )
+    def first_and_last(self) -> list[tuple[int, bytes]]:
+        rows = self._records.items()
+        return [next(iter(rows)), next(reversed(rows))] if rows else []
 
     def newest(self, key: bytes, since: int) -> Sequence[int]:
         ids = self._buckets.get(key)
@@ -106,17 +103,17 @@ class MemoryTables:
             return (ids,) if ids > since else ()
         return ids[: bisect_left(ids, since + 1) - len(ids) - 1 : -1]
 
-    def claim(self, id: int) -> Lease | None:
-        return self._claims.get(id)
+    def lease(self, id: int) -> Lease | None:
+        return self._leases.get(id)
 
-    def put_claim(self, id: int, claim: Lease) -> None:
-        self._claims[id] = claim
+    def put_lease(self, id: int, lease: Lease) -> None:
+        self._leases[id] = lease
 
-    def drop_claim(self, id: int) -> None:
-        del self._claims[id]
+    def delete_lease(self, id: int) -> None:
+        del self._leases[id]
 
-    def claims(self, start: int) -> Iterator[tuple[int, Lease]]:
-        return _walk(self._claims, start)
+    def leases(self, start: int) -> Iterator[tuple[int, Lease]]:
+        return _rows_from(self._leases, start)
 
     def owner(self, token: bytes) -> Owner | None:
         return self._owners.get(token)
@@ -124,7 +121,7 @@ class MemoryTables:
     def put_owner(self, token: bytes, owner: Owner) -> None:
         self._owners[token] = owner
 
-    def drop_owner(self, token: bytes) -> None:
+    def delete_owner(self, token: bytes) -> None:
         del self._owners[token]
 
     def owners(self) -> list[bytes]:
@@ -134,6 +131,6 @@ class MemoryTables:
         return TableSizes(len(self._records), self._keys, self._bytes + self._keys * KEY_BYTES)
 
 
-def _walk(table: dict[int, T], start: int) -> Iterator[tuple[int, T]]:
+def _rows_from(table: dict[int, T], start: int) -> Iterator[tuple[int, T]]:
     ids = list(table)
     return ((id, table[id]) for id in ids[bisect_left(ids, start) :])

@@ -1,4 +1,4 @@
-"""From the URL of a store to the store."""
+"""Open a store by its URL."""
 
 from __future__ import annotations
 
@@ -33,22 +33,24 @@ def open_store(
     ttl: float | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Store:
-    """Open a store, making it if it is not there yet.
+    """Open a store; create it if it is missing.
 
     Args:
-        url: ``memory://`` (private to the object), ``lmdb://relative/folder``, ``lmdb:///absolute/folder`` or
-            a Redis or Valkey server: ``redis://``, ``rediss://``, ``unix://`` or ``redis+sentinel://``.
-        namespace: which part of the store; namespaces know nothing of each other.
-        scheme: every constant that shapes keys or sketches; plain JSON values.
-        lease: seconds for which a claim lives without being renewed.
+        url: ``memory://`` (private to the object), ``lmdb://relative/folder``, ``lmdb:///absolute/folder``,
+            or a Redis or Valkey server: ``redis://``, ``rediss://``, ``unix://`` or ``redis+sentinel://``.
+        namespace: which part of the store, 1 to 200 bytes of UTF-8. Records of different namespaces are never
+            compared.
+        scheme: every constant that shapes keys or sketches, as JSON values.
+        lease: seconds for which a claim lives without being renewed, above 0.
         ttl: seconds after which a record no longer counts; None: never.
-        clock: Unix time in seconds. On a server it tells only how old a record is; the server's rules.
+        clock: returns the Unix time in seconds. With a server it only gives the age of a record; leases
+            follow the clock of the server.
 
     Raises:
         SettingError: the URL or the namespace is not accepted.
         StoreMismatchError: the store was filled under another scheme.
         StoreUnreachableError: the server of the store does not answer.
-        StoreError: it cannot be opened.
+        StoreError: the store cannot be opened.
     """
     _check_namespace(namespace)
     configuration = scheme_json(scheme)
@@ -60,44 +62,42 @@ def open_store(
 
 
 def open_existing(url: str, namespace: str) -> Store:
-    """Open a namespace that exists, under whichever configuration it was filled, to look and tidy.
+    """Open an existing namespace of a persistent store, whatever its configuration, to read and maintain it.
 
-    Raises:
-        SettingError: the URL names no store that outlives its process.
-        StoreError: it cannot be opened, or there is no such store or namespace.
+    Raises as :func:`open_store` does, and ``StoreError`` if the store or the namespace does not exist.
     """
     _check_namespace(namespace)
     if is_server(url):
         return _open_on_server(url, namespace, None, lease=60.0, ttl=None)
-    return LmdbStore(url, _persistent_folder(url), namespace, None, lease=60.0, ttl=None, clock=time.time)
+    return LmdbStore(url, _folder(url), namespace, None, lease=60.0, ttl=None, clock=time.time)
 
 
 def list_namespaces(url: str) -> list[str]:
-    """List the namespaces of a store that exists, sorted.
-
-    Raises:
-        SettingError: the URL names no store that outlives its process.
-        StoreError: it cannot be opened, or there is no such store.
-    """
+    """List the namespaces of an existing persistent store, sorted; raise as :func:`open_existing` does."""
     if is_server(url):
         address = read_address(url)
         with _requires_redis(url):
-            from dedupcrawl.stores.redis.connection import list_server_namespaces  # noqa: PLC0415  # see _on_server
+            from dedupcrawl.stores.redis.connection import list_server_namespaces  # noqa: PLC0415  # see below
         return list_server_namespaces(address)
-    return namespaces_of(url, _persistent_folder(url))
+    return namespaces_of(url, _folder(url))
 
 
-def _open_on_server(url: str, namespace: str, configuration: str | None, **terms: Any) -> Store:
-    """Open a store on a server. Its client is loaded only now: other stores start without it."""
+def is_local(url: str) -> bool:
+    """Whether a store is on this machine, so that opening it takes no noticeable time."""
+    return url == MEMORY or url.startswith(LMDB)
+
+
+def _open_on_server(url: str, namespace: str, configuration: str | None, **timing: Any) -> Store:
+    """Open a store on a server. The client library is imported only here: other stores start without it."""
     address = read_address(url)
     with _requires_redis(url):
-        from dedupcrawl.stores.redis.store import RedisStore  # noqa: PLC0415  # that is the point
-    return RedisStore(address, namespace, configuration, **terms)
+        from dedupcrawl.stores.redis.store import RedisStore  # noqa: PLC0415  # an optional dependency
+    return RedisStore(address, namespace, configuration, **timing)
 
 
 @contextmanager
 def _requires_redis(url: str) -> Iterator[None]:
-    """Say in one sentence that the package is missing which a server is asked with."""
+    """Raise ``StoreError`` if the client library is not installed."""
     try:
         yield
     except ImportError as error:
@@ -108,22 +108,11 @@ def _requires_redis(url: str) -> Iterator[None]:
         ) from error
 
 
-def _persistent_folder(url: str) -> Path:
-    """Return the folder of a store that outlives its process."""
-    if url == MEMORY:
-        raise SettingError("store", url, f'"lmdb://relative/folder", "lmdb:///absolute/folder", {URL_FORMS}')
-    return _folder(url)
-
-
-def is_local(url: str) -> bool:
-    """Whether opening this store asks no other machine, and so takes no time to speak of."""
-    return url == MEMORY or url.startswith(LMDB)
-
-
 def _folder(url: str) -> Path:
     folder = url.removeprefix(LMDB) if _is_text(url) and url.startswith(LMDB) else ""
     if not folder or "\0" in folder:
-        accepted = f'"memory://", "lmdb://relative/folder", "lmdb:///absolute/folder", {URL_FORMS}'
+        memory = "" if url == MEMORY else '"memory://", '
+        accepted = f'{memory}"lmdb://relative/folder", "lmdb:///absolute/folder", {URL_FORMS}'
         raise SettingError("store", hide_password(url) if _is_text(url) else url, accepted)
     return Path(folder)
 
@@ -136,5 +125,5 @@ def _check_namespace(namespace: str) -> None:
 
 
 def _is_text(value: object) -> bool:
-    """Whether this is a string that UTF-8 can hold: one without lone surrogates."""
+    """Whether this is a string that UTF-8 can encode: one without lone surrogates."""
     return isinstance(value, str) and value.encode("utf-8", "replace").decode() == value

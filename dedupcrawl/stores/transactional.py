@@ -1,10 +1,8 @@
-"""What the rules of claiming need of a backend: five small tables in one consistent view.
+"""The rules of claims, leases and age, for stores whose tables are changed in local transactions.
 
-Which records are live: the rules of leases, dead owners and age, inside one transaction.
-
-What stores over tables have in common: transactions, looking and housekeeping.
-
-The store whose rules are written once, whatever holds its tables.
+:class:`TransactionalStore` implements the whole contract of :class:`~dedupcrawl.stores.base.Store` over four
+tables (:class:`StoreTables`). A subclass supplies the tables, the transactions, and a test of which processes
+are alive.
 """
 
 from __future__ import annotations
@@ -38,30 +36,41 @@ if TYPE_CHECKING:
 
     from dedupcrawl.stores.base import Record
 
+T = TypeVar("T")
 
-OWNER_BYTES = 8
+OWNER_BYTES = 8  #: size of the random token that identifies a store object
+CHUNK = 256  #: most records removed in one transaction, so that other writers wait a few milliseconds at most
+PRUNE_SCAN = 16 * CHUNK  #: most records examined in one transaction of ``prune``
+
+
+class Timing(TypedDict):
+    """The keyword arguments of a transactional store that concern time."""
+
+    lease: float  #: seconds for which a claim lives without being renewed
+    ttl: float | None  #: seconds after which a record no longer counts; None: never
+    clock: Callable[[], float]  #: returns the Unix time in seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Who filed a record that is not committed yet; a committed record has no claim."""
+    """The claim on a record that is not committed yet; a committed record has none."""
 
-    owner: bytes  #: ``OWNER_BYTES`` random bytes, another token for each store object
+    owner: bytes  #: token of the store object that filed the record, ``OWNER_BYTES`` long
     state: ClaimState
-    until: float  #: Unix time at which the lease ends unless the owner renewed it
+    until: float  #: Unix time at which the lease ends unless the owner renews it
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A store object that files records; renewing all its claims is one small write."""
+    """A store object that files records. One small write renews all its leases."""
 
-    until: float  #: Unix time to which it has renewed all its claims
-    lost: int = 0  #: how many of its claims ended without its doing
+    until: float  #: Unix time up to which all its leases are renewed
+    lost: int = 0  #: how many of its claims others have removed
 
 
 @dataclass(frozen=True, slots=True)
 class TableSizes:
-    """How much a namespace holds."""
+    """The size of a namespace."""
 
     pages: int
     keys: int
@@ -69,79 +78,84 @@ class TableSizes:
 
 
 class StoreTables(Protocol):
-    """One namespace inside one transaction."""
+    """The tables of one namespace inside one transaction."""
 
     def next_id(self) -> int:
-        """Return an id above all that were ever given, and remember it."""
+        """Return an id above all ids given before, and store it."""
 
     def put_record(self, id: int, value: bytes, keys: Iterable[bytes]) -> None:
-        """File a packed record under its keys."""
+        """Store an encoded record under its bucket keys."""
 
-    def drop_record(self, id: int, keys: Iterable[bytes]) -> None:
-        """Take a record out, and its keys."""
+    def delete_record(self, id: int, keys: Iterable[bytes]) -> None:
+        """Remove a record and its bucket entries."""
 
     def record(self, id: int) -> bytes | None:
-        """Return a packed record."""
+        """Return an encoded record."""
 
     def records(self, start: int) -> Iterator[tuple[int, bytes]]:
-        """Walk the packed records from the id ``start`` on."""
+        """Yield the encoded records with an id of at least ``start``."""
 
-    def ends(self) -> list[tuple[int, bytes]]:
-        """Return the packed records filed first and last, or nothing."""
+    def first_and_last(self) -> list[tuple[int, bytes]]:
+        """Return the encoded records with the lowest and the highest id; an empty list if there are none."""
 
     def newest(self, key: bytes, since: int) -> Iterable[int]:
-        """Walk the ids above ``since`` in a bucket, newest first."""
+        """Yield the ids above ``since`` in a bucket, newest first."""
 
-    def claim(self, id: int) -> Lease | None:
-        """Return the claim on a record."""
+    def lease(self, id: int) -> Lease | None:
+        """Return the lease of a record."""
 
-    def put_claim(self, id: int, claim: Lease) -> None:
-        """File a claim, or another state of it."""
+    def put_lease(self, id: int, lease: Lease) -> None:
+        """Store the lease of a record."""
 
-    def drop_claim(self, id: int) -> None:
-        """End a claim."""
+    def delete_lease(self, id: int) -> None:
+        """Remove the lease of a record."""
 
-    def claims(self, start: int) -> Iterator[tuple[int, Lease]]:
-        """Walk the claims from the id ``start`` on."""
+    def leases(self, start: int) -> Iterator[tuple[int, Lease]]:
+        """Yield the leases of the records with an id of at least ``start``."""
 
     def owner(self, token: bytes) -> Owner | None:
-        """Return what is known of an owner."""
+        """Return an owner."""
 
     def put_owner(self, token: bytes, owner: Owner) -> None:
-        """Remember an owner."""
+        """Store an owner."""
 
-    def drop_owner(self, token: bytes) -> None:
-        """Forget an owner, which has no claims any more."""
+    def delete_owner(self, token: bytes) -> None:
+        """Remove an owner that has no leases any more."""
 
     def owners(self) -> list[bytes]:
         """Return the tokens of all owners."""
 
     def sizes(self) -> TableSizes:
-        """Count."""
+        """Return the size of the namespace."""
 
 
 @dataclass(slots=True)
 class LiveRecords:
-    """The tables as one store object sees them at one moment."""
+    """The live records of a namespace, as one store object sees them at one moment.
+
+    A record is live unless it is too old, its lease has ended, or its owner is dead.
+    """
 
     tables: StoreTables
-    me: bytes  #: the token of that store object
-    now: float
+    token: bytes  #: of the store object
+    now: float  #: Unix time in seconds
     oldest: float  #: records seen before this Unix time are past their time to live
-    breathes: Callable[[bytes], bool]  #: whether the process of another owner still lives
-    _verdicts: dict[bytes, float] = field(default_factory=dict)
+    is_alive: Callable[[bytes], bool]  #: whether the process of another owner is alive
+    _renewed: dict[bytes, float] = field(
+        default_factory=dict
+    )  #: owner -> end of its leases, 0 for a dead one
 
     def candidate(self, id: int) -> Candidate | None:
         """Return the live record with this id."""
         value = self.tables.record(id)
         if value is None or decode_seen(value, id) < self.oldest:
             return None
-        claim = self.tables.claim(id)
-        if claim is None:
+        lease = self.tables.lease(id)
+        if lease is None:
             return Candidate(id, decode(value, id), ClaimState.COMMITTED, mine=False)
-        if not self.holds(claim):
+        if not self.is_held(lease):
             return None
-        return Candidate(id, decode(value, id), claim.state, mine=claim.owner == self.me)
+        return Candidate(id, decode(value, id), lease.state, mine=lease.owner == self.token)
 
     def search(self, probes: Iterable[bytes], since: int) -> tuple[list[Candidate], list[int]]:
         """Return the live records under the probes by rising id, and the ids of dead ones met."""
@@ -157,75 +171,56 @@ class LiveRecords:
         found = sorted((hit for hit in met.values() if hit is not None), key=lambda hit: hit.id)
         return found, [id for id, hit in met.items() if hit is None]
 
-    def holds(self, claim: Lease) -> bool:
-        """Whether the lease of a claim runs and its owner lives."""
-        renewed = self._verdicts.get(claim.owner)
+    def is_held(self, lease: Lease) -> bool:
+        """Whether a lease is running and its owner is alive."""
+        renewed = self._renewed.get(lease.owner)
         if renewed is None:
-            renewed = self._verdicts[claim.owner] = self._renewed(claim.owner)
-        return self.now < max(claim.until, renewed) and renewed > 0
+            renewed = self._renewed[lease.owner] = self._renewed_until(lease.owner)
+        return self.now < max(lease.until, renewed) and renewed > 0
 
-    def _renewed(self, token: bytes) -> float:
-        """Until when an owner has renewed its claims; 0 for a dead one."""
+    def _renewed_until(self, token: bytes) -> float:
         owner = self.tables.owner(token)
-        if owner is None or (token != self.me and not self.breathes(token)):
+        if owner is None or (token != self.token and not self.is_alive(token)):
             return 0.0
         return owner.until
 
-    def remove(self, id: int, *, tell: bool = True) -> bool:
-        """Take a record out with its keys and its claim. False: it is not there.
+    def remove(self, id: int, *, notify_owner: bool = True) -> bool:
+        """Remove a record with its keys and its lease; return whether it existed.
 
-        ``tell``: whether the owner of the claim has yet to learn of it.
+        ``notify_owner`` counts the claim as lost, which its owner notices when it next renews.
         """
         value = self.tables.record(id)
         if value is None:
             return False
-        self.tables.drop_record(id, decode(value, id).keys)
-        claim = self.tables.claim(id)
-        if claim is not None:
-            self.tables.drop_claim(id)
-            if tell:
-                self._tell_loss(claim.owner)
+        self.tables.delete_record(id, decode(value, id).keys)
+        lease = self.tables.lease(id)
+        if lease is not None:
+            self.tables.delete_lease(id)
+            if notify_owner:
+                self._count_loss(lease.owner)
         return True
 
     def expire(self) -> None:
-        """Remove the two oldest records if they are past their time to live.
-
-        So a store to which pages are added does not grow without end, and no addition takes long.
-        """
+        """Remove the two oldest records if they are past their time to live. This bounds the store."""
         for _ in range(2):
-            oldest = self.tables.ends()[:1]
+            oldest = self.tables.first_and_last()[:1]
             if not oldest or decode_seen(oldest[0][1], oldest[0][0]) >= self.oldest:
                 return
-            with suppress(StoreError):  # a damaged record stays, and nobody has to wait for its sake
+            with suppress(
+                StoreError
+            ):  # a damaged record stays: filing other pages must not fail because of it
                 self.remove(oldest[0][0])
 
-    def _tell_loss(self, token: bytes) -> None:
-        """Let an owner know, when it next renews, that a claim of its own is gone."""
+    def _count_loss(self, token: bytes) -> None:
         owner = self.tables.owner(token)
         if owner is not None:
             self.tables.put_owner(token, replace(owner, lost=owner.lost + 1))
 
 
-T = TypeVar("T")
+class TransactionalStore(Store):
+    """A store over :class:`StoreTables`.
 
-CHUNK = 256  #: most records removed in one transaction, so that other writers wait a few milliseconds
-PRUNE_SCAN = 16 * CHUNK  #: most records looked at in one
-
-
-class Timing(TypedDict):
-    """The keyword arguments of a store over tables that concern time."""
-
-    lease: float  #: seconds for which a claim lives without being renewed
-    ttl: float | None  #: seconds after which a record no longer counts; None: never
-    clock: Callable[[], float]  #: returns the Unix time in seconds
-
-
-class TabledStore(Store):
-    """Looking and housekeeping over :class:`~dedupcrawl.stores.transactional.StoreTables`.
-
-    A subclass says how a piece of work runs in a transaction, and whether another owner still lives.
-    Work may run twice (a transaction that found the file too small is begun anew), so it changes
-    nothing but the tables.
+    Work passed to :meth:`_read` and :meth:`_write` may run twice, so it changes nothing but the tables.
     """
 
     def __init__(self, url: str, namespace: str, scheme: str, **timing: Unpack[Timing]) -> None:
@@ -236,7 +231,9 @@ class TabledStore(Store):
         self._lease = timing["lease"]
         self._ttl = inf if ttl is None else ttl
         self._clock = timing["clock"]
-        self._me = secrets.token_bytes(OWNER_BYTES)
+        self._token = secrets.token_bytes(OWNER_BYTES)
+        self._own: set[int] = set()  # ids of own claims
+        self._lost = 0  # how many own claims others have removed, as far as this object has noticed
 
     @abstractmethod
     def _read(self, work: Callable[[StoreTables], T]) -> T:
@@ -244,134 +241,15 @@ class TabledStore(Store):
 
     @abstractmethod
     def _write(self, work: Callable[[StoreTables], T]) -> T:
-        """Run ``work`` so that all its changes are made at once, or none."""
+        """Run ``work`` in a transaction: all its changes are made, or none."""
 
     @abstractmethod
-    def _breathes(self, token: bytes) -> bool:
-        """Whether the process of another owner lives, as far as one can know."""
+    def _is_alive(self, token: bytes) -> bool:
+        """Whether the process of another owner is alive, as far as this can be known."""
 
-    def _view(self, tables: StoreTables) -> LiveRecords:
+    def _live(self, tables: StoreTables) -> LiveRecords:
         now = self._clock()
-        return LiveRecords(tables, self._me, now, now - self._ttl, self._breathes)
-
-    # -- looking ------------------------------------------------------------------------------
-
-    def find(self, probes: Sequence[bytes]) -> tuple[Candidate, ...]:
-        return self._read(lambda tables: tuple(self._view(tables).search(probes, 0)[0]))
-
-    def get(self, id: int) -> Candidate | None:
-        return self._read(lambda tables: self._view(tables).candidate(id))
-
-    def lookup(self, url: str) -> Candidate | None:
-        return self._read(partial(self._lookup, url))
-
-    def _lookup(self, url: str, tables: StoreTables) -> Candidate | None:
-        view = self._view(tables)
-        hits = (view.candidate(id) for id in tables.newest(url_key(url), 0))
-        return next((hit for hit in hits if hit is not None and hit.record.url == url), None)
-
-    def records(self) -> Iterator[Candidate]:
-        start: int | None = 0
-        while start is not None:
-            found, start = self._read(partial(self._some, start))
-            yield from found
-
-    def _some(self, start: int, tables: StoreTables) -> tuple[list[Candidate], int | None]:
-        """Return some live records, and the id to go on with (None: at the end)."""
-        view = self._view(tables)
-        ids = [id for id, _ in islice(tables.records(start), CHUNK)]
-        found = [hit for hit in map(view.candidate, ids) if hit is not None]
-        return found, ids[-1] + 1 if ids else None
-
-    # -- housekeeping -------------------------------------------------------------------------
-
-    def forget(self, url: str) -> int:
-        return self._write(partial(self._forget, url))
-
-    def _forget(self, url: str, tables: StoreTables) -> int:
-        ids = list(tables.newest(url_key(url), 0))
-        values = ((id, tables.record(id)) for id in ids)
-        doomed = [id for id, value in values if value is not None and decode(value, id).url == url]
-        view = self._view(tables)
-        return sum(view.remove(id) for id in doomed)
-
-    def prune(self, older_than: float) -> int:
-        return self._bury() + self._in_chunks(partial(self._prune, older_than))
-
-    def _prune(self, older_than: float, start: int, tables: StoreTables) -> tuple[int, int | None]:
-        """Remove a chunk; return how many, and the id to go on with (None: at the end)."""
-        view = self._view(tables)
-        doomed: list[int] = []
-        following = None
-        for looked, (id, value) in enumerate(tables.records(start)):
-            if looked == PRUNE_SCAN or len(doomed) == CHUNK:
-                following = id
-                break
-            claim = tables.claim(id)
-            old = decode_seen(value, id) < max(older_than, view.oldest)
-            if old if claim is None else not view.holds(claim):
-                doomed.append(id)
-        return sum(view.remove(id) for id in doomed), following
-
-    def _bury(self) -> int:
-        """Remove the dead owners and all their claims; return how many records went."""
-        owners = self._read(lambda tables: tables.owners())
-        dead = {token for token in owners if token != self._me and not self._breathes(token)}
-        removed = self._in_chunks(partial(self._bury_some, dead)) if dead else 0
-        for token in dead:
-            self._write(partial(_drop_owner, token))
-        return removed
-
-    def _bury_some(self, dead: set[bytes], start: int, tables: StoreTables) -> tuple[int, int | None]:
-        claims = list(islice(tables.claims(start), CHUNK))
-        view = self._view(tables)
-        removed = sum(view.remove(id, tell=False) for id, claim in claims if claim.owner in dead)
-        return removed, claims[-1][0] + 1 if claims else None
-
-    def _in_chunks(self, work: Callable[[int, StoreTables], tuple[int, int | None]]) -> int:
-        """Do a long piece of work in short transactions, each going on where the last one stopped."""
-        removed = 0
-        start: int | None = 0
-        while start is not None:
-            count, start = self._write(partial(work, start))
-            removed += count
-        return removed
-
-    def info(self) -> StoreInfo:
-        return self._read(self._info)
-
-    def _info(self, tables: StoreTables) -> StoreInfo:
-        sizes = tables.sizes()
-        moments = [decode_seen(value, id) for id, value in tables.ends()]
-        view = self._view(tables)
-        claims = [claim for _, claim in tables.claims(0)]
-        states = [claim.state for claim in claims]
-        return StoreInfo(
-            url=self.url,
-            namespace=self.namespace,
-            pages=sizes.pages,
-            open=states.count(ClaimState.OPEN),
-            scraped=states.count(ClaimState.SCRAPED),
-            keys=sizes.keys,
-            bytes=sizes.bytes,
-            oldest=moments[0] if moments else None,
-            newest=moments[-1] if moments else None,
-            scheme=self._scheme,
-            ended=sum(not view.holds(claim) for claim in claims),
-        )
-
-
-def _drop_owner(token: bytes, tables: StoreTables) -> None:
-    tables.drop_owner(token)
-
-
-class TransactionalStore(TabledStore):
-    """Offers, claims and leases."""
-
-    def __init__(self, url: str, namespace: str, scheme: str, **timing: Unpack[Timing]) -> None:
-        super().__init__(url, namespace, scheme, **timing)
-        self._own: set[int] = set()
-        self._lost = 0
+        return LiveRecords(tables, self._token, now, now - self._ttl, self._is_alive)
 
     # -- filing -------------------------------------------------------------------------------
 
@@ -386,44 +264,41 @@ class TransactionalStore(TabledStore):
         return self._write(partial(self._file, record, encode(record), since, old))
 
     def add_many(self, records: Sequence[Record]) -> list[Offer]:
-        packed = [(record, encode(record)) for record in records]
-        return self._write(partial(self._add_many, packed))
-
-    def _add_many(self, packed: Sequence[tuple[Record, bytes]], tables: StoreTables) -> list[Offer]:
-        return [self._file(record, value, 0, [], tables) for record, value in packed]
+        encoded = [(record, encode(record)) for record in records]
+        return self._write(lambda tables: [self._file(*pair, 0, [], tables) for pair in encoded])
 
     def restore(self, records: Sequence[Record]) -> int:
-        packed = [(record, encode(record)) for record in records]
-        return self._in_chunks(partial(self._restore, packed))
+        encoded = [(record, encode(record)) for record in records]
+        return self._in_chunks(partial(self._restore, encoded))
 
     def _restore(
-        self, packed: Sequence[tuple[Record, bytes]], start: int, tables: StoreTables
+        self, encoded: Sequence[tuple[Record, bytes]], start: int, tables: StoreTables
     ) -> tuple[int, int | None]:
-        view, end = self._view(tables), start + CHUNK
-        some = packed[start:end]
-        fresh = [pair for pair in some if not pair[0].is_among(view.search(pair[0].home, 0)[0])]
+        live, end = self._live(tables), start + CHUNK
+        chunk = encoded[start:end]
+        fresh = [pair for pair in chunk if not pair[0].is_among(live.search(pair[0].own_keys, 0)[0])]
         for record, value in fresh:
             self._file(record, value, FILE_ANYWAY, [], tables)
-        return len(fresh), end if end < len(packed) else None
+        return len(fresh), end if end < len(encoded) else None
 
     def _file(
         self, record: Record, value: bytes, since: int, supersede: list[int] | None, tables: StoreTables
     ) -> Offer:
-        """File a record for good, or (None: it supersedes nothing yet) as a claim."""
-        view = self._view(tables)
-        found, dead = view.search(record.looks_under, since)
+        """File a record as committed, or as a claim (``supersede`` is None)."""
+        live = self._live(tables)
+        found, dead = live.search(record.lookup_keys, since)
         for id in dead:
-            view.remove(id)
+            live.remove(id)
         if found:
             return Offer(None, tuple(found))
         if self._ttl < inf:
-            view.expire()
+            live.expire()
         id = tables.next_id()
         tables.put_record(id, value, record.keys)
         if supersede is None:
-            tables.put_claim(id, Lease(self._me, ClaimState.OPEN, view.now + self._lease))
+            tables.put_lease(id, Lease(self._token, ClaimState.OPEN, live.now + self._lease))
         for old in supersede or ():
-            view.remove(old)
+            live.remove(old)
         return Offer(id)
 
     # -- claims -------------------------------------------------------------------------------
@@ -432,41 +307,41 @@ class TransactionalStore(TabledStore):
         return self._write(partial(self._mark_scraped, id))
 
     def _mark_scraped(self, id: int, tables: StoreTables) -> bool:
-        claim = tables.claim(id)
-        if claim is None or claim.owner != self._me:
+        lease = tables.lease(id)
+        if lease is None or lease.owner != self._token:
             return False
-        tables.put_claim(id, Lease(self._me, ClaimState.SCRAPED, claim.until))
+        tables.put_lease(id, Lease(self._token, ClaimState.SCRAPED, lease.until))
         return True
 
     def commit(self, ids: Iterable[int], supersede: Iterable[int] = ()) -> int:
-        mine = self._write(partial(self._commit, set(ids), sorted(set(supersede))))
-        self._own.difference_update(mine)
-        return len(mine)
+        committed = self._write(partial(self._commit, set(ids), sorted(set(supersede))))
+        self._own.difference_update(committed)
+        return len(committed)
 
     def _commit(self, ids: set[int], supersede: list[int], tables: StoreTables) -> list[int]:
-        mine = self._mine(ids, tables)
-        for id in mine:
-            tables.drop_claim(id)
-        view = self._view(tables)
-        for id in supersede if mine else ():
-            view.remove(id)
-        return mine
+        claims = self._own_claims(ids, tables)
+        for id in claims:
+            tables.delete_lease(id)
+        live = self._live(tables)
+        for id in supersede if claims else ():
+            live.remove(id)
+        return claims
 
     def release(self, ids: Iterable[int]) -> int:
-        mine = self._write(partial(self._release, set(ids)))
-        self._own.difference_update(mine)
-        return len(mine)
+        released = self._write(partial(self._release, set(ids)))
+        self._own.difference_update(released)
+        return len(released)
 
     def _release(self, ids: set[int], tables: StoreTables) -> list[int]:
-        mine = self._mine(ids, tables)
-        view = self._view(tables)
-        for id in mine:
-            view.remove(id, tell=False)
-        return mine
+        claims = self._own_claims(ids, tables)
+        live = self._live(tables)
+        for id in claims:
+            live.remove(id, notify_owner=False)
+        return claims
 
-    def _mine(self, ids: Iterable[int], tables: StoreTables) -> list[int]:
-        claims = ((id, tables.claim(id)) for id in sorted(ids))
-        return [id for id, claim in claims if claim is not None and claim.owner == self._me]
+    def _own_claims(self, ids: Iterable[int], tables: StoreTables) -> list[int]:
+        leases = ((id, tables.lease(id)) for id in sorted(ids))
+        return [id for id, lease in leases if lease is not None and lease.owner == self._token]
 
     def renew(self) -> int:
         lost, gone = self._write(self._renew)
@@ -475,13 +350,122 @@ class TransactionalStore(TabledStore):
         return len(self._own)
 
     def _renew(self, tables: StoreTables) -> tuple[int, set[int]]:
-        # Without a row somebody took this process for dead, and may have removed any claim.
-        owner = tables.owner(self._me) or Owner(0.0, self._lost + 1)
-        tables.put_owner(self._me, Owner(self._clock() + self._lease, owner.lost))
+        # Without a row another process has taken this one for dead, and may have removed any of its claims.
+        owner = tables.owner(self._token) or Owner(0.0, self._lost + 1)
+        tables.put_owner(self._token, Owner(self._clock() + self._lease, owner.lost))
         own = set(self._own) if owner.lost != self._lost else set()
-        return owner.lost, own.difference(self._mine(own, tables))
+        return owner.lost, own.difference(self._own_claims(own, tables))
 
-    def _withdraw(self) -> None:
-        """Release every own claim, a chunk at a time."""
+    def _release_all(self) -> None:
         for chunk in chunked(sorted(self._own), CHUNK):
             self.release(chunk)
+
+    # -- lookups ------------------------------------------------------------------------------
+
+    def find(self, probes: Sequence[bytes]) -> tuple[Candidate, ...]:
+        return self._read(lambda tables: tuple(self._live(tables).search(probes, 0)[0]))
+
+    def get(self, id: int) -> Candidate | None:
+        return self._read(lambda tables: self._live(tables).candidate(id))
+
+    def lookup(self, url: str) -> Candidate | None:
+        return self._read(partial(self._lookup, url))
+
+    def _lookup(self, url: str, tables: StoreTables) -> Candidate | None:
+        live = self._live(tables)
+        hits = (live.candidate(id) for id in tables.newest(url_key(url), 0))
+        return next((hit for hit in hits if hit is not None and hit.record.url == url), None)
+
+    def records(self) -> Iterator[Candidate]:
+        start: int | None = 0
+        while start is not None:
+            found, start = self._read(partial(self._records_from, start))
+            yield from found
+
+    def _records_from(self, start: int, tables: StoreTables) -> tuple[list[Candidate], int | None]:
+        """Return a chunk of live records, and the id to go on with (None: at the end)."""
+        live = self._live(tables)
+        ids = [id for id, _ in islice(tables.records(start), CHUNK)]
+        found = [hit for hit in map(live.candidate, ids) if hit is not None]
+        return found, ids[-1] + 1 if ids else None
+
+    # -- housekeeping -------------------------------------------------------------------------
+
+    def forget(self, url: str) -> int:
+        return self._write(partial(self._forget, url))
+
+    def _forget(self, url: str, tables: StoreTables) -> int:
+        ids = list(tables.newest(url_key(url), 0))
+        values = ((id, tables.record(id)) for id in ids)
+        doomed = [id for id, value in values if value is not None and decode(value, id).url == url]
+        live = self._live(tables)
+        return sum(live.remove(id) for id in doomed)
+
+    def prune(self, older_than: float) -> int:
+        return self._remove_dead_owners() + self._in_chunks(partial(self._prune, older_than))
+
+    def _prune(self, older_than: float, start: int, tables: StoreTables) -> tuple[int, int | None]:
+        """Remove a chunk; return how many records, and the id to go on with (None: at the end)."""
+        live = self._live(tables)
+        doomed: list[int] = []
+        following = None
+        for examined, (id, value) in enumerate(tables.records(start)):
+            if examined == PRUNE_SCAN or len(doomed) == CHUNK:
+                following = id
+                break
+            lease = tables.lease(id)
+            old = decode_seen(value, id) < max(older_than, live.oldest)
+            if old if lease is None else not live.is_held(lease):
+                doomed.append(id)
+        return sum(live.remove(id) for id in doomed), following
+
+    def _remove_dead_owners(self) -> int:
+        """Remove the dead owners and all their claims; return how many records were removed."""
+        owners = self._read(lambda tables: tables.owners())
+        dead = {token for token in owners if token != self._token and not self._is_alive(token)}
+        removed = self._in_chunks(partial(self._remove_claims_of, dead)) if dead else 0
+        for token in dead:
+            self._write(partial(_delete_owner, token))
+        return removed
+
+    def _remove_claims_of(self, dead: set[bytes], start: int, tables: StoreTables) -> tuple[int, int | None]:
+        leases = list(islice(tables.leases(start), CHUNK))
+        live = self._live(tables)
+        removed = sum(live.remove(id, notify_owner=False) for id, lease in leases if lease.owner in dead)
+        return removed, leases[-1][0] + 1 if leases else None
+
+    def _in_chunks(self, work: Callable[[int, StoreTables], tuple[int, int | None]]) -> int:
+        """Do a long piece of work in short transactions, each starting where the one before stopped."""
+        changed = 0
+        start: int | None = 0
+        while start is not None:
+            count, start = self._write(partial(work, start))
+            changed += count
+        return changed
+
+    def info(self) -> StoreInfo:
+        return self._read(self._info)
+
+    def _info(self, tables: StoreTables) -> StoreInfo:
+        sizes = tables.sizes()
+        times = [decode_seen(value, id) for id, value in tables.first_and_last()]
+        live = self._live(tables)
+        leases = [lease for _, lease in tables.leases(0)]
+        states = [lease.state for lease in leases]
+        return StoreInfo(
+            url=self.url,
+            namespace=self.namespace,
+            pages=sizes.pages,
+            open=states.count(ClaimState.OPEN),
+            scraped=states.count(ClaimState.SCRAPED),
+            keys=sizes.keys,
+            bytes=sizes.bytes,
+            oldest=times[0] if times else None,
+            newest=times[-1] if times else None,
+            scheme=self._scheme,
+            ended=sum(not live.is_held(lease) for lease in leases),
+        )
+
+
+def _delete_owner(token: bytes, tables: StoreTables) -> None:
+    tables.delete_owner(token)

@@ -1,8 +1,8 @@
-"""A namespace as one file, to move it from a store to another or to keep it.
+"""Export a namespace to a file, and import it into another store.
 
-A gzip stream of: the line ``MAGIC`` with the version; a line of JSON with namespace and scheme; each
-committed record as :mod:`dedupcrawl.stores.codec` packs it, behind its length in 4 bytes; a length of 0; how
-many there were in 8 bytes; and the BLAKE2b-128 of all that. Numbers are big-endian.
+The file is a gzip stream of: the line ``MAGIC`` with the version; a line of JSON with namespace and scheme;
+each committed record as :mod:`dedupcrawl.stores.codec` encodes it, after its length in 4 bytes; a length of
+0; the number of records in 8 bytes; the BLAKE2b-128 checksum of all bytes before. Numbers are big-endian.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from itertools import groupby
 from typing import IO, TYPE_CHECKING, Any, cast
@@ -30,27 +31,27 @@ if TYPE_CHECKING:
 
 MAGIC = b"dedupcrawl export "
 VERSION = b"1"
-MAX_LINE_BYTES = 1 << 20  #: most bytes of a line
-MAX_RECORD_BYTES = 1 << 28  #: most bytes of a record
+MAX_LINE_BYTES = 1 << 20
+MAX_RECORD_BYTES = 1 << 28
 CHUNK = 200  #: records that are filed together
 
 
 @dataclass(frozen=True, slots=True)
 class ExportHeader:
-    """What a file says of itself."""
+    """The header of an export."""
 
     namespace: str
     scheme: str  #: JSON
-    records: int  #: how many follow
+    records: int  #: number of records in the file
 
 
 @dataclass(frozen=True, slots=True)
 class ImportCounts:
-    """What came of an import."""
+    """The result of an import, in numbers of records."""
 
-    new: int
-    known: int  #: records that were there already, and were not filed twice
-    removed: int = 0  #: records that others took the place of
+    new: int  #: filed
+    known: int  #: stored already, and not filed twice
+    removed: int = 0  #: replaced by others
 
     def __add__(self, other: ImportCounts) -> ImportCounts:
         return ImportCounts(self.new + other.new, self.known + other.known, self.removed + other.removed)
@@ -58,34 +59,34 @@ class ImportCounts:
 
 @dataclass(frozen=True, slots=True)
 class Upsert:
-    """A record that is to be filed, and those that go when it is."""
+    """A record to file, and the records that it replaces."""
 
     record: Record
     replaces: tuple[Record, ...] = ()
 
 
 def export_records(store: Store, path: Path, advance: Callable[[], object] = lambda: None) -> int:
-    """Write the committed records of a store to a file, which is there whole or not at all; return how many.
+    """Write the committed records of a store to a file, atomically; return how many.
 
     ``advance`` is called after each record of the store, committed or not.
 
-    Raises :class:`~dedupcrawl.errors.StoreError` when the store cannot be read or the file not written.
+    Raises:
+        StoreError: the store cannot be read, or the file cannot be written.
     """
     with _file_errors(path, "written"), replacing(path) as part, gzip.open(part, "wb") as stream:
         return _write(store, _ChecksumStream(cast("IO[bytes]", stream)), advance)
 
 
 def read_header(path: Path, advance: Callable[[], object] = lambda: None) -> ExportHeader:
-    """Read a file to its end, and return what it holds if it is sound.
+    """Read a whole export and check it; ``advance`` is called after each record.
 
-    ``advance`` is called after each record.
-
-    Raises :class:`~dedupcrawl.errors.StoreError` for one that is damaged, cut short or of another kind.
+    Raises:
+        StoreError: the file is no export, is damaged, truncated or of another version.
     """
     with _open_export(path) as stream:
         namespace, scheme = _read_header(path, stream)
         count = 0
-        for count, _ in enumerate(_read_records(path, stream), 1):  # noqa: B007  # the last is how many there are
+        for count, _ in enumerate(_read_records(path, stream), 1):  # noqa: B007  # the last is their number
             advance()
         return ExportHeader(namespace, scheme, count)
 
@@ -93,13 +94,13 @@ def read_header(path: Path, advance: Callable[[], object] = lambda: None) -> Exp
 def import_records(
     path: Path, store: Store, track: Callable[[Iterable[Record]], Iterable[Record]] = lambda records: records
 ) -> ImportCounts:
-    """File the records of a file, the oldest first; those that are there already are left alone.
+    """File the records of an export, the oldest first; records that are stored already are skipped.
 
-    ``track`` sees the records pass that are filed.
+    ``track`` wraps the iterator over the records, to show progress.
 
     Raises:
-        StoreMismatchError: the store was filled under another configuration than the file.
-        StoreError: the file is not sound, and nothing was filed; or the store failed.
+        StoreMismatchError: the store was filled under another configuration than the export.
+        StoreError: the file is damaged, and nothing was filed; or the store failed.
     """
     about, header = store.info(), read_header(path)
     check_scheme(about.url, about.namespace, about.scheme, header.scheme)
@@ -108,43 +109,41 @@ def import_records(
         return file_records(map(Upsert, track(_read_records(path, stream))), store)
 
 
-def file_records(filings: Iterable[Upsert], store: Store) -> ImportCounts:
-    """File records for good, in this order; those that are there already are left alone.
+def file_records(upserts: Iterable[Upsert], store: Store) -> ImportCounts:
+    """File records as committed, in this order; records that are stored already are skipped.
 
-    Done twice, it changes nothing the second time. A record that takes the place of others is filed anew even
-    where it stands, for the others go with it, in one step.
-
-    Raises :class:`~dedupcrawl.errors.StoreError` when the store fails.
+    A record that replaces others is filed again even if it is stored, since the others are removed in that
+    step.
     """
-    sums = ImportCounts(0, 0)
-    for chunk in chunked(filings, CHUNK):
-        for replaces, some in groupby(chunk, lambda filing: bool(filing.replaces)):
+    counts = ImportCounts(0, 0)
+    for chunk in chunked(upserts, CHUNK):
+        for replaces, some in groupby(chunk, lambda upsert: bool(upsert.replaces)):
             file = _replace if replaces else _insert
-            sums += file(list(some), store)
-    return sums
+            counts += file(list(some), store)
+    return counts
 
 
-def _insert(filings: Sequence[Upsert], store: Store) -> ImportCounts:
-    filed = store.restore([filing.record for filing in filings])
-    return ImportCounts(filed, len(filings) - filed)
+def _insert(upserts: Sequence[Upsert], store: Store) -> ImportCounts:
+    filed = store.restore([upsert.record for upsert in upserts])
+    return ImportCounts(filed, len(upserts) - filed)
 
 
-def _replace(filings: Sequence[Upsert], store: Store) -> ImportCounts:
-    sums = ImportCounts(0, 0)
-    for filing in filings:
-        there = _stored_ids(store, filing.record)
-        old = {id for record in filing.replaces for id in _stored_ids(store, record)} - there
-        if there and not old:
-            sums += ImportCounts(0, 1)
+def _replace(upserts: Sequence[Upsert], store: Store) -> ImportCounts:
+    counts = ImportCounts(0, 0)
+    for upsert in upserts:
+        same = _stored_ids(store, upsert.record)
+        old = {id for record in upsert.replaces for id in _stored_ids(store, record)} - same
+        if same and not old:
+            counts += ImportCounts(0, 1)
         else:
-            store.add(filing.record, FILE_ANYWAY, old | there)
-            sums += ImportCounts(1, 0, len(old))
-    return sums
+            store.add(upsert.record, FILE_ANYWAY, old | same)
+            counts += ImportCounts(1, 0, len(old))
+    return counts
 
 
 def _stored_ids(store: Store, record: Record) -> set[int]:
     """Return the ids under which this very record is filed."""
-    return {hit.id for hit in store.find(record.home) if record.is_among([hit])}
+    return {hit.id for hit in store.find(record.own_keys) if record.is_among([hit])}
 
 
 def _write(store: Store, out: _ChecksumStream, advance: Callable[[], object]) -> int:
@@ -160,55 +159,25 @@ def _write(store: Store, out: _ChecksumStream, advance: Callable[[], object]) ->
             count += 1
         advance()
     out.write(bytes(4) + count.to_bytes(8, "big"))
-    out.stream.write(out.sum.digest())
+    out.stream.write(out.checksum.digest())
     return count
-
-
-def _new_checksum() -> Any:
-    return blake2b(digest_size=16)
-
-
-@dataclass
-class _ChecksumStream:
-    """A stream whose bytes are summed up as they pass."""
-
-    stream: IO[bytes]
-    sum: Any = field(default_factory=_new_checksum)
-
-    def write(self, data: bytes) -> None:
-        self.sum.update(data)
-        self.stream.write(data)
-
-    def read(self, size: int) -> bytes:
-        data = self.stream.read(size)
-        if len(data) != size:
-            raise EOFError
-        self.sum.update(data)
-        return data
-
-    def line(self) -> bytes:
-        data = self.stream.readline(MAX_LINE_BYTES)
-        if not data.endswith(b"\n"):
-            raise EOFError
-        self.sum.update(data)
-        return data[:-1]
 
 
 def _read_header(path: Path, stream: _ChecksumStream) -> tuple[str, str]:
     """Return namespace and scheme."""
-    first = stream.line()
+    first = stream.read_line()
     if not first.startswith(MAGIC):
         raise StoreError(f"The file {path} is not an export of a store.")
     if first != MAGIC + VERSION:
         version = first.removeprefix(MAGIC).decode("ascii", "replace")
         raise StoreError(
-            f"The file {path} has version {version}, and this one reads version {VERSION.decode()}."
+            f"The file {path} has version {version}, and this release reads version {VERSION.decode()}."
         )
     try:
-        about = json.loads(stream.line())
+        about = json.loads(stream.read_line())
         namespace, scheme = about["namespace"], about["scheme"]
         if not isinstance(namespace, str) or not isinstance(scheme, dict):
-            raise TypeError  # noqa: TRY301  # one place says what is wrong with all of them
+            raise TypeError  # noqa: TRY301  # all defects of the header give one message
     except (ValueError, KeyError, TypeError):
         raise StoreError(f"The file {path} is damaged: its header cannot be read.") from None
     return namespace, scheme_json(scheme)
@@ -218,13 +187,39 @@ def _read_records(path: Path, stream: _ChecksumStream) -> Iterator[Record]:
     count = 0
     while size := int.from_bytes(stream.read(4), "big"):
         if size > MAX_RECORD_BYTES:
-            raise StoreError(f"The file {path} is damaged: record {count} is said to have {size} bytes.")
+            raise StoreError(f"The file {path} is damaged: record {count} claims to have {size} bytes.")
         yield decode(stream.read(size), f"{path} {count}")
         count += 1
-    said = int.from_bytes(stream.read(8), "big")
-    expected = stream.sum.digest()
-    if said != count or stream.stream.read(len(expected) + 1) != expected:
+    expected_count = int.from_bytes(stream.read(8), "big")
+    checksum = stream.checksum.digest()
+    if expected_count != count or stream.stream.read(len(checksum) + 1) != checksum:
         raise StoreError(f"The file {path} is damaged: its checksum is wrong.")
+
+
+@dataclass
+class _ChecksumStream:
+    """A stream that updates a checksum with every byte read or written."""
+
+    stream: IO[bytes]
+    checksum: Any = field(default_factory=partial(blake2b, digest_size=16))
+
+    def write(self, data: bytes) -> None:
+        self.checksum.update(data)
+        self.stream.write(data)
+
+    def read(self, size: int) -> bytes:
+        data = self.stream.read(size)
+        if len(data) != size:
+            raise EOFError
+        self.checksum.update(data)
+        return data
+
+    def read_line(self) -> bytes:
+        data = self.stream.readline(MAX_LINE_BYTES)
+        if not data.endswith(b"\n"):
+            raise EOFError
+        self.checksum.update(data)
+        return data[:-1]
 
 
 @contextmanager
@@ -235,7 +230,7 @@ def _open_export(path: Path) -> Iterator[_ChecksumStream]:
 
 @contextmanager
 def _file_errors(path: Path, what: str) -> Iterator[None]:
-    """Say in one sentence what is wrong with the file."""
+    """Translate errors of the file to ``StoreError``."""
     try:
         yield
     except gzip.BadGzipFile:

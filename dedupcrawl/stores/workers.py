@@ -1,6 +1,7 @@
-"""What the workers of a crawl say of themselves, for whoever watches; nothing is decided by it.
+"""The statistics that the workers of a crawl publish for ``store watch``. No decision depends on them.
 
-It comes from a server that others may write to: what is read is checked, and may be shown on any terminal.
+They come from a server that others may be able to write to. So they are validated, and are safe to print on
+any terminal.
 """
 
 from __future__ import annotations
@@ -15,65 +16,64 @@ import orjson
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MAX_NAME_CHARS = 200  #: characters of a name
-MAX_STATS_BYTES = 8192  #: of what one worker says
-MAX_COUNTS = 64  #: relations, reasons
+MAX_NAME_CHARS = 200
+MAX_STATS_BYTES = 8192  #: of one worker
+MAX_COUNTS = 64  #: entries of a mapping of counts
 _VERSION = 1
 _COUNT_NAME = re.compile(r"[a-z][a-z-]{0,39}")
 
 
 class InvalidStatsError(ValueError):
-    """This is not what a worker of ours says."""
+    """A value that no worker of dedupcrawl publishes."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerStats:
-    """One worker's crawl so far, and how it fared since it last said so."""
+    """The statistics of one worker: its whole crawl, and the interval since it last published."""
 
     host: str
-    process: int
+    process: int  #: process id
     spider: str
     uptime: float  #: seconds
-    checked: int  #: as the stat ``dedup/checked``, and so on
+    checked: int  #: as the stat ``dedup/checked``; likewise the next ones
     kept: int
     dropped: int
     duplicates: Mapping[str, int]  #: by relation
     related: Mapping[str, int]  #: by relation: pages that are no duplicates
     unchecked: Mapping[str, int]  #: by reason
-    claims: int  #: that are not committed yet
-    interval: float  #: seconds since it last said so
-    recent: int  #: pages checked in these
-    calls: int  #: of the store in these
-    mean: float  #: milliseconds that the crawl waited for one
-    worst: float  #: milliseconds
+    claims: int  #: not committed yet
+    interval: float  #: seconds since it last published
+    recent: int  #: pages checked in the interval
+    calls: int  #: calls of the store in the interval
+    mean: float  #: mean milliseconds that the crawl waited for a call
+    worst: float  #: most milliseconds that it waited for a call
 
     @property
     def rate(self) -> float | None:
-        """Pages checked a second of late; None: it has only just begun."""
+        """Pages checked per second in the interval; None if it is too short."""
         return self.recent / self.interval if self.interval >= 0.5 else None
 
-    def packed(self) -> bytes:
-        """Return it as it is told."""
-        said = {**asdict(self), "host": printable(self.host), "spider": printable(self.spider), "v": _VERSION}
-        return orjson.dumps(said)
+    def to_json(self) -> bytes:
+        """Return the statistics as they are published."""
+        printed = {"host": printable(self.host), "spider": printable(self.spider)}
+        return orjson.dumps({**asdict(self), **printed, "v": _VERSION})
 
     @classmethod
-    def unpack(cls, said: bytes) -> WorkerStats:
-        """Read what a worker told.
+    def from_json(cls, value: bytes) -> WorkerStats:
+        """Read published statistics.
 
-        Raises :class:`UnreadableError` for anything else.
+        Raises:
+            InvalidStatsError: the value was not written by :meth:`to_json`.
         """
-        if len(said) > MAX_STATS_BYTES:
+        if len(value) > MAX_STATS_BYTES:
             raise InvalidStatsError
         try:
-            found = orjson.loads(said)
+            found = orjson.loads(value)
         except orjson.JSONDecodeError:
             raise InvalidStatsError from None
-        if (
-            not isinstance(found, dict)
-            or found.pop("v", None) != _VERSION
-            or found.keys() != _FIELD_PARSERS.keys()
-        ):
+        if not isinstance(found, dict) or found.pop("v", None) != _VERSION:
+            raise InvalidStatsError
+        if found.keys() != _FIELD_PARSERS.keys():
             raise InvalidStatsError
         return cls(**{name: _FIELD_PARSERS[name](value) for name, value in found.items()})
 
@@ -82,10 +82,10 @@ class WorkerStats:
 class Worker:
     """A worker as the store knows it."""
 
-    token: str  #: in hexadecimal; another one for each crawl
-    state: str  #: "here", "gone" (its lease has ended) or "done" (it has left)
-    age: float  #: seconds since it said anything
-    figures: WorkerStats | None  #: None: what it said is not readable
+    token: str  #: hexadecimal; each crawl has another one
+    state: str  #: "here", "gone" (its lease has ended) or "done" (it has closed the store)
+    age: float  #: seconds since it last published
+    stats: WorkerStats | None  #: None: what it published is invalid
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +98,15 @@ class ServerMemory:
 
 @dataclass(frozen=True, slots=True)
 class WorkersInfo:
-    """All workers of a namespace, by host, process and spider."""
+    """All workers of a namespace."""
 
-    workers: tuple[Worker, ...]
-    memory: ServerMemory | None  #: None: the user may not ask
-    problem: str = ""  #: why the workers cannot be read
+    workers: tuple[Worker, ...]  #: by host, process and spider
+    memory: ServerMemory | None  #: None: the user may not read it
+    problem: str = ""  #: why some or all workers cannot be read
 
 
 def printable(text: str, most: int = MAX_NAME_CHARS) -> str:
-    """Return a text without what could steer a terminal, and not too long."""
+    """Return a text without control characters, cut to ``most`` characters; "?" for an empty one."""
     shown = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text[:most])
     return shown or "?"
 

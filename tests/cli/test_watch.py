@@ -386,7 +386,7 @@ def snapshot(count: int, **changed: Any) -> Snapshot:
         Worker(f"{n:016x}", "here", 3.0, replace(STATS, process=n, host=f"crawl-{n}.example", **changed))
         for n in range(count)
     ]
-    dead = [replace(made[0], state="gone"), replace(made[0], state="done"), replace(made[0], figures=None)]
+    dead = [replace(made[0], state="gone"), replace(made[0], state="done"), replace(made[0], stats=None)]
     fleet = WorkersInfo((*made, *dead), ServerMemory(900_000_000, 2_000_000_000), "key 'k' has values")
     sight = Sight("news", INFO, fleet, 41.25)
     return Snapshot("redis://:***@127.0.0.1/0", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), (sight,))

@@ -191,7 +191,7 @@ class TornAddon:
         if settings["TORN"] == "store":
             dedup.store.__class__ = TornStore
         else:
-            dedup._filer = None  # type: ignore[assignment]
+            dedup._fingerprinter = None  # type: ignore[assignment]
 
 
 class Choking(JsonLinesItemExporter):

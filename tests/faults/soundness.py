@@ -110,11 +110,11 @@ def _pairs(pages: Sequence[Told]) -> Iterator[tuple[Told, Told]]:
 
 
 def _meet(new: Record, old: Record) -> bool:
-    return not set(new.looks_under).isdisjoint(old.keys)
+    return not set(new.lookup_keys).isdisjoint(old.keys)
 
 
 def _is_dropped(dedup: Deduplicator, new: Record, old: Record) -> bool:
-    found = dedup._judge.findings(new, [Candidate(1, old, ClaimState.COMMITTED, mine=False)], versions=True)
+    found = dedup._matcher.findings(new, [Candidate(1, old, ClaimState.COMMITTED, mine=False)], versions=True)
     return not dedup._policy.verdict(new.url, new, found).keep
 
 

@@ -128,7 +128,7 @@ class Telling:
     def open(self, url: str, **how: Any) -> Store:
         """Open the store."""
         self._store = store = open_store(url, **how)
-        self._ledger.write(event="opened", token=self._store._session.calls._me.hex())
+        self._ledger.write(event="opened", token=self._store._session._token.hex())
         return store
 
     def watching(self, remember: Callable[[Deduplicator, Record], bool]) -> Callable[..., bool]:

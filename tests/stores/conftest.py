@@ -19,7 +19,7 @@ KINDS = ["memory", "lmdb", *(f"{name}-{layout}" for name in binaries() for layou
 
 @pytest.fixture(scope="session")
 def servers() -> Iterator[dict[str, Server]]:
-    """Running servers of every make that this machine has, each started when it is first asked for."""
+    """The servers of all makes that this machine has, each started on first use."""
     started: dict[str, Server] = Servers()
     yield started
     for server in started.values():
@@ -77,7 +77,7 @@ def clock(opener: Opener) -> Clock:
 
 @pytest.fixture(params=list(binaries()))
 def own(request: pytest.FixtureRequest) -> Iterator[Callable[..., Server]]:
-    """Starts servers with options of the test's own."""
+    """Starts servers with the options of a test."""
     started: list[Server] = []
 
     def start(*options: str, **fields: Any) -> Server:

@@ -20,7 +20,7 @@ START = 1_700_000_000.0
 
 
 def key(name: object) -> bytes:
-    """A bucket key of our own choice."""
+    """A bucket key for this name."""
     return blake2b(str(name).encode(), digest_size=KEY_BYTES).digest()
 
 
@@ -41,7 +41,7 @@ def file(store: Store, url: str, *names: object, commit: bool = True, seen: floa
 
 @dataclass
 class Clock:
-    """Time that passes when told."""
+    """A clock that the test sets."""
 
     now: float = START
 
@@ -51,7 +51,7 @@ class Clock:
 
 @dataclass
 class Opener:
-    """Opens stores of one kind, and closes them in the end."""
+    """Opens stores of one kind, and closes them at the end."""
 
     url: str
     clock: Clock = field(default_factory=Clock)
@@ -95,7 +95,7 @@ def lmdb_url(folder: Path) -> str:
 
 
 def error_message(ask: Callable[[], object]) -> str | None:
-    """What a store says to this; None: nothing."""
+    """Return the message of the error that a call raises; None if it raises none."""
     try:
         ask()
     except StoreError as error:

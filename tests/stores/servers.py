@@ -1,4 +1,4 @@
-"""Real servers for the tests: each a process of its own in a folder of its own."""
+"""Real servers for the tests: each is a process with its own folder."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def binaries() -> dict[str, str]:
 
 
 def free_port(highest: int = 32_000) -> int:
-    """Return a free port that no outgoing connection is given, neither now nor while its server is away."""
+    """Return a free port that no outgoing connection is given, also while its server is stopped."""
     for port in Random().sample(range(12_000, highest), 100):
         with socket.socket() as probe:
             try:
@@ -45,7 +45,7 @@ def free_port(highest: int = 32_000) -> int:
 
 
 def cluster_port() -> int:
-    """Return one for a node of a cluster, which takes the port that is 10,000 higher as well."""
+    """Return a free port for a cluster node, which also uses the port 10,000 above."""
     return free_port(22_000)
 
 
@@ -67,7 +67,7 @@ class Server:
         return f"redis://127.0.0.1:{self.port}/0"
 
     def laid_out(self, layout: str) -> str:
-        """A database of its own for each layout."""
+        """Each layout has its own database."""
         return f"redis://127.0.0.1:{self.port}/{LAYOUTS.index(layout)}?layout={layout}"
 
     @property
@@ -103,7 +103,7 @@ class Server:
                 return
 
     def stop(self) -> None:
-        """End the process, and no other."""
+        """Stop the process."""
         with self._turn:
             if self.process is not None:
                 self.process.terminate()

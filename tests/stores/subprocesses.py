@@ -1,4 +1,4 @@
-"""What the other processes of the tests do; importable, as a fresh process needs it."""
+"""The functions that tests run in other processes; a new process imports them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def open_here(url: str, namespace: str = "news") -> Store:
 
 
 def offer_all(url: str, worker: int, pages: int) -> list[int]:
-    """Offer every story in an order of our own; return those that this worker was first to keep."""
+    """Offer every story in random order; return those that this worker kept first."""
     order = list(range(pages))
     Random(worker).shuffle(order)
     kept = []
@@ -46,7 +46,7 @@ def offer_all(url: str, worker: int, pages: int) -> list[int]:
 
 
 def fill(url: str, worker: int, pages: int) -> int:
-    """File pages of several kilobytes, none of which anybody else has."""
+    """File pages of several kilobytes, all different."""
     with open_here(url) as store:
         for n in range(pages):
             offer = store.offer(record(f"http://site-{worker}/{n}/" + "x" * 4000, worker * pages + n))
@@ -69,7 +69,7 @@ def claim_and_hang(url: str, claims: int, ready: Connection) -> None:
 
 
 def write_until_killed(url: str, worker: int, ready: Connection) -> None:
-    """Claim, commit and release without end, telling which pages were committed."""
+    """Claim, commit and release without end, reporting which pages were committed."""
     store = open_here(url)
     for n in range(10**9):
         page = record(f"http://site-{worker}/{n}", f"story {worker} {n}")
@@ -83,14 +83,14 @@ def write_until_killed(url: str, worker: int, ready: Connection) -> None:
 
 
 def read_and_hang(folder: str, ready: Connection) -> None:
-    """Begin to read, and wait to be killed."""
+    """Start a read transaction, and wait to be killed."""
     with lmdb.open(folder, max_dbs=9) as environment, environment.begin():
         ready.send("reading")
         time.sleep(600)
 
 
 def use_parents(store: Store) -> str:
-    """Use, in a forked child, the store that the parent opened; return what came of it."""
+    """Use, in a forked child, the store that the parent opened; return the result."""
     try:
         store.find([url_key("http://a")])
     except Exception as error:  # noqa: BLE001  # whatever it is, the parent compares it
@@ -99,7 +99,7 @@ def use_parents(store: Store) -> str:
 
 
 def open_own(url: str) -> int:
-    """Open, in a forked child, a store of its own, and file a page."""
+    """Open another store in a forked child, and file a page."""
     with open_here(url) as store:
         id = store.offer(record(f"http://child/{os.getpid()}", f"child {os.getpid()}")).id
         assert id is not None

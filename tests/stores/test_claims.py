@@ -1,4 +1,4 @@
-"""Claims, leases, age and housekeeping; the same tests for each store."""
+"""Claims, leases, age and housekeeping: the same tests for each store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is on disk is pinned: another layout needs another version byte."""
+"""The stored format is pinned: another layout needs another version byte."""
 
 from __future__ import annotations
 

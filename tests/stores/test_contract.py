@@ -1,4 +1,4 @@
-"""Offering, looking, closing; the same tests for each store."""
+"""Offers, lookups, closing: the same tests for each store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-# -- offering -----------------------------------------------------------------------------------
+# -- offers -------------------------------------------------------------------------------------
 
 
 def test_offer_files_a_page_that_nobody_has(store: Store) -> None:

@@ -1,4 +1,4 @@
-"""What only a store in a folder can do, suffer or be told."""
+"""Tests that apply only to a store in a folder."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_what_was_filed_is_flushed_by_renewing_and_by_the_last_to_leave(
     shared: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flushed: list[None] = []
-    monkeypatch.setattr(Environment, "tend", lambda _: flushed.append(None))
+    monkeypatch.setattr(Environment, "flush", lambda _: flushed.append(None))
     one, other = shared(), shared()
     commit(one, "http://a")
     assert len(flushed) == 0

@@ -1,4 +1,4 @@
-"""Folders that cannot be used, damaged files, full disks: one clear sentence each."""
+"""Folders that cannot be used, damaged files, full disks: each gives a one-sentence error."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_file_cut_short_is_refused(shared: Opener, tmp_path: Path) -> None:
     filled(shared)
     data = tmp_path / "store" / "data.mdb"
     os.truncate(data, data.stat().st_size // 2)
-    refused(shared.url, "is shorter than it says and is damaged .*remove the folder")
+    refused(shared.url, "is shorter than its header says and is damaged .*remove the folder")
 
 
 def test_a_free_page_missing_at_the_end_is_no_damage(shared: Opener, tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_after_the_machine_went_down_the_file_is_checked(
     (folder / "running").write_text("another boot")
     with caplog.at_level(logging.WARNING):
         shared().close()
-    assert "was open when the machine went down: checking it" in caplog.text
+    assert "was open when the machine went down: verifying it" in caplog.text
     caplog.clear()
     shared().close()
     assert caplog.text == ""
@@ -145,7 +145,7 @@ def test_a_damaged_record_is_named(shared: Opener, tmp_path: Path) -> None:
 
 
 def run(script: str, url: str) -> list[str]:
-    """Run a script in a process of its own, since it is starved; return what it prints."""
+    """Run a script in another process, with limited resources; return its output."""
     done = subprocess.run(
         [sys.executable, "-c", script, url], capture_output=True, text=True, check=False, timeout=120
     )
@@ -176,7 +176,7 @@ with open_store(sys.argv[1], namespace="news", scheme={}) as store:
 """
 
 
-def test_a_full_disk_is_told_and_survived(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_survived(tmp_path: Path) -> None:
     url = lmdb_url(tmp_path / "store")
     (line,) = run(_FULL_DISK, url)
     assert line.startswith(f"The store {url} cannot be written: ")
@@ -186,9 +186,9 @@ _NO_MEMORY = """
 import resource, sys
 from pathlib import Path
 from dedupcrawl.errors import StoreError
-from dedupcrawl.stores import environment, open_store
+from dedupcrawl.stores import lmdb_environment, open_store
 from tests.stores.factories import record
-environment.MAP_SIZE = 1 << 16
+lmdb_environment.MAP_SIZE = 1 << 16
 with open_store(sys.argv[1], namespace="news", scheme={}) as store:
     filed = [store.offer(record("http://a/0", 0)).id]
     store.commit(filed)
@@ -210,7 +210,7 @@ with other as store:
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
-def test_a_map_that_cannot_grow_is_told(tmp_path: Path) -> None:
+def test_a_map_that_cannot_grow_is_reported(tmp_path: Path) -> None:
     url = lmdb_url(tmp_path / "store")
     first, second = run(_NO_MEMORY, url)
     assert first.startswith(f"The store {url} cannot be written: ")

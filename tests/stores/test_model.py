@@ -1,4 +1,4 @@
-"""All stores behave as one simple model of the contract does, whatever is asked in whatever order."""
+"""All stores behave like a simple model of the contract, for any sequence of calls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ URLS = st.sampled_from(["http://a/1", "http://a/2", "http://b/1"])
 
 @dataclass
 class Filed:
-    """A page as the model remembers it."""
+    """A record of the model."""
 
     record: Record
     state: ClaimState
@@ -54,7 +54,7 @@ class Model:
         return [id for id, page in self.pages.items() if id > since and {*probes} & {*page.record.keys}]
 
     def offer(self, page: Record, since: int) -> tuple[int | None, list[int]]:
-        met = self.under(page.looks_under, since)
+        met = self.under(page.lookup_keys, since)
         found = [id for id in met if self.live(id)]
         for id in met:
             if not self.live(id):
@@ -105,7 +105,7 @@ class Model:
 
 
 class Stores(RuleBasedStateMachine):
-    """Asks the model and all stores the same and compares what they say."""
+    """Makes the same calls to the model and to all stores, and compares the results."""
 
     servers: ClassVar[list[Server]] = []
     ids: Bundle[int] = Bundle("ids")
@@ -240,7 +240,7 @@ class Stores(RuleBasedStateMachine):
 
     @rule()
     def reopen(self) -> None:
-        """Close the stores that outlive it, which withdraws their claims, and open them anew."""
+        """Close the stores that outlive it, which withdraws their claims, and open them again."""
         for store in self.stores:
             store.release(self.model.claims())
         self.model.release(self.model.claims())

@@ -1,4 +1,4 @@
-"""What is loaded for a store: a crawl without a server starts without the client of one."""
+"""What opening a store imports and checks: a crawl without a server does not import redis-py."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ for ask in (
 """
 
 
-def test_a_missing_client_is_told_in_one_sentence() -> None:
+def test_a_missing_client_is_reported_in_one_sentence() -> None:
     said = ran(WITHOUT).splitlines()
     package = "needs the package redis, version 6 or newer: pip install redis."
     assert said == [f"The store redis://:***@127.0.0.1/0 {package}"] * 3
 
 
 def ran(code: str, *arguments: str) -> str:
-    """What a fresh interpreter prints."""
+    """Return the output of a new interpreter."""
     run = [sys.executable, "-c", code, *arguments]
     done = subprocess.run(run, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 @pytest.fixture(scope="module")
 def fresh() -> multiprocessing.context.ForkServerContext:
-    """Makes processes that have opened nothing, without starting Python anew for each."""
+    """A context for processes that have opened nothing, without starting Python for each."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.stores.subprocesses"])
     return context
@@ -160,7 +160,7 @@ def test_processes_killed_while_they_write_leave_a_sound_file(
 
 
 def _told(victim: Victim) -> set[int]:
-    """What a killed process had said before its end."""
+    """What a killed process reported before its end."""
     pages = {1}
     try:
         while victim.ready.poll(0):

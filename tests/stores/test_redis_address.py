@@ -1,7 +1,4 @@
-"""URLs of servers: what they mean, what is refused, and that no password is shown.
-
-The server of scrapy-redis, from its own settings: where its client would connect, the store does.
-"""
+"""Addresses of servers: URLs, the settings of scrapy-redis, and that no password is shown."""
 
 from __future__ import annotations
 
@@ -80,7 +77,7 @@ def test_sentinels_and_layout() -> None:
         ("reds://me:hunter2@h/0", "redis://"),
     ],
 )
-def test_what_is_not_accepted_is_told(url: str, accepted: str) -> None:
+def test_what_is_not_accepted_is_reported(url: str, accepted: str) -> None:
     for ask in (
         lambda: open_store(url, namespace="news", scheme={}),
         lambda: open_existing(url, "news"),

@@ -1,4 +1,4 @@
-"""The server takes nothing back of a script that fails: so whatever it trips over, it has changed nothing."""
+"""The server does not roll back a failed script: so a script that fails has changed nothing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def state(client: Redis) -> dict[bytes, Any]:
 
 
 def changes(store: Store, hot: int, claim: int) -> dict[str, Callable[[], object]]:
-    """All that changes something, with pages that are new, known, hot, and superseded."""
+    """All operations that change something, with new, known, hot, and superseded pages."""
     now = time.time()
     return {
         "offer": lambda: store.offer(record("http://new", "new", seen=now)),
@@ -49,7 +49,7 @@ def changes(store: Store, hot: int, claim: int) -> dict[str, Callable[[], object
 
 
 def trip(server: Server, layout: str, damage: Callable[[Redis], object]) -> tuple[set[str], set[str]]:
-    """Damage a store, and try all that changes something.
+    """Damage a store, and try all operations that change something.
 
     Returns what failed, and what it said; asserts that what fails has changed nothing.
     """
@@ -121,7 +121,7 @@ def test_a_count_of_keys_that_makes_no_sense_is_named(server: Server, value: str
 
 
 @pytest.mark.parametrize("value", ["", "abc", "0", "-1", "1.5", "nan", "1e300"])
-def test_a_count_of_shelves_that_makes_no_sense_is_named(server: Server, value: str) -> None:
+def test_a_count_of_partitions_that_makes_no_sense_is_named(server: Server, value: str) -> None:
     failed, said = trip(server, "compact", lambda client: client.hset(KEYS.key("meta"), "shelves", value))
     assert {"offer", "add", "commit", "forget", "prune"} <= failed
     assert all(f"key {KEYS.key('meta')!r} has a value at shelves" in each for each in said)
@@ -155,7 +155,7 @@ def test_counting_names_the_key_of_a_count_that_is_none(
         assert store.info().pages == 1
 
 
-def test_shelves_that_another_programs_key_keeps_from_being_split_get_longer(server: Server) -> None:
+def test_partitions_that_another_programs_key_keeps_from_being_split_get_longer(server: Server) -> None:
     with (
         open_store(f"{server.url}?layout=compact", namespace="news", scheme={}) as store,
         server.client() as client,

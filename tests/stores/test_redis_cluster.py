@@ -1,4 +1,4 @@
-"""In a cluster redis-py finds the node; what it would repeat by itself, only the store may."""
+"""In a cluster redis-py finds the node, but only the store may repeat calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def cluster(own: Callable[..., Server], size: int) -> list[Server]:
-    """A cluster of so many nodes, each with its share of the slots."""
+    """A cluster of ``size`` nodes, each with a part of the slots."""
     nodes = [own("--cluster-enabled", "yes", port=cluster_port()) for _ in range(size)]
     for n, node in enumerate(nodes):
         with node.client() as client:
@@ -44,7 +44,7 @@ def is_whole(node: Server) -> bool:
 
 
 def lose_an_answer(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Let the node do what it is asked next, and the answer get lost; returns the calls that were made."""
+    """Execute the next call of the node, and lose its reply; return the calls that were made."""
     client = store._session.client
     assert isinstance(client, RedisCluster)
     node: Any = client.get_node_from_key("dedupcrawl:{news}:meta").redis_connection  # type: ignore[no-untyped-call]
@@ -102,7 +102,7 @@ def test_what_is_filed_for_good_is_no_copy_of_itself_when_an_answer_is_lost(
             assert len([hit for hit in store.records() if hit.record.url == f"http://a/{n}"]) == 1
 
 
-def test_a_user_who_cannot_see_that_it_is_a_cluster_is_told(own: Callable[..., Server]) -> None:
+def test_a_user_who_cannot_see_that_it_is_a_cluster_is_reported(own: Callable[..., Server]) -> None:
     nodes = cluster(own, 2)
     rights = ["~dedupcrawl:*", "+@hash", "+@connection", "+time", "+eval", "+evalsha"]
     refused = []

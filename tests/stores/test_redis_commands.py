@@ -1,7 +1,4 @@
-"""``dedupcrawl store`` on a server: what is shown, taken out, exported and imported.
-
-More threads than connections: those that find none wait for one.
-"""
+"""``dedupcrawl store`` on a server, and threads that share few connections."""
 
 from __future__ import annotations
 
@@ -84,7 +81,7 @@ def test_from_a_folder_to_a_server_and_back(server: Server, tmp_path: Path) -> N
         assert [hit.record for hit in one.records()] == [hit.record for hit in two.records()]
 
 
-def test_what_cannot_be_moved_is_told(
+def test_what_cannot_be_moved_is_reported(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = str(tmp_path / "file")

@@ -1,7 +1,4 @@
-"""Servers that refuse, are full, are of the wrong kind or hold what is not ours: one clear sentence each.
-
-What servers of all versions say when a script may not do something, told alike.
-"""
+"""Servers that refuse, are full, are unsuitable or hold other data: each gives a one-sentence error."""
 
 from __future__ import annotations
 
@@ -89,7 +86,7 @@ def test_a_user_with_few_rights_is_told_what_is_missing(server: Server) -> None:
     refused(f"redis://reader:pw@127.0.0.1:{server.port}/0", "does not allow this user what is needed: .*eval")
 
 
-def test_no_server_is_told(tmp_path: Path) -> None:
+def test_no_server_is_reported(tmp_path: Path) -> None:
     port = free_port()
     error = refused(f"redis://:hunter2@127.0.0.1:{port}/0", "cannot be reached: .*[Rr]efused")
     assert isinstance(error, StoreUnreachableError)
@@ -107,7 +104,7 @@ def test_a_server_that_never_answers_is_given_up() -> None:
         assert time.monotonic() - begun < 20
 
 
-def test_something_else_that_answers_is_told() -> None:
+def test_something_else_that_answers_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as web:
 
         def serve() -> None:
@@ -140,7 +137,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_tls_is_spoken_and_its_failures_are_told(server: Server, certificates: Path) -> None:
+def test_tls_is_spoken_and_its_failures_are_reported(server: Server, certificates: Path) -> None:
     with tls_front(server.port, certificates) as port:
         url = f"rediss://127.0.0.1:{port}/0"
         with open_at(f"{url}?ssl_ca_certs={certificates}/cert") as store:
@@ -193,7 +190,7 @@ def pass_on(source: socket.socket, target: socket.socket) -> bool:
 # -- servers that do not write ------------------------------------------------------------------
 
 
-def test_a_read_only_replica_is_told(own: Starter) -> None:
+def test_a_read_only_replica_is_reported(own: Starter) -> None:
     primary = own()
     with open_at(primary.url) as store:
         file(store, "http://a", "story")
@@ -216,7 +213,7 @@ def until(true: Callable[[], bool]) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_full_server_is_told_and_claims_can_still_be_settled(server: Server, layout: str) -> None:
+def test_a_full_server_is_reported_and_claims_can_still_be_settled(server: Server, layout: str) -> None:
     url = f"{server.url}?layout={layout}"
     with open_at(url) as store, server.client() as client:
         held, other, third = (file(store, f"http://a/{n}", n, "all", commit=False) for n in range(3))
@@ -272,7 +269,7 @@ def test_what_was_evicted_costs_no_page(server: Server) -> None:
                 store.info()
 
 
-def test_a_script_that_runs_too_long_elsewhere_is_told(server: Server) -> None:
+def test_a_script_that_runs_too_long_elsewhere_is_reported(server: Server) -> None:
     with open_at(server.url) as store, server.client() as client:
         client.config_set("lua-time-limit", 50)
         busy = Thread(target=lambda: _spin(server), daemon=True)
@@ -307,8 +304,8 @@ def _is_busy(server: Server) -> bool:
 
 
 @pytest.mark.parametrize("version", ["2.8.0", "5.0.14", "6.0.20"])
-def test_a_server_that_is_too_old_is_told(version: str) -> None:
-    with pytest.raises(StoreError, match=rf"is Redis {version}, and Redis 6.2 or Valkey is the oldest"):
+def test_a_server_that_is_too_old_is_reported(version: str) -> None:
+    with pytest.raises(StoreError, match=rf"is Redis {version}; it must be Redis 6.2 or newer"):
         check_version("redis://a", {"redis_version": version})
 
 
@@ -391,7 +388,7 @@ def test_a_key_of_another_program_is_named(server: Server) -> None:
         open_store(server.url, namespace="other", scheme={})
 
 
-# -- fleets of servers --------------------------------------------------------------------------
+# -- several servers -----------------------------------------------------------------------------
 
 
 def test_a_cluster_is_found_out_and_used(own: Starter) -> None:
@@ -449,6 +446,7 @@ def test_there_is_a_server_to_test_on() -> None:
 
 
 BEFORE = "Error running script (call to f_3270b3): @user_script:598: @user_script: 598: "
+TOO_FEW = "Not enough good replicas to write."
 BEHIND = " script: on @user_script:262."
 
 
@@ -485,17 +483,17 @@ BEHIND = " script: on @user_script:262."
         (
             ResponseError(f"{BEFORE}-NOREPLICAS Not enough good replicas to write."),
             StoreUnreachableError,
-            "takes no writes, for its server lacks replicas: NOREPLICAS",
+            "accepts no writes, since its server lacks replicas: NOREPLICAS",
         ),
         (
-            ResponseError(f"NOREPLICAS Not enough good replicas to write.{BEHIND}"),
+            ResponseError(f"NOREPLICAS {TOO_FEW}{BEHIND}"),
             StoreUnreachableError,
-            "takes no writes, for its server lacks replicas: NOREPLICAS Not enough good replicas to write.$",
+            f"accepts no writes, since its server lacks replicas: NOREPLICAS {TOO_FEW}$",
         ),
         (
             ResponseError(f"{BEFORE}-MISCONF Redis is configured to save RDB snapshots"),
             StoreUnreachableError,
-            "takes no writes, for its server cannot save: MISCONF",
+            "accepts no writes, since its server cannot save: MISCONF",
         ),
         (ClusterDownError("The cluster is down"), StoreUnreachableError, "cannot be used now: .*is down"),
         (MasterDownError("Link with MASTER is down"), StoreUnreachableError, "cannot be used now: .*is down"),
@@ -512,7 +510,7 @@ def test_a_refusal_is_told_alike_by_every_version(
         raise said
 
 
-def test_a_user_who_may_run_scripts_but_not_their_commands_is_told(server: Server) -> None:
+def test_a_user_who_may_run_scripts_but_not_their_commands_is_reported(server: Server) -> None:
     rights = ["~dedupcrawl:*", "+@hash", "-hset", "+@connection", "+time", "+eval", "+evalsha"]
     with server.client() as client:
         client.execute_command("ACL", "SETUSER", "few", "reset", "on", ">pw", *rights)

@@ -1,4 +1,4 @@
-"""What a dead worker leaves under the keys of one template goes, and no call for it is long."""
+"""Claims of a dead worker under the keys of one template are removed in short calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Export and import: from every kind of store to every other, and files that are not sound."""
+"""Export and import: from every kind of store to every other, and damaged files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def kinds(tmp_path: Path, servers: dict[str, Server]) -> Iterator[dict[str, Open
 
 
 def filled(store: Store) -> list[Record]:
-    """File pages of every shape, among them what is not exported; return what is, in order."""
+    """File pages of all kinds, including some that are not exported; return the exported ones in order."""
     pages = [record(f"http://例子/{n}", n, f"pair {n // 2}", seen=START - n) for n in range(300)]
     pages.append(replace(record("", "no URL"), sketches=(b"", b"x" * 500)))
     pages.append(replace(record("http://cluster/\udcff", "story"), cluster="http://first"))
@@ -129,7 +129,7 @@ def path(kinds: dict[str, Opener], tmp_path: Path) -> Path:
 
 
 def unsound(path: Path, kinds: dict[str, Opener], match: str) -> None:
-    """Reading must fail with one sentence that names the file, and nothing be filed."""
+    """Reading fails with one sentence that names the file, and files nothing."""
     store = kinds["lmdb"](namespace="unsound")
     with pytest.raises(StoreError, match=match) as caught:
         import_records(path, store)
@@ -162,7 +162,7 @@ def test_what_follows_the_end_is_refused(path: Path, kinds: dict[str, Opener]) -
     [
         (b"not gzip", "not an export of a store, or is damaged"),
         (gzip.compress(b"something else\n" * 99), "is not an export of a store"),
-        (gzip.compress(b"dedupcrawl export 9\n{}\n"), "has version 9, and this one reads version 1"),
+        (gzip.compress(b"dedupcrawl export 9\n{}\n"), "has version 9, and this release reads version 1"),
         (gzip.compress(b"dedupcrawl export 1\n{}\n"), "header cannot be read"),
         (gzip.compress(b"dedupcrawl export 1\n[1]\n"), "header cannot be read"),
         (gzip.compress(b'dedupcrawl export 1\n{"namespace": 1, "scheme": {}}\n'), "header cannot be read"),
@@ -175,7 +175,7 @@ def test_other_files_are_refused(tmp_path: Path, text: bytes, match: str) -> Non
         read_header(tmp_path / "file")
 
 
-def test_files_that_cannot_be_opened_are_told(tmp_path: Path, kinds: dict[str, Opener]) -> None:
+def test_files_that_cannot_be_opened_are_reported(tmp_path: Path, kinds: dict[str, Opener]) -> None:
     with pytest.raises(StoreError, match="cannot be read: No such file"):
         read_header(tmp_path / "absent")
     with pytest.raises(StoreError, match="cannot be read: Is a directory"):
@@ -194,7 +194,7 @@ def test_a_broken_export_leaves_the_former_file(
     def fail(_: object) -> bytes:
         raise StoreError("away")
 
-    monkeypatch.setattr("dedupcrawl.stores.codec.encode", fail)
+    monkeypatch.setattr("dedupcrawl.stores.transfer.encode", fail)
     with pytest.raises(StoreError, match="away"):
         export_records(store, path)
     assert path.read_bytes() == before

@@ -1,4 +1,4 @@
-"""What workers say of themselves: kept beside their leases, and read as if anybody had written it."""
+"""The statistics that workers publish: stored beside their leases, and validated when read."""
 
 from __future__ import annotations
 
@@ -47,21 +47,19 @@ STATS = WorkerStats(
 )
 
 
-def joined(
-    server: Server, *, lease: float = 60.0, figures: WorkerStats | None = STATS, url: str = ""
-) -> Store:
+def joined(server: Server, *, lease: float = 60.0, stats: WorkerStats | None = STATS, url: str = "") -> Store:
     store = open_store(url or server.url, namespace="news", scheme={}, lease=lease)
-    if figures is not None:
-        store.publish(figures)
+    if stats is not None:
+        store.publish(stats)
         store.renew()
     return store
 
 
 def seen(server: Server) -> WorkersInfo:
     with open_existing(server.url, "news") as beside:
-        fleet = beside.fleet()
-    assert fleet is not None
-    return fleet
+        found = beside.workers()
+    assert found is not None
+    return found
 
 
 def states(server: Server) -> list[str]:
@@ -78,24 +76,24 @@ def until(true: Callable[[], object]) -> None:
 # -- coming and going ---------------------------------------------------------------------------
 
 
-def test_a_worker_is_seen_as_long_as_it_lives_and_its_last_word_afterwards(server: Server) -> None:
-    store = joined(server, figures=None)
+def test_a_worker_is_seen_as_long_as_it_lives_and_its_last_stats_afterwards(server: Server) -> None:
+    store = joined(server, stats=None)
     assert seen(server).workers == ()
     store.publish(STATS)
     assert seen(server).workers == ()
     store.renew()
     (worker,) = seen(server).workers
-    assert (worker.state, worker.figures) == ("here", STATS)
+    assert (worker.state, worker.stats) == ("here", STATS)
     assert 0 <= worker.age < 60
     store.publish(replace(STATS, checked=101))
     store.close()
     (worker,) = seen(server).workers
     assert worker.state == "done"
-    assert worker.figures == replace(STATS, checked=101)
+    assert worker.stats == replace(STATS, checked=101)
 
 
-def test_who_said_nothing_leaves_nothing(server: Server) -> None:
-    joined(server, figures=None).close()
+def test_a_worker_without_stats_leaves_nothing(server: Server) -> None:
+    joined(server, stats=None).close()
     with server.client() as client:
         assert list(client.scan_iter("*")) == [b"dedupcrawl:{news}:meta"]
 
@@ -125,11 +123,11 @@ def test_those_long_gone_make_room_when_another_comes(server: Server) -> None:
     old.close()
 
 
-def test_the_last_words_of_hundreds_are_not_kept(server: Server) -> None:
+def test_the_stats_of_hundreds_of_ended_workers_are_not_kept(server: Server) -> None:
     store = joined(server)
     stamp = int(time.time() * 1000).to_bytes(6, "big")
     with server.client() as client:
-        client.hset(WORKERS, mapping={f"ended{n:03}".encode(): stamp + STATS.packed() for n in range(300)})
+        client.hset(WORKERS, mapping={f"ended{n:03}".encode(): stamp + STATS.to_json() for n in range(300)})
         assert len(seen(server).workers) == 301
         newer = joined(server)
         assert client.hlen(WORKERS) == 2
@@ -138,7 +136,7 @@ def test_the_last_words_of_hundreds_are_not_kept(server: Server) -> None:
     newer.close()
 
 
-def test_prune_removes_what_the_dead_have_said_and_nobody_else(server: Server) -> None:
+def test_prune_removes_the_stats_of_ended_workers_only(server: Server) -> None:
     living, dead = joined(server), joined(server, lease=0.1)
     joined(server).close()
     until(lambda: sorted(states(server)) == ["done", "gone", "here"])
@@ -163,7 +161,7 @@ def test_other_stores_have_nobody_to_tell(tmp_path: Path) -> None:
         with open_store(url, namespace="news", scheme={}) as store:
             store.publish(STATS)
             assert store.renew() == 0
-            assert store.fleet() is None
+            assert store.workers() is None
 
 
 # -- servers that are short of something --------------------------------------------------------
@@ -171,7 +169,7 @@ def test_other_stores_have_nobody_to_tell(tmp_path: Path) -> None:
 
 def test_a_full_server_still_hears_of_workers(own: Callable[..., Server]) -> None:
     server = own("--maxmemory-policy", "noeviction")
-    store = joined(server, figures=None)
+    store = joined(server, stats=None)
     id = file(store, "http://a", "story", commit=False)
     with server.client() as client:
         client.config_set("maxmemory", 1)
@@ -191,10 +189,10 @@ def test_a_user_with_few_rights_sees_the_workers_and_not_the_memory(server: Serv
         client.acl_setuser("worker", enabled=True, reset=True, passwords=["+pw"])
         client.execute_command("ACL", "SETUSER", "worker", *rights)
     with joined(server, url=f"redis://worker:pw@127.0.0.1:{server.port}/0") as store:
-        fleet = store.fleet()
-    assert fleet is not None
-    assert [each.figures for each in fleet.workers] == [STATS]
-    assert fleet.memory is None
+        found = store.workers()
+    assert found is not None
+    assert [each.stats for each in found.workers] == [STATS]
+    assert found.memory is None
     memory = seen(server).memory
     assert memory is not None
     assert memory.used > 100_000
@@ -206,9 +204,9 @@ def test_workers_of_a_cluster_are_seen(own: Callable[..., Server]) -> None:
         client.execute_command("CLUSTER ADDSLOTS", *range(16384))
         until(lambda: "cluster_state:ok" in _text(client.execute_command("CLUSTER", "INFO")))
     with joined(server):
-        fleet = seen(server)
-    assert [each.figures for each in fleet.workers] == [STATS]
-    assert fleet.memory is not None
+        found = seen(server)
+    assert [each.stats for each in found.workers] == [STATS]
+    assert found.memory is not None
 
 
 def _text(answer: Any) -> str:
@@ -226,11 +224,11 @@ def test_another_programs_key_is_named_and_hinders_nobody(server: Server) -> Non
         with joined(server) as store:
             assert store.offer(record("http://a", "story")).id == 1
             assert store.renew() == 1
-            fleet = seen(server)
+            found = seen(server)
             store.prune(0.0)
         assert client.get(WORKERS) == b"mine"
-    assert fleet.workers == ()
-    assert f"key '{WORKERS}' is another program's" in fleet.problem
+    assert found.workers == ()
+    assert f"key '{WORKERS}' is another program's" in found.problem
 
 
 def test_values_that_are_not_ours_are_named_and_the_others_shown(server: Server) -> None:
@@ -238,14 +236,14 @@ def test_values_that_are_not_ours_are_named_and_the_others_shown(server: Server)
     with joined(server), server.client() as client:
         client.hset(WORKERS, mapping={b"x": b"", b"\xff" * 9: b"\xff" * 99, b"eight888": stamp + b"{}"})
         client.hset(OWNERS, b"eight888", b"no owner")
-        fleet = seen(server)
-    assert [each.figures for each in fleet.workers] == [STATS, None, None, None]
-    assert f"key '{WORKERS}' has values at" in fleet.problem
-    assert b"eight888".hex() in fleet.problem
+        found = seen(server)
+    assert [each.stats for each in found.workers] == [STATS, None, None, None]
+    assert f"key '{WORKERS}' has values at" in found.problem
+    assert b"eight888".hex() in found.problem
 
 
 def told(**changed: object) -> bytes:
-    return orjson.dumps({**orjson.loads(STATS.packed()), **changed}, option=orjson.OPT_NON_STR_KEYS)
+    return orjson.dumps({**orjson.loads(STATS.to_json()), **changed}, option=orjson.OPT_NON_STR_KEYS)
 
 
 WRONG = [
@@ -279,29 +277,29 @@ WRONG = [
 
 
 @pytest.mark.parametrize("said", WRONG, ids=lambda said: repr(said[:20]))
-def test_what_no_worker_of_ours_says_is_not_read(said: bytes) -> None:
+def test_invalid_stats_are_not_read(said: bytes) -> None:
     with pytest.raises(InvalidStatsError):
-        WorkerStats.unpack(said)
+        WorkerStats.from_json(said)
 
 
-def test_what_is_said_is_read_again() -> None:
-    assert WorkerStats.unpack(STATS.packed()) == STATS
+def test_stats_are_read_again() -> None:
+    assert WorkerStats.from_json(STATS.to_json()) == STATS
     none = replace(STATS, duplicates={}, related={}, unchecked={}, calls=0, mean=0.0, worst=0.0)
-    assert WorkerStats.unpack(none.packed()) == none
+    assert WorkerStats.from_json(none.to_json()) == none
 
 
 @pytest.mark.parametrize("sign", ["\x1b[2J", "\x07", "\r\n", "\u009b31m", "\u202e", "\x00", "\ud800"])
 def test_names_cannot_steer_a_terminal(sign: str) -> None:
-    figures = replace(STATS, host=f"ho{sign}st", spider=f"{sign}新闻")
-    for each in (WorkerStats.unpack(figures.packed()), WorkerStats.unpack(_unclean(figures))):
+    stats = replace(STATS, host=f"ho{sign}st", spider=f"{sign}新闻")
+    for each in (WorkerStats.from_json(stats.to_json()), WorkerStats.from_json(_unclean(stats))):
         assert (each.host + each.spider).isprintable()
         assert each.host.startswith("ho")
         assert each.spider.endswith("新闻")
 
 
-def _unclean(figures: WorkerStats) -> bytes:
-    """As a worker would tell that does not clean its names."""
-    names = {name: getattr(figures, name) for name in ("host", "spider")}
+def _unclean(stats: WorkerStats) -> bytes:
+    """The statistics of a worker that does not clean its names."""
+    names = {name: getattr(stats, name) for name in ("host", "spider")}
     plain = {name: text.encode("utf-8", "replace").decode() for name, text in names.items()}
     return told(**plain)
 

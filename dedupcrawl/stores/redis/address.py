@@ -1,6 +1,6 @@
-"""From the URL of a store on a server to what redis-py needs to know.
+"""The address of a server: from the URL of a store, or from the settings of scrapy-redis.
 
-The URL of a store from the connection settings of scrapy-redis, so that a crawl names its server once.
+This module does not import redis-py: a crawl without a server starts without it.
 """
 
 from __future__ import annotations
@@ -16,15 +16,27 @@ from dedupcrawl.utils.formatting import hide_password
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-
 LAYOUTS = ("hash", "compact")
 URL_SCHEMES = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")
 URL_FORMS = (
     '"redis://[user:password@]host[:port]/db", "rediss://…" (TLS), "unix:///path/of/socket?db=0" or '
     '"redis+sentinel://host:port,host:port/service/db"'
 )
-PORT, SENTINEL_PORT = 6379, 26379
-TIMEOUT = 10.0  #: seconds for connecting, and for each answer
+PORT, SENTINEL_PORT = 6379, 26379  #: where the URL names none
+TIMEOUT = 10.0  #: seconds for connecting, and for each reply, where the URL names none
+
+SCRAPY_REDIS = "scrapy-redis"  #: value of ``DEDUP_STORE`` that selects the server of scrapy-redis
+_SETTINGS = {"REDIS_URL": "url", "REDIS_HOST": "host", "REDIS_PORT": "port", "REDIS_DB": "db"}
+#: Parameters of scrapy-redis for decoding and retries, which a store does in its own way.
+_IGNORED = {
+    "encoding",
+    "encoding_errors",
+    "decode_responses",
+    "redis_cls",
+    "protocol",
+    "socket_keepalive",
+} | {"retry_on_error", "retry_on_timeout"}
+_LOCATION = ("url", "host", "port", "unix_socket_path", "username", "password", "ssl")
 
 
 def _parse_seconds(text: str) -> float:
@@ -49,7 +61,7 @@ def _one_of(*accepted: str) -> Callable[[str], str]:
     return lambda text: accepted[accepted.index(text)]
 
 
-#: Parameters of the URL: how each is read, and what is accepted. Their names are those of redis-py.
+#: Parameters of the URL: how each is parsed, and what is accepted. Their names are those of redis-py.
 PARAMETERS: Mapping[str, tuple[Callable[[str], object], str]] = {
     "layout": (_one_of(*LAYOUTS), '"hash" or "compact"'),
     "db": (_parse_count, "a number from 0"),
@@ -72,14 +84,14 @@ PARAMETERS: Mapping[str, tuple[Callable[[str], object], str]] = {
 
 @dataclass(frozen=True)
 class Address:
-    """Where a server is and how to talk to it."""
+    """Where a server is, and how to connect to it."""
 
-    shown: str  #: the URL as it may be shown: without passwords
-    options: Mapping[str, Any] = field(repr=False)  #: what redis-py's connections take
-    layout: str | None = None  #: None: that of the store, ``hash`` for a new one
+    shown: str  #: the URL without passwords, for messages
+    options: Mapping[str, Any] = field(repr=False)  #: arguments of redis-py's connections
+    layout: str | None = None  #: "hash" or "compact"; None: that of the store, ``hash`` for a new one
     tls: bool = False
-    sentinels: tuple[tuple[str, int], ...] = ()
-    service: str = ""
+    sentinels: tuple[tuple[str, int], ...] = ()  #: hosts and ports
+    service: str = ""  #: name of the primary, which the sentinels know
     sentinel_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
@@ -89,9 +101,10 @@ def is_server(url: object) -> bool:
 
 
 def read_address(url: str) -> Address:
-    """Read the URL of a store on a server.
+    """Parse the URL of a store on a server.
 
-    Raises :class:`~dedupcrawl.errors.SettingError`, without showing a password, for one that is not accepted.
+    Raises:
+        SettingError: the URL is not accepted. The message does not show its password.
     """
     shown = hide_password(url)
     try:
@@ -130,7 +143,7 @@ def _with_db(options: dict[str, Any], path: str) -> dict[str, Any]:
 
 
 def _host(text: str, default: int) -> tuple[str, int]:
-    """Read ``host``, ``host:port`` or ``[IPv6]:port``."""
+    """Parse ``host``, ``host:port`` or ``[IPv6]:port``."""
     parts = urlsplit(f"//{text}")
     if not parts.hostname:
         raise ValueError
@@ -150,52 +163,35 @@ def _options(parts: SplitResult, shown: str) -> dict[str, Any]:
     for name, text in parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)):
         if name not in PARAMETERS:
             raise SettingError("store", shown, f"the parameters {', '.join(PARAMETERS)}, not {name!r}")
-        read, accepted = PARAMETERS[name]
+        parse, accepted = PARAMETERS[name]
         try:
-            found[name] = read(text)
+            found[name] = parse(text)
         except (ValueError, KeyError):
             raise SettingError("store", shown, f"{name} is {accepted}") from None
     return found
-
-
-SCRAPY_REDIS = "scrapy-redis"  #: value of DEDUP_STORE
-_SETTINGS = {"REDIS_URL": "url", "REDIS_HOST": "host", "REDIS_PORT": "port", "REDIS_DB": "db"}
-# They say how scrapy-redis reads answers and what it repeats; a store does both in its own way.
-_IGNORED = {
-    "encoding",
-    "encoding_errors",
-    "decode_responses",
-    "retry_on_timeout",
-    "retry_on_error",
-    "redis_cls",
-    "protocol",
-    "socket_keepalive",
-}
-_LOCATION = ("url", "host", "port", "unix_socket_path", "username", "password", "ssl")
 
 
 def url_from_settings(settings: Mapping[str, Any]) -> str:
     """Return the URL of the server that scrapy-redis would use.
 
     Args:
-        settings: ``REDIS_URL``, or ``REDIS_HOST``, ``REDIS_PORT`` and ``REDIS_DB``, and ``REDIS_PARAMS``;
-            as in scrapy-redis the first four count before what ``REDIS_PARAMS`` says.
+        settings: the Scrapy settings ``REDIS_URL``, or ``REDIS_HOST``, ``REDIS_PORT`` and ``REDIS_DB``, and
+            ``REDIS_PARAMS``. As in scrapy-redis, the first four override ``REDIS_PARAMS``.
 
     Raises:
-        SettingError: ``REDIS_PARAMS`` holds what a store cannot do, or one of them makes no sense.
+        SettingError: ``REDIS_PARAMS`` holds a parameter that a store does not support, or a value is invalid.
     """
     given = _params(settings.get("REDIS_PARAMS"))
     named = {ours: settings.get(theirs) for theirs, ours in _SETTINGS.items()}
     params = {**given, **{name: value for name, value in named.items() if value}}
     _refuse_unknown(params)
-    rest = {
-        name: _as_text(value) for name, value in params.items() if name in PARAMETERS and value is not None
-    }
+    known = ((name, value) for name, value in params.items() if name in PARAMETERS and value is not None)
+    rest = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in known}
     return _from_url(params["url"], rest) if params.get("url") else _from_parts(params, rest)
 
 
 def _params(value: object) -> dict[str, Any]:
-    """Read ``REDIS_PARAMS``, which the command line gives as JSON; a password in it must not be shown."""
+    """Read ``REDIS_PARAMS``, which the command line gives as JSON. It may hold a password: never show it."""
     try:
         given = json.loads(value) if isinstance(value, str) and value else value or {}
     except ValueError:
@@ -213,7 +209,7 @@ def _refuse_unknown(params: Mapping[str, Any]) -> None:
 
 
 def _from_url(url: str, rest: dict[str, str]) -> str:
-    """Add parameters to a URL; what it says itself counts before them, as in redis-py."""
+    """Add parameters to a URL; those in the URL itself take precedence, as in redis-py."""
     try:
         parts = urlsplit(str(url))
     except ValueError:
@@ -224,8 +220,8 @@ def _from_url(url: str, rest: dict[str, str]) -> str:
         rest = {name: value for name, value in rest.items() if name not in {"username", "password"}}
     if parts.scheme != "unix" and parts.path.strip("/"):
         rest.pop("db", None)
-    said = {each.partition("=")[0] for each in parts.query.split("&")}
-    added = urlencode({name: value for name, value in rest.items() if name not in said})
+    given = {each.partition("=")[0] for each in parts.query.split("&")}
+    added = urlencode({name: value for name, value in rest.items() if name not in given})
     return urlunsplit(parts._replace(query="&".join(filter(None, (parts.query, added)))))
 
 
@@ -237,8 +233,4 @@ def _from_parts(params: Mapping[str, Any], rest: dict[str, str]) -> str:
     scheme = "rediss" if params.get("ssl") else "redis"
     host = str(params.get("host") or "localhost")
     host = f"[{host}]" if ":" in host else host
-    return f"{scheme}://{host}:{params.get('port') or 6379}" + f"?{query}" * bool(query)
-
-
-def _as_text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return f"{scheme}://{host}:{params.get('port') or PORT}" + f"?{query}" * bool(query)

@@ -1,14 +1,4 @@
-"""The scripts: which operation is in which, and what each is put together from.
-
-Ways to a server. The way to a single one is redis-py's connections without its commands.
-
-What redis-py does around a command, for each of them, takes longer than the server takes for a check. Its
-connections, which know TLS, users, timeouts and Sentinels, are used as they are.
-
-Calls of the scripts: each is one round trip, and says in one sentence what went wrong.
-
-One store object's dealings with its server: connected once, asked many times, ended once.
-"""
+"""Calls of Lua scripts: how scripts are composed, sent and retried."""
 
 from __future__ import annotations
 
@@ -17,11 +7,11 @@ import re
 import secrets
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from hashlib import sha1
 from importlib.resources import files
 from threading import BoundedSemaphore
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from redis import Redis
 from redis.exceptions import ConnectionError as NoConnection
@@ -40,30 +30,202 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.redis.address import Address
     from dedupcrawl.stores.redis.namespace import KeyNames
 
+Argument = str | bytes | int | float
+A = TypeVar("A")
+T = TypeVar("T")
 
+#: The operations of each script. It is named after its file in ``lua/``.
 _OPERATIONS = {
-    "look": ("find", "get", "lookup", "walk", "edge", "stand"),
+    "lookups": ("find", "get", "lookup", "list_records", "edge_time", "count_claims"),
     "offer": ("offer",),
-    "settle": ("scraped", "commit", "release", "disown", "mine", "admit"),
-    "workers": ("renew", "leave", "bury"),
-    "keep": ("forget", "comb", "prune", "retract"),
+    "claims": ("scraped", "commit", "release", "withdraw_offers", "own_claims", "open_namespace"),
+    "workers": ("renew", "leave", "remove_owners"),
+    "housekeeping": ("forget", "forget_scan", "prune", "retract"),
 }
-_FILES = {operation: name for name, operations in _OPERATIONS.items() for operation in operations}
+_SCRIPTS = {operation: name for name, operations in _OPERATIONS.items() for operation in operations}
 
-_ALL_PARTS = "claims search fetch change rest remove"
-#: What a script has beside ``base``: what is built at each call, and what when it is first asked for.
+_ALL_PARTS = "tables search buckets writes helpers removal"
+#: The parts of a script beside ``base``: those that are built at each call, and those that are built on first
+#: use.
 _PARTS = {
-    "look": ("claims search fetch", "rest"),
-    "offer": ("fetch", f"{_ALL_PARTS} known"),
-    "settle": ("claims change", "fetch rest remove"),
-    "workers": ("claims change", "rest"),
-    "keep": (_ALL_PARTS, ""),
+    "lookups": ("tables search buckets", "helpers"),
+    "offer": ("buckets", f"{_ALL_PARTS} existing"),
+    "claims": ("tables writes", "buckets helpers removal"),
+    "workers": ("tables writes", "helpers"),
+    "housekeeping": (_ALL_PARTS, ""),
 }
+
+_SCRIPT_ERROR = re.compile(r"DEDUPCRAWL (emptied|damaged (\w+) <(.*?)>)")
+_TABLES = {"record": "records", "bucket": "buckets", "claim": "claims", "owner": "owners"}
+
+
+class NamespaceLostError(StoreError):
+    """The namespace is not the one that was opened: the server was emptied, or has lost its data."""
+
+
+class RequestNotSentError(StoreUnreachableError):
+    """There was no connection: the operation was not executed."""
+
+
+class RedisSession:
+    """The connections of one store object, its token, and calls of scripts. Each call is one round trip.
+
+    A thread that finds no free connection waits for one; redis-py would raise an error. ``server_clock``
+    returns the Unix time in seconds in place of the server's clock, for tests.
+    """
+
+    def __init__(
+        self, address: Address, names: KeyNames, server_clock: Callable[[], float] | None = None
+    ) -> None:
+        self.ended = False
+        self.layout = ""
+        self._shown = address.shown
+        self._names = names
+        self._keys = tuple(name.encode("utf-8") for name in names.all)
+        self._server_clock = server_clock
+        self._process = os.getpid()
+        self._token = secrets.token_bytes(OWNER_BYTES)
+        try:
+            self.client: Redis | RedisCluster = connect(address)
+        except (RedisError, OSError) as error:
+            raise store_error(address.shown, error) from error
+        most = address.options.get("max_connections")
+        self._connections = BoundedSemaphore(most) if most else nullcontext()
+        self.transport: PipelinedConnection | ClusterTransport = (
+            PipelinedConnection(self.client, keep_connections=not most)
+            if isinstance(self.client, Redis)
+            else ClusterTransport(self.client)
+        )
+
+    @property
+    def is_forked(self) -> bool:
+        """Whether the session belongs to the process from which this one was forked."""
+        return self._process != os.getpid()
+
+    def call(self, operation: str, *arguments: Argument, again: tuple[Argument, ...] | None = None) -> Any:
+        """Call an operation, once more if the connection broke, as after a restart of the server.
+
+        ``again`` are the arguments of the second call; None: the same.
+
+        Raises:
+            NamespaceLostError: the namespace is not the one that was opened.
+            RequestNotSentError: no connection could be made.
+            StoreUnreachableError: there was no reply; the operation may have been executed.
+            StoreError: the server refused, a value is damaged, or the session is closed or forked.
+        """
+        return self._twice(self._call_once, operation, arguments, again)
+
+    def call_many(
+        self,
+        operation: str,
+        requests: Sequence[Sequence[Argument]],
+        again: Sequence[Sequence[Argument]] | None = None,
+    ) -> list[Any]:
+        """Do the same as :meth:`call` for many requests in one round trip; return the results in order.
+
+        Raises the error of the first request that fails; the others may have been executed.
+        """
+        return self._twice(self._call_many_once, operation, requests, again)
+
+    def _twice(self, call: Callable[[str, A, str], T], operation: str, first: A, again: A | None) -> T:
+        self._check()
+        now = "" if self._server_clock is None else str(milliseconds(self._server_clock()))
+        with self._connections:
+            try:
+                return call(operation, first, now)
+            except RequestNotSentError:
+                raise
+            except StoreUnreachableError as error:
+                if not isinstance(error.__cause__, NoConnection):
+                    raise
+            try:
+                return call(operation, first if again is None else again, now)
+            except RequestNotSentError as error:
+                raise StoreUnreachableError(str(error)) from error  # the first request was sent
+
+    def _call_once(self, operation: str, arguments: tuple[Argument, ...], now: str) -> Any:
+        return self._send(self.transport.call, operation, arguments, now)
+
+    def _call_many_once(self, operation: str, requests: Sequence[Sequence[Argument]], now: str) -> list[Any]:
+        if not requests:
+            return []
+        first = self._call_once(operation, tuple(requests[0]), now)  # afterwards the server knows the script
+        replies = self._send(self.transport.call_many, operation, requests[1:], now)
+        for n, reply in enumerate(replies):
+            if isinstance(reply, NoScriptError):
+                replies[n] = self._call_once(operation, tuple(requests[n + 1]), now)
+            elif isinstance(reply, Exception):
+                raise self._error(reply) from reply
+        return [first, *replies]
+
+    def _send(
+        self, send: Callable[[Script, int, tuple[Argument, ...], A], T], operation: str, rest: A, now: str
+    ) -> T:
+        common: tuple[Argument, ...] = (*self._keys, operation, self._token, now, self.layout)
+        try:
+            return send(script_of(operation), len(self._keys), common, rest)
+        except NotConnectedError as error:
+            raise self._not_sent(error) from error.__cause__
+        except (RedisError, OSError) as error:
+            raise self._error(error) from error
+
+    def with_client(self, work: Callable[[Redis | RedisCluster], T]) -> T:
+        """Call ``work`` with the client of redis-py, for what needs no script; translate its errors."""
+        self._check()
+        try:
+            return work(self.client)
+        except (RedisError, OSError) as error:
+            raise self._error(error) from error
+
+    def _check(self) -> None:
+        if self.is_forked:
+            raise StoreError(
+                f"The store {self._shown} was opened before this process forked: open it anew in the child."
+            )
+        if self.ended:
+            raise StoreError(f"The store {self._shown} has been closed.")
+
+    def _not_sent(self, error: NotConnectedError) -> StoreError:
+        assert isinstance(error.__cause__, Exception)
+        translated = store_error(self._shown, error.__cause__)
+        if isinstance(translated, StoreUnreachableError):
+            return RequestNotSentError(str(translated))
+        return translated
+
+    def _error(self, error: Exception) -> StoreError:
+        ours = _SCRIPT_ERROR.search(str(error))
+        if ours is None and "WRONGTYPE" in str(error):
+            return StoreError(self._wrong_type())
+        if ours is None:
+            return store_error(self._shown, error)
+        if ours[1] == "emptied":
+            return NamespaceLostError(
+                f"The store {self._shown} has lost namespace {self._names.namespace!r}."
+            )
+        key = self._names.key(_TABLES.get(ours[2], ours[2]))
+        return StoreError(
+            f"The store {self._shown} is damaged: key {key!r} has a value at {ours[3]} "
+            "that is not one of ours."
+        )
+
+    def _wrong_type(self) -> str:
+        kinds = self.with_client(lambda client: {name: client.type(name) for name in self._names.all})
+        wrong = [name for name, kind in kinds.items() if kind not in {b"hash", b"none", "hash", "none"}]
+        shown = ", ".join(map(repr, wrong)) or f"one below {self._names.key('buckets')!r}"
+        return f"The store {self._shown} is damaged: key {shown} is another program's, not a hash of ours."
+
+    def end(self) -> None:
+        """Close the connections."""
+        self.ended = True
+        self.transport.release()
+        self.client.close()
+        if isinstance(self.client, Redis):
+            self.client.connection_pool.disconnect()
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A text in Lua, and the digest by which a server knows it."""
+    """A Lua script, and the SHA-1 digest by which a server knows it."""
 
     text: str
     digest: str
@@ -71,17 +233,17 @@ class Script:
 
 @cache
 def script_of(operation: str) -> Script:
-    """Return the script that knows an operation."""
-    name = _FILES[operation]
-    always, rarely = _PARTS[name]
+    """Return the script that implements an operation."""
+    name = _SCRIPTS[operation]
+    always, on_use = _PARTS[name]
     parts = (
         *_read("base"),
         "if M.compact then",
-        *_read("shelves"),
+        *_read("partitions"),
         "end",
         *_read(always),
         "function M.build_rest()",
-        *_read(rarely),
+        *_read(on_use),
         "end",
         *_read(name),
         "return M[ARGV[1]]()",
@@ -95,42 +257,12 @@ def _read(names: str) -> list[str]:
     return [(folder / f"{name}.lua").read_text(encoding="utf-8") for name in names.split()]
 
 
-Argument = str | bytes | int | float
-T = TypeVar("T")
-
-
 class NotConnectedError(Exception):
-    """There was no connection, so that nothing was asked; its cause says why."""
-
-
-class Transport(Protocol):
-    """How scripts are called."""
-
-    def call(self, script: Script, count: int, common: tuple[Argument, ...], rest: Sequence[Argument]) -> Any:
-        """Call a script with ``count`` keys and what it is asked, in two parts; the first comes often.
-
-        Raises what redis-py does, and :class:`NoWayError`.
-        """
-
-    def call_many(
-        self, script: Script, count: int, common: tuple[Argument, ...], rests: Sequence[Sequence[Argument]]
-    ) -> list[Any]:
-        """Call a script that the server knows many times in one round trip; errors are among the answers."""
-
-    def rest(self) -> None:
-        """Let go of what is kept ready between calls."""
-
-
-def transport_for(client: Redis | RedisCluster, *, keeps: bool) -> Transport:
-    """Return the way to a server, or to the servers of a cluster.
-
-    keeps: whether connections may be kept ready, for there are as many as are wanted.
-    """
-    return PipelinedConnection(client, keeps=keeps) if isinstance(client, Redis) else ClusterTransport(client)
+    """There was no connection, so nothing was sent. ``__cause__`` is the error of redis-py."""
 
 
 class ClusterTransport:
-    """Leaves it to redis-py to find the node."""
+    """Sends calls of scripts to a cluster through redis-py, which finds the node."""
 
     def __init__(self, client: RedisCluster) -> None:
         self._client = client
@@ -146,24 +278,27 @@ class ClusterTransport:
     def call_many(
         self, script: Script, count: int, common: tuple[Argument, ...], rests: Sequence[Sequence[Argument]]
     ) -> list[Any]:
-        """Call a script many times, one after the other: all goes to one node, and redis-py knows which."""
+        """Call a script many times, one after another."""
         return [self.call(script, count, common, rest) for rest in rests]
 
-    def rest(self) -> None:
-        """Nothing is kept."""
+    def release(self) -> None:
+        """Do nothing: no connections are kept."""
 
 
 class PipelinedConnection:
-    """Packs calls itself, and keeps connections ready.
+    """Packs commands itself, pipelines them, and keeps connections between calls.
 
-    A connection on which anything went wrong is given up, and those that were kept ready with it: what ended
-    one has mostly ended all.
+    It uses the connections of redis-py, which implement TLS, users, timeouts and Sentinel, but not its
+    commands: their overhead is larger than the time the server takes for a lookup.
+
+    After an error, the connection and all that were kept are given back to the pool, which reconnects them:
+    what broke one has mostly broken all.
     """
 
-    def __init__(self, client: Redis, *, keeps: bool) -> None:
-        self._give_back = self._keep if keeps else client.connection_pool.release
+    def __init__(self, client: Redis, *, keep_connections: bool) -> None:
+        self._give_back = self._keep if keep_connections else client.connection_pool.release
         self._pool = client.connection_pool
-        self._ready: list[Any] = []  # redis-py's connections have few types
+        self._kept: list[Any] = []  # redis-py's connections have few types
 
     def call(self, script: Script, count: int, common: tuple[Argument, ...], rest: Sequence[Argument]) -> Any:
         """Call a script."""
@@ -181,49 +316,48 @@ class PipelinedConnection:
     def call_many(
         self, script: Script, count: int, common: tuple[Argument, ...], rests: Sequence[Sequence[Argument]]
     ) -> list[Any]:
-        """Call a script that the server knows many times in one round trip; errors are among the answers."""
+        """Call a script that the server knows many times in one round trip; errors are returned."""
         head = _packed_head("EVALSHA", script.digest, count, common)
         sizes = (b"*%d\r\n" % (3 + len(common) + len(rest)) for rest in rests)
-        commands = [
+        data = b"".join(
             b"%b%b%b" % (size, head, pack_command(rest)) for size, rest in zip(sizes, rests, strict=True)
-        ]
-        data = b"".join(commands)
+        )
 
         def work(connection: Any) -> list[Any]:
             connection.send_packed_command([data])
             return [_read_reply(connection) for _ in rests]
 
-        return self._over(work)
+        return self._with_connection(work)
 
     def _exchange(self, command: bytes) -> Any:
         def work(connection: Any) -> Any:
             connection.send_packed_command([command])
             return connection.read_response()
 
-        return self._over(work)
+        return self._with_connection(work)
 
-    def _over(self, work: Callable[[Any], T]) -> T:
+    def _with_connection(self, work: Callable[[Any], T]) -> T:
         connection = self._take()
         try:
-            answer = work(connection)
+            reply = work(connection)
         except ResponseError:
             self._give_back(connection)
             raise
         except BaseException:
             connection.disconnect()
             self._pool.release(connection)
-            self.rest()
+            self.release()
             raise
         self._give_back(connection)
-        return answer
+        return reply
 
     def _keep(self, connection: Any) -> None:
-        self._ready.append(connection)
+        self._kept.append(connection)
 
     def _take(self) -> Any:
-        if self._ready:
+        if self._kept:
             try:
-                return self._ready.pop()
+                return self._kept.pop()
             except IndexError:
                 pass  # another thread was faster
         try:
@@ -231,11 +365,11 @@ class PipelinedConnection:
         except (RedisError, OSError) as error:
             raise NotConnectedError from error
 
-    def rest(self) -> None:
-        """Give all connections back; those that are broken are mended when they are wanted."""
-        while self._ready:
+    def release(self) -> None:
+        """Give all kept connections back to the pool."""
+        while self._kept:
             try:
-                self._pool.release(self._ready.pop())
+                self._pool.release(self._kept.pop())
             except IndexError:
                 return
 
@@ -253,200 +387,6 @@ def _packed_head(command: str, script: str, count: int, common: tuple[Argument, 
 
 
 def pack_command(parts: Iterable[Argument]) -> bytes:
-    """Return the parts of a command as they are sent: each behind its length."""
-    sent = [part if type(part) is bytes else str(part).encode() for part in parts]
-    return b"".join([b"$%d\r\n%b\r\n" % (len(part), part) for part in sent])
-
-
-A = TypeVar("A")
-
-_SCRIPT_ERROR = re.compile(r"DEDUPCRAWL (emptied|damaged (\w+) <(.*?)>)")
-_TABLES = {
-    "record": "records",
-    "bucket": "buckets",
-    "claim": "claims",
-    "owner": "owners",
-    "meta": "meta",
-    "hot": "hot",
-}
-
-
-class NamespaceLostError(StoreError):
-    """The namespace is not the one that was opened: its server was emptied, or has lost its data."""
-
-
-class RequestNotSentError(StoreUnreachableError):
-    """There was no connection: whatever was to be done has not been done."""
-
-
-class ScriptCaller:
-    """The scripts of one namespace, called by one store object."""
-
-    def __init__(
-        self, client: Redis | RedisCluster, shown: str, names: KeyNames, me: bytes, *, keeps: bool
-    ) -> None:
-        self.way = transport_for(client, keeps=keeps)
-        self._client = client
-        self._shown = shown
-        self._names = names
-        self._me = me
-        self._keys = tuple(name.encode("utf-8") for name in names.all)
-        self.layout = ""
-
-    def __call__(self, operation: str, *arguments: Argument, now: str = "") -> Any:
-        """Run an operation at the server's time, or at ``now`` (milliseconds).
-
-        Raises:
-            EmptiedError: the namespace is not the one that was opened.
-            UnaskedError: no connection came about.
-            StoreUnreachableError: no answer came; the operation may have been done nevertheless.
-            StoreError: the server refused, or a value is not one of ours.
-        """
-        return self._asking(self.way.call, operation, now, arguments)
-
-    def many(self, operation: str, requests: Sequence[Sequence[Argument]], now: str = "") -> list[Any]:
-        """Run an operation many times in one round trip.
-
-        Raises as a single call does, for the first that fails; the others may have been done.
-        """
-        if not requests:
-            return []
-        first = self(operation, *requests[0], now=now)  # the server knows the script then
-        answers = self._asking(self.way.call_many, operation, now, requests[1:])
-        for n, answer in enumerate(answers):
-            if isinstance(answer, NoScriptError):
-                answers[n] = self(operation, *requests[n + 1], now=now)
-            elif isinstance(answer, Exception):
-                raise self._error(answer) from answer
-        return [first, *answers]
-
-    def _asking(
-        self, work: Callable[[Script, int, tuple[Argument, ...], A], T], operation: str, now: str, what: A
-    ) -> T:
-        common: tuple[Argument, ...] = (*self._keys, operation, self._me, now, self.layout)
-        try:
-            return work(script_of(operation), len(self._keys), common, what)
-        except NotConnectedError as error:
-            raise self._unasked(error) from error.__cause__
-        except (RedisError, OSError) as error:
-            raise self._error(error) from error
-
-    def telling(self, work: Callable[[], T]) -> T:
-        """Run a piece of work with the client; an error of it becomes one of ours."""
-        try:
-            return work()
-        except (RedisError, OSError) as error:
-            raise self._error(error) from error
-
-    def _unasked(self, error: NotConnectedError) -> StoreError:
-        assert isinstance(error.__cause__, Exception)
-        said = store_error(self._shown, error.__cause__)
-        return RequestNotSentError(str(said)) if isinstance(said, StoreUnreachableError) else said
-
-    def _error(self, error: Exception) -> StoreError:
-        ours = _SCRIPT_ERROR.search(str(error))
-        if ours is None and "WRONGTYPE" in str(error):
-            return StoreError(self._wrong_type())
-        if ours is None:
-            return store_error(self._shown, error)
-        if ours[1] == "emptied":
-            return NamespaceLostError(
-                f"The store {self._shown} has lost namespace {self._names.namespace!r}."
-            )
-        key = self._names.key(_TABLES[ours[2]])
-        return StoreError(
-            f"The store {self._shown} is damaged: key {key!r} has a value at {ours[3]} "
-            "that is not one of ours."
-        )
-
-    def _wrong_type(self) -> str:
-        kinds = {name: self.telling(partial(self._client.type, name)) for name in self._names.all}
-        wrong = [name for name, kind in kinds.items() if kind not in {b"hash", b"none", "hash", "none"}]
-        said = ", ".join(map(repr, wrong)) or f"one below {self._names.key('buckets')!r}"
-        return f"The store {self._shown} is damaged: key {said} is another program's, not a hash of ours."
-
-
-class RedisSession:
-    """Connections, and the token by which the server knows this store object.
-
-    A thread for which there is no connection left waits for one: redis-py would take that for an error.
-
-    Raises what :func:`~dedupcrawl.stores.redis.connection.connect` does, as errors of ours.
-    """
-
-    def __init__(
-        self, address: Address, names: KeyNames, server_clock: Callable[[], float] | None = None
-    ) -> None:
-        self.ended = False
-        self._shown = address.shown
-        self._server_clock = server_clock
-        self._process = os.getpid()
-        try:
-            self.client: Redis | RedisCluster = connect(address)
-        except (RedisError, OSError) as error:
-            raise store_error(address.shown, error) from error
-        most = address.options.get("max_connections")
-        self._connections = BoundedSemaphore(most) if most else nullcontext()
-        me = secrets.token_bytes(OWNER_BYTES)
-        self.calls = ScriptCaller(self.client, address.shown, names, me, keeps=not most)
-
-    @property
-    def is_anothers(self) -> bool:
-        """Whether this is the session of a process from which ours was forked."""
-        return self._process != os.getpid()
-
-    def ask(self, operation: str, *arguments: Argument, again: tuple[Argument, ...] | None = None) -> Any:
-        """Call a script; once more where the connection broke, as after a restart of the server.
-
-        again: what it is asked then.
-        """
-        retry = arguments if again is None else again
-        return self._twice(partial(self.calls, operation, *arguments), partial(self.calls, operation, *retry))
-
-    def ask_many(
-        self,
-        operation: str,
-        requests: Sequence[Sequence[Argument]],
-        again: Sequence[Sequence[Argument]] | None = None,
-    ) -> list[Any]:
-        """The same for many calls in one round trip."""
-        retry = requests if again is None else again
-        many = self.calls.many
-        return self._twice(partial(many, operation, requests), partial(many, operation, retry))
-
-    def _twice(self, first: Callable[..., T], second: Callable[..., T]) -> T:
-        self._check()
-        now = "" if self._server_clock is None else str(milliseconds(self._server_clock()))
-        with self._connections:
-            try:
-                return first(now=now)
-            except RequestNotSentError:
-                raise
-            except StoreUnreachableError as error:
-                if not isinstance(error.__cause__, NoConnection):
-                    raise
-            try:
-                return second(now=now)
-            except RequestNotSentError as error:
-                raise StoreUnreachableError(str(error)) from error  # the first time it was asked
-
-    def look(self, work: Callable[[Redis | RedisCluster], T]) -> T:
-        """Do with the client what needs no script."""
-        self._check()
-        return self.calls.telling(lambda: work(self.client))
-
-    def _check(self) -> None:
-        if self.is_anothers:
-            raise StoreError(
-                f"The store {self._shown} was opened before this process forked: open it anew in the child."
-            )
-        if self.ended:
-            raise StoreError(f"The store {self._shown} has been closed.")
-
-    def end(self) -> None:
-        """Let the connections go."""
-        self.ended = True
-        self.calls.way.rest()
-        self.client.close()
-        if isinstance(self.client, Redis):
-            self.client.connection_pool.disconnect()
+    """Return the parts of a command in the Redis protocol, each after its length."""
+    packed = [part if type(part) is bytes else str(part).encode() for part in parts]
+    return b"".join([b"$%d\r\n%b\r\n" % (len(part), part) for part in packed])

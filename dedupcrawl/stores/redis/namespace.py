@@ -1,79 +1,123 @@
-"""What is stored under which key: all keys of a namespace begin alike, and are on one node of a cluster.
-
-Values as they come from the server: checked before they are believed.
-"""
+"""The keys of a namespace on a server, its metadata, and its values as the server returns them."""
 
 from __future__ import annotations
 
+import json
 import re
+import secrets
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from dedupcrawl.errors import StoreError
-from dedupcrawl.stores.base import Candidate, ClaimState
+from dedupcrawl.stores.base import Candidate, ClaimState, check_scheme
 from dedupcrawl.stores.codec import decode
+from dedupcrawl.stores.redis.address import LAYOUTS
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FORMAT = "1"  #: version of the values and their relations
 PREFIX = "dedupcrawl:"
+META_PATTERN = f"{PREFIX}{{*}}:meta"  #: matches the key ``meta`` of every namespace
+TIMESTAMP_BYTES = 6  #: of the time in front of a record, in milliseconds
+#: Seconds. If the worker's time of a record differs more from the server's, the worker's clock is wrong, and
+#: the server's time is used.
+MAX_CLOCK_SKEW = 1.0
+
 _UNSAFE = re.compile(r"[%{}]")
 _META = re.compile(re.escape(PREFIX) + r"\{(.*)\}:meta", re.DOTALL)
+_MAX_SECONDS = 1e11  # three thousand years
 
 
 @dataclass(frozen=True, slots=True)
 class KeyNames:
-    """The keys of one namespace. What is in braces is its hash tag."""
+    """The keys of one namespace.
+
+    The part in braces is their hash tag: all keys of a namespace are on one node of a cluster.
+    """
 
     namespace: str
 
     def key(self, name: str) -> str:
-        """Return one key."""
+        """Return the key with this name."""
         tag = _UNSAFE.sub(lambda sign: f"%{ord(sign[0]):02X}", self.namespace)
         return f"{PREFIX}{{{tag}}}:{name}"
 
     @property
     def all(self) -> tuple[str, ...]:
-        """The keys as the script takes them. The compact layout has ``buckets:0``, ``buckets:1``, … too."""
+        """The keys in the order of the scripts; the compact layout adds ``buckets:0``, ``buckets:1`` etc."""
         return tuple(map(self.key, ("meta", "records", "buckets", "claims", "owners", "hot")))
 
 
-META_PATTERN = f"{PREFIX}{{*}}:meta"  #: matches the key ``meta`` of every namespace
-
-
 def namespace_of(key: bytes) -> str | None:
-    """Return the namespace whose key ``meta`` this is."""
+    """Return the namespace of a key ``meta``; None for any other key."""
     matched = _META.fullmatch(key.decode("utf-8", "replace"))
     return unquote(matched[1]) if matched else None
 
 
-TIMESTAMP_BYTES = 6  #: bytes of the moment in front of a record
-_MAX_SECONDS = 1e11  # seconds: three thousand years
-MAX_CLOCK_SKEW = (
-    1.0  #: seconds; beyond, a record was filed by a worker whose clock is wrong, and the server's counts
-)
+@dataclass(frozen=True, slots=True)
+class NamespaceMeta:
+    """The metadata of a namespace."""
+
+    mark: bytes  #: format, layout and a random part: a namespace that was created anew has another mark
+    layout: str  #: "hash" or "compact"
+    scheme: str  #: JSON of the configuration that filled it
+
+
+def open_namespace(
+    call: Callable[..., Any], shown: str, names: KeyNames, *, scheme: str | None, layout: str | None
+) -> NamespaceMeta:
+    """Check configuration and layout of a namespace, or create the namespace.
+
+    ``call`` calls a script. ``scheme`` is our configuration in JSON; None accepts any, and requires that the
+    namespace exists. ``layout`` None accepts any; a new namespace then gets ``hash``.
+    """
+    new = f"{FORMAT} {layout or LAYOUTS[0]} {secrets.token_hex(6)}"
+    mark, stored = call("open_namespace", new, scheme or "")
+    if mark is None and stored is None:
+        raise StoreError(f"The store {shown} has no namespace {names.namespace!r}.")
+    found = _parse_meta(mark, stored, shown, names.key("meta"))
+    if layout not in {None, found.layout}:
+        raise StoreError(
+            f"The store {shown} cannot be opened: namespace {names.namespace!r} has layout "
+            f"{found.layout!r}, and its URL says {layout!r}; to change the layout, "
+            "export it and import it into another namespace."
+        )
+    check_scheme(shown, names.namespace, found.scheme, scheme or found.scheme)
+    return found
+
+
+def _parse_meta(mark: bytes | None, scheme: bytes | None, shown: str, key: str) -> NamespaceMeta:
+    parts = (mark or b"").decode("ascii", "replace").split(" ")
+    if len(parts) == 3 and parts[0] != FORMAT and parts[0].isdigit():
+        raise StoreError(
+            f"The store {shown} cannot be opened: it has format {parts[0]}, "
+            f"and this version reads format {FORMAT}."
+        )
+    try:
+        is_object = isinstance(json.loads(scheme or b""), dict)
+    except ValueError:
+        is_object = False
+    if len(parts) != 3 or parts[1] not in LAYOUTS or not is_object:
+        raise StoreError(f"The store {shown} is damaged: key {key!r} has a value that is not one of ours.")
+    return NamespaceMeta(mark or b"", parts[1], (scheme or b"").decode())
 
 
 def milliseconds(seconds: float) -> int:
-    """Round to the server's unit of time, within what 6 bytes hold."""
+    """Round seconds to the milliseconds of the server, within what 6 bytes hold."""
     return round(max(-_MAX_SECONDS, min(seconds, _MAX_SECONDS)) * 1000)
 
 
 def decode_candidate(shown: str, names: KeyNames, hit: tuple[Any, ...]) -> Candidate:
-    """Unpack what the script says of a record.
-
-    Raises :class:`~dedupcrawl.errors.StoreError`, naming the key, for a value that is not one of ours.
-    """
+    """Decode a record that a script returned as id, value, state, and 1 for an own claim."""
     id, value, state, mine = hit
     record = decode(value[TIMESTAMP_BYTES:], f"{names.key('records')} {id}")
     seen = int.from_bytes(value[:TIMESTAMP_BYTES], "big") / 1000
     if abs(seen - record.seen) > MAX_CLOCK_SKEW:
         record = replace(record, seen=seen)
-    return Candidate(id, record, decode_state(shown, names, id, state), mine=bool(mine))
-
-
-def decode_state(shown: str, names: KeyNames, id: object, state: int) -> ClaimState:
-    """Return the state that a byte stands for."""
     try:
-        return ClaimState(state)
+        return Candidate(id, record, ClaimState(state), mine=bool(mine))
     except ValueError:
         raise StoreError(
             f"The store {shown} is damaged: key {names.key('claims')!r} has a value at {id} "

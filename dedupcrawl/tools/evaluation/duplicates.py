@@ -104,7 +104,7 @@ class MatchedPairs:
             self._clusters[filed] = cluster
 
     def _matches(self, record: Record) -> list[str]:
-        candidates = self._store.find(record.looks_under)
+        candidates = self._store.find(record.lookup_keys)
         findings = self._judge.findings(record, candidates, versions=False)
         return [self._clusters[finding.candidate.id] for finding in findings if finding.is_duplicate]
 
@@ -128,7 +128,7 @@ class MatchedPairs:
 def _anonymous(record: Record) -> Record:
     """Return a record without its URL: two rows of one URL are still two pages."""
     own = url_key(record.url)
-    keys, probes = (tuple(key for key in some if key != own) for some in (record.keys, record.looks_under))
+    keys, probes = (tuple(key for key in some if key != own) for some in (record.keys, record.lookup_keys))
     return replace(record, url="", keys=keys, probes=probes)
 
 

@@ -1,21 +1,21 @@
--- The rules of stores/transactional.py and stores/transactional.py as scripts: each operation is one call, and so atomic.
+-- The rules of stores/transactional.py as scripts: each operation is one call, and so atomic.
 --
--- scripts.py puts a script together: this file, shelves.lua in the compact layout, what the operations always
--- need, what they rarely need, and the operations. For the server builds the functions of a script anew at each
--- call, which takes longer than what most of them do: hence only those that are wanted, and everything in one
--- table, for a function that captures many locals is slow to build.
+-- client.py composes a script of: this file, partitions.lua in the compact layout, the parts that its operations
+-- always need, the parts that they rarely need, and the operations. The server builds the functions of a script anew
+-- at each call, which takes longer than most operations: hence a script has only the parts it needs. All functions
+-- are in one table, since a function that captures many locals is slow to build.
 --
 -- KEYS  meta, records, buckets, claims, owners, hot: hashes of one namespace
--- ARGV  operation, token of the store object, now ("": the server's clock rules), layout, then its own
+-- ARGV  operation, token of the store object, now ("": the server's clock), layout, then the operation's arguments
 --
--- Arguments that are several keys or ids are packed, 6 bytes each. Numbers are 6 bytes big-endian, moments are
+-- Arguments that hold several keys or ids are packed, 6 bytes each. Numbers have 6 bytes, big-endian; times are in
 -- milliseconds of the server's clock.
---   record   id (decimal) -> moment it was seen, then what stores/codec.py packed
+--   record   id (decimal) -> time at which it was seen, then what stores/codec.py encoded
 --   bucket   key -> ids, rising
---   claim    id (decimal) -> owner (8), serial of the offer (6), state (1), end of the lease
---   owner    token -> end of the lease of all its claims, how many of them ended without its doing
---   hot      key -> how many records were filed in a bucket that held more than are read of it
--- The server takes nothing back of a script that fails: everything is read and checked before the first write.
+--   claim    id (decimal) -> owner (8), serial number of the offer (6), state (1), end of the lease
+--   owner    token -> end of the lease of all its claims, how many of its claims others have removed
+--   hot      key -> how many records were filed in a bucket that held more than are read from it
+-- The server does not roll back a script that fails: everything is read and checked before the first write.
 
 local M = {
   meta = KEYS[1], records = KEYS[2], buckets = KEYS[3], claims = KEYS[4], owners = KEYS[5], hot = KEYS[6],
@@ -25,16 +25,16 @@ local M = {
   BUCKET_CAP = 32, -- as in stores/base.py
   SCAN_CAP = 256,
   HEAD = 30, -- bytes of a record in front of the lengths of its sketches
-  VERSION = 1, -- of the layout that stores/codec.py packs
+  VERSION = 1, -- of the layout of stores/codec.py
   COMMITTED = 3, -- ClaimState
   LAST = 281474976710655, -- highest id: 2^48 - 1
-  SHELF = 40, -- mean number of buckets in a small hash of the compact layout
-  LONG = 60, -- bytes of a bucket above which it is in no small hash, for the server would unfold that
+  PARTITION = 40, -- mean number of buckets in a small hash of the compact layout
+  LONG = 60, -- longer buckets (bytes) are in no small hash: the server would convert it to a hash table
   renewed = {},
-  shelves = false,
+  partitions = false,
 }
 
--- What is rarely needed is built when it is first asked for.
+-- The parts that are rarely needed are built on first use.
 setmetatable(M, {__index = function(_, name)
   M.build_rest()
   return rawget(M, name)
@@ -56,14 +56,14 @@ function M.pack(n)
               math.floor(low / 65536), math.floor(low / 256) % 256, low % 256)
 end
 
--- A number that others may have written: whole, and from "least" to what 6 bytes hold.
+-- Checks a number that other programs may have written: an integer from "least" to what 6 bytes hold.
 function M.whole(value, least, what, where)
   local n = tonumber(value)
   if not (n and n >= least and n <= M.LAST and n % 1 == 0) then M.damaged(what, where) end
   return n
 end
 
--- Taking keys out may leave fewer than none, where the server has lost this count alone.
+-- The total may be negative after removals if the server has lost only this field.
 function M.total(value)
   return M.whole(value or 0, -M.LAST, 'meta', 'keys')
 end

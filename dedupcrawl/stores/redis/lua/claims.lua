@@ -1,34 +1,80 @@
-function M.sound_record(id, value)
-  if value and #value < M.HEAD then M.damaged('record', id) end
-  return value
-end
-
-function M.sound_claim(id, value)
-  if not value then return nil end
-  if #value ~= 21 then M.damaged('claim', id) end
-  return {owner = value:sub(1, 8), serial = value:sub(9, 14), state = value:byte(15), till = M.number(value, 16)}
-end
-
-function M.record(id)
-  return M.sound_record(id, redis.call('HGET', M.records, id))
-end
-
-function M.claim(id)
-  return M.sound_claim(id, redis.call('HGET', M.claims, id))
-end
-
-function M.owner(token)
-  local value = redis.call('HGET', M.owners, token)
-  if not value then return nil end
-  if #value ~= 12 then M.damaged('owner', M.hex(token)) end
-  return {till = M.number(value, 1), lost = M.number(value, 7)}
-end
-
-function M.holds(held)
-  if M.now < held.till then return true end
-  if M.renewed[held.owner] == nil then
-    local known = M.owner(held.owner)
-    M.renewed[held.owner] = known and known.till or 0
+function M.held_by_me(ids)
+  local found = {}
+  for _, id in ipairs(ids) do
+    local held = M.claim(id)
+    if held and held.owner == M.me then found[#found + 1] = id end
   end
-  return M.now < M.renewed[held.owner]
+  return found
+end
+
+-- id: marks an own claim as scraped
+function M.scraped()
+  local held = M.claim(tonumber(ARGV[5]))
+  if not held or held.owner ~= M.me then return 0 end
+  held.state = 2
+  redis.call('HDEL', M.claims, ARGV[5]) -- see put_owner
+  M.put_claim(tonumber(ARGV[5]), held)
+  return 1
+end
+
+-- "1" in a second call, number of claims, their ids, ids that they supersede: returns the committed ids
+function M.commit()
+  local again, count = ARGV[5] == '1', tonumber(ARGV[6])
+  local ids = M.numbers(7, count)
+  local own, there = M.held_by_me(ids), {}
+  for _, id in ipairs(own) do there[#there + 1] = id end
+  if again then -- only its owner commits a claim: the first call has committed it, and its reply was lost
+    for _, id in ipairs(ids) do
+      if not M.claim(id) and M.record(id) then there[#there + 1] = id end
+    end
+  end
+  local superseded
+  if #there > 0 and #ARGV > 6 + count then superseded = M.plan(M.numbers(7 + count, #ARGV - 6 - count)) end
+  local committed = {}
+  for _, id in ipairs(own) do
+    redis.call('HDEL', M.claims, id)
+    committed[id] = true
+  end
+  if superseded then
+    for _, each in ipairs(superseded.doomed) do
+      if committed[each.id] then each.claim = nil end
+    end
+    M.remove(superseded)
+  end
+  return there
+end
+
+-- ids: withdraws own claims, returns their ids
+function M.release()
+  local own = M.held_by_me(M.numbers(5, #ARGV - 4))
+  M.withdraw(own)
+  return own
+end
+
+-- cursor, serial numbers of offers that got no reply: withdraws their claims, returns the next cursor
+function M.withdraw_offers()
+  local unconfirmed, own = {}, {}
+  for n = 6, #ARGV do unconfirmed[ARGV[n]] = true end
+  local page = redis.call('HSCAN', M.claims, ARGV[5], 'COUNT', 500)
+  for n = 1, #page[2], 2 do
+    local value = page[2][n + 1]
+    if value:sub(1, 8) == M.me and unconfirmed[value:sub(9, 14)] then own[#own + 1] = tonumber(page[2][n]) end
+  end
+  M.withdraw(own)
+  return page[1]
+end
+
+-- ids: returns those that are own claims
+function M.own_claims()
+  return M.held_by_me(M.numbers(5, #ARGV - 4))
+end
+
+-- mark, scheme ("": do not create the namespace): returns the mark and scheme of the namespace
+function M.open_namespace()
+  local there = redis.call('HMGET', M.meta, 'mark', 'scheme')
+  if not there[1] and not there[2] and ARGV[6] ~= '' then
+    there = {ARGV[5], ARGV[6]}
+    redis.call('HSET', M.meta, 'mark', there[1], 'scheme', there[2])
+  end
+  return there
 end

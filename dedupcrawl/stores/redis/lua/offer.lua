@@ -1,4 +1,4 @@
--- Lays out what offers need in any case; known.lua has what they need where somebody stands.
+-- Files a record. existing.lua has what is needed only if there are records under the lookup keys.
 
 function M.counts()
   local there = redis.call('HMGET', M.meta, 'mark', 'last', 'keys')
@@ -6,8 +6,8 @@ function M.counts()
   return M.whole(there[2] or 0, 0, 'meta', 'last'), M.total(there[3])
 end
 
--- Whatever could fail among the writes is looked at before the first of them. before: what is in the buckets.
-function M.check(id, keys, before)
+-- Checks everything that could make a write fail, before the first write. before: the contents of the buckets.
+function M.check_before_writes(id, keys, before)
   if id > M.LAST then M.damaged('meta', 'last') end
   if ARGV[9] ~= '' then redis.call('HLEN', M.claims) end
   for n, key in ipairs(keys) do
@@ -34,18 +34,18 @@ function M.file(id, keys, before)
   if #flat > 0 then redis.call('HSET', M.buckets, unpack(flat)) end
 end
 
--- mark, serial, since, highest id that the worker has heard of, lease ("": none, it is committed at once), time to
--- live, age, whether it is asked again, packed record, keys, probes ("=": the keys), ids that it supersedes
+-- mark, serial number, since, highest id that the worker has seen, lease ("": commit at once), time to live, age,
+-- "1" in a second call, encoded record, keys, probes ("=": the keys), ids that it supersedes
 --
--- Answers with the id under which it was filed, or with what stands there. A server that lost its latest writes
--- would give some ids again: hence the highest one.
+-- Returns the id under which the record was filed, or the records found. The highest id is sent because a server that
+-- lost its latest writes would give some ids again.
 function M.offer()
   local last, total = M.counts()
   local before, keys, any = M.fetch(ARGV[14])
   local looked, probes = before, keys
   if ARGV[15] ~= '=' then looked, probes, any = M.fetch(ARGV[15]) end
   if any or ARGV[10] ~= '' or ARGV[12] == '1' or ARGV[16] ~= '' then
-    local answer, changed = M.face(looked, probes, before)
+    local answer, changed = M.existing(looked, probes, before)
     if answer then return answer end
     if changed then
       last, total = M.counts()
@@ -53,14 +53,14 @@ function M.offer()
     end
   end
   local id = math.max(last, tonumber(ARGV[8])) + 1
-  M.check(id, keys, before)
+  M.check_before_writes(id, keys, before)
   redis.call('HSET', M.records, id, M.pack(math.max(0, M.now - tonumber(ARGV[11]))) .. ARGV[13])
   redis.call('HSET', M.meta, 'last', id, 'keys', total + #keys)
   M.file(id, keys, before)
   if ARGV[9] ~= '' then
     redis.call('HSET', M.claims, id, M.me .. ARGV[6] .. '\1' .. M.pack(M.now + tonumber(ARGV[9])))
   end
-  if M.compact then M.add_shelves(total + #keys) end
+  if M.compact then M.split_partitions(total + #keys) end
   if ARGV[16] ~= '' then M.remove(M.plan(M.unpack_ids(ARGV[16]))) end
   return id
 end

@@ -2,11 +2,11 @@ function M.oldest(ttl)
   return ttl == '' and 0 or M.now - tonumber(ttl)
 end
 
--- The live record of this id, with what the tables have of it; nil if there is none.
+-- Returns the live record of this id with its value and claim; nil if there is none.
 function M.live(id, value, claim, since)
-  if not M.sound_record(id, value) or M.number(value, 1) < since then return nil end
-  local held = M.sound_claim(id, claim)
-  if held and not M.holds(held) then return nil end
+  if not M.checked_record(id, value) or M.number(value, 1) < since then return nil end
+  local held = M.checked_claim(id, claim)
+  if held and not M.is_held(held) then return nil end
   return {id = id, value = value, claim = held}
 end
 
@@ -15,17 +15,17 @@ function M.candidate(id, since)
 end
 
 function M.answer(hits)
-  local lines = {}
+  local found = {}
   for _, hit in ipairs(hits) do
     local held = hit.claim
     local mine = held and held.owner == M.me
-    lines[#lines + 1] = {hit.id, hit.value, held and held.state or M.COMMITTED, mine and 1 or 0}
+    found[#found + 1] = {hit.id, hit.value, held and held.state or M.COMMITTED, mine and 1 or 0}
   end
-  return lines
+  return found
 end
 
--- Looks at some ids that were not met before: two commands for all of them.
-function M.meet(ids, older, met, found, dead)
+-- Examines ids that were not met before, with two commands for all of them.
+function M.examine(ids, older, met, found, dead)
   if #ids == 0 then return end
   local values = redis.call('HMGET', M.records, unpack(ids))
   local claims = redis.call('HMGET', M.claims, unpack(ids))
@@ -36,7 +36,7 @@ function M.meet(ids, older, met, found, dead)
   end
 end
 
--- The newest live records of each bucket, by rising id, and the dead ones that were met.
+-- Returns the newest live records of each bucket, by rising id, and the ids of dead records that were met.
 function M.search(buckets, since, older)
   local met, found, dead = {}, {}, {}
   for _, ids in ipairs(buckets) do
@@ -52,7 +52,7 @@ function M.search(buckets, since, older)
           if met[id] == nil then new[#new + 1] = id end
         end
       end
-      M.meet(new, older, met, found, dead)
+      M.examine(new, older, met, found, dead)
       for _, id in ipairs(some) do
         if met[id] then live = live + 1 end
       end

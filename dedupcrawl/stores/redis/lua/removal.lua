@@ -1,9 +1,9 @@
--- Planned first: a record that cannot be read is an error, and then nothing may have changed.
+-- A removal is planned first: a record that cannot be decoded is an error, and then nothing may have changed.
 --
--- Many at once, too: a worker that died may have left hundreds of claims under the same keys. Each bucket is read
--- and written once, and commands take as many arguments as Lua's stack can hold.
+-- It handles many records at once: a dead worker may have left hundreds of claims under the same keys. Each bucket is
+-- read and written once.
 
-local MANY = 500
+local MANY = 500 -- arguments of one command, within what Lua's stack holds
 
 function M.in_parts(command, table_name, list)
   for start = 1, #list, MANY do
@@ -11,7 +11,7 @@ function M.in_parts(command, table_name, list)
   end
 end
 
-if not M.compact then -- else it is in shelves.lua
+if not M.compact then -- otherwise it is in partitions.lua
   function M.put_bucket(key, ids)
     if ids == '' then redis.call('HDEL', M.buckets, key) else redis.call('HSET', M.buckets, key, ids) end
   end
@@ -32,17 +32,17 @@ function M.keys_of(id, value)
   return found
 end
 
--- The buckets that are read for a removal, each once: key -> ids, false where there is none.
+-- Reads buckets: key -> ids, false for a bucket that does not exist.
 function M.buckets_of(keys)
   local found = {}
   for start = 1, #keys, MANY do
     local some = {unpack(keys, start, math.min(start + MANY - 1, #keys))}
-    for n, ids in ipairs(M.some_buckets(some)) do found[some[n]] = M.checked(some[n], ids) end
+    for n, ids in ipairs(M.read_buckets(some)) do found[some[n]] = M.checked_bucket(some[n], ids) end
   end
   return found
 end
 
--- What has to go: records by id; the ids that leave each bucket, rising; and what is in these buckets.
+-- Returns what a removal changes: the records; per bucket the ids to remove, rising; and the contents of the buckets.
 function M.plan(ids)
   local doomed, leaving, keys, known, rising = {}, {}, {}, {}, {}
   for n, id in ipairs(ids) do rising[n] = id end
@@ -81,7 +81,7 @@ function M.without_one(ids, id)
   return ids:sub(1, at) .. ids:sub(at + 7)
 end
 
--- A bucket without some ids, which rise as its own do.
+-- Removes rising ids from a bucket.
 function M.without(ids, some)
   if #some < 8 then
     for _, id in ipairs(some) do ids = M.without_one(ids, id) end
@@ -100,23 +100,24 @@ function M.without(ids, some)
   return table.concat(left)
 end
 
--- Take ids out of buckets.
-function M.empty(keys, leaving, buckets)
-  local empty, cool = {}, {}
+-- Removes ids from buckets. A bucket that is no longer hot loses its count.
+function M.remove_ids(keys, leaving, buckets)
+  local empty, no_longer_hot = {}, {}
   for _, key in ipairs(keys) do
     local before = buckets[key]
     local after = before and M.without(before, leaving[key])
     if after and #after < #before then
       if M.compact or after ~= '' then M.put_bucket(key, after, before) else empty[#empty + 1] = key end
-      local brim = 6 * M.BUCKET_CAP
-      if #before > brim and #after <= brim then cool[#cool + 1] = key end
+      local cap = 6 * M.BUCKET_CAP
+      if #before > cap and #after <= cap then no_longer_hot[#no_longer_hot + 1] = key end
     end
   end
   M.in_parts('HDEL', M.buckets, empty)
-  M.in_parts('HDEL', M.hot, cool)
+  M.in_parts('HDEL', M.hot, no_longer_hot)
 end
 
-function M.tell_losses(doomed)
+-- Counts removed claims with their owners, which notice it when they next renew.
+function M.count_losses(doomed)
   local losses = {}
   for _, each in ipairs(doomed) do
     if each.claim then losses[each.claim.owner] = (losses[each.claim.owner] or 0) + 1 end
@@ -127,7 +128,7 @@ function M.tell_losses(doomed)
   end
 end
 
--- quiet: their owner need not be told.
+-- Removes what was planned. quiet: do not count the claims as lost.
 function M.remove(plan, quiet)
   local ids, claims, keys = {}, {}, 0
   for _, each in ipairs(plan.doomed) do
@@ -137,22 +138,22 @@ function M.remove(plan, quiet)
   end
   if #ids == 0 then return 0 end
   M.in_parts('HDEL', M.records, ids)
-  M.empty(plan.keys, plan.leaving, plan.buckets)
+  M.remove_ids(plan.keys, plan.leaving, plan.buckets)
   M.in_parts('HDEL', M.claims, claims)
-  if not quiet then M.tell_losses(plan.doomed) end
+  if not quiet then M.count_losses(plan.doomed) end
   if keys > 0 then redis.call('HINCRBY', M.meta, 'keys', -keys) end
   return #ids
 end
 
--- Claims withdrawn by their owner.
+-- Removes claims that their owner withdraws.
 function M.withdraw(own)
   M.remove(M.plan(own), true)
   M.in_parts('HDEL', M.claims, own)
 end
 
--- Take the dead that an offer met out of the way. A bucket names a record that is not there only if somebody else
--- took that out of the database.
-function M.clear(dead, keys)
+-- Removes the dead records that an offer met. A bucket names a record that does not exist only if another program has
+-- deleted it.
+function M.remove_dead(dead, keys)
   local plan, there, gone, leaving = M.plan(dead), {}, {}, {}
   for _, each in ipairs(plan.doomed) do there[each.id] = true end
   for _, id in ipairs(dead) do
@@ -162,10 +163,10 @@ function M.clear(dead, keys)
   if #gone == 0 then return end
   table.sort(gone)
   for _, key in ipairs(keys) do leaving[key] = gone end
-  M.empty(keys, leaving, M.buckets_of(keys))
+  M.remove_ids(keys, leaving, M.buckets_of(keys))
 end
 
--- Remove the two oldest records if they are past their time to live; return how many went.
+-- Removes the two oldest records if they are past their time to live; returns how many were removed.
 function M.expire(older)
   local first, last = M.first_id(), M.last_id()
   local at, most, removed = first, first + 256, 0
@@ -174,7 +175,7 @@ function M.expire(older)
     if value then
       if #value < 6 or M.number(value, 1) >= older then break end
       local sound, doomed = pcall(M.plan, {at})
-      if not sound then break end -- a damaged record stays, and nobody has to wait for its sake
+      if not sound then break end -- a damaged record stays: filing other pages must not fail because of it
       removed = removed + M.remove(doomed)
     end
     at = at + 1

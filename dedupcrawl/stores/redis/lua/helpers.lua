@@ -1,11 +1,11 @@
-function M.checked(key, ids)
+function M.checked_bucket(key, ids)
   if ids and #ids % 6 ~= 0 then M.damaged('bucket', M.hex(key)) end
   return ids
 end
 
 function M.bucket(key)
-  local ids = M.compact and redis.call('HGET', M.shelf(key), key)
-  return M.checked(key, ids or redis.call('HGET', M.buckets, key))
+  local ids = M.compact and redis.call('HGET', M.partition(key), key)
+  return M.checked_bucket(key, ids or redis.call('HGET', M.buckets, key))
 end
 
 function M.damaged(what, where)
@@ -24,7 +24,7 @@ function M.last_id()
   return M.whole(redis.call('HGET', M.meta, 'last') or 0, 0, 'meta', 'last')
 end
 
--- The URL of a packed record stands in front of the cluster, at its end.
+-- The URL of an encoded record is at its end, in front of the cluster.
 function M.url_of(value)
   local function long(at)
     local a, b, c, d = value:byte(at, at + 3)

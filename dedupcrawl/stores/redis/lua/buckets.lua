@@ -1,17 +1,17 @@
--- Lua's stack holds a few thousand values.
-function M.some_buckets(keys)
-  if M.compact then return M.on_shelves(keys) end
+-- Lua's stack holds a few thousand values: many keys are read one by one.
+function M.read_buckets(keys)
+  if M.compact then return M.read_partitions(keys) end
   if #keys <= 1000 then return #keys > 0 and redis.call('HMGET', M.buckets, unpack(keys)) or {} end
   local found = {}
   for n, key in ipairs(keys) do found[n] = redis.call('HGET', M.buckets, key) end
   return found
 end
 
--- The buckets of these keys, false for one that is not there, the keys, and whether any is there.
+-- Returns the buckets of packed keys (false for one that does not exist), the keys, and whether any bucket exists.
 function M.fetch(packed)
   local keys, any = {}, false
   for at = 1, #packed, 6 do keys[#keys + 1] = packed:sub(at, at + 5) end
-  local found = M.some_buckets(keys)
+  local found = M.read_buckets(keys)
   for n = 1, #keys do
     if found[n] then
       any = true

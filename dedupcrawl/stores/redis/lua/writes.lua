@@ -3,7 +3,7 @@ function M.put_claim(id, held)
 end
 
 function M.put_owner(token, known)
-  -- Removing it first lets a server that is out of memory take what follows: a lease must be renewed even then.
+  -- Deleting it first lets a server that is out of memory accept the write: a lease must be renewed even then.
   redis.call('HDEL', M.owners, token)
   redis.call('HSET', M.owners, token, M.pack(known.till) .. M.pack(known.lost))
 end

@@ -1,4 +1,4 @@
--- What becomes of an offer where somebody stands, or somebody has to go.
+-- What an offer does if there are records under its lookup keys, or records to remove.
 
 function M.unpack_ids(packed)
   local ids = {}
@@ -6,14 +6,14 @@ function M.unpack_ids(packed)
   return ids
 end
 
--- Whether this is what was filed when the offer was asked for the first time.
+-- Whether this record was filed by the first call of the same offer.
 function M.is_this(hit)
   if ARGV[9] == '' then return not hit.claim and hit.value:sub(7) == ARGV[13] end
   return hit.claim and hit.claim.owner == M.me and hit.claim.serial == ARGV[6]
 end
 
--- The answer to an offer that files nothing; or nil, and whether the tables have changed.
-function M.face(buckets, probes, own)
+-- Returns the answer to an offer that files nothing; or nil, and whether the tables have changed.
+function M.existing(buckets, probes, own)
   local older = M.oldest(ARGV[10])
   if ARGV[12] == '1' then
     for _, hit in ipairs((M.search(own, 0, 0))) do
@@ -21,9 +21,9 @@ function M.face(buckets, probes, own)
     end
   end
   local found, dead = M.search(buckets, tonumber(ARGV[7]), older)
-  if #found == 0 then M.plan(M.unpack_ids(ARGV[16])) end -- to learn of damage before anything is changed
-  for n = #dead, M.BUCKET_CAP + 1, -1 do dead[n] = nil end -- the others wait for the next, lest the server does
-  if #dead > 0 then M.clear(dead, probes) end
+  if #found == 0 then M.plan(M.unpack_ids(ARGV[16])) end -- fails on damage before anything is changed
+  for n = #dead, M.BUCKET_CAP + 1, -1 do dead[n] = nil end -- the next offer removes the others: this call stays short
+  if #dead > 0 then M.remove_dead(dead, probes) end
   if #found > 0 then return M.answer(found) end
   local expired = ARGV[10] ~= '' and M.expire(older) or 0
   return nil, #dead + expired > 0

@@ -1,15 +1,15 @@
--- time to live, probes
+-- time to live, packed keys: returns the live records
 function M.find()
   local buckets = M.fetch(ARGV[6])
   return M.answer((M.search(buckets, 0, M.oldest(ARGV[5]))))
 end
 
--- time to live, id
+-- time to live, id: returns the live record
 function M.get()
   return M.answer({M.candidate(tonumber(ARGV[6]), M.oldest(ARGV[5]))})
 end
 
--- time to live, key of the URL, URL
+-- time to live, key of the URL, URL: returns its newest live record
 function M.lookup()
   local ids = M.bucket(ARGV[6]) or ''
   for at = #ids - 6 + 1, 1, -6 do
@@ -19,8 +19,8 @@ function M.lookup()
   return {}
 end
 
--- time to live, start: some live records and the id to go on with (-1: at the end)
-function M.walk()
+-- time to live, start: returns the id to go on with (-1: at the end) and a batch of live records
+function M.list_records()
   local start, last, found = math.max(tonumber(ARGV[6]), M.first_id()), M.last_id(), {}
   local stop = math.min(last, start + 2047)
   local id = start
@@ -31,8 +31,8 @@ function M.walk()
   return {id > last and -1 or id, M.answer(found)}
 end
 
--- step, start: the moment of the first record from there on, or the id to go on with
-function M.edge()
+-- step, start: returns 0 and the time of the first record from there on, or the id to go on with (-1: at the end)
+function M.edge_time()
   local step, id, last = tonumber(ARGV[5]), tonumber(ARGV[6]), M.last_id()
   if id == 0 then id = step > 0 and M.first_id() or last end
   for _ = 1, 4096 do
@@ -44,15 +44,15 @@ function M.edge()
   return {id, 0}
 end
 
--- cursor: where to go on; of some claims, how many are open, scraped, and of either past their lease
-function M.stand()
+-- cursor: returns the next cursor, and how many of a batch of claims are open, scraped, and past their lease
+function M.count_claims()
   local page, counts, ended = redis.call('HSCAN', M.claims, ARGV[5], 'COUNT', 200), {0, 0}, 0
   for n = 1, #page[2], 2 do
     local value = page[2][n + 1]
     local held = #value == 21 and {owner = value:sub(1, 8), state = value:byte(15), till = M.number(value, 16)}
     if not held or not counts[held.state] then M.damaged('claim', page[2][n]) end
     counts[held.state] = counts[held.state] + 1
-    if not M.holds(held) then ended = ended + 1 end
+    if not M.is_held(held) then ended = ended + 1 end
   end
   return {page[1], counts[1], counts[2], ended}
 end

@@ -1,0 +1,34 @@
+function M.checked_record(id, value)
+  if value and #value < M.HEAD then M.damaged('record', id) end
+  return value
+end
+
+function M.checked_claim(id, value)
+  if not value then return nil end
+  if #value ~= 21 then M.damaged('claim', id) end
+  return {owner = value:sub(1, 8), serial = value:sub(9, 14), state = value:byte(15), till = M.number(value, 16)}
+end
+
+function M.record(id)
+  return M.checked_record(id, redis.call('HGET', M.records, id))
+end
+
+function M.claim(id)
+  return M.checked_claim(id, redis.call('HGET', M.claims, id))
+end
+
+function M.owner(token)
+  local value = redis.call('HGET', M.owners, token)
+  if not value then return nil end
+  if #value ~= 12 then M.damaged('owner', M.hex(token)) end
+  return {till = M.number(value, 1), lost = M.number(value, 7)}
+end
+
+function M.is_held(held)
+  if M.now < held.till then return true end
+  if M.renewed[held.owner] == nil then
+    local known = M.owner(held.owner)
+    M.renewed[held.owner] = known and known.till or 0
+  end
+  return M.now < M.renewed[held.owner]
+end
