@@ -95,7 +95,7 @@ class Matcher:
         """Return what each detector says of a new and an older page, in order; one that cannot says why."""
         pairs = zip(self.detectors, new.sketches, old.sketches, strict=False)  # the last may be of the text
         return tuple(
-            detector.weigh(mine, other) if mine and other else no_opinion(detector.name, mine, other)
+            detector.assess(mine, other) if mine and other else no_opinion(detector.name, mine, other)
             for detector, mine, other in pairs
         )
 

@@ -1,10 +1,8 @@
-"""The file of a lexicon: gzip'd JSON Lines, a head and then one line a word.
+"""The lexicon file, and the counting of document frequencies for it.
 
-The first line is the head, an object: ``format`` "dedupcrawl-lexicon", ``version`` 1 and the fields of
-:class:`Head`. Every other line is ``["word", document frequency]``, the words in sorted order. The last line
-is the hex BLAKE2b-128 of all lines before it.
-
-Counting in how many documents words stand, in bounded memory.
+The file is gzipped JSON Lines. The first line is the header, an object: ``format`` "dedupcrawl-lexicon",
+``version`` 1 and the fields of :class:`LexiconHeader`. Every other line is ``["word", document frequency]``,
+with the words in sorted order. The last line is the hex BLAKE2b-128 of all lines before it.
 """
 
 from __future__ import annotations
@@ -33,41 +31,44 @@ LANGUAGE_ACCEPTED = 'a code of BCP 47 without region, such as "en", "zh" or "th"
 
 
 class LexiconFileError(DedupError):
-    """A file is no lexicon, or a damaged one; the message says which."""
+    """A file is not a lexicon, or it is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
 class LexiconHeader:
-    """What a lexicon says of itself."""
+    """The header of a lexicon file."""
 
-    language: str  #: primary subtag of BCP 47, "" if it was not named
-    segmenter: str  #: what cut its Chinese; "" where no word was cut by one
+    language: str  #: primary subtag of BCP 47; "" if unknown
+    segmenter: str  #: segmenter of its Chinese; "" if none was used
     fold_chinese: bool  #: whether traditional characters were read as simplified ones
-    documents: int  #: how many were counted
+    documents: int  #: counted documents
     words: int
-    missed: int = 0  #: so many documents of a word, at most, were not counted
-    source: str = ""  #: what was counted, in words
+    missed: int = 0  #: highest number of uncounted documents of a word
+    source: str = ""  #: description of the documents
 
 
 @dataclass(frozen=True, slots=True)
 class LexiconCounts:
-    """The content of a file: document frequencies, each from 1 to ``head.documents``."""
+    """The content of a lexicon file."""
 
     head: LexiconHeader
     frequencies: Mapping[str, int]
-    digest: str  #: hex, of head and words
+    digest: str  #: hex digest of header and words
 
 
 def is_language(value: object) -> bool:
-    """Whether this can be the language of a lexicon: a primary subtag of BCP 47, or ""."""
+    """Whether a value can be the language of a lexicon: a primary subtag of BCP 47, or ""."""
     return isinstance(value, str) and re.fullmatch("([a-z]{2,3})?", value) is not None
 
 
 def read_counts(data: bytes) -> LexiconCounts:
-    """Read the bytes of a file.
+    """Parse the bytes of a lexicon file.
+
+    Args:
+        data: The content of the file.
 
     Raises:
-        LexiconFileError: it is no lexicon, of another version, or damaged.
+        LexiconFileError: It is not a lexicon, has another version, or is damaged.
     """
     try:
         body, _, seal = gzip.decompress(data).rstrip(b"\n").rpartition(b"\n")
@@ -89,10 +90,18 @@ def read_counts(data: bytes) -> LexiconCounts:
 
 
 def write_counts(path: Path, head: LexiconHeader, frequencies: Mapping[str, int]) -> str:
-    """Write a file in one step, so that nobody ever reads half of it; return its digest.
+    """Write a lexicon file atomically.
+
+    Args:
+        path: Path of the file.
+        head: The header.
+        frequencies: Document frequency of each word, from 1 to ``head.documents``.
+
+    Returns:
+        The hex digest of the content.
 
     Raises:
-        DedupError: the file cannot be written.
+        DedupError: The file cannot be written.
     """
     body = b"".join(_lines(head, frequencies))
     digest = _digest(body)
@@ -128,26 +137,28 @@ def _digest(body: bytes) -> str:
     return blake2b(body, digest_size=16).hexdigest()
 
 
-MAX_WORDS = 2_000_000  #: that are counted at a time
+MAX_WORDS = 2_000_000  #: highest number of words in memory
 
 
 @dataclass
 class DocumentFrequencies:
-    """Document frequencies, exact as long as there are at most ``most`` different words.
+    """Counts of documents per word in bounded memory, exact for at most ``most`` different words.
 
-    Beyond that the rarest are forgotten, as in lossy counting (Manku, Motwani, *Approximate frequency counts
-    over data streams*, VLDB 2002): a word that comes back may have stood in up to ``missed`` documents
-    before. So no count is too high, and none is too low by more than ``missed``.
+    Above that the rarest words are removed, as in lossy counting (Manku, Motwani, *Approximate frequency
+    counts over data streams*, VLDB 2002). A word that occurs again may have been in up to ``missed``
+    documents before. Counts are never too high, and too low by at most ``missed``.
     """
 
     most: int = MAX_WORDS
     documents: int = 0
     missed: int = 0
     _counts: Counter[str] = field(default_factory=Counter)
-    _missed: dict[str, int] = field(default_factory=dict)  #: of a word that came after some were forgotten
+    _missed: dict[str, int] = field(
+        default_factory=dict
+    )  #: upper bound of the removed count, for words added after a removal
 
     def add(self, words: Iterable[str]) -> None:
-        """Count a document."""
+        """Count the distinct words of one document."""
         different = set(words)
         if self.missed:
             new = (word for word in different if word not in self._counts)
@@ -158,11 +169,11 @@ class DocumentFrequencies:
             self._forget()
 
     def frequencies(self, least: int = 1) -> dict[str, int]:
-        """Return the words that stand in at least so many documents."""
+        """Return the words that occur in at least ``least`` documents, with their counts."""
         return {word: count for word, count in self._counts.items() if count >= least}
 
     def _forget(self) -> None:
-        """Forget the rarest words until half of the room is free again."""
+        """Remove the rarest words until half of the capacity is free."""
         bounds = Counter(bound for _, bound in self._bounds())
         left = len(self._counts)
         for bound in sorted(bounds):
@@ -176,5 +187,5 @@ class DocumentFrequencies:
             self._missed.pop(word, None)
 
     def _bounds(self) -> Iterator[tuple[str, int]]:
-        """Yield every word with the number of documents that it stands in at most."""
+        """Yield every word with the upper bound of its document frequency."""
         return ((word, count + self._missed.get(word, 0)) for word, count in self._counts.items())

@@ -1,4 +1,4 @@
-"""Which program cuts into words what is written without spaces, by the name that a user gives it."""
+"""Word segmenters for text without spaces, by name."""
 
 from __future__ import annotations
 
@@ -19,15 +19,19 @@ if TYPE_CHECKING:
 Segmenter = Callable[[str], Iterable[str]]
 
 SEGMENTER_ACCEPTED = '"jieba", "rjieba" or the dotted name of a function, "package.module:name"'
-JIEBA_SEGMENTERS = ("jieba", "rjieba")  #: two programs that find the same words
+JIEBA_SEGMENTERS = ("jieba", "rjieba")  #: two implementations with the same result
 _PROBE = "中文"
 
 
 def check_segmenter(name: str, setting: str = "segmenter") -> None:
-    """See whether a segmenter can be used. jieba, which takes a second to load, is not tried.
+    """Check that a segmenter can be used. jieba is not loaded, because that takes a second.
+
+    Args:
+        name: Name of the segmenter.
+        setting: Name of the setting, for the error message.
 
     Raises:
-        SettingError: there is none of this name, it is not installed, or it does not cut a Chinese word.
+        SettingError: The segmenter does not exist, is not installed, or fails on a Chinese word.
     """
     if name == "jieba":
         return
@@ -41,11 +45,15 @@ def check_segmenter(name: str, setting: str = "segmenter") -> None:
 
 
 def segment(name: str, run: str) -> Iterator[str]:
-    """Yield what a segmenter makes of ``run``, without what is empty or white space.
+    """Yield the words of ``run``, without empty words and white space.
+
+    Args:
+        name: Name of the segmenter.
+        run: Text without spaces.
 
     Raises:
-        SettingError: there is no such segmenter.
-        TypeError: a user's function gives something other than str. What it raises itself is not caught.
+        SettingError: The segmenter does not exist.
+        TypeError: A user's function yields something other than str. Its own exceptions are not caught.
     """
     for piece in load_segmenter(name)(run):
         if not isinstance(piece, str):
@@ -56,10 +64,13 @@ def segment(name: str, run: str) -> Iterator[str]:
 
 @functools.cache
 def load_segmenter(name: str) -> Segmenter:
-    """Return the function behind a name.
+    """Return the function of a segmenter.
+
+    Args:
+        name: "jieba", "rjieba" or the dotted name of a function.
 
     Raises:
-        SettingError: there is none.
+        SettingError: The segmenter does not exist.
     """
     if name == "jieba":
         return _load_jieba()
@@ -77,8 +88,8 @@ def load_segmenter(name: str) -> Segmenter:
 
 def _load_jieba() -> Segmenter:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # jieba probes for the retired pkg_resources and has old escapes
-        import jieba  # noqa: PLC0415 - it must not load before it is needed
+        warnings.simplefilter("ignore")  # jieba imports the retired pkg_resources and has invalid escapes
+        import jieba  # noqa: PLC0415 - slow to import
 
     jieba.setLogLevel(logging.ERROR)
     segmenter: Segmenter = jieba.Tokenizer().cut

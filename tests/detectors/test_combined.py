@@ -61,7 +61,7 @@ class Saying(Detector):
     def compare(self, new: bytes, old: bytes) -> Match | None:
         return self.says
 
-    def weigh(self, new: bytes, old: bytes) -> Opinion:
+    def assess(self, new: bytes, old: bytes) -> Opinion:
         measured = self.says.similarity if self.says else 0.5
         met = Bar("needed", 1, int(self.says is not None), at_least=True, measure="nods")
         figures = self.says.evidence if self.says else {"counted": 0}
@@ -165,7 +165,7 @@ def test_a_member_without_fingerprint() -> None:
 def weighed(detector: Detector) -> Opinion:
     found = fingerprint(detector)
     assert found is not None
-    return detector.weigh(found.sketch, found.sketch)
+    return detector.assess(found.sketch, found.sketch)
 
 
 def test_of_all_the_bars_of_every_member_stand_and_no_similarity_is_above_the_least() -> None:
@@ -205,7 +205,7 @@ def test_members_that_have_no_two_fingerprints_are_silent() -> None:
     of_one, of_other = fingerprint(only_one), fingerprint(only_other)
     assert of_one is not None
     assert of_other is not None
-    silent = only_one.weigh(of_one.sketch, of_other.sketch)
+    silent = only_one.assess(of_one.sketch, of_other.sketch)
     assert silent.silent == "its members have no fingerprints of both pages"
     assert not silent.bars
 

@@ -30,7 +30,7 @@ def compare(new: str, old: str, detector: IMatchRandomized = DETECTOR) -> Match 
 
 def lexicons(detector: IMatchRandomized, words: tuple[str, ...]) -> list[set[str]]:
     """What the lexicon and each of the further ones hold of some words."""
-    held = detector.held([word.encode() for word in words])
+    held = detector.kept_terms([word.encode() for word in words])
     return [set(words), *({word for word, kept in zip(words, row, strict=True) if kept} for row in held)]
 
 

@@ -155,7 +155,7 @@ def digest(found: Fingerprint | None) -> str:
 def test_keys_that_can_be_had_from_a_sketch_are_those_of_the_page(detector: Detector, text: str) -> None:
     found = detector.fingerprint(Features(Page.from_text(text)))
     if found is not None:
-        keys = detector.keys_of(found.sketch)
+        keys = detector.keys_from_sketch(found.sketch)
         assert (keys is not None) == (detector.name in {"exact", "minhash"})
         assert keys in (None, found.keys)
 
