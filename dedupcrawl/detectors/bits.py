@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 from itertools import combinations, pairwise
-from math import comb
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -98,11 +97,6 @@ def opinion_by_bits(detector: Detector, new: bytes, old: bytes, bar: Bar, match:
 def hamming_distance(new: bytes, old: bytes) -> int:
     """Return the number of bits in which two fingerprints of the same size differ."""
     return (int.from_bytes(new, "little") ^ int.from_bytes(old, "little")).bit_count()
-
-
-def key_count(blocks: int, distance: int) -> int:
-    """Return the number of keys that :func:`block_keys` makes."""
-    return comb(blocks, distance)
 
 
 def block_keys(fingerprint: bytes, blocks: int, distance: int) -> tuple[bytes, ...]:

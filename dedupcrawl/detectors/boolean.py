@@ -53,10 +53,10 @@ class Boolean(Detector):
     count: int = 32  #: n, words of a code, 1…256
     differing: int = 6  #: x, highest number of differing bits
     length_difference: float = 0.2  #: highest difference, as a share of the longer text, 0…1
-    segmenter: str = "jieba"
-    lexicon: str = ""
+    segmenter: str = "jieba"  #: segmenter for Chinese
+    lexicon: str = ""  #: path of a lexicon file; "": the built-in lexicon
     language: str = ""  #: required language of the lexicon; "": any
-    seed: int = 0
+    seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:
         self.check_integer("count", 1, 256)

@@ -50,7 +50,7 @@ class Datasketch(Detector):
     permutation_seed: int = 1  #: ``seed`` of datasketch; independent of the configured seed
     permutations: str = "affine32"  #: ``scheme`` of datasketch; "legacy" for values from before 2.0
     hashfunc: str = ""  #: dotted name of a hash function; "": the default of datasketch
-    tokens: str = "words"
+    tokens: str = "words"  #: "words", "segmented", "characters" or the dotted name of a function
     size: int = 3  #: units of a token
     segmenter: str = "jieba"  #: for Chinese in "segmented" tokens
     miss_weight: float = 0.5  #: weight of a missed copy in the choice of bands; the default of datasketch

@@ -24,7 +24,7 @@ class Exact(Detector):
     """
 
     name: ClassVar[str] = "exact"
-    seed: int = 0
+    seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:
         self.check_seed()

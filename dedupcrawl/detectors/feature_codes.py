@@ -37,40 +37,6 @@ _UNBOUNDED = 2**32  #: above every code: the sample covers all codes
 _MIN_COMMON = 2  #: lowest number of common codes; one sentence can be a quotation
 
 
-def code_positions(features: Features, size: int) -> Indices:
-    """Return the position of every code: of every sentence end with ``size / 2`` tokens on either side.
-
-    A position is the index of the first token of the code in the token stream. Tokens are characters in
-    scripts without spaces and words in other scripts; punctuation is not included.
-    """
-    starts, _ = features.token_spans
-    positions = np.searchsorted(starts, np.array(features.sentence_ends, np.int64)) - size // 2
-    return np.unique(positions[(positions >= 0) & (positions + size <= len(starts))])
-
-
-def code_tokens(features: Features, position: int, size: int) -> tuple[str, ...]:
-    """Return the ``size`` tokens of the code at ``position``."""
-    starts, stops = features.token_spans
-    code = slice(position, position + size)
-    spans = zip(starts[code].tolist(), stops[code].tolist(), strict=True)
-    return tuple(features.text[start : min(stop, start + MAX_TOKEN_CHARACTERS)] for start, stop in spans)
-
-
-def longest_common_subsequence(left: Sequence[object], right: Sequence[object]) -> int:
-    """Return the length of the longest common subsequence, in O(n·m) time."""
-    row = [0] * (len(right) + 1)
-    for item in left:
-        diagonal = 0
-        for i, other in enumerate(right, 1):
-            diagonal, row[i] = row[i], diagonal + 1 if item == other else max(row[i], row[i - 1])
-    return row[-1]
-
-
-def code_text(tokens: Sequence[str]) -> str:
-    """Return a code as text: words are joined with spaces, single characters without."""
-    return ("" if all(len(token) == 1 for token in tokens) else " ").join(tokens)
-
-
 @dataclass(frozen=True)
 class FeatureCode(Detector):
     """L/2 tokens on either side of the first full stop (feature codes of Chinese web pages, L = 10).
@@ -92,7 +58,7 @@ class FeatureCode(Detector):
     size: int = 10  #: L, tokens of a code, an even number
     tolerance: int = 2  #: highest number of tokens in which two codes differ
     length_ratio: float = 1.10  #: α, highest ratio of the longer to the shorter text
-    seed: int = 0
+    seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:
         self.check_integer("size", 4, MAX_SHINGLE)
@@ -194,7 +160,7 @@ class FeatureCodes(Detector):
     length_ratio: float = 1.10  #: α, highest ratio of the longer to the shorter text
     containment: float = 0.9  #: lowest share of an excerpt in the longer page
     filed: int = 8  #: codes used as keys
-    seed: int = 0
+    seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:
         self.check_integer("size", 2, MAX_SHINGLE)
@@ -256,3 +222,37 @@ class FeatureCodes(Detector):
             raise self.sketch_error(sketch)
         codes = np.frombuffer(sketch, "<u4", offset=_SAMPLE_HEADER.size)
         return TextSize(length, count), codes, _UNBOUNDED if stored == count else int(codes[-1])
+
+
+def code_positions(features: Features, size: int) -> Indices:
+    """Return the position of every code: of every sentence end with ``size / 2`` tokens on either side.
+
+    A position is the index of the first token of the code in the token stream. Tokens are characters in
+    scripts without spaces and words in other scripts; punctuation is not included.
+    """
+    starts, _ = features.token_spans
+    positions = np.searchsorted(starts, np.array(features.sentence_ends, np.int64)) - size // 2
+    return np.unique(positions[(positions >= 0) & (positions + size <= len(starts))])
+
+
+def code_tokens(features: Features, position: int, size: int) -> tuple[str, ...]:
+    """Return the ``size`` tokens of the code at ``position``."""
+    starts, stops = features.token_spans
+    code = slice(position, position + size)
+    spans = zip(starts[code].tolist(), stops[code].tolist(), strict=True)
+    return tuple(features.text[start : min(stop, start + MAX_TOKEN_CHARACTERS)] for start, stop in spans)
+
+
+def longest_common_subsequence(left: Sequence[object], right: Sequence[object]) -> int:
+    """Return the length of the longest common subsequence, in O(n·m) time."""
+    row = [0] * (len(right) + 1)
+    for item in left:
+        diagonal = 0
+        for i, other in enumerate(right, 1):
+            diagonal, row[i] = row[i], diagonal + 1 if item == other else max(row[i], row[i - 1])
+    return row[-1]
+
+
+def code_text(tokens: Sequence[str]) -> str:
+    """Return a code as text: words are joined with spaces, single characters without."""
+    return ("" if all(len(token) == 1 for token in tokens) else " ").join(tokens)

@@ -64,10 +64,10 @@ class IMatch(Detector):
     highest: float = 0.8  #: highest normalised idf of a term
     least_share: float = 0.2  #: lowest share of terms among the different words of a page
     least_terms: int = 8  #: lowest number of terms of a page
-    segmenter: str = "jieba"
-    lexicon: str = ""
+    segmenter: str = "jieba"  #: segmenter for Chinese
+    lexicon: str = ""  #: path of a lexicon file; "": the built-in lexicon
     language: str = ""  #: required language of the lexicon; "": any
-    seed: int = 0
+    seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:
         for constant in ("lowest", "highest", "least_share"):

@@ -58,10 +58,10 @@ class Keywords(Detector):
     variant: int = 3  #: 1…5
     count: int = 10  #: N, keywords of a page
     difference: float = 0.01  #: a, upper bound of the difference of weights
-    segmenter: str = "jieba"
-    lexicon: str = ""
+    segmenter: str = "jieba"  #: segmenter for Chinese
+    lexicon: str = ""  #: path of a lexicon file; "": the built-in lexicon
     language: str = ""  #: required language of the lexicon; "": any
-    seed: int = 0
+    seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:
         self.check_integer("variant", 1, 5)

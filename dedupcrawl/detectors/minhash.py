@@ -48,10 +48,8 @@ class MinHash(Detector):
     characters: int = 5  #: tokens of a shingle that starts at a character of a script without spaces
     words: int = 3  #: tokens of a shingle that starts at a word
     filed: int = 32  #: slots used for bands, because every key uses space in the store
-    miss_weight: float = (
-        0.9  #: weight of a missed copy in the choice of bands; a false candidate has the rest
-    )
-    seed: int = 0
+    miss_weight: float = 0.9  #: weight of a missed copy in the choice of bands, 0…1
+    seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:
         self.check_bounds("threshold")

@@ -47,7 +47,7 @@ class RandomProjection(Detector):
     bits: int = 384  #: b, a multiple of 64
     agreement: int = 372  #: c, lowest number of agreeing bits
     characters: int = 1  #: characters of a token in a script without spaces
-    seed: int = 0
+    seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:
         self.check_integer("bits", WORD_BITS, 1024)

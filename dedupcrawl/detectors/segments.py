@@ -39,7 +39,7 @@ class Segments(Detector):
     name: ClassVar[str] = "segments"
     count: int = 8  #: N, segments of a text, 1…64
     equal: int = 6  #: M, lowest number of equal segments
-    seed: int = 0
+    seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:
         self.check_integer("count", 1, 64)

@@ -43,7 +43,7 @@ class Shingling(Detector):
     minima: int = 84  #: m, hash functions
     super_shingles: int = 6  #: m', a divisor of m
     needed: int = 2  #: b, lowest number of equal super-shingles
-    seed: int = 0
+    seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:
         self.check_integer("characters", 1, MAX_SHINGLE)

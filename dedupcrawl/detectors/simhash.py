@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import asdict, dataclass
+from math import comb
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -21,7 +22,6 @@ from dedupcrawl.detectors.bits import (
     WORD_BITS,
     block_keys,
     hamming_distance,
-    key_count,
     match_by_bits,
     opinion_by_bits,
     read_bits,
@@ -55,6 +55,187 @@ _ROLE = np.uint64(int(Role.CHARACTER) << int(ROLE_SHIFT))
 _UPPER_HALF = np.uint64(DEGREE - SYMBOL_BITS)
 _SPREAD = np.uint64(GOLDEN)
 _OCTET = np.uint64(255)
+
+
+@dataclass(frozen=True)
+class SimHash(Detector):
+    """The signs of weighted sums over the hashes of shingles.
+
+    The fingerprint is Charikar's (STOC 2002), the search that of Manku, Jain, Das Sarma (WWW 2007). The
+    features are shingles, hashed by Rabin fingerprints. With ``weights`` = "terms" their weight follows
+    patent CN101645082: the term frequencies of their tokens plus the weight of their field. With
+    "occurrences" it is the weight of the field for every occurrence. Bit j of the fingerprint is 1 if the
+    shingles whose hash has bit j outweigh the others. A field of weight 0 is not used.
+
+    Two pages match if at most ``distance`` of the ``bits`` differ. The fingerprint is divided into
+    ``blocks``, by default ``distance`` + 1. Every choice of ``blocks`` - ``distance`` of them is a key, so
+    that every such pair shares a key: four blocks of 64 bits give four keys of 16 bits, five give ten of 25,
+    six give twenty of 32.
+
+    Sketch: tag 0x48, then the fingerprint, little-endian.
+    """
+
+    name: ClassVar[str] = "simhash"
+    bits: int = 64  #: f: 64, 128 or 256
+    distance: int = 3  #: d, highest number of differing bits
+    blocks: int = 0  #: blocks of the fingerprint; 0: distance + 1
+    characters: int = 5  #: tokens of a shingle that starts at a character of a script without spaces
+    words: int = 3  #: tokens of a shingle that starts at a word
+    weights: str = "terms"  #: "terms" or "occurrences"
+    title_weight: int = 0  #: weights of fields, 0…1000; the patent gives no values
+    keywords_weight: int = 0  #: keywords and description
+    text_weight: int = 1  #: main text
+    anchors_weight: int = 1  #: topic-anchor blocks of the reader "topic"
+    seed: int = 0  #: seed of all hashes, 0…2^64 - 1
+
+    def __post_init__(self) -> None:
+        self.check_integer("bits", 64, 256)
+        if self.bits not in (64, 128, 256):
+            raise self.setting_error("bits", "64, 128 or 256")
+        self.check_integer("distance", 0, self.bits // 4)
+        self.check_integer("blocks", 0, self.bits)
+        if 0 < self.blocks <= self.distance or comb(self._blocks, self.distance) > MAX_KEYS:
+            accepted = f"0, or more than distance, with at most {MAX_KEYS} choices of distance of them"
+            raise self.setting_error("blocks", accepted)
+        self.check_integer("characters", 1, _MAX_SHINGLE)
+        self.check_integer("words", 1, _MAX_SHINGLE)
+        if self.weights not in ("terms", "occurrences"):
+            raise self.setting_error("weights", '"terms" or "occurrences"')
+        for field in ("title_weight", "keywords_weight", "text_weight", "anchors_weight"):
+            self.check_integer(field, int(field == "text_weight"), _MAX_WEIGHT)
+        self.check_seed()
+
+    def fingerprint(self, features: Features) -> Fingerprint | None:
+        if not len(features.tokens.hashes):
+            return None
+        weighting = ShingleWeighting(self.characters, self.words, self.seed, self.bits // WORD_BITS)
+        weigh = weighting.by_terms if self.weights == "terms" else weighting.by_occurrences
+        shingles = weigh(self._fields(features))
+        bits = b"".join(sign_bits(hashes, shingles.weights) for hashes in shingles.hashes)
+        return Fingerprint(block_keys(bits, self._blocks, self.distance), bytes((_TAG,)) + bits)
+
+    def compare(self, new: bytes, old: bytes) -> Match | None:
+        return match_by_bits(self._read(new), self._read(old), self.bits - self.distance)
+
+    def assess(self, new: bytes, old: bytes) -> Opinion:
+        first, second = self._read(new), self._read(old)
+        distance = hamming_distance(first, second)
+        bar = Bar("distance", self.distance, distance, at_least=False, measure="bits that differ")
+        return opinion_by_bits(self, first, second, bar, self.compare(new, old))
+
+    def scheme(self) -> Mapping[str, object]:
+        return {"version": 1, **asdict(self), "blocks": self._blocks}
+
+    @property
+    def _blocks(self) -> int:
+        return self.blocks or self.distance + 1
+
+    def _fields(self, features: Features) -> list[WeightedField]:
+        page = features.page
+        others = (
+            (self.title_weight, page.title),
+            (self.keywords_weight, f"{page.keywords}\n{page.description}"),
+            (self.anchors_weight, page.anchors),
+        )
+        used = [(features.part(text).tokens, weight) for weight, text in others if weight and text]
+        main = WeightedField(features.tokens, self.text_weight)
+        return [main, *(WeightedField(tokens, weight) for tokens, weight in used if len(tokens.hashes))]
+
+    def _read(self, sketch: bytes) -> bytes:
+        return read_bits(self, sketch, _TAG, self.bits)
+
+
+class WeightedField(NamedTuple):
+    """A text of the page and its weight."""
+
+    tokens: Tokens  #: at least one token
+    weight: int
+
+
+class WeightedShingles(NamedTuple):
+    """Hashes of shingles and their weights."""
+
+    hashes: Sequence[Hashes]  #: one array per 64 bits of a fingerprint
+    weights: Counts | None  #: None: all weights are equal
+
+
+@dataclass(frozen=True, slots=True)
+class ShingleWeighting:
+    """How texts are divided into shingles, and how shingles are hashed and weighted."""
+
+    characters: int  #: tokens of a shingle that starts at a character of a script without spaces
+    words: int  #: tokens of a shingle that starts at a word
+    seed: int  #: seed of the polynomials
+    hashes: int  #: Rabin fingerprints of 64 bits per shingle
+
+    def by_occurrences(self, fields: Sequence[WeightedField]) -> WeightedShingles:
+        """Weight every occurrence of a shingle by its field."""
+        parts = [self._hashes(field.tokens) for field in fields]
+        if len({field.weight for field in fields}) == 1:
+            return WeightedShingles(_joined_parts(parts), None)
+        weights = [np.full(len(part[0]), field.weight) for field, part in zip(fields, parts, strict=True)]
+        return WeightedShingles(_joined_parts(parts), np.concatenate(weights))
+
+    def by_terms(self, fields: Sequence[WeightedField]) -> WeightedShingles:
+        """Weight every shingle by the sum of the term frequencies of its tokens plus the weight of its field.
+
+        The term frequency is the number of occurrences of a token in all fields together. The shingles of a
+        field are a set, because term frequencies already include repetitions.
+        """
+        parts, weights = [], []
+        for field, frequencies in zip(fields, _term_frequencies(fields), strict=True):
+            hashes = self._hashes(field.tokens)
+            _, first = np.unique(hashes[0], return_index=True)
+            parts.append([part[first] for part in hashes])
+            weights.append(self._sums(field.tokens, frequencies)[first] + field.weight)
+        return WeightedShingles(_joined_parts(parts), np.concatenate(weights))
+
+    def _hashes(self, stream: Tokens) -> list[Hashes]:
+        of, runs, seed = symbols(stream), self._runs(stream), self.seed
+        return [
+            _concatenated([run.select(rabin_fingerprints(of, run.length, seed, number)) for run in runs])
+            for number in range(self.hashes)
+        ]
+
+    def _sums(self, stream: Tokens, frequencies: Counts) -> Counts:
+        sums = np.concatenate((np.zeros(1, np.int64), np.cumsum(frequencies)))
+        runs = self._runs(stream)
+        return _concatenated([run.select(sums[run.length :] - sums[: -run.length]) for run in runs])
+
+    def _runs(self, stream: Tokens) -> list[_ShingleRun]:
+        """Return where shingles start, with the same result as :func:`~dedupcrawl.text.shingles.shingles`."""
+        at, count = stream.characters, len(stream.characters)
+        found = int(np.count_nonzero(at))
+        if found in (0, count):
+            return [_ShingleRun(min(count, self.characters if found else self.words), None)]
+        both = ((self.characters, at), (self.words, ~at))
+        runs = [_ShingleRun(size, starts[: count - size + 1]) for size, starts in both if size <= count]
+        return [run for run in runs if np.any(run.starts)] or [_ShingleRun(count, None)]
+
+
+class _ShingleRun(NamedTuple):
+    """Shingles of one length."""
+
+    length: int  #: tokens
+    starts: npt.NDArray[np.bool_] | None  #: whether a shingle starts at each token; None: at all
+
+    def select(self, values: npt.NDArray[T]) -> npt.NDArray[T]:
+        return values if self.starts is None else values[self.starts]
+
+
+def _joined_parts(parts: Sequence[Sequence[Hashes]]) -> list[Hashes]:
+    return [_concatenated(part) for part in zip(*parts, strict=True)]
+
+
+def _concatenated(arrays: Sequence[npt.NDArray[T]]) -> npt.NDArray[T]:
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def _term_frequencies(fields: Sequence[WeightedField]) -> list[Counts]:
+    """Return for every field the number of occurrences of each of its tokens in all fields."""
+    hashes = [field.tokens.hashes for field in fields]
+    _, inverse, counts = np.unique(np.concatenate(hashes), return_inverse=True, return_counts=True)
+    return np.split(counts[inverse], np.cumsum([len(part) for part in hashes])[:-1])
 
 
 class Symbols(NamedTuple):
@@ -174,184 +355,3 @@ def polynomial_remainder(value: int, modulus: int) -> int:
     while (surplus := value.bit_length() - size) >= 0:
         value ^= modulus << surplus
     return value
-
-
-class WeightedField(NamedTuple):
-    """A text of the page and its weight."""
-
-    tokens: Tokens  #: at least one token
-    weight: int
-
-
-class WeightedShingles(NamedTuple):
-    """Hashes of shingles and their weights."""
-
-    hashes: Sequence[Hashes]  #: one array per 64 bits of a fingerprint
-    weights: Counts | None  #: None: all weights are equal
-
-
-class _ShingleRun(NamedTuple):
-    """Shingles of one length."""
-
-    length: int  #: tokens
-    starts: npt.NDArray[np.bool_] | None  #: whether a shingle starts at each token; None: at all
-
-    def select(self, values: npt.NDArray[T]) -> npt.NDArray[T]:
-        return values if self.starts is None else values[self.starts]
-
-
-@dataclass(frozen=True, slots=True)
-class ShingleWeighting:
-    """How texts are divided into shingles, and how shingles are hashed and weighted."""
-
-    characters: int  #: tokens of a shingle that starts at a character of a script without spaces
-    words: int  #: tokens of a shingle that starts at a word
-    seed: int
-    hashes: int  #: Rabin fingerprints of 64 bits per shingle
-
-    def by_occurrences(self, fields: Sequence[WeightedField]) -> WeightedShingles:
-        """Weight every occurrence of a shingle by its field."""
-        parts = [self._hashes(field.tokens) for field in fields]
-        if len({field.weight for field in fields}) == 1:
-            return WeightedShingles(_joined_parts(parts), None)
-        weights = [np.full(len(part[0]), field.weight) for field, part in zip(fields, parts, strict=True)]
-        return WeightedShingles(_joined_parts(parts), np.concatenate(weights))
-
-    def by_terms(self, fields: Sequence[WeightedField]) -> WeightedShingles:
-        """Weight every shingle by the sum of the term frequencies of its tokens plus the weight of its field.
-
-        The term frequency is the number of occurrences of a token in all fields together. The shingles of a
-        field are a set, because term frequencies already include repetitions.
-        """
-        parts, weights = [], []
-        for field, frequencies in zip(fields, _term_frequencies(fields), strict=True):
-            hashes = self._hashes(field.tokens)
-            _, first = np.unique(hashes[0], return_index=True)
-            parts.append([part[first] for part in hashes])
-            weights.append(self._sums(field.tokens, frequencies)[first] + field.weight)
-        return WeightedShingles(_joined_parts(parts), np.concatenate(weights))
-
-    def _hashes(self, stream: Tokens) -> list[Hashes]:
-        of, runs, seed = symbols(stream), self._runs(stream), self.seed
-        return [
-            _concatenated([run.select(rabin_fingerprints(of, run.length, seed, number)) for run in runs])
-            for number in range(self.hashes)
-        ]
-
-    def _sums(self, stream: Tokens, frequencies: Counts) -> Counts:
-        sums = np.concatenate((np.zeros(1, np.int64), np.cumsum(frequencies)))
-        runs = self._runs(stream)
-        return _concatenated([run.select(sums[run.length :] - sums[: -run.length]) for run in runs])
-
-    def _runs(self, stream: Tokens) -> list[_ShingleRun]:
-        """Return where shingles start, with the same result as :func:`~dedupcrawl.text.shingles.shingles`."""
-        at, count = stream.characters, len(stream.characters)
-        found = int(np.count_nonzero(at))
-        if found in (0, count):
-            return [_ShingleRun(min(count, self.characters if found else self.words), None)]
-        both = ((self.characters, at), (self.words, ~at))
-        runs = [_ShingleRun(size, starts[: count - size + 1]) for size, starts in both if size <= count]
-        return [run for run in runs if np.any(run.starts)] or [_ShingleRun(count, None)]
-
-
-def _joined_parts(parts: Sequence[Sequence[Hashes]]) -> list[Hashes]:
-    return [_concatenated(part) for part in zip(*parts, strict=True)]
-
-
-def _concatenated(arrays: Sequence[npt.NDArray[T]]) -> npt.NDArray[T]:
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-
-
-def _term_frequencies(fields: Sequence[WeightedField]) -> list[Counts]:
-    """Return for every field the number of occurrences of each of its tokens in all fields."""
-    hashes = [field.tokens.hashes for field in fields]
-    _, inverse, counts = np.unique(np.concatenate(hashes), return_inverse=True, return_counts=True)
-    return np.split(counts[inverse], np.cumsum([len(part) for part in hashes])[:-1])
-
-
-@dataclass(frozen=True)
-class SimHash(Detector):
-    """The signs of weighted sums over the hashes of shingles.
-
-    The fingerprint is Charikar's (STOC 2002), the search that of Manku, Jain, Das Sarma (WWW 2007). The
-    features are shingles, hashed by Rabin fingerprints. With ``weights`` = "terms" their weight follows
-    patent CN101645082: the term frequencies of their tokens plus the weight of their field. With
-    "occurrences" it is the weight of the field for every occurrence. Bit j of the fingerprint is 1 if the
-    shingles whose hash has bit j outweigh the others. A field of weight 0 is not used.
-
-    Two pages match if at most ``distance`` of the ``bits`` differ. The fingerprint is divided into
-    ``blocks``, by default ``distance`` + 1. Every choice of ``blocks`` - ``distance`` of them is a key, so
-    that every such pair shares a key: four blocks of 64 bits give four keys of 16 bits, five give ten of 25,
-    six give twenty of 32.
-
-    Sketch: tag 0x48, then the fingerprint, little-endian.
-    """
-
-    name: ClassVar[str] = "simhash"
-    bits: int = 64  #: f: 64, 128 or 256
-    distance: int = 3  #: d, highest number of differing bits
-    blocks: int = 0  #: blocks of the fingerprint; 0: distance + 1
-    characters: int = 5  #: tokens of a shingle that starts at a character of a script without spaces
-    words: int = 3  #: tokens of a shingle that starts at a word
-    weights: str = "terms"  #: "terms" or "occurrences"
-    title_weight: int = 0  #: weights of fields, 0…1000; the patent gives no values
-    keywords_weight: int = 0  #: weight of keywords and description
-    text_weight: int = 1
-    anchors_weight: int = 1
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        self.check_integer("bits", 64, 256)
-        if self.bits not in (64, 128, 256):
-            raise self.setting_error("bits", "64, 128 or 256")
-        self.check_integer("distance", 0, self.bits // 4)
-        self.check_integer("blocks", 0, self.bits)
-        if 0 < self.blocks <= self.distance or key_count(self._blocks, self.distance) > MAX_KEYS:
-            accepted = f"0, or more than distance, with at most {MAX_KEYS} choices of distance of them"
-            raise self.setting_error("blocks", accepted)
-        self.check_integer("characters", 1, _MAX_SHINGLE)
-        self.check_integer("words", 1, _MAX_SHINGLE)
-        if self.weights not in ("terms", "occurrences"):
-            raise self.setting_error("weights", '"terms" or "occurrences"')
-        for field in ("title_weight", "keywords_weight", "text_weight", "anchors_weight"):
-            self.check_integer(field, int(field == "text_weight"), _MAX_WEIGHT)
-        self.check_seed()
-
-    def fingerprint(self, features: Features) -> Fingerprint | None:
-        if not len(features.tokens.hashes):
-            return None
-        weighting = ShingleWeighting(self.characters, self.words, self.seed, self.bits // WORD_BITS)
-        weigh = weighting.by_terms if self.weights == "terms" else weighting.by_occurrences
-        shingles = weigh(self._fields(features))
-        bits = b"".join(sign_bits(hashes, shingles.weights) for hashes in shingles.hashes)
-        return Fingerprint(block_keys(bits, self._blocks, self.distance), bytes((_TAG,)) + bits)
-
-    def compare(self, new: bytes, old: bytes) -> Match | None:
-        return match_by_bits(self._read(new), self._read(old), self.bits - self.distance)
-
-    def assess(self, new: bytes, old: bytes) -> Opinion:
-        first, second = self._read(new), self._read(old)
-        distance = hamming_distance(first, second)
-        bar = Bar("distance", self.distance, distance, at_least=False, measure="bits that differ")
-        return opinion_by_bits(self, first, second, bar, self.compare(new, old))
-
-    def scheme(self) -> Mapping[str, object]:
-        return {"version": 1, **asdict(self), "blocks": self._blocks}
-
-    @property
-    def _blocks(self) -> int:
-        return self.blocks or self.distance + 1
-
-    def _fields(self, features: Features) -> list[WeightedField]:
-        page = features.page
-        others = (
-            (self.title_weight, page.title),
-            (self.keywords_weight, f"{page.keywords}\n{page.description}"),
-            (self.anchors_weight, page.anchors),
-        )
-        used = [(features.part(text).tokens, weight) for weight, text in others if weight and text]
-        main = WeightedField(features.tokens, self.text_weight)
-        return [main, *(WeightedField(tokens, weight) for tokens, weight in used if len(tokens.hashes))]
-
-    def _read(self, sketch: bytes) -> bytes:
-        return read_bits(self, sketch, _TAG, self.bits)

@@ -76,81 +76,6 @@ _CHINESE = """
 STOP_WORDS = frozenset(f"{_ENGLISH} {_CHINESE}".split())
 
 
-def spots(
-    words: Sequence[str], antecedents: Mapping[str, int], stop_words: Container[str], chain: int
-) -> Iterator[tuple[str, ...]]:
-    """Yield the spot after every antecedent: the antecedent itself, then ``chain`` content words.
-
-    Content words are neither stop words nor antecedents. The chain takes every d-th of them, with the spot
-    distance d of the antecedent. A chain that the end of the text cuts short is not used.
-    """
-    content: list[str] = []
-    found: list[tuple[str, int]] = []
-    for word in words:
-        if word in antecedents:
-            found.append((word, len(content)))
-        elif word not in stop_words:
-            content.append(word)
-    for antecedent, behind in found:
-        distance = antecedents[antecedent]
-        links = content[behind + distance - 1 : behind + distance * chain : distance]
-        if len(links) == chain:
-            yield antecedent, *links
-
-
-def smallest_partner(size: int, tau: float) -> int:
-    """Return the smallest size of a set with a similarity of ``tau``, 0…1, to a set of ``size``."""
-    partner = max(1, floor(size * tau))
-    while partner > 1 and (partner - 1) / size >= tau:
-        partner -= 1
-    while partner / size < tau:
-        partner += 1
-    return partner
-
-
-def largest_partner(size: int, tau: float) -> int:
-    """Return the largest size of a set with a similarity of ``tau``, 0…1, to a set of ``size``."""
-    partner = max(size, ceil(size / tau))
-    while size / (partner + 1) >= tau:
-        partner += 1
-    while size / partner < tau:
-        partner -= 1
-    return partner
-
-
-def prefix_length(size: int, partner: int, tau: float) -> int:
-    """Return how many of ``size`` elements always include one of a match of ``partner`` or more elements."""
-    common = max(1, floor(tau * (size + partner) / (1 + tau)) - 1)
-    while common / (size + partner - common) < tau:
-        common += 1
-    return size - common + 1
-
-
-def partition_of(size: int, tau: float) -> int:
-    """Return the number of the partition of a size, from 0."""
-    last = _FIRST_PARTITIONS
-    while size >= partition_starts(tau, last)[-1]:
-        last *= 2
-    return bisect_right(partition_starts(tau, last), size) - 1
-
-
-def smallest_in_partition(number: int, tau: float) -> int:
-    """Return the smallest size in a partition."""
-    return partition_starts(tau, max(_FIRST_PARTITIONS, 1 << number.bit_length()))[number]
-
-
-@functools.cache  # of powers of two only: near tau = 1 nearly every size has its own partition
-def partition_starts(tau: float, last: int) -> tuple[int, ...]:
-    """Return the smallest size of each partition from 0 to ``last``.
-
-    The largest size of a partition has no partner beyond the next partition.
-    """
-    starts = [1, 2]
-    while len(starts) <= last:
-        starts.append(max(starts[-1] + 1, largest_partner(starts[-1] - 1, tau) + 1))
-    return tuple(starts)
-
-
 @dataclass(frozen=True)
 class SpotSigs(Detector):
     """Spot signatures (Theobald, Siddharth, Paepcke, *SpotSigs*, SIGIR 2008).
@@ -181,8 +106,8 @@ class SpotSigs(Detector):
     chain: int = 2  #: c, content words of a spot
     least: int = 4  #: lowest number of spots of a page, the bound of the authors' program
     filed: int = 16  #: highest number of keys of a page; 0: as many as are needed to miss no pair
-    segmenter: str = "jieba"
-    seed: int = 0
+    segmenter: str = "jieba"  #: segmenter for Chinese
+    seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:
         self.check_share("tau")
@@ -272,6 +197,81 @@ class SpotSigs(Detector):
         if isinstance(given, str) or not isinstance(given, Collection) or not all(map(_is_word, given)):
             raise self.setting_error("stop_words", "a list of words")
         return frozenset(map(normalize, given))
+
+
+def spots(
+    words: Sequence[str], antecedents: Mapping[str, int], stop_words: Container[str], chain: int
+) -> Iterator[tuple[str, ...]]:
+    """Yield the spot after every antecedent: the antecedent itself, then ``chain`` content words.
+
+    Content words are neither stop words nor antecedents. The chain takes every d-th of them, with the spot
+    distance d of the antecedent. A chain that the end of the text cuts short is not used.
+    """
+    content: list[str] = []
+    found: list[tuple[str, int]] = []
+    for word in words:
+        if word in antecedents:
+            found.append((word, len(content)))
+        elif word not in stop_words:
+            content.append(word)
+    for antecedent, behind in found:
+        distance = antecedents[antecedent]
+        links = content[behind + distance - 1 : behind + distance * chain : distance]
+        if len(links) == chain:
+            yield antecedent, *links
+
+
+def smallest_partner(size: int, tau: float) -> int:
+    """Return the smallest size of a set with a similarity of ``tau``, 0…1, to a set of ``size``."""
+    partner = max(1, floor(size * tau))
+    while partner > 1 and (partner - 1) / size >= tau:
+        partner -= 1
+    while partner / size < tau:
+        partner += 1
+    return partner
+
+
+def largest_partner(size: int, tau: float) -> int:
+    """Return the largest size of a set with a similarity of ``tau``, 0…1, to a set of ``size``."""
+    partner = max(size, ceil(size / tau))
+    while size / (partner + 1) >= tau:
+        partner += 1
+    while size / partner < tau:
+        partner -= 1
+    return partner
+
+
+def prefix_length(size: int, partner: int, tau: float) -> int:
+    """Return how many of ``size`` elements always include one of a match of ``partner`` or more elements."""
+    common = max(1, floor(tau * (size + partner) / (1 + tau)) - 1)
+    while common / (size + partner - common) < tau:
+        common += 1
+    return size - common + 1
+
+
+def partition_of(size: int, tau: float) -> int:
+    """Return the number of the partition of a size, from 0."""
+    last = _FIRST_PARTITIONS
+    while size >= partition_starts(tau, last)[-1]:
+        last *= 2
+    return bisect_right(partition_starts(tau, last), size) - 1
+
+
+def smallest_in_partition(number: int, tau: float) -> int:
+    """Return the smallest size in a partition."""
+    return partition_starts(tau, max(_FIRST_PARTITIONS, 1 << number.bit_length()))[number]
+
+
+@functools.cache  # of powers of two only: near tau = 1 nearly every size has its own partition
+def partition_starts(tau: float, last: int) -> tuple[int, ...]:
+    """Return the smallest size of each partition from 0 to ``last``.
+
+    The largest size of a partition has no partner beyond the next partition.
+    """
+    starts = [1, 2]
+    while len(starts) <= last:
+        starts.append(max(starts[-1] + 1, largest_partner(starts[-1] - 1, tau) + 1))
+    return tuple(starts)
 
 
 def _measure(new: Elements, old: Elements) -> tuple[float, dict[str, object]]:

@@ -31,16 +31,6 @@ _BEGINNING_LENGTH = 512  #: characters checked first for a repeated word
 _HEAD_LETTERS = 8  #: letters that must recur for a repetition
 
 
-def is_one_word_repeated(letters: Points) -> bool:
-    """Whether letters and digits are one word or phrase, two or more times; the last may be incomplete."""
-    data, width = letters.tobytes(), letters.itemsize
-    longest = min(LONGEST_REPEATED, len(letters) // 2)
-    periods = np.flatnonzero(letters[1 : longest + 1] == letters[:1]) + 1
-    head = data[: width * longest]
-    shifts = [width * period for period in periods.tolist() if data.startswith(head, width * period)]
-    return any(data[shift:] == data[:-shift] for shift in shifts)
-
-
 @dataclass(frozen=True)
 class Features:
     """The features of one page, computed on first use."""
@@ -120,16 +110,6 @@ class Features:
         if scheme not in self._shingles:
             self._shingles[scheme] = shingles(self.tokens, characters, words, seed)
         return self._shingles[scheme]
-
-
-def judged_text(page: Page) -> str:
-    """Return the text of a page that detectors compare."""
-    return f"{page.text}\n{page.rest}" if page.rest else page.text
-
-
-def _letter_points(packed: Points) -> Points:
-    letters: Points = packed[(packed & ROLE) != 0]
-    return letters
 
 
 class FeaturesBatch(Sequence[Features]):
@@ -215,7 +195,7 @@ class FeaturesBatch(Sequence[Features]):
 
     @property
     def _recurring(self) -> list[bool]:
-        """Whether the first letters of each text recur soon, as in a repeated word; undefined for short texts."""
+        """Whether the first letters of each text recur soon; undefined for short texts."""
         letters = self._letters
         if not len(letters):
             return [False] * len(self)
@@ -225,3 +205,23 @@ class FeaturesBatch(Sequence[Features]):
         head, step = width * _HEAD_LETTERS, width * (LONGEST_REPEATED + _HEAD_LETTERS)
         rows = range(0, len(data), step)
         return [data.find(data[row : row + head], row + width, row + step) >= 0 for row in rows]
+
+
+def is_one_word_repeated(letters: Points) -> bool:
+    """Whether letters and digits are one word or phrase, two or more times; the last may be incomplete."""
+    data, width = letters.tobytes(), letters.itemsize
+    longest = min(LONGEST_REPEATED, len(letters) // 2)
+    periods = np.flatnonzero(letters[1 : longest + 1] == letters[:1]) + 1
+    head = data[: width * longest]
+    shifts = [width * period for period in periods.tolist() if data.startswith(head, width * period)]
+    return any(data[shift:] == data[:-shift] for shift in shifts)
+
+
+def judged_text(page: Page) -> str:
+    """Return the text of a page that detectors compare."""
+    return f"{page.text}\n{page.rest}" if page.rest else page.text
+
+
+def _letter_points(packed: Points) -> Points:
+    letters: Points = packed[(packed & ROLE) != 0]
+    return letters

@@ -14,8 +14,8 @@ import numpy.typing as npt
 Hashes = npt.NDArray[np.uint64]
 
 MASK64 = 2**64 - 1
-GOLDEN = 0x9E3779B97F4A7C15
-_M1 = np.uint64(0xFF51AFD7ED558CCD)
+GOLDEN = 0x9E3779B97F4A7C15  #: 2^64 / golden ratio, odd; the increment of SplitMix64
+_M1 = np.uint64(0xFF51AFD7ED558CCD)  #: the two multipliers of MurmurHash3
 _M2 = np.uint64(0xC4CEB9FE1A85EC53)
 _S33 = np.uint64(33)
 _S32 = np.uint64(32)
@@ -43,16 +43,10 @@ def light_mix(hashes: Hashes) -> Hashes:
 
 
 def seeded_hash(data: bytes, size: int, seed: int) -> bytes:
-    """Return a BLAKE2b hash of ``data``.
-
-    Args:
-        data: The data.
-        size: Bytes of the result, 1…64.
-        seed: The key of the hash, 0…2^64 - 1.
-    """
-    hashed = _keyed_hash(size, seed).copy()
-    hashed.update(data)
-    return hashed.digest()
+    """Return a BLAKE2b hash of ``size`` bytes, 1…64, with ``seed``, 0…2^64 - 1, as the key."""
+    state = _keyed_hash(size, seed).copy()
+    state.update(data)
+    return state.digest()
 
 
 @functools.cache
@@ -63,16 +57,7 @@ def _keyed_hash(size: int, seed: int) -> blake2b:
 
 @functools.cache
 def seeded_constants(seed: int, purpose: str, count: int) -> Hashes:
-    """Return random odd numbers, the same for the same arguments (SplitMix64).
-
-    Args:
-        seed: The seed.
-        purpose: A different name for each independent sequence.
-        count: How many numbers.
-
-    Returns:
-        Read-only array of shape (count,).
-    """
+    """Return ``count`` random odd numbers by SplitMix64, read-only; each ``purpose`` has its own sequence."""
     state = functools.reduce(lambda s, c: split_mix(s ^ c), purpose.encode(), seed & MASK64)
     numbers = np.array([split_mix(state + i * GOLDEN) | 1 for i in range(1, count + 1)], np.uint64)
     numbers.flags.writeable = False

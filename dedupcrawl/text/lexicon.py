@@ -32,8 +32,9 @@ from dedupcrawl.text.words import is_han
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-
 BUILT_IN = ("zh", "en")
+_MIN_KEYWORD_LENGTH = 2  #: lowest length of a keyword in characters
+_STOP_IDF = math.log(2)  #: idf of a word in half of all documents
 _ACCEPTED = "the path of a file made by `dedupcrawl lexicon build`, or an empty text for the built-in one"
 
 
@@ -60,7 +61,7 @@ class LanguageIdfs:
         return sorted(self.idfs.values())[len(self.idfs) // 2]
 
     def nidf(self, word: str) -> float | None:
-        """Return the normalised idf of a word, 0 (most frequent) … 1 (rarest); ``None`` for an unknown word."""
+        """Return the normalised idf, 0 (most frequent) … 1 (rarest); ``None`` for an unknown word."""
         idf = self.idfs.get(word)
         if idf is None:
             return None
@@ -101,24 +102,10 @@ class Lexicon:
     def weight(self, word: str) -> float:
         """Return the idf; for an unknown word the median of its language, like jieba."""
         idf = self.idf(word)
-        return self.median_of(word) if idf is None else idf
-
-    def median_of(self, word: str) -> float:
-        """Return the median idf of the language of a word, which is determined by its script."""
-        return self._medians[is_han(word)]
-
-    @cached_property
-    def median_idf(self) -> float:
-        """The median of all idfs. :meth:`weight` uses the median of each language instead."""
-        return sorted(idf for part in self.parts for idf in part.idfs.values())[len(self) // 2]
-
-    @cached_property
-    def _medians(self) -> tuple[float, float]:
-        """The medians for words in other scripts, and for words in Han characters."""
-        if len(self.parts) == 1:
-            return self.parts[0].median, self.parts[0].median
-        chinese, other = self.parts
-        return other.median, chinese.median
+        if idf is not None:
+            return idf
+        # With two languages the first is Chinese.
+        return self.parts[0 if len(self.parts) == 1 or is_han(word) else 1].median
 
     def __len__(self) -> int:
         return sum(len(part.idfs) for part in self.parts)
@@ -155,54 +142,49 @@ def open_lexicon(
     if not path:
         return built_in(language)
     try:
-        found = read_lexicon(path)
+        lexicon = read_lexicon(path)
     except LexiconFileError as error:
         raise SettingError("lexicon", path, f"{_ACCEPTED}; this one cannot be read: {error}") from error
-    if found.segmenter not in ("", segmenter) and not {found.segmenter, segmenter} <= set(JIEBA_SEGMENTERS):
-        said = f"its words were cut by the segmenter {found.segmenter!r}, the configured one is {segmenter!r}"
-        raise SettingError("lexicon", path, f"{_ACCEPTED}; {said}")
-    if None not in (fold_chinese, found.fold_chinese) and found.fold_chinese != fold_chinese:
-        said = f"it was counted with fold_chinese = {found.fold_chinese}, configured is {fold_chinese}"
-        raise SettingError("lexicon", path, f"{_ACCEPTED}; {said}")
-    if language and found.language not in ("", language):
-        said = f"it is of the language {found.language!r}, {language!r} is asked for"
-        raise SettingError("lexicon", path, f"{_ACCEPTED}; {said}")
-    return found
+    used, folded, problem = lexicon.segmenter, lexicon.fold_chinese, ""
+    if used not in ("", segmenter) and not {used, segmenter} <= set(JIEBA_SEGMENTERS):
+        problem = f"its words were cut by the segmenter {used!r}, the configured one is {segmenter!r}"
+    elif None not in (fold_chinese, folded) and folded != fold_chinese:
+        problem = f"it was counted with fold_chinese = {folded}, configured is {fold_chinese}"
+    elif language and lexicon.language not in ("", language):
+        problem = f"its language is {lexicon.language!r}, required is {language!r}"
+    if problem:
+        raise SettingError("lexicon", path, f"{_ACCEPTED}; {problem}")
+    return lexicon
 
 
 def read_lexicon(path: str) -> Lexicon:
     """Read a lexicon file, or return it from the cache if the file has not changed.
 
-    Args:
-        path: Path of the file.
-
     Raises:
         LexiconFileError: The file is missing or damaged.
     """
     try:
-        at = Path(path).stat()
-        return _read_cached(path, at.st_mtime_ns, at.st_size)
+        stat = Path(path).stat()
+        return _read_cached(path, stat.st_mtime_ns, stat.st_size)
     except (OSError, ValueError) as error:  # a path with a null byte is a ValueError
         raise LexiconFileError(getattr(error, "strerror", None) or str(error)) from error
 
 
 @functools.cache
 def built_in(language: str = "") -> Lexicon:
-    """Return the lexicon of the package and of jieba.
-
-    Args:
-        language: "zh", "en", or "" for both.
+    """Return the built-in lexicon of a language, "zh" or "en", or "" for both.
 
     Raises:
         SettingError: There is no built-in lexicon of this language.
     """
     if language == "en":
-        return _lexicon_of_counts(_english_counts(), language)
+        data = resources.files("dedupcrawl.text").joinpath("data", "en.lexicon.gz").read_bytes()
+        return _lexicon_of_counts(read_counts(data), language)
     if language == "zh":
         return _jieba_lexicon()
     if language:
-        said = f"built in are {' and '.join(BUILT_IN)}, and {language!r} is asked for"
-        raise SettingError("lexicon", "", f"{_ACCEPTED}; {said}")
+        problem = f"built in are {' and '.join(BUILT_IN)}, required is {language!r}"
+        raise SettingError("lexicon", "", f"{_ACCEPTED}; {problem}")
     chinese, english = _jieba_lexicon(), built_in("en")
     digest = blake2b((chinese.digest + english.digest).encode(), digest_size=16).hexdigest()
     documents = chinese.documents + english.documents
@@ -224,26 +206,18 @@ def _lexicon_of_counts(counts: LexiconCounts, language: str) -> Lexicon:
     return Lexicon(documents, language, segmenter, counts.digest, (LanguageIdfs(idfs, documents),), folded)
 
 
-def _english_counts() -> LexiconCounts:
-    return read_counts(resources.files("dedupcrawl.text").joinpath("data", "en.lexicon.gz").read_bytes())
-
-
 def _jieba_lexicon() -> Lexicon:
     """Read the idf table of jieba's keyword extraction, without importing jieba."""
     spec = importlib.util.find_spec("jieba")
     folder = spec.submodule_search_locations if spec else None
     if not folder:
-        raise SettingError("lexicon", "", "a path, for the package jieba is not installed")
+        raise SettingError("lexicon", "", "a path, because the package jieba is not installed")
     data = Path(folder[0], "analyse", "idf.txt").read_bytes()
     lines = (line.split(" ") for line in data.decode("utf-8").splitlines())
     idfs = {word: float(idf) for word, idf in lines}
     documents = round(math.exp(max(idfs.values())))  # the rarest words occur in one document
     digest = blake2b(data, digest_size=16).hexdigest()
     return Lexicon(documents, "zh", "jieba", digest, (LanguageIdfs(idfs, documents),))
-
-
-_MIN_KEYWORD_LENGTH = 2  #: lowest length of a keyword in characters
-_STOP_IDF = math.log(2)  #: idf of a word in half of all documents
 
 
 class Keyword(NamedTuple):

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-
 FORMAT = "dedupcrawl-lexicon"
 VERSION = 1
+MAX_WORDS = 2_000_000  #: highest number of words in memory
 LANGUAGE_ACCEPTED = 'a code of BCP 47 without region, such as "en", "zh" or "th", or an empty text for any'
 
 
@@ -64,46 +64,37 @@ def is_language(value: object) -> bool:
 def read_counts(data: bytes) -> LexiconCounts:
     """Parse the bytes of a lexicon file.
 
-    Args:
-        data: The content of the file.
-
     Raises:
         LexiconFileError: It is not a lexicon, has another version, or is damaged.
     """
     try:
         body, _, seal = gzip.decompress(data).rstrip(b"\n").rpartition(b"\n")
     except (OSError, EOFError, zlib.error) as error:
-        raise LexiconFileError(f"it is no gzip file, or is cut off ({error})") from error
-    lines = body.split(b"\n")
-    fields = _header_fields(lines[0])
-    digest = _digest(body + b"\n")
+        raise LexiconFileError(f"it is not a gzip file, or is truncated ({error})") from error
+    first, *lines = body.split(b"\n")
+    fields, digest = _header_fields(first), _digest(body + b"\n")
     if seal.decode("ascii", "replace") != digest:
-        raise LexiconFileError("it is damaged: its content is not what its digest was made of")
+        raise LexiconFileError("it is damaged: its content does not match its digest")
     try:
-        head, pairs = LexiconHeader(**fields), orjson.loads(b"[" + b",".join(lines[1:]) + b"]")
+        head, pairs = LexiconHeader(**fields), orjson.loads(b"[" + b",".join(lines) + b"]")
         frequencies = {str(word): int(count) for word, count in pairs}
     except (ValueError, TypeError) as error:
         raise LexiconFileError(f"it is damaged: {error}") from error
     if not frequencies or not 1 <= min(frequencies.values()) <= max(frequencies.values()) <= head.documents:
-        raise LexiconFileError("it is damaged: a word stands in none, or in more than all documents")
+        raise LexiconFileError("it is damaged: a frequency is not from 1 to the number of documents")
     return LexiconCounts(head, frequencies, digest)
 
 
 def write_counts(path: Path, head: LexiconHeader, frequencies: Mapping[str, int]) -> str:
-    """Write a lexicon file atomically.
+    """Write a lexicon file atomically and return the hex digest of its content.
 
-    Args:
-        path: Path of the file.
-        head: The header.
-        frequencies: Document frequency of each word, from 1 to ``head.documents``.
-
-    Returns:
-        The hex digest of the content.
+    Frequencies are document frequencies, from 1 to ``head.documents``.
 
     Raises:
         DedupError: The file cannot be written.
     """
-    body = b"".join(_lines(head, frequencies))
+    fields: dict[str, object] = {"format": FORMAT, "version": VERSION, **asdict(head)}
+    body = b"".join(orjson.dumps(line) + b"\n" for line in (fields, *sorted(frequencies.items())))
     digest = _digest(body)
     data = gzip.compress(body + digest.encode("ascii") + b"\n", 9, mtime=0)
     try:
@@ -114,22 +105,16 @@ def write_counts(path: Path, head: LexiconHeader, frequencies: Mapping[str, int]
     return digest
 
 
-def _lines(head: LexiconHeader, frequencies: Mapping[str, int]) -> Iterator[bytes]:
-    yield orjson.dumps({"format": FORMAT, "version": VERSION, **asdict(head)}) + b"\n"
-    for word in sorted(frequencies):
-        yield orjson.dumps([word, frequencies[word]]) + b"\n"
-
-
 def _header_fields(line: bytes) -> dict[str, Any]:
     try:
         fields = orjson.loads(line)
-        known, version = fields.pop("format") == FORMAT, fields.pop("version")
-    except (ValueError, AttributeError, KeyError, TypeError) as error:
-        raise LexiconFileError("it is no lexicon") from error
-    if not known:
-        raise LexiconFileError("it is no lexicon")
+        version = fields.pop("version") if fields.pop("format") == FORMAT else None
+    except (ValueError, AttributeError, KeyError, TypeError):
+        version = None
+    if version is None:
+        raise LexiconFileError("it is not a lexicon")
     if version != VERSION:
-        raise LexiconFileError(f"it is of version {version}, this program reads version {VERSION}")
+        raise LexiconFileError(f"it has version {version}, this program reads version {VERSION}")
     return cast("dict[str, Any]", fields)
 
 
@@ -137,19 +122,16 @@ def _digest(body: bytes) -> str:
     return blake2b(body, digest_size=16).hexdigest()
 
 
-MAX_WORDS = 2_000_000  #: highest number of words in memory
-
-
 @dataclass
 class DocumentFrequencies:
-    """Counts of documents per word in bounded memory, exact for at most ``most`` different words.
+    """Counts of documents per word in bounded memory, exact for at most ``max_words`` different words.
 
     Above that the rarest words are removed, as in lossy counting (Manku, Motwani, *Approximate frequency
     counts over data streams*, VLDB 2002). A word that occurs again may have been in up to ``missed``
     documents before. Counts are never too high, and too low by at most ``missed``.
     """
 
-    most: int = MAX_WORDS
+    max_words: int = MAX_WORDS
     documents: int = 0
     missed: int = 0
     _counts: Counter[str] = field(default_factory=Counter)
@@ -165,21 +147,21 @@ class DocumentFrequencies:
             self._missed.update(dict.fromkeys(new, self.missed))
         self._counts.update(different)
         self.documents += 1
-        if len(self._counts) > self.most:
-            self._forget()
+        if len(self._counts) > self.max_words:
+            self._remove_rarest()
 
     def frequencies(self, least: int = 1) -> dict[str, int]:
         """Return the words that occur in at least ``least`` documents, with their counts."""
         return {word: count for word, count in self._counts.items() if count >= least}
 
-    def _forget(self) -> None:
+    def _remove_rarest(self) -> None:
         """Remove the rarest words until half of the capacity is free."""
         bounds = Counter(bound for _, bound in self._bounds())
         left = len(self._counts)
         for bound in sorted(bounds):
             left -= bounds[bound]
             self.missed = bound
-            if left <= self.most // 2:
+            if left <= self.max_words // 2:
                 break
         rare = [word for word, bound in self._bounds() if bound <= self.missed]
         for word in rare:

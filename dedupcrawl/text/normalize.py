@@ -94,8 +94,8 @@ _HAN = ((0x3400, 0x4DC0), (0x4E00, 0xA000), (0x20000, 0x323B0))
 _TO_SIMPLIFIED = ("t2s", "tw2s", "hk2s")  #: conversions of OpenCC
 _FROM_SIMPLIFIED = ("s2t", "s2tw", "s2hk")
 #: Traditional characters that OpenCC converts within words only (瞭解, 藉口, 彷彿…), each before its
-#: simplified one. Pairs that are both frequent in simplified texts (像 and 象, 覆 and 复) are excluded, because
-#: segmenters would miss words.
+#: simplified one. Pairs that are both frequent in simplified texts (像 and 象, 覆 and 复) are excluded,
+#: because segmenters would miss words.
 _WITHIN_WORDS = ("瞭了", "藉借", "彷仿", "甦苏", "揹背", "薰熏", "濬浚", "伕夫")
 
 

@@ -1,4 +1,4 @@
-"""What every detector says of a pair is what it decides by."""
+"""The opinion of every detector agrees with its comparison."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_the_bits_that_are_shown_give_the_hamming_distance() -> None:
     assert opinion.bars == (Bar("distance", 3, 2, at_least=False, measure="bits that differ"),)
 
 
-def test_codes_are_shown_in_words_where_the_sketch_holds_them() -> None:
+def test_codes_are_shown_in_words_if_the_sketch_has_them() -> None:
     sketches = pair(
         FeatureCode(), Features(Page.from_text(ENGLISH)), Features(Page.from_text("So it " + OTHER_ENGLISH))
     )
@@ -180,7 +180,7 @@ def test_elements_are_dealt_out(new: list[str], old: list[str]) -> None:
         assert len(found) == min(len(expected), MAX_SHOWN)
 
 
-def test_silence_says_which_page_has_no_fingerprint() -> None:
+def test_no_opinion_names_the_page_without_a_fingerprint() -> None:
     assert no_opinion("imatch", b"", b"").silent == "neither page has a fingerprint"
     assert no_opinion("imatch", b"", b"x").silent == "the new page has no fingerprint"
     assert no_opinion("imatch", b"x", b"").silent == "the older page has no fingerprint"

@@ -1,4 +1,4 @@
-"""Every detector: what is stored is pinned, damage is told, odd texts do no harm."""
+"""Every detector: stored bytes are pinned, damage is reported, unusual texts do no harm."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_any_text_matches_itself(detector: Detector, text: str) -> None:
 @given(st.binary(max_size=200))
 @example(b"")
 @by_name
-def test_a_foreign_sketch_is_told_in_a_sentence(detector: Detector, foreign: bytes) -> None:
+def test_a_foreign_sketch_is_reported_in_one_sentence(detector: Detector, foreign: bytes) -> None:
     found = fingerprint(detector, ENGLISH)
     assert found is not None
     for one, other in ((found.sketch, foreign), (foreign, found.sketch)):
