@@ -15,8 +15,6 @@ import numpy.typing as npt
 from dedupcrawl.detectors.base import Exhibit, Match, Opinion, Relation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from dedupcrawl.detectors.base import Bar, Detector
     from dedupcrawl.text.hashing import Hashes
 
@@ -86,11 +84,11 @@ def match_by_bits(new: bytes, old: bytes, least: int) -> Match | None:
 def opinion_by_bits(detector: Detector, new: bytes, old: bytes, bar: Bar, match: Match | None) -> Opinion:
     """Return the opinion on two fingerprints, given their ``match`` and the condition ``bar``."""
     bits = 8 * len(new)
-    unlike = int.from_bytes(new, "little") ^ int.from_bytes(old, "little")
-    found = bits - unlike.bit_count()
-    shown = Exhibit.of_bits("bits", unlike, bits)
+    differing = int.from_bytes(new, "little") ^ int.from_bytes(old, "little")
+    found = bits - differing.bit_count()
+    exhibit = Exhibit.of_bits("bits", differing, bits)
     return Opinion(
-        detector.name, match, found / bits, {"bits": f"{found} of {bits}"}, bars=(bar,), exhibits=(shown,)
+        detector.name, match, found / bits, {"bits": f"{found} of {bits}"}, bars=(bar,), exhibits=(exhibit,)
     )
 
 
@@ -104,13 +102,8 @@ def block_keys(fingerprint: bytes, blocks: int, distance: int) -> tuple[bytes, .
 
     The fingerprint is divided into ``blocks`` blocks. At most ``distance`` blocks of such a pair differ, so
     ``blocks - distance`` blocks are equal. Every choice of so many blocks is a key (Manku, Jain, Das Sarma,
-    *Detecting near-duplicates for web crawling*, WWW 2007).
-
-    Args:
-        fingerprint: The fingerprint.
-        blocks: Number of blocks, above ``distance``. ``distance + 1`` blocks give as many keys of one block;
-            more blocks give more and longer keys.
-        distance: Highest Hamming distance of a match.
+    *Detecting near-duplicates for web crawling*, WWW 2007). ``distance + 1`` blocks give as many keys of one
+    block; more blocks give more and longer keys.
     """
     value = int.from_bytes(fingerprint, "little")
     masks = _masks(8 * len(fingerprint), blocks, distance)
@@ -122,10 +115,7 @@ def block_keys(fingerprint: bytes, blocks: int, distance: int) -> tuple[bytes, .
 
 @functools.cache
 def _masks(bits: int, blocks: int, distance: int) -> tuple[int, ...]:
-    cuts = [bits * block // blocks for block in range(blocks + 1)]
-    of_blocks = [(1 << stop) - (1 << start) for start, stop in pairwise(cuts)]
-    return tuple(_unions(of_blocks, blocks - distance))
-
-
-def _unions(masks: list[int], taken: int) -> Iterator[int]:
-    return (functools.reduce(int.__or__, chosen) for chosen in combinations(masks, taken))
+    bounds = pairwise(bits * block // blocks for block in range(blocks + 1))
+    masks = [(1 << stop) - (1 << start) for start, stop in bounds]
+    # The bits of a union of blocks are the sum of their masks, because blocks are disjoint.
+    return tuple(map(sum, combinations(masks, blocks - distance)))

@@ -85,7 +85,7 @@ class Boolean(Detector):
         return Match(1 - differing / (2 * self.count), Relation.NEAR_DUPLICATE, evidence)
 
     def assess(self, new: bytes, old: bytes) -> Opinion:
-        evidence, differing, apart, new_words, old_words = self._measure(new, old)
+        evidence, differing, difference, new_words, old_words = self._measure(new, old)
         of_lengths = "difference of the lengths, of the longer"
         return Opinion(
             self.name,
@@ -94,7 +94,13 @@ class Boolean(Detector):
             evidence,
             (
                 Bar("differing", self.differing, differing, at_least=False, measure="ones that differ"),
-                Bar("length_difference", self.length_difference, apart, at_least=False, measure=of_lengths),
+                Bar(
+                    "length_difference",
+                    self.length_difference,
+                    difference,
+                    at_least=False,
+                    measure=of_lengths,
+                ),
             ),
             (Exhibit.of_elements("heaviest words", new_words, old_words),),
         )

@@ -141,7 +141,9 @@ class Combined(Detector):
         """Return the names of the members."""
         rules = {"all_of": self.all_of, "any_of": self.any_of}
         return {
-            rule: [each.name for each in members] for rule, members in rules.items() if members is not None
+            rule: [member.name for member in members]
+            for rule, members in rules.items()
+            if members is not None
         }
 
     def _similarity(self, opinions: list[Opinion]) -> float | None:

@@ -135,11 +135,11 @@ class Keywords(Detector):
         return open_lexicon(self.lexicon, segmenter=self.segmenter, language=self.language)
 
     def _of_summary(self, features: Features) -> Fingerprint | None:
-        description = features.part(features.page.description)
+        description = features.features_of(features.page.description)
         summary = description.text.encode("utf-8", "surrogatepass")
         if not self._has_enough_tokens(description):
             summary = features.text.encode("utf-8", "surrogatepass")[:_SUMMARY_BYTES]
-            if not self._has_enough_tokens(features.part(summary.decode("utf-8", "ignore"))):
+            if not self._has_enough_tokens(features.features_of(summary.decode("utf-8", "ignore"))):
                 return None
         return self._fingerprint(summary, (), summary.decode("utf-8", "ignore")[:_SHOWN_SUMMARY_LENGTH])
 

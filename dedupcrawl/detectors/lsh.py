@@ -121,8 +121,8 @@ def fast_similarity_sketches(elements: Hashes, sets: Indices, count: int, slots:
     owners = np.full((count, slots), _UNOWNED)
     for rounds in (range(1), *(range(first, 2 * first) for first in _ROUND_BATCHES)):
         hashes = _round_hashes(elements, rounds, seed)
-        places = (hashes >> np.uint64(65 - slots.bit_length())).view(np.int64) + sets * slots
-        _assign_empty_slots(owners.reshape(-1), places, hashes >> _ROUND_BITS, rounds)
+        indices = (hashes >> np.uint64(65 - slots.bit_length())).view(np.int64) + sets * slots
+        _assign_empty_slots(owners.reshape(-1), indices, hashes >> _ROUND_BITS, rounds)
         unfilled = owners.max(axis=1) == _UNOWNED
         remaining = np.flatnonzero(unfilled[sets])
         if not len(remaining):
@@ -134,13 +134,13 @@ def fast_similarity_sketches(elements: Hashes, sets: Indices, count: int, slots:
     return owners.astype(np.uint8)
 
 
-def _assign_empty_slots(owners: Hashes, places: Indices, keys: Hashes, rounds: range) -> None:
+def _assign_empty_slots(owners: Hashes, indices: Indices, keys: Hashes, rounds: range) -> None:
     """Assign the empty slots; ``keys`` has one row per round, and round 0 is always alone."""
     if rounds.start:
         keys |= np.arange(rounds.start, rounds.stop, dtype=np.uint64)[:, None] << _VALUE_BITS
-        free = owners.take(places) == _UNOWNED
-        places, keys = places[free], keys[free]
-    np.minimum.at(owners, places, keys)
+        is_empty = owners.take(indices) == _UNOWNED
+        indices, keys = indices[is_empty], keys[is_empty]
+    np.minimum.at(owners, indices, keys)
 
 
 def _fill_empty_slots(owners: Hashes, elements: Hashes, seed: int) -> None:

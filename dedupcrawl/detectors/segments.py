@@ -91,7 +91,7 @@ def paragraphs(features: Features) -> list[str]:
     """Return the normalised lines of a page without empty lines."""
     page = features.page
     text = f"{page.text}\n{page.rest}".replace("\n", _BREAK)
-    lines = (line.strip() for line in features.part(text).text.split(_BREAK))
+    lines = (line.strip() for line in features.features_of(text).text.split(_BREAK))
     return [line for line in lines if line]
 
 
@@ -122,4 +122,4 @@ def _cuts(lines: Sequence[str], count: int) -> list[int]:
 
 def _positions(hashes: Sequence[bytes], common: set[bytes]) -> list[int]:
     """Return the numbers of the common segments, counted from 1."""
-    return [place for place, found in enumerate(hashes, 1) if found in common]
+    return [i for i, segment in enumerate(hashes, 1) if segment in common]

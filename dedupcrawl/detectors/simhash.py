@@ -137,7 +137,7 @@ class SimHash(Detector):
             (self.keywords_weight, f"{page.keywords}\n{page.description}"),
             (self.anchors_weight, page.anchors),
         )
-        used = [(features.part(text).tokens, weight) for weight, text in others if weight and text]
+        used = [(features.features_of(text).tokens, weight) for weight, text in others if weight and text]
         main = WeightedField(features.tokens, self.text_weight)
         return [main, *(WeightedField(tokens, weight) for tokens, weight in used if len(tokens.hashes))]
 

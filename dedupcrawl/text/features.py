@@ -48,7 +48,7 @@ class Features:
 
         It is the main text, followed by ``Page.rest``.
         """
-        packed = pack(judged_text(self.page))
+        packed = pack(compared_text(self.page))
         return simplify(packed) if self.fold_chinese else packed
 
     @cached_property
@@ -100,7 +100,7 @@ class Features:
             self._words[segmenter] = words(self.text, segmenter)
         return self._words[segmenter]
 
-    def part(self, text: str) -> Features:
+    def features_of(self, text: str) -> Features:
         """Return the features of another text of the page, such as its title, with the same normalisation."""
         return Features(Page.from_text(text), self.fold_chinese)
 
@@ -181,7 +181,7 @@ class FeaturesBatch(Sequence[Features]):
 
     @cached_property
     def _texts(self) -> PackedTexts:
-        texts = pack_many([judged_text(page) for page in self.pages])
+        texts = pack_many([compared_text(page) for page in self.pages])
         return texts._replace(packed=simplify(texts.packed)) if self._fold_chinese else texts
 
     @cached_property
@@ -217,7 +217,7 @@ def is_one_word_repeated(letters: Points) -> bool:
     return any(data[shift:] == data[:-shift] for shift in shifts)
 
 
-def judged_text(page: Page) -> str:
+def compared_text(page: Page) -> str:
     """Return the text of a page that detectors compare."""
     return f"{page.text}\n{page.rest}" if page.rest else page.text
 
