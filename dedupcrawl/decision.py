@@ -96,7 +96,7 @@ class Matcher:
             self.detectors, new.sketches, old.sketches, strict=False
         )  # a last sketch may be the hash of the text
         return tuple(
-            detector.weigh(mine, other) if mine and other else no_opinion(detector.name, mine, other)
+            detector.assess(mine, other) if mine and other else no_opinion(detector.name, mine, other)
             for detector, mine, other in pairs
         )
 

@@ -46,7 +46,7 @@ def _measured(detector: Detector, old: Features, new: Features) -> dict[str, obj
     earlier, later = detector.fingerprint(old), detector.fingerprint(new)
     if earlier is None or later is None:
         return None
-    opinion = detector.weigh(later.sketch, earlier.sketch)
+    opinion = detector.assess(later.sketch, earlier.sketch)
     if opinion.silent:
         return None
     similarity = {} if opinion.similarity is None else {"similarity": round(opinion.similarity, 4)}

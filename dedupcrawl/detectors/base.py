@@ -1,9 +1,8 @@
-"""The contract of a detector: every method is keys plus a sketch.
+"""The interface of a detector: exact-match keys for the lookup, and a sketch for the comparison.
 
-*Where would a copy of this page be filed?* is answered by exact-match **keys**; *is that old page
-really a copy?* by comparing two **sketches**. A bucket hit is never a verdict: ``compare`` decides.
-
-Checks of detectors' constants and of stored sketches.
+Pages with a common key are candidates. Two pages match only if :meth:`Detector.compare` matches their
+sketches. This module also has :class:`Opinion`, the full result of a comparison, and the checks of constants
+and sketches.
 """
 
 from __future__ import annotations
@@ -18,34 +17,38 @@ from dedupcrawl.errors import SettingError, StoreError
 from dedupcrawl.text.lexicon_file import LANGUAGE_ACCEPTED, is_language
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from dedupcrawl.text.features import Features, FeaturesBatch
 
 
+MAX_SHOWN = 40  #: highest number of elements of each kind in an exhibit
+_DIFFERENCE_TO_DIGIT = b"1" + b"0" * 255  #: maps 0 to "1" (agrees) and all other bytes to "0"
+
+
 class Relation(StrEnum):
-    """How a page relates to an earlier one."""
+    """How a page relates to an earlier page."""
 
     IDENTICAL = "identical"
     NEAR_DUPLICATE = "near-duplicate"
-    EXCERPT = "excerpt"  #: all of the page stands in the older one
-    EXPANSION = "expansion"  #: the page contains the older one and more
+    EXCERPT = "excerpt"  #: the earlier page contains all of the page
+    EXPANSION = "expansion"  #: the page contains all of the earlier page and more
     UNCHANGED = "unchanged"  #: same URL, same text
-    UPDATED = "updated"  #: same URL, other text
+    UPDATED = "updated"  #: same URL, different text
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What one detector says of one page; bytes only, so that it is stored without pickle."""
+    """The result of one detector for one page. It has bytes only, so that it is stored without pickle."""
 
-    keys: tuple[bytes, ...]  #: the page is filed under these
-    sketch: bytes  #: all that :meth:`Detector.compare` needs of an old page
-    probes: tuple[bytes, ...] | None = None  #: where to look, when it differs from ``keys``
+    keys: tuple[bytes, ...]  #: the page is stored under these
+    sketch: bytes  #: the input of :meth:`Detector.compare`
+    probes: tuple[bytes, ...] | None = None  #: keys for the lookup, if they differ from ``keys``
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Two pages are related, and this is why."""
+    """The relation of two pages, with its evidence."""
 
     similarity: float  #: 0…1, in the detector's own measure
     relation: Relation
@@ -54,191 +57,211 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One condition that a pair must meet for a detector to take it for copies."""
+    """One condition that a pair must meet to match."""
 
-    #: the field of the detector that sets it, as a user names it: "threshold", of a member of several
-    #: "simhash.distance"; "" where the method itself says so and nothing sets it
+    #: name of the constant: "threshold", for a member of ``combined`` "simhash.distance"; "" for a fixed
+    #: condition of the method
     constant: str
-    value: float  #: the constant in force
-    found: float  #: what the pair has, in the same unit
-    at_least: bool  #: whether ``found`` must reach ``value``; False: must not exceed it
-    measure: str = ""  #: what is measured, in words: "similarity", "bits that differ"
-    is_strict: bool = False  #: whether it is not met where the two are equal
+    value: float  #: value of the constant
+    found: float  #: value of the pair, in the same unit
+    at_least: bool  #: True: a lower bound of ``found``; False: an upper bound
+    measure: str = ""  #: name of the measure: "similarity", "bits that differ"
+    is_strict: bool = False  #: whether equal values do not meet it
 
     @property
     def is_met(self) -> bool:
-        """Whether the pair meets it."""
+        """Whether the pair meets the condition."""
         if self.found == self.value:
             return not self.is_strict
         return self.found > self.value if self.at_least else self.found < self.value
 
 
-_DIFFERENCE_TO_DIGIT = b"1" + b"0" * 255  #: from bytes in which two differ to characters
-
-
 @dataclass(frozen=True, slots=True)
 class Exhibit:
-    """What two sketches have in common, laid out for a person to see.
+    """The common parts and the differences of two sketches, for display.
 
-    Either places that agree or not, or elements by their names.
+    It has either positions that agree or differ, or elements with names.
     """
 
-    unit: str  #: what the places or elements are, in the plural: "slots", "bits", "feature codes", "keywords"
-    agreeing: str = ""  #: a character a place: "1" where the sketches agree, "0" where they differ
-    shared: tuple[str, ...] = ()  #: elements of both, by name; at most ``MOST_SHOWN`` of each kind
+    unit: str  #: what the positions or elements are, in the plural: "slots", "bits", "feature codes"
+    agreeing: str = ""  #: one character per position: "1" where the sketches agree, else "0"
+    shared: tuple[str, ...] = ()  #: elements of both; at most ``MAX_SHOWN`` of each kind
     only_new: tuple[str, ...] = ()
     only_old: tuple[str, ...] = ()
 
     @classmethod
     def of_places(cls, unit: str, differing: bytes) -> Exhibit:
-        """Lay out places, a byte each: 0 where they agree."""
+        """Build it from one byte per position, which is 0 where the sketches agree."""
         return cls(unit, differing.translate(_DIFFERENCE_TO_DIGIT).decode())
 
     @classmethod
     def of_bits(cls, unit: str, differing: int, bits: int) -> Exhibit:
-        """Lay out the bits of a number, the lowest first: 0 where they agree."""
+        """Build it from a number of ``bits`` bits, which are 0 where the sketches agree; lowest bit first."""
         agreeing = ~differing & ((1 << bits) - 1)
         return cls(unit, f"{agreeing:0{bits}b}"[::-1])
 
     @classmethod
     def of_elements(cls, unit: str, new: Iterable[str], old: Iterable[str]) -> Exhibit:
-        """Lay out what two sketches hold, each in its own order and once."""
-        mine, others = dict.fromkeys(new), dict.fromkeys(old)
-        shared = (each for each in mine if each in others)
-        only_new = (each for each in mine if each not in others)
-        only_old = (each for each in others if each not in mine)
-        return cls(unit, "", *(tuple(islice(kind, MAX_SHOWN)) for kind in (shared, only_new, only_old)))
-
-
-MAX_SHOWN = 40  #: elements of an exhibit
+        """Build it from the names of elements in display order; repetitions are ignored."""
+        in_new, in_old = dict.fromkeys(new), dict.fromkeys(old)
+        shared = (name for name in in_new if name in in_old)
+        only_new = (name for name in in_new if name not in in_old)
+        only_old = (name for name in in_old if name not in in_new)
+        return cls(unit, "", *(tuple(islice(names, MAX_SHOWN)) for names in (shared, only_new, only_old)))
 
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What one detector says of a new and an older page."""
+    """The full result of one detector for a new and an earlier page."""
 
     detector: str
-    match: Match | None  #: exactly what :meth:`Detector.compare` says
-    similarity: float | None = None  #: 0…1 in its own measure, matched or not; None: nothing to measure
-    figures: Mapping[str, object] = field(default_factory=dict)  #: plain JSON; a match's evidence is among it
-    bars: tuple[Bar, ...] = ()  #: what a near-duplicate must meet
+    match: Match | None  #: the result of :meth:`Detector.compare`
+    similarity: float | None = None  #: 0…1, also without a match; None: not measurable
+    figures: Mapping[str, object] = field(default_factory=dict)  #: JSON values; includes a match's evidence
+    bars: tuple[Bar, ...] = ()  #: the conditions of a near-duplicate
     exhibits: tuple[Exhibit, ...] = ()
-    silent: str = ""  #: why it says nothing ("the new page has no fingerprint"); "" where it does
-    part_bars: tuple[Bar, ...] = ()  #: what an excerpt or expansion must meet, where the method knows them
+    silent: str = ""  #: reason why there is no result; "" if there is one
+    part_bars: tuple[Bar, ...] = ()  #: conditions of an excerpt or expansion, if the method has them
 
 
 class Detector(ABC):
     """One published method.
 
-    A subclass is a frozen dataclass: its fields are the method's constants, so that a user names
-    them in ``DEDUP_DETECTORS``. ``__post_init__`` raises
-    :class:`~dedupcrawl.errors.SettingError` for a constant that makes no sense.
+    A subclass is a frozen dataclass. Its fields are the constants of the method, which users set in
+    ``DEDUP_DETECTORS``.
+
+    Raises:
+        SettingError: A constant is not in its range.
     """
 
     name: ClassVar[str]
 
     @abstractmethod
     def fingerprint(self, features: Features) -> Fingerprint | None:
-        """File a page. None: it has too little text for this method."""
+        """Compute the fingerprint of a page.
 
-    def fingerprint_many(self, group: FeaturesBatch, wanted: Sequence[bool]) -> list[Fingerprint | None]:
-        """File several pages, each as :meth:`fingerprint` does; None for those that are not wanted."""
-        return [
-            self.fingerprint(features) if one else None for features, one in zip(group, wanted, strict=True)
-        ]
+        Args:
+            features: The page.
+
+        Returns:
+            Keys and sketch; ``None`` if the page has too little text for this method.
+        """
+
+    def fingerprint_many(self, batch: FeaturesBatch, wanted: Sequence[bool]) -> list[Fingerprint | None]:
+        """Compute the fingerprints of several pages, with the same results as :meth:`fingerprint`.
+
+        Args:
+            batch: The pages.
+            wanted: For each page whether its fingerprint is needed.
+
+        Returns:
+            One fingerprint per page; ``None`` also for pages that are not wanted.
+        """
+        pages = zip(batch, wanted, strict=True)
+        return [self.fingerprint(features) if is_wanted else None for features, is_wanted in pages]
 
     @abstractmethod
     def compare(self, new: bytes, old: bytes) -> Match | None:
-        """Compare the sketches of a new and an older page. None: not related."""
+        """Compare two sketches of this detector with the same :meth:`scheme`.
 
-    @abstractmethod
-    def weigh(self, new: bytes, old: bytes) -> Opinion:
-        """Say all that :meth:`compare` finds on its way, whether the pages are related or not.
+        Args:
+            new: Sketch of the new page.
+            old: Sketch of the earlier page.
 
-        For people, not for verdicts: it takes its time. Its figures are the evidence of a match.
+        Returns:
+            How the new page relates to the earlier one; ``None`` if it does not.
+
+        Raises:
+            StoreError: A sketch is damaged or was made with other constants.
         """
 
-    def keys_of(self, sketch: bytes) -> tuple[bytes, ...] | None:  # noqa: ARG002
-        """Return the keys of a page from its sketch alone; None: they cannot be had from it.
+    @abstractmethod
+    def assess(self, new: bytes, old: bytes) -> Opinion:
+        """Return the full result of a comparison, whether the pages match or not.
 
-        A sketch that was made under other constants will do, as long as these shape nothing but keys.
+        It is for reports, not for verdicts, and may be slow. ``figures`` includes the evidence of a match.
+
+        Args:
+            new: Sketch of the new page.
+            old: Sketch of the earlier page.
+
+        Raises:
+            StoreError: A sketch is damaged or was made with other constants.
+        """
+
+    def keys_from_sketch(self, sketch: bytes) -> tuple[bytes, ...] | None:  # noqa: ARG002
+        """Return the keys of a page from its sketch alone.
+
+        Args:
+            sketch: A sketch of this detector. Constants that affect only keys may have had other values.
+
+        Returns:
+            The keys; ``None`` if this method cannot compute them from a sketch.
         """
         return None
 
     @abstractmethod
     def scheme(self) -> Mapping[str, object]:
-        """Every constant that shapes keys or sketches (not those that only ``compare`` uses).
+        """Return all constants that affect keys or sketches, as JSON values.
 
-        A store remembers the schemes it was filled with and refuses others.
+        A store records the schemes of its detectors and refuses others. Constants that only :meth:`compare`
+        uses are not included.
         """
+
+    def constants(self, *names: str) -> dict[str, object]:
+        """Return these constants by name."""
+        return {name: getattr(self, name) for name in names}
+
+    def check_integer(self, constant: str, least: int, most: int) -> None:
+        """Require a constant to be an integer from ``least`` to ``most``."""
+        value = getattr(self, constant)
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise self.setting_error(constant, f"a whole number from {least} to {most}")
+
+    def check_number(self, constant: str, accepted: str, is_accepted: Callable[[float], bool]) -> None:
+        """Require a constant to be a number that ``is_accepted``; ``accepted`` describes these numbers."""
+        value = getattr(self, constant)
+        if not isinstance(value, int | float) or isinstance(value, bool) or not is_accepted(value):
+            raise self.setting_error(constant, accepted)
+
+    def check_share(self, constant: str) -> None:
+        """Require a constant to be a number above 0 and at most 1."""
+        self.check_number(constant, "a number above 0, at most 1", lambda value: 0 < value <= 1)
+
+    def check_ratio(self, constant: str) -> None:
+        """Require a constant to be a number of at least 1."""
+        self.check_number(constant, "a number of at least 1", lambda value: value >= 1)
+
+    def check_bounds(self, similarity: str) -> None:
+        """Check the constants ``length_ratio``, ``containment`` and ``similarity``."""
+        self.check_share(similarity)
+        self.check_ratio("length_ratio")
+        self.check_share("containment")
+
+    def check_seed(self) -> None:
+        """Require the seed to be a 64-bit integer."""
+        self.check_integer("seed", 0, 2**64 - 1)
+
+    def check_language(self) -> None:
+        """Require the language to be a language code or an empty string."""
+        constant = "language"
+        if not is_language(getattr(self, constant)):
+            raise self.setting_error(constant, LANGUAGE_ACCEPTED)
+
+    def setting_error(self, constant: str, accepted: str) -> SettingError:
+        """Return the error for a constant, under the name that the user wrote."""
+        return SettingError(f"detectors[{self.name!r}].{constant}", getattr(self, constant), accepted)
+
+    def sketch_error(self, sketch: bytes) -> StoreError:
+        """Return the error for a sketch that is damaged or was made by another detector."""
+        return StoreError(
+            f"a stored sketch of {len(sketch)} bytes is not one of detector {self.name!r} with its present "
+            "constants: the store is damaged or was filled by another version"
+        )
 
 
 def no_opinion(detector: str, new: bytes, old: bytes) -> Opinion:
-    """Say why a detector says nothing of two pages, given their sketches, b"" for what it has none of."""
+    """Return the result for a pair with at least one empty sketch, because a page has no fingerprint."""
     if not (new or old):
         return Opinion(detector, None, silent="neither page has a fingerprint")
     return Opinion(detector, None, silent=f"the {'older' if new else 'new'} page has no fingerprint")
-
-
-def check_integer(detector: Detector, constant: str, least: int, most: int) -> None:
-    """Raise :class:`~dedupcrawl.errors.SettingError` unless a constant is a whole number in a range."""
-    value = getattr(detector, constant)
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise setting_error(detector, constant, f"a whole number from {least} to {most}")
-
-
-def check_share(detector: Detector, constant: str) -> None:
-    """Raise :class:`~dedupcrawl.errors.SettingError` unless a constant is above 0 and at most 1."""
-    value = getattr(detector, constant)
-    if not _is_number(value) or not 0 < value <= 1:
-        raise setting_error(detector, constant, "a number above 0, at most 1")
-
-
-def check_ratio(detector: Detector, constant: str) -> None:
-    """Raise :class:`~dedupcrawl.errors.SettingError` unless a constant is at least 1."""
-    value = getattr(detector, constant)
-    if not _is_number(value) or not value >= 1:
-        raise setting_error(detector, constant, "a number of at least 1")
-
-
-def check_bounds(detector: Detector, similarity: str) -> None:
-    """Check the constants that make the :class:`~dedupcrawl.detectors.relations.MatchBounds` of a detector.
-
-    Args:
-        detector: it has the constants ``length_ratio`` and ``containment``.
-        similarity: name of its constant for the least similarity.
-
-    Raises:
-        SettingError: a constant is not accepted.
-    """
-    check_share(detector, similarity)
-    check_ratio(detector, "length_ratio")
-    check_share(detector, "containment")
-
-
-def check_seed(detector: Detector) -> None:
-    """Raise :class:`~dedupcrawl.errors.SettingError` unless the seed is a whole number of 64 bits."""
-    check_integer(detector, "seed", 0, 2**64 - 1)
-
-
-def check_language(detector: Detector, constant: str) -> None:
-    """Raise :class:`~dedupcrawl.errors.SettingError` unless a constant names a language, or is empty."""
-    if not is_language(getattr(detector, constant)):
-        raise setting_error(detector, constant, LANGUAGE_ACCEPTED)
-
-
-def setting_error(detector: Detector, constant: str, accepted: str) -> SettingError:
-    """Name a constant as the user wrote it."""
-    return SettingError(f"detectors[{detector.name!r}].{constant}", getattr(detector, constant), accepted)
-
-
-def sketch_error(detector: Detector, sketch: bytes) -> StoreError:
-    """Say that a sketch was not made by this detector, or was cut."""
-    return StoreError(
-        f"a stored sketch of {len(sketch)} bytes is not one of detector {detector.name!r} with its present "
-        "constants: the store is damaged or was filled by another version"
-    )
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,63 +1,57 @@
-"""Fingerprints of bits: the signs of weighted sums, the distance of two, and keys that near ones share.
+"""Bit fingerprints: signs of weighted sums, Hamming distance, and block keys.
 
-A fingerprint is bytes, little-endian: bit j is bit j of the number.
+A fingerprint is bytes in little-endian order: bit j is bit j of the number.
 """
 
 from __future__ import annotations
 
 import functools
 from itertools import combinations, pairwise
-from math import comb
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from dedupcrawl.detectors.base import Exhibit, Match, Opinion, Relation, sketch_error
+from dedupcrawl.detectors.base import Exhibit, Match, Opinion, Relation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from dedupcrawl.detectors.base import Bar, Detector
     from dedupcrawl.text.hashing import Hashes
 
 Counts = npt.NDArray[np.int64]
 
 WORD_BITS = 64  #: bits of a hash
-MAX_KEYS = 128  #: of a page: each costs room in the store
-_CHUNK_ROWS = 4096  #: hashes unpacked at a time
-_FOLDED_ROWS = 32  #: rows added in bytes; at most 255 fit
+MAX_KEYS = 128  #: highest number of keys of a page; every key uses space in the store
+_CHUNK_ROWS = 4096  #: hashes unpacked at a time, to bound the memory
+_FOLDED_ROWS = 32  #: rows added as bytes; at most 255, the range of a byte
 
 
 def sign_bits(hashes: Hashes, weights: Counts | None = None) -> bytes:
-    """Return 64 bits: bit j is set where the hashes that have it outweigh those that have not.
+    """Return 64 bits: bit j is 1 if the hashes with bit j have more than half of the total weight.
 
-    ``weights`` are whole numbers, one a hash; None: each weighs 1. A tie is 0. Sums are exact.
-    (Charikar, *Similarity estimation techniques from rounding algorithms*, STOC 2002.)
+    Source: Charikar, *Similarity estimation techniques from rounding algorithms*, STOC 2002. ``weights`` are
+    integers; ``None``: all weights are 1. Sums are exact.
     """
     total = len(hashes) if weights is None else int(weights.sum())
     return np.packbits(bit_sums(hashes, weights) > total // 2).tobytes()
 
 
 def bit_sums(hashes: Hashes, weights: Counts | None = None) -> Counts:
-    """Return for each of the 64 bits the sum of the weights of the hashes that have it.
+    """Return for each of the 64 bits the total weight of the hashes that have it.
 
-    The order is that of ``numpy.unpackbits``: the lowest byte first, in a byte the highest bit.
+    The order is that of ``numpy.unpackbits``: lowest byte first, and the highest bit of a byte first.
     """
     sums = np.zeros(WORD_BITS, np.int64)
     for start in range(0, len(hashes), _CHUNK_ROWS):
-        octets = hashes[start : start + _CHUNK_ROWS].astype("<u8", copy=False).view(np.uint8)
+        chunk = slice(start, start + _CHUNK_ROWS)
+        octets = hashes[chunk].astype("<u8", copy=False).view(np.uint8)
         rows = np.unpackbits(octets).reshape(-1, WORD_BITS)
-        sums += (
-            _unweighted_sums(rows)
-            if weights is None
-            else _weighted_sums(rows, weights[start : start + _CHUNK_ROWS])
-        )
+        sums += _unweighted_sums(rows) if weights is None else _weighted_sums(rows, weights[chunk])
     return sums
 
 
 def _unweighted_sums(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint16]:
-    # Long rows of bytes are added faster than short ones of wider numbers.
+    # Adding long rows of bytes is faster than adding short rows of wider integers.
     whole = len(rows) // _FOLDED_ROWS * _FOLDED_ROWS
     folded = np.add.reduce(rows[:whole].reshape(_FOLDED_ROWS, -1), dtype=np.uint8).reshape(-1, WORD_BITS)
     sums: npt.NDArray[np.uint16] = np.add.reduce(np.concatenate((folded, rows[whole:])), dtype=np.uint16)
@@ -65,24 +59,21 @@ def _unweighted_sums(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint16]:
 
 
 def _weighted_sums(rows: npt.NDArray[np.uint8], weights: Counts) -> Counts:
-    # No matrix product: for floats it would start threads, for integers it is slower.
+    # No matrix product: with floats it would start threads, with integers it is slower.
     width = np.int32 if int(weights.sum()) < 2**31 else np.int64
     sums: Counts = np.einsum("i,ij->j", weights.astype(width), rows.astype(width)).astype(np.int64)
     return sums
 
 
 def read_bits(detector: Detector, sketch: bytes, tag: int, bits: int) -> bytes:
-    """Take a fingerprint out of a sketch, which is a tag and the fingerprint.
-
-    Raises :class:`~dedupcrawl.errors.StoreError` for a sketch of another tag or size.
-    """
+    """Return the fingerprint in a sketch, which is the byte ``tag`` and the fingerprint."""
     if 8 * (len(sketch) - 1) != bits or sketch[0] != tag:
-        raise sketch_error(detector, sketch)
+        raise detector.sketch_error(sketch)
     return sketch[1:]
 
 
 def match_by_bits(new: bytes, old: bytes, least: int) -> Match | None:
-    """Match two fingerprints of which at least so many bits agree; the similarity is their share."""
+    """Match two fingerprints of which at least ``least`` bits agree; the similarity is their share."""
     bits = 8 * len(new)
     found = bits - hamming_distance(new, old)
     if found < least:
@@ -91,32 +82,28 @@ def match_by_bits(new: bytes, old: bytes, least: int) -> Match | None:
 
 
 def opinion_by_bits(detector: Detector, new: bytes, old: bytes, bar: Bar, match: Match | None) -> Opinion:
-    """Say of two fingerprints, and of the ``match`` that they are or not, which bits agree."""
+    """Return the opinion on two fingerprints, given their ``match`` and the condition ``bar``."""
     bits = 8 * len(new)
-    unlike = int.from_bytes(new, "little") ^ int.from_bytes(old, "little")
-    found = bits - unlike.bit_count()
-    shown = Exhibit.of_bits("bits", unlike, bits)
+    differing = int.from_bytes(new, "little") ^ int.from_bytes(old, "little")
+    found = bits - differing.bit_count()
+    exhibit = Exhibit.of_bits("bits", differing, bits)
     return Opinion(
-        detector.name, match, found / bits, {"bits": f"{found} of {bits}"}, bars=(bar,), exhibits=(shown,)
+        detector.name, match, found / bits, {"bits": f"{found} of {bits}"}, bars=(bar,), exhibits=(exhibit,)
     )
 
 
 def hamming_distance(new: bytes, old: bytes) -> int:
-    """Return the Hamming distance of two fingerprints of one size."""
+    """Return the number of bits in which two fingerprints of the same size differ."""
     return (int.from_bytes(new, "little") ^ int.from_bytes(old, "little")).bit_count()
 
 
-def key_count(blocks: int, distance: int) -> int:
-    """Return how many keys :func:`block_keys` makes."""
-    return comb(blocks, distance)
-
-
 def block_keys(fingerprint: bytes, blocks: int, distance: int) -> tuple[bytes, ...]:
-    """Return keys of which two fingerprints share one if they differ in at most ``distance`` bits.
+    """Return keys such that two fingerprints with at most ``distance`` different bits share at least one.
 
-    Cut into B blocks, such fingerprints differ in at most d of them: some B - d blocks are equal, and
-    every choice of B - d blocks is a key (Manku, Jain, Das Sarma, *Detecting near-duplicates for web
-    crawling*, WWW 2007). B = d + 1 are d + 1 keys of one block each; more blocks are more keys of more bits.
+    The fingerprint is divided into ``blocks`` blocks. At most ``distance`` blocks of such a pair differ, so
+    ``blocks - distance`` blocks are equal. Every choice of so many blocks is a key (Manku, Jain, Das Sarma,
+    *Detecting near-duplicates for web crawling*, WWW 2007). ``distance + 1`` blocks give as many keys of one
+    block; more blocks give more and longer keys.
     """
     value = int.from_bytes(fingerprint, "little")
     masks = _masks(8 * len(fingerprint), blocks, distance)
@@ -128,10 +115,7 @@ def block_keys(fingerprint: bytes, blocks: int, distance: int) -> tuple[bytes, .
 
 @functools.cache
 def _masks(bits: int, blocks: int, distance: int) -> tuple[int, ...]:
-    cuts = [bits * block // blocks for block in range(blocks + 1)]
-    of_blocks = [(1 << stop) - (1 << start) for start, stop in pairwise(cuts)]
-    return tuple(_unions(of_blocks, blocks - distance))
-
-
-def _unions(masks: list[int], taken: int) -> Iterator[int]:
-    return (functools.reduce(int.__or__, chosen) for chosen in combinations(masks, taken))
+    bounds = pairwise(bits * block // blocks for block in range(blocks + 1))
+    masks = [(1 << stop) - (1 << start) for start, stop in bounds]
+    # The bits of a union of blocks are the sum of their masks, because blocks are disjoint.
+    return tuple(map(sum, combinations(masks, blocks - distance)))

@@ -1,8 +1,7 @@
-"""Feature codes: the tokens on either side of the end of a sentence.
+"""Feature codes: the tokens on either side of a sentence end.
 
-The characters around the first full stop, and the length of the text.
-
-The codes at every end of a sentence, the few of smallest hash.
+:class:`FeatureCode` uses the first full stop and the length of the text, :class:`FeatureCodes` a sample of
+all sentence ends.
 """
 
 from __future__ import annotations
@@ -15,31 +14,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dedupcrawl.detectors.base import (
-    Bar,
-    Detector,
-    Exhibit,
-    Fingerprint,
-    Match,
-    Opinion,
-    Relation,
-    check_bounds,
-    check_integer,
-    check_ratio,
-    check_seed,
-    setting_error,
-    sketch_error,
-)
+from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
 from dedupcrawl.detectors.lsh import bucket_keys
-from dedupcrawl.detectors.relations import (
-    MatchBounds,
-    Overlap,
-    OverlapMeasurement,
-    TextSize,
-    length_ratio,
-    match_by_overlap,
-    opinion_by_overlap,
-)
+from dedupcrawl.detectors.relations import MatchBounds, Overlap, OverlapMeasurement, TextSize, length_ratio
 from dedupcrawl.text.hashing import Hashes, seeded_constants
 from dedupcrawl.text.shingles import MAX_SHINGLE, hash_runs
 
@@ -49,107 +26,69 @@ if TYPE_CHECKING:
     from dedupcrawl.text.features import Features
     from dedupcrawl.text.normalize import Indices
 
+Codes = npt.NDArray[np.uint32]
 
-MAX_TOKEN_CHARACTERS = 32  #: characters kept of a token; nothing that is longer is a word
-
-
-def code_positions(features: Features, size: int) -> Indices:
-    """Return, for every sentence end with ``size`` / 2 tokens on either side, where its code begins.
-
-    Places are indices of the token stream: a code is characters where the script has no spaces,
-    words elsewhere, and punctuation is no part of it.
-    """
-    starts, _ = features.token_spans
-    places = np.searchsorted(starts, np.array(features.sentence_ends, np.int64)) - size // 2
-    return np.unique(places[(places >= 0) & (places + size <= len(starts))])
-
-
-def code_tokens(features: Features, place: int, size: int) -> tuple[str, ...]:
-    """Return the tokens of the code that begins at ``place``."""
-    starts, stops = features.token_spans
-    spans = zip(starts[place : place + size].tolist(), stops[place : place + size].tolist(), strict=True)
-    return tuple(features.text[start : min(stop, start + MAX_TOKEN_CHARACTERS)] for start, stop in spans)
-
-
-def code_hashes(features: Features, places: Indices, size: int, seed: int) -> Hashes:
-    """Hash the codes that begin at ``places``."""
-    return hash_runs(features.tokens.hashes, size, seed)[places]
-
-
-def longest_common_subsequence(left: Sequence[object], right: Sequence[object]) -> int:
-    """Return the length of the longest common subsequence, O(n·m)."""
-    row = [0] * (len(right) + 1)
-    for item in left:
-        diagonal = 0
-        for at, other in enumerate(right, 1):
-            diagonal, row[at] = row[at], diagonal + 1 if item == other else max(row[at], row[at - 1])
-    return row[-1]
-
-
-def code_text(tokens: Sequence[str]) -> str:
-    """Write a code down: words with spaces, characters without."""
-    return ("" if all(len(token) == 1 for token in tokens) else " ").join(tokens)
-
-
+MAX_TOKEN_CHARACTERS = 32  #: stored characters of a token; longer tokens are not words
 _FIRST_HEADER = struct.Struct("<BI")
 _FIRST_TAG = 0x46
+_SAMPLE_HEADER = struct.Struct("<BII")
+_SAMPLE_TAG = 0x47
+_UNBOUNDED = 2**32  #: above every code: the sample covers all codes
+_MIN_COMMON = 2  #: lowest number of common codes; one sentence can be a quotation
 
 
 @dataclass(frozen=True)
 class FeatureCode(Detector):
     """L/2 tokens on either side of the first full stop (feature codes of Chinese web pages, L = 10).
 
-    Two codes match when their longest common subsequence is at least L - ``tolerance``, because editors
-    mistype and reprints shift, and when the lengths of the texts differ by no more than the ratio
-    α. The code is cut into ``tolerance`` + 1 pieces, which are the keys. A probe asks for each piece at all
-    offsets up to ``tolerance``. Of ``tolerance`` tokens changed, put in or left out at least one piece
-    survives; two that changed places can break two pieces, so that a page with that and another error is
-    not always met. The first full stop is the first that has L/2 tokens on either side; a page without one
-    has no code.
+    Two codes match if their longest common subsequence has at least L - ``tolerance`` tokens, because editors
+    make typos and reprints shift text, and if the ratio of the text lengths is at most α. The first full stop
+    is the first one with L/2 tokens on either side; a page without one has no code.
 
-    Sketch, little-endian: ``B`` tag 0x46, ``I`` length in characters, then the tokens in UTF-8 between
+    The code is divided into ``tolerance`` + 1 pieces, which are the keys. A probe has each piece at all
+    offsets up to ``tolerance``. After ``tolerance`` tokens are changed, inserted or deleted, at least one
+    piece is unchanged. Two transposed tokens can change two pieces, so that a page with a transposition and
+    another error is sometimes missed.
+
+    Sketch, little-endian: ``B`` tag 0x46, ``I`` length in characters, then the tokens in UTF-8, separated by
     spaces.
     """
 
     name: ClassVar[str] = "feature_code"
-    size: int = 10  #: L, tokens
-    tolerance: int = 2
-    length_ratio: float = 1.10  #: α
-    seed: int = 0
+    size: int = 10  #: L, tokens of a code, an even number
+    tolerance: int = 2  #: highest number of tokens in which two codes differ
+    length_ratio: float = 1.10  #: α, highest ratio of the longer to the shorter text
+    seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:
-        check_integer(self, "size", 4, MAX_SHINGLE)
-        check_integer(self, "tolerance", 0, 8)
+        self.check_integer("size", 4, MAX_SHINGLE)
+        self.check_integer("tolerance", 0, 8)
         if self.size % 2 or self.size < 2 * (self.tolerance + 1):
-            raise setting_error(self, "size", "an even number, at least 2 * (tolerance + 1)")
-        check_ratio(self, "length_ratio")
-        check_seed(self)
+            raise self.setting_error("size", "an even number, at least 2 * (tolerance + 1)")
+        self.check_ratio("length_ratio")
+        self.check_seed()
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
-        """File the page under the pieces of its code."""
-        places = code_positions(features, self.size)
-        if not len(places):
+        positions = code_positions(features, self.size)
+        if not len(positions):
             return None
-        place = int(places[0])
-        code = " ".join(code_tokens(features, place, self.size)).encode()
+        position = int(positions[0])
+        code = " ".join(code_tokens(features, position, self.size)).encode()
         hashes = features.tokens.hashes
-        keys = bucket_keys(self._pieces(hashes, place, 0))
-        probes = bucket_keys(self._pieces(hashes, place, self.tolerance))
+        keys = bucket_keys(self._pieces(hashes, position, 0))
+        probes = bucket_keys(self._pieces(hashes, position, self.tolerance))
         return Fingerprint(keys, _FIRST_HEADER.pack(_FIRST_TAG, features.length) + code, probes)
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
-        """Match codes within the tolerance and lengths within the ratio."""
         new_length, new_code = self._read(new)
         old_length, old_code = self._read(old)
-        ratio = length_ratio(new_length, old_length)
         common = longest_common_subsequence(new_code, old_code)
-        if common < self.size - self.tolerance or ratio > self.length_ratio:
+        if common < self.size - self.tolerance or length_ratio(new_length, old_length) > self.length_ratio:
             return None
         evidence = self._evidence(new_code, old_code, common, (new_length, old_length))
         return Match(common / self.size, Relation.NEAR_DUPLICATE, evidence)
 
-    def weigh(self, new: bytes, old: bytes) -> Opinion:
-        """Show the two codes."""
+    def assess(self, new: bytes, old: bytes) -> Opinion:
         new_length, new_code = self._read(new)
         old_length, old_code = self._read(old)
         ratio = length_ratio(new_length, old_length)
@@ -168,20 +107,17 @@ class FeatureCode(Detector):
         )
 
     def scheme(self) -> Mapping[str, object]:
-        """Everything that shapes codes and keys."""
         return {"version": 1, "size": self.size, "tolerance": self.tolerance, "seed": self.seed}
 
-    def _pieces(self, hashes: Hashes, place: int, reach: int) -> Hashes:
-        """Hash every piece of the code at ``place``, moved by up to ``reach`` as far as there is text."""
-        count = self.tolerance + 1
-        cuts = [place + self.size * piece // count for piece in range(count + 1)]
-        found = [
-            hash_runs(hashes[max(0, start - reach) : stop + reach], stop - start, self.seed) ^ salt
-            for salt, (start, stop) in zip(
-                seeded_constants(self.seed, "piece", count), pairwise(cuts), strict=True
-            )
+    def _pieces(self, hashes: Hashes, position: int, reach: int) -> Hashes:
+        """Hash every piece of the code at ``position``, at all offsets up to ``reach`` within the text."""
+        count, seed = self.tolerance + 1, self.seed
+        bounds = pairwise(position + self.size * piece // count for piece in range(count + 1))
+        pieces = [
+            hash_runs(hashes[max(0, start - reach) : stop + reach], stop - start, seed) ^ salt
+            for salt, (start, stop) in zip(seeded_constants(seed, "piece", count), bounds, strict=True)
         ]
-        return np.concatenate(found)
+        return np.concatenate(pieces)
 
     def _evidence(
         self, new_code: list[str], old_code: list[str], common: int, lengths: tuple[int, int]
@@ -196,57 +132,48 @@ class FeatureCode(Detector):
 
     def _read(self, sketch: bytes) -> tuple[int, list[str]]:
         if len(sketch) < _FIRST_HEADER.size or sketch[0] != _FIRST_TAG:
-            raise sketch_error(self, sketch)
+            raise self.sketch_error(sketch)
         _, length = _FIRST_HEADER.unpack_from(sketch)
         code = sketch[_FIRST_HEADER.size :].decode(errors="replace").split(" ")
         if not length or len(code) != self.size:
-            raise sketch_error(self, sketch)
+            raise self.sketch_error(sketch)
         return length, code
-
-
-Codes = npt.NDArray[np.uint32]
-
-_SAMPLE_HEADER = struct.Struct("<BII")
-_SAMPLE_TAG = 0x47
-_UNBOUNDED = 2**32  #: above every code
-_MIN_COMMON = 2  #: codes that must be shared: one sentence can be a quotation
 
 
 @dataclass(frozen=True)
 class FeatureCodes(Detector):
-    """The feature code at every sentence end; the k of smallest hash are a sample of all.
+    """The feature codes of all sentence ends; the k codes with the smallest hashes are a sample of them.
 
-    The share of equal codes is |A∩B| / |A∪B| among the codes up to the largest hash that both samples
-    reach (bottom-k sketch: Cohen, Kaplan, PODC 2007). The ``filed`` smallest are the keys: two pages that
-    share J of their codes share none of these with a probability of at most (1 - J)^filed. A page with fewer
-    than two codes has none.
+    The share of equal codes is |A∩B| / |A∪B| among the codes up to the largest hash that both samples cover
+    (bottom-k sketch: Cohen, Kaplan, PODC 2007). The ``filed`` smallest are the keys. Two pages that share J
+    of their codes have no common key with a probability of at most (1 - J)^filed. A page with fewer than two
+    codes has no fingerprint.
 
     Sketch, little-endian: ``B`` tag 0x47, ``I`` length in characters, ``I`` distinct codes, then the upper 32
-    bits of the k smallest hashes, rising.
+    bits of the k smallest hashes in ascending order.
     """
 
     name: ClassVar[str] = "feature_codes"
-    size: int = 10  #: L, tokens
-    kept: int = 32  #: k
-    share: float = 0.5  #: t
-    length_ratio: float = 1.10  #: α
-    containment: float = 0.9
-    filed: int = 8
-    seed: int = 0
+    size: int = 10  #: L, tokens of a code, an even number
+    kept: int = 32  #: k, codes of a sample
+    share: float = 0.5  #: t, lowest share of equal codes of a near-duplicate
+    length_ratio: float = 1.10  #: α, highest ratio of the longer to the shorter text
+    containment: float = 0.9  #: lowest share of an excerpt in the longer page
+    filed: int = 8  #: codes used as keys
+    seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:
-        check_integer(self, "size", 2, MAX_SHINGLE)
+        self.check_integer("size", 2, MAX_SHINGLE)
         if self.size % 2:
-            raise setting_error(self, "size", "an even number")
-        check_integer(self, "kept", 2, 1024)
-        check_bounds(self, "share")
-        check_integer(self, "filed", 1, 64)
-        check_seed(self)
+            raise self.setting_error("size", "an even number")
+        self.check_integer("kept", 2, 1024)
+        self.check_bounds("share")
+        self.check_integer("filed", 1, 64)
+        self.check_seed()
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
-        """File the page under its smallest codes."""
-        places = code_positions(features, self.size)
-        hashes = np.unique(code_hashes(features, places, self.size, self.seed) >> np.uint64(32))
+        codes_at = hash_runs(features.tokens.hashes, self.size, self.seed)
+        hashes = np.unique(codes_at[code_positions(features, self.size)] >> np.uint64(32))
         if len(hashes) < _MIN_COMMON:
             return None
         codes = hashes[: self.kept].astype("<u4").tobytes()
@@ -254,54 +181,78 @@ class FeatureCodes(Detector):
         return Fingerprint(bucket_keys(hashes[: self.filed]), head + codes)
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
-        """Compare the two samples as far as both reach."""
-        new_size, new_codes, new_reach = self._read(new)
-        old_size, old_codes, old_reach = self._read(old)
-        reach = min(new_reach, old_reach)
-        of_new, of_old = new_codes[new_codes <= reach], old_codes[old_codes <= reach]
-        common = len(np.intersect1d(of_new, of_old, assume_unique=True))
-        if common < _MIN_COMMON:
-            return None
-        union = len(of_new) + len(of_old) - common
-        overlap = Overlap(common / union, common / len(of_new), common / len(of_old))
-        return match_by_overlap(overlap, new_size, old_size, self._bounds, {"codes": f"{common} of {union}"})
+        common, measured, *_ = self._measure(new, old)
+        return measured.match(self._bounds) if common >= _MIN_COMMON else None
 
-    def weigh(self, new: bytes, old: bytes) -> Opinion:
-        """Show the codes, by their hashes, as far as both samples reach."""
-        new_size, new_codes, new_reach = self._read(new)
-        old_size, old_codes, old_reach = self._read(old)
-        reach = min(new_reach, old_reach)
-        of_new, of_old = new_codes[new_codes <= reach], old_codes[old_codes <= reach]
-        common = len(np.intersect1d(of_new, of_old, assume_unique=True))
-        union = len(of_new) + len(of_old) - common
-        # Of a sample that begins beyond the other's end nothing can be shared.
-        overlap = Overlap(common / union, common / max(1, len(of_new)), common / max(1, len(of_old)))
-        least = Bar("", _MIN_COMMON, common, at_least=True, measure="codes that both have")
-        shown = Exhibit.of_elements("feature codes", _hex_codes(of_new), _hex_codes(of_old))
-        found = OverlapMeasurement(
-            overlap, new_size, old_size, {"codes": f"{common} of {union}"}, shown, least
+    def assess(self, new: bytes, old: bytes) -> Opinion:
+        common, measured, *codes = self._measure(new, old)
+        minimum = Bar("", _MIN_COMMON, common, at_least=True, measure="codes that both have")
+        exhibit = Exhibit.of_elements(
+            "feature codes", *([f"{code:08x}" for code in sample.tolist()] for sample in codes)
         )
-        return opinion_by_overlap(self.name, self.compare(new, old), found, self._bounds, constant="share")
+        return measured.opinion(self.name, self._bounds, exhibit, minimum, constant="share")
 
     def scheme(self) -> Mapping[str, object]:
-        """Everything that shapes codes and keys."""
         return {"version": 1, "size": self.size, "kept": self.kept, "filed": self.filed, "seed": self.seed}
 
     @property
     def _bounds(self) -> MatchBounds:
         return MatchBounds(self.share, self.length_ratio, self.containment)
 
+    def _measure(self, new: bytes, old: bytes) -> tuple[int, OverlapMeasurement, Codes, Codes]:
+        """Count the common codes up to the largest hash that both samples cover; return these codes too."""
+        new_size, new_codes, new_reach = self._read(new)
+        old_size, old_codes, old_reach = self._read(old)
+        reach = min(new_reach, old_reach)
+        new_codes, old_codes = new_codes[new_codes <= reach], old_codes[old_codes <= reach]
+        common = len(np.intersect1d(new_codes, old_codes, assume_unique=True))
+        union = len(new_codes) + len(old_codes) - common
+        # One of the samples can be empty below the common reach.
+        overlap = Overlap(common / union, common / max(1, len(new_codes)), common / max(1, len(old_codes)))
+        counts: dict[str, object] = {"codes": f"{common} of {union}"}
+        return common, OverlapMeasurement(overlap, new_size, old_size, counts), new_codes, old_codes
+
     def _read(self, sketch: bytes) -> tuple[TextSize, Codes, int]:
-        """Return size, codes, and the largest hash up to which no code is left out."""
+        """Return size, codes, and the largest hash that the sample covers."""
         if len(sketch) < _SAMPLE_HEADER.size or sketch[0] != _SAMPLE_TAG:
-            raise sketch_error(self, sketch)
+            raise self.sketch_error(sketch)
         _, length, count = _SAMPLE_HEADER.unpack_from(sketch)
-        held = min(count, self.kept)
-        if not length or count < _MIN_COMMON or len(sketch) != _SAMPLE_HEADER.size + 4 * held:
-            raise sketch_error(self, sketch)
+        stored = min(count, self.kept)
+        if not length or count < _MIN_COMMON or len(sketch) != _SAMPLE_HEADER.size + 4 * stored:
+            raise self.sketch_error(sketch)
         codes = np.frombuffer(sketch, "<u4", offset=_SAMPLE_HEADER.size)
-        return TextSize(length, count), codes, _UNBOUNDED if held == count else int(codes[-1])
+        return TextSize(length, count), codes, _UNBOUNDED if stored == count else int(codes[-1])
 
 
-def _hex_codes(codes: Codes) -> list[str]:
-    return [f"{code:08x}" for code in codes.tolist()]
+def code_positions(features: Features, size: int) -> Indices:
+    """Return the position of every code: of every sentence end with ``size / 2`` tokens on either side.
+
+    A position is the index of the first token of the code in the token stream. Tokens are characters in
+    scripts without spaces and words in other scripts; punctuation is not included.
+    """
+    starts, _ = features.token_spans
+    positions = np.searchsorted(starts, np.array(features.sentence_ends, np.int64)) - size // 2
+    return np.unique(positions[(positions >= 0) & (positions + size <= len(starts))])
+
+
+def code_tokens(features: Features, position: int, size: int) -> tuple[str, ...]:
+    """Return the ``size`` tokens of the code at ``position``."""
+    starts, stops = features.token_spans
+    code = slice(position, position + size)
+    spans = zip(starts[code].tolist(), stops[code].tolist(), strict=True)
+    return tuple(features.text[start : min(stop, start + MAX_TOKEN_CHARACTERS)] for start, stop in spans)
+
+
+def longest_common_subsequence(left: Sequence[object], right: Sequence[object]) -> int:
+    """Return the length of the longest common subsequence, in O(n·m) time."""
+    row = [0] * (len(right) + 1)
+    for item in left:
+        diagonal = 0
+        for i, other in enumerate(right, 1):
+            diagonal, row[i] = row[i], diagonal + 1 if item == other else max(row[i], row[i - 1])
+    return row[-1]
+
+
+def code_text(tokens: Sequence[str]) -> str:
+    """Return a code as text: words are joined with spaces, single characters without."""
+    return ("" if all(len(token) == 1 for token in tokens) else " ").join(tokens)

@@ -1,4 +1,4 @@
-"""The rules of the search engine Tianwang: the summary of a page, or its heaviest keywords."""
+"""The rules of the search engine Tianwang: equal summaries or equal keywords."""
 
 from __future__ import annotations
 
@@ -10,20 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from dedupcrawl.detectors.base import (
-    Bar,
-    Detector,
-    Exhibit,
-    Fingerprint,
-    Match,
-    Opinion,
-    Relation,
-    check_integer,
-    check_language,
-    check_seed,
-    check_share,
-    sketch_error,
-)
+from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
 from dedupcrawl.text.hashing import seeded_hash
 from dedupcrawl.text.lexicon import keywords, open_lexicon
 
@@ -37,9 +24,9 @@ if TYPE_CHECKING:
 
 _HEADER = struct.Struct("<BBH16s")
 _TAG = 0x54
-_SUMMARY_BYTES = 512
-_SHOWN_LENGTH = 32  #: characters of a keyword that the evidence shows
-_SHOWN_SUMMARY_LENGTH = 80
+_SUMMARY_BYTES = 512  #: bytes of the main text that replace a description, as in the source
+_SHOWN_LENGTH = 32  #: characters of a keyword in the evidence
+_SHOWN_SUMMARY_LENGTH = 80  #: characters of a summary in the evidence
 
 
 class _KeywordsSketch(NamedTuple):
@@ -50,106 +37,97 @@ class _KeywordsSketch(NamedTuple):
 
 @dataclass(frozen=True)
 class Keywords(Detector):
-    """Equal MD5 of the summary or of the N heaviest keywords (Tianwang, five variants; N = 10, a = 0.01).
+    """Equal MD5 of the summary or of the N keywords with the highest weights (Tianwang; N = 10, a = 0.01).
 
-    Des is the page's description, else the first 512 bytes of its main text; T are the N heaviest words by
-    TF-IDF, W their weights; Con is T in the order of weight, Sort is T sorted, both with single spaces. Two
-    pages match when these are equal: 1 Des; 2 Con; 3 Sort; 4 Con, and Σ(Wi-Wj)² / (ΣWi² + ΣWj²) < a; 5 Sort,
-    and the same bound.
+    Des is the description of the page, or else the first 512 bytes of its main text. T are the N words with
+    the highest TF-IDF weights W. Con is T in the order of weight, Sort is T in sorted order, both joined with
+    single spaces. The five variants compare: 1 Des; 2 Con; 3 Sort; 4 Con, with Σ(Wi-Wj)² / (ΣWi² + ΣWj²) < a;
+    5 Sort, with the same bound.
 
-    A page with fewer than N keywords has no fingerprint. A description of fewer than N different tokens says
-    nothing, and the main text is taken instead; if that has fewer, there is no fingerprint either.
+    A page with fewer than N keywords has no fingerprint. A description with fewer than N different tokens is
+    replaced by the main text; if that has fewer too, there is no fingerprint.
 
-    Only key: a seeded hash of the MD5, which every match has in common.
+    The only key is a seeded hash of the MD5.
 
     Sketch, little-endian: ``B`` tag 0x54, ``B`` variant, ``H`` bytes of the text at the end, 16 bytes MD5;
     variants 4 and 5: N ``f``, the weights in the order of that text; then, as UTF-8 for the evidence, the
-    keywords between spaces or the beginning of the summary.
+    keywords separated by spaces or the beginning of the summary.
     """
 
     name: ClassVar[str] = "keywords"
-    variant: int = 3
-    count: int = 10  #: N
-    difference: float = 0.01  #: a
-    segmenter: str = "jieba"
-    lexicon: str = ""
-    language: str = ""  #: of the lexicon; "": any
-    seed: int = 0
+    variant: int = 3  #: 1…5
+    count: int = 10  #: N, keywords of a page
+    difference: float = 0.01  #: a, upper bound of the difference of weights
+    segmenter: str = "jieba"  #: segmenter for Chinese
+    lexicon: str = ""  #: path of a lexicon file; "": the built-in lexicon
+    language: str = ""  #: required language of the lexicon; "": any
+    seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:
-        check_integer(self, "variant", 1, 5)
-        check_integer(self, "count", 1, 256)
-        check_share(self, "difference")
-        check_seed(self)
-        check_language(self, "language")
+        self.check_integer("variant", 1, 5)
+        self.check_integer("count", 1, 256)
+        self.check_share("difference")
+        self.check_seed()
+        self.check_language()
         if not self._by_summary:
-            self._idfs  # noqa: B018 - a lexicon that cannot be read is told at once
+            self._idfs  # noqa: B018 - report an unreadable lexicon at once
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
-        """File the page under the MD5 of its variant."""
         return self._of_summary(features) if self._by_summary else self._of_keywords(features)
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
-        """Match equal MD5, and weights within the bound where the variant has one."""
-        mine, other = self._read(new), self._read(old)
-        if mine.digest != other.digest:
+        first, second = self._read(new), self._read(old)
+        if first.digest != second.digest:
             return None
-        evidence = self._evidence(mine)
-        if not self._weighs:
+        evidence = self._evidence(first)
+        if not self._has_weights:
             return Match(1.0, Relation.NEAR_DUPLICATE, evidence)
-        difference = weight_difference(mine.weights, other.weights)
+        difference = weight_difference(first.weights, second.weights)
         if not difference < self.difference:
             return None
         return Match(1 - difference, Relation.NEAR_DUPLICATE, evidence | {"difference": round(difference, 5)})
 
-    def weigh(self, new: bytes, old: bytes) -> Opinion:
-        """Show the keywords, or how the summaries begin."""
-        mine, other = self._read(new), self._read(old)
-        same = mine.digest == other.digest
-        bars = [Bar("", 1, int(same), at_least=True, measure="equal MD5")]
-        figures = self._evidence(mine)
-        if not same:
-            figures["older_md5"] = other.digest.hex()
-        elif self._weighs:
-            bars.append(self._bar_of_weights(mine, other))
-            figures["difference"] = round(bars[-1].found, 5)
-        similarity = 1 - bars[1].found if bars[1:] else 1.0 if same else None
-        shown = Exhibit.of_elements(self._unit, self._shown(mine), self._shown(other))
-        return Opinion(self.name, self.compare(new, old), similarity, figures, tuple(bars), (shown,))
+    def assess(self, new: bytes, old: bytes) -> Opinion:
+        first, second = self._read(new), self._read(old)
+        is_equal = first.digest == second.digest
+        bars = [Bar("", 1, int(is_equal), at_least=True, measure="equal MD5")]
+        figures = self._evidence(first)
+        similarity = 1.0 if is_equal else None
+        if not is_equal:
+            figures["older_md5"] = second.digest.hex()
+        elif self._has_weights:
+            found, measure = weight_difference(first.weights, second.weights), "difference of the weights"
+            bars.append(
+                Bar("difference", self.difference, found, at_least=False, measure=measure, is_strict=True)
+            )
+            figures["difference"], similarity = round(found, 5), 1 - found
+        unit = "summaries" if self._by_summary else "keywords"
+        exhibit = Exhibit.of_elements(unit, self._elements(first), self._elements(second))
+        return Opinion(self.name, self.compare(new, old), similarity, figures, tuple(bars), (exhibit,))
 
     def words_in(self, sketch: bytes) -> tuple[str, ...]:
-        """Return the keywords that a sketch holds, their first 32 characters; variant 1 has none."""
+        """Return the keywords in a sketch, cut to 32 characters; an empty tuple for variant 1."""
         return () if self._by_summary else tuple(self._read(sketch).text.split(" "))
 
     def scheme(self) -> Mapping[str, object]:
-        """Everything that shapes the MD5 and the key."""
         shared = {"version": 1, "variant": self.variant, "count": self.count, "seed": self.seed}
         if self._by_summary:
             return shared
         return {**shared, "segmenter": self.segmenter, "lexicon": self._idfs.digest}
 
-    def _bar_of_weights(self, new: _KeywordsSketch, old: _KeywordsSketch) -> Bar:
-        apart = weight_difference(new.weights, old.weights)
-        measure = "difference of the weights"
-        return Bar("difference", self.difference, apart, at_least=False, measure=measure, is_strict=True)
-
     def _evidence(self, sketch: _KeywordsSketch) -> dict[str, object]:
-        told = sketch.text if self._by_summary else sketch.text.split(" ")
-        return {"md5": sketch.digest.hex(), "summary" if self._by_summary else "keywords": told}
+        text = {"summary": sketch.text} if self._by_summary else {"keywords": self._elements(sketch)}
+        return {"md5": sketch.digest.hex(), **text}
 
-    def _shown(self, sketch: _KeywordsSketch) -> list[str]:
+    def _elements(self, sketch: _KeywordsSketch) -> list[str]:
         return [sketch.text] if self._by_summary else sketch.text.split(" ")
-
-    @property
-    def _unit(self) -> str:
-        return "summaries" if self._by_summary else "keywords"
 
     @property
     def _by_summary(self) -> bool:
         return self.variant == 1
 
     @property
-    def _weighs(self) -> bool:
+    def _has_weights(self) -> bool:
         return self.variant >= 4
 
     @cached_property
@@ -157,15 +135,15 @@ class Keywords(Detector):
         return open_lexicon(self.lexicon, segmenter=self.segmenter, language=self.language)
 
     def _of_summary(self, features: Features) -> Fingerprint | None:
-        said = features.part(features.page.description)
-        summary = said.text.encode("utf-8", "surrogatepass")
-        if not self._says_enough(said):
+        description = features.features_of(features.page.description)
+        summary = description.text.encode("utf-8", "surrogatepass")
+        if not self._has_enough_tokens(description):
             summary = features.text.encode("utf-8", "surrogatepass")[:_SUMMARY_BYTES]
-            if not self._says_enough(features.part(summary.decode("utf-8", "ignore"))):
+            if not self._has_enough_tokens(features.features_of(summary.decode("utf-8", "ignore"))):
                 return None
-        return self._filed(summary, (), summary.decode("utf-8", "ignore")[:_SHOWN_SUMMARY_LENGTH])
+        return self._fingerprint(summary, (), summary.decode("utf-8", "ignore")[:_SHOWN_SUMMARY_LENGTH])
 
-    def _says_enough(self, features: Features) -> bool:
+    def _has_enough_tokens(self, features: Features) -> bool:
         return len(np.unique(features.tokens.hashes)) >= self.count
 
     def _of_keywords(self, features: Features) -> Fingerprint | None:
@@ -176,27 +154,29 @@ class Keywords(Detector):
             found.sort()
         joined = " ".join(keyword.word for keyword in found)
         shown = " ".join(keyword.word[:_SHOWN_LENGTH] for keyword in found)
-        return self._filed(joined.encode("utf-8", "surrogatepass"), found, shown)
+        return self._fingerprint(joined.encode("utf-8", "surrogatepass"), found, shown)
 
-    def _filed(self, hashed: bytes, weighed: Sequence[Keyword], shown: str) -> Fingerprint:
+    def _fingerprint(self, hashed: bytes, weighted: Sequence[Keyword], shown: str) -> Fingerprint:
         digest = md5(hashed, usedforsecurity=False).digest()
         key = seeded_hash(digest, 8, self.seed)
-        weights = np.array([keyword.weight for keyword in weighed] if self._weighs else [], "<f4").tobytes()
+        weights = np.array(
+            [keyword.weight for keyword in weighted] if self._has_weights else [], "<f4"
+        ).tobytes()
         text = shown.encode("utf-8", "replace")
         return Fingerprint((key,), _HEADER.pack(_TAG, self.variant, len(text), digest) + weights + text)
 
     def _read(self, sketch: bytes) -> _KeywordsSketch:
         if len(sketch) < _HEADER.size:
-            raise sketch_error(self, sketch)
+            raise self.sketch_error(sketch)
         tag, variant, length, digest = _HEADER.unpack_from(sketch)
-        start = _HEADER.size + 4 * self.count * self._weighs
+        start = _HEADER.size + 4 * self.count * self._has_weights
         if tag != _TAG or variant != self.variant or len(sketch) != start + length:
-            raise sketch_error(self, sketch)
+            raise self.sketch_error(sketch)
         weights = np.frombuffer(sketch[_HEADER.size : start], "<f4")
         return _KeywordsSketch(digest, weights, sketch[start:].decode("utf-8", "replace"))
 
 
 def weight_difference(new: npt.NDArray[np.float32], old: npt.NDArray[np.float32]) -> float:
-    """Return Σ(Wi-Wj)² / (ΣWi² + ΣWj²), 0…1, of the weights of the same keywords in two pages."""
-    mine, others = new.astype(np.float64), old.astype(np.float64)
-    return float(((mine - others) ** 2).sum() / ((mine**2).sum() + (others**2).sum()))
+    """Return Σ(Wi-Wj)² / (ΣWi² + ΣWj²), 0…1, for the weights of the same keywords in two pages."""
+    first, second = new.astype(np.float64), old.astype(np.float64)
+    return float(((first - second) ** 2).sum() / ((first**2).sum() + (second**2).sum()))

@@ -1,4 +1,4 @@
-"""Near-duplicates by the Jaccard similarity of their shingles."""
+"""MinHash: the Jaccard similarity of the sets of shingles."""
 
 from __future__ import annotations
 
@@ -9,18 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from dedupcrawl.detectors.base import (
-    Detector,
-    Exhibit,
-    Fingerprint,
-    Match,
-    check_bounds,
-    check_integer,
-    check_seed,
-    check_share,
-    setting_error,
-    sketch_error,
-)
+from dedupcrawl.detectors.base import Detector, Exhibit, Fingerprint, Match
 from dedupcrawl.detectors.lsh import (
     band_keys,
     band_keys_of_many,
@@ -40,44 +29,39 @@ if TYPE_CHECKING:
 
 _HEADER = struct.Struct("<BII")
 _TAG = 0x4D
-_CHANCE_AGREEMENT = 1 / 256
+_CHANCE_AGREEMENT = 1 / 256  #: share of agreeing slots of different elements, because a slot has 8 bits
 
 
 @dataclass(frozen=True)
 class MinHash(Detector):
-    """A sketch of the set of shingles, filed under its LSH bands.
+    """A sketch of the set of shingles; the keys are its LSH bands.
 
-    Sketch, little-endian: ``B`` tag 0x4D, ``I`` length in characters, ``I`` shingles, then one byte
-    a slot. The similarity is the share of agreeing slots, corrected for the one in 256 that agree
-    by chance.
-
-    Every key costs room in the store, so only the first ``filed`` slots go into bands;
-    ``miss_weight`` tells their choice how much worse a missed copy is than a candidate compared in vain.
+    Sketch, little-endian: ``B`` tag 0x4D, ``I`` length in characters, ``I`` shingles, then one byte per slot.
+    The similarity is the share of agreeing slots, corrected for chance.
     """
 
     name: ClassVar[str] = "minhash"
-    threshold: float = 0.8
-    length_ratio: float = 1.10
-    containment: float = 0.9
-    slots: int = 128
-    characters: int = 5  #: length of a shingle that starts at a character of a script without spaces
-    words: int = 3  #: length of one that starts at a word
-    filed: int = 32
-    miss_weight: float = 0.9
-    seed: int = 0
+    threshold: float = 0.8  #: lowest estimated similarity of a near-duplicate
+    length_ratio: float = 1.10  #: α, highest ratio of the longer to the shorter text
+    containment: float = 0.9  #: lowest share of an excerpt in the longer page
+    slots: int = 128  #: slots of a sketch: 16, 32, 64, 128 or 256
+    characters: int = 5  #: tokens of a shingle that starts at a character of a script without spaces
+    words: int = 3  #: tokens of a shingle that starts at a word
+    filed: int = 32  #: slots used for bands, because every key uses space in the store
+    miss_weight: float = 0.9  #: weight of a missed copy in the choice of bands, 0…1
+    seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:
-        check_bounds(self, "threshold")
+        self.check_bounds("threshold")
         if not isinstance(self.slots, int) or self.slots not in (16, 32, 64, 128, 256):
-            raise setting_error(self, "slots", "16, 32, 64, 128 or 256")
-        check_integer(self, "characters", 1, MAX_SHINGLE)
-        check_integer(self, "words", 1, MAX_SHINGLE)
-        check_integer(self, "filed", 16, 256)
-        check_share(self, "miss_weight")
-        check_seed(self)
+            raise self.setting_error("slots", "16, 32, 64, 128 or 256")
+        self.check_integer("characters", 1, MAX_SHINGLE)
+        self.check_integer("words", 1, MAX_SHINGLE)
+        self.check_integer("filed", 16, 256)
+        self.check_share("miss_weight")
+        self.check_seed()
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
-        """File the page under the bands of its sketch; None when it has no letter or digit."""
         shingles = features.shingles(self.characters, self.words, self.seed)
         if not len(shingles):
             return None
@@ -85,62 +69,45 @@ class MinHash(Detector):
         head = _HEADER.pack(_TAG, features.length, len(shingles))
         return Fingerprint(self._keys(slots), head + slots.tobytes())
 
-    def fingerprint_many(self, group: FeaturesBatch, wanted: Sequence[bool]) -> list[Fingerprint | None]:
-        """File several pages."""
-        hashes, texts, counts = group.shingles(self.characters, self.words, self.seed)
+    def fingerprint_many(self, batch: FeaturesBatch, wanted: Sequence[bool]) -> list[Fingerprint | None]:
+        hashes, texts, counts = batch.shingles(self.characters, self.words, self.seed)
         if not all(wanted):
-            asked = np.array(wanted)[texts]
-            hashes, texts = hashes[asked], texts[asked]
-        sketches = fast_similarity_sketches(hashes, texts, len(group), self.slots, self.seed)
+            is_wanted = np.array(wanted)[texts]
+            hashes, texts = hashes[is_wanted], texts[is_wanted]
+        sketches = fast_similarity_sketches(hashes, texts, len(batch), self.slots, self.seed)
         keys = band_keys_of_many(sketches, *self._bands(), self.seed)
-        rows = sketches.tobytes()
+        rows, size = sketches.tobytes(), self.slots
+        pages = enumerate(zip(wanted, batch.lengths, counts.tolist(), strict=True))
         return [
-            Fingerprint(
-                keys[place],
-                _HEADER.pack(_TAG, length, count) + rows[place * self.slots : (place + 1) * self.slots],
-            )
-            if one and count
+            Fingerprint(keys[i], _HEADER.pack(_TAG, length, count) + rows[i * size : (i + 1) * size])
+            if is_wanted and count
             else None
-            for place, (one, length, count) in enumerate(
-                zip(wanted, group.lengths, counts.tolist(), strict=True)
-            )
+            for i, (is_wanted, length, count) in pages
         ]
 
-    def keys_of(self, sketch: bytes) -> tuple[bytes, ...]:
-        """The bands are cut from the slots."""
+    def keys_from_sketch(self, sketch: bytes) -> tuple[bytes, ...]:
         self._read(sketch)
         return self._keys(np.frombuffer(sketch, np.uint8, offset=_HEADER.size))
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
-        """Estimate the similarity and judge it by the two lengths."""
         new_size, new_slots = self._read(new)
         old_size, old_slots = self._read(old)
         differing = (new_slots ^ old_slots).to_bytes(self.slots, "little")
-        return SlotAgreement(differing.count(0), self.slots, _CHANCE_AGREEMENT).judged(
-            new_size, old_size, self._bounds
-        )
-
-    def weigh(self, new: bytes, old: bytes) -> Opinion:
-        """Show the slots that agree."""
-        new_size, new_slots = self._read(new)
-        old_size, old_slots = self._read(old)
-        differing = (new_slots ^ old_slots).to_bytes(self.slots, "little")
-        shown = Exhibit.of_places("slots", differing)
         agreement = SlotAgreement(differing.count(0), self.slots, _CHANCE_AGREEMENT)
-        return agreement.weighed(self.name, new_size, old_size, self._bounds, shown)
+        return agreement.match(new_size, old_size, self._bounds)
+
+    def assess(self, new: bytes, old: bytes) -> Opinion:
+        new_size, new_slots = self._read(new)
+        old_size, old_slots = self._read(old)
+        differing = (new_slots ^ old_slots).to_bytes(self.slots, "little")
+        exhibit = Exhibit.of_places("slots", differing)
+        agreement = SlotAgreement(differing.count(0), self.slots, _CHANCE_AGREEMENT)
+        return agreement.opinion(self.name, new_size, old_size, self._bounds, exhibit)
 
     def scheme(self) -> Mapping[str, object]:
-        """Everything that shapes slots and bands."""
         bands, rows = self._bands()
-        return {
-            "version": 1,
-            "slots": self.slots,
-            "characters": self.characters,
-            "words": self.words,
-            "bands": bands,
-            "rows": rows,
-            "seed": self.seed,
-        }
+        constants = self.constants("slots", "characters", "words")
+        return {"version": 1, **constants, "bands": bands, "rows": rows, "seed": self.seed}
 
     def _keys(self, slots: Slots) -> tuple[bytes, ...]:
         return band_keys(slots, *self._bands(), self.seed)
@@ -153,10 +120,10 @@ class MinHash(Detector):
         return MatchBounds(self.threshold, self.length_ratio, self.containment)
 
     def _read(self, sketch: bytes) -> tuple[TextSize, int]:
-        """Return the size of a page, and its slots as the digits of one number."""
+        """Return the size of a page, and its slots as one number."""
         if len(sketch) != _HEADER.size + self.slots or sketch[0] != _TAG:
-            raise sketch_error(self, sketch)
+            raise self.sketch_error(sketch)
         _, length, shingles = _HEADER.unpack_from(sketch)
         if not length or not shingles:
-            raise sketch_error(self, sketch)
+            raise self.sketch_error(sketch)
         return TextSize(length, shingles), int.from_bytes(sketch[_HEADER.size :], "little")

@@ -1,19 +1,11 @@
-"""Near-duplicates by the signs of the sum of their tokens' random vectors."""
+"""Random projection: the signs of the sum of the random vectors of all tokens."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from dedupcrawl.detectors.base import (
-    Bar,
-    Detector,
-    Fingerprint,
-    Match,
-    check_integer,
-    check_seed,
-    setting_error,
-)
+from dedupcrawl.detectors.base import Bar, Detector, Fingerprint, Match
 from dedupcrawl.detectors.bits import (
     MAX_KEYS,
     WORD_BITS,
@@ -38,34 +30,34 @@ _TAG = 0x52
 
 @dataclass(frozen=True)
 class RandomProjection(Detector):
-    """Charikar's random projection as Henzinger used it (*Finding near-duplicate web pages*, SIGIR 2006).
+    """Charikar's random projection as used by Henzinger (*Finding near-duplicate web pages*, SIGIR 2006).
 
-    Every token is a fixed vector in {-1, +1}^b, drawn from the seed. A page is the sum of the vectors of all
-    its tokens, each as often as it occurs; positive numbers become 1, others 0. Two pages match when at least
-    ``agreement`` of the ``bits`` agree: the share of agreeing bits is 1 - angle / pi, so this is
-    a bound of the cosine of their token counts. The order of tokens does not count.
+    Every token has a fixed vector in {-1, +1}^b, drawn from the seed. A page is the sum of the vectors of all
+    its tokens, each as often as it occurs. Positive sums become 1, others 0. Two pages match if at least
+    ``agreement`` of the ``bits`` agree. The share of agreeing bits is 1 - angle / pi, so this is a bound on
+    the cosine of the token counts. The order of tokens does not matter.
 
-    Cut into ``bits`` - ``agreement`` + 1 blocks, matching pages have an equal one: the keys are the blocks.
+    The bits are divided into ``bits`` - ``agreement`` + 1 blocks. Matching pages have an equal block, so the
+    blocks are the keys.
 
     Sketch: tag 0x52, then the bits, little-endian.
     """
 
     name: ClassVar[str] = "random_projection"
-    bits: int = 384  #: b
-    agreement: int = 372  #: c
-    characters: int = 1  #: how many characters in a row are a token, in a script without spaces
-    seed: int = 0
+    bits: int = 384  #: b, a multiple of 64
+    agreement: int = 372  #: c, lowest number of agreeing bits
+    characters: int = 1  #: characters of a token in a script without spaces
+    seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:
-        check_integer(self, "bits", WORD_BITS, 1024)
+        self.check_integer("bits", WORD_BITS, 1024)
         if self.bits % WORD_BITS:
-            raise setting_error(self, "bits", f"a multiple of {WORD_BITS}")
-        check_integer(self, "agreement", max(self.bits // 2, self.bits - MAX_KEYS + 1), self.bits)
-        check_integer(self, "characters", 1, 16)
-        check_seed(self)
+            raise self.setting_error("bits", f"a multiple of {WORD_BITS}")
+        self.check_integer("agreement", max(self.bits // 2, self.bits - MAX_KEYS + 1), self.bits)
+        self.check_integer("characters", 1, 16)
+        self.check_seed()
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
-        """File the page under its blocks; None when it has no letter or digit."""
         tokens = self._tokens(features)
         if not len(tokens):
             return None
@@ -75,18 +67,15 @@ class RandomProjection(Detector):
         return Fingerprint(keys, bytes((_TAG,)) + bits)
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
-        """Count the bits that agree."""
         return match_by_bits(self._read(new), self._read(old), self.agreement)
 
-    def weigh(self, new: bytes, old: bytes) -> Opinion:
-        """Show the bits that agree."""
-        mine, other = self._read(new), self._read(old)
-        agree = self.bits - hamming_distance(mine, other)
+    def assess(self, new: bytes, old: bytes) -> Opinion:
+        first, second = self._read(new), self._read(old)
+        agree = self.bits - hamming_distance(first, second)
         bar = Bar("agreement", self.agreement, agree, at_least=True, measure="bits that agree")
-        return opinion_by_bits(self, mine, other, bar, self.compare(new, old))
+        return opinion_by_bits(self, first, second, bar, self.compare(new, old))
 
     def scheme(self) -> Mapping[str, object]:
-        """Everything that shapes bits and keys."""
         return {"version": 1, **asdict(self)}
 
     def _tokens(self, features: Features) -> Hashes:

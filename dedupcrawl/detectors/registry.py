@@ -1,7 +1,4 @@
-"""Classes by name, each loaded when it is first asked for.
-
-Which detectors there are, and how a user's choice becomes objects.
-"""
+"""The available detectors, and how a configuration becomes detector objects."""
 
 from __future__ import annotations
 
@@ -24,25 +21,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class LazyDetectors(Mapping[str, "type[Detector]"]):
-    """Detectors by name, in a fixed order; a crawl loads the modules of those that it uses, and no others."""
+    """Detector classes by name, in a fixed order. A class is imported on first access."""
 
     package: str
-    places: Mapping[str, str]  #: name → "module:Class" below the package
+    classes: Mapping[str, str]  #: name → "module:Class" within the package
 
     def __getitem__(self, name: str) -> type[Detector]:
-        return cast("type[Detector]", pkgutil.resolve_name(f"{self.package}.{self.places[name]}"))
+        return cast("type[Detector]", pkgutil.resolve_name(f"{self.package}.{self.classes[name]}"))
 
     def __contains__(self, name: object) -> bool:
-        return name in self.places
+        return name in self.classes
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.places)
+        return iter(self.classes)
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.classes)
 
 
-#: New ones go to the end: stores that are filled count on the order.
+#: Existing stores depend on the order, so new detectors are added at the end.
 DETECTORS: Mapping[str, type[Detector]] = LazyDetectors(
     "dedupcrawl.detectors",
     {
@@ -63,27 +60,27 @@ DETECTORS: Mapping[str, type[Detector]] = LazyDetectors(
         "combined": "combined:Combined",
     },
 )
-#: Constants that a detector takes from the configuration.
+#: Constants whose default comes from the configuration.
 SHARED = ("threshold", "length_ratio", "seed", "segmenter", "lexicon", "language")
-_DETECTORS_SETTING = "detectors"  #: where a choice of detectors stands in the configuration
+_DETECTORS_SETTING = "detectors"  #: name of the setting, for error messages
 _LEXICON = "lexicon"
-_COMBINED = "combined"  #: has other detectors among its constants
+_COMBINED = "combined"  #: its constants contain other detectors
 
 
 class DetectorConfig(Protocol):
-    """What detectors need of a :class:`~dedupcrawl.config.Config`."""
+    """The part of :class:`~dedupcrawl.config.Config` that detectors use, besides ``SHARED``."""
 
     @property
     def detectors(self) -> Sequence[str] | Mapping[str, Mapping[str, Any]]:
-        """Names of detectors, which may have constants of their own."""
+        """Names of detectors, or constants by name."""
 
     @property
     def lexicon(self) -> str:
-        """Path of document frequencies."""
+        """Path of a lexicon file."""
 
     @property
     def reader(self) -> str:
-        """Which reader finds the main text."""
+        """Name of the reader."""
 
     @property
     def fold_chinese(self) -> bool:
@@ -91,27 +88,32 @@ class DetectorConfig(Protocol):
 
 
 def build_detectors(config: DetectorConfig) -> tuple[Detector, ...]:
-    """Make the detectors that ``config.detectors`` names, in the order of ``DETECTORS``.
+    """Build the detectors of ``config.detectors``, in the order of ``DETECTORS``.
 
-    A store files sketches by their place, so two users who name the same detectors must get the same order.
-    Raises :class:`~dedupcrawl.errors.SettingError` for a name or constant that does not exist, a
-    value that makes no sense, a name given twice, or none at all.
+    A store numbers sketches by position, so the same detectors must always have the same order. The constants
+    in ``SHARED`` have the values of ``config`` by default.
+
+    Raises:
+        SettingError: A name or constant does not exist, a value is not accepted, a name is given twice, or
+            there is no detector.
     """
     chosen = _chosen(config.detectors, _DETECTORS_SETTING)
     if not chosen:
         raise SettingError(_DETECTORS_SETTING, config.detectors, f"at least one; {_accepted()}")
     if config.lexicon:
-        # It is refused whether or not a detector reads it.
-        _open_lexicon(config, config)
-    return tuple(
-        _build(name, chosen[name], config, _DETECTORS_SETTING) for name in DETECTORS if name in chosen
-    )
+        _open_lexicon(config, config)  # refused even if no detector uses it
+    names = (name for name in DETECTORS if name in chosen)
+    return tuple(_build(name, chosen[name], config, _DETECTORS_SETTING) for name in names)
 
 
 def schemes(detectors: Sequence[Detector], config: DetectorConfig) -> dict[str, dict[str, object]]:
-    """Describe what a store is filled with, in JSON values; stores with equal ones may be shared."""
+    """Describe the content of a store as JSON values; stores with equal descriptions are compatible.
+
+    Returns:
+        The scheme of each detector by name, and under "text" changed settings that affect the text.
+    """
     described = {detector.name: dict(detector.scheme()) for detector in detectors}
-    text: dict[str, object] = {}  # what decides which text the detectors see, where it is not the default
+    text: dict[str, object] = {}
     if config.reader != ReadOptions().reader:
         text["reader"] = config.reader
     if config.fold_chinese:
@@ -123,26 +125,26 @@ def _accepted() -> str:
     return f"a list of names, or a dict from names to their constants; names are {', '.join(DETECTORS)}"
 
 
-def _chosen(chosen: object, place: str) -> Mapping[str, Mapping[str, Any]]:
-    """Read a user's choice, which stands at ``place`` of the settings: names to constants, in its order."""
+def _chosen(chosen: object, path: str) -> Mapping[str, Mapping[str, Any]]:
+    """Convert a setting to constants by detector name; ``path`` is its position in the settings."""
     if not isinstance(chosen, Mapping):
         if isinstance(chosen, str | bytes) or not hasattr(chosen, "__iter__"):
-            raise SettingError(place, chosen, _accepted())
+            raise SettingError(path, chosen, _accepted())
         names = list(chosen)
         if len(set(map(repr, names))) != len(names):
-            raise SettingError(place, chosen, f"each name once; {_accepted()}")
-        chosen = {_known(name, place): {} for name in names}
-    return {_known(name, place): constants or {} for name, constants in chosen.items()}
+            raise SettingError(path, chosen, f"each name once; {_accepted()}")
+        chosen = {_known(name, path): {} for name in names}
+    return {_known(name, path): constants or {} for name, constants in chosen.items()}
 
 
-def _known(name: object, place: str) -> str:
+def _known(name: object, path: str) -> str:
     if not isinstance(name, str) or name not in DETECTORS:
-        raise SettingError(place, name, f"one of {', '.join(DETECTORS)}")
+        raise SettingError(path, name, f"one of {', '.join(DETECTORS)}")
     return name
 
 
-def _build(name: str, constants: object, config: DetectorConfig, place: str) -> Detector:
-    detector, here = DETECTORS[name], f"{place}[{name!r}]"
+def _build(name: str, constants: object, config: DetectorConfig, path: str) -> Detector:
+    detector, here = DETECTORS[name], f"{path}[{name!r}]"
     accepted = [field.name for field in fields(detector) if field.init]  # type: ignore[arg-type]
     if not isinstance(constants, Mapping):
         raise SettingError(here, constants, f"a dict with any of {', '.join(accepted)}")
@@ -155,41 +157,38 @@ def _build(name: str, constants: object, config: DetectorConfig, place: str) -> 
         constants = _with_members(detector, constants, config, here)
     shared = {constant: getattr(config, constant) for constant in SHARED if constant in accepted}
     try:
-        made = detector(**{**shared, **constants})
+        built = detector(**{**shared, **constants})
         if _LEXICON in constants:
-            _open_lexicon(made, config)
+            _open_lexicon(built, config)
     except SettingError as error:
         if error.name == _LEXICON in constants:
             error = SettingError(f"{_DETECTORS_SETTING}[{name!r}].{_LEXICON}", error.value, error.accepted)
-        raise _with_setting_path(error, place) from None
-    return made
+        raise _with_setting_path(error, path) from None
+    return built
 
 
-def _open_lexicon(chooser: Any, config: DetectorConfig) -> None:
-    """Refuse the lexicon of a configuration or a detector if it does not suit; it is read only once."""
-    path, segmenter, language = chooser.lexicon, chooser.segmenter, chooser.language
+def _open_lexicon(user: Any, config: DetectorConfig) -> None:
+    """Refuse a lexicon that does not fit its user, which is a configuration or a detector."""
+    path, segmenter, language = user.lexicon, user.segmenter, user.language
     open_lexicon(path, segmenter=segmenter, language=language, fold_chinese=config.fold_chinese)
 
 
 def _with_members(
     detector: type[Detector], rules: Mapping[str, object], config: DetectorConfig, here: str
 ) -> Mapping[str, tuple[Detector, ...]]:
-    """Make the members of a combined detector, in the order in which the user names them.
-
-    They get the constants of the configuration too; without any rule they are the detector's own.
-    """
+    """Build the members of a combined detector, in the order of the setting."""
     if not rules:
         default: Any = detector()
         rules = {"all_of": [member.name for member in default.all_of]}
     chosen = {rule: _chosen(names, f"{here}.{rule}") for rule, names in rules.items()}
     return {
-        rule: tuple(_build(name, of[name], config, f"{here}.{rule}") for name in of)
-        for rule, of in chosen.items()
+        rule: tuple(_build(name, constants, config, f"{here}.{rule}") for name, constants in members.items())
+        for rule, members in chosen.items()
     }
 
 
-def _with_setting_path(error: SettingError, place: str) -> SettingError:
-    """Name a constant of a member by where it stands in the settings."""
+def _with_setting_path(error: SettingError, path: str) -> SettingError:
+    """Replace the name in the error of a member by its path in the settings."""
     if not error.name.startswith(f"{_DETECTORS_SETTING}["):
         return error
-    return SettingError(place + error.name.removeprefix(_DETECTORS_SETTING), error.value, error.accepted)
+    return SettingError(path + error.name.removeprefix(_DETECTORS_SETTING), error.value, error.accepted)

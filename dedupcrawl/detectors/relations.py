@@ -1,4 +1,4 @@
-"""From resemblance, containment and two lengths to how the pages relate."""
+"""Relations of two pages, from their similarity, containment and lengths."""
 
 from __future__ import annotations
 
@@ -7,157 +7,153 @@ from typing import NamedTuple
 
 from dedupcrawl.detectors.base import Bar, Exhibit, Match, Opinion, Relation
 
-_MIN_AGREEMENT = 8  #: one slot in so many must agree
+_MIN_AGREEMENT = 8  #: at least one slot in this number must agree
 
 
 @dataclass(frozen=True, slots=True)
 class MatchBounds:
-    """Where resemblance ends."""
+    """The bounds of a match."""
 
-    similarity: float  #: least Jaccard similarity of a near-duplicate
-    length_ratio: float  #: most that the longer may exceed the shorter
-    containment: float  #: least share of the shorter in the longer to call it an excerpt
+    similarity: float  #: lowest Jaccard similarity of a near-duplicate, 0…1
+    length_ratio: float  #: highest ratio of the longer to the shorter text, at least 1
+    containment: float  #: lowest share of an excerpt in the longer page, 0…1
 
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """How much two sets of features share, every number 0…1."""
+    """How much two sets of features have in common. All numbers are 0…1."""
 
     similarity: float  #: |A∩B| / |A∪B|
-    new_in_old: float  #: |A∩B| / |A|, A the new page
+    new_in_old: float  #: |A∩B| / |A|, where A is the new page
     old_in_new: float  #: |A∩B| / |B|
 
     @classmethod
     def estimated(cls, similarity: float, new: int, old: int) -> Overlap:
-        """Derive containment from J and the two sizes (Broder 1997)."""
+        """Compute containment from J and the numbers of features (Broder 1997)."""
         common = similarity * (new + old) / (1 + similarity)
         return cls(similarity, min(1.0, common / new), min(1.0, common / old))
 
 
 class TextSize(NamedTuple):
-    """How large a page is."""
+    """The size of a page."""
 
     length: int  #: characters of the normalised main text, at least 1
-    features: int  #: shingles or codes, at least 1; repetitions may count if they do on both sides
+    features: int  #: shingles or codes, at least 1; with or without repetitions
 
 
 def length_ratio(new: int, old: int) -> float:
-    """Longer / shorter, at least 1; lengths are positive."""
+    """Return the ratio of the longer to the shorter of two positive lengths, at least 1."""
     return max(new, old) / min(new, old)
 
 
 def relate(overlap: Overlap, new: TextSize, old: TextSize, bounds: MatchBounds) -> Relation | None:
-    """Say how a new page relates to an old one, None: not enough to speak of."""
-    if (
-        overlap.similarity >= bounds.similarity
-        and length_ratio(new.length, old.length) <= bounds.length_ratio
-    ):
+    """Return how a new page relates to an earlier one; ``None`` if it does not."""
+    ratio = length_ratio(new.length, old.length)
+    if overlap.similarity >= bounds.similarity and ratio <= bounds.length_ratio:
         return Relation.NEAR_DUPLICATE
     if new.length <= old.length:
         return Relation.EXCERPT if overlap.new_in_old >= bounds.containment else None
     return Relation.EXPANSION if overlap.old_in_new >= bounds.containment else None
 
 
-def match_by_overlap(
-    overlap: Overlap, new: TextSize, old: TextSize, bounds: MatchBounds, counted: dict[str, object]
-) -> Match | None:
-    """Make a match of a relation, with what was ``counted`` and the lengths as its evidence."""
-    relation = relate(overlap, new, old, bounds)
-    if relation is None:
-        return None
-    return Match(overlap.similarity, relation, overlap_evidence(overlap, new, old, counted))
-
-
-def overlap_evidence(
-    overlap: Overlap, new: TextSize, old: TextSize, counted: dict[str, object]
-) -> dict[str, object]:
-    """Put what was ``counted`` and the lengths down as plain JSON."""
-    return counted | {
-        "lengths": [new.length, old.length],
-        "length_ratio": round(length_ratio(new.length, old.length), 3),
-        "new_in_old": round(overlap.new_in_old, 3),
-        "old_in_new": round(overlap.old_in_new, 3),
-    }
-
-
 @dataclass(frozen=True, slots=True)
 class OverlapMeasurement:
-    """What was found of two pages, for :func:`weighed` to say."""
+    """The measured values of a pair."""
 
     overlap: Overlap
     new: TextSize
     old: TextSize
-    counted: dict[str, object]
-    exhibit: Exhibit
-    least: Bar  #: what the method itself asks for before it says anything
+    counts: dict[str, object]  #: of the evidence, as JSON values
 
+    def match(self, bounds: MatchBounds) -> Match | None:
+        """Return the match of the pair within ``bounds``."""
+        relation = relate(self.overlap, self.new, self.old, bounds)
+        return Match(self.overlap.similarity, relation, self._evidence) if relation else None
 
-def opinion_by_overlap(
-    detector: str,
-    match: Match | None,
-    found: OverlapMeasurement,
-    bounds: MatchBounds,
-    *,
-    constant: str = "threshold",
-) -> Opinion:
-    """Make an opinion of what was found; ``constant`` is the one that sets ``bounds.similarity``.
+    def opinion(
+        self,
+        detector: str,
+        bounds: MatchBounds,
+        exhibit: Exhibit,
+        minimum: Bar,
+        *,
+        constant: str = "threshold",
+    ) -> Opinion:
+        """Return the opinion of ``detector`` on the pair.
 
-    The bar of the method itself is named only where the pair does not meet it.
-    """
-    overlap, new, old = found.overlap, found.new, found.old
-    ratio = length_ratio(new.length, old.length)
-    own = () if found.least.is_met else (found.least,)
-    shorter = "new" if new.length <= old.length else "older"
-    contained = overlap.new_in_old if shorter == "new" else overlap.old_in_new
-    part = f"share of the {shorter} page in the other"
-    return Opinion(
-        detector,
-        match,
-        overlap.similarity,
-        overlap_evidence(overlap, new, old, found.counted),
-        (
-            *own,
-            Bar(constant, bounds.similarity, overlap.similarity, at_least=True, measure="similarity"),
-            Bar("length_ratio", bounds.length_ratio, ratio, at_least=False, measure="longer / shorter"),
-        ),
-        (found.exhibit,),
-        part_bars=(*own, Bar("containment", bounds.containment, contained, at_least=True, measure=part)),
-    )
+        Args:
+            detector: Name of the detector.
+            bounds: The bounds of a match.
+            exhibit: The common parts of the sketches.
+            minimum: Fixed condition of the method; shown only if the pair does not meet it.
+            constant: Name of the constant that sets ``bounds.similarity``.
+        """
+        overlap, lengths = self.overlap, (self.new.length, self.old.length)
+        unmet = () if minimum.is_met else (minimum,)
+        shorter, contained = (
+            ("new", overlap.new_in_old) if lengths[0] <= lengths[1] else ("older", overlap.old_in_new)
+        )
+        part = f"share of the {shorter} page in the other"
+        ratio = length_ratio(*lengths)
+        return Opinion(
+            detector,
+            None if unmet else self.match(bounds),
+            overlap.similarity,
+            self._evidence,
+            (
+                *unmet,
+                Bar(constant, bounds.similarity, overlap.similarity, at_least=True, measure="similarity"),
+                Bar("length_ratio", bounds.length_ratio, ratio, at_least=False, measure="longer / shorter"),
+            ),
+            (exhibit,),
+            part_bars=(
+                *unmet,
+                Bar("containment", bounds.containment, contained, at_least=True, measure=part),
+            ),
+        )
+
+    @property
+    def _evidence(self) -> dict[str, object]:
+        lengths = [self.new.length, self.old.length]
+        return self.counts | {
+            "lengths": lengths,
+            "length_ratio": round(length_ratio(*lengths), 3),
+            "new_in_old": round(self.overlap.new_in_old, 3),
+            "old_in_new": round(self.overlap.old_in_new, 3),
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class SlotAgreement:
-    """How many slots of two sketches agree."""
+    """The number of agreeing slots of two sketches."""
 
     agreeing: int
     slots: int
-    chance: float = 0.0  #: share of slots in which different elements agree
+    chance: float = 0.0  #: share of slots that agree by chance, 0…1
 
     @property
     def similarity(self) -> float:
-        """The estimate of J, corrected for chance."""
+        """The estimate of J, corrected for chance, 0…1."""
         return max(0.0, (self.agreeing / self.slots - self.chance) / (1 - self.chance))
 
-    def judged(self, new: TextSize, old: TextSize, bounds: MatchBounds) -> Match | None:
-        """Judge two pages by their sketches and sizes.
+    def match(self, new: TextSize, old: TextSize, bounds: MatchBounds) -> Match | None:
+        """Return the match of two pages, given their sizes.
 
-        Containment multiplies the estimate by up to the ratio of the sizes, and its error too, so fewer
-        slots than one in eight prove nothing.
+        Containment multiplies the estimate and its error by up to the ratio of the sizes. Therefore less than
+        one agreeing slot in eight is not significant.
         """
         if self.agreeing * _MIN_AGREEMENT < self.slots:
             return None
-        overlap = Overlap.estimated(self.similarity, new.features, old.features)
-        return match_by_overlap(overlap, new, old, bounds, self._counted)
+        return self._measured(new, old).match(bounds)
 
-    def weighed(
+    def opinion(
         self, detector: str, new: TextSize, old: TextSize, bounds: MatchBounds, slots: Exhibit
     ) -> Opinion:
-        """Say of two pages all that is measured for :meth:`judged`."""
-        overlap = Overlap.estimated(self.similarity, new.features, old.features)
-        least = Bar("", self.slots / _MIN_AGREEMENT, self.agreeing, at_least=True, measure="slots that agree")
-        found = OverlapMeasurement(overlap, new, old, self._counted, slots, least)
-        return opinion_by_overlap(detector, self.judged(new, old, bounds), found, bounds)
+        """Return the opinion on two pages, given their sizes and the exhibit of their slots."""
+        least = self.slots / _MIN_AGREEMENT
+        minimum = Bar("", least, self.agreeing, at_least=True, measure="slots that agree")
+        return self._measured(new, old).opinion(detector, bounds, slots, minimum)
 
-    @property
-    def _counted(self) -> dict[str, object]:
-        return {"slots": f"{self.agreeing} of {self.slots}"}
+    def _measured(self, new: TextSize, old: TextSize) -> OverlapMeasurement:
+        overlap = Overlap.estimated(self.similarity, new.features, old.features)
+        return OverlapMeasurement(overlap, new, old, {"slots": f"{self.agreeing} of {self.slots}"})

@@ -1,4 +1,4 @@
-"""N segments of a text, one hash each."""
+"""Segment signatures: N segments of a text with one hash each."""
 
 from __future__ import annotations
 
@@ -7,18 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, ClassVar
 
-from dedupcrawl.detectors.base import (
-    Bar,
-    Detector,
-    Exhibit,
-    Fingerprint,
-    Match,
-    Opinion,
-    Relation,
-    check_integer,
-    check_seed,
-    sketch_error,
-)
+from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
 from dedupcrawl.text.hashing import seeded_hash
 
 if TYPE_CHECKING:
@@ -27,38 +16,37 @@ if TYPE_CHECKING:
     from dedupcrawl.text.features import Features
 
 _TAG = b"S"
-_HASH_BYTES = 8  #: of a segment's hash
-_MIN_PART_LENGTH = 5  #: characters of an equal part: one or two of them stand in many a text
-_BREAK = "\0"  #: stands for a line break, which normalisation would make a space
+_HASH_BYTES = 8  #: bytes of the hash of a segment
+_MIN_PART_LENGTH = 5  #: lowest length of an equal part; shorter parts occur in many texts
+_BREAK = "\0"  #: replaces line breaks, because normalisation turns these into spaces
 
 
 @dataclass(frozen=True)
 class Segments(Detector):
-    """The text is cut into N segments, and M of them must be equal (segment signatures, N = 8, M = 6).
+    """The text is divided into N segments, of which M must be equal (segment signatures, N = 8, M = 6).
 
-    It is cut at the ends of paragraphs where there are at least N, else into equal parts. Where segments
-    are equal among themselves they count once, or one repeated word would match another number of it; a
-    page with fewer than M distinct ones has no fingerprint.
+    It is divided at the ends of paragraphs if there are at least N paragraphs, otherwise into equal parts.
+    Equal segments of one page count once, because otherwise a repeated word would match any other number of
+    repetitions. A page with fewer than M distinct segments has no fingerprint.
 
-    A page of d distinct segments is filed under the d - M + 1 of smallest hash. Two pages that share M have a
-    smallest common segment; at least M - 1 common ones are greater, so at most d - M of either page are
-    smaller: it is among the first d - M + 1 of both.
+    The keys of a page with d distinct segments are the d - M + 1 with the smallest hashes. Two pages that
+    share M segments have a smallest common segment. At least M - 1 common ones are greater, so at most d - M
+    segments of either page are smaller: it is among the first d - M + 1 of both.
 
-    Sketch: ``S``, then 8 bytes a segment in the order of the text.
+    Sketch: ``S``, then 8 bytes per segment in the order of the text.
     """
 
     name: ClassVar[str] = "segments"
-    count: int = 8  #: N
-    equal: int = 6  #: M
-    seed: int = 0
+    count: int = 8  #: N, segments of a text, 1…64
+    equal: int = 6  #: M, lowest number of equal segments
+    seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:
-        check_integer(self, "count", 1, 64)
-        check_integer(self, "equal", 1, self.count)
-        check_seed(self)
+        self.check_integer("count", 1, 64)
+        self.check_integer("equal", 1, self.count)
+        self.check_seed()
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
-        """File the page under its smallest segments."""
         segments = cut_into_segments(paragraphs(features), self.count)
         texts = (segment.encode("utf-8", "surrogatepass") for segment in segments)
         hashes = [seeded_hash(text, _HASH_BYTES, self.seed) for text in texts]
@@ -68,61 +56,50 @@ class Segments(Detector):
         return Fingerprint(tuple(distinct[: len(distinct) - self.equal + 1]), _TAG + b"".join(hashes))
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
-        """Match pages that share M segments, wherever they stand."""
-        new_hashes, old_hashes = self._read(new), self._read(old)
-        mine, others = set(new_hashes), set(old_hashes)
-        common = mine & others
-        if len(common) < self.equal:
-            return None
-        evidence = self._evidence(new_hashes, old_hashes, common)
-        return Match(len(common) / max(len(mine), len(others)), Relation.NEAR_DUPLICATE, evidence)
+        common, similarity, evidence, _ = self._measure(new, old)
+        return Match(similarity, Relation.NEAR_DUPLICATE, evidence) if common >= self.equal else None
 
-    def weigh(self, new: bytes, old: bytes) -> Opinion:
-        """Show which segments of the new page the older one has too."""
-        new_hashes, old_hashes = self._read(new), self._read(old)
-        mine, others = set(new_hashes), set(old_hashes)
-        common = mine & others
-        return Opinion(
-            self.name,
-            self.compare(new, old),
-            len(common) / max(len(mine), len(others)),
-            self._evidence(new_hashes, old_hashes, common),
-            (Bar("equal", self.equal, len(common), at_least=True, measure="equal segments"),),
-            (Exhibit.of_places("segments", bytes(each not in others for each in new_hashes)),),
-        )
+    def assess(self, new: bytes, old: bytes) -> Opinion:
+        common, similarity, evidence, differing = self._measure(new, old)
+        bar = Bar("equal", self.equal, common, at_least=True, measure="equal segments")
+        exhibit = Exhibit.of_places("segments", differing)
+        return Opinion(self.name, self.compare(new, old), similarity, evidence, (bar,), (exhibit,))
 
     def scheme(self) -> Mapping[str, object]:
-        """Everything that shapes segments and keys."""
         return {"version": 1, "count": self.count, "equal": self.equal, "seed": self.seed}
 
-    def _evidence(
-        self, new_hashes: list[bytes], old_hashes: list[bytes], common: set[bytes]
-    ) -> dict[str, object]:
-        return {
+    def _measure(self, new: bytes, old: bytes) -> tuple[int, float, dict[str, object], bytes]:
+        """Return common segments, similarity, evidence, and which segments of the new page differ."""
+        new_hashes, old_hashes = self._read(new), self._read(old)
+        new_set, old_set = set(new_hashes), set(old_hashes)
+        common = new_set & old_set
+        evidence: dict[str, object] = {
             "segments": f"{len(common)} of {self.count}",
             "equal": _positions(new_hashes, common),
             "older_equal": _positions(old_hashes, common),
         }
+        differing = bytes(segment not in common for segment in new_hashes)
+        return len(common), len(common) / max(len(new_set), len(old_set)), evidence, differing
 
     def _read(self, sketch: bytes) -> list[bytes]:
         if len(sketch) != 1 + _HASH_BYTES * self.count or sketch[:1] != _TAG:
-            raise sketch_error(self, sketch)
-        return [sketch[at : at + _HASH_BYTES] for at in range(1, len(sketch), _HASH_BYTES)]
+            raise self.sketch_error(sketch)
+        return [sketch[i : i + _HASH_BYTES] for i in range(1, len(sketch), _HASH_BYTES)]
 
 
 def paragraphs(features: Features) -> list[str]:
-    """Return the normalised lines of a page that are not empty."""
+    """Return the normalised lines of a page without empty lines."""
     page = features.page
     text = f"{page.text}\n{page.rest}".replace("\n", _BREAK)
-    lines = (line.strip() for line in features.part(text).text.split(_BREAK))
+    lines = (line.strip() for line in features.features_of(text).text.split(_BREAK))
     return [line for line in lines if line]
 
 
 def cut_into_segments(lines: Sequence[str], count: int) -> list[str]:
-    """Cut a text of ``lines`` into ``count`` segments, none of them empty.
+    """Divide a text of ``lines`` into ``count`` segments that are not empty.
 
-    With at least ``count`` lines the cuts are those ends of lines that are nearest to equal parts. With fewer
-    the parts are equal; a text too short for five characters in each is cut into none.
+    With at least ``count`` lines it is divided at the line ends that are nearest to equal parts. With fewer
+    lines the parts are equal. A text with fewer than five characters per part has no segments.
     """
     if len(lines) >= count:
         return [" ".join(lines[start:stop]) for start, stop in pairwise(_cuts(lines, count))]
@@ -144,5 +121,5 @@ def _cuts(lines: Sequence[str], count: int) -> list[int]:
 
 
 def _positions(hashes: Sequence[bytes], common: set[bytes]) -> list[int]:
-    """Return which segments are common, counted from 1."""
-    return [place for place, found in enumerate(hashes, 1) if found in common]
+    """Return the numbers of the common segments, counted from 1."""
+    return [i for i, segment in enumerate(hashes, 1) if segment in common]

@@ -1,4 +1,4 @@
-"""Near-duplicates by the super-shingles of their shingles' minima."""
+"""Shingling: super-shingles of the minima of shingles."""
 
 from __future__ import annotations
 
@@ -8,19 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from dedupcrawl.detectors.base import (
-    Bar,
-    Detector,
-    Exhibit,
-    Fingerprint,
-    Match,
-    Opinion,
-    Relation,
-    check_integer,
-    check_seed,
-    setting_error,
-    sketch_error,
-)
+from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
 from dedupcrawl.detectors.lsh import bucket_keys
 from dedupcrawl.text.hashing import Hashes, light_mix, mix, seeded_constants
 from dedupcrawl.text.shingles import MAX_SHINGLE
@@ -32,44 +20,42 @@ if TYPE_CHECKING:
 
 _HEADER = struct.Struct("<BI")
 _TAG = 0x42
-_CHUNK_SHINGLES = (
-    1024  #: shingles hashed at a time: so many under all functions stay in the processor's cache
-)
+_CHUNK_SHINGLES = 1024  #: shingles hashed at a time; with all functions they fit into the processor cache
 
 
 @dataclass(frozen=True)
 class Shingling(Detector):
     """Super-shingles (Broder et al., *Syntactic clustering of the Web*, 1997; Henzinger, SIGIR 2006).
 
-    The least shingle under each of m independent hash functions is one of the page's ``minima``; two pages
-    share each with probability J. They stand in m' ``super_shingles`` groups of m / m', and a hash of each
-    group is a super-shingle, shared with probability J^(m / m'). Two pages match when at least b = ``needed``
-    are equal (Fetterly, Manasse, Najork, *On the evolution of clusters of near-duplicate Web pages*).
+    The smallest shingle under each of m independent hash functions is one of the ``minima``; two pages share
+    each of them with probability J. The minima form m' groups of m / m'. The hash of a group is a
+    super-shingle, which two pages share with probability J^(m / m'). Two pages match if at least b =
+    ``needed`` super-shingles are equal (Fetterly, Manasse, Najork, *On the evolution of clusters of
+    near-duplicate Web pages*, 2003).
 
-    Sketch, little-endian: ``B`` tag 0x42, ``I`` length in characters, then the super-shingles, 8 bytes
-    each. They are the keys too.
+    Sketch, little-endian: ``B`` tag 0x42, ``I`` length in characters, then the super-shingles, 8 bytes each.
+    They are also the keys.
     """
 
     name: ClassVar[str] = "shingling"
-    characters: int = 8  #: w, length of a shingle that starts at a character of a script without spaces
-    words: int = 8  #: w, length of one that starts at a word
-    minima: int = 84  #: m
-    super_shingles: int = 6  #: m'
-    needed: int = 2  #: b
-    seed: int = 0
+    characters: int = 8  #: w, tokens of a shingle that starts at a character of a script without spaces
+    words: int = 8  #: w, tokens of a shingle that starts at a word
+    minima: int = 84  #: m, hash functions
+    super_shingles: int = 6  #: m', a divisor of m
+    needed: int = 2  #: b, lowest number of equal super-shingles
+    seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:
-        check_integer(self, "characters", 1, MAX_SHINGLE)
-        check_integer(self, "words", 1, MAX_SHINGLE)
-        check_integer(self, "minima", 1, 1024)
-        check_integer(self, "super_shingles", 1, self.minima)
+        self.check_integer("characters", 1, MAX_SHINGLE)
+        self.check_integer("words", 1, MAX_SHINGLE)
+        self.check_integer("minima", 1, 1024)
+        self.check_integer("super_shingles", 1, self.minima)
         if self.minima % self.super_shingles:
-            raise setting_error(self, "super_shingles", f"a divisor of minima = {self.minima}")
-        check_integer(self, "needed", 1, self.super_shingles)
-        check_seed(self)
+            raise self.setting_error("super_shingles", f"a divisor of minima = {self.minima}")
+        self.check_integer("needed", 1, self.super_shingles)
+        self.check_seed()
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
-        """File the page under its super-shingles; None when it has no letter or digit."""
         shingles = features.shingles(self.characters, self.words, self.seed)
         if not len(shingles):
             return None
@@ -78,74 +64,54 @@ class Shingling(Detector):
         return Fingerprint(bucket_keys(supers), sketch)
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
-        """Count equal super-shingles.
+        equal, similarity, evidence, _ = self._measure(new, old)
+        return Match(similarity, Relation.NEAR_DUPLICATE, evidence) if equal >= self.needed else None
 
-        The similarity is the J at which so many of them would be expected to be equal.
+    def assess(self, new: bytes, old: bytes) -> Opinion:
+        equal, similarity, evidence, differing = self._measure(new, old)
+        bar = Bar("needed", self.needed, equal, at_least=True, measure="equal super-shingles")
+        exhibit = Exhibit.of_places("super-shingles", differing)
+        return Opinion(self.name, self.compare(new, old), similarity, evidence, (bar,), (exhibit,))
+
+    def scheme(self) -> Mapping[str, object]:
+        constants = self.constants("characters", "words", "minima", "super_shingles", "seed")
+        return {"version": 1, **constants}
+
+    def _measure(self, new: bytes, old: bytes) -> tuple[int, float, dict[str, object], bytes]:
+        """Return equal super-shingles, similarity, evidence, and which super-shingles differ.
+
+        The similarity is the J at which this number of equal super-shingles is expected.
         """
         new_length, new_supers = self._read(new)
         old_length, old_supers = self._read(old)
-        equal = int(np.count_nonzero(new_supers == old_supers))
-        if equal < self.needed:
-            return None
-        return Match(
-            self._similarity(equal), Relation.NEAR_DUPLICATE, self._evidence(equal, new_length, old_length)
-        )
-
-    def weigh(self, new: bytes, old: bytes) -> Opinion:
-        """Show the super-shingles that are equal."""
-        new_length, new_supers = self._read(new)
-        old_length, old_supers = self._read(old)
-        differing = new_supers != old_supers
-        equal = self.super_shingles - int(np.count_nonzero(differing))
-        return Opinion(
-            self.name,
-            self.compare(new, old),
-            self._similarity(equal),
-            self._evidence(equal, new_length, old_length),
-            (Bar("needed", self.needed, equal, at_least=True, measure="equal super-shingles"),),
-            (Exhibit.of_places("super-shingles", differing.tobytes()),),
-        )
-
-    def scheme(self) -> Mapping[str, object]:
-        """Everything that shapes super-shingles."""
-        return {
-            "version": 1,
-            "characters": self.characters,
-            "words": self.words,
-            "minima": self.minima,
-            "super_shingles": self.super_shingles,
-            "seed": self.seed,
-        }
-
-    def _similarity(self, equal: int) -> float:
-        share = equal / self.super_shingles
-        return float(share ** (self.super_shingles / self.minima))
-
-    def _evidence(self, equal: int, new_length: int, old_length: int) -> dict[str, object]:
-        return {
+        differing = (new_supers != old_supers).tobytes()
+        equal = differing.count(0)
+        similarity = float((equal / self.super_shingles) ** (self.super_shingles / self.minima))
+        evidence: dict[str, object] = {
             "super_shingles": f"{equal} of {self.super_shingles}",
             "lengths": [new_length, old_length],
         }
+        return equal, similarity, evidence, differing
 
     def _read(self, sketch: bytes) -> tuple[int, Hashes]:
         if len(sketch) != _HEADER.size + 8 * self.super_shingles or sketch[0] != _TAG:
-            raise sketch_error(self, sketch)
+            raise self.sketch_error(sketch)
         _, length = _HEADER.unpack_from(sketch)
         if not length:
-            raise sketch_error(self, sketch)
+            raise self.sketch_error(sketch)
         return length, np.frombuffer(sketch, "<u8", offset=_HEADER.size)
 
 
 def minima(shingles: Hashes, count: int, seed: int) -> Hashes:
-    """Return the least shingle, not empty, under each of ``count`` hash functions, as its hash there."""
+    """Return the smallest hash of the shingles under each of ``count`` hash functions."""
     functions = seeded_constants(seed, "minimum", count)[:, None]
-    chunks = [shingles[at : at + _CHUNK_SHINGLES] for at in range(0, len(shingles), _CHUNK_SHINGLES)]
+    chunks = [shingles[i : i + _CHUNK_SHINGLES] for i in range(0, len(shingles), _CHUNK_SHINGLES)]
     least: Hashes = np.min([light_mix(chunk * functions).min(axis=1) for chunk in chunks], axis=0)
     return least
 
 
 def super_shingles(least: Hashes, count: int, seed: int) -> Hashes:
-    """Hash the minima in ``count`` groups; the place within the group counts, and so does the group."""
+    """Hash the minima in ``count`` groups. The hash depends on the order within a group and on the group."""
     groups = least.reshape(count, -1)
     sums = (groups * seeded_constants(seed, "super-shingle", groups.shape[1])).sum(axis=1, dtype=np.uint64)
     return mix(sums + seeded_constants(seed, "group", count))

@@ -1,38 +1,27 @@
-"""Rabin fingerprints of runs of tokens (Rabin, *Fingerprinting by random polynomials*, 1981).
+"""SimHash: the signs of weighted sums over the Rabin fingerprints of shingles.
 
-A string of bits is a polynomial over GF(2); its fingerprint is the remainder of that polynomial times
-x^64 modulo an irreducible polynomial of degree 64, which is drawn from the seed. A shingle is the string of
-its tokens, 32 bits each (see :func:`symbols`). The remainder is linear, so it is the sum (XOR)
-of what each token is worth at its place, and that is looked up in tables.
-
-The weighted shingles of a page's fields (patent CN101645082).
-
-Near-duplicates by the signs of weighted sums over the hashes of their shingles.
+Rabin, *Fingerprinting by random polynomials*, 1981: a bit string is a polynomial over GF(2). Its fingerprint
+is the remainder of the polynomial times x^64, modulo an irreducible polynomial of degree 64 that is drawn
+from the seed. A shingle is the bit string of its tokens, 32 bits each (see :func:`symbols`). The remainder is
+linear: it is the XOR of the remainders of the single tokens at their positions, which are precomputed in
+tables.
 """
 
 from __future__ import annotations
 
 import functools
 from dataclasses import asdict, dataclass
+from math import comb
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from dedupcrawl.detectors.base import (
-    Bar,
-    Detector,
-    Fingerprint,
-    Match,
-    check_integer,
-    check_seed,
-    setting_error,
-)
+from dedupcrawl.detectors.base import Bar, Detector, Fingerprint, Match
 from dedupcrawl.detectors.bits import (
     MAX_KEYS,
     WORD_BITS,
     block_keys,
     hamming_distance,
-    key_count,
     match_by_bits,
     opinion_by_bits,
     read_bits,
@@ -42,7 +31,7 @@ from dedupcrawl.text.hashing import GOLDEN, MASK64, seeded_constants, split_mix
 from dedupcrawl.text.normalize import ROLE_SHIFT, Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -53,9 +42,13 @@ if TYPE_CHECKING:
     from dedupcrawl.text.normalize import Indices
     from dedupcrawl.text.shingles import Tokens
 
+T = TypeVar("T", bound=np.generic)
 
-DEGREE = 64
+DEGREE = 64  #: of the polynomials
 SYMBOL_BITS = 32  #: bits of a symbol
+_TAG = 0x48
+_MAX_SHINGLE = 16  #: tokens of a shingle; the tables of Rabin fingerprints grow with it
+_MAX_WEIGHT = 1000
 _LOW_BITS = 16
 _LOW = np.uint64((1 << _LOW_BITS) - 1)
 _ROLE = np.uint64(int(Role.CHARACTER) << int(ROLE_SHIFT))
@@ -64,22 +57,204 @@ _SPREAD = np.uint64(GOLDEN)
 _OCTET = np.uint64(255)
 
 
-class Symbols(NamedTuple):
-    """Symbols, cut for the tables."""
+@dataclass(frozen=True)
+class SimHash(Detector):
+    """The signs of weighted sums over the hashes of shingles.
 
-    low: Indices  #: the lower 16 bits of each
-    octets: tuple[Indices, Indices] | None  #: the upper two bytes; None: all are 0
+    The fingerprint is Charikar's (STOC 2002), the search that of Manku, Jain, Das Sarma (WWW 2007). The
+    features are shingles, hashed by Rabin fingerprints. With ``weights`` = "terms" their weight follows
+    patent CN101645082: the term frequencies of their tokens plus the weight of their field. With
+    "occurrences" it is the weight of the field for every occurrence. Bit j of the fingerprint is 1 if the
+    shingles whose hash has bit j outweigh the others. A field of weight 0 is not used.
+
+    Two pages match if at most ``distance`` of the ``bits`` differ. The fingerprint is divided into
+    ``blocks``, by default ``distance`` + 1. Every choice of ``blocks`` - ``distance`` of them is a key, so
+    that every such pair shares a key: four blocks of 64 bits give four keys of 16 bits, five give ten of 25,
+    six give twenty of 32.
+
+    Sketch: tag 0x48, then the fingerprint, little-endian.
+    """
+
+    name: ClassVar[str] = "simhash"
+    bits: int = 64  #: f: 64, 128 or 256
+    distance: int = 3  #: d, highest number of differing bits
+    blocks: int = 0  #: blocks of the fingerprint; 0: distance + 1
+    characters: int = 5  #: tokens of a shingle that starts at a character of a script without spaces
+    words: int = 3  #: tokens of a shingle that starts at a word
+    weights: str = "terms"  #: "terms" or "occurrences"
+    title_weight: int = 0  #: weights of fields, 0…1000; the patent gives no values
+    keywords_weight: int = 0  #: keywords and description
+    text_weight: int = 1  #: main text
+    anchors_weight: int = 1  #: topic-anchor blocks of the reader "topic"
+    seed: int = 0  #: seed of all hashes, 0…2^64 - 1
+
+    def __post_init__(self) -> None:
+        self.check_integer("bits", 64, 256)
+        if self.bits not in (64, 128, 256):
+            raise self.setting_error("bits", "64, 128 or 256")
+        self.check_integer("distance", 0, self.bits // 4)
+        self.check_integer("blocks", 0, self.bits)
+        if 0 < self.blocks <= self.distance or comb(self._blocks, self.distance) > MAX_KEYS:
+            accepted = f"0, or more than distance, with at most {MAX_KEYS} choices of distance of them"
+            raise self.setting_error("blocks", accepted)
+        self.check_integer("characters", 1, _MAX_SHINGLE)
+        self.check_integer("words", 1, _MAX_SHINGLE)
+        if self.weights not in ("terms", "occurrences"):
+            raise self.setting_error("weights", '"terms" or "occurrences"')
+        for field in ("title_weight", "keywords_weight", "text_weight", "anchors_weight"):
+            self.check_integer(field, int(field == "text_weight"), _MAX_WEIGHT)
+        self.check_seed()
+
+    def fingerprint(self, features: Features) -> Fingerprint | None:
+        if not len(features.tokens.hashes):
+            return None
+        weighting = ShingleWeighting(self.characters, self.words, self.seed, self.bits // WORD_BITS)
+        weigh = weighting.by_terms if self.weights == "terms" else weighting.by_occurrences
+        shingles = weigh(self._fields(features))
+        bits = b"".join(sign_bits(hashes, shingles.weights) for hashes in shingles.hashes)
+        return Fingerprint(block_keys(bits, self._blocks, self.distance), bytes((_TAG,)) + bits)
+
+    def compare(self, new: bytes, old: bytes) -> Match | None:
+        return match_by_bits(self._read(new), self._read(old), self.bits - self.distance)
+
+    def assess(self, new: bytes, old: bytes) -> Opinion:
+        first, second = self._read(new), self._read(old)
+        distance = hamming_distance(first, second)
+        bar = Bar("distance", self.distance, distance, at_least=False, measure="bits that differ")
+        return opinion_by_bits(self, first, second, bar, self.compare(new, old))
+
+    def scheme(self) -> Mapping[str, object]:
+        return {"version": 1, **asdict(self), "blocks": self._blocks}
+
+    @property
+    def _blocks(self) -> int:
+        return self.blocks or self.distance + 1
+
+    def _fields(self, features: Features) -> list[WeightedField]:
+        page = features.page
+        others = (
+            (self.title_weight, page.title),
+            (self.keywords_weight, f"{page.keywords}\n{page.description}"),
+            (self.anchors_weight, page.anchors),
+        )
+        used = [(features.features_of(text).tokens, weight) for weight, text in others if weight and text]
+        main = WeightedField(features.tokens, self.text_weight)
+        return [main, *(WeightedField(tokens, weight) for tokens, weight in used if len(tokens.hashes))]
+
+    def _read(self, sketch: bytes) -> bytes:
+        return read_bits(self, sketch, _TAG, self.bits)
+
+
+class WeightedField(NamedTuple):
+    """A text of the page and its weight."""
+
+    tokens: Tokens  #: at least one token
+    weight: int
+
+
+class WeightedShingles(NamedTuple):
+    """Hashes of shingles and their weights."""
+
+    hashes: Sequence[Hashes]  #: one array per 64 bits of a fingerprint
+    weights: Counts | None  #: None: all weights are equal
+
+
+@dataclass(frozen=True, slots=True)
+class ShingleWeighting:
+    """How texts are divided into shingles, and how shingles are hashed and weighted."""
+
+    characters: int  #: tokens of a shingle that starts at a character of a script without spaces
+    words: int  #: tokens of a shingle that starts at a word
+    seed: int  #: seed of the polynomials
+    hashes: int  #: Rabin fingerprints of 64 bits per shingle
+
+    def by_occurrences(self, fields: Sequence[WeightedField]) -> WeightedShingles:
+        """Weight every occurrence of a shingle by its field."""
+        parts = [self._hashes(field.tokens) for field in fields]
+        if len({field.weight for field in fields}) == 1:
+            return WeightedShingles(_joined_parts(parts), None)
+        weights = [np.full(len(part[0]), field.weight) for field, part in zip(fields, parts, strict=True)]
+        return WeightedShingles(_joined_parts(parts), np.concatenate(weights))
+
+    def by_terms(self, fields: Sequence[WeightedField]) -> WeightedShingles:
+        """Weight every shingle by the sum of the term frequencies of its tokens plus the weight of its field.
+
+        The term frequency is the number of occurrences of a token in all fields together. The shingles of a
+        field are a set, because term frequencies already include repetitions.
+        """
+        parts, weights = [], []
+        for field, frequencies in zip(fields, _term_frequencies(fields), strict=True):
+            hashes = self._hashes(field.tokens)
+            _, first = np.unique(hashes[0], return_index=True)
+            parts.append([part[first] for part in hashes])
+            weights.append(self._sums(field.tokens, frequencies)[first] + field.weight)
+        return WeightedShingles(_joined_parts(parts), np.concatenate(weights))
+
+    def _hashes(self, stream: Tokens) -> list[Hashes]:
+        of, runs, seed = symbols(stream), self._runs(stream), self.seed
+        return [
+            _concatenated([run.select(rabin_fingerprints(of, run.length, seed, number)) for run in runs])
+            for number in range(self.hashes)
+        ]
+
+    def _sums(self, stream: Tokens, frequencies: Counts) -> Counts:
+        sums = np.concatenate((np.zeros(1, np.int64), np.cumsum(frequencies)))
+        runs = self._runs(stream)
+        return _concatenated([run.select(sums[run.length :] - sums[: -run.length]) for run in runs])
+
+    def _runs(self, stream: Tokens) -> list[_ShingleRun]:
+        """Return where shingles start, with the same result as :func:`~dedupcrawl.text.shingles.shingles`."""
+        at, count = stream.characters, len(stream.characters)
+        found = int(np.count_nonzero(at))
+        if found in (0, count):
+            return [_ShingleRun(min(count, self.characters if found else self.words), None)]
+        both = ((self.characters, at), (self.words, ~at))
+        runs = [_ShingleRun(size, starts[: count - size + 1]) for size, starts in both if size <= count]
+        return [run for run in runs if np.any(run.starts)] or [_ShingleRun(count, None)]
+
+
+class _ShingleRun(NamedTuple):
+    """Shingles of one length."""
+
+    length: int  #: tokens
+    starts: npt.NDArray[np.bool_] | None  #: whether a shingle starts at each token; None: at all
+
+    def select(self, values: npt.NDArray[T]) -> npt.NDArray[T]:
+        return values if self.starts is None else values[self.starts]
+
+
+def _joined_parts(parts: Sequence[Sequence[Hashes]]) -> list[Hashes]:
+    return [_concatenated(part) for part in zip(*parts, strict=True)]
+
+
+def _concatenated(arrays: Sequence[npt.NDArray[T]]) -> npt.NDArray[T]:
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def _term_frequencies(fields: Sequence[WeightedField]) -> list[Counts]:
+    """Return for every field the number of occurrences of each of its tokens in all fields."""
+    hashes = [field.tokens.hashes for field in fields]
+    _, inverse, counts = np.unique(np.concatenate(hashes), return_inverse=True, return_counts=True)
+    return np.split(counts[inverse], np.cumsum([len(part) for part in hashes])[:-1])
+
+
+class Symbols(NamedTuple):
+    """Symbols, split for the table lookup."""
+
+    low: Indices  #: the lower 16 bits of each symbol
+    octets: tuple[Indices, Indices] | None  #: the upper two bytes of each symbol; None: all are 0
 
 
 class _SymbolTable(NamedTuple):
-    low: Hashes  #: what the lower 16 bits are worth
-    octets: tuple[Hashes, Hashes]  #: what each of the upper two bytes is worth
+    low: Hashes  #: remainder for each value of the lower 16 bits
+    octets: tuple[Hashes, Hashes]  #: remainder for each value of the upper two bytes
 
 
 def symbols(stream: Tokens) -> Symbols:
-    """Number the tokens: a character of a script without spaces by its code point, a word by half its hash.
+    """Return the symbol of each token.
 
-    So those of the basic plane, which are most of all, take one look at a table.
+    It is the code point of a character of a script without spaces, and half the hash of a word. Symbols of
+    the basic plane, which are the most frequent, need one table lookup only.
     """
     hashes, at = stream
     if np.count_nonzero(at) == len(at):
@@ -87,51 +262,48 @@ def symbols(stream: Tokens) -> Symbols:
         if not len(values) or values.max() <= _LOW:
             return Symbols(values.view(np.int64), None)
     else:
-        # Multiplied, for the hash of a short word does not reach up into its upper half.
+        # Multiplied, because the hash of a short word has few bits in its upper half.
         values = np.where(at, hashes ^ _ROLE, hashes * _SPREAD >> _UPPER_HALF)
     third, fourth = (values >> np.uint64(_LOW_BITS)) & _OCTET, values >> np.uint64(_LOW_BITS + 8)
     return Symbols((values & _LOW).view(np.int64), (third.view(np.int64), fourth.view(np.int64)))
 
 
 def rabin_fingerprints(of: Symbols, length: int, seed: int, number: int = 0) -> Hashes:
-    """Return the fingerprint of every run of ``length`` symbols, none if there are fewer.
-
-    ``number`` chooses one of several independent polynomials.
-    """
+    """Return the fingerprint of every run of ``length`` symbols; ``number`` selects the polynomial."""
     count = len(of.low) - length + 1
     if count < 1:
         return np.zeros(0, np.uint64)
     result = _remainders(of, _table(seed, number, length - 1))[:count]
-    for place in range(1, length):
-        result ^= _remainders(of, _table(seed, number, length - 1 - place))[place : place + count]
+    for i in range(1, length):
+        result ^= _remainders(of, _table(seed, number, length - 1 - i))[i : i + count]
     return result
 
 
 def _remainders(of: Symbols, table: _SymbolTable) -> Hashes:
-    worth: Hashes = table.low.take(of.low)
+    result: Hashes = table.low.take(of.low)
     if of.octets:
-        worth ^= table.octets[0].take(of.octets[0])
-        worth ^= table.octets[1].take(of.octets[1])
-    return worth
+        result ^= table.octets[0].take(of.octets[0])
+        result ^= table.octets[1].take(of.octets[1])
+    return result
 
 
 @functools.cache
 def _table(seed: int, number: int, behind: int) -> _SymbolTable:
-    """Tabulate symbol * x^(64 + 32 * behind): what a symbol is worth that has so many behind it."""
+    """Tabulate symbol * x^(64 + 32 * behind), for a symbol with ``behind`` symbols after it."""
     modulus = irreducible_polynomial(seed, number)
-    unit = functools.reduce(
-        lambda value, _: _times_x(value, modulus), range(DEGREE + SYMBOL_BITS * behind), 1
-    )
-    worth = [unit]
+    power = 1
+    for _ in range(DEGREE + SYMBOL_BITS * behind):
+        power = _times_x(power, modulus)
+    powers = [power]
     for _ in range(SYMBOL_BITS - 1):
-        worth.append(_times_x(worth[-1], modulus))
-    return _SymbolTable(_xor_table(worth[:16]), (_xor_table(worth[16:24]), _xor_table(worth[24:])))
+        powers.append(_times_x(powers[-1], modulus))
+    return _SymbolTable(_xor_table(powers[:16]), (_xor_table(powers[16:24]), _xor_table(powers[24:])))
 
 
-def _xor_table(worth: Iterable[int]) -> Hashes:
-    """By number: the sum of what its bits are worth, the lowest bit first."""
+def _xor_table(values: Iterable[int]) -> Hashes:
+    """Return for every number the XOR of the values at its one bits, the lowest bit first."""
     table = np.zeros(1, np.uint64)
-    for value in worth:
+    for value in values:
         table = np.concatenate((table, table ^ np.uint64(value)))
     table.flags.writeable = False
     return table
@@ -149,25 +321,23 @@ def irreducible_polynomial(seed: int, number: int = 0) -> int:
     while True:
         state = (state + GOLDEN) & MASK64
         drawn = 1 << DEGREE | split_mix(state) | 1
-        if drawn.bit_count() % 2 and is_irreducible(drawn):  # an even number of terms: x + 1 divides it
+        if drawn.bit_count() % 2 and is_irreducible(drawn):  # with an even number of terms x + 1 divides it
             return drawn
 
 
 def is_irreducible(polynomial: int) -> bool:
-    """Tell by Rabin's test, for a degree n that is a power of two.
+    """Return whether a polynomial is irreducible, by Rabin's test; its degree n is a power of two.
 
-    P is irreducible when it divides x^(2^n) - x, and has no factor in common with x^(2^(n/2)) - x.
+    P is irreducible if it divides x^(2^n) - x and has no common factor with x^(2^(n/2)) - x.
     """
-    degree = polynomial.bit_length() - 1
-    half = _square_repeatedly(2, degree // 2, polynomial)
-    return (
-        polynomial_gcd(half ^ 2, polynomial) == 1 and _square_repeatedly(half, degree // 2, polynomial) == 2
-    )
+    times = (polynomial.bit_length() - 1) // 2
+    half = _square_repeatedly(2, times, polynomial)
+    return polynomial_gcd(half ^ 2, polynomial) == 1 and _square_repeatedly(half, times, polynomial) == 2
 
 
 def _square_repeatedly(value: int, times: int, modulus: int) -> int:
     for _ in range(times):
-        # Squaring over GF(2) puts a zero behind every digit: the binary digits, read to the base of four.
+        # Squaring over GF(2) inserts a zero after every binary digit: the digits, read in base four.
         value = polynomial_remainder(int(f"{value:b}", 4), modulus)
     return value
 
@@ -180,209 +350,8 @@ def polynomial_gcd(left: int, right: int) -> int:
 
 
 def polynomial_remainder(value: int, modulus: int) -> int:
-    """Divide polynomials over GF(2); return the remainder."""
+    """Return the remainder of a division of polynomials over GF(2)."""
     size = modulus.bit_length()
     while (surplus := value.bit_length() - size) >= 0:
         value ^= modulus << surplus
     return value
-
-
-T = TypeVar("T", bound=np.generic)
-
-
-class WeightedField(NamedTuple):
-    """A text of the page, and what it weighs."""
-
-    tokens: Tokens  #: at least one
-    weight: int
-
-
-class WeightedShingles(NamedTuple):
-    """Features and their weights."""
-
-    hashes: Sequence[Hashes]  #: one array for every 64 bits of a fingerprint
-    weights: Counts | None  #: None: all weigh the same
-
-
-class _ShingleRun(NamedTuple):
-    """Shingles of one length."""
-
-    length: int  #: tokens
-    taken: npt.NDArray[np.bool_] | None  #: at which tokens one starts; None: wherever there is room
-
-
-@dataclass(frozen=True, slots=True)
-class ShingleWeighting:
-    """How texts are cut into shingles, and how shingles are hashed: each by several Rabin fingerprints."""
-
-    characters: int  #: length of a shingle that starts at a character of a script without spaces
-    words: int  #: length of one that starts at a word
-    seed: int
-    hashes: int  #: how many fingerprints of 64 bits
-
-    def by_occurrences(self, fields: Sequence[WeightedField]) -> WeightedShingles:
-        """Weigh every occurrence of a shingle by its field."""
-        parts = [self._hashes(field.tokens) for field in fields]
-        if len({field.weight for field in fields}) == 1:
-            return WeightedShingles(_joined_parts(parts), None)
-        weights = [np.full(len(part[0]), field.weight) for field, part in zip(fields, parts, strict=True)]
-        return WeightedShingles(_joined_parts(parts), np.concatenate(weights))
-
-    def by_terms(self, fields: Sequence[WeightedField]) -> WeightedShingles:
-        """Weigh every shingle by the sum of the term frequencies of its tokens, and by its field.
-
-        The term frequency is how often a token stands in all fields together. The shingles of a field
-        are a set: that one stands twice is said by the frequencies of its terms.
-        """
-        frequencies = _term_frequencies([field.tokens.hashes for field in fields])
-        parts, weights = [], []
-        for field, of_tokens in zip(fields, frequencies, strict=True):
-            hashes = self._hashes(field.tokens)
-            _, first = np.unique(hashes[0], return_index=True)
-            parts.append([part[first] for part in hashes])
-            weights.append(self._sums(field.tokens, of_tokens)[first] + field.weight)
-        return WeightedShingles(_joined_parts(parts), np.concatenate(weights))
-
-    def _hashes(self, stream: Tokens) -> list[Hashes]:
-        cut, runs = symbols(stream), self._runs(stream)
-        return [
-            _concatenated(
-                [_selected(rabin_fingerprints(cut, run.length, self.seed, number), run) for run in runs]
-            )
-            for number in range(self.hashes)
-        ]
-
-    def _sums(self, stream: Tokens, of_tokens: Counts) -> Counts:
-        sums = np.concatenate((np.zeros(1, np.int64), np.cumsum(of_tokens)))
-        return _concatenated(
-            [_selected(sums[run.length :] - sums[: -run.length], run) for run in self._runs(stream)]
-        )
-
-    def _runs(self, stream: Tokens) -> list[_ShingleRun]:
-        """Say where shingles stand, as :func:`~dedupcrawl.text.shingles.shingles` does."""
-        at, count = stream.characters, len(stream.characters)
-        found = int(np.count_nonzero(at))
-        if found in (0, count):
-            return [_ShingleRun(min(count, self.characters if found else self.words), None)]
-        both = ((self.characters, at), (self.words, ~at))
-        runs = [
-            _ShingleRun(length, starts[: count - length + 1]) for length, starts in both if length <= count
-        ]
-        return [run for run in runs if np.any(run.taken)] or [_ShingleRun(count, None)]
-
-
-def _selected(values: npt.NDArray[T], run: _ShingleRun) -> npt.NDArray[T]:
-    return values if run.taken is None else values[run.taken]
-
-
-def _joined_parts(parts: Sequence[Sequence[Hashes]]) -> list[Hashes]:
-    return [_concatenated(part) for part in zip(*parts, strict=True)]
-
-
-def _concatenated(arrays: Sequence[npt.NDArray[T]]) -> npt.NDArray[T]:
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-
-
-def _term_frequencies(tokens: Sequence[Hashes]) -> Iterator[Counts]:
-    """Yield for every field how often each of its tokens stands in all fields."""
-    _, places, counts = np.unique(np.concatenate(tokens), return_inverse=True, return_counts=True)
-    ends = np.cumsum([len(of_field) for of_field in tokens])
-    yield from np.split(counts[places], ends[:-1])
-
-
-_TAG = 0x48
-_MAX_SHINGLE = 16  #: tokens of a shingle: the tables of a Rabin fingerprint grow with it
-_MAX_WEIGHT = 1000
-
-
-@dataclass(frozen=True)
-class SimHash(Detector):
-    """Charikar's fingerprint (STOC 2002) of weighted shingles, found as by Manku, Jain, Das Sarma (WWW 2007).
-
-    The features are shingles, hashed by Rabin fingerprints; with ``weights`` = "terms" they weigh what patent
-    CN101645082 gives them, the term frequencies of their tokens plus the weight of their field, with
-    "occurrences" the weight of the field for every time they occur. Bit j of the fingerprint is 1 where
-    those whose hash has bit j outweigh the others. A field of weight 0 is not read.
-
-    Two pages match when at most ``distance`` of the ``bits`` differ. The fingerprint is cut into
-    ``blocks``, by default one more than ``distance``; every choice of ``blocks`` - ``distance`` of them is
-    a key, so that no such pair is lost: four blocks of 64 bits make four keys of 16 bits, five make
-    ten of 25, six make twenty of 32.
-
-    Sketch: tag 0x48, then the fingerprint, little-endian.
-    """
-
-    name: ClassVar[str] = "simhash"
-    bits: int = 64  #: f
-    distance: int = 3  #: d
-    blocks: int = 0  #: 0: distance + 1
-    characters: int = 5  #: length of a shingle that starts at a character of a script without spaces
-    words: int = 3  #: length of one that starts at a word
-    weights: str = "terms"
-    title_weight: int = 0
-    keywords_weight: int = 0  #: of keywords and description
-    text_weight: int = 1
-    anchors_weight: int = 1
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_integer(self, "bits", 64, 256)
-        if self.bits not in (64, 128, 256):
-            raise setting_error(self, "bits", "64, 128 or 256")
-        check_integer(self, "distance", 0, self.bits // 4)
-        check_integer(self, "blocks", 0, self.bits)
-        if 0 < self.blocks <= self.distance or key_count(self._blocks, self.distance) > MAX_KEYS:
-            accepted = f"0, or more than distance, with at most {MAX_KEYS} choices of distance of them"
-            raise setting_error(self, "blocks", accepted)
-        check_integer(self, "characters", 1, _MAX_SHINGLE)
-        check_integer(self, "words", 1, _MAX_SHINGLE)
-        if self.weights not in ("terms", "occurrences"):
-            raise setting_error(self, "weights", '"terms" or "occurrences"')
-        check_integer(self, "title_weight", 0, _MAX_WEIGHT)
-        check_integer(self, "keywords_weight", 0, _MAX_WEIGHT)
-        check_integer(self, "text_weight", 1, _MAX_WEIGHT)
-        check_integer(self, "anchors_weight", 0, _MAX_WEIGHT)
-        check_seed(self)
-
-    def fingerprint(self, features: Features) -> Fingerprint | None:
-        """File the page under the choices of its blocks; None when its text has no letter or digit."""
-        if not len(features.tokens.hashes):
-            return None
-        how = ShingleWeighting(self.characters, self.words, self.seed, self.bits // WORD_BITS)
-        fields = self._fields(features)
-        found = how.by_terms(fields) if self.weights == "terms" else how.by_occurrences(fields)
-        bits = b"".join(sign_bits(hashes, found.weights) for hashes in found.hashes)
-        return Fingerprint(block_keys(bits, self._blocks, self.distance), bytes((_TAG,)) + bits)
-
-    def compare(self, new: bytes, old: bytes) -> Match | None:
-        """Match fingerprints within the distance."""
-        return match_by_bits(self._read(new), self._read(old), self.bits - self.distance)
-
-    def weigh(self, new: bytes, old: bytes) -> Opinion:
-        """Show the bits that agree, and the Hamming distance."""
-        mine, other = self._read(new), self._read(old)
-        apart = hamming_distance(mine, other)
-        bar = Bar("distance", self.distance, apart, at_least=False, measure="bits that differ")
-        return opinion_by_bits(self, mine, other, bar, self.compare(new, old))
-
-    def scheme(self) -> Mapping[str, object]:
-        """Everything that shapes fingerprints and keys."""
-        return {"version": 1, **asdict(self), "blocks": self._blocks}
-
-    @property
-    def _blocks(self) -> int:
-        return self.blocks or self.distance + 1
-
-    def _fields(self, features: Features) -> list[WeightedField]:
-        page = features.page
-        others = (
-            (self.title_weight, page.title),
-            (self.keywords_weight, f"{page.keywords}\n{page.description}"),
-            (self.anchors_weight, page.anchors),
-        )
-        read = [(features.part(text).tokens, weight) for weight, text in others if weight and text]
-        main = WeightedField(features.tokens, self.text_weight)
-        return [main, *(WeightedField(tokens, weight) for tokens, weight in read if len(tokens.hashes))]
-
-    def _read(self, sketch: bytes) -> bytes:
-        return read_bits(self, sketch, _TAG, self.bits)

@@ -1,15 +1,11 @@
-"""Spots: the short chains of content words behind words that only running text has.
+"""SpotSigs: spots, which are chains of content words after the antecedents of running text.
 
-Which sets can be alike at all: no pair is compared whose sizes, or first elements, rule a match out.
-
-Two sets of a ≤ b elements have a Jaccard similarity J ≥ τ only if a ≥ τ·b, and only if they share
-o ≥ τ·(a + b) / (1 + τ) of them. So sizes fall into partitions, each so wide that the partners of a set are in
-its own or a neighbouring one (Theobald, Siddharth, Paepcke, *SpotSigs*, SIGIR 2008). And in an order that
-is the same for all sets, the first element that two such sets share is among the first a - o + 1 of the one
-and the first b - o + 1 of the other (prefix filter: Chaudhuri, Ganti, Kaushik, ICDE 2006). Every bound is
-found with the very division that J is computed with, so that no rounding loses a pair.
-
-Near-duplicates by their spots: what running text says behind its commonest words.
+Sizes and prefixes restrict the pairs that are compared. Two sets of a ≤ b elements have a Jaccard similarity
+J ≥ τ only if a ≥ τ·b and if they share o ≥ τ·(a + b) / (1 + τ) elements. Therefore sizes are divided into
+partitions, each so wide that all partners of a set are in its own or a neighbouring partition (Theobald,
+Siddharth, Paepcke, *SpotSigs*, SIGIR 2008). In an order that is the same for all sets, the first common
+element of two such sets is among the first a - o + 1 and the first b - o + 1 elements (prefix filter:
+Chaudhuri, Ganti, Kaushik, ICDE 2006). All bounds use the same division as J, so that rounding loses no pair.
 """
 
 from __future__ import annotations
@@ -27,20 +23,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dedupcrawl.detectors.base import (
-    Bar,
-    Detector,
-    Exhibit,
-    Fingerprint,
-    Match,
-    Opinion,
-    Relation,
-    check_integer,
-    check_seed,
-    check_share,
-    setting_error,
-    sketch_error,
-)
+from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
 from dedupcrawl.detectors.lsh import bucket_keys
 from dedupcrawl.text.hashing import seeded_hash
 from dedupcrawl.text.normalize import normalize
@@ -51,14 +34,22 @@ if TYPE_CHECKING:
     from dedupcrawl.text.features import Features
 
 
-#: English ones as in the paper, and Chinese ones; each with its spot distance.
+Elements = npt.NDArray[np.uint32]
+
+_TAG = b"\x54"
+_COMMON_FLAG = 1 << 31  #: flag in the elements of common spots, so that rare ones sort first
+_MAX_KEYS = 4096  #: highest number of keys of a page; a record counts them in 16 bits
+_RARE_WORD_BYTES = 7.5  #: average UTF-8 bytes per word of a rare spot: seven letters or three Han characters
+_PARTITION_SHIFT = np.uint64(32)  #: bits of a key below the partition number
+_FIRST_PARTITIONS = 16  #: partitions computed at first; the number is then doubled as needed
+#: Antecedents with their spot distances: the English ones of the paper, and Chinese ones.
 ANTECEDENTS: Mapping[str, int] = MappingProxyType(
     dict.fromkeys(("the", "a", "an", "is", "was", "said", "的", "了", "是", "在", "和"), 1)
 )
 
-# The closed classes of English (articles, pronouns, prepositions, conjunctions, auxiliaries, and what is
-# left of contractions at an apostrophe) and of Chinese (particles, pronouns, prepositions, conjunctions,
-# the commonest adverbs, modal verbs and localisers, in both scripts), put down for this package.
+# The closed word classes of English (articles, pronouns, prepositions, conjunctions, auxiliaries, and the
+# parts of contractions after an apostrophe) and of Chinese (particles, pronouns, prepositions, conjunctions,
+# the most frequent adverbs, modal verbs and localisers, in both scripts), compiled for this package.
 _ENGLISH = """
 a an the this that these those i me my mine myself we us our ours ourselves you your yours yourself
 yourselves he him his himself she her hers herself it its itself they them their theirs themselves who
@@ -81,17 +72,140 @@ _CHINESE = """
 它們 咱們 這 誰 該 這個 那個 這些 這樣 那樣 這裡 那裡 這種 那種 什麼 怎麼 怎樣 為 對 從 讓 給 將 據 為了
 對於 關於 根據 通過 還 纔 沒 沒有 已經 會 應 應該 必須 能夠 裡 裏 內 後 之間 個 一個 來
 """
-#: What is no content word.
+#: Words that are not content words.
 STOP_WORDS = frozenset(f"{_ENGLISH} {_CHINESE}".split())
+
+
+@dataclass(frozen=True)
+class SpotSigs(Detector):
+    """Spot signatures (Theobald, Siddharth, Paepcke, *SpotSigs*, SIGIR 2008).
+
+    A spot is an antecedent, a word as frequent as "the", and the ``chain`` content words after it.
+    Navigation, lists and captions have few spots, so that copies are found in different templates. Two pages
+    match if the Jaccard similarity of their multisets of spots is at least ``tau``.
+
+    The i-th occurrence of a spot is a separate element, so that the multisets become sets. The keys of a page
+    are the first elements of its prefix within the partition of its size: rare spots first (long words are
+    rare), then by hash. Its probes are all partitions with possible matches. At most ``filed`` elements of
+    the prefix are keys. A pair is missed only if none of them is common: with similarity J among the rare
+    spots, with a probability below (1 - J)^filed. ``filed = 0`` misses no pair (up to 4,096 keys).
+
+    Elements are 31-bit hashes. Once in 200,000 comparisons two pages of 100 spots each have equal hashes of
+    different spots; the error of J is then below 0.01.
+
+    Sketch, little-endian: ``B`` tag 0x54, then the elements, ``I`` each, in ascending order. A page with
+    fewer than ``least`` elements has no fingerprint, because otherwise all pages with the same single spot
+    would match.
+    """
+
+    name: ClassVar[str] = "spotsigs"
+    tau: float = 0.44  #: τ, lowest Jaccard similarity of a match
+    #: word → spot distance d: the chain takes every d-th content word
+    antecedents: Mapping[str, int] = field(default_factory=lambda: dict(ANTECEDENTS), hash=False)
+    stop_words: Collection[str] = STOP_WORDS  #: words besides the antecedents that are not content words
+    chain: int = 2  #: c, content words of a spot
+    least: int = 4  #: lowest number of spots of a page, the bound of the authors' program
+    filed: int = 16  #: highest number of keys of a page; 0: as many as are needed to miss no pair
+    segmenter: str = "jieba"  #: segmenter for Chinese
+    seed: int = 0  #: seed of all hashes, 0…2^64 - 1
+
+    def __post_init__(self) -> None:
+        self.check_share("tau")
+        self.check_integer("chain", 1, 16)
+        self.check_integer("least", 1, 1000)
+        self.check_integer("filed", 0, 1000)
+        self.check_seed()
+        object.__setattr__(self, "antecedents", self._checked_antecedents())
+        object.__setattr__(self, "stop_words", self._checked_stop_words())
+
+    def fingerprint(self, features: Features) -> Fingerprint | None:
+        elements, tau = self._elements(features.words(self.segmenter)), self.tau
+        size = len(elements)
+        if size < self.least:
+            return None
+        smallest = smallest_partner(size, tau)
+        keys = self._keys(elements, partition_of(size, tau), smallest)
+        last = partition_of(largest_partner(size, tau), tau)
+        probes: list[bytes] = []
+        for number in range(partition_of(smallest, tau), last + 1):
+            probes += self._keys(elements, number, max(smallest, smallest_in_partition(number, tau)))
+        return Fingerprint(keys, _TAG + elements.astype("<u4").tobytes(), tuple(probes))
+
+    def compare(self, new: bytes, old: bytes) -> Match | None:
+        new_elements, old_elements = self._read(new), self._read(old)
+        sizes = len(new_elements), len(old_elements)
+        if min(sizes) / max(sizes) < self.tau:
+            return None
+        similarity, evidence = _measure(new_elements, old_elements)
+        return Match(similarity, Relation.NEAR_DUPLICATE, evidence) if similarity >= self.tau else None
+
+    def assess(self, new: bytes, old: bytes) -> Opinion:
+        both = self._read(new), self._read(old)
+        similarity, evidence = _measure(*both)
+        bar = Bar("tau", self.tau, similarity, at_least=True, measure="similarity")
+        names = ([f"{element:08x}" for element in elements.tolist()] for elements in both)
+        exhibit = Exhibit.of_elements("spots", *names)
+        return Opinion(self.name, self.compare(new, old), similarity, evidence, (bar,), (exhibit,))
+
+    def scheme(self) -> Mapping[str, object]:
+        stop_words = "\n".join(sorted(self.stop_words)).encode()
+        return {
+            "version": 1,
+            "tau": self.tau,
+            "antecedents": dict(self.antecedents),
+            "stop_words": blake2b(stop_words, digest_size=8).hexdigest(),
+            **self.constants("chain", "filed", "segmenter", "seed"),
+        }
+
+    def _elements(self, words: tuple[str, ...]) -> Elements:
+        """Number the occurrences of each spot, and hash every occurrence."""
+        found = Counter(spots(words, self.antecedents, self.stop_words, self.chain))
+        elements = {self._element(spot, i) for spot, count in found.items() for i in range(count)}
+        return np.array(sorted(elements), np.uint32)
+
+    def _element(self, spot: tuple[str, ...], occurrence: int) -> int:
+        """Hash an occurrence of a spot to 31 bits; bit 31 is set for common spots."""
+        antecedent, *links = (word.encode("utf-8", "surrogatepass") for word in spot)
+        text = b"\0".join((b"%d" % occurrence, antecedent, *links))
+        number = int.from_bytes(seeded_hash(text, 4, self.seed), "little") % _COMMON_FLAG
+        return number if sum(map(len, links)) >= _RARE_WORD_BYTES * len(links) else number | _COMMON_FLAG
+
+    def _keys(self, elements: Elements, number: int, partner: int) -> tuple[bytes, ...]:
+        """Return the keys in a partition for matches of ``partner`` or more elements."""
+        count = prefix_length(len(elements), partner, self.tau)
+        first = elements[: min(count, self.filed or _MAX_KEYS)].astype(np.uint64)
+        return bucket_keys(first | np.uint64(number) << _PARTITION_SHIFT)
+
+    def _read(self, sketch: bytes) -> Elements:
+        if len(sketch) < 1 + 4 or len(sketch) % 4 != 1 or sketch[:1] != _TAG:
+            raise self.sketch_error(sketch)
+        return np.frombuffer(sketch, "<u4", offset=1)
+
+    def _checked_antecedents(self) -> Mapping[str, int]:
+        given: object = self.antecedents
+        accepted = "a dict from words to spot distances, whole numbers from 1 to 64"
+        if not isinstance(given, Mapping) or not given:
+            raise self.setting_error("antecedents", accepted)
+        for word, distance in given.items():
+            is_integer = isinstance(distance, int) and not isinstance(distance, bool)
+            if not _is_word(word) or not is_integer or not 1 <= distance <= 64:
+                raise self.setting_error("antecedents", accepted)
+        return {normalize(word): given[word] for word in sorted(given)}
+
+    def _checked_stop_words(self) -> Collection[str]:
+        given: object = self.stop_words
+        if isinstance(given, str) or not isinstance(given, Collection) or not all(map(_is_word, given)):
+            raise self.setting_error("stop_words", "a list of words")
+        return frozenset(map(normalize, given))
 
 
 def spots(
     words: Sequence[str], antecedents: Mapping[str, int], stop_words: Container[str], chain: int
 ) -> Iterator[tuple[str, ...]]:
-    """Yield the spot behind every antecedent: itself, then ``chain`` content words.
+    """Yield the spot after every antecedent: the antecedent itself, then ``chain`` content words.
 
-    Content words are those that are neither stop words nor antecedents; of them the chain takes every d-th,
-    d the antecedent's spot distance. A chain that the end of the text cuts short is none.
+    Content words are neither stop words nor antecedents. The chain takes every d-th of them, with the spot
+    distance d of the antecedent. A chain that the end of the text cuts short is not used.
     """
     content: list[str] = []
     found: list[tuple[str, int]] = []
@@ -107,11 +221,8 @@ def spots(
             yield antecedent, *links
 
 
-_FIRST_PARTITIONS = 16  #: partitions that are numbered at once; then twice as many, and so on
-
-
 def smallest_partner(size: int, tau: float) -> int:
-    """Return the size of the smallest set that can be as alike as ``tau``, 0…1, to one of ``size``."""
+    """Return the smallest size of a set with a similarity of ``tau``, 0…1, to a set of ``size``."""
     partner = max(1, floor(size * tau))
     while partner > 1 and (partner - 1) / size >= tau:
         partner -= 1
@@ -121,7 +232,7 @@ def smallest_partner(size: int, tau: float) -> int:
 
 
 def largest_partner(size: int, tau: float) -> int:
-    """Return the size of the largest set that can be as alike as ``tau``, 0…1, to one of ``size``."""
+    """Return the largest size of a set with a similarity of ``tau``, 0…1, to a set of ``size``."""
     partner = max(size, ceil(size / tau))
     while size / (partner + 1) >= tau:
         partner += 1
@@ -131,10 +242,7 @@ def largest_partner(size: int, tau: float) -> int:
 
 
 def prefix_length(size: int, partner: int, tau: float) -> int:
-    """Return how many of ``size`` elements are sure to hold one of those shared with a match.
-
-    ``partner`` is the least size that the match may have.
-    """
+    """Return how many of ``size`` elements always include one of a match of ``partner`` or more elements."""
     common = max(1, floor(tau * (size + partner) / (1 + tau)) - 1)
     while common / (size + partner - common) < tau:
         common += 1
@@ -142,7 +250,7 @@ def prefix_length(size: int, partner: int, tau: float) -> int:
 
 
 def partition_of(size: int, tau: float) -> int:
-    """Return the number of the partition in which a size is, from 0."""
+    """Return the number of the partition of a size, from 0."""
     last = _FIRST_PARTITIONS
     while size >= partition_starts(tau, last)[-1]:
         last *= 2
@@ -154,11 +262,11 @@ def smallest_in_partition(number: int, tau: float) -> int:
     return partition_starts(tau, max(_FIRST_PARTITIONS, 1 << number.bit_length()))[number]
 
 
-@functools.cache  # of powers of two only: near tau = 1 nearly every size has a partition of its own
+@functools.cache  # of powers of two only: near tau = 1 nearly every size has its own partition
 def partition_starts(tau: float, last: int) -> tuple[int, ...]:
-    """Return the smallest size in each partition from 0 to ``last``.
+    """Return the smallest size of each partition from 0 to ``last``.
 
-    The largest size in one has no partner beyond the next.
+    The largest size of a partition has no partner beyond the next partition.
     """
     starts = [1, 2]
     while len(starts) <= last:
@@ -166,162 +274,11 @@ def partition_starts(tau: float, last: int) -> tuple[int, ...]:
     return tuple(starts)
 
 
-Elements = npt.NDArray[np.uint32]
-
-_TAG = b"\x54"
-_COMMON_FLAG = 1 << 31  #: stands in the elements of common spots, so that the rare ones come first
-_MAX_KEYS = 4096  #: of a page, whatever ``filed`` says: a record counts them in 16 bits
-_RARE_WORD_BYTES = (
-    7.5  #: UTF-8 bytes of a word in a rare spot, on average: seven letters or three Han characters
-)
-_PARTITION_SHIFT = np.uint64(32)  #: bits of a key below the number of the partition
-
-
-@dataclass(frozen=True)
-class SpotSigs(Detector):
-    """Spot signatures (Theobald, Siddharth, Paepcke, *SpotSigs*, SIGIR 2008).
-
-    A spot is an antecedent, a word as common as "the", and the ``chain`` content words behind it. Navigation,
-    lists and captions have few of them, so that copies are told in the midst of other templates. Two
-    pages match when the Jaccard similarity of their multisets of spots is at least ``tau``.
-
-    The i-th appearance of a spot is an element of its own: the multisets become sets. A page is filed under
-    the first elements of its prefix, those of rare spots (long words are rare) before all others and by hash
-    among themselves, within the partition of its size; it looks into all partitions where a match can be.
-    Of the prefix at most ``filed`` elements are keys. A pair is lost only if all of them miss what it
-    shares: with similarity J among the rare spots less often than (1 - J)^filed. ``filed = 0`` loses none
-    (it files up to 4,096 elements).
-
-    Elements are 31-bit hashes: two pages of 100 spots each take different ones for equal once in 200,000
-    comparisons, and then J is off by less than 0.01.
-
-    Sketch, little-endian: ``B`` tag 0x54, then the elements, ``I`` each, rising. A page with fewer than
-    ``least`` of them has no sketch: one spot says nothing, and all pages that have it would be alike.
-    """
-
-    name: ClassVar[str] = "spotsigs"
-    tau: float = 0.44
-    #: word → spot distance d: every d-th content word behind it is taken
-    antecedents: Mapping[str, int] = field(default_factory=lambda: dict(ANTECEDENTS), hash=False)
-    stop_words: Collection[str] = STOP_WORDS  #: besides the antecedents, what is no content word
-    chain: int = 2  #: c
-    least: int = 4  #: spots of a page
-    filed: int = 16  #: most keys of a page; 0: as many as it takes to lose no pair
-    segmenter: str = "jieba"
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_share(self, "tau")
-        check_integer(self, "chain", 1, 16)
-        check_integer(self, "least", 1, 1000)
-        check_integer(self, "filed", 0, 1000)
-        check_seed(self)
-        object.__setattr__(self, "antecedents", self._checked_antecedents())
-        object.__setattr__(self, "stop_words", self._checked_stop_words())
-
-    def fingerprint(self, features: Features) -> Fingerprint | None:
-        """File the page under its first spots; None when it has too few."""
-        words = features.words(self.segmenter)
-        elements = self._elements(words)
-        size = len(elements)
-        if size < self.least:
-            return None
-        smallest = smallest_partner(size, self.tau)
-        own = partition_of(size, self.tau)
-        near = range(
-            partition_of(smallest, self.tau), partition_of(largest_partner(size, self.tau), self.tau) + 1
-        )
-        keys = self._keys(elements, own, smallest)
-        probes = [
-            key
-            for at in near
-            for key in self._keys(elements, at, max(smallest, smallest_in_partition(at, self.tau)))
-        ]
-        return Fingerprint(keys, _TAG + elements.astype("<u4").tobytes(), tuple(probes))
-
-    def compare(self, new: bytes, old: bytes) -> Match | None:
-        """Compare the two sets of elements."""
-        of_new, of_old = self._read(new), self._read(old)
-        sizes = len(of_new), len(of_old)
-        if min(sizes) / max(sizes) < self.tau:
-            return None
-        common = len(np.intersect1d(of_new, of_old, assume_unique=True))
-        union = sum(sizes) - common
-        if common / union < self.tau:
-            return None
-        evidence = {"spots": f"{common} of {union}", "sizes": list(sizes)}
-        return Match(common / union, Relation.NEAR_DUPLICATE, evidence)
-
-    def weigh(self, new: bytes, old: bytes) -> Opinion:
-        """Show the spots by their hashes."""
-        of_new, of_old = self._read(new), self._read(old)
-        common = len(np.intersect1d(of_new, of_old, assume_unique=True))
-        union = len(of_new) + len(of_old) - common
-        similarity = common / union
-        names = ([f"{element:08x}" for element in elements.tolist()] for elements in (of_new, of_old))
-        return Opinion(
-            self.name,
-            self.compare(new, old),
-            similarity,
-            {"spots": f"{common} of {union}", "sizes": [len(of_new), len(of_old)]},
-            (Bar("tau", self.tau, similarity, at_least=True, measure="similarity"),),
-            (Exhibit.of_elements("spots", *names),),
-        )
-
-    def scheme(self) -> Mapping[str, object]:
-        """Everything that shapes spots and keys."""
-        stop_words = "\n".join(sorted(self.stop_words)).encode()
-        return {
-            "version": 1,
-            "tau": self.tau,
-            "antecedents": dict(self.antecedents),
-            "stop_words": blake2b(stop_words, digest_size=8).hexdigest(),
-            "chain": self.chain,
-            "filed": self.filed,
-            "segmenter": self.segmenter,
-            "seed": self.seed,
-        }
-
-    def _elements(self, words: tuple[str, ...]) -> Elements:
-        """Number the appearances of each spot, and hash every one."""
-        found = Counter(spots(words, self.antecedents, self.stop_words, self.chain))
-        elements = {self._element(spot, place) for spot, count in found.items() for place in range(count)}
-        return np.array(sorted(elements), np.uint32)
-
-    def _element(self, spot: tuple[str, ...], place: int) -> int:
-        """Hash an appearance of a spot to 31 bits; above them stands whether the spot is common."""
-        antecedent, *links = (word.encode("utf-8", "surrogatepass") for word in spot)
-        text = b"\0".join((b"%d" % place, antecedent, *links))
-        number = int.from_bytes(seeded_hash(text, 4, self.seed), "little") % _COMMON_FLAG
-        return number if sum(map(len, links)) >= _RARE_WORD_BYTES * len(links) else number | _COMMON_FLAG
-
-    def _keys(self, elements: Elements, at: int, partner: int) -> tuple[bytes, ...]:
-        """Return the keys in a partition that a match of ``partner`` or more elements has too."""
-        count = prefix_length(len(elements), partner, self.tau)
-        first = elements[: min(count, self.filed or _MAX_KEYS)].astype(np.uint64)
-        return bucket_keys(first | np.uint64(at) << _PARTITION_SHIFT)
-
-    def _read(self, sketch: bytes) -> Elements:
-        if len(sketch) < 1 + 4 or len(sketch) % 4 != 1 or sketch[:1] != _TAG:
-            raise sketch_error(self, sketch)
-        return np.frombuffer(sketch, "<u4", offset=1)
-
-    def _checked_antecedents(self) -> Mapping[str, int]:
-        given: object = self.antecedents
-        accepted = "a dict from words to spot distances, whole numbers from 1 to 64"
-        if not isinstance(given, Mapping) or not given:
-            raise setting_error(self, "antecedents", accepted)
-        for word, distance in given.items():
-            whole = isinstance(distance, int) and not isinstance(distance, bool)
-            if not _is_word(word) or not whole or not 1 <= distance <= 64:
-                raise setting_error(self, "antecedents", accepted)
-        return {normalize(word): given[word] for word in sorted(given)}
-
-    def _checked_stop_words(self) -> Collection[str]:
-        given: object = self.stop_words
-        if isinstance(given, str) or not isinstance(given, Collection) or not all(map(_is_word, given)):
-            raise setting_error(self, "stop_words", "a list of words")
-        return frozenset(map(normalize, given))
+def _measure(new: Elements, old: Elements) -> tuple[float, dict[str, object]]:
+    """Return similarity and evidence."""
+    common = len(np.intersect1d(new, old, assume_unique=True))
+    union = len(new) + len(old) - common
+    return common / union, {"spots": f"{common} of {union}", "sizes": [len(new), len(old)]}
 
 
 def _is_word(word: object) -> bool:

@@ -1,1 +1,1 @@
-"""Main text in, features out."""
+"""Text in, features out: normalisation, words, shingles and keywords."""

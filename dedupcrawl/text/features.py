@@ -1,9 +1,4 @@
-"""One page seen by all detectors: what they share is computed once, when the first asks for it.
-
-Texts that say one thing over and over.
-
-Several pages seen by all detectors: what they share is computed once, and for all pages in one go.
-"""
+"""Features of pages, computed on first use and shared by all detectors."""
 
 from __future__ import annotations
 
@@ -31,32 +26,17 @@ if TYPE_CHECKING:
     from dedupcrawl.text.normalize import Indices, Points
     from dedupcrawl.text.shingles import Tokens
 
-
-LONGEST_REPEATED = 64  #: letters and digits of what is repeated
-
-
-def is_one_word_repeated(letters: Points) -> bool:
-    """Whether letters and digits (code points of either, nothing between) are one word twice or more often.
-
-    The word has up to ``LONGEST`` of them and may be a phrase; what stands last may be a part of it.
-    """
-    data, width = letters.tobytes(), letters.itemsize
-    longest = min(LONGEST_REPEATED, len(letters) // 2)
-    periods = np.flatnonzero(letters[1 : longest + 1] == letters[:1]) + 1
-    head = data[: width * longest]
-    shifts = [width * period for period in periods.tolist() if data.startswith(head, width * period)]
-    return any(data[shift:] == data[:-shift] for shift in shifts)
-
-
-_BEGINNING_LENGTH = 512  #: characters
+LONGEST_REPEATED = 64  #: highest number of letters and digits of a repeated word
+_BEGINNING_LENGTH = 512  #: characters checked first for a repeated word
+_HEAD_LETTERS = 8  #: letters that must recur for a repetition
 
 
 @dataclass(frozen=True)
 class Features:
-    """A lazy view of one page."""
+    """The features of one page, computed on first use."""
 
     page: Page
-    fold_chinese: bool = False  #: traditional characters are read as simplified ones
+    fold_chinese: bool = False  #: read traditional characters as simplified ones
     _words: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _shingles: dict[tuple[int, int, int], Hashes] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -66,42 +46,42 @@ class Features:
     def packed(self) -> Points:
         """The normalised text as packed points, see :func:`~dedupcrawl.text.normalize.pack`.
 
-        That is the main text, and the rest of the page where it outweighs the main text.
+        It is the main text, followed by ``Page.rest``.
         """
-        packed = pack(judged_text(self.page))
+        packed = pack(compared_text(self.page))
         return simplify(packed) if self.fold_chinese else packed
 
     @cached_property
     def points(self) -> Points:
-        """The code points of the normalised main text, uint32."""
+        """The code points of the normalised text, uint32."""
         return self.packed & CODE
 
     @cached_property
     def text(self) -> str:
-        """The normalised main text."""
+        """The normalised text."""
         return decode(self.points)
 
     @property
     def length(self) -> int:
-        """Length of the normalised main text in characters."""
+        """Length of the normalised text in characters."""
         return len(self.packed)
 
     @property
     def letters(self) -> int:
-        """How many of these characters are letters, digits or marks, which is all that tokens are made of."""
+        """The number of letters, digits and marks in the text. Tokens consist of these only."""
         return int(np.count_nonzero(self.packed & ROLE))
 
     @property
     def is_one_word_repeated(self) -> bool:
-        """Whether the text is one word over and over, whatever stands between."""
+        """Whether the text is one repeated word, whatever separates its repetitions."""
         beginning = _letter_points(self.packed[:_BEGINNING_LENGTH])
         if len(beginning) >= 2 * LONGEST_REPEATED and not is_one_word_repeated(beginning):
-            return False  # as most texts: what begins a repetition is one
+            return False  # true of most texts: the beginning of a repetition is itself repeated
         return is_one_word_repeated(_letter_points(self.packed))
 
     @cached_property
     def sentence_ends(self) -> tuple[int, ...]:
-        """Where sentences end in :attr:`text`: the index behind each closing mark."""
+        """The index after the closing mark of each sentence in :attr:`text`."""
         return sentence_ends(self.text)
 
     @cached_property
@@ -111,7 +91,7 @@ class Features:
 
     @cached_property
     def token_spans(self) -> tuple[Indices, Indices]:
-        """Where in :attr:`text` each token begins, and where it ends."""
+        """For each token its start and its stop in :attr:`text`."""
         return token_spans(self.packed)
 
     def words(self, segmenter: str = "jieba") -> tuple[str, ...]:
@@ -120,35 +100,23 @@ class Features:
             self._words[segmenter] = words(self.text, segmenter)
         return self._words[segmenter]
 
-    def part(self, text: str) -> Features:
-        """Return the features of another text of the page (its title, say), normalised in the same way."""
+    def features_of(self, text: str) -> Features:
+        """Return the features of another text of the page, such as its title, with the same normalisation."""
         return Features(Page.from_text(text), self.fold_chinese)
 
     def shingles(self, characters: int, words: int, seed: int) -> Hashes:
-        """Return the hashes of all shingles (uint64, with repetitions), shared by the detectors."""
+        """Return the hashes of all shingles, see :func:`dedupcrawl.text.shingles.shingles`."""
         scheme = (characters, words, seed)
         if scheme not in self._shingles:
             self._shingles[scheme] = shingles(self.tokens, characters, words, seed)
         return self._shingles[scheme]
 
 
-def judged_text(page: Page) -> str:
-    """Return the text of a page that detectors look at."""
-    return f"{page.text}\n{page.rest}" if page.rest else page.text
-
-
-def _letter_points(packed: Points) -> Points:
-    letters: Points = packed[(packed & ROLE) != 0]
-    return letters
-
-
-_HEAD_LETTERS = 8  #: letters with which a repetition would begin again
-
-
 class FeaturesBatch(Sequence[Features]):
-    """Pages, at least one, that say together what :class:`~dedupcrawl.text.features.Features` says of each.
+    """The features of several pages, at least one, computed together.
 
-    It pays for texts of a few thousand characters, and for so many that their arrays stay in the cache.
+    This is faster than :class:`Features` for texts of a few thousand characters, as long as the arrays fit
+    into the processor cache. ``fold_chinese`` reads traditional characters as simplified ones.
     """
 
     def __init__(self, pages: Sequence[Page], *, fold_chinese: bool = False) -> None:
@@ -161,65 +129,65 @@ class FeaturesBatch(Sequence[Features]):
         return len(self.pages)
 
     @overload
-    def __getitem__(self, place: int) -> Features: ...
+    def __getitem__(self, index: int) -> Features: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Features]: ...
-    def __getitem__(self, place: int | slice) -> Features | list[Features]:
-        if isinstance(place, slice):
-            return [self[each] for each in range(*place.indices(len(self)))]
-        found = self._features[place]
-        if found is None:
-            found = self._features[place] = Features(self.pages[place], self._fold_chinese)
-        return found
+    def __getitem__(self, index: slice) -> list[Features]: ...
+    def __getitem__(self, index: int | slice) -> Features | list[Features]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        features = self._features[index]
+        if features is None:
+            features = self._features[index] = Features(self.pages[index], self._fold_chinese)
+        return features
 
     @cached_property
     def lengths(self) -> list[int]:
         """The length of each normalised text in characters."""
-        found: list[int] = (self._texts.stops - self._texts.starts).tolist()
-        return found
+        lengths: list[int] = (self._texts.stops - self._texts.starts).tolist()
+        return lengths
 
     @cached_property
     def letters(self) -> list[int]:
-        """How many of these characters of each are letters, digits or marks."""
-        found: list[int] = np.diff(self._letters_before, append=len(self._letters)).tolist()
-        return found
+        """The number of letters, digits and marks of each text."""
+        counts: list[int] = np.diff(self._letters_before, append=len(self._letters)).tolist()
+        return counts
 
     @cached_property
     def are_one_word_repeated(self) -> list[bool]:
-        """Whether each text is one word over and over."""
-        enough = [count >= 2 * LONGEST_REPEATED for count in self.letters]
+        """Whether each text is one repeated word."""
+        texts = enumerate(zip(self.letters, self._recurring, strict=True))
         return [
-            (recurs or not many) and self[place].is_one_word_repeated
-            for place, (many, recurs) in enumerate(zip(enough, self._recurring, strict=True))
+            (recurs or letters < 2 * LONGEST_REPEATED) and self[i].is_one_word_repeated
+            for i, (letters, recurs) in texts
         ]
 
     @cached_property
     def encoded(self) -> list[bytes]:
-        """Each normalised text in UTF-8, half surrogate pairs too."""
+        """Each normalised text in UTF-8; lone surrogates are encoded too."""
         texts = self._texts
         joined = decode(texts.packed & CODE)
         spans = zip(texts.starts.tolist(), texts.stops.tolist(), strict=True)
         return [joined[start:stop].encode("utf-8", "surrogatepass") for start, stop in spans]
 
     def shingles(self, characters: int, words: int, seed: int) -> ShinglesOfMany:
-        """Return the hashes of all shingles of all texts, and whose they are."""
+        """Return the hashes of all shingles of all texts, like :meth:`Features.shingles`."""
         scheme = (characters, words, seed)
         if scheme not in self._shingles:
             texts = self._texts
-            stream, places = located_tokens(texts.packed)
-            bounds = np.append(np.searchsorted(places, texts.starts), len(places))
+            stream, starts = located_tokens(texts.packed)
+            bounds = np.append(np.searchsorted(starts, texts.starts), len(starts))
             self._shingles[scheme] = shingles_of_many(stream, bounds, *scheme)
         return self._shingles[scheme]
 
     @cached_property
     def _texts(self) -> PackedTexts:
-        texts = pack_many([judged_text(page) for page in self.pages])
+        texts = pack_many([compared_text(page) for page in self.pages])
         return texts._replace(packed=simplify(texts.packed)) if self._fold_chinese else texts
 
     @cached_property
     def _letters(self) -> Indices:
-        """Where the letters of all texts stand."""
-        return np.flatnonzero(self._texts.packed > CODE)  # those that have a role
+        """The indices of the letters of all texts."""
+        return np.flatnonzero(self._texts.packed > CODE)  # points with a role
 
     @cached_property
     def _letters_before(self) -> Indices:
@@ -227,10 +195,7 @@ class FeaturesBatch(Sequence[Features]):
 
     @property
     def _recurring(self) -> list[bool]:
-        """Whether the first letters of each text come again soon, as they do where a word is repeated.
-
-        Where a text is shorter than that it may be any answer.
-        """
+        """Whether the first letters of each text recur soon; undefined for short texts."""
         letters = self._letters
         if not len(letters):
             return [False] * len(self)
@@ -238,7 +203,25 @@ class FeaturesBatch(Sequence[Features]):
         beginnings = self._texts.packed[letters[np.minimum(span, len(letters) - 1)]]
         data, width = beginnings.tobytes(), beginnings.itemsize
         head, step = width * _HEAD_LETTERS, width * (LONGEST_REPEATED + _HEAD_LETTERS)
-        return [
-            data.find(data[row : row + head], row + width, row + step) >= 0
-            for row in range(0, len(data), step)
-        ]
+        rows = range(0, len(data), step)
+        return [data.find(data[row : row + head], row + width, row + step) >= 0 for row in rows]
+
+
+def is_one_word_repeated(letters: Points) -> bool:
+    """Whether letters and digits are one word or phrase, two or more times; the last may be incomplete."""
+    data, width = letters.tobytes(), letters.itemsize
+    longest = min(LONGEST_REPEATED, len(letters) // 2)
+    periods = np.flatnonzero(letters[1 : longest + 1] == letters[:1]) + 1
+    head = data[: width * longest]
+    shifts = [width * period for period in periods.tolist() if data.startswith(head, width * period)]
+    return any(data[shift:] == data[:-shift] for shift in shifts)
+
+
+def compared_text(page: Page) -> str:
+    """Return the text of a page that detectors compare."""
+    return f"{page.text}\n{page.rest}" if page.rest else page.text
+
+
+def _letter_points(packed: Points) -> Points:
+    letters: Points = packed[(packed & ROLE) != 0]
+    return letters

@@ -1,6 +1,6 @@
-"""Arithmetic of 64-bit hashes over numpy arrays; every product wraps around at 2^64.
+"""Arithmetic of 64-bit hashes in numpy arrays. All products wrap around at 2^64.
 
-All randomness of the product starts here, from one seed, and must be the same on all workers.
+All randomness of the package is derived from one seed here, and must be the same in all workers.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy.typing as npt
 Hashes = npt.NDArray[np.uint64]
 
 MASK64 = 2**64 - 1
-GOLDEN = 0x9E3779B97F4A7C15
-_M1 = np.uint64(0xFF51AFD7ED558CCD)
+GOLDEN = 0x9E3779B97F4A7C15  #: 2^64 / golden ratio, odd; the increment of SplitMix64
+_M1 = np.uint64(0xFF51AFD7ED558CCD)  #: the two multipliers of MurmurHash3
 _M2 = np.uint64(0xC4CEB9FE1A85EC53)
 _S33 = np.uint64(33)
 _S32 = np.uint64(32)
@@ -23,7 +23,7 @@ _S29 = np.uint64(29)
 
 
 def mix(hashes: Hashes) -> Hashes:
-    """Avalanche in place by the finaliser of MurmurHash3 (a bijection), and return the array."""
+    """Mix hashes in place with the finaliser of MurmurHash3 (a bijection), and return the array."""
     shifted = hashes >> _S33
     hashes ^= shifted
     hashes *= _M1
@@ -34,7 +34,7 @@ def mix(hashes: Hashes) -> Hashes:
 
 
 def light_mix(hashes: Hashes) -> Hashes:
-    """Mix in place with one multiplication: enough for what was well mixed before."""
+    """Mix hashes in place with one multiplication; sufficient for hashes that were well mixed before."""
     shifted = hashes >> _S32
     hashes ^= shifted
     hashes *= _M1
@@ -43,21 +43,21 @@ def light_mix(hashes: Hashes) -> Hashes:
 
 
 def seeded_hash(data: bytes, size: int, seed: int) -> bytes:
-    """Return a BLAKE2b hash of ``size`` bytes, keyed with the seed."""
-    hashed = _keyed_hash(size, seed).copy()
-    hashed.update(data)
-    return hashed.digest()
+    """Return a BLAKE2b hash of ``size`` bytes, 1…64, with ``seed``, 0…2^64 - 1, as the key."""
+    state = _keyed_hash(size, seed).copy()
+    state.update(data)
+    return state.digest()
 
 
 @functools.cache
 def _keyed_hash(size: int, seed: int) -> blake2b:
-    """Return what has taken in the key, which is a block of its own; only copies of it may be updated."""
+    """Return a hash object that has processed the key; callers update copies of it only."""
     return blake2b(digest_size=size, key=seed.to_bytes(8, "little"))
 
 
 @functools.cache
 def seeded_constants(seed: int, purpose: str, count: int) -> Hashes:
-    """Return ``count`` odd random numbers, read-only, the same for the same seed and purpose (SplitMix64)."""
+    """Return ``count`` random odd numbers by SplitMix64, read-only; each ``purpose`` has its own sequence."""
     state = functools.reduce(lambda s, c: split_mix(s ^ c), purpose.encode(), seed & MASK64)
     numbers = np.array([split_mix(state + i * GOLDEN) | 1 for i in range(1, count + 1)], np.uint64)
     numbers.flags.writeable = False

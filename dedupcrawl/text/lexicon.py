@@ -1,15 +1,13 @@
-"""Document frequencies of words: how rare a word is in a language.
+"""Document frequencies of words, and keywords by TF-IDF.
 
-The idf of a word is ln(N / n), where n of N documents hold it (Spärck Jones, *A statistical
-interpretation of term specificity and its application in retrieval*, 1972; jieba computes the same).
+The idf of a word is ln(N / n) if n of N documents contain it (Spärck Jones, *A statistical interpretation of
+term specificity and its application in retrieval*, 1972; jieba computes the same).
 
-The built-in lexicon needs no file. Its Chinese is jieba's own table: 270,132 words in 1,088,899 documents.
-Its English are the 30,000 most frequent words of wordfreq 3.1.1 by Robyn Speer (github.com/rspeer/wordfreq,
-data under CC BY-SA 4.0): of their shares p of all running words, a document of 500, a typical article,
-holds a word with probability 1 - exp(-500 p). They stand as documents out of a nominal million, rounded to
-three digits.
-
-The keywords of a text by TF-IDF.
+The built-in lexicon needs no file. Its Chinese part is the table of jieba: 270,132 words in 1,088,899
+documents. Its English part has the 30,000 most frequent words of wordfreq 3.1.1 by Robyn Speer
+(github.com/rspeer/wordfreq, data under CC BY-SA 4.0). wordfreq gives the share p of a word in running text. A
+document of 500 words, a typical article, contains the word with probability 1 - exp(-500 p). These are stored
+as frequencies in a nominal million documents, rounded to three digits.
 """
 
 from __future__ import annotations
@@ -34,8 +32,9 @@ from dedupcrawl.text.words import is_han
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-
 BUILT_IN = ("zh", "en")
+_MIN_KEYWORD_LENGTH = 2  #: lowest length of a keyword in characters
+_STOP_IDF = math.log(2)  #: idf of a word in half of all documents
 _ACCEPTED = "the path of a file made by `dedupcrawl lexicon build`, or an empty text for the built-in one"
 
 
@@ -48,7 +47,7 @@ class LanguageIdfs:
 
     @cached_property
     def least(self) -> float:
-        """The idf of the commonest word."""
+        """The idf of the most frequent word."""
         return min(self.idfs.values())
 
     @cached_property
@@ -58,11 +57,11 @@ class LanguageIdfs:
 
     @cached_property
     def median(self) -> float:
-        """The idf in the middle."""
+        """The median idf."""
         return sorted(self.idfs.values())[len(self.idfs) // 2]
 
     def nidf(self, word: str) -> float | None:
-        """Return where between the commonest and the rarest word a word stands, 0…1."""
+        """Return the normalised idf, 0 (most frequent) … 1 (rarest); ``None`` for an unknown word."""
         idf = self.idfs.get(word)
         if idf is None:
             return None
@@ -71,19 +70,17 @@ class LanguageIdfs:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """How rare words are. Words are normalised as :func:`dedupcrawl.text.words.words` gives them."""
+    """The idf of words. Words are normalised as :func:`dedupcrawl.text.words.words` returns them."""
 
-    documents: int  #: how many were counted, of all languages
-    language: str  #: primary subtag of BCP 47; "" if it was not named, or there are several
-    segmenter: str  #: what cut its Chinese; "" where no word was cut by one
-    digest: str  #: hex, of all content; detectors put it into their scheme
-    parts: tuple[LanguageIdfs, ...]  #: no word stands in two
-    fold_chinese: bool | None = (
-        None  #: whether its Chinese was folded when it was counted; None: either suits
-    )
+    documents: int  #: counted documents of all languages
+    language: str  #: primary subtag of BCP 47; "" if unknown or several
+    segmenter: str  #: segmenter of its Chinese; "" if none was used
+    digest: str  #: hex digest of the content; part of the scheme of detectors
+    parts: tuple[LanguageIdfs, ...]  #: one per language; no word is in two
+    fold_chinese: bool | None = None  #: whether its Chinese was folded; None: fits both
 
     def idf(self, word: str) -> float | None:
-        """Return ln(N / n); None: the word is not in the lexicon."""
+        """Return ln(N / n); ``None`` for an unknown word."""
         for part in self.parts:
             idf = part.idfs.get(word)
             if idf is not None:
@@ -91,10 +88,10 @@ class Lexicon:
         return None
 
     def nidf(self, word: str) -> float | None:
-        """Return the normalised idf, 0…1; None: the word is not in the lexicon.
+        """Return the normalised idf, 0…1; ``None`` for an unknown word.
 
-        It is (idf - least) / (greatest - least) within the word's language (Chowdhury, Frieder, Grossman,
-        McCabe, *Collection statistics for fast duplicate document detection*, ACM TOIS 2002).
+        It is (idf - least) / (greatest - least) within the language of the word (Chowdhury, Frieder,
+        Grossman, McCabe, *Collection statistics for fast duplicate document detection*, ACM TOIS 2002).
         """
         for part in self.parts:
             nidf = part.nidf(word)
@@ -103,26 +100,12 @@ class Lexicon:
         return None
 
     def weight(self, word: str) -> float:
-        """Return the idf, or for an unknown word the median of its language, as jieba does."""
+        """Return the idf; for an unknown word the median of its language, like jieba."""
         idf = self.idf(word)
-        return self.median_of(word) if idf is None else idf
-
-    def median_of(self, word: str) -> float:
-        """Return the median idf of the part that a word, known or not, belongs to by its script."""
-        return self._medians[is_han(word)]
-
-    @cached_property
-    def median_idf(self) -> float:
-        """The median of all idfs; better is :meth:`weight`, which tells the languages apart."""
-        return sorted(idf for part in self.parts for idf in part.idfs.values())[len(self) // 2]
-
-    @cached_property
-    def _medians(self) -> tuple[float, float]:
-        """The medians for words that are not, and that are, in Han characters."""
-        if len(self.parts) == 1:
-            return self.parts[0].median, self.parts[0].median
-        chinese, other = self.parts
-        return other.median, chinese.median
+        if idf is not None:
+            return idf
+        # With two languages the first is Chinese.
+        return self.parts[0 if len(self.parts) == 1 or is_han(word) else 1].median
 
     def __len__(self) -> int:
         return sum(len(part.idfs) for part in self.parts)
@@ -143,62 +126,65 @@ class Lexicon:
 def open_lexicon(
     path: str, *, segmenter: str, language: str = "", fold_chinese: bool | None = None
 ) -> Lexicon:
-    """Open the lexicon at ``path``; "" is the built-in one, all of it or its "zh" or "en".
+    """Open a lexicon file or the built-in lexicon.
 
-    A lexicon that does not name its language, or whose words no segmenter has cut, suits any. With
-    ``fold_chinese`` None it is not asked how its Chinese was counted.
+    Args:
+        path: Path of the file; "" for the built-in lexicon.
+        segmenter: The configured segmenter. A lexicon without segmented words fits any.
+        language: Required language; "" for any. A lexicon without a language fits any.
+        fold_chinese: Whether Chinese is folded before the lookup; ``None`` to skip this check.
 
     Raises:
-        SettingError: the file is missing, damaged, of another segmenter, of another language, or its Chinese
-            was counted otherwise than it will be looked up.
+        SettingError: The file is missing, damaged, or does not fit.
     """
     if not isinstance(path, str):
         raise SettingError("lexicon", path, _ACCEPTED)
     if not path:
         return built_in(language)
     try:
-        found = read_lexicon(path)
+        lexicon = read_lexicon(path)
     except LexiconFileError as error:
         raise SettingError("lexicon", path, f"{_ACCEPTED}; this one cannot be read: {error}") from error
-    if found.segmenter not in ("", segmenter) and not {found.segmenter, segmenter} <= set(JIEBA_SEGMENTERS):
-        said = f"its words were cut by the segmenter {found.segmenter!r}, the configured one is {segmenter!r}"
-        raise SettingError("lexicon", path, f"{_ACCEPTED}; {said}")
-    if None not in (fold_chinese, found.fold_chinese) and found.fold_chinese != fold_chinese:
-        said = f"it was counted with fold_chinese = {found.fold_chinese}, configured is {fold_chinese}"
-        raise SettingError("lexicon", path, f"{_ACCEPTED}; {said}")
-    if language and found.language not in ("", language):
-        said = f"it is of the language {found.language!r}, {language!r} is asked for"
-        raise SettingError("lexicon", path, f"{_ACCEPTED}; {said}")
-    return found
+    used, folded, problem = lexicon.segmenter, lexicon.fold_chinese, ""
+    if used not in ("", segmenter) and not {used, segmenter} <= set(JIEBA_SEGMENTERS):
+        problem = f"its words were cut by the segmenter {used!r}, the configured one is {segmenter!r}"
+    elif None not in (fold_chinese, folded) and folded != fold_chinese:
+        problem = f"it was counted with fold_chinese = {folded}, configured is {fold_chinese}"
+    elif language and lexicon.language not in ("", language):
+        problem = f"its language is {lexicon.language!r}, required is {language!r}"
+    if problem:
+        raise SettingError("lexicon", path, f"{_ACCEPTED}; {problem}")
+    return lexicon
 
 
 def read_lexicon(path: str) -> Lexicon:
-    """Read a file, once while it stays what it is.
+    """Read a lexicon file, or return it from the cache if the file has not changed.
 
     Raises:
-        LexiconFileError: it is missing or damaged.
+        LexiconFileError: The file is missing or damaged.
     """
     try:
-        at = Path(path).stat()
-        return _read_cached(path, at.st_mtime_ns, at.st_size)
-    except (OSError, ValueError) as error:  # a path with a null byte in it is a ValueError
+        stat = Path(path).stat()
+        return _read_cached(path, stat.st_mtime_ns, stat.st_size)
+    except (OSError, ValueError) as error:  # a path with a null byte is a ValueError
         raise LexiconFileError(getattr(error, "strerror", None) or str(error)) from error
 
 
 @functools.cache
 def built_in(language: str = "") -> Lexicon:
-    """Return what ships with the package and with jieba: "zh", "en", or "" for both.
+    """Return the built-in lexicon of a language, "zh" or "en", or "" for both.
 
     Raises:
-        SettingError: there is none of this language.
+        SettingError: There is no built-in lexicon of this language.
     """
     if language == "en":
-        return _lexicon_of_counts(_english_counts(), language)
+        data = resources.files("dedupcrawl.text").joinpath("data", "en.lexicon.gz").read_bytes()
+        return _lexicon_of_counts(read_counts(data), language)
     if language == "zh":
         return _jieba_lexicon()
     if language:
-        said = f"built in are {' and '.join(BUILT_IN)}, and {language!r} is asked for"
-        raise SettingError("lexicon", "", f"{_ACCEPTED}; {said}")
+        problem = f"built in are {' and '.join(BUILT_IN)}, required is {language!r}"
+        raise SettingError("lexicon", "", f"{_ACCEPTED}; {problem}")
     chinese, english = _jieba_lexicon(), built_in("en")
     digest = blake2b((chinese.digest + english.digest).encode(), digest_size=16).hexdigest()
     documents = chinese.documents + english.documents
@@ -207,7 +193,7 @@ def built_in(language: str = "") -> Lexicon:
 
 @functools.lru_cache(maxsize=4)
 def _read_cached(path: str, changed: int, size: int) -> Lexicon:
-    del changed, size  # they tell a file that was written anew
+    del changed, size  # part of the cache key only
     counts = read_counts(Path(path).read_bytes())
     return _lexicon_of_counts(counts, counts.head.language)
 
@@ -216,46 +202,46 @@ def _lexicon_of_counts(counts: LexiconCounts, language: str) -> Lexicon:
     documents = counts.head.documents
     idfs = {word: math.log(documents / n) for word, n in counts.frequencies.items()}
     segmenter = counts.head.segmenter
-    folded = counts.head.fold_chinese if segmenter else None  # without a segmenter there is no Chinese in it
+    folded = counts.head.fold_chinese if segmenter else None  # without a segmenter it has no Chinese
     return Lexicon(documents, language, segmenter, counts.digest, (LanguageIdfs(idfs, documents),), folded)
 
 
-def _english_counts() -> LexiconCounts:
-    return read_counts(resources.files("dedupcrawl.text").joinpath("data", "en.lexicon.gz").read_bytes())
-
-
 def _jieba_lexicon() -> Lexicon:
-    """Read the idf table that jieba's own keyword extraction uses; jieba itself is not loaded for it."""
+    """Read the idf table of jieba's keyword extraction, without importing jieba."""
     spec = importlib.util.find_spec("jieba")
     folder = spec.submodule_search_locations if spec else None
     if not folder:
-        raise SettingError("lexicon", "", "a path, for the package jieba is not installed")
+        raise SettingError("lexicon", "", "a path, because the package jieba is not installed")
     data = Path(folder[0], "analyse", "idf.txt").read_bytes()
     lines = (line.split(" ") for line in data.decode("utf-8").splitlines())
     idfs = {word: float(idf) for word, idf in lines}
-    documents = round(math.exp(max(idfs.values())))  # its rarest words stand in one document
+    documents = round(math.exp(max(idfs.values())))  # the rarest words occur in one document
     digest = blake2b(data, digest_size=16).hexdigest()
     return Lexicon(documents, "zh", "jieba", digest, (LanguageIdfs(idfs, documents),))
 
 
-_MIN_KEYWORD_LENGTH = 2  #: characters of a keyword
-_STOP_IDF = math.log(2)  #: idf of a word that stands in every other document
-
-
 class Keyword(NamedTuple):
-    """A word, and how much it says of its text."""
+    """A word and its weight in a text."""
 
     word: str
-    weight: float  #: TF-IDF: its share of the words that count, times its idf
+    weight: float  #: TF-IDF: share of the counted words, times idf
 
 
 def keywords(words: Iterable[str], lexicon: Lexicon, count: int) -> list[Keyword]:
-    """Return the ``count`` heaviest words, the heaviest first, equal weights in the order of the text.
+    """Return the words with the highest TF-IDF weights.
 
-    Words of one character, and stop words, which stand in half of all documents or more, do not count. A
-    word that the lexicon does not know has the median idf. With the built-in lexicon this is, for Chinese,
-    what ``jieba.analyse.extract_tags`` gives (github.com/fxsjy/jieba); the share is what the literature on
-    duplicates of web pages calls the density of a keyword.
+    Words of one character and stop words, which occur in half of all documents or more, are not counted. An
+    unknown word has the median idf. For Chinese and the built-in lexicon the result is that of
+    ``jieba.analyse.extract_tags`` (github.com/fxsjy/jieba). The literature on duplicate web pages calls the
+    share of a word its density.
+
+    Args:
+        words: The words of the text in order.
+        lexicon: The idf of words.
+        count: Highest number of keywords.
+
+    Returns:
+        The keywords by descending weight; equal weights are in the order of the text.
     """
     found = Counter(word for word in words if len(word) >= _MIN_KEYWORD_LENGTH)
     idfs = {word: lexicon.weight(word) for word in found}

@@ -1,20 +1,7 @@
-"""Normalisation: NFKC, case-folding, white space runs to one space, invisible characters dropped.
+"""Normalisation: NFKC, case folding, one space for each run of white space, no invisible characters.
 
-One gather from a table over code points does it; only where characters combine with their
-neighbours does the text take the slow way through :mod:`unicodedata`. Both give what
-:func:`reference` gives.
-
-Which code points make up words, which stand for themselves, which only separate.
-
-Several texts normalised in one go: most of the work on a short text is what each call costs.
-
-Folding of the two ways to write Chinese into one, by the tables of OpenCC (github.com/BYVoid/OpenCC).
-
-Two characters fold alike if any conversion of OpenCC between simplified Chinese and the standards of Taiwan
-and Hong Kong turns one into the other, or both stand in a chain of such. A character is folded wherever it
-stands, without a look at its neighbours: two texts that differ only in the script become one, whichever side
-wrote them (著 and 着, 乾 and 干, 裡 and 裏), and the places of characters stay what they were. Words that the
-two sides choose differently (資訊 and 信息) stay different.
+A lookup table over code points does it. Only texts with combining characters are processed with
+:mod:`unicodedata`. Both give the result of :func:`normalize_reference`.
 """
 
 from __future__ import annotations
@@ -35,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class Role(IntEnum):
-    """What a code point does in the token stream."""
+    """The role of a code point in the token stream."""
 
-    SEPARATOR = 0  #: white space, punctuation, symbols, controls: ends a word, is no token
-    WORD = 1  #: a letter, digit or mark of a script that puts spaces between words
-    CHARACTER = 2  #: a token of its own: scripts without spaces
+    SEPARATOR = 0  #: white space, punctuation, symbols, controls: ends a word
+    WORD = 1  #: a letter, digit or mark of a script with spaces
+    CHARACTER = 2  #: a token by itself, in a script without spaces
 
 
 #: Scripts without spaces between words, as half-open ranges of code points (Unicode block tables).
@@ -63,13 +50,13 @@ Points = npt.NDArray[np.uint32]
 Indices = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-CODE = np.uint32((1 << 21) - 1)  #: low bits of a packed point: the code point
-ROLE_SHIFT = np.uint32(21)  #: above it: its :class:`~dedupcrawl.text.scripts.Role`
+CODE = np.uint32((1 << 21) - 1)  #: mask of a packed point: the code point
+ROLE_SHIFT = np.uint32(21)  #: position of the :class:`Role`, above the code point
 ROLE = np.uint32(3 << 21)
-RESIZED = np.uint32(1 << 29)  #: table only: becomes no code point, or several
+RESIZED = np.uint32(1 << 29)  #: table only: the code point is removed, or becomes several
 COMBINES = np.uint32(1 << 30)  #: table only: the result depends on the neighbours
 _UTF32 = np.dtype("<u4")
-SPACE = np.uint32(0x20)  #: as a packed point, for its role is zero
+SPACE = np.uint32(0x20)  #: also as a packed point, because its role is 0
 _CODE_POINTS = 0x110000
 
 #: Soft hyphen, zero-width and bidirectional controls, variation selectors, byte order mark, tags.
@@ -78,8 +65,8 @@ _INVISIBLE = re.compile(
     "\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
 )
 
-#: Only here do code points change or combine under normalisation; between lie Han, Hangul, cuneiform,
-#: hieroglyphs, Tangut, surrogates, private use, nothing.
+#: The only ranges in which code points change or combine under normalisation. Between them are Han, Hangul,
+#: cuneiform, hieroglyphs, Tangut, surrogates, private use and unassigned code points.
 _CHANGING_RANGES = (
     (0x1, 0x3400),
     (0xA490, 0xAC00),
@@ -100,22 +87,32 @@ _UNCHANGING_LETTER_RANGES = (
 )
 _JAMO_THAT_JOIN = [*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)]
 _WHITE_SPACE = [point for point in range(0x3001) if chr(point).isspace()]
+_TEXT_SEPARATOR = "\0"  #: after each text; separates tokens and never combines; can occur in a text too
+
+#: Compatibility ideographs are not included, because normalisation has replaced them.
+_HAN = ((0x3400, 0x4DC0), (0x4E00, 0xA000), (0x20000, 0x323B0))
+_TO_SIMPLIFIED = ("t2s", "tw2s", "hk2s")  #: conversions of OpenCC
+_FROM_SIMPLIFIED = ("s2t", "s2tw", "s2hk")
+#: Traditional characters that OpenCC converts within words only (瞭解, 藉口, 彷彿…), each before its
+#: simplified one. Pairs that are both frequent in simplified texts (像 and 象, 覆 and 复) are excluded,
+#: because segmenters would miss words.
+_WITHIN_WORDS = ("瞭了", "藉借", "彷仿", "甦苏", "揹背", "薰熏", "濬浚", "伕夫")
 
 
 def normalize_reference(text: str) -> str:
-    """Normalise the plain way; the definition that :func:`pack` must agree with."""
+    """Normalise with :mod:`unicodedata` only. This is the definition that :func:`pack` must agree with."""
     return " ".join(unicodedata.normalize("NFKC", _fold(text)).split())
 
 
 def normalize(text: str) -> str:
-    """Normalise by the table."""
+    """Return the normalised text."""
     return decode(pack(text) & CODE)
 
 
 def pack(text: str) -> Points:
-    """Normalise ``text`` and return one uint32 a code point: the code and, above it, its role.
+    """Normalise ``text`` to one uint32 per code point: the code point, and above it its :class:`Role`.
 
-    Lone surrogates are kept as they are.
+    Lone surrogates are kept.
     """
     packed = map_code_points(text)
     if not len(packed):
@@ -130,16 +127,16 @@ def pack(text: str) -> Points:
 
 
 def map_code_points(text: str) -> Points:
-    """Return what each code point becomes by itself, white space not folded yet.
+    """Return the normalisation of each code point by itself; white space is not collapsed.
 
-    Where one is ``RESIZED`` or more, :func:`pack` has to look at the text as a whole.
+    If a value is ``RESIZED`` or more, :func:`pack` has to process the text as a whole.
     """
     return _table().packed.take(encode(text))
 
 
 @functools.cache
 def roles() -> npt.NDArray[np.uint8]:
-    """Return by code point its :class:`~dedupcrawl.text.normalize.Role`, read-only."""
+    """Return the :class:`Role` of every code point, read-only."""
     result = ((_table().packed & ROLE) >> ROLE_SHIFT).astype(np.uint8)
     result.flags.writeable = False
     return result
@@ -151,7 +148,7 @@ def encode(text: str) -> Points:
 
 
 def decode(points: Points) -> str:
-    """Return the text that consists of ``points``."""
+    """Return the text of the code points ``points``."""
     return points.astype(_UTF32, copy=False).tobytes().decode("utf-32-le", "surrogatepass")
 
 
@@ -174,14 +171,14 @@ def _collapse_spaces(packed: Points) -> Points:
 
 
 class _NormalizationTable(NamedTuple):
-    packed: Points  #: by code point: what it becomes, its role, and the two flags
-    sizes: npt.NDArray[np.uint8]  #: by code point: how many code points it becomes
-    starts: npt.NDArray[np.uint32]  #: by code point: where in ``expansions`` they stand, if it is flagged
+    packed: Points  #: by code point: its normalisation, role and flags
+    sizes: npt.NDArray[np.uint8]  #: by code point: number of code points in its normalisation
+    starts: npt.NDArray[np.uint32]  #: by code point: their start in ``expansions``, if flagged
     expansions: Points
 
 
 def _resize(table: _NormalizationTable, points: Points) -> Points:
-    """Expand ligatures and the like and drop the invisible, all at once."""
+    """Expand ligatures and similar characters, and remove invisible characters."""
     sizes = table.sizes[points]
     source = np.repeat(points, sizes)
     stops = np.cumsum(sizes, dtype=np.int64)
@@ -197,11 +194,9 @@ def _table() -> _NormalizationTable:
     points = np.concatenate([np.arange(start, stop, dtype=np.uint32) for start, stop in _CHANGING_RANGES])
     flat, starts, sizes = _map_each(points, lambda joined: unicodedata.normalize("NFKC", _fold(joined)))
     flat[np.isin(flat, _WHITE_SPACE)] = SPACE
+    count = _CODE_POINTS
     table = _NormalizationTable(
-        np.arange(_CODE_POINTS, dtype=np.uint32),
-        np.ones(_CODE_POINTS, np.uint8),
-        np.zeros(_CODE_POINTS, np.uint32),
-        flat,
+        np.arange(count, dtype=np.uint32), np.ones(count, np.uint8), np.zeros(count, np.uint32), flat
     )
     table.sizes[points], table.starts[points] = sizes, starts
     table.packed[points[sizes == 1]] = flat[starts[sizes == 1]]
@@ -213,8 +208,8 @@ def _table() -> _NormalizationTable:
 
 
 def _map_each(points: Points, function: Callable[[str], str]) -> tuple[Points, Indices, Indices]:
-    """Apply ``function`` to every character alone: the results in a row, their starts and lengths."""
-    # NUL never combines with anything, so one call does what a call for every character would do.
+    """Apply ``function`` to every character alone; return results in one array, with starts and lengths."""
+    # NUL never combines, so one call has the same result as a call for every character.
     flat = encode(function("\0".join(map(chr, points.tolist())) + "\0")).copy()
     stops = np.flatnonzero(flat == 0)
     starts = np.concatenate(([0], stops[:-1] + 1))
@@ -222,7 +217,7 @@ def _map_each(points: Points, function: Callable[[str], str]) -> tuple[Points, I
 
 
 def _combining(points: Points) -> Flags:
-    """Whether each of ``points`` may change, or be changed by, what stands before it."""
+    """Return whether each of ``points`` can change, or be changed by, the preceding character."""
     joining = np.zeros(_CODE_POINTS, bool)
     flat, starts, _ = _map_each(points, functools.partial(unicodedata.normalize, "NFD"))
     flat[starts] = 0
@@ -236,7 +231,7 @@ def _combining(points: Points) -> Flags:
 
 
 def _roles(points: Points) -> Points:
-    """By code point, in the place of a packed point: its role."""
+    """Return the role of every code point, shifted to its position in a packed point."""
     tokens = np.zeros(_CODE_POINTS, bool)
     tokens[points] = [unicodedata.category(chr(point))[0] in "LMN" for point in points.tolist()]
     for start, stop in _UNCHANGING_LETTER_RANGES:
@@ -247,21 +242,16 @@ def _roles(points: Points) -> Points:
     return roles
 
 
-_TEXT_SEPARATOR = (
-    "\0"  #: behind each text; it separates tokens, combines with nothing, and may stand in a text too
-)
-
-
 class PackedTexts(NamedTuple):
-    """Packed texts, one behind the other, with something behind each that is neither a token nor a space."""
+    """Packed texts in one array. After each text is a code point that is neither a token nor a space."""
 
     packed: Points
-    starts: Indices  #: of each text its first point
-    stops: Indices  #: of each text the place behind its last point
+    starts: Indices  #: index of the first point of each text
+    stops: Indices  #: index after the last point of each text
 
 
 def pack_many(texts: Sequence[str]) -> PackedTexts:
-    """Normalise texts, at least one, each as :func:`~dedupcrawl.text.normalize.pack` does."""
+    """Normalise texts, at least one, like :func:`pack`, but with less overhead per text."""
     packed = map_code_points(_TEXT_SEPARATOR.join((*texts, "")))
     ends = np.cumsum([len(text) + 1 for text in texts])
     if packed.max() >= RESIZED:
@@ -270,25 +260,25 @@ def pack_many(texts: Sequence[str]) -> PackedTexts:
 
 
 def _pack_individually(texts: Sequence[str], packed: Points, ends: Indices) -> tuple[Points, Indices]:
-    """Pack by themselves those texts of which a point becomes none or several, or combines with another."""
+    """Pack the texts in which a code point is removed, expands to several, or combines with another."""
     sizes = np.diff(ends, prepend=0)
     pieces, done = [], 0
-    for place in np.unique(np.searchsorted(ends, np.flatnonzero(packed >= RESIZED), "right")).tolist():
-        stop = int(ends[place]) - 1
-        alone = pack(texts[place])
-        pieces += [packed[done : stop - len(texts[place])], alone]
-        sizes[place] = len(alone) + 1
+    for i in np.unique(np.searchsorted(ends, np.flatnonzero(packed >= RESIZED), "right")).tolist():
+        stop = int(ends[i]) - 1
+        text = pack(texts[i])
+        pieces += [packed[done : stop - len(texts[i])], text]
+        sizes[i] = len(text) + 1
         done = stop
     return np.concatenate((*pieces, packed[done:])), np.cumsum(sizes)
 
 
 def _collapse_spaces_of_many(packed: Points, ends: Indices) -> PackedTexts:
-    """Fold white space; a space before a border stays there, outside of the text."""
+    """Collapse white space. A space before a separator stays there, outside of the text."""
     space = packed == SPACE
     blank = space.copy()
     blank[ends - 1] = True
     space[1:] &= blank[:-1]
-    surplus = np.flatnonzero(space)  # at the very beginning it is one too
+    surplus = np.flatnonzero(space)  # white space at the very beginning is surplus too
     if len(surplus):
         np.logical_not(space, out=space)
         packed = packed[space]
@@ -298,17 +288,14 @@ def _collapse_spaces_of_many(packed: Points, ends: Indices) -> PackedTexts:
     return PackedTexts(packed, starts, stops - ((packed[stops - 1] == SPACE) & (stops > starts)))
 
 
-#: Compatibility ideographs are not among them: normalisation has replaced them by what they stand for.
-_HAN = ((0x3400, 0x4DC0), (0x4E00, 0xA000), (0x20000, 0x323B0))
-_TO_SIMPLIFIED = ("t2s", "tw2s", "hk2s")
-_FROM_SIMPLIFIED = ("s2t", "s2tw", "s2hk")
-#: Traditional characters that OpenCC writes in words only (瞭解, 藉口, 彷彿…), each before its simple one.
-#: Where both are common in simplified texts (像 and 象, 覆 and 复) none is here: segmenters would lose words.
-_WITHIN_WORDS = ("瞭了", "藉借", "彷仿", "甦苏", "揹背", "薰熏", "濬浚", "伕夫")
-
-
 def simplify(packed: Points) -> Points:
-    """Return packed points (see :func:`~dedupcrawl.text.normalize.pack`) with Chinese folded."""
+    """Fold Chinese in packed points (see :func:`pack`) to simplified, with the tables of OpenCC.
+
+    Source: github.com/BYVoid/OpenCC. Two characters are equivalent if any conversion of OpenCC between
+    simplified Chinese and the standards of Taiwan and Hong Kong maps one to the other, directly or in several
+    steps. Neighbours do not matter. Two texts that differ only in the script become equal (著 and 着, 裡 and
+    裏), and positions do not change. Different words of the two sides (資訊 and 信息) stay different.
+    """
     table = _folding_table()
     folded: Points = packed ^ table.take(np.minimum(packed & CODE, len(table) - 1))
     return folded
@@ -316,26 +303,26 @@ def simplify(packed: Points) -> Points:
 
 @functools.cache
 def folding_digest() -> str:
-    """Return what tells one folding from another, for OpenCC's tables grow from version to version."""
+    """Return a digest of the folding, because the tables of OpenCC differ between versions."""
     return blake2b(_folding_table().astype("<u4").tobytes(), digest_size=8).hexdigest()
 
 
 @functools.cache
 def _folding_table() -> Points:
-    """Return by code point in which bits what it is folded to differs; the last entry is for all beyond."""
+    """Return by code point its XOR with the folded one; the last entry is for all others."""
     simplified = [*_conversions(_TO_SIMPLIFIED), *((pair[0], pair[1]) for pair in _WITHIN_WORDS)]
     votes = Counter(target for _, target in simplified)
     table = np.arange(_HAN[-1][1] + 1, dtype=np.uint32)
-    for alike in _equivalence_classes([*simplified, *_conversions(_FROM_SIMPLIFIED)]):
-        # What most others are simplified to: segmenters know the words it stands in.
-        chosen = min(alike, key=lambda character: (-votes[character], character))
-        table[list(map(ord, alike))] = ord(chosen)
+    for characters in _equivalence_classes([*simplified, *_conversions(_FROM_SIMPLIFIED)]):
+        # The most frequent target, because segmenters know the words with it.
+        chosen = min(characters, key=lambda character: (-votes[character], character))
+        table[list(map(ord, characters))] = ord(chosen)
     return table ^ np.arange(len(table), dtype=np.uint32)
 
 
 def _conversions(names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield what conversions of OpenCC make of characters that stand alone."""
-    from opencc import OpenCC  # noqa: PLC0415 - it must not load before it is needed
+    """Yield the conversions of single characters by the conversions ``names`` of OpenCC."""
+    from opencc import OpenCC  # noqa: PLC0415 - slow to import
 
     characters = [chr(point) for start, stop in _HAN for point in range(start, stop)]
     for name in names:
@@ -344,7 +331,7 @@ def _conversions(names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 def _equivalence_classes(pairs: Iterable[tuple[str, str]]) -> Iterator[list[str]]:
-    """Join pairs that share a character, over and over: every character ends in one class."""
+    """Join pairs with a common character until every character is in exactly one class."""
     parents: dict[str, str] = {}
 
     def root(character: str) -> str:

@@ -1,9 +1,8 @@
-"""Which program cuts into words what is written without spaces, by the name that a user gives it."""
+"""Word segmenters for text without spaces, by name."""
 
 from __future__ import annotations
 
 import functools
-import importlib
 import logging
 import pkgutil
 import warnings
@@ -19,15 +18,15 @@ if TYPE_CHECKING:
 Segmenter = Callable[[str], Iterable[str]]
 
 SEGMENTER_ACCEPTED = '"jieba", "rjieba" or the dotted name of a function, "package.module:name"'
-JIEBA_SEGMENTERS = ("jieba", "rjieba")  #: two programs that find the same words
-_PROBE = "中文"
+JIEBA_SEGMENTERS = ("jieba", "rjieba")  #: two implementations with the same result
+_PROBE = "中文"  #: test input
 
 
 def check_segmenter(name: str, setting: str = "segmenter") -> None:
-    """See whether a segmenter can be used. jieba, which takes a second to load, is not tried.
+    """Check that a segmenter can be used. jieba is not loaded, because that takes a second.
 
     Raises:
-        SettingError: there is none of this name, it is not installed, or it does not cut a Chinese word.
+        SettingError: The segmenter does not exist, is not installed, or fails on a Chinese word.
     """
     if name == "jieba":
         return
@@ -36,57 +35,52 @@ def check_segmenter(name: str, setting: str = "segmenter") -> None:
     except SettingError as error:
         raise SettingError(setting, name, error.accepted) from error
     except Exception as error:  # a user's function may raise anything
-        said = f"a function from str to an iterable of str; given {_PROBE!r} this one fails: {error!r}"
-        raise SettingError(setting, name, said) from error
+        accepted = f"a function from str to an iterable of str; given {_PROBE!r} this one fails: {error!r}"
+        raise SettingError(setting, name, accepted) from error
 
 
 def segment(name: str, run: str) -> Iterator[str]:
-    """Yield what a segmenter makes of ``run``, without what is empty or white space.
+    """Yield the words of ``run``, a text without spaces; empty words and white space are ignored.
 
     Raises:
-        SettingError: there is no such segmenter.
-        TypeError: a user's function gives something other than str. What it raises itself is not caught.
+        SettingError: The segmenter does not exist.
+        TypeError: A user's function yields something other than str. Its own exceptions are not caught.
     """
-    for piece in load_segmenter(name)(run):
-        if not isinstance(piece, str):
-            raise TypeError(f"segmenter {name!r} gave {piece!r}, which is no str")
-        if piece.strip():
-            yield piece
+    for word in load_segmenter(name)(run):
+        if not isinstance(word, str):
+            raise TypeError(f"segmenter {name!r} returned {word!r}, which is not a str")
+        if word.strip():
+            yield word
 
 
 @functools.cache
 def load_segmenter(name: str) -> Segmenter:
-    """Return the function behind a name.
+    """Return the function of a segmenter.
 
     Raises:
-        SettingError: there is none.
+        SettingError: The segmenter does not exist.
     """
     if name == "jieba":
         return _load_jieba()
     if name == "rjieba":
-        return _load_rjieba()
+        if find_spec("rjieba") is None:
+            raise SettingError("segmenter", "rjieba", 'install it first, by pip install "dedupcrawl[rjieba]"')
+        name = "rjieba:cut"
     try:
         function: Segmenter = pkgutil.resolve_name(name)
     except Exception as error:  # the user's module may raise anything when it is imported
-        said = f"{SEGMENTER_ACCEPTED}; this one cannot be loaded: {error}"
-        raise SettingError("segmenter", name, said) from error
+        accepted = f"{SEGMENTER_ACCEPTED}; this one cannot be loaded: {error}"
+        raise SettingError("segmenter", name, accepted) from error
     if not callable(function):
-        raise SettingError("segmenter", name, f"{SEGMENTER_ACCEPTED}; this one is no function")
+        raise SettingError("segmenter", name, f"{SEGMENTER_ACCEPTED}; this one is not a function")
     return function
 
 
 def _load_jieba() -> Segmenter:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # jieba probes for the retired pkg_resources and has old escapes
-        import jieba  # noqa: PLC0415 - it must not load before it is needed
+        warnings.simplefilter("ignore")  # jieba imports the retired pkg_resources and has invalid escapes
+        import jieba  # noqa: PLC0415 - slow to import
 
     jieba.setLogLevel(logging.ERROR)
     segmenter: Segmenter = jieba.Tokenizer().cut
-    return segmenter
-
-
-def _load_rjieba() -> Segmenter:
-    if find_spec("rjieba") is None:
-        raise SettingError("segmenter", "rjieba", 'install it first, by pip install "dedupcrawl[rjieba]"')
-    segmenter: Segmenter = importlib.import_module("rjieba").cut
     return segmenter

@@ -1,11 +1,9 @@
-"""One stream of tokens, and the hashes of its shingles; no token ever becomes a Python string here.
+"""The token stream of a text, and the hashes of its shingles. Tokens never become Python strings here.
 
-A token is one character of a script without spaces (Han, kana, Thai…), or a maximal run of letters
-and digits of any other. Punctuation, symbols and white space only separate, so that an edit of
-width or punctuation changes no shingle. Shingles are Broder's (On the resemblance and containment
-of documents, 1997), with a length that depends on where they start, so that mixed text works.
-
-The shingles of several texts in one go.
+A token is one character of a script without spaces (Han, kana, Thai…), or a maximal run of letters and digits
+of any other script. Punctuation, symbols and white space only separate tokens, so that a change of width or
+punctuation changes no shingle. Shingles follow Broder (*On the resemblance and containment of documents*,
+1997). Their length depends on the token at their start, so that mixed text works.
 """
 
 from __future__ import annotations
@@ -21,43 +19,42 @@ from dedupcrawl.text.normalize import ROLE_SHIFT, Role
 if TYPE_CHECKING:
     from dedupcrawl.text.normalize import Flags, Indices, Points
 
-
-MAX_SHINGLE = 64  #: tokens of a shingle, at most
+MAX_SHINGLE = 64  #: highest number of tokens of a shingle
 _CHUNK = 1 << 16  #: code points hashed at a time
-_INVERSE = pow(GOLDEN, -1, 1 << 64)
+_INVERSE = pow(GOLDEN, -1, 1 << 64)  #: of the odd base P of token hashes, modulo 2^64
 _SEPARATOR = np.uint8(Role.SEPARATOR)
 _WORD = np.uint8(Role.WORD)
 _CHARACTER = np.uint8(Role.CHARACTER)
 
 
 class Tokens(NamedTuple):
-    """The token stream of a text, two arrays of one length."""
+    """The token stream of a text, as two arrays of the same length."""
 
-    hashes: Hashes  #: the same for equal tokens wherever they stand; not mixed
-    characters: npt.NDArray[np.bool_]  #: whether the token is one character of a script without spaces
+    hashes: Hashes  #: equal for equal tokens; not mixed
+    characters: Flags  #: whether a token is a character of a script without spaces
 
 
 def tokens(packed: Points) -> Tokens:
-    """Cut packed points (see :func:`~dedupcrawl.text.normalize.pack`) into hashed tokens."""
+    """Return the hashed tokens of packed points (see :func:`~dedupcrawl.text.normalize.pack`)."""
     return located_tokens(packed)[0]
 
 
 def located_tokens(packed: Points) -> tuple[Tokens, Indices]:
-    """Return the tokens, and for each the index of its first code point."""
-    roles = _roles(packed)
+    """Return the tokens, and for each token the index of its first code point."""
+    roles = (packed >> ROLE_SHIFT).astype(np.uint8)
     word = roles == _WORD
     if not word.any():
         starts = np.flatnonzero(roles != _SEPARATOR)
         return Tokens(packed.take(starts).astype(np.uint64), np.ones(len(starts), bool)), starts
     starts = _starts(roles, word)
-    # A role goes with its code point, so it may stay in the hash.
+    # The role depends on the code point only, so it can stay in the hash.
     found = Tokens(_hash_tokens(packed * (roles != _SEPARATOR), starts), roles[starts] == _CHARACTER)
     return found, starts
 
 
 def token_spans(packed: Points) -> tuple[Indices, Indices]:
-    """Return for every token the index of its first code point and that behind its last."""
-    roles = _roles(packed)
+    """Return for each token the index of its first code point, and the index after its last one."""
+    roles = (packed >> ROLE_SHIFT).astype(np.uint8)
     starts = _starts(roles, roles == _WORD)
     bounds = roles == _SEPARATOR
     bounds[starts] = True
@@ -65,11 +62,7 @@ def token_spans(packed: Points) -> tuple[Indices, Indices]:
     return starts, stops[np.searchsorted(stops, starts, "right")]
 
 
-def _roles(packed: Points) -> npt.NDArray[np.uint8]:
-    return (packed >> ROLE_SHIFT).astype(np.uint8)
-
-
-def _starts(roles: npt.NDArray[np.uint8], word: npt.NDArray[np.bool_]) -> Indices:
+def _starts(roles: npt.NDArray[np.uint8], word: Flags) -> Indices:
     begins = word.copy()
     begins[1:] &= ~word[:-1]
     begins |= roles == _CHARACTER
@@ -77,7 +70,7 @@ def _starts(roles: npt.NDArray[np.uint8], word: npt.NDArray[np.bool_]) -> Indice
 
 
 def _hash_tokens(codes: Points, starts: Indices) -> Hashes:
-    """Polynomial hash of every run from one start to the next: the sum of code * P^(place in the run)."""
+    """Polynomial hash of every run from one start to the next: the sum of code * P^(position in the run)."""
     if len(codes) <= _CHUNK:
         return _hash_token_chunk(codes, starts)
     ends = np.append(starts[1:], len(codes))
@@ -90,14 +83,13 @@ def _hash_tokens(codes: Points, starts: Indices) -> Hashes:
 
 
 def _hash_token_chunk(codes: Points, starts: Indices) -> Hashes:
-    # One product with P^i for all runs; P is odd, so P^-start exists and makes the sums independent
-    # of the place.
+    # One product with P^i for all runs. Multiplied by P^-start the sums do not depend on the position.
     rising, falling = powers(GOLDEN, _CHUNK), powers(_INVERSE, _CHUNK)
     if len(codes) > _CHUNK:  # a single run
         rising = powers.__wrapped__(GOLDEN, len(codes))
     sums: Hashes = codes * rising[: len(codes)]
     np.cumsum(sums, out=sums)
-    # Nothing but separators, which are zero, stands before the first run.
+    # Only separators, which are zero, precede the first run.
     until = sums.take(np.append(starts[1:], len(codes)) - 1)
     hashes = until.copy()
     hashes[1:] -= until[:-1]
@@ -106,47 +98,33 @@ def _hash_token_chunk(codes: Points, starts: Indices) -> Hashes:
 
 
 def shingles(stream: Tokens, characters: int, words: int, seed: int) -> Hashes:
-    """Hash every run of ``characters`` tokens from a character on, or of ``words`` tokens from a word on.
+    """Hash all shingles of a text.
 
-    Both are from 1 to ``LONGEST``; the hashes are well mixed.
-    A text that is too short for any is one shingle as a whole; a text without tokens has none.
-    Equal shingles are repeated.
+    The token at the start of a shingle determines its length, 1 to ``MAX_SHINGLE``: ``characters`` tokens
+    from a character of a script without spaces, ``words`` tokens from a word. A text that is too short for
+    any shingle is one shingle. Returns well-mixed hashes with repetitions.
     """
-    hashes, at = stream.hashes, stream.characters
+    hashes, is_character = stream
     if not len(hashes):
         return hashes
-    found = int(np.count_nonzero(at))
-    if found == len(at):
-        result = hash_runs(hashes, characters, seed)
-    elif found == 0:
-        result = hash_runs(hashes, words, seed)
+    found = int(np.count_nonzero(is_character))
+    if found in (0, len(hashes)):
+        result = hash_runs(hashes, characters if found else words, seed)
     else:
-        result = _mixed_script_shingles(hashes, at, (characters, words), seed)
+        by_character, by_word = (hash_runs(hashes, length, seed) for length in (characters, words))
+        from_characters = by_character[is_character[: len(by_character)]]
+        result = np.concatenate((from_characters, by_word[~is_character[: len(by_word)]]))
     return result if len(result) else hash_runs(hashes, len(hashes), seed)
 
 
-def _mixed_script_shingles(
-    hashes: Hashes, at: npt.NDArray[np.bool_], lengths: tuple[int, int], seed: int
-) -> Hashes:
-    by_characters, by_words = (hash_runs(hashes, length, seed) for length in lengths)
-    from_characters, from_words = by_characters[at[: len(by_characters)]], by_words[~at[: len(by_words)]]
-    return np.concatenate((from_characters, from_words))
-
-
 def hash_runs(hashes: Hashes, length: int, seed: int) -> Hashes:
-    """Hash every run of ``length`` tokens; the order within the run counts.
-
-    The hash is the polynomial h[0]*p^(length-1) + … + h[length-1], mixed.
-    """
+    """Hash every run of ``length`` tokens: the mixed polynomial h[0]*p^(length-1) + … + h[length-1]."""
     run = run_polynomials(hashes, length, seed)
     return mix(run.copy() if length == 1 else run)
 
 
 def run_polynomials(hashes: Hashes, length: int, seed: int) -> Hashes:
-    """Return these polynomials as they are, built by doubling; those of one token may be ``hashes`` itself.
-
-    A run of 2m is two of m, one of m + 1 is one of m and a token.
-    """
+    """Return these polynomials without mixing, computed by doubling; for ``length`` 1 ``hashes`` itself."""
     if len(hashes) < length:
         return np.zeros(0, np.uint64)
     power = powers(int(seeded_constants(seed, "shingle", 1)[0]), MAX_SHINGLE)
@@ -165,50 +143,47 @@ def _join_runs(left: Hashes, right: Hashes, power: np.uint64) -> Hashes:
 
 
 class ShinglesOfMany(NamedTuple):
-    """Hashes of shingles, and whose they are."""
+    """Hashes of the shingles of several texts."""
 
     hashes: Hashes
-    texts: Indices  #: of each shingle its text
-    counts: Indices  #: of each text its shingles, repetitions counted
+    texts: Indices  #: index of the text of each shingle
+    counts: Indices  #: number of shingles of each text, with repetitions
 
 
 def shingles_of_many(
     stream: Tokens, bounds: Indices, characters: int, words: int, seed: int
 ) -> ShinglesOfMany:
-    """Hash the shingles of several texts, each as :func:`~dedupcrawl.text.shingles.shingles` does.
+    """Hash the shingles of several texts, like :func:`shingles`.
 
-    Args:
-        stream: their tokens.
-        bounds: where those of each text begin; behind them, where the last one ends.
-        characters: as there.
-        words: as there.
-        seed: as there.
+    ``bounds`` has the index of the first token of each text, and at the end the number of tokens.
     """
-    found = [
-        _shingles_starting_at(stream.hashes, which, bounds, length, seed)
-        for which, length in ((stream.characters, characters), (~stream.characters, words))
-        if which.any()
+    parts = [
+        _shingles_starting_at(stream.hashes, starts, bounds, length, seed)
+        for starts, length in ((stream.characters, characters), (~stream.characters, words))
+        if starts.any()
     ]
-    counts = sum((each.counts for each in found), np.zeros(len(bounds) - 1, np.int64))
+    counts = sum((part.counts for part in parts), np.zeros(len(bounds) - 1, np.int64))
     for text in np.flatnonzero((counts == 0) & (np.diff(bounds) > 0)).tolist():
         whole = stream.hashes[bounds[text] : bounds[text + 1]]
-        found.append(ShinglesOfMany(hash_runs(whole, len(whole), seed), np.array([text]), counts))
+        parts.append(ShinglesOfMany(hash_runs(whole, len(whole), seed), np.array([text]), counts))
         counts[text] = 1
-    empty = (np.zeros(0, np.uint64), np.zeros(0, np.int64))
-    hashes, texts = (np.concatenate([empty[at], *(each[at] for each in found)]) for at in range(2))
+    hashes = np.concatenate([np.zeros(0, np.uint64), *(part.hashes for part in parts)])
+    texts = np.concatenate([np.zeros(0, np.int64), *(part.texts for part in parts)])
     return ShinglesOfMany(hashes, texts, counts)
 
 
 def _shingles_starting_at(
-    hashes: Hashes, which: Flags, bounds: Indices, length: int, seed: int
+    hashes: Hashes, starts: Flags, bounds: Indices, length: int, seed: int
 ) -> ShinglesOfMany:
-    """Hash every run of ``length`` tokens that lies within one text and starts at one of those flagged."""
-    fits = which.copy()
+    """Hash every run of ``length`` tokens within one text that starts at a token selected by ``starts``."""
+    fits = starts.copy()
     if length > 1:
         late = (bounds[1:, None] - np.arange(1, length)).ravel()
-        # Where a text is shorter, some of these are late in that before it anyway, or no tokens at all.
+        # In a shorter text some of these are late tokens of the preceding text, or negative.
         fits[late[late >= 0]] = False
-    places = np.flatnonzero(fits)
-    counts = np.diff(np.searchsorted(places, bounds))
-    run = mix(run_polynomials(hashes, length, seed).take(places)) if len(places) else np.zeros(0, np.uint64)
-    return ShinglesOfMany(run, np.repeat(np.arange(len(counts)), counts), counts)
+    indices = np.flatnonzero(fits)
+    counts = np.diff(np.searchsorted(indices, bounds))
+    runs = (
+        mix(run_polynomials(hashes, length, seed).take(indices)) if len(indices) else np.zeros(0, np.uint64)
+    )
+    return ShinglesOfMany(runs, np.repeat(np.arange(len(counts)), counts), counts)

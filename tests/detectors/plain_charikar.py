@@ -1,4 +1,4 @@
-"""Charikar's fingerprint and Rabin's the plain way: Python integers, lists and loops."""
+"""Charikar's and Rabin's fingerprints in plain Python: integers, lists and loops."""
 
 from __future__ import annotations
 

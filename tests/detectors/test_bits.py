@@ -1,15 +1,16 @@
-"""Signs, distances, and keys that no near pair escapes."""
+"""Signs, distances, and keys that every near pair shares."""
 
 from __future__ import annotations
 
 import random
+from math import comb
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedupcrawl.detectors.bits import block_keys, hamming_distance, key_count, match_by_bits, sign_bits
+from dedupcrawl.detectors.bits import block_keys, hamming_distance, match_by_bits, sign_bits
 from tests.detectors.plain_charikar import signs
 
 numbers = st.integers(0, 2**64 - 1)
@@ -95,7 +96,7 @@ def test_no_pair_within_the_distance_is_lost(bits: int, blocks: int, distance: i
 def test_keys_are_as_many_as_choices_and_all_bits_count(bits: int, blocks: int, distance: int) -> None:
     value = random.Random(1).randbytes(bits // 8)
     keys = block_keys(value, blocks, distance)
-    assert len(set(keys)) == len(keys) == key_count(blocks, distance)
+    assert len(set(keys)) == len(keys) == comb(blocks, distance)
     inverse = bytes(255 - octet for octet in value)
     assert set(keys).isdisjoint(block_keys(inverse, blocks, distance))
     taken = [
@@ -104,7 +105,7 @@ def test_keys_are_as_many_as_choices_and_all_bits_count(bits: int, blocks: int, 
     ]
     share = bits * (blocks - distance) / blocks
     assert all(abs(bits_of_key - share) <= blocks - distance for bits_of_key in taken)
-    assert sum(taken) == bits * key_count(blocks, distance) * (blocks - distance) // blocks
+    assert sum(taken) == bits * comb(blocks, distance) * (blocks - distance) // blocks
 
 
 def test_one_bit_more_than_the_distance_can_escape() -> None:

@@ -90,7 +90,7 @@ def test_the_symmetric_difference_decides_and_matches_share_a_key(
     assert len(mine.keys) == differing + 1
 
 
-def test_real_pages_match_as_brute_force_says() -> None:
+def test_real_pages_match_like_brute_force() -> None:
     pages = [
         (
             {found.word for found in keywords(page.words(), built_in(), 32)},
@@ -126,7 +126,7 @@ def test_a_page_of_too_few_words_has_no_code(text: str) -> None:
     assert DETECTOR.fingerprint(features(text)) is None
 
 
-def test_the_scheme_tells_lexicons_apart_but_not_their_places(tmp_path: Path) -> None:
+def test_the_scheme_distinguishes_lexicons_but_not_their_paths(tmp_path: Path) -> None:
     one, other = small_lexicon(tmp_path / "one"), small_lexicon(tmp_path / "other")
     assert Boolean(lexicon=one).scheme() == Boolean(lexicon=other).scheme()
     assert Boolean(lexicon=one).scheme() != DETECTOR.scheme()
@@ -149,6 +149,6 @@ def test_constants_that_make_no_sense_are_named(constants: dict[str, Any], accep
     assert caught.value.name == f"detectors['boolean'].{next(iter(constants))}"
 
 
-def test_a_missing_lexicon_is_told_at_once() -> None:
+def test_a_missing_lexicon_is_reported_at_once() -> None:
     with pytest.raises(SettingError, match="lexicon = '/no/such/file'"):
         Boolean(lexicon="/no/such/file")

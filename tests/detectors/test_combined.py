@@ -1,4 +1,4 @@
-"""Detectors that speak as one."""
+"""Several detectors combined into one."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Saying(Detector):
     def compare(self, new: bytes, old: bytes) -> Match | None:
         return self.says
 
-    def weigh(self, new: bytes, old: bytes) -> Opinion:
+    def assess(self, new: bytes, old: bytes) -> Opinion:
         measured = self.says.similarity if self.says else 0.5
         met = Bar("needed", 1, int(self.says is not None), at_least=True, measure="nods")
         figures = self.says.evidence if self.says else {"counted": 0}
@@ -132,7 +132,7 @@ def test_evidence_is_that_of_the_members_by_name() -> None:
     assert json.loads(json.dumps(match.evidence)) == match.evidence
 
 
-def test_all_are_filed_under_the_keys_of_the_first() -> None:
+def test_all_of_has_the_keys_of_the_first_member() -> None:
     one, two = Saying(NEAR, "one", sought=(b"x", b"y")), Saying(NEAR, "two")
     assert fingerprint(Combined(all_of=(one, two))) == Fingerprint(
         (b"o",), b"\x43\x03\0\0\0\x03\0\0\0ooottt", (b"x", b"y")
@@ -142,7 +142,7 @@ def test_all_are_filed_under_the_keys_of_the_first() -> None:
     )
 
 
-def test_any_is_filed_under_the_keys_of_each_in_a_space_of_its_own() -> None:
+def test_any_of_has_the_keys_of_every_member_with_a_prefix() -> None:
     one, two = Saying(NEAR, "one"), Saying(NEAR, "other")
     found = fingerprint(Combined(any_of=(one, two)))
     assert found == Fingerprint((b"\0o", b"\1o"), b"\x43\x03\0\0\0\x03\0\0\0oooooo")
@@ -165,10 +165,10 @@ def test_a_member_without_fingerprint() -> None:
 def weighed(detector: Detector) -> Opinion:
     found = fingerprint(detector)
     assert found is not None
-    return detector.weigh(found.sketch, found.sketch)
+    return detector.assess(found.sketch, found.sketch)
 
 
-def test_of_all_the_bars_of_every_member_stand_and_no_similarity_is_above_the_least() -> None:
+def test_all_of_has_the_bars_of_every_member_and_the_lowest_similarity() -> None:
     opinion = weighed(Combined(all_of=(Saying(NEAR, "one"), Saying(None, "two"))))
     assert opinion.match is None
     assert opinion.similarity == 0.5
@@ -183,7 +183,7 @@ def test_of_all_the_bars_of_every_member_stand_and_no_similarity_is_above_the_le
     }
 
 
-def test_of_any_the_bars_of_the_speaking_member_stand_and_of_all_where_none_speaks() -> None:
+def test_any_of_has_the_bars_of_the_decisive_member_or_of_all_without_a_match() -> None:
     opinion = weighed(Combined(any_of=(Saying(None, "one"), Saying(FAR, "two"), Saying(NEAR, "three"))))
     assert opinion.match is not None
     assert opinion.similarity == 0.9
@@ -205,7 +205,7 @@ def test_members_that_have_no_two_fingerprints_are_silent() -> None:
     of_one, of_other = fingerprint(only_one), fingerprint(only_other)
     assert of_one is not None
     assert of_other is not None
-    silent = only_one.weigh(of_one.sketch, of_other.sketch)
+    silent = only_one.assess(of_one.sketch, of_other.sketch)
     assert silent.silent == "its members have no fingerprints of both pages"
     assert not silent.bars
 
@@ -269,7 +269,7 @@ def test_a_combination_of_combinations() -> None:
     assert set(match.evidence) == {"exact", "combined"}
 
 
-def test_schemes_tell_members_their_constants_and_their_order_apart() -> None:
+def test_schemes_distinguish_members_their_constants_and_their_order() -> None:
     schemes = [
         built(all_of=["exact", "shingling"]).scheme(),
         built(all_of=["shingling", "exact"]).scheme(),
@@ -319,7 +319,7 @@ def test_a_choice_that_makes_no_sense_is_named_by_its_place(
     assert caught.value.name == name
 
 
-def test_the_place_is_named_as_the_setting_in_which_it_stands() -> None:
+def test_errors_name_the_path_of_the_setting() -> None:
     from scrapy.settings import Settings
 
     text = '{"combined": {"all_of": {"exact": {}, "minhash": {"words": 0}}}}'
@@ -341,7 +341,7 @@ def test_a_deduplicator_uses_a_combination() -> None:
         assert dedup.add(text=OTHER_ENGLISH, url="https://c.example/").keep
 
 
-def test_a_damaged_part_is_told_as_a_damaged_sketch() -> None:
+def test_a_damaged_part_is_reported_as_a_damaged_sketch() -> None:
     detector = Combined(all_of=(Exact(), Shingling()))
     found = fingerprint(detector)
     assert found is not None

@@ -1,4 +1,4 @@
-"""Signatures and bands exactly as the library makes them."""
+"""Signatures and bands equal those of the library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A detector's verdicts are the same on every store."""
+"""Verdicts of a detector are the same on every store."""
 
 from __future__ import annotations
 

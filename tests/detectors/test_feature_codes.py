@@ -52,7 +52,7 @@ def test_the_longest_common_subsequence(left: str, right: str) -> None:
         ("共花了 12 亿 us dollars。随后 iPhone 上市了。", 6, "亿 us dollars 随 后 iphone"),
     ],
 )
-def test_the_code_stands_around_the_first_full_stop_with_room(text: str, size: int, code: str) -> None:
+def test_the_code_is_around_the_first_full_stop_with_room(text: str, size: int, code: str) -> None:
     assert first_code(text, size) == code
 
 
@@ -90,7 +90,7 @@ def test_three_errors_are_not() -> None:
     assert ONE.compare(fingerprint(text).sketch, fingerprint(CHINESE).sketch) is None
 
 
-def test_the_length_ratio_tells_an_excerpt() -> None:
+def test_the_length_ratio_separates_an_excerpt() -> None:
     old = fingerprint(CHINESE)
     assert ONE.compare(fingerprint(CHINESE[:-10]).sketch, old.sketch)
     assert ONE.compare(fingerprint(CHINESE[:100]).sketch, old.sketch) is None

@@ -140,7 +140,7 @@ def test_equal_sets_of_terms_match(lexicon: str, new: list[str], old: list[str])
         assert (match is not None) == (terms == others) == share_a_key(mine, other)
 
 
-def test_real_pages_match_as_brute_force_says() -> None:
+def test_real_pages_match_like_brute_force() -> None:
     found = [(brute_force(page), DETECTOR.fingerprint(page)) for page in real_pages()]
     assert all((one is None) == (not terms) for terms, one in found)
     matches = 0
@@ -170,6 +170,6 @@ def test_constants_that_make_no_sense_are_named(constants: dict[str, Any], accep
     assert caught.value.name == f"detectors['imatch'].{next(iter(constants))}"
 
 
-def test_a_missing_lexicon_is_told_at_once() -> None:
+def test_a_missing_lexicon_is_reported_at_once() -> None:
     with pytest.raises(SettingError, match="lexicon = '/no/such/file'"):
         IMatch(least_terms=1, lexicon="/no/such/file")

@@ -30,7 +30,7 @@ def compare(new: str, old: str, detector: IMatchRandomized = DETECTOR) -> Match 
 
 def lexicons(detector: IMatchRandomized, words: tuple[str, ...]) -> list[set[str]]:
     """What the lexicon and each of the further ones hold of some words."""
-    held = detector.held([word.encode() for word in words])
+    held = detector.kept_terms([word.encode() for word in words])
     return [set(words), *({word for word, kept in zip(words, row, strict=True) if kept} for row in held)]
 
 
@@ -109,7 +109,7 @@ def test_a_common_signature_matches_unless_it_is_empty(new: list[str], old: list
         assert match.evidence["signatures"] == f"{len(signatures & others)} of {most}"
 
 
-def test_real_pages_match_as_brute_force_says() -> None:
+def test_real_pages_match_like_brute_force() -> None:
     plain, found = IMatch(), []
     for page in real_pages():
         terms = {term.word for term in plain.terms(page)}

@@ -102,7 +102,7 @@ def test_the_description_is_the_summary() -> None:
 
 
 @pytest.mark.parametrize("description", ["", " ", "Harbour News", "哈" * 200])
-def test_without_one_that_says_something_it_is_the_first_512_bytes(description: str) -> None:
+def test_without_an_informative_description_it_is_the_first_512_bytes(description: str) -> None:
     detector = Keywords(variant=1)
     for text in (ENGLISH, CHINESE * 2):
         found = detector.fingerprint(features(text, description))
@@ -126,7 +126,7 @@ def test_the_difference_of_weights(new: list[float], old: list[float]) -> None:
 
 
 @pytest.mark.parametrize("variant", [2, 3, 4, 5])
-def test_real_pages_match_as_brute_force_says(variant: int) -> None:
+def test_real_pages_match_like_brute_force(variant: int) -> None:
     detector = Keywords(variant=variant)
     pages = real_pages()
     heaviest = [keywords(page.words(), built_in(), 10) for page in pages]
@@ -159,7 +159,7 @@ def test_a_page_of_too_few_keywords_has_no_fingerprint(variant: int, text: str) 
     assert Keywords(variant=variant).fingerprint(features(text)) is None
 
 
-def test_the_scheme_tells_lexicons_apart_but_not_their_places(tmp_path: Path) -> None:
+def test_the_scheme_distinguishes_lexicons_but_not_their_paths(tmp_path: Path) -> None:
     one, other = small_lexicon(tmp_path / "one"), small_lexicon(tmp_path / "other")
     assert Keywords(lexicon=one).scheme() == Keywords(lexicon=other).scheme()
     assert Keywords(lexicon=one).scheme() != Keywords().scheme()
@@ -184,6 +184,6 @@ def test_constants_that_make_no_sense_are_named(constants: dict[str, Any], accep
     assert caught.value.name == f"detectors['keywords'].{next(iter(constants))}"
 
 
-def test_a_missing_lexicon_is_told_at_once() -> None:
+def test_a_missing_lexicon_is_reported_at_once() -> None:
     with pytest.raises(SettingError, match="lexicon = '/no/such/file'"):
         Keywords(lexicon="/no/such/file")

@@ -1,4 +1,4 @@
-"""Which pages meet in a bucket."""
+"""LSH bands and bucket keys."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_place_of_a_band_counts() -> None:
     assert len(set(keys)) == 12
 
 
-def test_the_probability_of_meeting_follows_the_s_curve() -> None:
+def test_the_probability_of_a_common_key_follows_the_s_curve() -> None:
     rng = np.random.default_rng(2)
     similarity, bands, rows, trials = 0.8, 12, 8, 2000
     met = 0

@@ -42,7 +42,7 @@ def met(new: str, old: str) -> bool:
         (CHINESE.replace("，", ", ").replace("。", ". "), CHINESE),
     ],
 )
-def test_copies_meet_and_match(new: str, old: str) -> None:
+def test_copies_share_a_key_and_match(new: str, old: str) -> None:
     match = compare(new, old)
     assert met(new, old)
     assert match is not None
@@ -90,7 +90,7 @@ def test_two_stories_in_one_contain_each() -> None:
         assert match.relation is Relation.EXPANSION
 
 
-def test_evidence_says_what_a_person_needs() -> None:
+def test_evidence_has_what_a_person_needs() -> None:
     match = compare(ENGLISH, ENGLISH)
     assert match is not None
     assert match.similarity == 1
@@ -114,7 +114,7 @@ def test_the_estimate_is_near_the_truth(cut: int, start: int) -> None:
     assert match.similarity == pytest.approx(true, abs=0.16)
 
 
-def test_a_text_without_letters_is_not_filed() -> None:
+def test_a_text_without_letters_has_no_fingerprint() -> None:
     assert MINHASH.fingerprint(Features(Page.from_text("😀 !!! …"))) is None
 
 

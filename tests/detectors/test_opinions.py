@@ -1,4 +1,4 @@
-"""What every detector says of a pair is what it decides by."""
+"""The opinion of every detector agrees with its comparison."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def pair(detector: Detector, new: Features, old: Features) -> tuple[bytes, bytes
 
 def check(detector: Detector, new: bytes, old: bytes) -> Opinion:
     """Assert what holds of every opinion."""
-    opinion, match = detector.weigh(new, old), detector.compare(new, old)
+    opinion, match = detector.assess(new, old), detector.compare(new, old)
     assert opinion.match == match
     assert opinion.detector == detector.name
     assert json.loads(json.dumps(opinion.figures)) == opinion.figures
@@ -116,7 +116,7 @@ def test_exhibits_agree_with_figures(detector: Detector) -> None:
     text = ENGLISH.replace("Eleven centimetres", "Nine centimetres")
     sketches = pair(detector, Features(Page.from_text(text)), Features(Page.from_text(ENGLISH)))
     assert sketches is not None
-    opinion = detector.weigh(*sketches)
+    opinion = detector.assess(*sketches)
     assert detector is EVERY[0] or opinion.exhibits
     for shown in opinion.exhibits:
         assert bool(shown.agreeing) != bool(shown.shared or shown.only_new or shown.only_old)
@@ -128,7 +128,7 @@ def test_the_slots_that_are_shown_are_those_that_were_counted() -> None:
     text = ENGLISH.replace("Eleven centimetres", "Nine centimetres")
     sketches = pair(detector, Features(Page.from_text(text)), Features(Page.from_text(ENGLISH)))
     assert sketches is not None
-    opinion = detector.weigh(*sketches)
+    opinion = detector.assess(*sketches)
     (slots,) = opinion.exhibits
     assert len(slots.agreeing) == 128
     assert opinion.figures["slots"] == f"{slots.agreeing.count('1')} of 128"
@@ -138,17 +138,17 @@ def test_the_slots_that_are_shown_are_those_that_were_counted() -> None:
 
 def test_the_bits_that_are_shown_give_the_hamming_distance() -> None:
     sketches = b"\x48" + bytes(8), b"\x48" + bytes((1, 0, 0, 0, 0, 0, 0, 0x80))
-    opinion = SimHash().weigh(*sketches)
+    opinion = SimHash().assess(*sketches)
     assert opinion.exhibits == (Exhibit("bits", "0" + 62 * "1" + "0"),)
     assert opinion.bars == (Bar("distance", 3, 2, at_least=False, measure="bits that differ"),)
 
 
-def test_codes_are_shown_in_words_where_the_sketch_holds_them() -> None:
+def test_codes_are_shown_in_words_if_the_sketch_has_them() -> None:
     sketches = pair(
         FeatureCode(), Features(Page.from_text(ENGLISH)), Features(Page.from_text("So it " + OTHER_ENGLISH))
     )
     assert sketches is not None
-    (codes,) = FeatureCode().weigh(*sketches).exhibits
+    (codes,) = FeatureCode().assess(*sketches).exhibits
     assert codes.shared == ()
     assert codes.only_new == ("stood white at their piers fishermen who had not seen",)
     assert codes.only_old == ("monday in a blue folder one lamp in five is",)
@@ -180,7 +180,7 @@ def test_elements_are_dealt_out(new: list[str], old: list[str]) -> None:
         assert len(found) == min(len(expected), MAX_SHOWN)
 
 
-def test_silence_says_which_page_has_no_fingerprint() -> None:
+def test_no_opinion_names_the_page_without_a_fingerprint() -> None:
     assert no_opinion("imatch", b"", b"").silent == "neither page has a fingerprint"
     assert no_opinion("imatch", b"", b"x").silent == "the new page has no fingerprint"
     assert no_opinion("imatch", b"x", b"").silent == "the older page has no fingerprint"

@@ -1,4 +1,4 @@
-"""Rabin fingerprints, against division on paper."""
+"""Rabin fingerprints, against division digit by digit."""
 
 from __future__ import annotations
 

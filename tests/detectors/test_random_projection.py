@@ -90,7 +90,7 @@ def test_agreement_is_the_angle_between_token_counts(start: int, cut: int) -> No
         ("记者 " + CHINESE, CHINESE),
     ],
 )
-def test_copies_meet_and_match(new: str, old: str) -> None:
+def test_copies_share_a_key_and_match(new: str, old: str) -> None:
     match = compare(new, old)
     assert not set(fingerprint(new).keys).isdisjoint(fingerprint(old).keys)
     assert match is not None
@@ -119,7 +119,7 @@ def test_pairs_of_characters_know_of_order() -> None:
     assert bits(ENGLISH, RandomProjection(characters=2)).bit_count()
 
 
-def test_a_text_without_letters_is_not_filed() -> None:
+def test_a_text_without_letters_has_no_fingerprint() -> None:
     assert PROJECTION.fingerprint(Features(Page.from_text("😀 !!! …"))) is None
 
 

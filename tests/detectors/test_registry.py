@@ -1,4 +1,4 @@
-"""From a user's choice to detectors."""
+"""From settings to detectors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_order_that_filled_stores_count_on_is_pinned() -> None:
     ]
 
 
-def test_the_configuration_is_handed_on_unless_it_is_overridden() -> None:
+def test_the_configuration_is_used_unless_it_is_overridden() -> None:
     config = Config(
         detectors={"exact": {}, "minhash": {"threshold": 0.6, "words": 2}},
         threshold=0.7,
@@ -95,10 +95,10 @@ def test_a_choice_that_makes_no_sense_is_named(chosen: object, name: str, accept
         ({"lexicon": "/no/such/file"}, "cannot be read: No such file"),
         ({"lexicon": 5}, "the path of a file"),
         ({"lexicon": "ZH"}, "counted with fold_chinese = True, configured is False"),
-        ({"lexicon": "ZH", "language": "de"}, "it is of the language 'zh', 'de' is asked for"),
+        ({"lexicon": "ZH", "language": "de"}, "its language is 'zh', required is 'de'"),
     ],
 )
-def test_a_lexicon_that_does_not_suit_is_named_where_it_was_given(
+def test_a_lexicon_that_does_not_fit_is_reported_with_its_setting(
     name: str, constants: dict[str, object], accepted: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "zh"
@@ -114,16 +114,16 @@ def test_a_lexicon_that_does_not_suit_is_named_where_it_was_given(
     assert build_detectors(Config(detectors={name: {"lexicon": str(path)}}, fold_chinese=True))
 
 
-def test_the_language_of_the_pages_is_asked_of_the_lexicon(tmp_path: Path) -> None:
+def test_the_lexicon_must_have_the_language_of_the_pages(tmp_path: Path) -> None:
     path = tmp_path / "de"
     write_counts(path, LexiconHeader("de", "", fold_chinese=False, documents=9, words=1), {"hafen": 2})
     for detectors in (["imatch"], ["minhash"]):
         assert build_detectors(Config(detectors=detectors, lexicon=str(path), language="de"))
-        with pytest.raises(SettingError, match="of the language 'de', 'th' is asked for") as caught:
+        with pytest.raises(SettingError, match="its language is 'de', required is 'th'") as caught:
             build_detectors(Config(detectors=detectors, lexicon=str(path), language="th"))
         assert caught.value.name == "lexicon"
     assert build_detectors(Config(detectors=["minhash"], language="th"))
-    with pytest.raises(SettingError, match="built in are zh and en, and 'th' is asked for"):
+    with pytest.raises(SettingError, match="built in are zh and en, required is 'th'"):
         build_detectors(Config(detectors=["imatch"], language="th"))
 
 
@@ -132,7 +132,7 @@ def test_a_dict_may_leave_the_constants_out(constants: object) -> None:
     assert build_detectors(Config(detectors={"minhash": constants}, threshold=0.8)) == (MinHash(),)  # type: ignore[dict-item]
 
 
-def test_schemes_are_json_and_tell_configurations_apart() -> None:
+def test_schemes_are_json_and_distinguish_configurations() -> None:
     every = build_detectors(Config(detectors=list(DETECTORS)))
     assert json.loads(json.dumps(schemes(every, Config()))) == schemes(every, Config())
     assert list(schemes(every, Config())) == list(DETECTORS)
@@ -140,7 +140,7 @@ def test_schemes_are_json_and_tell_configurations_apart() -> None:
     assert schemes(other, Config())["minhash"] != schemes(every, Config())["minhash"]
 
 
-def test_schemes_tell_other_texts_apart() -> None:
+def test_schemes_distinguish_other_texts() -> None:
     detectors = build_detectors(Config())
     plain = schemes(detectors, Config())
     assert schemes(detectors, Config(reader="text")) == {**plain, "text": {"reader": "text"}}
@@ -159,7 +159,7 @@ def test_every_detector_is_a_frozen_dataclass_with_defaults(detector: type) -> N
     assert hash(made) == hash(detector())
 
 
-def test_every_detector_stands_under_its_own_name() -> None:
+def test_every_detector_is_registered_under_its_own_name() -> None:
     assert [detector.name for detector in DETECTORS.values()] == list(DETECTORS)
 
 

@@ -89,7 +89,7 @@ def test_cuts_are_near_to_equal_parts() -> None:
     assert [len(segment) for segment in cut_into_segments(lines, 4)] == [100, 101, 101, 100]
 
 
-def test_paragraphs_are_those_of_the_text_and_of_what_outweighs_it() -> None:
+def test_paragraphs_are_those_of_the_text_and_of_the_rest() -> None:
     page = Page(url="", text="First\n\n Second\0Third ", rest="The  rest")
     assert paragraphs(Features(page)) == ["first", "second", "third", "the rest"]
     assert paragraphs(Features(Page.from_text("漢\n字"), fold_chinese=True)) == ["汉", "字"]
@@ -117,7 +117,7 @@ def test_pages_match_when_m_segments_are_common_and_share_a_key(
         assert len(mine.keys) == len(set(new)) - equal + 1
 
 
-def test_real_pages_match_as_brute_force_says() -> None:
+def test_real_pages_match_like_brute_force() -> None:
     matches = 0
     segments = [(cut_into_segments(paragraphs(page), 8), DETECTOR.fingerprint(page)) for page in real_pages()]
     for (mine, new), (other, old) in itertools.combinations(segments, 2):

@@ -1,4 +1,4 @@
-"""Super-shingles: what they are, how often they agree, what they match."""
+"""Super-shingles: their values, how often they agree, and what they match."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def pair(random: np.random.Generator, common: int, own: int) -> tuple[Hashes, Ha
 
 
 @pytest.mark.parametrize(("common", "own"), [(380, 10), (360, 20), (320, 40)])
-def test_pages_match_as_often_as_the_binomial_distribution_says(common: int, own: int) -> None:
+def test_pages_match_as_often_as_the_binomial_distribution_predicts(common: int, own: int) -> None:
     random = np.random.default_rng(2006)
     trials = 800
     matched = 0
@@ -152,7 +152,7 @@ def test_minima_agree_as_often_as_those_of_datasketch() -> None:
         ("本报讯 " + CHINESE, CHINESE),
     ],
 )
-def test_copies_meet_and_match(new: str, old: str) -> None:
+def test_copies_share_a_key_and_match(new: str, old: str) -> None:
     match = compare(new, old)
     assert match is not None
     assert match.relation is Relation.NEAR_DUPLICATE

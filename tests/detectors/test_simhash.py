@@ -143,7 +143,7 @@ def test_the_package_simhash_agrees_when_it_hashes_alike(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
-def test_shingles_stand_where_those_of_the_other_detectors_do(text: str) -> None:
+def test_shingles_start_where_those_of_the_other_detectors_start(text: str) -> None:
     found = ShingleWeighting(5, 3, 0, 1).by_occurrences([WeightedField(features(text).tokens, 1)])
     numbers, modulus = plain_charikar.symbols(text), irreducible_polynomial(0)
     expected = [
@@ -163,7 +163,7 @@ def test_shingles_stand_where_those_of_the_other_detectors_do(text: str) -> None
         (CHINESE.replace("，", ", ").replace("。", ". "), CHINESE),
     ],
 )
-def test_copies_meet_and_match(new: str, old: str) -> None:
+def test_copies_share_a_key_and_match(new: str, old: str) -> None:
     prints = [SIMHASH.fingerprint(features(text)) for text in (new, old)]
     assert prints[0] is not None
     assert prints[1] is not None

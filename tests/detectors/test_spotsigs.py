@@ -1,6 +1,6 @@
-"""Spots, the pages that share them, and that no pair is lost on the way.
+"""Spots, common keys, and matches without missed pairs.
 
-Partitions and prefixes: what they rule out cannot match, however the numbers are rounded.
+Partitions and prefixes: pairs that they exclude cannot match, however numbers are rounded.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def copied(text: str, seed: int) -> str:
 
 @settings(max_examples=30, deadline=None)
 @given(pages, st.integers(0, 99), st.sampled_from([0.1, 0.3, 0.44, 0.7, 1.0]))
-def test_all_pairs_that_brute_force_finds_meet_and_match(texts: list[str], seed: int, tau: float) -> None:
+def test_all_pairs_of_brute_force_share_a_key_and_match(texts: list[str], seed: int, tau: float) -> None:
     detector = SpotSigs(tau=tau, filed=0, least=1)
     texts = [*texts, *(copied(text, seed) for text in texts)]
     found = {text: detector.fingerprint(features(text)) for text in texts}
@@ -155,7 +155,7 @@ def test_all_pairs_that_brute_force_finds_meet_and_match(texts: list[str], seed:
             assert meet(of_old, of_new)
 
 
-def test_all_pairs_of_real_pages_meet_under_16_keys_each() -> None:
+def test_all_pairs_of_real_pages_share_one_of_16_keys() -> None:
     rows = list(read_rows(data("reprints", "dev.jsonl.gz")))
     stories = {row.cluster.partition("#")[0] for row in rows[:5]}
     chosen = [row for row in rows if row.cluster.partition("#")[0] in stories]
@@ -173,7 +173,7 @@ def test_all_pairs_of_real_pages_meet_under_16_keys_each() -> None:
     assert max(len(one.keys) for one in found if one) == 16
 
 
-def test_a_bound_of_the_keys_loses_no_more_than_it_says() -> None:
+def test_a_bound_of_the_keys_misses_no_more_than_documented() -> None:
     chance = random.Random(8)
     detector = SpotSigs(filed=4)
     trials, lost, bound = 300, 0, 0.0
@@ -198,7 +198,7 @@ def test_a_page_looks_only_where_its_copies_can_be() -> None:
     assert meet(fingerprint(half), fingerprint(long))
 
 
-def test_rare_spots_are_filed_first() -> None:
+def test_rare_spots_are_the_first_keys() -> None:
     common = " ".join(f"the go up{at}" for at in range(40))
     rare = " ".join(f"the extraordinary circumstance{at}" for at in range(16))
     keys = set(fingerprint(f"{rare} the {common}").keys)

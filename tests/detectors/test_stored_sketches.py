@@ -1,4 +1,4 @@
-"""Every detector: what is stored is pinned, damage is told, odd texts do no harm."""
+"""Every detector: stored bytes are pinned, damage is reported, unusual texts do no harm."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def digest(found: Fingerprint | None) -> str:
 def test_keys_that_can_be_had_from_a_sketch_are_those_of_the_page(detector: Detector, text: str) -> None:
     found = detector.fingerprint(Features(Page.from_text(text)))
     if found is not None:
-        keys = detector.keys_of(found.sketch)
+        keys = detector.keys_from_sketch(found.sketch)
         assert (keys is not None) == (detector.name in {"exact", "minhash"})
         assert keys in (None, found.keys)
 
@@ -206,7 +206,7 @@ def test_any_text_matches_itself(detector: Detector, text: str) -> None:
 @given(st.binary(max_size=200))
 @example(b"")
 @by_name
-def test_a_foreign_sketch_is_told_in_a_sentence(detector: Detector, foreign: bytes) -> None:
+def test_a_foreign_sketch_is_reported_in_one_sentence(detector: Detector, foreign: bytes) -> None:
     found = fingerprint(detector, ENGLISH)
     assert found is not None
     for one, other in ((found.sketch, foreign), (foreign, found.sketch)):

@@ -1,4 +1,4 @@
-"""The two ways to write Chinese, read as one."""
+"""Traditional and simplified Chinese are read as one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_what_is_no_traditional_chinese_stays(left: str) -> None:
     assert _folded(left) == normalize(left)
 
 
-def test_compatibility_ideographs_fold_as_what_they_stand_for() -> None:
+def test_compatibility_ideographs_fold_like_their_replacements() -> None:
     assert _folded("\ufa5f\uf9e9") == "着里"
     assert _folded("\ufa11") == "\ufa11"  # one of the twelve in that block that stand for themselves
 

@@ -1,6 +1,6 @@
-"""One page, computed once for all detectors.
+"""Features of one page, computed once for all detectors.
 
-Texts that are one word over and over.
+Texts that consist of one repeated word.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def test_other_texts(text: str) -> None:
 
 @given(st.text("ab", max_size=40))
 @example("x" * (LONGEST_REPEATED + 1) + "y")
-def test_it_is_what_the_definition_says(letters: str) -> None:
+def test_it_agrees_with_the_definition(letters: str) -> None:
     periods = range(1, min(LONGEST_REPEATED, len(letters) // 2) + 1)
     plainly = any(all(a == b for a, b in zip(letters, letters[period:], strict=False)) for period in periods)
     assert is_one_word_repeated(encode(letters)) == plainly

@@ -1,4 +1,4 @@
-"""Several pages at once: what is said of each is what is said of it alone, whatever stands beside it."""
+"""Features of several pages equal those of each page alone."""
 
 from __future__ import annotations
 

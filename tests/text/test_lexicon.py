@@ -1,4 +1,4 @@
-"""How rare words are: the built-in lexicon, files, and files that are not what they should be.
+"""Document frequencies: the built-in lexicon, lexicon files, and damaged files.
 
 Keywords by TF-IDF, against jieba's own.
 """
@@ -58,7 +58,9 @@ def test_idf_and_its_normal_form(tmp_path: Path) -> None:
     assert [found.nidf(word) for word in COUNTS] == pytest.approx([0, 1 / 3, 2 / 3, 1])
     assert found.idf("nowhere") is found.nidf("nowhere") is None
     assert found.weight("ferry") == found.idf("ferry")
-    assert found.weight("nowhere") == found.weight("北京") == found.median_idf == pytest.approx(math.log(4))
+    assert (
+        found.weight("nowhere") == found.weight("北京") == found.parts[0].median == pytest.approx(math.log(4))
+    )
     assert (len(found), list(found), found.documents) == (4, sorted(COUNTS), 8)
     assert "ferry" in found
     assert "nowhere" not in found
@@ -75,7 +77,7 @@ def test_the_built_in_chinese_is_jiebas() -> None:
     idfs, median = TFIDF().idf_loader.get_idf()
     chinese = built_in("zh")
     assert {word: chinese.idf(word) for word in idfs} == idfs
-    assert chinese.weight("麤麤麤") == chinese.median_idf == median
+    assert chinese.weight("麤麤麤") == chinese.parts[0].median == median
     assert len(chinese) == len(idfs)
     assert chinese.documents == 1_088_899
 
@@ -176,9 +178,9 @@ def test_another_language_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path / "lexicon")
     assert open_lexicon(path, segmenter="jieba", language="en")
     assert open_lexicon(written(tmp_path / "any", language=""), segmenter="jieba", language="th")
-    with pytest.raises(SettingError, match="it is of the language 'en', 'zh' is asked for"):
+    with pytest.raises(SettingError, match="its language is 'en', required is 'zh'"):
         open_lexicon(path, segmenter="jieba", language="zh")
-    with pytest.raises(SettingError, match="built in are zh and en, and 'th' is asked for"):
+    with pytest.raises(SettingError, match="built in are zh and en, required is 'th'"):
         open_lexicon("", segmenter="jieba", language="th")
 
 
@@ -214,22 +216,22 @@ HEAD: dict[str, object] = {
 }
 GOOD = _forged(HEAD, ["a", 3])
 DAMAGED = {
-    b"": "it is no lexicon",
-    b"the of and": "it is no gzip file",
-    gzip.compress(b""): "it is no lexicon",
-    gzip.compress(b"the 3\nof 4\n"): "it is no lexicon",
-    gzip.compress(b"[1]\n[2]\n"): "it is no lexicon",
-    GOOD[:-9]: "it is no gzip file, or is cut off",
-    _forged({**HEAD, "version": 2}): "it is of version 2, this program reads version 1",
-    _forged({**HEAD, "format": "other"}): "it is no lexicon",
+    b"": "it is not a lexicon",
+    b"the of and": "it is not a gzip file",
+    gzip.compress(b""): "it is not a lexicon",
+    gzip.compress(b"the 3\nof 4\n"): "it is not a lexicon",
+    gzip.compress(b"[1]\n[2]\n"): "it is not a lexicon",
+    GOOD[:-9]: "it is not a gzip file, or is truncated",
+    _forged({**HEAD, "version": 2}): "it has version 2, this program reads version 1",
+    _forged({**HEAD, "format": "other"}): "it is not a lexicon",
     _forged({**HEAD, "colour": "red"}, ["a", 1]): "it is damaged",
-    _forged(HEAD, ["a", 4]): "a word stands in none, or in more than all documents",
-    _forged(HEAD, ["a", 0]): "a word stands in none, or in more than all documents",
+    _forged(HEAD, ["a", 4]): "a frequency is not from 1 to the number of documents",
+    _forged(HEAD, ["a", 0]): "a frequency is not from 1 to the number of documents",
     _forged(HEAD, ["a"]): "it is damaged",
-    _forged(HEAD): "a word stands in none, or in more than all documents",
+    _forged(HEAD): "a frequency is not from 1 to the number of documents",
     gzip.compress(
         gzip.decompress(GOOD).replace(b'["a",3]', b'["a",2]')
-    ): "its content is not what its digest",
+    ): "its content does not match its digest",
 }
 
 
@@ -240,7 +242,7 @@ def test_the_format_is_as_it_is_described() -> None:
 
 
 @pytest.mark.parametrize(("data", "said"), DAMAGED.items())
-def test_a_damaged_file_is_told_in_one_sentence(data: bytes, said: str, tmp_path: Path) -> None:
+def test_a_damaged_file_is_reported_in_one_sentence(data: bytes, said: str, tmp_path: Path) -> None:
     path = tmp_path / "lexicon"
     path.write_bytes(data)
     with pytest.raises(SettingError) as caught:
@@ -253,7 +255,7 @@ def test_a_damaged_file_is_told_in_one_sentence(data: bytes, said: str, tmp_path
 
 
 @pytest.mark.parametrize("where", ["nowhere", ".", "a\0b"])
-def test_a_file_that_is_not_there_is_told(where: str) -> None:
+def test_a_missing_file_is_reported(where: str) -> None:
     with pytest.raises(SettingError, match="this one cannot be read"):
         open_lexicon(where, segmenter="jieba")
     with pytest.raises(LexiconFileError):
@@ -318,7 +320,7 @@ def test_a_worked_example() -> None:
 
 
 def test_an_unknown_word_has_the_median_idf() -> None:
-    assert keywords(["unheard"], LEXICON, 1) == [Keyword("unheard", LEXICON.median_idf)]
+    assert keywords(["unheard"], LEXICON, 1) == [Keyword("unheard", LEXICON.parts[0].median)]
 
 
 def test_the_heaviest_come_first_and_no_more_than_wanted() -> None:

@@ -39,7 +39,7 @@ def test_counts_are_never_too_high_nor_too_low_by_more_than_what_is_missed(
 
 
 def test_the_common_words_stay_when_the_rare_are_forgotten() -> None:
-    counted = DocumentFrequencies(most=50)
+    counted = DocumentFrequencies(max_words=50)
     for number in range(1000):
         counted.add(["the", "harbour" if number % 2 else "ferry", str(number)])
     found = counted.frequencies()

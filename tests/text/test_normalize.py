@@ -1,4 +1,4 @@
-"""The table must say what the plain definition says, for every text."""
+"""The lookup table agrees with the plain definition for every text."""
 
 from __future__ import annotations
 

@@ -49,9 +49,9 @@ BAD = {
     "nope.x:y": "cannot be loaded: No module named 'nope'",
     "json:nope": "cannot be loaded: module 'json' has no attribute 'nope'",
     "jieba ": "cannot be loaded",
-    f"{HERE}:NUMBER": "this one is no function",
+    f"{HERE}:NUMBER": "this one is not a function",
     f"{HERE}:nothing": "a function from str to an iterable of str; given '中文' this one fails",
-    f"{HERE}:numbers": "gave 1, which is no str",
+    f"{HERE}:numbers": "returned 1, which is not a str",
     f"{HERE}:failing": "the dictionary is gone",
 }
 
@@ -78,9 +78,7 @@ def test_the_segmenter_of_one_detector_is_checked_too() -> None:
     assert str(caught.value).startswith("detectors['datasketch'].segmenter = 'nope' is not accepted")
 
 
-def test_a_module_that_fails_when_it_is_imported_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_module_that_fails_on_import_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "broken_segmenter.py").write_text("1 / 0\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(SettingError, match="cannot be loaded: division by zero"):

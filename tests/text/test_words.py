@@ -1,7 +1,4 @@
-"""Words of Chinese, English and both, and of scripts that put no spaces between them.
-
-Where sentences end, and where they only seem to.
-"""
+"""Words of Chinese, English and both, and of scripts without spaces; sentences."""
 
 from __future__ import annotations
 
@@ -136,8 +133,8 @@ def test_a_segmenter_of_ones_own_gets_each_run_of_a_script_without_spaces() -> N
     assert words("北京大学 in 東京でไทย!", f"{HERE}:pairs") == ("北京", "大学", "in", "東京", "でไ", "ทย")
 
 
-def test_what_is_no_text_is_told() -> None:
-    with pytest.raises(TypeError, match=r"numbers' gave 2, which is no str"):
+def test_a_result_that_is_not_text_is_reported() -> None:
+    with pytest.raises(TypeError, match=r"numbers' returned 2, which is not a str"):
         words("北京", f"{HERE}:numbers")
     with pytest.raises(TypeError):
         list(segment(f"{HERE}:numbers", "北京"))
@@ -207,7 +204,7 @@ def test_real_texts(text: str, count: int) -> None:
 
 
 @given(st.text(st.sampled_from("ab. 。!?\"”'1…)")))
-def test_ends_rise_and_stand_behind_a_mark(text: str) -> None:
+def test_ends_are_ascending_and_after_a_mark(text: str) -> None:
     ends = sentence_ends(text)
     assert list(ends) == sorted(set(ends))
     assert all(text[end - 1] in ".。!?\"”')" for end in ends)

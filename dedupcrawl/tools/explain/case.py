@@ -75,7 +75,7 @@ def _meet(detectors: Iterable[Detector], new: Record, old: Record) -> bool | Non
     told: list[bool | None] = []
     for detector, mine, other in zip(detectors, new.sketches, old.sketches, strict=False):
         if mine and other:
-            keys, others = detector.keys_of(mine), detector.keys_of(other)
+            keys, others = detector.keys_from_sketch(mine), detector.keys_from_sketch(other)
             told.append(None if keys is None or others is None else not {*keys}.isdisjoint(others))
     return True if True in told else None if None in told else False
 
