@@ -4,7 +4,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedupcrawl.page.rules import EDGE, FRAME, MAIN_TEXT, OUTSIDE, REPEATED, TEASER
-from dedupcrawl.page.scoring import EDGE_COST, REPEAT, frame, repeats, set_repeats_apart, stretch, trim
+from dedupcrawl.page.scoring import (
+    EDGE_COST,
+    MIN_REPEATED_BYTES,
+    best_range,
+    frame_blocks,
+    mark_repeated,
+    repeated_blocks,
+    trim,
+)
 
 worths = st.lists(st.integers(-200, 600).map(float), max_size=12)
 
@@ -15,7 +23,7 @@ def value(part: list[float]) -> float:
 
 @given(worths)
 def test_no_stretch_is_worth_more(given: list[float]) -> None:
-    begin, end = stretch(given)
+    begin, end = best_range(given)
     spans = [(first, last) for last in range(len(given) + 1) for first in range(last)]
     best = max((value(given[first:last]) for first, last in spans), default=0.0)
     assert 0 <= begin <= end <= len(given)
@@ -44,14 +52,14 @@ def test_nothing_goes_from_nothing() -> None:
 
 def test_a_frame_that_says_as_much_as_the_rest_is_the_text() -> None:
     drafts = [draft(text) for text in ("Source: Gazette", "It rained.", "By Ann Smith")]
-    assert frame(drafts, [0, 1, 2]) == set()
-    assert frame([*drafts, draft(LONG)], [0, 1, 2, 3]) == {0, 2}
+    assert frame_blocks(drafts, [0, 1, 2]) == set()
+    assert frame_blocks([*drafts, draft(LONG)], [0, 1, 2, 3]) == {0, 2}
 
 
 def test_pictures_that_say_half_as_much_as_the_rest_are_part_of_the_text() -> None:
     captions = [draft(f"The bridge on the {n}th of May (Photo: Getty)") for n in range(4, 9)]
     boilerplate = [draft(LONG), draft(LONG), draft(LONG)]
-    assert frame([*captions, *boilerplate], [*range(8)]) == set()
+    assert frame_blocks([*captions, *boilerplate], [*range(8)]) == set()
 
 
 Draft = tuple[str, int, int, int, int, str, int]
@@ -61,13 +69,15 @@ def repeated_draft(text: str) -> Draft:
     return text, len(text.encode()), 0, 0, 0, "p", 0
 
 
-texts = st.lists(st.sampled_from("abc水").flatmap(lambda sign: st.sampled_from([sign, sign * REPEAT])))
+texts = st.lists(
+    st.sampled_from("abc水").flatmap(lambda sign: st.sampled_from([sign, sign * MIN_REPEATED_BYTES]))
+)
 
 
 @given(texts)
 def test_a_repeat_is_long_and_stands_earlier(found: list[str]) -> None:
     drafts = [repeated_draft(text) for text in found]
-    assert repeats(drafts) == [
+    assert repeated_blocks(drafts) == [
         place for place, text in enumerate(found) if len(text) > 1 and text in found[:place]
     ]
 
@@ -75,5 +85,5 @@ def test_a_repeat_is_long_and_stands_earlier(found: list[str]) -> None:
 def test_only_what_the_main_text_says_is_set_apart() -> None:
     drafts = [repeated_draft(text) for text in ("main", "other", "main", "other", "main", "main")]
     reasons = [MAIN_TEXT, OUTSIDE, OUTSIDE, OUTSIDE, TEASER, MAIN_TEXT]
-    set_repeats_apart(drafts, reasons, [2, 3, 4, 5])
+    mark_repeated(drafts, reasons, [2, 3, 4, 5])
     assert reasons == [MAIN_TEXT, OUTSIDE, REPEATED, OUTSIDE, TEASER, MAIN_TEXT]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ParsedPage:
     """A labelled page as the detectors see it, or the verdict on one that the reader refuses."""
 
     row: LabelledPage
@@ -38,20 +38,20 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Readings:
+class ParsedPages:
     """All pages of a labelled file, in its order."""
 
-    pages: tuple[Reading, ...]
+    pages: tuple[ParsedPage, ...]
     seconds: float  #: of the processor, for all of them together
 
 
-class ReadingCache:
+class ParsedPageCache:
     """The rows of a labelled file; they are read again only when the constants of reading change."""
 
     def __init__(self, rows: Iterable[LabelledPage]) -> None:
         self._rows = tuple(rows)
         self._options: ReadOptions | None = None
-        self._readings = Readings((), 0.0)
+        self._readings = ParsedPages((), 0.0)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -60,23 +60,25 @@ class ReadingCache:
         self,
         config: Config,
         track: Callable[[Sequence[LabelledPage]], Iterable[LabelledPage]] = lambda rows: rows,
-    ) -> Readings:
+    ) -> ParsedPages:
         """Return the pages as ``config`` has them read; ``track`` sees the rows pass that are read now."""
         # The readers are the same whatever the detectors; this one loads no lexicon.
         with Deduplicator(config=replace(config, detectors=(Exact.name,))) as dedup:
             if dedup.reading != self._options:
-                self._readings = _read(track(self._rows), dedup)
+                self._readings = _parse_pages(track(self._rows), dedup)
                 self._options = dedup.reading
         return self._readings
 
 
-def _read(rows: Iterable[LabelledPage], dedup: Deduplicator) -> Readings:
+def _parse_pages(rows: Iterable[LabelledPage], dedup: Deduplicator) -> ParsedPages:
     start = time.process_time()
     pages = tuple(
-        Reading(row, dedup.read(html=row.html, text=None if row.html is not None else row.text, url=row.url))
+        ParsedPage(
+            row, dedup.read(html=row.html, text=None if row.html is not None else row.text, url=row.url)
+        )
         for row in rows
     )
-    return Readings(pages, time.process_time() - start)
+    return ParsedPages(pages, time.process_time() - start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ class LabelledPage:
     edit: str
 
 
-def read_rows(path: Path) -> Iterator[LabelledPage]:
+def read_labelled_pages(path: Path) -> Iterator[LabelledPage]:
     """Yield the rows of a ``.jsonl`` or ``.jsonl.gz`` file.
 
     Raises:
@@ -99,7 +101,7 @@ def read_rows(path: Path) -> Iterator[LabelledPage]:
     """
     number, found = 0, False
     try:
-        with _opened(path) as lines:
+        with _open(path) as lines:
             for number, line in enumerate(lines, 1):  # noqa: B007 - the messages below name it
                 if line.strip():
                     found = True
@@ -113,7 +115,7 @@ def read_rows(path: Path) -> Iterator[LabelledPage]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
+def _open(path: Path) -> Iterator[IO[bytes]]:
     packed = path.suffix == ".gz"
     with cast("IO[bytes]", gzip.open(path, "rb")) if packed else path.open("rb") as file:
         yield file

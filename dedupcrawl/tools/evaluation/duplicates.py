@@ -30,16 +30,16 @@ from dedupcrawl.stores import open_store
 from dedupcrawl.stores.base import FILE_ANYWAY, KEY_BYTES, Record, url_key
 from dedupcrawl.stores.lmdb import ID_BYTES
 from dedupcrawl.stores.memory import MemoryStore
-from dedupcrawl.tools.evaluation.bakeoff import Costs, DuplicatesReport, Mistake
-from dedupcrawl.tools.evaluation.dataset import ReadingCache
+from dedupcrawl.tools.evaluation.dataset import ParsedPageCache
 from dedupcrawl.tools.evaluation.metrics import Scores
+from dedupcrawl.tools.evaluation.runs import Costs, DuplicatesReport, Mistake
 from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from dedupcrawl.stores.base import Offer
-    from dedupcrawl.tools.evaluation.dataset import LabelledPage, Readings
+    from dedupcrawl.tools.evaluation.dataset import LabelledPage, ParsedPages
     from dedupcrawl.verdict import Verdict
 
 
@@ -91,7 +91,7 @@ class MatchedPairs:
         self._sizes[cluster] += 1
         if record is None:
             return
-        record = _anonymous(record)
+        record = _without_url(record)
         self._keys += len(record.keys)
         self._bytes += BYTES_PER_KEY * len(record.keys)
         self._bytes += sum(map(len, record.sketches[: self._sketches]))
@@ -125,24 +125,24 @@ class MatchedPairs:
         return self._bytes / max(len(self._clusters), 1)
 
 
-def _anonymous(record: Record) -> Record:
+def _without_url(record: Record) -> Record:
     """Return a record without its URL: two rows of one URL are still two pages."""
     own = url_key(record.url)
     keys, probes = (tuple(key for key in some if key != own) for some in (record.keys, record.looks_under))
     return replace(record, url="", keys=keys, probes=probes)
 
 
-_WARM_UP = 20  #: pages shown beforehand, so that the time to load tables and dictionaries is nobody's
+_WARM_UP_PAGES = 20  #: pages shown beforehand, so that the time to load tables and dictionaries is nobody's
 
 
 def evaluate_duplicates(rows: Iterable[LabelledPage], config: Config | None = None) -> DuplicatesReport:
     """Read labelled pages and judge them by the detectors of ``config``."""
     config = config or Config()
-    return judge_pages(ReadingCache(rows).read(config), config)
+    return judge_pages(ParsedPageCache(rows).read(config), config)
 
 
 def judge_pages(
-    readings: Readings, config: Config, advance: Callable[[], object] = lambda: None
+    readings: ParsedPages, config: Config, advance: Callable[[], object] = lambda: None
 ) -> DuplicatesReport:
     """Send pages through a deduplicator with a store in memory, and compare all pairs.
 
@@ -158,7 +158,7 @@ def judge_pages(
             start = time.process_time()
             verdict = dedup.add(reading.subject) if isinstance(reading.subject, Page) else reading.subject
             seconds += time.process_time() - start
-            _count(report, reading.row, verdict, kept)
+            _record_verdict(report, reading.row, verdict, kept)
             pairs.add(reading.row.cluster, store.take())
             advance()
     report.pairs = pairs.scores
@@ -172,13 +172,13 @@ def judge_pages(
     return report
 
 
-def _warm_up(dedup: Deduplicator, readings: Readings) -> None:
+def _warm_up(dedup: Deduplicator, readings: ParsedPages) -> None:
     pages = (each.subject for each in readings.pages if isinstance(each.subject, Page))
-    for page in islice(pages, _WARM_UP):
+    for page in islice(pages, _WARM_UP_PAGES):
         dedup.check(page)
 
 
-def _count(report: DuplicatesReport, row: LabelledPage, verdict: Verdict, kept: set[str]) -> None:
+def _record_verdict(report: DuplicatesReport, row: LabelledPage, verdict: Verdict, kept: set[str]) -> None:
     report.pages += 1
     report.unchecked += verdict.status is Status.UNCHECKED
     counter = report.by_edit.setdefault(row.edit, Counter(pages=0, dropped=0, wrongly_dropped=0, missed=0))

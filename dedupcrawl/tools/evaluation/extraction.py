@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    Tracking = Callable[[Sequence[dict[str, Any]]], Iterable[dict[str, Any]]]
+    RowTracker = Callable[[Sequence[dict[str, Any]]], Iterable[dict[str, Any]]]
 
-GRAM = 4
-REPEATS = 3
+SHINGLE_TOKENS = 4
+TIMING_ROUNDS = 3
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 #: Whole words; Chinese and Japanese do not part them, so that there every character is a token.
-tokens = re.compile(f"[{_CJK}]|[^\\W{_CJK}]+").findall
+tokenize = re.compile(f"[{_CJK}]|[^\\W{_CJK}]+").findall
 
 
 class PageSetError(DedupError):
     """A folder is no page set, or a file of it cannot be read."""
 
 
-class GramOverlap(NamedTuple):
+class ShingleOverlap(NamedTuple):
     """Shingles of one page that were found rightly, found wrongly and missed, as multisets."""
 
     right: int
@@ -58,7 +58,7 @@ class GramOverlap(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class PagesReport:
+class ExtractionReport:
     """What the reader made of a page set; the times are those of reading a page whose tree is given."""
 
     pages: int
@@ -73,7 +73,7 @@ class PagesReport:
         return asdict(self)
 
 
-class PageScore(NamedTuple):
+class ExtractionPage(NamedTuple):
     """A page of a set, its HTML not yet decoded, and what a person says is its main text."""
 
     id: str
@@ -84,18 +84,22 @@ class PageScore(NamedTuple):
 
 def shingles(text: str) -> Counter[tuple[str, ...]]:
     """Return the multiset of runs of four tokens; a shorter text is one run."""
-    words = tokens(text)
-    return Counter(tuple(words[at : at + GRAM]) for at in range(max(1, len(words) - GRAM + 1)) if words)
+    words = tokenize(text)
+    return Counter(
+        tuple(words[at : at + SHINGLE_TOKENS])
+        for at in range(max(1, len(words) - SHINGLE_TOKENS + 1))
+        if words
+    )
 
 
-def overlap(true: str, found: str) -> GramOverlap:
+def overlap(true: str, found: str) -> ShingleOverlap:
     """Compare a page's text with what was read."""
     true_shingles, found_shingles = shingles(true), shingles(found)
     right = (true_shingles & found_shingles).total()
-    return GramOverlap(right, found_shingles.total() - right, true_shingles.total() - right)
+    return ShingleOverlap(right, found_shingles.total() - right, true_shingles.total() - right)
 
 
-def score(overlaps: Iterable[GramOverlap]) -> tuple[float, float, float]:
+def score(overlaps: Iterable[ShingleOverlap]) -> tuple[float, float, float]:
     """Return F1, precision and recall as article-extraction-benchmark defines them.
 
     Precision and recall are means over the pages that have one, F1 is the harmonic mean of those two.
@@ -112,13 +116,13 @@ def _mean(values: Iterable[float | None]) -> float:
     return fmean(counted) if counted else 0.0
 
 
-def evaluate_pages(
+def evaluate_extraction(
     folder: Path,
     options: ReadOptions | None = None,
     *,
-    repeats: int = REPEATS,
-    track: Tracking = lambda rows: rows,
-) -> PagesReport:
+    repeats: int = TIMING_ROUNDS,
+    track: RowTracker = lambda rows: rows,
+) -> ExtractionReport:
     """Read every page of a set, score the text and time the reading beside the parse.
 
     A page that the reader refuses counts as one in which nothing was found.
@@ -135,7 +139,7 @@ def evaluate_pages(
     overlaps, reading, parsing = [], 0.0, 0.0
     for row in load_pages(folder, track):
         try:
-            text = to_text(row.html, encoding=None, content_type="", most=options.max_bytes)
+            text = to_text(row.html, encoding=None, content_type="", max_bytes=options.max_bytes)
             found = read_tree(parse(text), row.url, options, html=text).text
         except PageError:
             overlaps.append(overlap(row.text, ""))
@@ -147,7 +151,7 @@ def evaluate_pages(
     f1, precision, recall = score(overlaps)
     pages = len(overlaps)
     ratio = reading / parsing if parsing else 0.0
-    return PagesReport(pages, f1, precision, recall, 1000 * reading / pages, ratio)
+    return ExtractionReport(pages, f1, precision, recall, 1000 * reading / pages, ratio)
 
 
 def _time(text: str, url: str, options: ReadOptions) -> tuple[float, float]:
@@ -158,7 +162,7 @@ def _time(text: str, url: str, options: ReadOptions) -> tuple[float, float]:
     return parsed - start, time.perf_counter() - parsed
 
 
-def load_pages(folder: Path, track: Tracking = lambda rows: rows) -> Iterator[PageScore]:
+def load_pages(folder: Path, track: RowTracker = lambda rows: rows) -> Iterator[ExtractionPage]:
     """Yield the pages of a set in the order of its truth; ``track`` sees its rows pass.
 
     Raises:
@@ -177,7 +181,7 @@ def load_pages(folder: Path, track: Tracking = lambda rows: rows) -> Iterator[Pa
     if not rows:
         raise PageSetError(f"{truth} holds no page")
     for row in track(rows):
-        yield PageScore(row["id"], row.get("url", ""), _html(folder, row["id"]), row["text"])
+        yield ExtractionPage(row["id"], row.get("url", ""), _html(folder, row["id"]), row["text"])
 
 
 def _row(line: str, truth: Path, number: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import DedupError
 from dedupcrawl.page.model import Page
-from dedupcrawl.tools.evaluation.metrics import Counted, Share, share_of
+from dedupcrawl.tools.evaluation.metrics import Proportion, StratumCount, proportion_of
 from dedupcrawl.tools.label.labels import Answer, Label
 from dedupcrawl.verdict import Verdict
 
@@ -54,8 +54,8 @@ class PairScores:
     """How right a configuration is on labelled pairs."""
 
     pairs: int
-    of_found: tuple[Counted, ...]  #: what is found, by weight; right is what is the same
-    of_same: tuple[Counted, ...]  #: what is the same, by weight; right is what is found
+    of_found: tuple[StratumCount, ...]  #: what is found, by weight; right is what is the same
+    of_same: tuple[StratumCount, ...]  #: what is the same, by weight; right is what is found
 
     @property
     def found(self) -> int:
@@ -73,14 +73,14 @@ class PairScores:
         return sum(each.cases - each.right for each in self.of_same)
 
     @property
-    def precision(self) -> Share:
+    def precision(self) -> Proportion:
         """Share of the same pairs among those found."""
-        return share_of(self.of_found)
+        return proportion_of(self.of_found)
 
     @property
-    def recall(self) -> Share:
+    def recall(self) -> Proportion:
         """Share of those found among the same pairs."""
-        return share_of(self.of_same)
+        return proportion_of(self.of_same)
 
     def to_dict(self) -> dict[str, object]:
         """Return plain JSON values."""
@@ -88,7 +88,7 @@ class PairScores:
         return {**counts, "precision": self.precision.to_dict(), "recall": self.recall.to_dict()}
 
 
-def weighted(labels: Sequence[Label]) -> list[LabelledPair]:
+def weighted_pairs(labels: Sequence[Label]) -> list[LabelledPair]:
     """Return the pairs that were said to be the same or different, each with its weight.
 
     Those of a stratum stand for all of its pairs; what was labelled by other means stands for itself.
@@ -123,12 +123,12 @@ def judge_pairs(
     with Deduplicator(config=config) as dedup:
         judged = []
         for pair in pairs:
-            judged.append(_judged(dedup, pair))
+            judged.append(_judge_pair(dedup, pair))
             advance()
     return judged
 
 
-def _judged(dedup: Deduplicator, pair: LabelledPair) -> JudgedPair:
+def _judge_pair(dedup: Deduplicator, pair: LabelledPair) -> JudgedPair:
     old = dedup.file(_page(pair.label.pair.old, _OLD))
     new = dedup.file(_page(pair.label.pair.new, _NEW))
     if isinstance(old, Verdict) or isinstance(new, Verdict):
@@ -143,7 +143,7 @@ def _page(side: OfferedPage, url: str) -> Page:
     return Page.from_text(side.text, url, side.title)
 
 
-class Scorer:
+class PairScorer:
     """Scores what is found of labelled pairs, for all pairs that they stand for."""
 
     def __init__(self, same: Sequence[bool], weights: Sequence[float]) -> None:
@@ -152,7 +152,7 @@ class Scorer:
         self._weights: list[float] = of_kinds.tolist()
 
     @classmethod
-    def of(cls, judged: Sequence[JudgedPair]) -> Scorer:
+    def of(cls, judged: Sequence[JudgedPair]) -> PairScorer:
         """Score these pairs."""
         return cls([each.pair.is_same for each in judged], [each.pair.weight for each in judged])
 
@@ -164,8 +164,8 @@ class Scorer:
         counts = list(zip(right, wrong, missed, self._weights, strict=True))
         return PairScores(
             len(found),
-            tuple(Counted(hits, hits + errors, weight) for hits, errors, _, weight in counts),
-            tuple(Counted(hits, hits + lost, weight) for hits, _, lost, weight in counts),
+            tuple(StratumCount(hits, hits + errors, weight) for hits, errors, _, weight in counts),
+            tuple(StratumCount(hits, hits + lost, weight) for hits, _, lost, weight in counts),
         )
 
     def _count(self, flags: npt.NDArray[np.bool_]) -> list[int]:
@@ -174,7 +174,7 @@ class Scorer:
         return counted
 
 
-def scores_of(judged: Sequence[JudgedPair]) -> PairScores:
+def score_pairs(judged: Sequence[JudgedPair]) -> PairScores:
     """Score what a configuration found."""
     found = np.array([each.is_found for each in judged], dtype=bool)
-    return Scorer.of(judged).scores(found)
+    return PairScorer.of(judged).scores(found)

@@ -25,7 +25,7 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class StratumCount:
     """What was counted in a stratum."""
 
     right: int  #: of ``cases``, those that are what they should be
@@ -34,7 +34,7 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class Proportion:
     """A share of a whole, and the interval in which the true one lies; nothing counted is 0…1."""
 
     value: float | None  #: None: nothing was counted
@@ -49,22 +49,22 @@ class Share:
 
 def clopper_pearson(right: int, cases: int) -> tuple[float, float]:
     """Return the limits of 95 % for a share that ``right`` of ``cases`` have; 0 and 1 without cases."""
-    return 1 - _highest(cases - right, cases), _highest(right, cases)
+    return 1 - _upper_limit(cases - right, cases), _upper_limit(right, cases)
 
 
-def estimate_of(counts: Iterable[Counted]) -> float | None:
+def estimate(counts: Iterable[StratumCount]) -> float | None:
     """Return the weighted share of the right cases over all strata; None without cases."""
     strata = list(counts)
     whole = sum(each.cases * each.weight for each in strata)
     return sum(each.right * each.weight for each in strata) / whole if whole else None
 
 
-def share_of(counts: Iterable[Counted]) -> Share:
+def proportion_of(counts: Iterable[StratumCount]) -> Proportion:
     """Return the weighted share of the right cases over all strata, with its interval."""
     strata = _pooled(counts)
-    value = estimate_of(strata)
+    value = estimate(strata)
     if value is None:
-        return Share(None, 0.0, 1.0)
+        return Proportion(None, 0.0, 1.0)
     whole = sum(each.cases * each.weight for each in strata)
     down = up = 0.0
     for each in strata:
@@ -72,20 +72,20 @@ def share_of(counts: Iterable[Counted]) -> Share:
         low, high = clopper_pearson(each.right, each.cases)
         down += (part * (found - low)) ** 2
         up += (part * (high - found)) ** 2
-    return Share(value, max(0.0, value - sqrt(down)), min(1.0, value + sqrt(up)))
+    return Proportion(value, max(0.0, value - sqrt(down)), min(1.0, value + sqrt(up)))
 
 
-def _pooled(counts: Iterable[Counted]) -> list[Counted]:
+def _pooled(counts: Iterable[StratumCount]) -> list[StratumCount]:
     """Join the strata in which a case weighs the same, and leave out those without cases."""
     sums: dict[float, list[int]] = defaultdict(lambda: [0, 0])
     for each in counts:
         sums[each.weight][0] += each.right
         sums[each.weight][1] += each.cases
-    return [Counted(right, cases, weight) for weight, (right, cases) in sorted(sums.items()) if cases]
+    return [StratumCount(right, cases, weight) for weight, (right, cases) in sorted(sums.items()) if cases]
 
 
 @lru_cache(maxsize=1 << 14)
-def _highest(found: int, cases: int) -> float:
+def _upper_limit(found: int, cases: int) -> float:
     """Return the highest share at which so few are found in one sample of forty."""
     from scipy.special import betaincinv  # noqa: PLC0415  # takes a quarter of a second to load
 

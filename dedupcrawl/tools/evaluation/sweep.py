@@ -11,17 +11,17 @@ from dedupcrawl.errors import SettingError
 
 if TYPE_CHECKING:
     from dedupcrawl.config import Config
-    from dedupcrawl.tools.evaluation.bakeoff import DuplicatesReport
     from dedupcrawl.tools.evaluation.metrics import Scores
+    from dedupcrawl.tools.evaluation.runs import DuplicatesReport
 
-MOST = 200  #: settings of one sweep
+MAX_STEPS = 200  #: settings of one sweep
 _ACCEPTED = "NAME=BEGIN:END:STEP with numbers, e.g. threshold=0.6:0.95:0.05"
 
 Measure = Literal["drops", "pairs"]
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class SweepStep:
     """A value of the constant, and the configuration that has it."""
 
     value: float
@@ -33,11 +33,11 @@ class Sweep:
     """What is to be tried."""
 
     name: str  #: of the constant
-    settings: tuple[Setting, ...]
+    settings: tuple[SweepStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class SweepPoint:
     """What came of a setting."""
 
     value: float
@@ -56,16 +56,16 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class SweepCurve:
     """All settings of a constant, in their order, and the precision that is wanted."""
 
     name: str
-    points: tuple[Point, ...]
+    points: tuple[SweepPoint, ...]
     measure: Measure
     precision: float
 
     @property
-    def best(self) -> Point | None:
+    def best(self) -> SweepPoint | None:
         """The setting with the most recall at the wanted precision, if any reaches it.
 
         Of equals the one with the fewest keys, then the first. What finds nothing is the best of nothing.
@@ -74,13 +74,13 @@ class Curve:
         return max(fine, key=lambda point: point.merit, default=None)
 
     @property
-    def most_precise(self) -> Point:
+    def most_precise(self) -> SweepPoint:
         """The setting with the highest precision, among those that find anything."""
         points = self._finding or list(self.points)
         return max(points, key=lambda point: (point.scores.precision, point.scores.recall))
 
     @property
-    def _finding(self) -> list[Point]:
+    def _finding(self) -> list[SweepPoint]:
         return [point for point in self.points if point.scores.right]
 
     def to_dict(self) -> dict[str, object]:
@@ -94,7 +94,7 @@ class Curve:
         }
 
 
-def sweep_of(text: str, config: Config) -> Sweep:
+def parse_sweep(text: str, config: Config) -> Sweep:
     """Read ``NAME=BEGIN:END:STEP``, both ends included.
 
     Raises:
@@ -105,7 +105,7 @@ def sweep_of(text: str, config: Config) -> Sweep:
     parts = span.split(":")
     if not name or not equals or len(parts) != 3:
         raise SettingError("--sweep", text, _ACCEPTED)
-    values = _span(text, *(_number(text, part) for part in parts))
+    values = _range(text, *(_number(text, part) for part in parts))
     if wrong := complaint(config, name):
         raise SettingError("--sweep", text, wrong)
     now = value_of(config, name)
@@ -113,7 +113,7 @@ def sweep_of(text: str, config: Config) -> Sweep:
         raise SettingError("--sweep", text, f"a constant that is a number; {name} is {now!r}")
     whole = isinstance(now, int) and all(value == int(value) for value in values)
     numbers = [int(value) if whole else float(value) for value in values]
-    return Sweep(name, tuple(Setting(number, with_constant(config, name, number)) for number in numbers))
+    return Sweep(name, tuple(SweepStep(number, with_constant(config, name, number)) for number in numbers))
 
 
 def _number(text: str, part: str) -> Decimal:
@@ -126,13 +126,13 @@ def _number(text: str, part: str) -> Decimal:
     return number
 
 
-def _span(text: str, begin: Decimal, end: Decimal, step: Decimal) -> list[Decimal]:
+def _range(text: str, begin: Decimal, end: Decimal, step: Decimal) -> list[Decimal]:
     """Return begin, begin + step, … up to end, exactly."""
     if step <= 0:
         raise SettingError("--sweep", text, "a STEP above 0")
     if end < begin:
         raise SettingError("--sweep", text, "an END that is not before its BEGIN")
     count = (end - begin) / step
-    if count >= MOST:
-        raise SettingError("--sweep", text, f"at most {MOST} settings; these are {int(count) + 1:,}")
+    if count >= MAX_STEPS:
+        raise SettingError("--sweep", text, f"at most {MAX_STEPS} settings; these are {int(count) + 1:,}")
     return [begin + number * step for number in range(int(count) + 1)]

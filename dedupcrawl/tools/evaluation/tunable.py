@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     Flags = npt.NDArray[np.bool_]  # one for each pair
     Values = Mapping[str, float]  # of constants, by their names in the configuration
 
-MOST = 150  #: values of a constant that are tried
+MAX_VALUES = 150  #: values of a constant that are tried
 _COMBINED = "combined"  #: its bars are those of its members, which no name of the configuration reaches
 _COPIES = (Relation.IDENTICAL, Relation.NEAR_DUPLICATE)
-_LITTLE = 1e-9  #: of floating point
+_EPSILON = 1e-9  #: of floating point
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class LimitValues:
     """What all pairs have at one bar of a detector."""
 
     constant: str  #: that sets it, by its name in the configuration
@@ -54,11 +54,11 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class DetectorMeasurements:
     """What one detector measured of all pairs."""
 
     speaks: Flags  #: whether it has something to say of a pair, and all that no constant sets is met
-    columns: tuple[Column, ...]
+    columns: tuple[LimitValues, ...]
 
     def found(self, values: Values) -> Flags:
         """Say of each pair whether it is found with these values; other constants stay as they are."""
@@ -69,10 +69,10 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Landscape:
+class PairMeasurements:
     """What all detectors in use measured of all pairs."""
 
-    detectors: tuple[Measured, ...]
+    detectors: tuple[DetectorMeasurements, ...]
     pairs: int
 
     def found(self, values: Values) -> Flags:
@@ -82,7 +82,7 @@ class Landscape:
             flags |= each.found(values)
         return flags
 
-    def columns(self, constant: str) -> list[Column]:
+    def columns(self, constant: str) -> list[LimitValues]:
         """Return the bars that a constant sets."""
         return [column for each in self.detectors for column in each.columns if column.constant == constant]
 
@@ -93,25 +93,31 @@ class Landscape:
         return tuple(dict.fromkeys(column.constant for column in columns))
 
 
-def landscape(opinions: Sequence[Sequence[Opinion]], config: Config) -> Landscape:
+def measurements_of(opinions: Sequence[Sequence[Opinion]], config: Config) -> PairMeasurements:
     """Lay out what the detectors of ``config`` said of each pair; () of one that cannot be judged."""
     by_name: dict[str, dict[int, Opinion]] = defaultdict(dict)
     for place, of_pair in enumerate(opinions):
         for opinion in of_pair:
             by_name[opinion.detector][place] = opinion
     whole = len(opinions)
-    return Landscape(tuple(_measured(name, said, whole, config) for name, said in by_name.items()), whole)
+    return PairMeasurements(
+        tuple(_measurements(name, said, whole, config) for name, said in by_name.items()), whole
+    )
 
 
-def _measured(detector: str, said: Mapping[int, Opinion], pairs: int, config: Config) -> Measured:
+def _measurements(
+    detector: str, said: Mapping[int, Opinion], pairs: int, config: Config
+) -> DetectorMeasurements:
     speaks = np.zeros(pairs, dtype=bool)
     bars: dict[str, dict[int, Bar]] = defaultdict(dict)
     for place, opinion in said.items():
         speaks[place] = _speaks(detector, opinion)
         for bar in opinion.bars if detector != _COMBINED else ():
             if bar.constant:
-                bars[name_of(detector, bar.constant, config)][place] = bar
-    return Measured(speaks, tuple(_column(name, found, pairs, config) for name, found in bars.items()))
+                bars[constant_name(detector, bar.constant, config)][place] = bar
+    return DetectorMeasurements(
+        speaks, tuple(_limit_values(name, found, pairs, config) for name, found in bars.items())
+    )
 
 
 def _speaks(detector: str, opinion: Opinion) -> bool:
@@ -120,21 +126,21 @@ def _speaks(detector: str, opinion: Opinion) -> bool:
     return not opinion.silent and all(bar.is_met for bar in opinion.bars if not bar.constant)
 
 
-def _column(name: str, bars: Mapping[int, Bar], pairs: int, config: Config) -> Column:
+def _limit_values(name: str, bars: Mapping[int, Bar], pairs: int, config: Config) -> LimitValues:
     found = np.full(pairs, np.nan)
     for place, bar in bars.items():
         found[place] = bar.found
     one = next(iter(bars.values()))
-    return Column(name, float(str(value_of(config, name))), one.at_least, one.is_strict, found)
+    return LimitValues(name, float(str(value_of(config, name))), one.at_least, one.is_strict, found)
 
 
-def name_of(detector: str, constant: str, config: Config) -> str:
+def constant_name(detector: str, constant: str, config: Config) -> str:
     """Return the name of a detector's constant in the configuration: ``threshold``, ``simhash.distance``."""
     is_shared = constant in SHARED and constant not in constants_of(config)[detector]
     return constant if is_shared else f"{detector}.{constant}"
 
 
-def values_of(scene: Landscape, constant: str, config: Config) -> list[float]:
+def candidate_values(scene: PairMeasurements, constant: str, config: Config) -> list[float]:
     """Return the values of a constant that are worth trying: round ones, as far as pairs were measured.
 
     Of those that make the same of every pair one is enough: that in force, else the one in their middle,
@@ -148,10 +154,10 @@ def values_of(scene: Landscape, constant: str, config: Config) -> list[float]:
     if not len(measured):
         return [now]
     step = 1.0 if isinstance(now, int) else 0.01
-    low, high = floor(measured.min() / step + _LITTLE), ceil(measured.max() / step - _LITTLE)
-    stride = max(1, ceil((high - low + 1) / MOST))
+    low, high = floor(measured.min() / step + _EPSILON), ceil(measured.max() / step - _EPSILON)
+    stride = max(1, ceil((high - low + 1) / MAX_VALUES))
     tried = {_rounded(place * step, now) for place in range(low, high + 1, stride)} | {now}
-    fine = sorted(value for value in tried if _is_fine(config, constant, value))
+    fine = sorted(value for value in tried if _is_accepted(config, constant, value))
     alike: dict[bytes, list[float]] = defaultdict(list)
     for value in fine:
         alike[b"".join(column.met(value).tobytes() for column in scene.columns(constant))].append(value)
@@ -162,7 +168,7 @@ def _rounded(value: float, like: float) -> float:
     return int(value) if isinstance(like, int) else round(value, 2)
 
 
-def _is_fine(config: Config, constant: str, value: float) -> bool:
+def _is_accepted(config: Config, constant: str, value: float) -> bool:
     try:
         with_constant(config, constant, value)
     except SettingError:

@@ -14,9 +14,9 @@ from dedupcrawl.errors import SettingError
 from dedupcrawl.page.model import Page
 from dedupcrawl.stores.base import BUCKET_CAP
 from dedupcrawl.text.features import Features
-from dedupcrawl.tools.evaluation.bakeoff import VARIANTS, contestants
-from dedupcrawl.tools.evaluation.dataset import LabelledPage, ReadingCache
+from dedupcrawl.tools.evaluation.dataset import LabelledPage, ParsedPageCache
 from dedupcrawl.tools.evaluation.duplicates import evaluate_duplicates
+from dedupcrawl.tools.evaluation.runs import VARIANTS, evaluation_runs
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
 
@@ -129,14 +129,14 @@ def _comparer(config: Config) -> Any:
 
 
 def test_pages_are_read_again_only_for_other_constants_of_reading() -> None:
-    shelf = ReadingCache([row(1, "a", None, f"<p>{ENGLISH}</p>")])
+    shelf = ParsedPageCache([row(1, "a", None, f"<p>{ENGLISH}</p>")])
     first = shelf.read(Config())
     assert shelf.read(Config(detectors=("exact",), threshold=0.5)) is first
     assert shelf.read(Config(link_run=5)) is not first
 
 
 def test_all_is_every_detector_in_every_variant_and_the_default() -> None:
-    field = contestants(Config(), ["all"], {})
+    field = evaluation_runs(Config(), ["all"], {})
     labels = [each.label for each in field]
     assert len(set(labels)) == len(labels)
     alone = [next(iter(each.config.detectors)) for each in field[:-1]]
@@ -152,7 +152,7 @@ def test_all_is_every_detector_in_every_variant_and_the_default() -> None:
 
 def test_constants_go_to_whoever_has_them() -> None:
     given = {"minhash.slots": 64, "threshold": 0.7, "datasketch.tokens": "characters"}
-    field = {each.label: build_detectors(each.config) for each in contestants(Config(), ["all"], given)}
+    field = {each.label: build_detectors(each.config) for each in evaluation_runs(Config(), ["all"], given)}
     (minhash,) = field["minhash"]
     assert (minhash.slots, minhash.threshold) == (64, 0.7)  # type: ignore[attr-defined]
     assert field["exact + minhash"][1] == minhash
@@ -177,4 +177,4 @@ def test_constants_go_to_whoever_has_them() -> None:
 )
 def test_what_is_wrong_is_said(names: list[str], given: dict[str, object], said: str) -> None:
     with pytest.raises(SettingError, match=said):
-        contestants(Config(), names, given)
+        evaluation_runs(Config(), names, given)

@@ -34,14 +34,14 @@ VARIANTS: Mapping[str, tuple[Mapping[str, Any], ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Contestant:
+class EvaluationRun:
     """A row of the table."""
 
     label: str
     config: Config
 
 
-def contestants(config: Config, names: Sequence[str], assignments: Assignments) -> list[Contestant]:
+def evaluation_runs(config: Config, names: Sequence[str], assignments: Assignments) -> list[EvaluationRun]:
     """Return who is to be evaluated: ``all`` alone is everybody, other names are used together.
 
     Without names it is the detectors of ``config``.
@@ -49,14 +49,14 @@ def contestants(config: Config, names: Sequence[str], assignments: Assignments) 
     Raises :class:`~dedupcrawl.errors.SettingError` for names and values that make no sense.
     """
     if ALL not in names:
-        chosen = assigned(replace(config, detectors=tuple(names)) if names else config, assignments)
-        return [Contestant(label(chosen), chosen)]
+        chosen = with_constants(replace(config, detectors=tuple(names)) if names else config, assignments)
+        return [EvaluationRun(run_label(chosen), chosen)]
     if len(names) > 1:
         raise SettingError("--detector", " ".join(names), f'"{ALL}" alone, or names of detectors')
-    return everybody(config, assignments)
+    return all_runs(config, assignments)
 
 
-def everybody(config: Config, assignments: Assignments) -> list[Contestant]:
+def all_runs(config: Config, assignments: Assignments) -> list[EvaluationRun]:
     """Return every detector alone, and last the default ones where they are several.
 
     A constant goes to whoever has it.
@@ -69,11 +69,13 @@ def everybody(config: Config, assignments: Assignments) -> list[Contestant]:
         _variant(base, name, variant, own) for name in DETECTORS for variant in VARIANTS.get(name, ({},))
     ]
     if len(constants_of(config)) > 1:
-        found.append(assigned(base, {name: value for name, value in own.items() if _has(base, name)}))
-    return [Contestant(label(each), each) for each in _distinct(found)]
+        found.append(
+            with_constants(base, {name: value for name, value in own.items() if _is_used(base, name)})
+        )
+    return [EvaluationRun(run_label(each), each) for each in _without_repeats(found)]
 
 
-def assigned(config: Config, assignments: Assignments) -> Config:
+def with_constants(config: Config, assignments: Assignments) -> Config:
     """Return ``config`` with these constants."""
     for name, value in assignments.items():
         config = with_constant(config, name, value)
@@ -81,19 +83,19 @@ def assigned(config: Config, assignments: Assignments) -> Config:
     return config
 
 
-def label(config: Config) -> str:
+def run_label(config: Config) -> str:
     """Name the detectors in use, with the variant of those that come in several."""
-    return " + ".join(_label(name, given) for name, given in constants_of(config).items())
+    return " + ".join(_detector_label(name, given) for name, given in constants_of(config).items())
 
 
-def _label(name: str, given: Mapping[str, Any]) -> str:
+def _detector_label(name: str, given: Mapping[str, Any]) -> str:
     telling = {constant for variant in VARIANTS.get(name, ()) for constant in variant}
     return " ".join((name, *(str(value) for constant, value in given.items() if constant in telling)))
 
 
 def _variant(config: Config, name: str, variant: Mapping[str, Any], own: Assignments) -> Config:
     mine = {each: value for each, value in own.items() if each.partition(".")[0] == name}
-    return assigned(replace(config, detectors={name: dict(variant)}), mine)
+    return with_constants(replace(config, detectors={name: dict(variant)}), mine)
 
 
 def _check(own: Assignments, general: Assignments) -> None:
@@ -104,11 +106,11 @@ def _check(own: Assignments, general: Assignments) -> None:
             raise SettingError(name, value, wrong)
 
 
-def _has(config: Config, name: str) -> bool:
+def _is_used(config: Config, name: str) -> bool:
     return name.partition(".")[0] in constants_of(config)
 
 
-def _distinct(configs: Iterable[Config]) -> list[Config]:
+def _without_repeats(configs: Iterable[Config]) -> list[Config]:
     found: list[Config] = []
     for config in configs:
         if config not in found:
@@ -146,7 +148,7 @@ class Costs:
         return {name: round(value, 1 if value >= 10 else 3) for name, value in asdict(self).items()}
 
 
-FREE = Costs(0.0, 0.0, 0.0, 0.0, 0.0)
+NO_COSTS = Costs(0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(slots=True)
@@ -161,7 +163,7 @@ class DuplicatesReport:
     mistakes: list[Mistake] = field(default_factory=list)
     pairs: Scores = field(default_factory=lambda: Scores(0, 0, 0))
     by_edit: dict[str, Counter[str]] = field(default_factory=dict)
-    costs: Costs = FREE
+    costs: Costs = NO_COSTS
 
     @property
     def wrongly_dropped(self) -> int:
