@@ -25,7 +25,7 @@ from dedupcrawl.tools.evaluation.duplicates import judge_pages
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dedupcrawl.tools.evaluation.runs import DuplicatesReport
+    from dedupcrawl.tools.evaluation.duplicates import DuplicatesReport
 
 DATA = Path(os.environ.get("DEDUPCRAWL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 REPRINTS = DATA / "reprints" / "dev.jsonl.gz"
@@ -77,10 +77,10 @@ def length_ratio(shelf: ParsedPageCache) -> Finding:
         2 * bounded < unbounded
         for bounded, unbounded in (
             (bound.wrongly_dropped, without.wrongly_dropped),
-            (bound.pairs.wrong, without.pairs.wrong),
+            (bound.pairs.false_positives, without.pairs.false_positives),
         )
     )
-    lossless = bound.pairs.right == without.pairs.right
+    lossless = bound.pairs.true_positives == without.pairs.true_positives
     curve = (f"α = {ratio:.2f}: {_counts(each)}" for ratio, each in found.items())
     return Finding((halved, lossless), (f"no bound: {_counts(without)}", *curve))
 
@@ -88,8 +88,8 @@ def length_ratio(shelf: ParsedPageCache) -> Finding:
 def _counts(each: DuplicatesReport) -> str:
     drops, pairs = each.drops, each.pairs
     return (
-        f"drops {drops.wrong} wrong, {drops.right} right, {drops.missing} missed; "
-        f"pairs {pairs.wrong} wrong, {pairs.right} right, {pairs.missing} missed"
+        f"drops {drops.false_positives} wrong, {drops.true_positives} right, {drops.false_negatives} missed; "
+        f"pairs {pairs.false_positives} wrong, {pairs.true_positives} right, {pairs.false_negatives} missed"
     )
 
 
@@ -201,7 +201,7 @@ def pairs_left(readings: ParsedPages) -> tuple[int, int, int]:
     assert isinstance(detector, Boolean)
     sketches = []
     for reading in readings.pages:
-        page = reading.subject
+        page = reading.result
         if not isinstance(page, Page) or page.kind is not Kind.ARTICLE:
             continue
         features = Features(page)

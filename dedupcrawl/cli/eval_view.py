@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from dedupcrawl.config import Config
+    from dedupcrawl.tools.evaluation.duplicates import DuplicatesReport, Mistake
     from dedupcrawl.tools.evaluation.metrics import Scores
-    from dedupcrawl.tools.evaluation.runs import DuplicatesReport, EvaluationRun, Mistake
+    from dedupcrawl.tools.evaluation.runs import EvaluationRun
     from dedupcrawl.tools.evaluation.sweep import Measure, Sweep
 
 
@@ -75,7 +76,7 @@ def _figures(report: DuplicatesReport) -> tuple[list[str], ...]:
     drops, costs = report.drops, report.costs
     spent = (costs.us_per_page, costs.keys_per_page, costs.bytes_per_page, costs.candidates_per_page)
     return (
-        [*_measures(drops), f"{drops.wrong:,}", f"{drops.missing:,}"],
+        [*_measures(drops), f"{drops.false_positives:,}", f"{drops.false_negatives:,}"],
         _measures(report.pairs),
         [_short(value) for value in spent],
     )
@@ -182,9 +183,9 @@ def run_sweep(
     file: Path, sweep: Sweep, measure: Measure, precision: float, plot: Path | None, *, as_json: bool
 ) -> None:
     """Evaluate every setting, print a row of each, draw the curve and name the best one."""
-    runs = [(f"{sweep.name}={setting.value:g}", setting.config) for setting in sweep.settings]
+    runs = [(f"{sweep.name}={step.value:g}", step.config) for step in sweep.steps]
     reports = evaluate(file, runs)
-    values = (setting.value for setting in sweep.settings)
+    values = (step.value for step in sweep.steps)
     points = (SweepPoint(value, report, measure) for value, report in zip(values, reports, strict=True))
     curve = SweepCurve(sweep.name, tuple(points), measure, precision)
     if plot is not None:
@@ -231,7 +232,7 @@ def _sentence(curve: SweepCurve) -> str:
     wanted, chosen = f"{curve.precision:g}", curve.best
     if chosen is None:
         nearest = curve.most_precise
-        if not nearest.scores.right:
+        if not nearest.scores.true_positives:
             return f"No setting finds anything that is right: there is no best {curve.name}."
         return (
             f"No setting reaches the precision of {wanted} for {curve.measure}; "

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dedupcrawl.config import Config
+    from dedupcrawl.tools.evaluation.duplicates import DuplicatesReport
     from dedupcrawl.tools.evaluation.labelled_pairs import JudgedPair, LabelledPair, PairScores
     from dedupcrawl.tools.evaluation.metrics import Proportion
-    from dedupcrawl.tools.evaluation.runs import DuplicatesReport, EvaluationRun
+    from dedupcrawl.tools.evaluation.runs import EvaluationRun
     from dedupcrawl.tools.label.labels import Label
 
     Row = tuple[str, int, int, int, Proportion, Proportion]  # name, found, wrong, missed, precision, recall

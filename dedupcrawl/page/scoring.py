@@ -105,7 +105,7 @@ def classify_blocks(tree: BlockTree, options: ReadOptions) -> tuple[list[str], i
     return restore(blocks, reasons, left), left
 
 
-def _assign_reasons(blocks: list[RawBlock], reasons: list[str], container_reasons: list[str]) -> list[str]:
+def _assign_reasons(blocks: list[RawBlock], reasons: list[str], container_reasons: list[str]) -> list[int]:
     """Give blocks without a reason that of their container; return the places of those that are kept."""
     kept = []
     for place, block in enumerate(blocks):

@@ -1,7 +1,4 @@
-"""Labelled pages, read once and then shown to every detector.
-
-Labelled pages: JSON Lines with ``id, url, html | text, cluster`` and, where it is known, ``edit``.
-"""
+"""Labelled pages: JSON Lines with ``id, url, html | text, cluster`` and, where it is known, ``edit``."""
 
 from __future__ import annotations
 
@@ -30,11 +27,23 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelledPage:
+    """One labelled page; pages of the same cluster are duplicates of each other."""
+
+    id: str
+    url: str
+    cluster: str
+    html: str | None
+    text: str | None
+    edit: str  #: the kind of edit or trap, "" if not given
+
+
+@dataclass(frozen=True, slots=True)
 class ParsedPage:
-    """A labelled page as the detectors see it, or the verdict on one that the reader refuses."""
+    """A labelled page after reading."""
 
     row: LabelledPage
-    subject: Page | Verdict
+    result: Page | Verdict  #: a verdict if the reader refused the page
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +51,16 @@ class ParsedPages:
     """All pages of a labelled file, in its order."""
 
     pages: tuple[ParsedPage, ...]
-    seconds: float  #: of the processor, for all of them together
+    seconds: float  #: processor time of reading all pages
 
 
 class ParsedPageCache:
-    """The rows of a labelled file; they are read again only when the constants of reading change."""
+    """The pages of a labelled file. They are read again only when the options of reading change."""
 
     def __init__(self, rows: Iterable[LabelledPage]) -> None:
         self._rows = tuple(rows)
         self._options: ReadOptions | None = None
-        self._readings = ParsedPages((), 0.0)
+        self._parsed = ParsedPages((), 0.0)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -61,40 +70,26 @@ class ParsedPageCache:
         config: Config,
         track: Callable[[Sequence[LabelledPage]], Iterable[LabelledPage]] = lambda rows: rows,
     ) -> ParsedPages:
-        """Return the pages as ``config`` has them read; ``track`` sees the rows pass that are read now."""
-        # The readers are the same whatever the detectors; this one loads no lexicon.
+        """Return the pages as ``config`` reads them; ``track`` wraps the iteration, to show progress."""
+        # reading does not depend on the detectors; this one loads no lexicon
         with Deduplicator(config=replace(config, detectors=(Exact.name,))) as dedup:
             if dedup.reading != self._options:
-                self._readings = _parse_pages(track(self._rows), dedup)
+                self._parsed = _parse_pages(track(self._rows), dedup)
                 self._options = dedup.reading
-        return self._readings
+        return self._parsed
 
 
 def _parse_pages(rows: Iterable[LabelledPage], dedup: Deduplicator) -> ParsedPages:
     start = time.process_time()
-    pages = tuple(
-        ParsedPage(
-            row, dedup.read(html=row.html, text=None if row.html is not None else row.text, url=row.url)
-        )
-        for row in rows
-    )
-    return ParsedPages(pages, time.process_time() - start)
-
-
-@dataclass(frozen=True, slots=True)
-class LabelledPage:
-    """One labelled page; pages of the same cluster are duplicates of each other."""
-
-    id: str
-    url: str
-    cluster: str
-    html: str | None
-    text: str | None
-    edit: str
+    pages = []
+    for row in rows:
+        text = row.text if row.html is None else None
+        pages.append(ParsedPage(row, dedup.read(html=row.html, text=text, url=row.url)))
+    return ParsedPages(tuple(pages), time.process_time() - start)
 
 
 def read_labelled_pages(path: Path) -> Iterator[LabelledPage]:
-    """Yield the rows of a ``.jsonl`` or ``.jsonl.gz`` file.
+    """Yield the pages of a ``.jsonl`` or ``.jsonl.gz`` file.
 
     Raises:
         DedupError: the file or a line of it cannot be read; the message names the line.
@@ -132,11 +127,5 @@ def _row(fields: object) -> LabelledPage:
         raise KeyError(f"{', '.join(missing)} missing")
     if not all(isinstance(content, str | None) for content in (html, text)):
         raise TypeError("html and text are strings")
-    return LabelledPage(
-        id=str(fields["id"]),
-        url=str(fields["url"]),
-        cluster=str(fields["cluster"]),
-        html=html,
-        text=text,
-        edit=str(fields.get("edit", "")),
-    )
+    id_, url, cluster = (str(fields[name]) for name in ("id", "url", "cluster"))
+    return LabelledPage(id_, url, cluster, html, text, edit=str(fields.get("edit", "")))

@@ -1,6 +1,6 @@
-"""How well main text is read: the 4-gram score of article-extraction-benchmark, and what reading costs.
+"""How well main text is extracted: the 4-gram score of article-extraction-benchmark, and the time of reading.
 
-A page set is a folder with ``html/<id>.html.gz`` and ``truth.jsonl``, whose rows hold ``id``, ``url`` and
+A page set is a folder with ``html/<id>.html.gz`` and ``truth.jsonl``, whose rows have ``id``, ``url`` and
 ``text``.
 """
 
@@ -24,12 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
+    #: Wraps the iteration over the rows of a page set, to show progress.
     RowTracker = Callable[[Sequence[dict[str, Any]]], Iterable[dict[str, Any]]]
 
-SHINGLE_TOKENS = 4
+SHINGLE_TOKENS = 4  #: as in article-extraction-benchmark
 TIMING_ROUNDS = 3
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-#: Whole words; Chinese and Japanese do not part them, so that there every character is a token.
+#: Whole words; each character in Chinese and Japanese, which have no spaces between words.
 tokenize = re.compile(f"[{_CJK}]|[^\\W{_CJK}]+").findall
 
 
@@ -38,35 +39,35 @@ class PageSetError(DedupError):
 
 
 class ShingleOverlap(NamedTuple):
-    """Shingles of one page that were found rightly, found wrongly and missed, as multisets."""
+    """Numbers of shingles of one page, as multisets."""
 
-    right: int
-    wrong: int
-    missed: int
+    right: int  #: in the extracted text and in the truth
+    wrong: int  #: only in the extracted text
+    missed: int  #: only in the truth
 
     @property
     def precision(self) -> float | None:
-        """Right / found; None where nothing was found, because such a page has no precision."""
+        """Right / found; None if nothing was found, as such a page has no precision."""
         found = self.right + self.wrong
         return self.right / found if found else None
 
     @property
     def recall(self) -> float | None:
-        """Right / true; None where nothing was to be found."""
+        """Right / true; None if there was nothing to find."""
         true = self.right + self.missed
         return self.right / true if true else None
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractionReport:
-    """What the reader made of a page set; the times are those of reading a page whose tree is given."""
+    """Scores and times of a reader on a page set; the times are those of reading a parsed page."""
 
     pages: int
-    f1: float
+    f1: float  #: 0…1, as the next two
     precision: float
     recall: float
     ms_per_page: float
-    ratio_to_parse: float
+    ratio_to_parse: float  #: time of reading / time of parsing
 
     def to_dict(self) -> dict[str, float]:
         """Return plain JSON values."""
@@ -74,26 +75,23 @@ class ExtractionReport:
 
 
 class ExtractionPage(NamedTuple):
-    """A page of a set, its HTML not yet decoded, and what a person says is its main text."""
+    """A page of a set, and its true main text."""
 
     id: str
     url: str
-    html: bytes
+    html: bytes  #: not yet decoded
     text: str
 
 
 def shingles(text: str) -> Counter[tuple[str, ...]]:
     """Return the multiset of runs of four tokens; a shorter text is one run."""
     words = tokenize(text)
-    return Counter(
-        tuple(words[at : at + SHINGLE_TOKENS])
-        for at in range(max(1, len(words) - SHINGLE_TOKENS + 1))
-        if words
-    )
+    count = max(1, len(words) - SHINGLE_TOKENS + 1) if words else 0
+    return Counter(tuple(words[at : at + SHINGLE_TOKENS]) for at in range(count))
 
 
 def overlap(true: str, found: str) -> ShingleOverlap:
-    """Compare a page's text with what was read."""
+    """Compare the true text of a page with the extracted one."""
     true_shingles, found_shingles = shingles(true), shingles(found)
     right = (true_shingles & found_shingles).total()
     return ShingleOverlap(right, found_shingles.total() - right, true_shingles.total() - right)
@@ -123,17 +121,19 @@ def evaluate_extraction(
     repeats: int = TIMING_ROUNDS,
     track: RowTracker = lambda rows: rows,
 ) -> ExtractionReport:
-    """Read every page of a set, score the text and time the reading beside the parse.
+    """Read every page of a set, score the text, and measure the time of reading and of parsing.
 
     A page that the reader refuses counts as one in which nothing was found.
 
-    Parses and readings alternate, and of ``repeats`` rounds the best of each page counts, so that what else
-    the machine does weighs on both alike.
-
-    ``track`` sees the rows of the truth pass as their pages are done.
+    Args:
+        folder: the page set.
+        options: how pages are read; default: ``ReadOptions()``.
+        repeats: rounds of measurement; the best of each page counts. Parsing and reading alternate, so that
+            other load on the machine affects both alike.
+        track: wraps the iteration over the rows, to show progress.
 
     Raises:
-        PageSetError: the folder is no page set or a file of it is garbled.
+        PageSetError: the folder is no page set, or a file of it is damaged.
     """
     options = options or ReadOptions()
     overlaps, reading, parsing = [], 0.0, 0.0
@@ -148,10 +148,9 @@ def evaluate_extraction(
         times = [_time(text, row.url, options) for _ in range(repeats)]
         parsing += min(parse_time for parse_time, _ in times)
         reading += min(read_time for _, read_time in times)
-    f1, precision, recall = score(overlaps)
     pages = len(overlaps)
     ratio = reading / parsing if parsing else 0.0
-    return ExtractionReport(pages, f1, precision, recall, 1000 * reading / pages, ratio)
+    return ExtractionReport(pages, *score(overlaps), 1000 * reading / pages, ratio)
 
 
 def _time(text: str, url: str, options: ReadOptions) -> tuple[float, float]:
@@ -163,10 +162,10 @@ def _time(text: str, url: str, options: ReadOptions) -> tuple[float, float]:
 
 
 def load_pages(folder: Path, track: RowTracker = lambda rows: rows) -> Iterator[ExtractionPage]:
-    """Yield the pages of a set in the order of its truth; ``track`` sees its rows pass.
+    """Yield the pages of a set in the order of its ``truth.jsonl``.
 
     Raises:
-        PageSetError: what is missing or garbled, and what a page set looks like.
+        PageSetError: a file is missing or damaged.
     """
     truth = folder / "truth.jsonl"
     if not truth.is_file():

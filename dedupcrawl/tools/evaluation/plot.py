@@ -1,7 +1,4 @@
-"""Where the labels of a picture go, so that they can be read.
-
-The precision-recall curve of a sweep, as a picture.
-"""
+"""The precision-recall curve of a sweep as an SVG or PNG file."""
 
 from __future__ import annotations
 
@@ -23,94 +20,24 @@ if TYPE_CHECKING:
     from dedupcrawl.tools.evaluation.sweep import SweepCurve, SweepPoint
 
 
-#: Directions in which a label may stand from its point, the best first, and how far away, in points.
-_DIRECTIONS = ((1, 0.6), (1, -0.6), (-1, -0.6), (-1, 0.6), (0, 1), (0, -1), (1, 0), (-1, 0))
-_DISTANCES = (11, 18, 27, 38, 52, 70)
-_OUTSIDE_COST = 2.0  #: how much worse it is to stand outside than on something else
-
-
-@dataclass(frozen=True, slots=True)
-class Box:
-    """A rectangle in pixels, upwards and to the right."""
-
-    left: float
-    bottom: float
-    right: float
-    top: float
-
-    @classmethod
-    def around(cls, x: float, y: float, width: float, height: float) -> Box:
-        """Return the box of this size whose centre is (x, y)."""
-        return cls(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
-
-    @property
-    def area(self) -> float:
-        """Its area in pixels."""
-        return (self.right - self.left) * (self.top - self.bottom)
-
-    def overlap(self, other: Box) -> float:
-        """Return the area that two boxes share."""
-        width = min(self.right, other.right) - max(self.left, other.left)
-        height = min(self.top, other.top) - max(self.bottom, other.bottom)
-        return max(width, 0.0) * max(height, 0.0)
-
-
-def points_between(points: Sequence[tuple[float, float]], step: float) -> Iterator[tuple[float, float]]:
-    """Yield places on the lines from point to point, about ``step`` apart."""
-    for (x, y), (to_x, to_y) in pairwise(points):
-        count = int(hypot(to_x - x, to_y - y) / step)
-        for number in range(1, count):
-            part = number / count
-            yield x + part * (to_x - x), y + part * (to_y - y)
-
-
-def place_label(
-    point: tuple[float, float],
-    size: tuple[float, float],
-    taken: Sequence[Box],
-    bounds: Box,
-    unit: float,
-) -> tuple[Box, tuple[float, float]]:
-    """Choose a place for a label of ``size`` pixels: the nearest that is free, else the least covered.
-
-    Returns its box, and the offset of its centre from the point in units of ``unit`` pixels.
-    """
-    places = [_beside(point, size, direction, far * unit) for far in _DISTANCES for direction in _DIRECTIONS]
-    best = min(places, key=lambda box: round(_placement_cost(box, taken, bounds), 3))
-    x, y = (best.left + best.right) / 2 - point[0], (best.bottom + best.top) / 2 - point[1]
-    return best, (x / unit, y / unit)
-
-
-def _beside(
-    point: tuple[float, float], size: tuple[float, float], direction: tuple[float, float], far: float
-) -> Box:
-    """Return the box whose nearest edge is ``far`` pixels away."""
-    (x, y), (width, height) = point, size
-    across = direction[0] * (far + width / 2) if direction[0] else 0.0
-    return Box.around(x + across, y + direction[1] * (far + height / 2), width, height)
-
-
-def _placement_cost(box: Box, taken: Sequence[Box], bounds: Box) -> float:
-    return sum(map(box.overlap, taken)) + _OUTSIDE_COST * (box.area - box.overlap(bounds))
-
-
 FORMATS = (".svg", ".png")
 _Side = Literal["left", "center"]
-_CURVE_COLOR, _BEST_COLOR, _FAINT_COLOR = (
-    "#0072B2",
-    "#D55E00",
-    "#767676",
-)  # Okabe and Ito's colours, told apart by everybody
-_F1_LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
-_MIN_SPAN = 0.02  #: of each scale is always shown
+#: Colours of Okabe and Ito, which can be distinguished with all kinds of colour vision.
+_CURVE_COLOR, _BEST_COLOR, _FAINT_COLOR = "#0072B2", "#D55E00", "#767676"
+_F1_LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)  #: of the lines of equal F1
+_MIN_SPAN = 0.02  #: range of each axis that is always shown
 _RC_PARAMS: Any = {"svg.fonttype": "none", "svg.hashsalt": "dedupcrawl", "font.size": 10}
+#: Directions of a label from its point, the best first, and distances in typographic points.
+_DIRECTIONS = ((1, 0.6), (1, -0.6), (-1, -0.6), (-1, 0.6), (0, 1), (0, -1), (1, 0), (-1, 0))
+_DISTANCES = (11, 18, 27, 38, 52, 70)
+_OUTSIDE_COST = 2.0  #: cost of area outside the axes; covered area costs 1
 
 
 def check_plot(path: Path) -> None:
-    """See that a picture can be drawn, before the work is done.
+    """Check that a plot can be written, before the evaluation starts.
 
     Raises:
-        SettingError: the name of the file says neither SVG nor PNG.
+        SettingError: the name of the file ends in neither .svg nor .png.
         DedupError: matplotlib is missing, or there is no such folder.
     """
     if path.suffix.lower() not in FORMATS:
@@ -122,9 +49,9 @@ def check_plot(path: Path) -> None:
 
 
 def draw_curve(path: Path, curve: SweepCurve) -> None:
-    """Draw recall and precision of every setting, labelled with its value; the best one is marked.
+    """Draw recall and precision of every value, with the best value marked.
 
-    Lines of equal F1 and the wanted precision lie underneath.
+    Lines of equal F1 and the wanted precision are drawn underneath.
 
     Raises:
         SettingError, DedupError: as :func:`check_plot`, and when the file cannot be written.
@@ -143,13 +70,13 @@ def draw_curve(path: Path, curve: SweepCurve) -> None:
         _draw_wanted_precision(axes, curve)
         _draw_points(axes, curve)
         figure.draw_without_rendering()
-        figure.set_layout_engine("none")  # labels are placed by what has been laid out
+        figure.set_layout_engine("none")  # the labels are placed by this layout
         _draw_labels(axes, curve)
         _save(figure, path)
 
 
 def _save(figure: Figure, path: Path) -> None:
-    metadata = {"Date": None} if path.suffix.lower() == ".svg" else None  # the same figures, the same file
+    metadata = {"Date": None} if path.suffix.lower() == ".svg" else None  # equal data make equal files
     try:
         figure.savefig(path, metadata=metadata)
     except OSError as error:
@@ -170,7 +97,7 @@ def _set_up(axes: Axes, curve: SweepCurve) -> None:
 
 
 def _axis_limits(values: Sequence[float]) -> tuple[float, float]:
-    """Return bounds that show all values with some room, and nothing much beyond 0 and 1."""
+    """Return axis limits around all values, hardly beyond 0 and 1."""
     low, high = min(values), max(values)
     room = max(0.15 * (high - low), (_MIN_SPAN - (high - low)) / 2)
     return max(low - room, -room / 4), min(high + room, 1 + room / 4)
@@ -189,14 +116,14 @@ def _draw_f1_lines(axes: Axes) -> None:
             continue
         axes.plot(*zip(*line, strict=True), color="#c8c8c8", linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
         (recall, precision), text = line[0], f"F1 {f1:g}"
-        if recall > left:  # it comes down from above, where nothing else stands
+        if recall > left:  # the line starts at the top, where there is free space
             _annotate(axes, text, (recall, top), (0, 3), "center")
         else:
             _annotate(axes, text, (recall, precision), (4, -10), "left")
 
 
 def _is_visible(line: Sequence[tuple[float, float]], width: float, height: float) -> bool:
-    """Whether a line is more than a corner of the picture."""
+    """Return whether a line is more than a corner of the plot."""
     if len(line) < 2:
         return False
     (from_x, from_y), (to_x, to_y) = line[0], line[-1]
@@ -229,7 +156,7 @@ def _draw_points(axes: Axes, curve: SweepCurve) -> None:
 
 
 def _draw_labels(axes: Axes, curve: SweepCurve) -> None:
-    """Write the values beside their points, where they cover neither points nor each other."""
+    """Annotate the points with their values, without overlap where possible."""
     unit = axes.figure.dpi / 72
     pixels = _pixels(axes, [(point.scores.recall, point.scores.precision) for point in curve.points])
     taken = [Box.around(x, y, 10 * unit, 10 * unit) for x, y in pixels]
@@ -265,7 +192,7 @@ def _pixels(axes: Axes, places: Sequence[tuple[float, float]]) -> list[tuple[flo
 
 
 def _values_by_scores(curve: SweepCurve) -> dict[tuple[float, float], list[float]]:
-    """Return the values that came to the same recall and precision, by these."""
+    """Return the values by their recall and precision."""
     found: dict[tuple[float, float], list[float]] = {}
     for point in curve.points:
         found.setdefault((point.scores.recall, point.scores.precision), []).append(point.value)
@@ -277,10 +204,83 @@ def _is_best(curve: SweepCurve, values: Sequence[float]) -> bool:
 
 
 def _best_label(curve: SweepCurve, best: SweepPoint, values: Sequence[float]) -> str:
-    """Name the best setting, and those that came to the same."""
+    """Return the label of the best value, with the values of the same scores."""
     name = curve.name.rpartition(".")[2]
     return f"{name} = {best.value:g}" + (f" ({_value_range(values)} alike)" if len(values) > 1 else "")
 
 
 def _value_range(values: Sequence[float]) -> str:
     return f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g} … {values[-1]:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A rectangle in pixels; y grows upwards."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    @classmethod
+    def around(cls, x: float, y: float, width: float, height: float) -> Box:
+        """Return the box of this size whose centre is (x, y)."""
+        return cls(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+
+    @property
+    def area(self) -> float:
+        """Its area in square pixels."""
+        return (self.right - self.left) * (self.top - self.bottom)
+
+    def overlap(self, other: Box) -> float:
+        """Return the area that two boxes share."""
+        width = min(self.right, other.right) - max(self.left, other.left)
+        height = min(self.top, other.top) - max(self.bottom, other.bottom)
+        return max(width, 0.0) * max(height, 0.0)
+
+
+def points_between(points: Sequence[tuple[float, float]], step: float) -> Iterator[tuple[float, float]]:
+    """Yield positions on the lines from point to point, about ``step`` apart."""
+    for (x, y), (to_x, to_y) in pairwise(points):
+        count = int(hypot(to_x - x, to_y - y) / step)
+        for number in range(1, count):
+            part = number / count
+            yield x + part * (to_x - x), y + part * (to_y - y)
+
+
+def place_label(
+    point: tuple[float, float],
+    size: tuple[float, float],
+    taken: Sequence[Box],
+    bounds: Box,
+    unit: float,
+) -> tuple[Box, tuple[float, float]]:
+    """Choose the position of a label: the nearest that is free, else the least covered.
+
+    Args:
+        point: the point to label, in pixels.
+        size: width and height of the label, in pixels.
+        taken: boxes that should not be covered.
+        bounds: the box of the axes.
+        unit: pixels of a typographic point.
+
+    Returns:
+        The box of the label, and the offset of its centre from the point in units.
+    """
+    places = [_beside(point, size, direction, far * unit) for far in _DISTANCES for direction in _DIRECTIONS]
+    best = min(places, key=lambda box: round(_placement_cost(box, taken, bounds), 3))
+    x, y = (best.left + best.right) / 2 - point[0], (best.bottom + best.top) / 2 - point[1]
+    return best, (x / unit, y / unit)
+
+
+def _beside(
+    point: tuple[float, float], size: tuple[float, float], direction: tuple[float, float], far: float
+) -> Box:
+    """Return the box of a label whose nearest edge is ``far`` pixels away."""
+    (x, y), (width, height) = point, size
+    across = direction[0] * (far + width / 2) if direction[0] else 0.0
+    return Box.around(x + across, y + direction[1] * (far + height / 2), width, height)
+
+
+def _placement_cost(box: Box, taken: Sequence[Box], bounds: Box) -> float:
+    return sum(map(box.overlap, taken)) + _OUTSIDE_COST * (box.area - box.overlap(bounds))

@@ -1,32 +1,24 @@
-"""Who takes part in a bake-off: every detector, in each of its published variants.
-
-What came of a labelled file.
-"""
+"""The configurations of an evaluation: the chosen detectors, or each in its published variants."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.config import Config
 from dedupcrawl.constants import complaint, constants_of, with_constant
 from dedupcrawl.detectors.registry import DETECTORS, build_detectors
 from dedupcrawl.errors import SettingError
-from dedupcrawl.tools.evaluation.metrics import Scores
 
 if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Iterable, Sequence
-
-    from dedupcrawl.tools.evaluation.dataset import LabelledPage
-    from dedupcrawl.verdict import Verdict
+    from collections.abc import Sequence
 
 
-ALL = "all"
+ALL = "all"  #: the name that stands for every detector
 Assignments = Mapping[str, Any]  #: values of constants, by their names
 
-#: The constants of the variants of a method; a detector that is not named here has one.
+#: The constants of the variants of a method; other detectors have one variant.
 VARIANTS: Mapping[str, tuple[Mapping[str, Any], ...]] = {
     "keywords": tuple({"variant": variant} for variant in range(1, 6)),
     "datasketch": ({"tokens": "words"}, {"tokens": "segmented"}),
@@ -35,18 +27,22 @@ VARIANTS: Mapping[str, tuple[Mapping[str, Any], ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class EvaluationRun:
-    """A row of the table."""
+    """One configuration to evaluate: a row of the table."""
 
     label: str
     config: Config
 
 
 def evaluation_runs(config: Config, names: Sequence[str], assignments: Assignments) -> list[EvaluationRun]:
-    """Return who is to be evaluated: ``all`` alone is everybody, other names are used together.
+    """Return the configurations to evaluate.
 
-    Without names it is the detectors of ``config``.
+    Args:
+        config: the configuration that is changed.
+        names: detectors that are used together; ``["all"]``: each alone; empty: those of ``config``.
+        assignments: values of constants.
 
-    Raises :class:`~dedupcrawl.errors.SettingError` for names and values that make no sense.
+    Raises:
+        SettingError: a name or value is not accepted.
     """
     if ALL not in names:
         chosen = with_constants(replace(config, detectors=tuple(names)) if names else config, assignments)
@@ -57,9 +53,9 @@ def evaluation_runs(config: Config, names: Sequence[str], assignments: Assignmen
 
 
 def all_runs(config: Config, assignments: Assignments) -> list[EvaluationRun]:
-    """Return every detector alone, and last the default ones where they are several.
+    """Return every detector alone, and last the detectors of ``config`` together if they are several.
 
-    A constant goes to whoever has it.
+    Each constant is set for the detectors that have it.
     """
     general = {name: value for name, value in assignments.items() if "." not in name}
     own = {name: value for name, value in assignments.items() if name not in general}
@@ -69,14 +65,15 @@ def all_runs(config: Config, assignments: Assignments) -> list[EvaluationRun]:
         _variant(base, name, variant, own) for name in DETECTORS for variant in VARIANTS.get(name, ({},))
     ]
     if len(constants_of(config)) > 1:
-        found.append(
-            with_constants(base, {name: value for name, value in own.items() if _is_used(base, name)})
-        )
-    return [EvaluationRun(run_label(each), each) for each in _without_repeats(found)]
+        used = constants_of(base)
+        of_used = {name: value for name, value in own.items() if name.partition(".")[0] in used}
+        found.append(with_constants(base, of_used))
+    distinct = [each for place, each in enumerate(found) if each not in found[:place]]
+    return [EvaluationRun(run_label(each), each) for each in distinct]
 
 
 def with_constants(config: Config, assignments: Assignments) -> Config:
-    """Return ``config`` with these constants."""
+    """Return ``config`` with these constants. Raises SettingError for what is not accepted."""
     for name, value in assignments.items():
         config = with_constant(config, name, value)
     build_detectors(config)
@@ -84,112 +81,23 @@ def with_constants(config: Config, assignments: Assignments) -> Config:
 
 
 def run_label(config: Config) -> str:
-    """Name the detectors in use, with the variant of those that come in several."""
+    """Return the names of the detectors in use, with the variant where a method has several."""
     return " + ".join(_detector_label(name, given) for name, given in constants_of(config).items())
 
 
 def _detector_label(name: str, given: Mapping[str, Any]) -> str:
-    telling = {constant for variant in VARIANTS.get(name, ()) for constant in variant}
-    return " ".join((name, *(str(value) for constant, value in given.items() if constant in telling)))
+    varied = {constant for variant in VARIANTS.get(name, ()) for constant in variant}
+    return " ".join((name, *(str(value) for constant, value in given.items() if constant in varied)))
 
 
 def _variant(config: Config, name: str, variant: Mapping[str, Any], own: Assignments) -> Config:
-    mine = {each: value for each, value in own.items() if each.partition(".")[0] == name}
-    return with_constants(replace(config, detectors={name: dict(variant)}), mine)
+    of_detector = {each: value for each, value in own.items() if each.partition(".")[0] == name}
+    return with_constants(replace(config, detectors={name: dict(variant)}), of_detector)
 
 
 def _check(own: Assignments, general: Assignments) -> None:
-    """Refuse a constant that nobody has: with many detectors in the run it would go unnoticed."""
-    everybody_once = Config(detectors=tuple(DETECTORS))
+    """Refuse a constant that no detector has: with many detectors it would go unnoticed."""
+    every_detector = Config(detectors=tuple(DETECTORS))
     for name, value in {**general, **own}.items():
-        if wrong := complaint(everybody_once, name):
+        if wrong := complaint(every_detector, name):
             raise SettingError(name, value, wrong)
-
-
-def _is_used(config: Config, name: str) -> bool:
-    return name.partition(".")[0] in constants_of(config)
-
-
-def _without_repeats(configs: Iterable[Config]) -> list[Config]:
-    found: list[Config] = []
-    for config in configs:
-        if config not in found:
-            found.append(config)
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class Mistake:
-    """A page that was wrongly dropped or missed."""
-
-    row: LabelledPage
-    verdict: Verdict
-    kind: str  #: "wrongly dropped" or "missed"
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the page, its label and its verdict as plain JSON values."""
-        row = self.row
-        named = {"id": row.id, "url": row.url, "cluster": row.cluster, "edit": row.edit}
-        return {"mistake": self.kind, **named, "verdict": self.verdict.to_dict()}
-
-
-@dataclass(frozen=True, slots=True)
-class Costs:
-    """What a page costs on average; ``docs/evaluation.md`` says what is counted."""
-
-    reading_us_per_page: float  #: microseconds of the processor from HTML to page
-    us_per_page: float  #: the same from page to verdict
-    keys_per_page: float  #: of the pages that got any
-    bytes_per_page: float  #: of the same pages: sketches, and the keys in record and index
-    candidates_per_page: float  #: earlier records that the store handed out
-
-    def to_dict(self) -> dict[str, float]:
-        """Return plain JSON values, rounded to a tenth, or where they are small to a thousandth."""
-        return {name: round(value, 1 if value >= 10 else 3) for name, value in asdict(self).items()}
-
-
-NO_COSTS = Costs(0.0, 0.0, 0.0, 0.0, 0.0)
-
-
-@dataclass(slots=True)
-class DuplicatesReport:
-    """How right one choice of detectors was, and what it cost."""
-
-    detectors: tuple[str, ...]
-    pages: int = 0
-    unchecked: int = 0  #: pages that no detector could judge
-    dropped: int = 0
-    right: int = 0
-    mistakes: list[Mistake] = field(default_factory=list)
-    pairs: Scores = field(default_factory=lambda: Scores(0, 0, 0))
-    by_edit: dict[str, Counter[str]] = field(default_factory=dict)
-    costs: Costs = NO_COSTS
-
-    @property
-    def wrongly_dropped(self) -> int:
-        """Pages lost: the worst that can happen."""
-        return sum(mistake.kind == "wrongly dropped" for mistake in self.mistakes)
-
-    @property
-    def missed(self) -> int:
-        """Copies stored again."""
-        return sum(mistake.kind == "missed" for mistake in self.mistakes)
-
-    @property
-    def drops(self) -> Scores:
-        """The scores of the stream."""
-        return Scores(self.right, self.wrongly_dropped, self.missed)
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the report as plain JSON values."""
-        drops = {"wrongly_dropped": self.wrongly_dropped, "missed": self.missed}
-        pairs = {"wrong": self.pairs.wrong, "missed": self.pairs.missing}
-        return {
-            "detectors": list(self.detectors),
-            "pages": self.pages,
-            "unchecked": self.unchecked,
-            "drops": self.drops.to_dict() | drops,
-            "pairs": self.pairs.to_dict() | pairs,
-            "by_edit": {edit: dict(counter) for edit, counter in sorted(self.by_edit.items())},
-            **self.costs.to_dict(),
-        }

@@ -115,8 +115,8 @@ def test_length_ratio_more_than_halves_wrong_drops(shelf: ParsedPageCache) -> No
     bound = report(shelf, "feature_code", length_ratio=1.10)
     assert 1.10 in RATIOS
     assert 2 * bound.wrongly_dropped < without.wrongly_dropped
-    assert 2 * bound.pairs.wrong < without.pairs.wrong
-    assert bound.right > without.right
+    assert 2 * bound.pairs.false_positives < without.pairs.false_positives
+    assert bound.rightly_dropped > without.rightly_dropped
 
 
 def test_spots_find_copies_in_noisy_pages_that_shingles_miss() -> None:

@@ -57,8 +57,8 @@ def test_wrong_and_missed_are_told_apart() -> None:
         ("wrongly dropped", "2"),
         ("missed", "3"),
     ]
-    assert report.drops == Scores(right=1, wrong=1, missing=1)
-    assert report.pairs == Scores(right=1, wrong=1, missing=1)
+    assert report.drops == Scores(true_positives=1, false_positives=1, false_negatives=1)
+    assert report.pairs == Scores(true_positives=1, false_positives=1, false_negatives=1)
 
 
 def test_copy_of_a_wrongly_dropped_page_is_dropped_wrongly_too() -> None:
@@ -68,7 +68,7 @@ def test_copy_of_a_wrongly_dropped_page_is_dropped_wrongly_too() -> None:
 
 def test_rows_that_differ_only_in_the_fragment_are_two_pages() -> None:
     rows = [replace(row(n, "a", ENGLISH), url=f"https://s{n}.example/#top") for n in (1, 1, 2)]
-    assert evaluate_duplicates(rows).pairs == Scores(right=3, wrong=0, missing=0)
+    assert evaluate_duplicates(rows).pairs == Scores(true_positives=3, false_positives=0, false_negatives=0)
 
 
 def test_other_detectors_may_be_named() -> None:

@@ -94,7 +94,9 @@ def test_strata_in_which_a_case_weighs_the_same_are_one_sample(
 @settings(deadline=None)
 @given(STRATA, st.floats(0.01, 100))
 def test_the_unit_of_weights_does_not_matter(counts: list[StratumCount], factor: float) -> None:
-    scaled = proportion_of([StratumCount(each.right, each.cases, each.weight * factor) for each in counts])
+    scaled = proportion_of(
+        [StratumCount(each.successes, each.trials, each.weight * factor) for each in counts]
+    )
     share = proportion_of(counts)
     assert (scaled.value, scaled.low, scaled.high) == pytest.approx(
         (share.value, share.low, share.high), abs=1e-6

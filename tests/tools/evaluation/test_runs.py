@@ -68,15 +68,15 @@ def test_pages_without_a_fingerprint_are_counted_and_cost_no_keys() -> None:
 
 def test_pairs_of_pages_that_nobody_can_read_are_missed() -> None:
     rows = [row(1, "a", None, "\0" * 5000), row(2, "a", ENGLISH), row(3, "a", ENGLISH)]
-    assert evaluate_duplicates(rows).pairs.right == 1
-    assert evaluate_duplicates(rows).pairs.missing == 2
+    assert evaluate_duplicates(rows).pairs.true_positives == 1
+    assert evaluate_duplicates(rows).pairs.false_negatives == 2
 
 
 def test_pairs_behind_the_cap_of_a_bucket_are_missed() -> None:
     count = BUCKET_CAP + 2
     rows = [row(n, "a", ENGLISH) for n in range(count)]
     report = evaluate_duplicates(rows, Config(detectors=("exact",)))
-    assert report.pairs.missing == 1
+    assert report.pairs.false_negatives == 1
     assert report.missed == 0
 
 
@@ -101,7 +101,7 @@ def test_figures_are_those_of_comparing_each_with_each(detectors: tuple[str, ...
     found = {(old, new) for old, new in pairs if same(new, old)}
     true = {(old, new) for old, new in pairs if clusters[old] == clusters[new]}
     scores = report.pairs
-    assert (scores.right, scores.wrong, scores.missing) == (
+    assert (scores.true_positives, scores.false_positives, scores.false_negatives) == (
         len(found & true),
         len(found - true),
         len(true - found),

@@ -19,9 +19,9 @@ from dedupcrawl.tools.evaluation.labelled_pairs import (
     weighted_pairs,
 )
 from dedupcrawl.tools.evaluation.metrics import StratumCount, proportion_of
+from dedupcrawl.tools.evaluation.runs import with_constants
 from dedupcrawl.tools.evaluation.suggest import (
     PairSuggestion,
-    changed_config,
     explain_shortfall,
     labels_needed,
     suggest_for_pairs,
@@ -99,7 +99,7 @@ def test_a_constant_of_a_detector_is_suggested_by_its_name() -> None:
     config = Config(detectors=("simhash",))
     found = suggestion(labels(COPIES + [60] * 30, last_same=6), 0.9, config)
     assert found.best is not None
-    assert found.config == changed_config(config, found.best.values)
+    assert found.config == with_constants(config, found.best.values)
     assert set(found.best.values) <= {"simhash.distance"}
 
 
@@ -143,11 +143,11 @@ def test_the_labels_that_are_said_to_be_needed_are_enough(
     more = labels_needed(counts, wanted)
     if more is None:
         return
-    whole = sum(each.cases for each in counts)
+    whole = sum(each.trials for each in counts)
     grown = [
-        StratumCount(each.right + added, each.cases + added, each.weight)
+        StratumCount(each.successes + added, each.trials + added, each.weight)
         for each in counts
-        for added in [round(more * each.cases / whole)]
+        for added in [round(more * each.trials / whole)]
     ]
     assert proportion_of(grown).low >= wanted
 

@@ -11,8 +11,8 @@ from dedupcrawl import Config
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.errors import SettingError
 from dedupcrawl.tools.evaluation.dataset import LabelledPage
+from dedupcrawl.tools.evaluation.duplicates import NO_COSTS, DuplicatesReport, Mistake
 from dedupcrawl.tools.evaluation.metrics import Scores
-from dedupcrawl.tools.evaluation.runs import NO_COSTS, DuplicatesReport, Mistake
 from dedupcrawl.tools.evaluation.sweep import Measure, SweepCurve, SweepPoint, parse_sweep
 from dedupcrawl.verdict import Status, Verdict
 
@@ -20,7 +20,7 @@ MINHASH = Config(detectors=("minhash",))
 
 
 def values(text: str, config: Config = MINHASH) -> list[float]:
-    return [setting.value for setting in parse_sweep(text, config).settings]
+    return [step.value for step in parse_sweep(text, config).steps]
 
 
 def test_both_ends_are_included_exactly() -> None:
@@ -40,12 +40,10 @@ def test_whole_constants_stay_whole() -> None:
 def test_every_setting_has_its_value() -> None:
     sweep = parse_sweep("minhash.words=2:4:1", Config(detectors=("exact", "minhash"), threshold=0.7))
     assert sweep.name == "minhash.words"
-    detectors = [build_detectors(setting.config) for setting in sweep.settings]
+    detectors = [build_detectors(step.config) for step in sweep.steps]
     assert [minhash.words for _, minhash in detectors] == [2, 3, 4]  # type: ignore[attr-defined]
     assert {minhash.threshold for _, minhash in detectors} == {0.7}  # type: ignore[attr-defined]
-    assert [
-        setting.config.threshold for setting in parse_sweep("threshold=0.6:0.8:0.1", MINHASH).settings
-    ] == [
+    assert [step.config.threshold for step in parse_sweep("threshold=0.6:0.8:0.1", MINHASH).steps] == [
         0.6,
         0.7,
         0.8,
@@ -98,10 +96,10 @@ def test_a_constant_that_nobody_in_use_has_is_refused() -> None:
 
 
 def point(value: float, right: int, wrong: int, *, keys: float = 1, measure: Measure = "drops") -> SweepPoint:
-    """What finds ``right`` of 100 copies and 100 pairs."""
+    """A point with ``right`` of 100 copies and 100 pairs found."""
     report = DuplicatesReport(
         ("minhash",),
-        right=right,
+        rightly_dropped=right,
         pairs=Scores(right // 2, wrong, 100 - right // 2),
         costs=replace(NO_COSTS, keys_per_page=keys),
     )
@@ -146,5 +144,5 @@ def test_none_is_best_where_none_reaches_the_precision_or_finds_anything() -> No
 
 def test_pairs_can_be_what_counts() -> None:
     by_pairs = point(0.5, 90, 5, measure="pairs")
-    assert (by_pairs.scores.right, by_pairs.scores.wrong) == (45, 5)
+    assert (by_pairs.scores.true_positives, by_pairs.scores.false_positives) == (45, 5)
     assert curve(by_pairs).to_dict()["measure"] == "pairs"
