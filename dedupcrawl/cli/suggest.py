@@ -127,10 +127,7 @@ def run_drop_suggestion(file: Path, config: Config, wanted: float, *, as_json: b
         print_json({"pages": len(readings.pages), **values, **scores, "advice": advice or None})
         return
     shown = [("in force", found.in_force)] + ([(_named(best.values), best)] if best and best.values else [])
-    rows: list[Row] = [
-        (name, each.found, each.report.wrongly_dropped, each.report.missed, each.precision, each.recall)
-        for name, each in shown
-    ]
+    rows: list[Row] = [(name, *_figures(each.scores)) for name, each in shown]
     _show(f"{len(readings.pages):,} labelled pages, by drops", "constants", rows)
     _say(best.values if best else None, lines, advice, wanted)
     _remark([], config, best.config if best else None)

@@ -50,21 +50,15 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
         opened = _classify(root, options, open_landmarks=True)
         if opened[2] >= max(MIN_MAIN_TEXT, kept):
             tree, reasons, kept = opened
-    head = metadata(tree.metadata, url)
     return Page(
         url=url,
         text="\n".join(
             [block[0] for block, reason in zip(tree.blocks, reasons, strict=True) if reason == MAIN_TEXT]
         ),
         rest=_rest(tree, reasons, kept),
-        title=head.title,
-        language=head.language,
-        published=head.published,
-        canonical=head.canonical,
-        keywords=head.keywords,
-        description=head.description,
         blocks=_blocks(tree, reasons) if options.blocks else (),
         kind=kind_of(tree, reasons, kept),
+        **metadata(tree.metadata, url),
     )
 
 
@@ -80,9 +74,6 @@ def with_main_text(
     """Return the page of the default reader with the main text that another reader found.
 
     An index page stays one: two lists of links are no copies of each other, whatever text is read from them.
-
-    Raises:
-        PageError: the text of the tree is larger than ``options.max_bytes``.
     """
     page = read_blocks(root, url, options)
     kind = page.kind
@@ -120,10 +111,7 @@ def _blocks(tree: BlockTree, reasons: list[str]) -> tuple[Block, ...]:
 
 
 def kind_of(tree: BlockTree, reasons: list[str], kept: int) -> Kind:
-    """Return the kind of a page whose main text has ``kept`` bytes.
-
-    An index has mostly guide links and no statement beside the copyright line.
-    """
+    """Return the kind of a page with ``kept`` bytes of main text: an index has guide links, no statement."""
     if kept >= MIN_ARTICLE_BYTES:
         return Kind.ARTICLE
     total = guide = 0

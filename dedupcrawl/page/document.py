@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 from urllib.parse import urljoin
 
 from lxml import html
@@ -99,16 +98,15 @@ def parse(text: str) -> _Element:
     return create_root_node("", html.HTMLParser, body=text.encode("utf-8", "replace"))
 
 
-@dataclass(frozen=True, slots=True)
-class Metadata:
+class Metadata(TypedDict):
     """The metadata fields of a :class:`~dedupcrawl.page.model.Page`; "" if the page does not give them."""
 
-    title: str = ""
-    description: str = ""
-    keywords: str = ""
-    published: str = ""
-    canonical: str = ""
-    language: str = ""
+    title: str
+    description: str
+    keywords: str
+    published: str
+    canonical: str
+    language: str
 
 
 def metadata(entries: Iterable[str], url: str) -> Metadata:

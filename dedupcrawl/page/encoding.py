@@ -46,7 +46,7 @@ def decode(body: bytes, *, encoding: str | None = None, content_type: str = "") 
         return body.decode("ascii")
     text = _as_utf8(body)
     labels = _labels(body, encoding, content_type)
-    if text is not None and (not labels or _is_evident_utf8(body, text)):
+    if text is not None and (not labels or len(body) - len(text) >= MIN_UTF8_BYTES):
         return text
     for label in labels:
         text = _decoded(body, label)
@@ -61,7 +61,7 @@ def is_plausible(body: bytes, text: str, label: str, content_type: str = "") -> 
         return True
     true_text = _as_utf8(body)
     if true_text is not None:
-        return label == "utf-8" or not _is_evident_utf8(body, true_text)
+        return label == "utf-8" or len(body) - len(true_text) < MIN_UTF8_BYTES
     if label == FALLBACK and not _labels(body, None, content_type):
         return guess(body) == FALLBACK
     return _has_few_errors(text)
@@ -101,10 +101,6 @@ def _as_utf8(body: bytes) -> str | None:
         return body.decode("utf-8")
     except UnicodeDecodeError:
         return None
-
-
-def _is_evident_utf8(body: bytes, text: str) -> bool:
-    return len(body) - len(text) >= MIN_UTF8_BYTES
 
 
 def _has_few_errors(text: str) -> bool:

@@ -71,12 +71,7 @@ _PUBLISHED = "substring(substring-after(., '&quot;datePublished&quot;'), 1, 64)"
 
 
 def flatten(root: _Element, *, open_landmarks: bool = False) -> str:
-    """Return the stream of a parsed page.
-
-    Args:
-        root: the ``<html>`` element; it is not changed.
-        open_landmarks: whether the elements of :data:`LANDMARKS` are read like any other block.
-    """
+    """Return the stream of a parsed page; ``open_landmarks``: landmarks are read like any other block."""
     return _walk(open_landmarks)(root)
 
 
@@ -129,16 +124,13 @@ def _source(*, open_landmarks: bool) -> str:
         template("meta[@content]", _metadata(_value("@name|@property|@itemprop|@http-equiv"), "@content")),
         template("link[@rel='canonical']", _metadata(emit("canonical"), "@href")),
         template("time[@datetime]", _metadata(emit("time"), "@datetime"), RECURSE),
-        template("script", _if("@type='application/ld+json'", _metadata(emit("ld"), _PUBLISHED))),
+        template("script[@type='application/ld+json']", _metadata(emit("ld"), _PUBLISHED)),
+        template("script"),
     )
 
 
 def _value(path: str) -> str:
     return f'<xsl:value-of select="{path}"/>'
-
-
-def _if(test: str, *body: str) -> str:
-    return f'<xsl:if test="{test}">{"".join(body)}</xsl:if>'
 
 
 def _block(tag: str) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from inspect import iscoroutinefunction, signature
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dedupcrawl.errors import SettingError
 
@@ -21,28 +22,9 @@ UserReader: TypeAlias = "Callable[[str, str], str | Page | None]"
 BUILT_IN = ("blocks", "topic", "text")  #: the names in :data:`dedupcrawl.page.readers.READERS`
 READER_ACCEPTED = '"blocks", "topic", "text" or the dotted name of a function, "package.module:name"'
 
-
-class LinkRules(Protocol):
-    """The constants of the link rules, which :class:`ReadOptions` and ``Config`` both have."""
-
-    @property
-    def link_density_noise(self) -> float:
-        """R1: the links of a block with a larger link density are noise."""
-        ...
-
-    @property
-    def link_density_content(self) -> float:
-        """R2: the links of a block with a smaller link density are content."""
-        ...
-
-    @property
-    def link_run(self) -> int:
-        """S: between R1 and R2, a longer run of adjacent links is noise."""
-        ...
-
-
-#: For each of them, a check of its value and the text that describes the accepted values.
-LINK_RULES: Mapping[str, tuple[Callable[[LinkRules], bool], str]] = {
+#: For each constant of the link rules a check and the accepted values. The checks take an object that has all
+#: three constants, :class:`ReadOptions` or ``Config``.
+LINK_RULES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "link_density_content": (lambda rules: 0 <= rules.link_density_content <= 1, "a number from 0 to 1"),
     "link_density_noise": (
         lambda rules: rules.link_density_content <= rules.link_density_noise <= 1,
@@ -128,20 +110,11 @@ def import_reader(name: str) -> UserReader:
     if not callable(function) or iscoroutinefunction(function):
         what = "a coroutine function" if callable(function) else f"a {type(function).__name__}"
         raise SettingError("reader", name, f"{READER_ACCEPTED}; this is {what}")
-    if why := _signature_error(function):
-        raise SettingError("reader", name, f"{READER_ACCEPTED}; it is called with HTML and URL: {why}")
+    with suppress(ValueError):  # some functions in C have no signature
+        try:
+            signature(function).bind("html", "url")
+        except TypeError as error:
+            why = f"it is called with HTML and URL: {error}"
+            raise SettingError("reader", name, f"{READER_ACCEPTED}; {why}") from None
     reader: UserReader = function
     return reader
-
-
-def _signature_error(function: Callable[..., object]) -> str:
-    """Return why a function cannot be called with (HTML, URL), or "" if nothing is known against it."""
-    try:
-        accepts = signature(function)
-    except (TypeError, ValueError):  # some functions in C have no signature
-        return ""
-    try:
-        accepts.bind("html", "url")
-    except TypeError as error:
-        return str(error)
-    return ""

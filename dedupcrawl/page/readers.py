@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from lxml import etree
 
@@ -97,7 +97,7 @@ def read_tree(
     built_in = READERS.get(options.reader)
     if built_in is not None:
         return built_in(root, url, options)
-    return read_by_user(import_reader(options.reader), root, html, url, options)
+    return _read_by_user(import_reader(options.reader), root, html, url, options)
 
 
 def read_all_text(root: _Element, url: str, options: ReadOptions) -> Page:
@@ -122,31 +122,13 @@ READERS: Mapping[str, TreeReader] = {
 }
 
 
-def read_by_user(
+def _read_by_user(
     reader: UserReader, root: _Element, html: str | None, url: str, options: ReadOptions
 ) -> Page:
-    """Read a page with a user's reader.
-
-    Args:
-        reader: the function.
-        root: root of the tree; everything but the main text is read from it.
-        html: the source of the tree; None: the tree is serialised.
-        url: URL of the page.
-        options: the options of reading; ``options.reader`` names the function in messages.
-
-    Raises:
-        PageError: the text of the tree is larger than ``options.max_bytes``, or the function raised it to
-            refuse the page.
-        ReaderError: the function raised another exception (its cause), or returned another type.
-    """
-    found = _call(reader, _to_html(root) if html is None else html, url, options.reader)
-    if isinstance(found, Page):
-        return found if found.url else replace(found, url=url)
-    page = with_main_text(root, url, options, found)
-    return page if found.strip() else replace(page, kind=Kind.EMPTY)
-
-
-def _call(reader: UserReader, html: str, url: str, name: str) -> str | Page:
+    """Read a page with a user's reader; everything but the main text is read from the tree."""
+    if html is None:
+        html = cast("str", etree.tostring(root, encoding="unicode", method="html"))
+    name = options.reader
     try:
         found = reader(html, url)
     except PageError:
@@ -157,9 +139,7 @@ def _call(reader: UserReader, html: str, url: str, name: str) -> str | Page:
         raise ReaderError(
             f"the reader {name} returned {type(found).__name__} for {url}: a str, a Page or None is accepted"
         )
-    return found or ""
-
-
-def _to_html(root: _Element) -> str:
-    written: str = etree.tostring(root, encoding="unicode", method="html")
-    return written
+    if isinstance(found, Page):
+        return found if found.url else replace(found, url=url)
+    page = with_main_text(root, url, options, found or "")
+    return page if found and found.strip() else replace(page, kind=Kind.EMPTY)

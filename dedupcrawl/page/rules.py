@@ -129,14 +129,7 @@ def leads_to_page(target: str) -> bool:
 
 
 def link_noise(length: int, link_length: int, longest_run: int, options: ReadOptions) -> str | None:
-    """Return why the links of a block are noise (GUIDE_LINKS, LINK_RUN), or None if they are content.
-
-    Args:
-        length: bytes of the block.
-        link_length: bytes of the links to web pages in it.
-        longest_run: most adjacent links.
-        options: R1, R2 and S.
-    """
+    """Return why the links of a block are noise (GUIDE_LINKS, LINK_RUN), or None; lengths in bytes."""
     if link_length > options.link_density_noise * length:
         return GUIDE_LINKS
     if link_length >= options.link_density_content * length and longest_run > options.link_run:

@@ -39,7 +39,7 @@ from dedupcrawl.page.rules import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from dedupcrawl.page.blocks import BlockTree, RawBlock
     from dedupcrawl.page.options import ReadOptions
@@ -210,10 +210,7 @@ class ContainerScores:
         self.all_guides, self.all_plain, self.all_positive = guides, plain, positive
 
     def _remove_nested(self, nested: list[int]) -> None:
-        """Remove articles inside an article, if the text outside of them outweighs each.
-
-        In HTML they are comments on the outer one; some sites also put the next stories there.
-        """
+        """Remove articles inside an article (comments, other stories), if the text outside outweighs each."""
         if not nested:
             return
         positive = self.all_positive
@@ -238,10 +235,7 @@ class ContainerScores:
                 self.removed[child] = TEASER
 
     def _remove_side_parts(self, spared: set[int]) -> None:
-        """Remove side parts by class or id, unless too little text is left.
-
-        ``spared`` are the containers around the heading of the page: no side part contains it.
-        """
+        """Remove side parts by class or id, unless too little text is left or they contain the heading."""
         parents, sides, removed = self.parents, self.sides, self.removed
         positive = self.all_positive
         left = positive[0]
@@ -280,8 +274,7 @@ class ContainerScores:
     def best(self, mains: list[int], headed: int) -> int:
         """Return the container with the highest positive scores of its own, or a clearly better ancestor.
 
-        A page with one <main> shows where its main text is: nothing outside is joined to text inside. Several
-        <main> show nothing.
+        If the page has exactly one <main>, an ancestor outside of it is never chosen for text inside.
         """
         own = [0.0 if gone else value for value, gone in zip(self.positive, self.removed, strict=True)]
         if max(own) < MIN_CLEAR_SCORE:
@@ -322,13 +315,7 @@ def ancestors(container: int, parents: Sequence[int]) -> set[int]:
 
 
 def boost_heading(own: Sequence[float], parents: Sequence[int], headed: int) -> list[float]:
-    """Multiply positive scores under the heading: terms of sale may be longer than the text on the product.
-
-    Args:
-        own: positive scores of each container, without its descendants.
-        parents: parent of each container, -1 for the first.
-        headed: the result of :func:`heading_container`.
-    """
+    """Multiply the scores under the heading: terms of sale may be longer than the text on the product."""
     under = {headed}
     boosted: list[float] = []
     for child, (value, parent) in enumerate(zip(own, parents, strict=True)):
@@ -366,13 +353,7 @@ def mark_repeated(blocks: list[RawBlock], reasons: list[str], places: list[int])
 
 
 def trim(blocks: list[RawBlock], kept: list[int], scores: list[float]) -> dict[int, str]:
-    """Return which blocks of the main text are removed after all, with the reason EDGE or FRAME.
-
-    Args:
-        blocks: the blocks of the page.
-        kept: the places in ``blocks`` of the main text, in reading order.
-        scores: the scores of ``blocks``.
-    """
+    """Return which blocks of the main text (places in ``kept``) are removed after all: EDGE or FRAME."""
     begin, end = best_range([scores[place] for place in kept])
     removed = dict.fromkeys(kept[:begin] + kept[end:], EDGE)
     removed.update(dict.fromkeys(frame_blocks(blocks, kept[begin:end]), FRAME))
@@ -400,13 +381,8 @@ def frame_blocks(blocks: list[RawBlock], kept: list[int]) -> set[int]:
     # cheap tests first: they save most calls
     ends = [at for at in kept if blocks[at][1] <= MAX_CAPTION_BYTES and blocks[at][0].endswith(CAPTION_ENDS)]
     found.update([at for at in ends if is_caption(*blocks[at][:2])])
-    if found and _bytes(blocks, found) > FRAME_SHARE * _bytes(blocks, kept):
-        return set()
-    return found
-
-
-def _bytes(blocks: list[RawBlock], places: Iterable[int]) -> int:
-    return sum([blocks[place][1] for place in places])
+    frame, text = (sum([blocks[at][1] for at in places]) for places in (found, kept))
+    return set() if frame > FRAME_SHARE * text else found
 
 
 def restore(blocks: list[RawBlock], reasons: list[str], left: int) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import time
 import zlib
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
@@ -96,7 +95,7 @@ def read_labelled_pages(path: Path) -> Iterator[LabelledPage]:
     """
     number, found = 0, False
     try:
-        with _open(path) as lines:
+        with cast("IO[bytes]", (gzip.open if path.suffix == ".gz" else open)(path, "rb")) as lines:
             for number, line in enumerate(lines, 1):  # noqa: B007 - the messages below name it
                 if line.strip():
                     found = True
@@ -107,13 +106,6 @@ def read_labelled_pages(path: Path) -> Iterator[LabelledPage]:
         raise DedupError(f"{path}, line {number}: not a row of a duplicates file: {error}") from error
     if not found:
         raise DedupError(f"{path} holds no page")
-
-
-@contextmanager
-def _open(path: Path) -> Iterator[IO[bytes]]:
-    packed = path.suffix == ".gz"
-    with cast("IO[bytes]", gzip.open(path, "rb")) if packed else path.open("rb") as file:
-        yield file
 
 
 def _row(fields: object) -> LabelledPage:

@@ -126,10 +126,7 @@ def judge_pages(
 ) -> DuplicatesReport:
     """Judge the stream of pages with a store in memory, and compare all pairs.
 
-    Args:
-        parsed: the labelled pages, as ``config`` reads them.
-        config: the configuration to evaluate.
-        advance: called after each page, to show progress.
+    ``parsed`` are the pages as ``config`` reads them; ``advance`` is called after each page.
     """
     count = max(len(parsed.pages), 1)
     store, pairs = CountingStore(config), MatchedPairs(config)
@@ -150,8 +147,8 @@ def judge_pages(
     report.costs = Costs(
         reading_us_per_page=parsed.seconds / count * 1e6,
         us_per_page=seconds / count * 1e6,
-        keys_per_page=pairs.keys_per_page,
-        bytes_per_page=pairs.bytes_per_page,
+        keys_per_page=pairs.keys / max(pairs.stored, 1),
+        bytes_per_page=pairs.bytes / max(pairs.stored, 1),
         candidates_per_page=store.candidates / count,
     )
     return report
@@ -219,7 +216,9 @@ class MatchedPairs:
         self._store = open_store("memory://", namespace="pairs", scheme={})
         self._clusters: dict[int, str] = {}
         self._sizes: Counter[str] = Counter()
-        self._right = self._found = self._keys = self._bytes = 0
+        self._right = self._found = 0
+        self.keys = 0
+        self.bytes = 0  #: of sketches and keys, without URL, time and the hash of the text
 
     def add(self, cluster: str, record: Record | None) -> None:
         """Compare a page with the earlier ones, and store it; without a record it matches nothing."""
@@ -227,9 +226,9 @@ class MatchedPairs:
         if record is None:
             return
         record = _without_url(record)
-        self._keys += len(record.keys)
-        self._bytes += BYTES_PER_KEY * len(record.keys)
-        self._bytes += sum(map(len, record.sketches[: self._sketches]))
+        self.keys += len(record.keys)
+        self.bytes += BYTES_PER_KEY * len(record.keys)
+        self.bytes += sum(map(len, record.sketches[: self._sketches]))
         for other in self._matches(record):
             self._found += 1
             self._right += other == cluster
@@ -250,14 +249,9 @@ class MatchedPairs:
         return Scores(self._right, self._found - self._right, all_pairs - self._right)
 
     @property
-    def keys_per_page(self) -> float:
-        """Average keys of a page with a fingerprint."""
-        return self._keys / max(len(self._clusters), 1)
-
-    @property
-    def bytes_per_page(self) -> float:
-        """Average bytes of its sketches and keys, without URL, time and the hash of the text."""
-        return self._bytes / max(len(self._clusters), 1)
+    def stored(self) -> int:
+        """Number of pages with a fingerprint."""
+        return len(self._clusters)
 
 
 def _without_url(record: Record) -> Record:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.config import Config
     from dedupcrawl.detectors.base import Opinion
-    from dedupcrawl.tools.label.sampling import OfferedPage, Stratum
+    from dedupcrawl.tools.label.sampling import Stratum
 
 _OLD, _NEW = "https://old.invalid/", "https://new.invalid/"  # two pages of one URL would be versions
 
@@ -117,13 +117,7 @@ def _stratum_key(stratum: Stratum | None) -> object:
 def judge_pairs(
     pairs: Iterable[LabelledPair], config: Config, advance: Callable[[], object] = lambda: None
 ) -> list[JudgedPair]:
-    """Judge each pair alone, as in a crawl that sees the older page first.
-
-    Args:
-        pairs: the labelled pairs.
-        config: the configuration to judge by.
-        advance: called after each pair, to show progress.
-    """
+    """Judge each pair alone, the older page first, as in a crawl; ``advance`` is called after each."""
     with Deduplicator(config=config) as dedup:
         judged = []
         for pair in pairs:
@@ -133,18 +127,14 @@ def judge_pairs(
 
 
 def _judge_pair(dedup: Deduplicator, pair: LabelledPair) -> JudgedPair:
-    old = dedup.file(_page(pair.label.pair.old, _OLD))
-    new = dedup.file(_page(pair.label.pair.new, _NEW))
+    sides = ((pair.label.pair.old, _OLD), (pair.label.pair.new, _NEW))
+    old, new = (dedup.file(Page.from_text(side.text, url, side.title)) for side, url in sides)
     if isinstance(old, Verdict) or isinstance(new, Verdict):
         return JudgedPair(pair, is_found=False, opinions=())
     dedup.store.add(old)
     verdict = dedup.check_record(new, _NEW)
     dedup.forget(_OLD)
     return JudgedPair(pair, verdict.is_duplicate, dedup.opinions(new, old))
-
-
-def _page(side: OfferedPage, url: str) -> Page:
-    return Page.from_text(side.text, url, side.title)
 
 
 class PairScorer:

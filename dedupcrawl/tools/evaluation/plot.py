@@ -255,17 +255,9 @@ def place_label(
     bounds: Box,
     unit: float,
 ) -> tuple[Box, tuple[float, float]]:
-    """Choose the position of a label: the nearest that is free, else the least covered.
+    """Choose the position of a label of ``size`` pixels: the nearest that is free, else the least covered.
 
-    Args:
-        point: the point to label, in pixels.
-        size: width and height of the label, in pixels.
-        taken: boxes that should not be covered.
-        bounds: the box of the axes.
-        unit: pixels of a typographic point.
-
-    Returns:
-        The box of the label, and the offset of its centre from the point in units.
+    Returns its box, and the offset of its centre from the point in units of ``unit`` pixels.
     """
     places = [_beside(point, size, direction, far * unit) for far in _DISTANCES for direction in _DIRECTIONS]
     best = min(places, key=lambda box: round(_placement_cost(box, taken, bounds), 3))

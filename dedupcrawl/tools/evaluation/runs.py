@@ -59,7 +59,10 @@ def all_runs(config: Config, assignments: Assignments) -> list[EvaluationRun]:
     """
     general = {name: value for name, value in assignments.items() if "." not in name}
     own = {name: value for name, value in assignments.items() if name not in general}
-    _check(own, general)
+    every_detector = Config(detectors=tuple(DETECTORS))
+    for name, value in {**general, **own}.items():  # a constant that no detector has would go unnoticed
+        if wrong := complaint(every_detector, name):
+            raise SettingError(name, value, wrong)
     base = replace(config, **general)
     found = [
         _variant(base, name, variant, own) for name in DETECTORS for variant in VARIANTS.get(name, ({},))
@@ -82,22 +85,13 @@ def with_constants(config: Config, assignments: Assignments) -> Config:
 
 def run_label(config: Config) -> str:
     """Return the names of the detectors in use, with the variant where a method has several."""
-    return " + ".join(_detector_label(name, given) for name, given in constants_of(config).items())
-
-
-def _detector_label(name: str, given: Mapping[str, Any]) -> str:
-    varied = {constant for variant in VARIANTS.get(name, ()) for constant in variant}
-    return " ".join((name, *(str(value) for constant, value in given.items() if constant in varied)))
+    return " + ".join(
+        " ".join((name, *(str(value) for constant, value in given.items() if constant in varied)))
+        for name, given in constants_of(config).items()
+        for varied in [{constant for variant in VARIANTS.get(name, ()) for constant in variant}]
+    )
 
 
 def _variant(config: Config, name: str, variant: Mapping[str, Any], own: Assignments) -> Config:
     of_detector = {each: value for each, value in own.items() if each.partition(".")[0] == name}
     return with_constants(replace(config, detectors={name: dict(variant)}), of_detector)
-
-
-def _check(own: Assignments, general: Assignments) -> None:
-    """Refuse a constant that no detector has: with many detectors it would go unnoticed."""
-    every_detector = Config(detectors=tuple(DETECTORS))
-    for name, value in {**general, **own}.items():
-        if wrong := complaint(every_detector, name):
-            raise SettingError(name, value, wrong)

@@ -19,8 +19,8 @@ from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import SettingError
 from dedupcrawl.page.model import Page
 from dedupcrawl.stores.base import FILE_ANYWAY, Record
-from dedupcrawl.tools.evaluation.labelled_pairs import PairScorer, judge_pairs, score_pairs
-from dedupcrawl.tools.evaluation.metrics import Proportion, StratumCount, estimate, proportion_of
+from dedupcrawl.tools.evaluation.labelled_pairs import PairScorer, PairScores, judge_pairs, score_pairs
+from dedupcrawl.tools.evaluation.metrics import StratumCount, estimate, proportion_of
 from dedupcrawl.tools.evaluation.runs import with_constants
 from dedupcrawl.tools.evaluation.tunable import candidate_values, measurements_of
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.tools.evaluation.dataset import ParsedPages
     from dedupcrawl.tools.evaluation.duplicates import DuplicatesReport
-    from dedupcrawl.tools.evaluation.labelled_pairs import JudgedPair, PairScores
+    from dedupcrawl.tools.evaluation.labelled_pairs import JudgedPair
     from dedupcrawl.tools.evaluation.tunable import PairMeasurements
 
 
@@ -134,9 +134,8 @@ def _nearest_option(options: Sequence[PairOption], wanted: float) -> PairOption 
     An option that finds few pairs is left out: that all of them are right is chance.
     """
     most = max((each.scores.found for each in options), default=0)
-    promising = [
-        each for each in options if each.precision >= wanted and each.scores.found * _FEW_FACTOR >= most
-    ]
+    many = [each for each in options if each.scores.found * _FEW_FACTOR >= most]
+    promising = [each for each in many if each.precision >= wanted]
     return max(promising or options, key=lambda option: option.scores.precision.low, default=None)
 
 
@@ -154,30 +153,17 @@ class DropOption:
     report: DuplicatesReport
 
     @property
-    def found(self) -> int:
-        """Number of pages dropped, rightly or wrongly."""
-        return self.report.rightly_dropped + self.report.wrongly_dropped
-
-    @property
-    def precision(self) -> Proportion:
-        """Share of the drops that are right."""
-        return proportion_of([StratumCount(self.report.rightly_dropped, self.found)])
-
-    @property
-    def recall(self) -> Proportion:
-        """Share of the copies that are dropped."""
-        right = self.report.rightly_dropped
-        return proportion_of([StratumCount(right, right + self.report.missed)])
+    def scores(self) -> PairScores:
+        """The scores of the drops; ``found`` are the pages dropped."""
+        report, right = self.report, self.report.rightly_dropped
+        found, same = right + report.wrongly_dropped, right + report.missed
+        return PairScores(report.pages, (StratumCount(right, found),), (StratumCount(right, same),))
 
     def to_dict(self) -> dict[str, object]:
         """Return plain JSON values."""
-        return {
-            "dropped": self.found,
-            "wrong": self.report.wrongly_dropped,
-            "missed": self.report.missed,
-            "precision": self.precision.to_dict(),
-            "recall": self.recall.to_dict(),
-        }
+        scores = self.scores.to_dict()
+        del scores["pairs"]
+        return {"dropped": scores.pop("found"), **scores}
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,14 +193,15 @@ def suggest_for_drops(
         with suppress(SettingError):  # values may be accepted one by one, and not together
             changed = with_constants(config, option.values)
             run.append(DropOption(option.values, changed, judge(changed)))
-    fine = [each for each in run if each.report.rightly_dropped and each.precision.low >= wanted]
+    fine = [each for each in run if each.report.rightly_dropped and each.scores.precision.low >= wanted]
     best = max(fine, key=_drop_rank, default=None)
-    return DropSuggestion(wanted, in_force, best, max(run, key=lambda each: each.precision.low))
+    return DropSuggestion(wanted, in_force, best, max(run, key=lambda each: each.scores.precision.low))
 
 
 def _drop_rank(option: DropOption) -> tuple[float, int, float]:
     """Sort key: recall, to a hundredth; then few changes; then precision."""
-    return round(option.recall.value or 0.0, 2), -len(option.values), option.precision.low
+    scores = option.scores
+    return round(scores.recall.value or 0.0, 2), -len(option.values), scores.precision.low
 
 
 def _promising(parsed: ParsedPages, config: Config, wanted: float) -> list[PairOption]:
@@ -293,11 +280,11 @@ def explain_shortfall(suggestion: PairSuggestion) -> str:
 
 def explain_drop_shortfall(suggestion: DropSuggestion) -> str:
     """Return the same for labelled pages."""
-    option, right = suggestion.nearest, suggestion.nearest.report.rightly_dropped
-    if not option.found:
+    scores, where = suggestion.nearest.scores, _assignments(suggestion.nearest.values)
+    if not scores.found:
         return "No page is dropped: there is nothing to suggest."
-    counted = f"{_assignments(option.values)}: {option.found:,} pages are dropped, {right:,} rightly"
-    return _shortfall(counted, (StratumCount(right, option.found),), suggestion.wanted, "labelled copies")
+    counted = f"{where}: {scores.found:,} pages are dropped, {scores.found - scores.wrong:,} rightly"
+    return _shortfall(counted, scores.found_counts, suggestion.wanted, "labelled copies")
 
 
 def _shortfall(counted: str, counts: Sequence[StratumCount], wanted: float, things: str) -> str:
@@ -310,7 +297,9 @@ def _shortfall(counted: str, counts: Sequence[StratumCount], wanted: float, thin
             "(--detector all compares them)."
         )
     more = labels_needed(counts, wanted)
-    asked = f"far more {things}" if more is None else f"some {_round_up(more):,} more {things}"
+    if more is not None and more >= 20:
+        more = -(-more // 10) * 10  # rounded up to tens
+    asked = f"far more {things}" if more is None else f"some {more:,} more {things}"
     return (
         f"There are too few labels to show a precision of {wanted:g}. At {counted}, which shows "
         f"{floor(share.low * 100) / 100:.2f} at least. It takes {asked}, all of them right, or a lower "
@@ -320,9 +309,3 @@ def _shortfall(counted: str, counts: Sequence[StratumCount], wanted: float, thin
 
 def _assignments(values: Mapping[str, float]) -> str:
     return ", ".join(f"{name} = {value:g}" for name, value in values.items()) or "what is in force"
-
-
-def _round_up(number: int) -> int:
-    """Round up to tens, from 20 on."""
-    step = 10 if number >= 20 else 1
-    return -(-number // step) * step

@@ -94,12 +94,7 @@ class PairMeasurements:
 
 
 def measurements_of(opinions: Sequence[Sequence[Opinion]], config: Config) -> PairMeasurements:
-    """Return the measurements in the opinions of each pair.
-
-    Args:
-        opinions: for each pair the opinions of the detectors; () for a pair that cannot be judged.
-        config: the configuration of the detectors.
-    """
+    """Return the measurements in the opinions on each pair, () for one that cannot be judged."""
     by_name: dict[str, dict[int, Opinion]] = defaultdict(dict)
     for place, of_pair in enumerate(opinions):
         for opinion in of_pair:
@@ -157,15 +152,11 @@ def candidate_values(measured: PairMeasurements, constant: str, config: Config) 
     step = 1.0 if isinstance(now, int) else 0.01
     low, high = floor(found.min() / step + _EPSILON), ceil(found.max() / step - _EPSILON)
     stride = max(1, ceil((high - low + 1) / MAX_VALUES))
-    tried = {_rounded(place * step, now) for place in range(low, high + 1, stride)} | {now}
+    tried = {type(now)(round(place * step, 2)) for place in range(low, high + 1, stride)} | {now}
     alike: dict[bytes, list[float]] = defaultdict(list)
     for value in sorted(value for value in tried if _is_accepted(config, constant, value)):
         alike[b"".join(bar.met(value).tobytes() for bar in bars)].append(value)
     return [now if now in several else several[len(several) // 2] for several in alike.values()]
-
-
-def _rounded(value: float, like: float) -> float:
-    return int(value) if isinstance(like, int) else round(value, 2)
 
 
 def _is_accepted(config: Config, constant: str, value: float) -> bool:
