@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias
 
 from lxml import etree
 
@@ -127,7 +127,7 @@ def _read_by_user(
 ) -> Page:
     """Read a page with a user's reader; everything but the main text is read from the tree."""
     if html is None:
-        html = cast("str", etree.tostring(root, encoding="unicode", method="html"))
+        html = etree.tostring(root, encoding="unicode", method="html")
     name = options.reader
     try:
         found = reader(html, url)

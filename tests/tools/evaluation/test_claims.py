@@ -1,4 +1,4 @@
-"""What the sources say, where it is quick to check; ``benchmarks/claims.py`` checks everything."""
+"""Claims of the sources that are quick to check; ``benchmarks/claims.py`` checks all of them."""
 
 from __future__ import annotations
 
@@ -105,14 +105,14 @@ def test_link_rules_keep_links_in_sentences(name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def shelf() -> ParsedPageCache:
+def cache() -> ParsedPageCache:
     return ParsedPageCache(read_labelled_pages(data("reprints", "dev.jsonl.gz")))
 
 
-def test_length_ratio_more_than_halves_wrong_drops(shelf: ParsedPageCache) -> None:
+def test_length_ratio_more_than_halves_wrong_drops(cache: ParsedPageCache) -> None:
     """The source: 26 → 9 of 902 pages."""
-    without = report(shelf, "feature_code", length_ratio=UNBOUND)
-    bound = report(shelf, "feature_code", length_ratio=1.10)
+    without = report(cache, "feature_code", length_ratio=UNBOUND)
+    bound = report(cache, "feature_code", length_ratio=1.10)
     assert 1.10 in RATIOS
     assert 2 * bound.wrongly_dropped < without.wrongly_dropped
     assert 2 * bound.pairs.false_positives < without.pairs.false_positives
@@ -121,8 +121,8 @@ def test_length_ratio_more_than_halves_wrong_drops(shelf: ParsedPageCache) -> No
 
 def test_spots_find_copies_in_noisy_pages_that_shingles_miss() -> None:
     rows = islice(read_labelled_pages(data("reprints", "dev.jsonl.gz")), 300)
-    shelf = ParsedPageCache(rows)
-    spots, plain = (report(shelf, name, reader="text") for name in ("spotsigs", "shingling"))
+    cache = ParsedPageCache(rows)
+    spots, plain = (report(cache, name, reader="text") for name in ("spotsigs", "shingling"))
     missed = [{each.row.id for each in one.mistakes if each.kind == "missed"} for one in (spots, plain)]
     assert len(missed[1] - missed[0]) > 50
     assert not missed[0] - missed[1]

@@ -1,4 +1,4 @@
-"""Labelled pairs are judged as a crawl would, and count for all pairs that they stand for."""
+"""Labelled pairs are judged as in a crawl, and weighted by the pairs that they stand for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals hold what they promise: against scipy, against simulated samples, and as arithmetic."""
+"""Confidence intervals: against scipy, against simulated samples, and their arithmetic."""
 
 from __future__ import annotations
 

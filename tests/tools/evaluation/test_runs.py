@@ -1,4 +1,4 @@
-"""The figures of the table: checked by hand, and against the plainest count there is."""
+"""Scores and costs: checked by hand, and against a brute-force count."""
 
 from __future__ import annotations
 

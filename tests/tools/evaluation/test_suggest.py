@@ -1,4 +1,4 @@
-"""What is suggested reaches what was wanted, when it is run, and where nothing can be shown that is said."""
+"""Suggested values reach the wanted precision in a run; otherwise the shortfall is explained."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What would be found under other constants is what a run with them finds."""
+"""The pairs predicted for other constants are those that a run with them finds."""
 
 from __future__ import annotations
 
