@@ -192,7 +192,7 @@ def digest_of_record(record: Any) -> str:
     """Return the digest of what is filed of a page, or of the verdict that says why nothing is."""
     if isinstance(record, Verdict):
         return digest_of_json(record.to_dict())
-    return digest((record.url, record.keys, record.sketches, record.looks_under))
+    return digest((record.url, record.keys, record.sketches, record.lookup_keys))
 
 
 def stable(value: Any, folder: Path) -> Any:

@@ -135,7 +135,7 @@ class Deduplicator(Closing):
 
     def candidates(self, record: Record) -> tuple[Candidate, ...]:
         """Look only: the filed pages that a page is compared with, since they have a key in common."""
-        return self.store.find(record.looks_under)
+        return self.store.find(record.lookup_keys)
 
     def opinions(self, new: Record, old: Record) -> tuple[Opinion, ...]:
         """Return what each detector says of a new and an older page, in order, matched or not."""
@@ -284,7 +284,7 @@ class Deduplicator(Closing):
         Returns whether it is filed; False: it repeats a page that is. It supersedes none: by now a later
         version may stand there. Doing it twice does no harm.
         """
-        versions = bool(record.url) and url_key(record.url) in record.looks_under
+        versions = bool(record.url) and url_key(record.url) in record.lookup_keys
         claim = self._place(
             record, record.url, versions=versions, give_up=True, for_good=True, replaces=False
         )

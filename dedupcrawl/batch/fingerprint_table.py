@@ -116,7 +116,7 @@ class FingerprintTableBuilder:
         self, row: int, record: Record, *, time: float | None = None, length: int = 0, size: int = 0
     ) -> None:
         """Add a page that was fingerprinted."""
-        probes, cluster = record.looks_under, to_bytes(record.cluster) if record.cluster else None
+        probes, cluster = record.lookup_keys, to_bytes(record.cluster) if record.cluster else None
         self._differ |= probes != record.keys and set(probes) != set(record.keys)
         self._rows.append((row, to_bytes(record.url), None, cluster, time, length, size))
         self._keys.append(record.keys)

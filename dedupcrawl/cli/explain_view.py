@@ -197,7 +197,7 @@ def _of_page(found: Explanation, store: str) -> Iterator[tuple[str, Text]]:
     if found.length is not None:
         yield "text", Text(f"{found.length:,} characters, normalised")
     if found.record is not None:
-        yield "keys", Text(f"{len(found.record.looks_under)}; pages in the store under them: {found.met:,}")
+        yield "keys", Text(f"{len(found.record.lookup_keys)}; pages in the store under them: {found.met:,}")
     if found.silent:
         yield "no fingerprint", Text(", ".join(found.silent))
 
@@ -211,7 +211,7 @@ def _of_pair(pair: ComparedPair, verdict: Verdict) -> Iterator[tuple[str, Text]]
     yield "older", _side(pair.old)
     yield "why this pair", Text(str(pair.why))
     met = "a crawl compares them" if pair.met else "a crawl does not compare them"
-    yield "shared keys", Text(f"{pair.shared} of {len(pair.new.record.looks_under)}: {met}")
+    yield "shared keys", Text(f"{pair.shared} of {len(pair.new.record.lookup_keys)}: {met}")
     if pair.verdict != verdict:
         label = "verdict" if pair.met else "if they met"
         yield label, Text.assemble(said(pair.verdict), _of_whom(pair.verdict))

@@ -197,7 +197,7 @@ class _Watched:
 
     def look(self, clock: Callable[[], float]) -> Sight:
         info = self._counted(clock)
-        fleet, counted = self._store.fleet(), self._counts[-1][0]
+        fleet, counted = self._store.workers(), self._counts[-1][0]
         return Sight(printable(info.namespace), info, fleet, self._growth(), clock() - counted)
 
     def _counted(self, clock: Callable[[], float]) -> StoreInfo:

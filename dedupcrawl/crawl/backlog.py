@@ -179,7 +179,7 @@ class SpoolFile:
         met: set[bytes] = set()
         while at < self._size:
             record, following = self._entry(at)
-            under = {*record.keys, *record.looks_under} if record is not None else set()
+            under = {*record.keys, *record.lookup_keys} if record is not None else set()
             if len(batch) == most or not met.isdisjoint(under):
                 yield batch
                 self._done = at
@@ -262,8 +262,8 @@ class SpoolFile:
 
 def _pack(record: Record) -> bytes:
     value = encode(record)
-    differ = record.looks_under != record.keys
-    probes = encode(Record("", record.looks_under, (), record.seen)) if differ else b""
+    differ = record.lookup_keys != record.keys
+    probes = encode(Record("", record.lookup_keys, (), record.seen)) if differ else b""
     return _LENGTHS.pack(len(value), len(probes)) + value + probes
 
 

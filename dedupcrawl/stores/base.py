@@ -67,7 +67,7 @@ class Record:
     probes: tuple[bytes, ...] | None = None  #: where to look when it differs from ``keys``; not stored
 
     @property
-    def looks_under(self) -> tuple[bytes, ...]:
+    def lookup_keys(self) -> tuple[bytes, ...]:
         """The keys under which earlier copies would be found."""
         return self.keys if self.probes is None else self.probes
 

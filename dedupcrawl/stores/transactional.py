@@ -411,7 +411,7 @@ class TransactionalStore(TabledStore):
     ) -> Offer:
         """File a record for good, or (None: it supersedes nothing yet) as a claim."""
         view = self._view(tables)
-        found, dead = view.search(record.looks_under, since)
+        found, dead = view.search(record.lookup_keys, since)
         for id in dead:
             view.remove(id)
         if found:

@@ -54,7 +54,7 @@ class Model:
         return [id for id, page in self.pages.items() if id > since and {*probes} & {*page.record.keys}]
 
     def offer(self, page: Record, since: int) -> tuple[int | None, list[int]]:
-        met = self.under(page.looks_under, since)
+        met = self.under(page.lookup_keys, since)
         found = [id for id in met if self.live(id)]
         for id in met:
             if not self.live(id):

@@ -59,7 +59,7 @@ def joined(
 
 def seen(server: Server) -> WorkersInfo:
     with open_existing(server.url, "news") as beside:
-        fleet = beside.fleet()
+        fleet = beside.workers()
     assert fleet is not None
     return fleet
 
@@ -163,7 +163,7 @@ def test_other_stores_have_nobody_to_tell(tmp_path: Path) -> None:
         with open_store(url, namespace="news", scheme={}) as store:
             store.publish(STATS)
             assert store.renew() == 0
-            assert store.fleet() is None
+            assert store.workers() is None
 
 
 # -- servers that are short of something --------------------------------------------------------
@@ -191,7 +191,7 @@ def test_a_user_with_few_rights_sees_the_workers_and_not_the_memory(server: Serv
         client.acl_setuser("worker", enabled=True, reset=True, passwords=["+pw"])
         client.execute_command("ACL", "SETUSER", "worker", *rights)
     with joined(server, url=f"redis://worker:pw@127.0.0.1:{server.port}/0") as store:
-        fleet = store.fleet()
+        fleet = store.workers()
     assert fleet is not None
     assert [each.figures for each in fleet.workers] == [STATS]
     assert fleet.memory is None

@@ -238,7 +238,7 @@ class MatchedPairs:
             self._clusters[filed] = cluster
 
     def _matches(self, record: Record) -> list[str]:
-        candidates = self._store.find(record.looks_under)
+        candidates = self._store.find(record.lookup_keys)
         findings = self._matcher.findings(record, candidates, versions=False)
         return [self._clusters[finding.candidate.id] for finding in findings if finding.is_duplicate]
 
@@ -257,5 +257,5 @@ class MatchedPairs:
 def _without_url(record: Record) -> Record:
     """Return a record without its URL: two rows with the same URL are two pages."""
     own = url_key(record.url)
-    keys, probes = (tuple(key for key in some if key != own) for some in (record.keys, record.looks_under))
+    keys, probes = (tuple(key for key in some if key != own) for some in (record.keys, record.lookup_keys))
     return replace(record, url="", keys=keys, probes=probes)

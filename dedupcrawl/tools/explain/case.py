@@ -75,7 +75,7 @@ def _meet(detectors: Iterable[Detector], new: Record, old: Record) -> bool | Non
     told: list[bool | None] = []
     for detector, mine, other in zip(detectors, new.sketches, old.sketches, strict=False):
         if mine and other:
-            keys, others = detector.keys_of(mine), detector.keys_of(other)
+            keys, others = detector.keys_from_sketch(mine), detector.keys_from_sketch(other)
             told.append(None if keys is None or others is None else not {*keys}.isdisjoint(others))
     return True if True in told else None if None in told else False
 
@@ -88,7 +88,7 @@ def filed(page: Page, config: Config, store: Store) -> Case | Verdict:
     record = filer.file(page)
     if isinstance(record, Uncheckable):
         return unchecked(page.url, record.reason)
-    return Case(page.url, record, store.find(record.looks_under))
+    return Case(page.url, record, store.find(record.lookup_keys))
 
 
 def verdict_on(page: Page, config: Config, store: Store) -> Verdict:
@@ -238,11 +238,11 @@ class Pairing:
     def _pair(
         self, new: ComparedPage, old: ComparedPage, why: Why, earlier: tuple[Candidate, ...] = ()
     ) -> ComparedPair:
-        there = self.store.find(new.record.looks_under)
+        there = self.store.find(new.record.lookup_keys)
         met = any(each.id == old.id for each in there)
         if not earlier and met and why is not Why.ASKED:
             earlier = tuple(each for each in there if each.id < new.id)
         case = Case(new.url, new.record, earlier or (old.as_candidate(),))
         opinions = self.judge.opinions(new.record, old.record)
-        shared = len({*new.record.looks_under} & {*old.record.keys})
+        shared = len({*new.record.lookup_keys} & {*old.record.keys})
         return ComparedPair(new, old, why, opinions, case.verdict(self.config), case, shared, met)

@@ -152,7 +152,7 @@ class Explainer:
         side = self.side(subject)
         if isinstance(side, Verdict):
             return self._of_unchecked(subject, side)
-        met = tuple(each for each in self._store.find(side.record.looks_under) if each.id != side.id)
+        met = tuple(each for each in self._store.find(side.record.lookup_keys) if each.id != side.id)
         earlier = tuple(each for each in met if each.id < side.id)
         verdict = Case(side.url, side.record, earlier).verdict(self._config)
         pair = self._pairing.by_id(side, other, Why.ASKED) if other else self._pairing.of(side, met)

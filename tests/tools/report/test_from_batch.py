@@ -368,7 +368,7 @@ def test_near_misses_are_all_pairs_that_share_a_key(detectors: tuple[str, ...]) 
     expected = set()
     for new in range(len(prints)):
         for old in range(new):
-            meet = set(prints.record(new).looks_under) & set(prints.record(old).keys)
+            meet = set(prints.record(new).lookup_keys) & set(prints.record(old).keys)
             if meet and not any(each.match for each in weigh(new, old)):
                 expected.add((new, old))
     measured = {(each.new, each.old) for each in found.weighed}
