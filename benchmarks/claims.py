@@ -19,13 +19,13 @@ from dedupcrawl.detectors.boolean import Boolean
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.page.model import Kind, Page
 from dedupcrawl.text.features import Features
-from dedupcrawl.tools.evaluation.dataset import ReadingCache, Readings, read_rows
+from dedupcrawl.tools.evaluation.dataset import ParsedPageCache, ParsedPages, read_labelled_pages
 from dedupcrawl.tools.evaluation.duplicates import judge_pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dedupcrawl.tools.evaluation.bakeoff import DuplicatesReport
+    from dedupcrawl.tools.evaluation.duplicates import DuplicatesReport
 
 DATA = Path(os.environ.get("DEDUPCRAWL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 REPRINTS = DATA / "reprints" / "dev.jsonl.gz"
@@ -54,18 +54,18 @@ class Claim:
 
     says: str
     theirs: str
-    check: Callable[[ReadingCache], Finding]
+    check: Callable[[ParsedPageCache], Finding]
 
 
 def report(
-    shelf: ReadingCache, detector: str, reader: str = "blocks", **constants: object
+    shelf: ParsedPageCache, detector: str, reader: str = "blocks", **constants: object
 ) -> DuplicatesReport:
     """Evaluate one detector on the labelled reprints."""
     config = Config(detectors={detector: constants}, reader=reader)
     return judge_pages(shelf.read(config), config)
 
 
-def length_ratio(shelf: ReadingCache) -> Finding:
+def length_ratio(shelf: ParsedPageCache) -> Finding:
     """a: the bound on the lengths beside the feature code.
 
     Copies are counted by pairs: a stream that drops too much has fewer copies left to miss.
@@ -77,10 +77,10 @@ def length_ratio(shelf: ReadingCache) -> Finding:
         2 * bounded < unbounded
         for bounded, unbounded in (
             (bound.wrongly_dropped, without.wrongly_dropped),
-            (bound.pairs.wrong, without.pairs.wrong),
+            (bound.pairs.false_positives, without.pairs.false_positives),
         )
     )
-    lossless = bound.pairs.right == without.pairs.right
+    lossless = bound.pairs.true_positives == without.pairs.true_positives
     curve = (f"α = {ratio:.2f}: {_counts(each)}" for ratio, each in found.items())
     return Finding((halved, lossless), (f"no bound: {_counts(without)}", *curve))
 
@@ -88,12 +88,12 @@ def length_ratio(shelf: ReadingCache) -> Finding:
 def _counts(each: DuplicatesReport) -> str:
     drops, pairs = each.drops, each.pairs
     return (
-        f"drops {drops.wrong} wrong, {drops.right} right, {drops.missing} missed; "
-        f"pairs {pairs.wrong} wrong, {pairs.right} right, {pairs.missing} missed"
+        f"drops {drops.false_positives} wrong, {drops.true_positives} right, {drops.false_negatives} missed; "
+        f"pairs {pairs.false_positives} wrong, {pairs.true_positives} right, {pairs.false_negatives} missed"
     )
 
 
-def link_rules(_: ReadingCache) -> Finding:
+def link_rules(_: ParsedPageCache) -> Finding:
     """b: the link rules by themselves, and the whole default reader, which begins with them."""
     samples = {name: list(marked(DATA / "pages" / name)) for name in PAGE_SETS} | {BUNDLED: list(bundled())}
     found = {
@@ -121,7 +121,7 @@ def _links(found: Shares) -> str:
     )
 
 
-def randomized_lexicons(shelf: ReadingCache) -> Finding:
+def randomized_lexicons(shelf: ParsedPageCache) -> Finding:
     """c: I-Match over one lexicon and over eleven."""
     plain, randomized = report(shelf, "imatch"), report(shelf, "imatch_randomized")
     gain = randomized.drops.recall / plain.drops.recall - 1 if plain.drops.recall else 0.0
@@ -136,7 +136,7 @@ def randomized_lexicons(shelf: ReadingCache) -> Finding:
     )
 
 
-def combined(shelf: ReadingCache) -> Finding:
+def combined(shelf: ParsedPageCache) -> Finding:
     """d: only what shingling and random projection both find."""
     names = ("shingling", "random_projection", "combined")
     found = [report(shelf, name) for name in names]
@@ -156,7 +156,7 @@ def _scores(each: DuplicatesReport) -> str:
     )
 
 
-def noisy_pages(shelf: ReadingCache) -> Finding:
+def noisy_pages(shelf: ParsedPageCache) -> Finding:
     """e: everything on the page is judged, as if nobody had cut the noise."""
     spots = report(shelf, "spotsigs", reader="text")
     plain = report(shelf, "shingling", reader="text")
@@ -172,7 +172,7 @@ def noisy_pages(shelf: ReadingCache) -> Finding:
     )
 
 
-def boolean_filter(shelf: ReadingCache) -> Finding:
+def boolean_filter(shelf: ParsedPageCache) -> Finding:
     """f: pairs that are left to compare, and what comes of it."""
     boolean, equality = report(shelf, "boolean"), report(shelf, "keywords", variant=3)
     pages, near, alike = pairs_left(shelf.read(Config()))
@@ -194,14 +194,14 @@ def _candidates(each: DuplicatesReport) -> str:
     return f"{each.costs.candidates_per_page:.2f}"
 
 
-def pairs_left(readings: Readings) -> tuple[int, int, int]:
+def pairs_left(readings: ParsedPages) -> tuple[int, int, int]:
     """Compare each page with each; return pages, pairs of like length, and those of like codes among them."""
     config = Config(detectors=("boolean",))
     (detector,) = build_detectors(config)
     assert isinstance(detector, Boolean)
     sketches = []
     for reading in readings.pages:
-        page = reading.subject
+        page = reading.result
         if not isinstance(page, Page) or page.kind is not Kind.ARTICLE:
             continue
         features = Features(page)
@@ -259,7 +259,7 @@ def main() -> int:
     if not REPRINTS.exists():
         print(f"the labelled pages are not here: {REPRINTS} (set DEDUPCRAWL_DATA)")
         return 0
-    shelf = ReadingCache(read_rows(REPRINTS))
+    shelf = ParsedPageCache(read_labelled_pages(REPRINTS))
     for letter in letters:
         claim = CLAIMS[letter]
         finding = claim.check(shelf)

@@ -34,7 +34,7 @@ from dedupcrawl.text.normalize import normalize, pack
 from dedupcrawl.text.shingles import tokens
 from dedupcrawl.text.words import words
 from dedupcrawl.tools.demo.corpus import load_content
-from dedupcrawl.tools.evaluation.bakeoff import everybody
+from dedupcrawl.tools.evaluation.runs import all_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -96,7 +96,7 @@ def _seconds(call: Call, count: int) -> float:
 
 def all_detectors(rounds: int) -> bool:
     """Print a row for every detector; return whether none is too slow."""
-    rows = [(each.label, build_detectors(each.config)) for each in everybody(Config(), {})]
+    rows = [(each.label, build_detectors(each.config)) for each in all_runs(Config(), {})]
     columns = [_column([of for _, of in rows], Page.from_text(text), rounds) for text in stories().values()]
     print(f"{'µs a page':<30}" + "".join(f"{language:>10}{'keys':>6}{'bytes':>7}" for language in stories()))
     for (label, _), *cells in zip(rows, *columns, strict=True):

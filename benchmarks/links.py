@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dedupcrawl.page import PageError, ReadOptions, read_tree
-from dedupcrawl.page.blocks import fold, measure, split_runs
+from dedupcrawl.page.blocks import measure_links, normalize_space, split_runs
 from dedupcrawl.page.document import parse, to_text
 from dedupcrawl.page.flatten import ANCHOR, LINK, MARK, UNLINK, flatten
 from dedupcrawl.page.rules import GUIDE_LINKS, LINK_RUN, SEPARATORS, leads_to_page, link_noise
@@ -65,7 +65,7 @@ class Tally:
 
 def anchors(html: bytes | str, options: ReadOptions, *, whole: bool = False) -> Iterator[Anchor]:
     """Yield the links of a page, with the verdict on each: of the link rules, or of the ``whole`` reader."""
-    text = to_text(html, encoding=None, content_type="", most=options.max_bytes)
+    text = to_text(html, encoding=None, content_type="", max_bytes=options.max_bytes)
     root = parse(text)
     main_text = _main_blocks(root, options) if whole else None
     # Landmarks are walked like any block: the rules alone are on trial, not what HTML calls a <nav>.
@@ -82,16 +82,16 @@ def _main_blocks(root: _Element, options: ReadOptions) -> Counter[str]:
 
 
 def _judged(raw: str, options: ReadOptions, main_text: Counter[str] | None) -> Iterator[Anchor]:
-    _, length, link_length, _, run, _ = measure(raw, inside=False)
+    _, length, link_length, _, run, _ = measure_links(raw, inside=False)
     noise = link_noise(length, link_length, run, options)
     left = {None: raw, GUIDE_LINKS: "", LINK_RUN: split_runs(raw, options.link_run)[0]}[noise]
     if left and main_text is not None:
-        block = measure(left.strip(), inside=False)[0]
+        block = measure_links(left.strip(), inside=False)[0]
         left = left if main_text[block] else ""
         main_text[block] -= bool(left)
     stays = Counter(match[0] for match in _link.finditer(left))
     for match in _link.finditer(raw):
-        label = fold(match[2])
+        label = normalize_space(match[2])
         if not label or not leads_to_page(match[1]):
             continue
         kept = stays[match[0]] > 0
@@ -100,8 +100,8 @@ def _judged(raw: str, options: ReadOptions, main_text: Counter[str] | None) -> I
 
 
 def _sentence(raw: str, match: re.Match[str]) -> str:
-    before = fold(raw[: match.start()].rpartition(UNLINK)[2])[-CONTEXT:]
-    after = fold(raw[match.end() :].partition(LINK)[0])[:CONTEXT]
+    before = normalize_space(raw[: match.start()].rpartition(UNLINK)[2])[-CONTEXT:]
+    after = normalize_space(raw[match.end() :].partition(LINK)[0])[:CONTEXT]
     if not (before + after).strip(SEPARATORS):
         return ""
     return _squeezed(before + match[2] + after)

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.errors import DedupError
 from dedupcrawl.page.document import parse, to_text
-from dedupcrawl.page.reader import DEFAULT
-from dedupcrawl.tools.evaluation.extraction import evaluate_pages, load_pages, overlap, score
+from dedupcrawl.page.readers import DEFAULT_OPTIONS
+from dedupcrawl.tools.evaluation.extraction import evaluate_extraction, load_pages, overlap, score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dedupcrawl.tools.evaluation.extraction import PagesReport
+    from dedupcrawl.tools.evaluation.extraction import ExtractionReport
 
 DATA = Path(
     os.environ.get("DEDUPCRAWL_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data")
@@ -54,9 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if judge(reports) else 1
 
 
-def measure(folder: Path, repeats: int) -> PagesReport:
+def measure(folder: Path, repeats: int) -> ExtractionReport:
     """Measure one set and print its rows."""
-    report = evaluate_pages(folder, DEFAULT, repeats=repeats)
+    report = evaluate_extraction(folder, DEFAULT_OPTIONS, repeats=repeats)
     row(folder.name, "dedupcrawl", *report.to_dict().values())
     trafilatura = _trafilatura()
     if trafilatura:
@@ -64,7 +64,7 @@ def measure(folder: Path, repeats: int) -> PagesReport:
     return report
 
 
-def judge(reports: Mapping[str, PagesReport]) -> bool:
+def judge(reports: Mapping[str, ExtractionReport]) -> bool:
     """Print whether each set is read well enough and all of them together fast enough."""
     right = {name: report.f1 >= F1.get(name, 0) for name, report in reports.items()}
     for name, passed in right.items():
@@ -87,7 +87,7 @@ def other(folder: Path, trafilatura: Any, repeats: int) -> tuple[float, ...]:
     """Measure trafilatura as it is meant for articles: no comments."""
     overlaps, reading, parsing = [], 0.0, 0.0
     for page in load_pages(folder):
-        text = to_text(page.html, encoding=None, content_type="", most=DEFAULT.max_bytes)
+        text = to_text(page.html, encoding=None, content_type="", max_bytes=DEFAULT_OPTIONS.max_bytes)
         best_parse = best_read = float("inf")
         for _ in range(repeats):
             start = time.perf_counter()

@@ -27,7 +27,7 @@ from dedupcrawl.cli.options import (
 from dedupcrawl.cli.report import of_batch, write
 from dedupcrawl.config import Config
 from dedupcrawl.errors import DedupError, SettingError
-from dedupcrawl.tools.evaluation.bakeoff import assigned
+from dedupcrawl.tools.evaluation.runs import with_constants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -265,4 +265,4 @@ def _config(
     chosen = assignments_of(assignments)
     if keep is not None and chosen.setdefault("keep", keep) != keep:
         raise SettingError("--keep", keep, f"the same as --set keep={chosen['keep']}, or one of both")
-    return assigned(config, chosen), namespace
+    return with_constants(config, chosen), namespace

@@ -30,10 +30,10 @@ from dedupcrawl.config import Config
 from dedupcrawl.errors import SettingError
 from dedupcrawl.page import ReadOptions
 from dedupcrawl.page.options import READER_ACCEPTED
-from dedupcrawl.tools.evaluation.bakeoff import ALL, contestants
-from dedupcrawl.tools.evaluation.extraction import evaluate_pages
+from dedupcrawl.tools.evaluation.extraction import evaluate_extraction
 from dedupcrawl.tools.evaluation.plot import check_plot
-from dedupcrawl.tools.evaluation.sweep import sweep_of
+from dedupcrawl.tools.evaluation.runs import ALL, evaluation_runs
+from dedupcrawl.tools.evaluation.sweep import parse_sweep
 
 if TYPE_CHECKING:
     from dedupcrawl.page import Page
@@ -108,7 +108,7 @@ def pages(
 ) -> None:
     """Score main texts against hand-made ones, by 4-grams."""
     with Bars() as bars:
-        done = evaluate_pages(
+        done = evaluate_extraction(
             folder, ReadOptions(reader=reader), track=lambda rows: bars.track("reading", rows, len(rows))
         )
     figures = done.to_dict()
@@ -154,7 +154,7 @@ def duplicates(
     chosen = assignments_of(assignments)
     if reader is not None and chosen.setdefault("reader", reader) != reader:
         raise SettingError("--reader", reader, f"the same as --set reader={chosen['reader']}, or one of both")
-    field = contestants(Config(), detector or (), chosen)
+    field = evaluation_runs(Config(), detector or (), chosen)
     if suggest:
         _refuse_beside_suggest(sweep, plot, of_pairs=of_pairs, mistakes=mistakes)
         wanted = wanted_precision(precision)
@@ -170,7 +170,7 @@ def duplicates(
         raise SettingError("--mistakes", True, "a list for one setting, without --sweep; --set chooses it")
     if plot is not None:
         check_plot(plot)
-    tried = sweep_of(sweep, field[0].config)
+    tried = parse_sweep(sweep, field[0].config)
     wanted = PRECISION if precision is None else precision
     run_sweep(file, tried, "pairs" if of_pairs else "drops", wanted, plot, as_json=as_json)
 
@@ -191,7 +191,7 @@ def pairs(
     as_json: AsJson = False,
 ) -> None:
     """Score what is found of labelled pairs, with intervals of 95 %."""
-    field = contestants(Config(), detector or (), assignments_of(assignments))
+    field = evaluation_runs(Config(), detector or (), assignments_of(assignments))
     labels = read_all_labels(files)
     if suggest:
         run_pair_suggestion(labels, alone(field), wanted_precision(precision), as_json=as_json)

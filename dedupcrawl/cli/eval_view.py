@@ -13,10 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from dedupcrawl.cli.console import Bars, out, print_json
-from dedupcrawl.tools.evaluation.dataset import ReadingCache, read_rows
+from dedupcrawl.tools.evaluation.dataset import ParsedPageCache, read_labelled_pages
 from dedupcrawl.tools.evaluation.duplicates import judge_pages
-from dedupcrawl.tools.evaluation.plot import draw
-from dedupcrawl.tools.evaluation.sweep import Curve, Point
+from dedupcrawl.tools.evaluation.plot import draw_curve
+from dedupcrawl.tools.evaluation.sweep import SweepCurve, SweepPoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from dedupcrawl.config import Config
-    from dedupcrawl.tools.evaluation.bakeoff import Contestant, DuplicatesReport, Mistake
+    from dedupcrawl.tools.evaluation.duplicates import DuplicatesReport, Mistake
     from dedupcrawl.tools.evaluation.metrics import Scores
+    from dedupcrawl.tools.evaluation.runs import EvaluationRun
     from dedupcrawl.tools.evaluation.sweep import Measure, Sweep
 
 
@@ -75,7 +76,7 @@ def _figures(report: DuplicatesReport) -> tuple[list[str], ...]:
     drops, costs = report.drops, report.costs
     spent = (costs.us_per_page, costs.keys_per_page, costs.bytes_per_page, costs.candidates_per_page)
     return (
-        [*_measures(drops), f"{drops.wrong:,}", f"{drops.missing:,}"],
+        [*_measures(drops), f"{drops.false_positives:,}", f"{drops.false_negatives:,}"],
         _measures(report.pairs),
         [_short(value) for value in spent],
     )
@@ -159,7 +160,7 @@ def evaluate(file: Path, runs: Sequence[tuple[str, Config]]) -> list[DuplicatesR
     """Read the labelled pages once, and judge them under each configuration, which has a name."""
     reports = []
     with Bars(stacked=False) as bars:
-        shelf = ReadingCache(bars.track("loading", read_rows(file)))
+        shelf = ParsedPageCache(bars.track("loading", read_labelled_pages(file)))
         for number, (name, config) in enumerate(runs, 1):
             readings = shelf.read(config, lambda rows: bars.track("reading", rows, len(rows)))
             bars.run(name, number, len(runs), len(shelf))
@@ -167,7 +168,7 @@ def evaluate(file: Path, runs: Sequence[tuple[str, Config]]) -> list[DuplicatesR
     return reports
 
 
-def run_contest(file: Path, field: Sequence[Contestant], *, mistakes: bool, as_json: bool) -> None:
+def run_contest(file: Path, field: Sequence[EvaluationRun], *, mistakes: bool, as_json: bool) -> None:
     """Evaluate every contestant, and print a row of each."""
     reports = evaluate(file, [(each.label, each.config) for each in field])
     entries = [(each.label, report) for each, report in zip(field, reports, strict=True)]
@@ -182,13 +183,13 @@ def run_sweep(
     file: Path, sweep: Sweep, measure: Measure, precision: float, plot: Path | None, *, as_json: bool
 ) -> None:
     """Evaluate every setting, print a row of each, draw the curve and name the best one."""
-    runs = [(f"{sweep.name}={setting.value:g}", setting.config) for setting in sweep.settings]
+    runs = [(f"{sweep.name}={step.value:g}", step.config) for step in sweep.steps]
     reports = evaluate(file, runs)
-    values = (setting.value for setting in sweep.settings)
-    points = (Point(value, report, measure) for value, report in zip(values, reports, strict=True))
-    curve = Curve(sweep.name, tuple(points), measure, precision)
+    values = (step.value for step in sweep.steps)
+    points = (SweepPoint(value, report, measure) for value, report in zip(values, reports, strict=True))
+    curve = SweepCurve(sweep.name, tuple(points), measure, precision)
     if plot is not None:
-        draw(plot, curve)
+        draw_curve(plot, curve)
     if as_json:
         print_json(curve.to_dict())
         return
@@ -227,11 +228,11 @@ def screen() -> Console:
     return console
 
 
-def _sentence(curve: Curve) -> str:
+def _sentence(curve: SweepCurve) -> str:
     wanted, chosen = f"{curve.precision:g}", curve.best
     if chosen is None:
         nearest = curve.most_precise
-        if not nearest.scores.right:
+        if not nearest.scores.true_positives:
             return f"No setting finds anything that is right: there is no best {curve.name}."
         return (
             f"No setting reaches the precision of {wanted} for {curve.measure}; "

@@ -23,7 +23,7 @@ from dedupcrawl.ledger.ledger import Ledger
 from dedupcrawl.page.model import Page
 from dedupcrawl.store_config import Recovered, recovered
 from dedupcrawl.stores import open_existing
-from dedupcrawl.tools.evaluation.bakeoff import assigned
+from dedupcrawl.tools.evaluation.runs import with_constants
 from dedupcrawl.tools.explain.case import ComparedPage
 from dedupcrawl.tools.explain.configuration import Premises, PremiseSource, settings_in
 from dedupcrawl.tools.explain.explainer import Explainer
@@ -131,7 +131,7 @@ def _premises(
         from_store = recovered(scheme, base.config)
     chosen = assignments_of(assignments)
     return Premises(
-        assigned(from_store.config, chosen),
+        with_constants(from_store.config, chosen),
         given=frozenset(chosen),
         source=base.source,
         recovered=not told,

@@ -14,10 +14,15 @@ from dedupcrawl.cli.eval_view import screen
 from dedupcrawl.constants import settings_lines
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import SettingError
-from dedupcrawl.tools.evaluation.dataset import ReadingCache, read_rows
+from dedupcrawl.tools.evaluation.dataset import ParsedPageCache, read_labelled_pages
 from dedupcrawl.tools.evaluation.duplicates import judge_pages
-from dedupcrawl.tools.evaluation.labelled_pairs import judge_pairs, scores_of, weighted
-from dedupcrawl.tools.evaluation.suggest import lack, lack_of_drops, suggest, suggest_drops
+from dedupcrawl.tools.evaluation.labelled_pairs import judge_pairs, score_pairs, weighted_pairs
+from dedupcrawl.tools.evaluation.suggest import (
+    explain_drop_shortfall,
+    explain_shortfall,
+    suggest_for_drops,
+    suggest_for_pairs,
+)
 from dedupcrawl.tools.label.labels import Answer, read_labels
 
 if TYPE_CHECKING:
@@ -25,12 +30,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dedupcrawl.config import Config
-    from dedupcrawl.tools.evaluation.bakeoff import Contestant, DuplicatesReport
+    from dedupcrawl.tools.evaluation.duplicates import DuplicatesReport
     from dedupcrawl.tools.evaluation.labelled_pairs import JudgedPair, LabelledPair, PairScores
-    from dedupcrawl.tools.evaluation.metrics import Share
+    from dedupcrawl.tools.evaluation.metrics import Proportion
+    from dedupcrawl.tools.evaluation.runs import EvaluationRun
     from dedupcrawl.tools.label.labels import Label
 
-    Row = tuple[str, int, int, int, Share, Share]  # name, found, wrong, missed, precision, recall
+    Row = tuple[str, int, int, int, Proportion, Proportion]  # name, found, wrong, missed, precision, recall
 
 _WIDE = 100  #: columns in which a share and its interval stand in one line
 PRECISION = 0.99  #: wanted, unless the user says otherwise
@@ -47,7 +53,7 @@ def wanted_precision(given: float | None) -> float:
     return wanted
 
 
-def alone(field: Sequence[Contestant]) -> Config:
+def alone(field: Sequence[EvaluationRun]) -> Config:
     """Return the one choice of detectors; raises SettingError for several."""
     if len(field) > 1:
         raise SettingError("--detector", "all", "with --suggest one detector, or several together")
@@ -62,14 +68,14 @@ def read_all_labels(files: Sequence[Path]) -> list[Label]:
     return list(found.values())
 
 
-def run_pairs(labels: Sequence[Label], field: Sequence[Contestant], *, as_json: bool) -> None:
+def run_pairs(labels: Sequence[Label], field: Sequence[EvaluationRun], *, as_json: bool) -> None:
     """Judge the pairs by every contestant, and print a row of each."""
-    pairs, found = weighted(labels), []
+    pairs, found = weighted_pairs(labels), []
     with Bars("pairs", stacked=False) as bars:
         for number, each in enumerate(field, 1):
             bars.run(each.label, number, len(field), len(pairs))
             judged = judge_pairs(pairs, each.config, lambda: bars.advance(1, 1))
-            found.append((each.label, scores_of(judged)))
+            found.append((each.label, score_pairs(judged)))
     if as_json:
         runs = [{"name": name, **scores.to_dict()} for name, scores in found]
         print_json({**_counts(labels, pairs), "runs": runs})
@@ -79,15 +85,15 @@ def run_pairs(labels: Sequence[Label], field: Sequence[Contestant], *, as_json: 
 
 def run_pair_suggestion(labels: Sequence[Label], config: Config, wanted: float, *, as_json: bool) -> None:
     """Search the constants, and print what is in force, what is suggested, and the lines for it."""
-    pairs = weighted(labels)
+    pairs = weighted_pairs(labels)
     with Bars("pairs", stacked=False) as bars:
 
         def judge(changed: Config) -> list[JudgedPair]:
             bars.begin("judging", len(pairs))
             return judge_pairs(pairs, changed, lambda: bars.advance(1, 1))
 
-        found = suggest(judge(config), config, wanted, judge)
-    best, advice = found.best, "" if found.best else lack(found)
+        found = suggest_for_pairs(judge(config), config, wanted, judge)
+    best, advice = found.best, "" if found.best else explain_shortfall(found)
     lines = settings_lines(found.config, best.values) if best and found.config else []
     if as_json:
         values = {"wanted": wanted, "values": best and dict(best.values), "settings": lines}
@@ -105,15 +111,15 @@ def run_pair_suggestion(labels: Sequence[Label], config: Config, wanted: float, 
 def run_drop_suggestion(file: Path, config: Config, wanted: float, *, as_json: bool) -> None:
     """Do the same on labelled pages, by the drops of the stream."""
     with Bars(stacked=False) as bars:
-        shelf = ReadingCache(bars.track("loading", read_rows(file)))
+        shelf = ParsedPageCache(bars.track("loading", read_labelled_pages(file)))
         readings = shelf.read(config, lambda rows: bars.track("reading", rows, len(rows)))
 
         def judge(changed: Config) -> DuplicatesReport:
             bars.begin("judging", len(shelf))
             return judge_pages(readings, changed, lambda: bars.advance(1, 1))
 
-        found = suggest_drops(readings, config, wanted, judge)
-    best, advice = found.best, "" if found.best else lack_of_drops(found)
+        found = suggest_for_drops(readings, config, wanted, judge)
+    best, advice = found.best, "" if found.best else explain_drop_shortfall(found)
     lines = settings_lines(best.config, best.values) if best else []
     if as_json:
         values = {"wanted": wanted, "values": best and dict(best.values), "settings": lines}
@@ -121,16 +127,13 @@ def run_drop_suggestion(file: Path, config: Config, wanted: float, *, as_json: b
         print_json({"pages": len(readings.pages), **values, **scores, "advice": advice or None})
         return
     shown = [("in force", found.in_force)] + ([(_named(best.values), best)] if best and best.values else [])
-    rows: list[Row] = [
-        (name, each.found, each.report.wrongly_dropped, each.report.missed, each.precision, each.recall)
-        for name, each in shown
-    ]
+    rows: list[Row] = [(name, *_figures(each.scores)) for name, each in shown]
     _show(f"{len(readings.pages):,} labelled pages, by drops", "constants", rows)
     _say(best.values if best else None, lines, advice, wanted)
     _remark([], config, best.config if best else None)
 
 
-def _figures(scores: PairScores) -> tuple[int, int, int, Share, Share]:
+def _figures(scores: PairScores) -> tuple[int, int, int, Proportion, Proportion]:
     return scores.found, scores.wrong, scores.missed, scores.precision, scores.recall
 
 
@@ -173,7 +176,7 @@ def _show(headline: str, subject: str, rows: Sequence[Row]) -> None:
     console.print(table)
 
 
-def _share(share: Share, between: str) -> str:
+def _share(share: Proportion, between: str) -> str:
     if share.value is None:
         return "·"
     return f"{share.value:.3f}{between}{_down(share.low):.3f}–{share.high:.3f}"

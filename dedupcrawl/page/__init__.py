@@ -1,15 +1,15 @@
-"""Page reading: HTML in, main text and metadata out.
+"""Page reading: from HTML to main text and metadata.
 
-What is common: bytes → text (``encoding``) → tree (``document``) → a reader by its name (``reader``,
-``readers``). The default one, a module a step: tree → marked text (``flatten``) → blocks (``blocks``,
-``links``) → why each is kept or cut (``noise``, ``sideparts``, ``container``) → page (``maintext``). Others
-find another main text (``topic``, with ``segments`` and ``topicwords``; ``everything``; a user's ``own``) and
-take the rest of the page from it (``framing``).
+Common steps: bytes → text (``encoding``) → tree (``document``) → the reader that ``ReadOptions.reader`` names
+(``readers``). The default reader ``"blocks"`` (``block_reader``): tree → text with marks (``flatten``) →
+blocks and containers (``blocks``) → reasons to keep or remove each block (``rules``, ``scoring``) → page. The
+readers ``"topic"`` (``topic``), ``"text"`` and a user's function find another main text; they take the
+metadata and the kind of the page from the default reader.
 """
 
 from dedupcrawl.page.model import Block, Kind, Page, PageError, ReaderError
 from dedupcrawl.page.options import ReadOptions, TopicOptions
-from dedupcrawl.page.reader import read_page, read_response, read_tree
+from dedupcrawl.page.readers import read_page, read_response, read_tree
 
 __all__ = [
     "Block",

@@ -1,21 +1,18 @@
-"""What is the same whichever reader finds the main text: metadata, and what kind of page it is.
-
-The default reader, ``"blocks"``: the link rules, then the container that holds the main text.
-"""
+"""The default reader, ``"blocks"``: the link rules, then the container that holds the main text."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import repeat
 from typing import TYPE_CHECKING
 
-from dedupcrawl.page.blocks import Outline, outline
+from dedupcrawl.page.blocks import BlockTree, build_block_tree
 from dedupcrawl.page.document import check_size, metadata
 from dedupcrawl.page.flatten import flatten
-from dedupcrawl.page.kinds import kind_of
 from dedupcrawl.page.model import Block, Kind, Page
-from dedupcrawl.page.rules import LANDMARK, MAIN_TEXT, STATED
-from dedupcrawl.page.scoring import choose
+from dedupcrawl.page.rules import LANDMARK, MAIN_TEXT, POSITION_REASONS
+from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES, classify_blocks
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -23,72 +20,49 @@ if TYPE_CHECKING:
     from dedupcrawl.page.options import ReadOptions
 
 
-LITTLE = 200  #: bytes: where less is kept, the landmarks are searched too
+# Measured on the labelled page sets aeb and cwced (docs/methods.md, "The readers compared").
+MIN_MAIN_TEXT = 200  #: bytes: with less main text, the inside of landmarks is read as well
+MIN_STATEMENT_BYTES = 200  #: a block of so many bytes is a statement even without a full stop
+INDEX_SHARE = 0.5  #: a page with a larger share of guide links and no statement is an index
+
+_ends_sentence = re.compile(r"""[.!?。！？…．][\s"'”’»)）」』\]]*\Z""").search
+#: The owner, host and licence of a site are named on all of its pages.
+_legal = re.compile(r"©|\(c\)|copyright|rights reserved|版权|版權|ICP|备案|備案", re.IGNORECASE).search
 
 
 def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
     """Read a page by the link rules and the choice of one container.
 
+    Source: the block model and link rules of "Web page noise elimination by blocks"; the choice of the
+    container is described in docs/methods.md.
+
+    Args:
+        root: the ``<html>`` element.
+        url: URL of the page.
+        options: R1, R2 and S of the link rules, and the limit on the size.
+
     Raises:
         PageError: the text of the tree is larger than ``options.max_bytes``.
     """
-    page, reasons, kept = _read(root, options)
-    if kept < LITTLE and LANDMARK in reasons:
-        # A landmark that was never closed holds the rest of the page.
-        again = _read(root, options, open_landmarks=True)
-        if again[2] >= max(LITTLE, kept):
-            page, reasons, kept = again
-    return _page(page, reasons, kept, url, options)
-
-
-def _read(
-    root: _Element, options: ReadOptions, *, open_landmarks: bool = False
-) -> tuple[Outline, list[str], int]:
-    """Return the outline, why each block is kept or cut, and the length of the main text."""
-    stream = flatten(root, open_landmarks=open_landmarks)
-    check_size(len(stream), options.max_bytes)
-    page = outline(stream, options)
-    return page, *choose(page, options)
-
-
-def _page(page: Outline, reasons: list[str], kept: int, url: str, options: ReadOptions) -> Page:
-    head = metadata(page.metadata, url)
+    tree, reasons, kept = _classify(root, options)
+    if kept < MIN_MAIN_TEXT and LANDMARK in reasons:
+        # a landmark that is never closed contains the rest of the page
+        opened = _classify(root, options, open_landmarks=True)
+        if opened[2] >= max(MIN_MAIN_TEXT, kept):
+            tree, reasons, kept = opened
     return Page(
         url=url,
         text="\n".join(
-            [draft[0] for draft, reason in zip(page.drafts, reasons, strict=True) if reason == MAIN_TEXT]
+            [block[0] for block, reason in zip(tree.blocks, reasons, strict=True) if reason == MAIN_TEXT]
         ),
-        rest=_rest(page, reasons, kept),
-        title=head.title,
-        language=head.language,
-        published=head.published,
-        canonical=head.canonical,
-        keywords=head.keywords,
-        description=head.description,
-        blocks=_blocks(page, reasons) if options.blocks else (),
-        kind=kind_of(page, reasons, kept),
+        rest=_rest(tree, reasons, kept),
+        blocks=_blocks(tree, reasons) if options.blocks else (),
+        kind=kind_of(tree, reasons, kept),
+        **metadata(tree.metadata, url),
     )
 
 
-def _rest(page: Outline, reasons: list[str], kept: int) -> str:
-    """Return what was cut for its place alone, where it outweighs the main text.
-
-    Twenty goods over a paragraph of terms are no copy of the next page of the catalogue.
-    """
-    left_out = [draft for draft, reason in zip(page.drafts, reasons, strict=True) if reason in STATED]
-    if sum([draft[1] for draft in left_out]) <= kept:
-        return ""
-    return "\n".join([text for text, *_ in left_out])
-
-
-def _blocks(page: Outline, reasons: list[str]) -> tuple[Block, ...]:
-    columns = list(zip(*page.drafts, strict=True))[:6]
-    kept = [reason is MAIN_TEXT for reason in reasons]
-    # what Block(*values) does, without a Python frame for each of hundreds
-    return tuple(map(tuple.__new__, repeat(Block), zip(*columns, kept, reasons, strict=True)))
-
-
-def framed(
+def with_main_text(
     root: _Element,
     url: str,
     options: ReadOptions,
@@ -97,15 +71,64 @@ def framed(
     anchors: str = "",
     blocks: tuple[Block, ...] = (),
 ) -> Page:
-    """Return the page that the default reader sees, with the main text that another one found.
+    """Return the page of the default reader with the main text that another reader found.
 
-    An index stays one: whatever a reader takes from a list of links, two such lists are no copies.
-
-    Raises:
-        PageError: the text of the tree is larger than ``options.max_bytes``.
+    An index page stays one: two lists of links are no copies of each other, whatever text is read from them.
     """
     page = read_blocks(root, url, options)
     kind = page.kind
     if kind is not Kind.INDEX:
         kind = Kind.ARTICLE if text.strip() else Kind.EMPTY
     return replace(page, text=text, rest="", anchors=anchors, blocks=blocks, kind=kind)
+
+
+def _classify(
+    root: _Element, options: ReadOptions, *, open_landmarks: bool = False
+) -> tuple[BlockTree, list[str], int]:
+    """Return the blocks, the reason of each, and the length of the main text in bytes."""
+    stream = flatten(root, open_landmarks=open_landmarks)
+    check_size(len(stream), options.max_bytes)
+    tree = build_block_tree(stream, options)
+    return tree, *classify_blocks(tree, options)
+
+
+def _rest(tree: BlockTree, reasons: list[str], kept: int) -> str:
+    """Return the text that was removed only for its position, if it is longer than the main text.
+
+    Without it, catalogue pages with different goods and the same terms of sale would be copies.
+    """
+    removed = [block for block, why in zip(tree.blocks, reasons, strict=True) if why in POSITION_REASONS]
+    if sum([block[1] for block in removed]) <= kept:
+        return ""
+    return "\n".join([text for text, *_ in removed])
+
+
+def _blocks(tree: BlockTree, reasons: list[str]) -> tuple[Block, ...]:
+    columns = list(zip(*tree.blocks, strict=True))[:6]
+    kept = [reason is MAIN_TEXT for reason in reasons]
+    # as Block(*values), but without a Python frame for each of hundreds
+    return tuple(map(tuple.__new__, repeat(Block), zip(*columns, kept, reasons, strict=True)))
+
+
+def kind_of(tree: BlockTree, reasons: list[str], kept: int) -> Kind:
+    """Return the kind of a page with ``kept`` bytes of main text: an index has guide links, no statement."""
+    if kept >= MIN_ARTICLE_BYTES:
+        return Kind.ARTICLE
+    total = guide = 0
+    has_statement = False
+    for (text, length, link_length, *_), reason in zip(tree.blocks, reasons, strict=True):
+        total += length
+        guide += length if reason is LANDMARK else link_length
+        has_statement = has_statement or (reason is MAIN_TEXT and is_statement(text, length))
+    if guide > INDEX_SHARE * total and not has_statement:
+        return Kind.INDEX
+    return Kind.ARTICLE if kept else Kind.EMPTY
+
+
+def is_statement(text: str, length: int) -> bool:
+    """Return whether a block is a statement: long or ending as a sentence, and no copyright line.
+
+    >>> [is_statement(text, len(text)) for text in ("Closed today.", "Sports", "© 2024 The Gazette.")]
+    [True, False, False]
+    """
+    return (length >= MIN_STATEMENT_BYTES or bool(_ends_sentence(text))) and not _legal(text)

@@ -1,9 +1,7 @@
-"""From the stream of a page to its blocks and the containers that hold them.
+"""From the stream of a flattened page (:mod:`dedupcrawl.page.flatten`) to its blocks and their containers.
 
-Measuring the links of one raw text: how much of it is link text, and how the links stand together.
-
-A raw text holds links as ``LINK target ANCHOR label UNLINK`` (see :mod:`dedupcrawl.page.flatten`). Only links
-to web pages count; those to files and anchors without a target are text like any other.
+A marked text contains links as ``LINK target ANCHOR label UNLINK``. Only links to web pages are counted;
+links to files and anchors without a target are text like any other.
 """
 
 from __future__ import annotations
@@ -13,38 +11,156 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from dedupcrawl.page.flatten import ANCHOR, BREAK, LANDMARKS, LINK, MARK, NOTE, UNLINK, words
-from dedupcrawl.page.rules import LINK_RUN, SEPARATORS, SideKind, leads_to_page, link_noise, side_part
+from dedupcrawl.page.flatten import ANCHOR, BREAK, LANDMARKS, LINK, MARK, NOTE, UNLINK, word_set
+from dedupcrawl.page.rules import LINK_RUN, SEPARATORS, SideKind, leads_to_page, link_noise, side_kind
 
 if TYPE_CHECKING:
     from dedupcrawl.page.options import ReadOptions
 
 
-#: A shorter text parts two links no more than a separator does ("&", "与").
+#: A shorter text between two links does not end their run ("&", "与"). Measured on aeb and cwced.
 SHORT_GAP = 3
+#: Elements that seldom contain others. They are no containers, unless their class shows what they are for:
+#: their text belongs to the container around them.
+LEAF_TAGS = word_set("address caption dd dt figcaption h1 h2 h3 h4 h5 h6 legend li p pre summary th")
+MAX_HEAD_CHARS = 250  #: characters of class and id that are examined; it bounds the cache
+
+#: A block before it is kept or removed: text, length, link length, links, longest run, tag, index of its
+#: container. Lengths in UTF-8 bytes. A plain tuple, because a page has hundreds.
+RawBlock = tuple[str, int, int, int, int, str, int]
+
+#: A text with its marks, without space around it; the tag of its element, and the index of its container.
+MarkedText = tuple[str, str, int]
+
+#: The text without marks, length, link length, links, longest run, and whether the last link is still open,
+#: so that the next text begins inside it. Lengths in UTF-8 bytes.
+LinkMeasures = tuple[str, int, int, int, int, bool]
 
 _links = re.compile(f"{LINK}([^{ANCHOR}]*){ANCHOR}([^{UNLINK}{LINK}]*){UNLINK}?")
 _separators = SEPARATORS + BREAK
 
 
-#: A text without marks and what its links come to: text, length, link length, links, longest run (in bytes of
-#: UTF-8), and whether the last link is still open, so that the next text begins in it.
-Measured = tuple[str, int, int, int, int, bool]
+@dataclass(slots=True)
+class BlockTree:
+    """The blocks of a page in reading order, and the containers with text. Parents precede their children."""
+
+    blocks: list[RawBlock] = field(default_factory=list)
+    parents: list[int] = field(default_factory=list)  #: for each container its parent, -1 for the first
+    sides: list[SideKind] = field(default_factory=list)  #: for each container what its class and id show
+    mains: list[int] = field(default_factory=list)  #: containers that are a <main>
+    nested: list[int] = field(default_factory=list)  #: containers that are an <article> inside one other
+    metadata: list[str] = field(default_factory=list)  #: ``name=value``
 
 
-def fold(raw: str) -> str:
-    """Fold white space; a ``<br>`` becomes a line end."""
-    text = raw.strip()
-    if text.isprintable() and "  " not in text:  # so are most texts: no mark is printable, no space but " "
+def build_block_tree(stream: str, options: ReadOptions) -> BlockTree:
+    """Build the blocks and containers of a flattened page."""
+    tree = BlockTree()
+    parts = stream.split(MARK)
+    heads = parts[1::2]
+    # one split of the stream is faster than a test of each of a thousand heads
+    tree.metadata = [note.partition(MARK)[0] for note in stream.split(NOTE)[1:]]
+    tree.blocks = _make_blocks(_locate_texts(tree, ["", *heads], parts[::2]), options)
+    return tree
+
+
+def _locate_texts(tree: BlockTree, heads: list[str], texts: list[str]) -> list[MarkedText]:
+    """Return the texts that are not empty, and add the containers that hold them to ``tree``.
+
+    The open elements are kept in lists indexed by depth, so that the end of an element is one subtraction.
+    """
+    found: list[MarkedText] = []
+    opened = ["body"] * (len(heads) + 1)  # heads of the open elements
+    containers = [-1] * (len(heads) + 1)  # their containers, -1 where there is none yet
+    depth = 0
+    for head, text in zip(heads, map(str.strip, texts), strict=False):
+        if head:
+            depth += 1
+            opened[depth] = head
+            containers[depth] = -1
+        elif depth:
+            depth -= 1
+        if text:
+            tag, _, leaf = _classify_element(opened[depth][:MAX_HEAD_CHARS])
+            holder = depth - leaf
+            if containers[holder] < 0:
+                _make_containers(tree, opened, containers, holder)
+            found.append((text, tag, containers[holder]))
+    return found
+
+
+def _make_containers(tree: BlockTree, opened: list[str], containers: list[int], last: int) -> None:
+    """Make containers of the element at depth ``last`` and of its ancestors that have none."""
+    parents, sides = tree.parents, tree.sides
+    first = last
+    while first and containers[first - 1] < 0:
+        first -= 1
+    parent = containers[first - 1] if first else -1
+    for depth in range(first, last + 1):
+        head = opened[depth]
+        if head == "main":
+            tree.mains.append(len(parents))
+        elif head == "article" and opened[1:depth].count(head) == 1:
+            tree.nested.append(len(parents))
+        containers[depth] = len(parents)
+        parents.append(parent)
+        sides.append(_classify_element(head[:MAX_HEAD_CHARS])[1])
+        parent = containers[depth]
+
+
+def _make_blocks(found: list[MarkedText], options: ReadOptions) -> list[RawBlock]:
+    """Normalise the texts and measure their links."""
+    blocks: list[RawBlock] = []
+    inside = False  # a link to a web page is open
+    for marked, tag, container in found:
+        if LINK in marked or inside:
+            if marked[0] == LINK and marked[-1] == UNLINK and not inside and marked.find(LINK, 1) < 0:
+                text, length, link_length, links = measure_single_link(marked)
+                if text:
+                    blocks.append((text, length, link_length, links, links, tag, container))
+            else:
+                inside = _add_linked_block(blocks, marked, tag, container, options, inside=inside)
+        else:
+            text = normalize_space(marked)
+            if text:
+                length = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+                blocks.append((text, length, 0, 0, 0, tag, container))
+    return blocks
+
+
+def _add_linked_block(
+    blocks: list[RawBlock], marked: str, tag: str, container: int, options: ReadOptions, *, inside: bool
+) -> bool:
+    """Add the blocks of a text with links; return whether its last link is still open."""
+    text, length, link_length, links, run, inside = measure_links(marked, inside=inside)
+    if run > options.link_run and link_noise(length, link_length, run, options) == LINK_RUN:
+        marked, text = split_runs(marked, options.link_run)
+        length = link_length = byte_length(text)
+        rest = measure_links(marked, inside=False)
+        if rest[0]:
+            blocks.append((*rest[:5], tag, container))
+    if text:
+        blocks.append((text, length, link_length, links, run, tag, container))
+    return inside
+
+
+@lru_cache(maxsize=16384)
+def _classify_element(head: str) -> tuple[str, SideKind, bool]:
+    """Return the tag of an element, what its class and id show, and whether it is a leaf."""
+    tag, _, names = head.partition(" ")
+    if head in LANDMARKS:  # a landmark that is read inside has names, if only empty ones
+        return tag, SideKind.LANDMARK, False
+    side = SideKind.LIKELY if tag == "figcaption" else side_kind(names)
+    return tag, side, tag in LEAF_TAGS and side is SideKind.NONE
+
+
+def normalize_space(marked: str) -> str:
+    """Collapse white space; a ``<br>`` becomes a line end, and empty lines are left out."""
+    text = marked.strip()
+    if text.isprintable() and "  " not in text:  # true for most texts: marks are not printable
         return text
-    # the end of a link that is no guide link and holds blocks: its beginning stands in another text
+    # an UNLINK may remain whose LINK is in an earlier text, where the link leads to no web page
     text = " ".join(text.replace(UNLINK, "").split())
-    return lines(text) if BREAK in text else text
-
-
-def lines(text: str) -> str:
-    """Make line ends of the ``<br>`` of a folded text; empty lines go."""
-    return "\n".join(filter(None, map(str.strip, text.split(BREAK))))
+    return "\n".join(filter(None, map(str.strip, text.split(BREAK)))) if BREAK in text else text
 
 
 def byte_length(text: str) -> int:
@@ -52,9 +168,9 @@ def byte_length(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
-def measure(raw: str, *, inside: bool) -> Measured:
-    """Measure a raw text with links and no space around; ``inside`` says that it begins in one."""
-    before, *pieces = raw.split(LINK)
+def measure_links(marked: str, *, inside: bool) -> LinkMeasures:
+    """Measure a marked text without space around it; ``inside``: it begins inside a link."""
+    before, *pieces = marked.split(LINK)
     texts = [before]
     labels = ""
     links = run = longest = 0
@@ -72,185 +188,57 @@ def measure(raw: str, *, inside: bool) -> Measured:
             links += 1
             run += 1
             inside = not closed
-            if len(after) < SHORT_GAP or not parts_links(after):
+            if len(after) < SHORT_GAP or not separates_links(after):
                 continue
         longest = max(longest, run)
         run = 0
     longest = max(longest, run)
-    text = fold("".join(texts).replace(UNLINK, ""))
+    text = normalize_space("".join(texts).replace(UNLINK, ""))
     length = byte_length(text)
-    link_length = min(length, byte_length(fold(labels))) if labels else 0
+    link_length = min(length, byte_length(normalize_space(labels))) if labels else 0
     return text, length, link_length, links, longest, inside
 
 
-def measure_lone(raw: str) -> tuple[str, int, int, int]:
-    """Measure a raw text that is one link: its text, length, link length and links, 1 or 0.
+def measure_single_link(marked: str) -> tuple[str, int, int, int]:
+    """Measure a marked text that is one link: its text, length, link length and links (1 or 0).
 
-    Every second text with links is so, and this is a third of the work that the general case is.
+    Half of the texts with links are such, and this takes a third of the time of :func:`measure_links`.
     """
-    target, _, label = raw[1:-1].partition(ANCHOR)
-    text = fold(label)
+    target, _, label = marked[1:-1].partition(ANCHOR)
+    text = normalize_space(label)
     length = len(text) if text.isascii() else byte_length(text)
     return (text, length, length, 1) if leads_to_page(target) else (text, length, 0, 0)
 
 
-def parts_links(text: str) -> bool:
-    """Whether a text between two links ends their run; separators do not."""
+def separates_links(text: str) -> bool:
+    """Return whether a text between two links ends their run; separators do not."""
     return len(text) >= SHORT_GAP and bool(text.strip(_separators))
 
 
-def split_runs(raw: str, most: int) -> tuple[str, str]:
-    """Part a raw text from its runs of more than ``most`` links.
+def split_runs(marked: str, longest: int) -> tuple[str, str]:
+    """Split off the runs of more than ``longest`` links.
 
-    Returns the raw text that is left, and the text of the runs without marks.
+    Returns the marked text that remains, and the text of the runs without marks.
     """
-    left, runs, end = [], [], 0
-    for start, stop, links in link_runs(raw):
-        if links > most:
-            left.append(raw[end:start])
-            runs.append(_links.sub(r"\2", raw[start:stop]))
+    remaining, runs, end = [], [], 0
+    for start, stop, links in link_runs(marked):
+        if links > longest:
+            remaining.append(marked[end:start])
+            runs.append(_links.sub(r"\2", marked[start:stop]))
             end = stop
-    left.append(raw[end:])
-    return " ".join(left), fold(" ".join(runs))
+    remaining.append(marked[end:])
+    return " ".join(remaining), normalize_space(" ".join(runs))
 
 
-def link_runs(raw: str) -> list[tuple[int, int, int]]:
-    """Return start, end and number of links of each run of links in a raw text."""
+def link_runs(marked: str) -> list[tuple[int, int, int]]:
+    """Return start, end and number of links of each run of links in a marked text."""
     runs: list[tuple[int, int, int]] = []
-    for link in _links.finditer(raw):
+    for link in _links.finditer(marked):
         if not leads_to_page(link[1]):
             continue
-        if runs and not parts_links(raw[runs[-1][1] : link.start()]):
+        if runs and not separates_links(marked[runs[-1][1] : link.start()]):
             start, _, links = runs.pop()
             runs.append((start, link.end(), links + 1))
         else:
             runs.append((link.start(), link.end(), 1))
     return runs
-
-
-#: A block of which nothing is decided yet: text, length, link length, links, longest run, tag, container.
-#: A plain tuple, because hundreds are made of every page. Lengths in UTF-8 bytes.
-Draft = tuple[str, int, int, int, int, str, int]
-
-#: A text with its marks, without space around it; the tag of its element, and its container.
-Raw = tuple[str, str, int]
-
-#: Elements that seldom hold others: unless their class says what they are, they are no containers, and their
-#: text belongs to the container around them.
-LEAVES = words("address caption dd dt figcaption h1 h2 h3 h4 h5 h6 legend li p pre summary th")
-
-MOST_NAMES = 250  #: characters of class and id that are looked at: what is remembered of them is bounded
-
-
-@dataclass(slots=True)
-class Outline:
-    """The blocks of a page in reading order, and the containers in which text was found (parents first)."""
-
-    drafts: list[Draft] = field(default_factory=list)
-    parents: list[int] = field(default_factory=list)  #: of each container, -1 for the first
-    sides: list[SideKind] = field(default_factory=list)  #: of each container
-    mains: list[int] = field(default_factory=list)  #: containers that are a <main>
-    nested: list[int] = field(default_factory=list)  #: containers that are an <article> in one other
-    metadata: list[str] = field(default_factory=list)  #: ``name=value``
-
-
-def outline(stream: str, options: ReadOptions) -> Outline:
-    """Build the outline of a flattened page (see :mod:`dedupcrawl.page.flatten`)."""
-    page = Outline()
-    parts = stream.split(MARK)
-    heads = parts[1::2]
-    # a look at each of a thousand heads would cost more than one at the stream
-    page.metadata = [note.partition(MARK)[0] for note in stream.split(NOTE)[1:]]
-    found = _place(page, ["", *heads], parts[::2])
-    page.drafts = _measure(found, options)
-    return page
-
-
-def _place(page: Outline, heads: list[str], raws: list[str]) -> list[Raw]:
-    """Return the texts that are not empty, and note in ``page`` the containers that hold them.
-
-    One loop over all that a page holds: what is open is kept by depth: an end is one subtraction.
-    """
-    found: list[Raw] = []
-    opened = ["body"] * (len(heads) + 1)  # heads of the open elements
-    homes = [-1] * (len(heads) + 1)  # their containers, -1 where there is none yet
-    depth = 0
-    for head, raw in zip(heads, map(str.strip, raws), strict=False):
-        if head:
-            depth += 1
-            opened[depth] = head
-            homes[depth] = -1
-        elif depth:
-            depth -= 1
-        if raw:
-            tag, _, leaf = _element(opened[depth][:MOST_NAMES])
-            holder = depth - leaf
-            if homes[holder] < 0:
-                _make_containers(page, opened, homes, holder)
-            found.append((raw, tag, homes[holder]))
-    return found
-
-
-def _make_containers(page: Outline, opened: list[str], homes: list[int], last: int) -> None:
-    """Give a container to the element at depth ``last`` and to those around it that have none."""
-    parents, sides = page.parents, page.sides
-    first = last
-    while first and homes[first - 1] < 0:
-        first -= 1
-    holder = homes[first - 1] if first else -1
-    for depth in range(first, last + 1):
-        head = opened[depth]
-        if head == "main":
-            page.mains.append(len(parents))
-        elif head == "article" and opened[1:depth].count(head) == 1:
-            page.nested.append(len(parents))
-        homes[depth] = len(parents)
-        parents.append(holder)
-        sides.append(_element(head[:MOST_NAMES])[1])
-        holder = homes[depth]
-
-
-def _measure(found: list[Raw], options: ReadOptions) -> list[Draft]:
-    """Fold the texts and measure their links."""
-    drafts: list[Draft] = []
-    inside = False  # a link to a web page is open
-    for raw, tag, home in found:
-        if LINK in raw or inside:
-            if raw[0] == LINK and raw[-1] == UNLINK and not inside and raw.find(LINK, 1) < 0:
-                text, length, link_length, links = measure_lone(raw)
-                if text:
-                    drafts.append((text, length, link_length, links, links, tag, home))
-            else:
-                inside = _take_linked(drafts, raw, tag, home, options, inside=inside)
-        else:
-            text = fold(raw)
-            if text:
-                length = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
-                drafts.append((text, length, 0, 0, 0, tag, home))
-    return drafts
-
-
-def _take_linked(
-    drafts: list[Draft], raw: str, tag: str, home: int, options: ReadOptions, *, inside: bool
-) -> bool:
-    """Add the block of a text with links, and say whether its last link goes on."""
-    text, length, link_length, links, run, inside = measure(raw, inside=inside)
-    if run > options.link_run and link_noise(length, link_length, run, options) == LINK_RUN:
-        raw, text = split_runs(raw, options.link_run)
-        length = link_length = byte_length(text)
-        rest = measure(raw, inside=False)
-        if rest[0]:
-            drafts.append((*rest[:5], tag, home))
-    if text:
-        drafts.append((text, length, link_length, links, run, tag, home))
-    return inside
-
-
-@lru_cache(maxsize=16384)
-def _element(head: str) -> tuple[str, SideKind, bool]:
-    """Return the tag of an element, what its names say it is, and whether it is a leaf."""
-    tag, _, names = head.partition(" ")
-    if head in LANDMARKS:  # one that is walked inside has names, if only empty ones
-        return tag, SideKind.LANDMARK, False
-    side = SideKind.LIKELY if tag == "figcaption" else side_part(names)
-    return tag, side, tag in LEAVES and side is SideKind.NONE

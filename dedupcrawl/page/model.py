@@ -1,7 +1,4 @@
-"""The one error that reading a page can end with.
-
-What reading a page yields.
-"""
+"""The result of reading a page, and the errors of reading one."""
 
 from __future__ import annotations
 
@@ -11,12 +8,18 @@ from typing import NamedTuple
 
 from dedupcrawl.errors import DedupError
 
+BINARY = "binary"  #: an image, an archive, an office document…, whatever the Content-Type is
+TOO_LARGE = "too-large"  #: more bytes than ``ReadOptions.max_bytes``
+TOO_DEEP = "too-deep"  #: tags nested so deep that the parser left out the rest of the page
+
 
 class PageError(DedupError):
-    """What was given is no page that can be read.
+    """The input is not a page that can be read.
 
-    ``reason`` is one short word for a verdict's ``unchecked`` reason: :data:`BINARY`, :data:`TOO_LARGE` or
-    :data:`TOO_DEEP`.
+    Args:
+        reason: one short word; it becomes the reason of the ``unchecked`` verdict. The package uses
+            :data:`BINARY`, :data:`TOO_LARGE` and :data:`TOO_DEEP`.
+        message: a sentence for people.
     """
 
     def __init__(self, reason: str, message: str) -> None:
@@ -25,46 +28,38 @@ class PageError(DedupError):
 
 
 class ReaderError(DedupError):
-    """A reader of the user's own failed on a page, or returned what is no main text.
-
-    What it raised is the cause.
-    """
+    """A user's reader raised an exception (the ``__cause__``), or returned something that is no main text."""
 
     @property
     def kind(self) -> str:
-        """The name of what was raised: who logs a failure of each kind once tells them apart by it."""
+        """Class name of the cause. Used to log each kind of failure once."""
         return type(self.__cause__ or self).__name__
 
 
-BINARY = "binary"  #: an image, an archive, an office document… whatever its Content-Type says
-TOO_LARGE = "too-large"  #: more bytes than ``ReadOptions.max_bytes``
-TOO_DEEP = "too-deep"  #: tags nested so deep that the parser has left out the rest of the page
-
-
 class Kind(StrEnum):
-    """What a page is to a reader."""
+    """The kind of a page."""
 
     ARTICLE = "article"
-    INDEX = "index"  #: nothing is left on it but guide links
-    EMPTY = "empty"  #: no text at all
+    INDEX = "index"  #: nothing but guide links
+    EMPTY = "empty"  #: no main text
 
 
 class Block(NamedTuple):
-    """A run of text between two block boundaries, and what became of it.
+    """The text between two block boundaries, and whether it belongs to the main text.
 
-    Lengths are in UTF-8 bytes after white space is folded, so that one Chinese character (three
-    bytes) weighs about as much as the half of an English word that it stands for. A named tuple,
-    because hundreds are made of every page.
+    Lengths are in UTF-8 bytes after white space is normalised: one Chinese character (three bytes) then
+    weighs about as much as the half of an English word that it stands for. A named tuple, because a page has
+    hundreds.
     """
 
     text: str  #: lines (``<br>``) separated by ``\n``
     length: int
-    link_length: int  #: of ``length``, how much is quasi-noise (text of links to web pages)
-    links: int
+    link_length: int  #: bytes of ``length`` that are quasi-noise (text of links to web pages)
+    links: int  #: number of links to web pages
     longest_run: int  #: most links in a row with nothing but separators between them
-    tag: str  #: the element whose text this is
-    kept: bool
-    reason: str  #: why it was kept or cut, a name of :mod:`dedupcrawl.page.noise`
+    tag: str  #: the element that holds the text
+    kept: bool  #: whether the block belongs to the main text
+    reason: str  #: why it was kept or removed, a constant of :mod:`dedupcrawl.page.rules`
 
     @property
     def link_density(self) -> float:
@@ -74,22 +69,28 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page as the detectors see it: its main text and what its head says of it."""
+    """A page as the detectors see it: its main text and its metadata. Unknown metadata is ``""``."""
 
     url: str
     text: str  #: main text, paragraphs separated by ``\n``
     title: str = ""
-    language: str = ""  #: primary subtag of BCP 47 in lower case ("zh", "en"), "" if not declared
-    published: str = ""  #: as the page writes it, "" if it does not say
-    canonical: str = ""
+    language: str = ""  #: primary subtag of BCP 47 in lower case ("zh", "en")
+    published: str = ""  #: publication time as the page writes it
+    canonical: str = ""  #: canonical URL, absolute
     keywords: str = ""
     description: str = ""
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[Block, ...] = ()  #: in reading order; () without ``ReadOptions.blocks``
     kind: Kind = Kind.ARTICLE
-    rest: str = ""  #: what else the page states, where that is more than its main text; it is judged too
-    anchors: str = ""  #: text of topic-anchor blocks (the patent's reader)
+    rest: str = ""  #: other text of the page, only where it is longer than the main text; it is compared too
+    anchors: str = ""  #: text of topic-anchor blocks (reader ``"topic"``)
 
     @classmethod
     def from_text(cls, text: str, url: str = "", title: str = "") -> Page:
-        """Make a page of plain text that needs no reading."""
+        """Return a page made of plain text.
+
+        Args:
+            text: the main text, a paragraph a line.
+            url: URL of the page.
+            title: title of the page.
+        """
         return cls(url=url, text=text, title=title, kind=Kind.ARTICLE if text.strip() else Kind.EMPTY)

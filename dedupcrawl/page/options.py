@@ -1,12 +1,13 @@
-"""The constants of page reading that a user may change, the name of a reader among them."""
+"""The options of page reading, and the import of a user's reader by its dotted name."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from inspect import iscoroutinefunction, signature
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dedupcrawl.errors import SettingError
 
@@ -15,34 +16,15 @@ if TYPE_CHECKING:
 
     from dedupcrawl.page.model import Page
 
-#: A user's function: (HTML, URL) → main text, or a whole page; None or "" where there is no main text.
-OwnReader: TypeAlias = "Callable[[str, str], str | Page | None]"
+#: A user's reader: (HTML, URL) → main text, or a whole page; None or "" if the page has no main text.
+UserReader: TypeAlias = "Callable[[str, str], str | Page | None]"
 
-BUILT_IN = ("blocks", "topic", "text")  #: names of the readers that :mod:`dedupcrawl.page.readers` has
+BUILT_IN = ("blocks", "topic", "text")  #: the names in :data:`dedupcrawl.page.readers.READERS`
 READER_ACCEPTED = '"blocks", "topic", "text" or the dotted name of a function, "package.module:name"'
 
-
-class LinkRules(Protocol):
-    """The constants of the link rules, in :class:`ReadOptions` as in the configuration."""
-
-    @property
-    def link_density_noise(self) -> float:
-        """R1: a block with a larger share of guide links is noise."""
-        ...
-
-    @property
-    def link_density_content(self) -> float:
-        """R2: a block with a smaller share keeps its links."""
-        ...
-
-    @property
-    def link_run(self) -> int:
-        """S: between R1 and R2, a longer run of adjacent links is noise."""
-        ...
-
-
-#: For each of them whether its value is accepted, and which values are.
-LINK_RULES: Mapping[str, tuple[Callable[[LinkRules], bool], str]] = {
+#: For each constant of the link rules a check and the accepted values. The checks take an object that has all
+#: three constants, :class:`ReadOptions` or ``Config``.
+LINK_RULES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "link_density_content": (lambda rules: 0 <= rules.link_density_content <= 1, "a number from 0 to 1"),
     "link_density_noise": (
         lambda rules: rules.link_density_content <= rules.link_density_noise <= 1,
@@ -59,15 +41,15 @@ LINK_RULES: Mapping[str, tuple[Callable[[LinkRules], bool], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class TopicOptions:
-    """The constants of the reader ``"topic"``, as patent CN101645082 has them.
+    """The constants of the reader ``"topic"``; the defaults are those of patent CN101645082.
 
-    Raises :class:`~dedupcrawl.errors.SettingError` for a value that makes no sense.
+    Raises :class:`~dedupcrawl.errors.SettingError` for a value out of range.
     """
 
-    characters: int = 100  #: of text, from which on a block element is a block of its own
-    levels: int = 5  #: level tags, from which on it is one too
-    overlap: float = 0.3  #: share of its words that a block has in common with the longest, to be topic
-    anchors: float = 0.7  #: a topic block with a larger share of anchor text is a topic-anchor block
+    characters: int = 100  #: a block element with at least so many characters is a segment; 1…
+    levels: int = 5  #: a block element with at least so many level tags is a segment; 1…
+    overlap: float = 0.3  #: a segment that shares more of its words with the longest one is topic; 0…1
+    anchors: float = 0.7  #: a topic segment with a larger share of anchor text is topic anchors; 0…1
 
     def __post_init__(self) -> None:
         for name in ("characters", "levels"):
@@ -80,18 +62,19 @@ class TopicOptions:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How a page is read; the defaults are those of the block model's authors.
+    """How a page is read.
 
-    Raises :class:`~dedupcrawl.errors.SettingError` for a value that makes no sense.
+    R1, R2 and S have the values of the paper "Web page noise elimination by blocks". Raises
+    :class:`~dedupcrawl.errors.SettingError` for a value out of range.
     """
 
-    link_density_noise: float = 0.9  #: R1: a block with a larger share of guide links is noise
-    link_density_content: float = 0.3  #: R2: a block with a smaller share keeps its links
-    link_run: int = 3  #: S: between R1 and R2, a longer run of adjacent links is noise
-    reader: str = "blocks"  #: which method finds the main text, see :mod:`dedupcrawl.page.readers`
-    topic: TopicOptions = TopicOptions()  #: the constants of one of these methods
-    max_bytes: int = 10_000_000  #: a larger page is refused ("too-large")
-    blocks: bool = True  #: whether the page keeps its blocks; who only judges pages need not pay for them
+    link_density_noise: float = 0.9  #: R1: the links of a block with a larger link density are noise; R2…1
+    link_density_content: float = 0.3  #: R2: the links of one with a smaller link density are content; 0…1
+    link_run: int = 3  #: S: between R1 and R2, a longer run of adjacent links is noise; 0…
+    reader: str = "blocks"  #: a built-in reader or the dotted name of a function
+    topic: TopicOptions = TopicOptions()  #: the constants of the reader ``"topic"``
+    max_bytes: int = 10_000_000  #: a larger page is refused ("too-large"); bytes, 1…
+    blocks: bool = True  #: whether ``Page.blocks`` is filled; duplicate detection does not need it
 
     def __post_init__(self) -> None:
         for name, (is_fine, accepted) in LINK_RULES.items():
@@ -103,44 +86,35 @@ class ReadOptions:
 
 
 def check_reader(name: object) -> None:
-    """Raise :class:`~dedupcrawl.errors.SettingError` for a name behind which there is no reader."""
+    """Raise :class:`~dedupcrawl.errors.SettingError` if ``name`` is not the name of a reader."""
     if not isinstance(name, str):
         raise SettingError("reader", name, READER_ACCEPTED)
     if name not in BUILT_IN:
-        own_reader(name)
+        import_reader(name)
 
 
 @cache
-def own_reader(name: str) -> OwnReader:
+def import_reader(name: str) -> UserReader:
     """Import the function of a dotted name, ``package.module:name`` or ``package.module.name``.
 
     Raises:
-        SettingError: there is none; the message says why.
+        SettingError: the function cannot be imported, or does not accept (HTML, URL); the message says why.
     """
     if not {".", ":"} & {*name}:
         raise SettingError("reader", name, READER_ACCEPTED)
     try:
         function = resolve_name(name)
-    except Exception as error:  # a user's module may raise whatever it likes
+    except Exception as error:  # the import of a user's module may raise anything
         why = f"it cannot be imported: {type(error).__name__}: {error}"
         raise SettingError("reader", name, f"{READER_ACCEPTED}; {why}") from error
     if not callable(function) or iscoroutinefunction(function):
         what = "a coroutine function" if callable(function) else f"a {type(function).__name__}"
         raise SettingError("reader", name, f"{READER_ACCEPTED}; this is {what}")
-    if why := _unfit(function):
-        raise SettingError("reader", name, f"{READER_ACCEPTED}; it is called with HTML and URL: {why}")
-    reader: OwnReader = function
+    with suppress(ValueError):  # some functions in C have no signature
+        try:
+            signature(function).bind("html", "url")
+        except TypeError as error:
+            why = f"it is called with HTML and URL: {error}"
+            raise SettingError("reader", name, f"{READER_ACCEPTED}; {why}") from None
+    reader: UserReader = function
     return reader
-
-
-def _unfit(function: Callable[..., object]) -> str:
-    """Say why a function cannot be called as a reader is, as far as its signature tells."""
-    try:
-        accepts = signature(function)
-    except (TypeError, ValueError):  # not every function in C has one
-        return ""
-    try:
-        accepts.bind("html", "url")
-    except TypeError as error:
-        return str(error)
-    return ""

@@ -1,7 +1,4 @@
-"""The reader ``"text"``: all that can be read on the page, noise and link texts included.
-
-The built-in readers of main text, by name.
-"""
+"""HTML in, page out: the built-in readers by name, and readers of the user's own."""
 
 from __future__ import annotations
 
@@ -9,40 +6,140 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from dedupcrawl.page.block_reader import framed, read_blocks
-from dedupcrawl.page.blocks import outline
+from lxml import etree
+
+from dedupcrawl.page.block_reader import read_blocks, with_main_text
+from dedupcrawl.page.blocks import build_block_tree
+from dedupcrawl.page.document import check_body, check_depth, parse, to_text
+from dedupcrawl.page.encoding import is_plausible
 from dedupcrawl.page.flatten import flatten
-from dedupcrawl.page.model import Block, Page
+from dedupcrawl.page.model import Block, Kind, Page, PageError, ReaderError
+from dedupcrawl.page.options import ReadOptions, import_reader
 from dedupcrawl.page.topic import read_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from lxml.etree import _Element
+    from scrapy.http import TextResponse
 
-    from dedupcrawl.page.options import ReadOptions
+    from dedupcrawl.page.options import UserReader
+
+ALL_TEXT = "everything"  #: kept: the reader ``"text"`` removes nothing
+DEFAULT_OPTIONS = ReadOptions()
 
 
-EVERYTHING = "everything"  #: kept: this reader cuts nothing
+def read_page(
+    source: bytes | str,
+    url: str = "",
+    *,
+    encoding: str | None = None,
+    content_type: str = "",
+    options: ReadOptions = DEFAULT_OPTIONS,
+) -> Page:
+    """Read a page from its HTML. Plain text is read as a page without markup.
+
+    Args:
+        source: the body of a response, or its text.
+        url: URL of the page; a relative canonical URL is resolved against it.
+        encoding: label of the encoding of ``source``, if it is known better than the page declares it.
+        content_type: the HTTP header of that name, which may declare an encoding.
+        options: the reader, its constants, and the limit on the size.
+
+    Raises:
+        PageError: the source is larger than ``options.max_bytes``, binary, or nested too deep for the parser.
+        ReaderError: a user's reader failed.
+
+    >>> read_page("<title>News</title><p>It rained in the hills all night.").text
+    'It rained in the hills all night.'
+    """
+    text = to_text(source, encoding=encoding, content_type=content_type, max_bytes=options.max_bytes)
+    return read_tree(parse(text), url, options, html=text)
 
 
-def read_everything(root: _Element, url: str, options: ReadOptions) -> Page:
-    """Read all text of a page in its order, a line for every block.
+def read_response(response: TextResponse, options: ReadOptions = DEFAULT_OPTIONS) -> Page:
+    """Read a Scrapy response. The tree of its selector is used, which the spider needs as well.
+
+    The body is decoded and parsed again only if the encoding of the response is evidently wrong.
+
+    Args:
+        response: a response with text.
+        options: as in :func:`read_page`.
+
+    Raises:
+        PageError, ReaderError: as :func:`read_page`.
+    """
+    body = response.body
+    check_body(body, options.max_bytes, response.url)
+    header = (response.headers.get("Content-Type") or b"").decode("latin-1")
+    if is_plausible(body, response.text, response.encoding, header):
+        return read_tree(response.selector.root, response.url, options, html=response.text)
+    return read_page(body, response.url, content_type=header, options=options)
+
+
+def read_tree(
+    root: _Element, url: str = "", options: ReadOptions = DEFAULT_OPTIONS, *, html: str | None = None
+) -> Page:
+    """Read a page from its lxml tree, which is not changed.
+
+    Args:
+        root: the ``<html>`` element.
+        url: as in :func:`read_page`.
+        options: as in :func:`read_page`.
+        html: the source of the tree, for a user's reader. None: the tree is serialised for it.
+
+    Raises:
+        PageError: the text of the tree is larger than ``options.max_bytes``, or the tree was cut off at the
+            depth at which the parser stops.
+        ReaderError: a user's reader failed.
+    """
+    check_depth(root)
+    built_in = READERS.get(options.reader)
+    if built_in is not None:
+        return built_in(root, url, options)
+    return _read_by_user(import_reader(options.reader), root, html, url, options)
+
+
+def read_all_text(root: _Element, url: str, options: ReadOptions) -> Page:
+    """Read all text of a page in its order, one line a block: the reader ``"text"``.
 
     Raises:
         PageError: the text of the tree is larger than ``options.max_bytes``.
     """
-    whole_runs = replace(options, link_run=sys.maxsize)  # a run of links stays where it stands
-    drafts = outline(flatten(root, open_landmarks=True), whole_runs).drafts
-    blocks = tuple(Block(*draft[:6], True, EVERYTHING) for draft in drafts) if options.blocks else ()
-    return framed(root, url, options, "\n".join([text for text, *_ in drafts]), blocks=blocks)
+    whole_runs = replace(options, link_run=sys.maxsize)  # no run of links becomes a block of its own
+    raw = build_block_tree(flatten(root, open_landmarks=True), whole_runs).blocks
+    blocks = tuple(Block(*block[:6], True, ALL_TEXT) for block in raw) if options.blocks else ()
+    return with_main_text(root, url, options, "\n".join([text for text, *_ in raw]), blocks=blocks)
 
 
-#: (root of the tree, URL, constants) → page.
+#: (root of the tree, URL, options) → page.
 TreeReader: TypeAlias = "Callable[[_Element, str, ReadOptions], Page]"
 
 READERS: Mapping[str, TreeReader] = {
     "blocks": read_blocks,
     "topic": read_topic,
-    "text": read_everything,
+    "text": read_all_text,
 }
+
+
+def _read_by_user(
+    reader: UserReader, root: _Element, html: str | None, url: str, options: ReadOptions
+) -> Page:
+    """Read a page with a user's reader; everything but the main text is read from the tree."""
+    if html is None:
+        html = etree.tostring(root, encoding="unicode", method="html")
+    name = options.reader
+    try:
+        found = reader(html, url)
+    except PageError:
+        raise
+    except Exception as error:
+        raise ReaderError(f"the reader {name} failed on {url}: {type(error).__name__}: {error}") from error
+    if not isinstance(found, str | Page | None):
+        raise ReaderError(
+            f"the reader {name} returned {type(found).__name__} for {url}: a str, a Page or None is accepted"
+        )
+    if isinstance(found, Page):
+        return found if found.url else replace(found, url=url)
+    page = with_main_text(root, url, options, found or "")
+    return page if found and found.strip() else replace(page, kind=Kind.EMPTY)

@@ -1,22 +1,20 @@
-"""The link rules: which link texts are noise, and which only look like it.
+"""The rules of the reader ``"blocks"``: link rules, class and id names, typical words of a block.
 
-There are three kinds of links. *Guide links* only lead elsewhere and stand in runs: noise. Links *inside
-sentences* guide and state at once: content. Links *to files* (mp3, zip, pdf, image…) are never noise, since
-no other page carries their text. The first kind is told from the second by its share of a block, R (link
-density):
+Link rules (source: "Web page noise elimination by blocks"). *Guide links* only lead elsewhere, and stand in
+runs: noise. *Links inside sentences* are guide and statement: content. *Links to files* (mp3, zip, pdf,
+image…) are never noise, because no other page has their text. The first kind is distinguished from the second
+by R (link density), the share of link text in a block:
 
 * R > R1: the links are noise;
 * R < R2: they are content;
-* between, a run of more than S adjacent links is noise, a shorter one is content, because title, author and
+* between: a run of more than S adjacent links is noise, a shorter one is content, because title, author and
   source of an article are often three links in a row.
 
-Class and id words that name the side parts of a page.
-
-Blocks that give themselves away by their words: pointers to other stories, credits, captions, notices.
-
-They change from site to site while the article stays the same. A word alone proves nothing, so each is
-believed only where such a block stands: a pointer where links hold a good part of it, a credit or a notice
-where the main text begins or ends, a caption by the agency in brackets behind it.
+Class and id (:func:`side_kind`) and first or last words of a block (:func:`is_credit`…) change from site to
+site while the article stays the same. A word alone proves nothing. It is used only in its typical position: a
+pointer where links are a large part of the block, a credit or a notice at the beginning or end of the main
+text, a caption by the agency in brackets at its end. The word lists were collected from the labelled page
+sets aeb and cwced (docs/methods.md), the byte limits chosen on them.
 """
 
 from __future__ import annotations
@@ -25,85 +23,46 @@ import re
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from dedupcrawl.page.flatten import words
+from dedupcrawl.page.flatten import word_set
 
 if TYPE_CHECKING:
     from dedupcrawl.page.options import ReadOptions
 
 
 MAIN_TEXT = "main text"  #: kept
-GUIDE_LINKS = "guide links"  #: cut: R > R1, or R >= R2 and its first words point to other stories
-LINK_RUN = "link run"  #: cut: in a block with R2 <= R <= R1, more than S links in a row
-LANDMARK = "landmark"  #: cut: HTML's own side elements (nav, aside, footer…)
-SIDE_CLASS = "side class"  #: cut: its class or id names a side part (sidebar, related, cookies…)
-COMMENTS = "comments"  #: cut: what readers wrote, by class or id
-NESTED = "nested article"  #: cut: an article inside an article, a comment on it or a story beside it
-TEASER = (
-    "teaser"  #: cut: one of several headlines in a row that lead to other stories, with their first lines
-)
-POOR_CONTAINER = "poor container"  #: cut: its container holds little text or mostly links
-OUTSIDE = "outside"  #: cut: not in the container of the main text
-EDGE = "edge"  #: cut: short blocks before the beginning or after the end of the main text
-REPEATED = "repeated"  #: cut: outside the container of the main text, which says the same
-FRAME = "frame"  #: cut: credits, captions and consent notices, by their words
+GUIDE_LINKS = "guide links"  #: removed: R > R1, or R >= R2 and the first words point to other stories
+LINK_RUN = "link run"  #: removed: in a block with R2 <= R <= R1, more than S links in a row
+LANDMARK = "landmark"  #: removed: HTML's own side elements (nav, aside, footer…)
+SIDE_CLASS = "side class"  #: removed: class or id names a side part (sidebar, related, cookies…)
+COMMENTS = "comments"  #: removed: readers' comments, by class or id
+NESTED = "nested article"  #: removed: an article inside an article, a comment on it or another story
+TEASER = "teaser"  #: removed: one of several adjacent headlines of other stories, with their first lines
+POOR_CONTAINER = "poor container"  #: removed: the container has little text or mostly links
+OUTSIDE = "outside"  #: removed: not in the container of the main text
+EDGE = "edge"  #: removed: short blocks before the beginning or after the end of the main text
+REPEATED = "repeated"  #: removed: outside the container of the main text, which has the same text
+FRAME = "frame"  #: removed: credits, captions and consent notices, by their words
 
-STATED = frozenset({EDGE, OUTSIDE, POOR_CONTAINER})  #: cut for where it stands, not for what it is
-
-#: Cut as the words of others; a page with little text of its own may consist of them (a thread, a catalogue).
-OTHERS = frozenset({COMMENTS, NESTED, TEASER})
+POSITION_REASONS = frozenset({EDGE, OUTSIDE, POOR_CONTAINER})  #: removed for its position, not its nature
+#: Removed as the words of others. A page with little text of its own may consist of them (a forum, a
+#: catalogue).
+THIRD_PARTY_REASONS = frozenset({COMMENTS, NESTED, TEASER})
 
 #: What may stand between the links of one run.
 SEPARATORS = " \t\r\n\xa0\u3000|/\\·•・‧∙●■◆›»>«‹<→←-–—_~:：;；,，、.。…*+[]()（）【】「」『』&"
 
-FILE_TYPES = words("""
+#: Extensions of files that are no web pages.
+FILE_TYPES = word_set("""
     7z aac aiff apk asf avi bin bmp bz2 chm csv deb dmg doc docx epub exe flac flv gif gz ico iso jar
     jpeg jpg m3u m4a m4v mid midi mkv mobi mov mp3 mp4 mpeg mpg msi odp ods odt ogg ogv opus pdf pls png
     ppt pptx ps psd ra ram rar rm rmvb rpm rtf svg swf tar tgz tif tiff torrent txt wav webm webp wma
     wmv xls xlsx xz zip
 """)
-LONGEST_TYPE = max(map(len, FILE_TYPES))
+MAX_TYPE_CHARS = max(map(len, FILE_TYPES))
 
-
-def leads_to_page(target: str) -> bool:
-    """Whether a link leads to a web page: it has a target, and that is no file by its extension.
-
-    >>> [leads_to_page(target) for target in ("/a.html", "/song.MP3?from=list", "/get?file=a.zip", "")]
-    [True, False, False, False]
-    """
-    ending = target[target.rfind(".") + 1 :]
-    if not target or (len(ending) <= LONGEST_TYPE and ending.lower() in FILE_TYPES):
-        return False
-    if "?" in target or "#" in target:
-        path = target.partition("#")[0].partition("?")[0]
-        return path.rpartition(".")[2].lower() not in FILE_TYPES
-    return True
-
-
-def link_noise(length: int, link_length: int, longest_run: int, options: ReadOptions) -> str | None:
-    """Return why a block's guide links are noise (GUIDE_LINKS, LINK_RUN), or None if they are not.
-
-    Lengths in bytes; ``link_length`` counts links to web pages only.
-    """
-    if link_length > options.link_density_noise * length:
-        return GUIDE_LINKS
-    if link_length >= options.link_density_content * length and longest_run > options.link_run:
-        return LINK_RUN
-    return None
-
-
-class SideKind(IntEnum):
-    """How sure a container's class or id is that it holds no main text."""
-
-    NONE = 0
-    LIKELY = 1  #: a side part unless much of the page's text is in it
-    COMMENTS = 2  #: a side part as long as other text is left
-    NOTICE = 3  #: a side part as long as other text is left and it is not long: footers, consent to cookies
-    LANDMARK = 4  #: an element for side parts (nav, aside, footer…)
-
-
-COMMENT_WORDS = words("comment commentlist comments disqus livefyre replies respond")
-NOTICE_WORDS = words("ccpa consent cookie cookies foot footer gdpr privacy")
-SIDE_WORDS = words("""
+COMMENT_WORDS = word_set("comment commentlist comments disqus livefyre replies respond")
+NOTICE_WORDS = word_set("ccpa consent cookie cookies foot footer gdpr privacy")
+SIDE_WORDS = word_set("""
     ad ads adsbygoogle advert advertisement advertising adverts bio breadcrumb breadcrumbs byline
     caption captions copyright credit credits crumb crumbs disclaimer editor erweima gallery hidden
     hotnews keywords login masthead menu menus mostpopular
@@ -114,47 +73,16 @@ SIDE_WORDS = words("""
     sponsors submenu subscribe subscriber subscription taboola tag taglist tags teaser teasers toc
     toolbar topbar trending tuijian widget widgets xiangguan zebian
 """)
-EMBEDDED = "embed"
-#: A name that begins so says something of the text inside, or of what stands beside it: WordPress puts
-#: ``tag-politics`` on an article and ``has-sidebar`` on a page.
-ABOUT = ("category-", "has-", "hide-", "no-", "post-", "show-", "tag-", "tags-", "with-", "without-")
-_parts = re.compile(r"[A-Z]?[a-z]+|[A-Z]+").findall
+#: A name with such a prefix describes the topic of the text, or something beside it: WordPress gives an
+#: article the class ``tag-politics``, and a page ``has-sidebar``.
+TOPIC_PREFIXES = ("category-", "has-", "hide-", "no-", "post-", "show-", "tag-", "tags-", "with-", "without-")
 
+MAX_CREDIT_BYTES = 120  #: a longer block is a statement, whatever its first words are
+MAX_CAPTION_BYTES = 250  #: a longer block is a paragraph, even if it ends as captions do
+MAX_NOTICE_BYTES = 600  #: a longer block is an article about cookies
+CAPTION_ENDS = (")", "）", "摄", "攝", "图片", "照片")  #: every caption ends with one of them
 
-def side_part(names: str) -> SideKind:
-    """Judge the class and id of an element by the words in them.
-
-    What an article embeds, such as the post of somebody in a social network, is a part of it.
-
-    >>> side_part("post-body relatedPosts"), side_part("hentry tag-cookies"), side_part("social-embed")
-    (<Side.LIKELY: 1>, <Side.NONE: 0>, <Side.NONE: 0>)
-    """
-    found = words_of(names)
-    if not COMMENT_WORDS.isdisjoint(found):
-        return SideKind.COMMENTS
-    if not NOTICE_WORDS.isdisjoint(found):
-        return SideKind.NOTICE
-    if EMBEDDED in found:
-        found.discard("social")
-    return SideKind.NONE if SIDE_WORDS.isdisjoint(found) else SideKind.LIKELY
-
-
-def words_of(names: str) -> set[str]:
-    """Return the words in the class and id of an element that may say what the text inside is.
-
-    >>> sorted(words_of("main-body relatedPosts tag-cookies"))
-    ['body', 'main', 'posts', 'related']
-    """
-    return {word.lower() for name in names.split() if not name.startswith(ABOUT) for word in _parts(name)}
-
-
-CREDIT_MOST = 120  #: bytes: a longer block states something, whatever it begins with
-CAPTION_MOST = 250  #: bytes
-NOTICE_MOST = 600  #: bytes
-COOKIE = "ookie"  #: part of every consent notice
-#: How a block must end to be a caption at all.
-CAPTION_ENDS = (")", "）", "摄", "攝", "图片", "照片")
-
+_name_parts = re.compile(r"[A-Z]?[a-z]+|[A-Z]+").findall
 _FRONT = r"[\s（(【\[《<>«»*|·•—–-]*"
 _points_elsewhere = re.compile(
     _FRONT + r"(?:(?:also )?(?:read|see|learn|find out)(?: more| also| next| on)?"
@@ -185,8 +113,70 @@ _names_site = re.compile(r"\b(?:web ?)?site|browser|网站|網站|本站|浏览�
 _full_stops = (".", "!", "?", "。", "！", "？")
 
 
+def leads_to_page(target: str) -> bool:
+    """Return whether a link leads to a web page: it has a target without the extension of a file.
+
+    >>> [leads_to_page(target) for target in ("/a.html", "/song.MP3?from=list", "/get?file=a.zip", "")]
+    [True, False, False, False]
+    """
+    ending = target[target.rfind(".") + 1 :]
+    if not target or (len(ending) <= MAX_TYPE_CHARS and ending.lower() in FILE_TYPES):
+        return False
+    if "?" in target or "#" in target:
+        path = target.partition("#")[0].partition("?")[0]
+        return path.rpartition(".")[2].lower() not in FILE_TYPES
+    return True
+
+
+def link_noise(length: int, link_length: int, longest_run: int, options: ReadOptions) -> str | None:
+    """Return why the links of a block are noise (GUIDE_LINKS, LINK_RUN), or None; lengths in bytes."""
+    if link_length > options.link_density_noise * length:
+        return GUIDE_LINKS
+    if link_length >= options.link_density_content * length and longest_run > options.link_run:
+        return LINK_RUN
+    return None
+
+
+class SideKind(IntEnum):
+    """What the class and id of a container show: how probably it holds no main text."""
+
+    NONE = 0
+    LIKELY = 1  #: a side part, unless it holds much of the page's text
+    COMMENTS = 2  #: a side part, if other text is left
+    NOTICE = 3  #: a side part, if it is not long and other text is left: footers, cookie consent
+    LANDMARK = 4  #: an element for side parts (nav, aside, footer…)
+
+
+def side_kind(names: str) -> SideKind:
+    """Classify an element by the words in its class and id.
+
+    Embedded content, such as a post from a social network, is a part of the article.
+
+    >>> side_kind("post-body relatedPosts"), side_kind("hentry tag-cookies"), side_kind("social-embed")
+    (<SideKind.LIKELY: 1>, <SideKind.NONE: 0>, <SideKind.NONE: 0>)
+    """
+    found = name_words(names)
+    if not COMMENT_WORDS.isdisjoint(found):
+        return SideKind.COMMENTS
+    if not NOTICE_WORDS.isdisjoint(found):
+        return SideKind.NOTICE
+    if "embed" in found:
+        found.discard("social")
+    return SideKind.NONE if SIDE_WORDS.isdisjoint(found) else SideKind.LIKELY
+
+
+def name_words(names: str) -> set[str]:
+    """Return the words in class and id of an element, without the names that describe a topic.
+
+    >>> sorted(name_words("main-body relatedPosts tag-cookies"))
+    ['body', 'main', 'posts', 'related']
+    """
+    kept = (name for name in names.split() if not name.startswith(TOPIC_PREFIXES))
+    return {word.lower() for name in kept for word in _name_parts(name)}
+
+
 def points_elsewhere(text: str) -> bool:
-    """Whether a block with links begins as a pointer to other stories does.
+    """Return whether the first words of a block with links point to other stories.
 
     >>> [points_elsewhere(text) for text in ("Read more: Flood", "【相关阅读】大水", "Read this report")]
     [True, True, False]
@@ -195,29 +185,27 @@ def points_elsewhere(text: str) -> bool:
 
 
 def is_credit(text: str, length: int) -> bool:
-    """Whether a block names author, source, editor or date of publication, and is no sentence.
-
-    ``length`` in bytes, as in what follows.
+    """Return whether a block of ``length`` bytes names author, source, editor or date, and is no sentence.
 
     >>> [is_credit(text, 30) for text in ("By Ann Smith", "来源：新华社", "By noon it fell")]
     [True, True, False]
     """
-    return length <= CREDIT_MOST and not text.endswith(_full_stops) and _credits(text) is not None
+    return length <= MAX_CREDIT_BYTES and not text.endswith(_full_stops) and _credits(text) is not None
 
 
 def is_caption(text: str, length: int) -> bool:
-    """Whether a block ends, as captions do, with who made the picture.
+    """Return whether a block of ``length`` bytes ends with the source of a picture.
 
     >>> [is_caption(text, 30) for text in ("The dam. (Photo: Getty)", "图为大桥。李明摄", "(It rained.)")]
     [True, True, False]
     """
-    return length <= CAPTION_MOST and text.endswith(CAPTION_ENDS) and _names_agency(text) is not None
+    return length <= MAX_CAPTION_BYTES and text.endswith(CAPTION_ENDS) and _names_agency(text) is not None
 
 
 def is_consent_notice(text: str, length: int) -> bool:
-    """Whether a block tells of the cookies of a web site; every language says "cookie".
+    """Return whether a block of ``length`` bytes is about a site's cookies ("cookie" in all languages).
 
     >>> [is_consent_notice(t, 50) for t in ("This site uses cookies.", "本站使用Cookie。", "Oat cookies.")]
     [True, True, False]
     """
-    return length <= NOTICE_MOST and COOKIE in text and _names_site(text) is not None
+    return length <= MAX_NOTICE_BYTES and "ookie" in text and _names_site(text) is not None

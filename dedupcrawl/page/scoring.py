@@ -1,17 +1,11 @@
 """Which blocks are the main text: the link rules, then the choice of one container, then its edges.
 
-All arithmetic is on flat lists, one number a container; parents precede their children, so that a sum over
-all descendants is one pass backwards.
+The *score* of a block is its contribution to its container, in bytes of plain text; below 0 it is evidence
+against the container. All data of containers are flat lists with one entry a container. Parents precede their
+children, so a sum over all descendants is one pass backwards.
 
-Where the main text begins and ends, and what frames it there without being part of it.
-
-What the page's own heading says of where its main text is.
-
-When what was cut for what it is, comments, teasers or captions, is what a page is about.
-
-What a page says twice: a second copy of the article, made for printers, small screens or reading aloud.
-
-What a block says for or against the container that it stands in.
+Numeric constants without another source were chosen by F1 on the labelled page sets aeb and cwced, and by the
+copies missed on the labelled reprints (docs/methods.md, "Container choice" and "The readers compared").
 """
 
 from __future__ import annotations
@@ -19,26 +13,23 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from dedupcrawl.page.flatten import words
-from dedupcrawl.page.kinds import ENOUGH
+from dedupcrawl.page.flatten import word_set
 from dedupcrawl.page.rules import (
     CAPTION_ENDS,
-    CAPTION_MOST,
     COMMENTS,
-    COOKIE,
-    CREDIT_MOST,
     EDGE,
     FRAME,
     GUIDE_LINKS,
     LANDMARK,
     MAIN_TEXT,
+    MAX_CAPTION_BYTES,
     NESTED,
-    OTHERS,
     OUTSIDE,
     POOR_CONTAINER,
     REPEATED,
     SIDE_CLASS,
     TEASER,
+    THIRD_PARTY_REASONS,
     SideKind,
     is_caption,
     is_consent_notice,
@@ -48,37 +39,333 @@ from dedupcrawl.page.rules import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-    from dedupcrawl.page.blocks import Draft, Outline
+    from dedupcrawl.page.blocks import BlockTree, RawBlock
     from dedupcrawl.page.options import ReadOptions
 
 
-EDGE_COST = -40.0  #: what a short block near an edge costs at most
-NEAR = 4  #: so many blocks from the beginning and from the end are looked at for credits and notices
-FRAME_SHARE = 0.33  #: a frame that says more than this share of the text is a part of it
+# Score of a block
+BLOCK_COST = 40.0  #: subtracted from each block: labels and dates are no evidence for a container
+LINK_COST = 3.0  #: weight of a byte of link text against one of plain text
+PARAGRAPH_BONUS = 30.0  #: added for a <p>
+MAX_SCORE, MIN_SCORE = 600.0, -200.0  #: limits, so that no single block decides alone
+HEADINGS = word_set("h1 h2 h3 h4 h5 h6")
+MAX_HEADING_BYTES = 200  #: a shorter heading has the score 0
+CELLS = word_set("dd dt li td th")  #: usually short: without links their score is never below 0
+MAX_GUIDE_BYTES = -MIN_SCORE - BLOCK_COST  #: from so many bytes a block of guide links has the lowest score
+
+# Removal of containers
+POOR_SCORE = -120.0  #: a container with a lower score is removed…
+POOR_LINK_DENSITY = 0.5  #: …and so is one with a score below 0 and a higher link density
+EXCLUDED_SCORE = -60.0  #: what such a container adds to the score of the one around it
+SIDE_PART_SHARE = (
+    0.4  #: a side part by class is removed if it has less than this share of the positive scores
+)
+MIN_SIDE_PART = 200.0  #: one with lower positive scores is removed even if no other text is left
+MIN_REMAINING = 200.0  #: positive scores that must be left when comments and notices are removed
+MAX_NOTICE = 1000.0  #: a notice with higher positive scores may be the topic of the page
+MIN_TEASERS = 4  #: so many teasers side by side are a list of other stories
+MAX_TEASER_BYTES = 500  #: bytes beside the link that a teaser has at most
+MIN_REPEATED_BYTES = 100  #: a block of so many bytes that the page has already is a second copy
+
+# Choice of the container
+ANCESTOR_FACTOR = 1.3  #: an ancestor with so many times the score replaces the best container
+MIN_CLEAR_SCORE = 800.0  #: where no container has more, the heading decides too, not the size alone
+HEADING_BOOST = 20.0  #: factor for text under the heading there
+
+# Edges and frame of the main text
+EDGE_COST = -40.0  #: lower limit of the score of a block at an edge
+FRAME_BLOCKS = 4  #: so many blocks at the beginning and at the end may be credits and notices
+FRAME_SHARE = 0.33  #: a frame with a larger share of the text is a part of it
+
+# Text that is restored
+MIN_ARTICLE_BYTES = 600  #: main text of an article, whatever else is on the page
+LIST_RATIO = 2  #: a page with so many times more text in teasers than beside them is a list
 
 
-def trim(drafts: list[Draft], kept: list[int], worths: list[float]) -> dict[int, str]:
-    """Return which blocks of the main text go after all, each with its reason (``noise.EDGE`` or ``FRAME``).
+def classify_blocks(tree: BlockTree, options: ReadOptions) -> tuple[list[str], int]:
+    """Return for each block why it is kept (``rules.MAIN_TEXT``) or removed, and how many bytes are kept."""
+    blocks = tree.blocks
+    containers = ContainerScores(tree)
+    reasons, scores = containers.score_blocks(blocks, options)
+    if not any(containers.positive):
+        rest = [block[1] for block, reason in zip(blocks, reasons, strict=True) if not reason]
+        return [reason or MAIN_TEXT for reason in reasons], sum(rest)
+    repeated = repeated_blocks(blocks)
+    containers.discount(repeated, blocks, scores)
+    headed = heading_container(blocks)
+    containers.remove_parts(tree.nested, headed)
+    kept = _assign_reasons(blocks, reasons, containers.reasons_around(containers.best(tree.mains, headed)))
+    mark_repeated(blocks, reasons, repeated)
+    removed = trim(blocks, kept, scores)
+    for place, reason in removed.items():
+        reasons[place] = reason
+    left = sum([blocks[place][1] for place in kept if place not in removed])
+    return restore(blocks, reasons, left), left
 
-    Args:
-        drafts: the blocks of the page.
-        kept: the places in ``drafts`` of the main text, in reading order.
-        worths: for each place what its block is worth (see :func:`dedupcrawl.page.scoring.worth`).
-    """
-    begin, end = stretch([worths[place] for place in kept])
-    gone = dict.fromkeys(kept[:begin] + kept[end:], EDGE)
-    gone.update(dict.fromkeys(frame(drafts, kept[begin:end]), FRAME))
-    return gone
+
+def _assign_reasons(blocks: list[RawBlock], reasons: list[str], container_reasons: list[str]) -> list[int]:
+    """Give blocks without a reason that of their container; return the places of those that are kept."""
+    kept = []
+    for place, block in enumerate(blocks):
+        if not reasons[place]:
+            reasons[place] = container_reasons[block[6]]
+            if reasons[place] is MAIN_TEXT:
+                kept.append(place)
+    return kept
 
 
-def stretch(worths: list[float]) -> tuple[int, int]:
-    """Return begin and end of the stretch of blocks worth most (Kadane)."""
+def score_block(tag: str, length: int, link_length: int) -> float:
+    """Return the score of a block with this tag, length and link length in bytes."""
+    if length < MAX_HEADING_BYTES and tag in HEADINGS:
+        return 0.0
+    value = length - LINK_COST * link_length - BLOCK_COST
+    if tag == "p":
+        value += PARAGRAPH_BONUS
+        if link_length:
+            value = max(value, length - link_length - BLOCK_COST)
+    elif value < 0 and not link_length and tag in CELLS:
+        return 0.0
+    if value < MIN_SCORE:
+        return MIN_SCORE
+    return min(value, MAX_SCORE)
+
+
+class ContainerScores:
+    """The scores of the containers of a page, and which containers are removed; one entry a container."""
+
+    def __init__(self, tree: BlockTree) -> None:
+        count = len(tree.parents)
+        self.parents = tree.parents
+        self.sides = tree.sides
+        self.score = [0.0] * count  #: sum of the scores of its blocks
+        self.positive = [0.0] * count  #: sum of their positive scores
+        self.length = [0] * count
+        self.link_length = [0] * count
+        self.guides = [0] * count  #: blocks of guide links
+        self.plain = [0] * count  #: length of the other blocks
+        self.removed = [""] * count  #: why it is removed, or ""
+        #: with all descendants
+        self.all_guides, self.all_plain, self.all_positive = self.guides, self.plain, self.positive
+
+    def score_blocks(self, blocks: list[RawBlock], options: ReadOptions) -> tuple[list[str], list[float]]:
+        """Apply the link rules to the blocks, add up their scores; return their reasons and scores."""
+        reasons, scores = [], []
+        score_in, positive, length_in, links_in = self.score, self.positive, self.length, self.link_length
+        guides, plain, landmark, sides = self.guides, self.plain, SideKind.LANDMARK, self.sides
+        r2, r1 = options.link_density_content, options.link_density_noise
+        for text, length, link_length, _, run, tag, container in blocks:
+            reason = ""
+            if link_length:
+                links_in[container] += link_length
+                if link_length > r1 * length:  # most blocks with links: saves the call of link_noise
+                    reason = GUIDE_LINKS
+                elif link_length >= r2 * length:
+                    reason = link_noise(length, link_length, run, options) or ""
+                    if not reason and points_elsewhere(text):
+                        reason = GUIDE_LINKS
+            if sides[container] is landmark:
+                reason = LANDMARK
+                value = 0.0
+            elif reason:
+                value = -BLOCK_COST - length if length < MAX_GUIDE_BYTES else MIN_SCORE
+                guides[container] += 1
+            else:
+                value = score_block(tag, length, link_length)
+                plain[container] += length
+                if value > 0:
+                    positive[container] += value
+            score_in[container] += value
+            length_in[container] += length
+            reasons.append(reason)
+            scores.append(value)
+        return reasons, scores
+
+    def discount(self, places: list[int], blocks: list[RawBlock], scores: list[float]) -> None:
+        """Subtract the positive scores of these blocks from their containers."""
+        for place in places:
+            if scores[place] > 0:
+                container = blocks[place][6]
+                self.score[container] -= scores[place]
+                self.positive[container] -= scores[place]
+
+    def remove_parts(self, nested: list[int], headed: int) -> None:
+        """Remove containers for their nature, then those with a low score."""
+        self._sum_descendants()
+        self._remove_nested(nested)
+        self._remove_teasers()
+        self._remove_side_parts(ancestors(headed, self.parents))
+        self._remove_poor()
+
+    def _sum_descendants(self) -> None:
+        guides, plain, positive = [*self.guides], [*self.plain], [*self.positive]
+        parents = self.parents
+        for child in range(len(guides) - 1, 0, -1):
+            if plain[child]:
+                plain[parents[child]] += plain[child]
+                positive[parents[child]] += positive[child]
+            if guides[child]:
+                guides[parents[child]] += guides[child]
+        self.all_guides, self.all_plain, self.all_positive = guides, plain, positive
+
+    def _remove_nested(self, nested: list[int]) -> None:
+        """Remove articles inside an article (comments, other stories), if the text outside outweighs each."""
+        if not nested:
+            return
+        positive = self.all_positive
+        outside = positive[0] - sum(positive[child] for child in nested)
+        for child in nested:
+            if positive[child] < outside:
+                self.removed[child] = NESTED
+
+    def _remove_teasers(self) -> None:
+        """Remove headlines of other stories with their first lines, where several are side by side."""
+        guides, plain, parents = self.all_guides, self.all_plain, self.parents
+        if guides[0] < MIN_TEASERS:
+            return
+        teasers = [
+            child
+            for child, guiding in enumerate(guides)
+            if guiding and child and 0 < plain[child] < MAX_TEASER_BYTES
+        ]
+        siblings = Counter([parents[child] for child in teasers])
+        for child in teasers:
+            if siblings[parents[child]] >= MIN_TEASERS:
+                self.removed[child] = TEASER
+
+    def _remove_side_parts(self, spared: set[int]) -> None:
+        """Remove side parts by class or id, unless too little text is left or they contain the heading."""
+        parents, sides, removed = self.parents, self.sides, self.removed
+        positive = self.all_positive
+        left = positive[0]
+        likely = max(MIN_SIDE_PART, SIDE_PART_SHARE * left)
+        for child in range(1, len(parents)):
+            if removed[parents[child]]:
+                removed[child] = removed[parents[child]]
+            elif removed[child]:
+                left -= positive[child]
+            elif sides[child] and child not in spared:
+                side, limit = sides[child], likely
+                if side is SideKind.COMMENTS:
+                    limit = left - MIN_REMAINING
+                elif side is SideKind.NOTICE:
+                    limit = max(likely, min(MAX_NOTICE, left - MIN_REMAINING))
+                if positive[child] < limit:
+                    removed[child] = COMMENTS if side is SideKind.COMMENTS else SIDE_CLASS
+                    left -= positive[child]
+
+    def _remove_poor(self) -> None:
+        """Add up the scores from the leaves; remove containers of little but links and labels."""
+        parents, score, length, links = self.parents, self.score, self.length, self.link_length
+        removed = self.removed
+        for child in range(len(parents) - 1, 0, -1):
+            if removed[child]:
+                continue
+            parent = parents[child]
+            value = score[child]
+            length[parent] += length[child]
+            links[parent] += links[child]
+            if value < 0 and (value < POOR_SCORE or links[child] > POOR_LINK_DENSITY * length[child]):
+                removed[child] = POOR_CONTAINER
+                value = EXCLUDED_SCORE
+            score[parent] += value
+
+    def best(self, mains: list[int], headed: int) -> int:
+        """Return the container with the highest positive scores of its own, or a clearly better ancestor.
+
+        If the page has exactly one <main>, an ancestor outside of it is never chosen for text inside.
+        """
+        own = [0.0 if gone else value for value, gone in zip(self.positive, self.removed, strict=True)]
+        if max(own) < MIN_CLEAR_SCORE:
+            own = boost_heading(own, self.parents, headed)
+        bound = mains if len(mains) == 1 else ()
+        best = above = max(range(len(own)), key=own.__getitem__)
+        while above >= 0:
+            if self.score[above] > max(0.0, ANCESTOR_FACTOR * self.score[best]):
+                best = above
+            if above in bound:
+                break
+            above = self.parents[above]
+        return best
+
+    def reasons_around(self, best: int) -> list[str]:
+        """Return for each container why its blocks are kept or removed, if ``best`` is the main one."""
+        reasons = [reason or OUTSIDE for reason in self.removed]
+        reasons[best] = MAIN_TEXT
+        for child in range(best + 1, len(reasons)):
+            if reasons[child] is OUTSIDE and reasons[self.parents[child]] is MAIN_TEXT:
+                reasons[child] = MAIN_TEXT
+        return reasons
+
+
+def heading_container(blocks: Sequence[RawBlock]) -> int:
+    """Return the container of the page's only ``<h1>``, or -1. One that is a link is the site's name."""
+    found = [block[6] for block in blocks if block[5] == "h1" and not block[2]]
+    return found[0] if len(found) == 1 else -1
+
+
+def ancestors(container: int, parents: Sequence[int]) -> set[int]:
+    """Return a container (-1: none) and all those around it."""
+    found = set()
+    while container >= 0:
+        found.add(container)
+        container = parents[container]
+    return found
+
+
+def boost_heading(own: Sequence[float], parents: Sequence[int], headed: int) -> list[float]:
+    """Multiply the scores under the heading: terms of sale may be longer than the text on the product."""
+    under = {headed}
+    boosted: list[float] = []
+    for child, (value, parent) in enumerate(zip(own, parents, strict=True)):
+        if headed >= 0 and parent in under:
+            under.add(child)
+        boosted.append(value * HEADING_BOOST if child in under else value)
+    return boosted
+
+
+def repeated_blocks(blocks: list[RawBlock]) -> list[int]:
+    """Return the places of long blocks with the text of an earlier one (a copy for printers, for example)."""
+    lengths = [block[1] for block in blocks if block[1] >= MIN_REPEATED_BYTES]
+    if len(set(lengths)) == len(lengths):
+        return []  # cheaper than hashing the texts
+    new = {block[0] for block in blocks if block[1] >= MIN_REPEATED_BYTES}
+    if len(new) == len(lengths):
+        return []
+    found = []
+    for place, (text, length, *_) in enumerate(blocks):
+        if text in new:
+            new.remove(text)
+        elif length >= MIN_REPEATED_BYTES:
+            found.append(place)
+    return found
+
+
+def mark_repeated(blocks: list[RawBlock], reasons: list[str], places: list[int]) -> None:
+    """Set the reason REPEATED for those of ``places`` outside whose text is in the main text."""
+    if not places:
+        return
+    main = {block[0] for block, reason in zip(blocks, reasons, strict=True) if reason is MAIN_TEXT}
+    for place in places:
+        if reasons[place] is OUTSIDE and blocks[place][0] in main:
+            reasons[place] = REPEATED
+
+
+def trim(blocks: list[RawBlock], kept: list[int], scores: list[float]) -> dict[int, str]:
+    """Return which blocks of the main text (places in ``kept``) are removed after all: EDGE or FRAME."""
+    begin, end = best_range([scores[place] for place in kept])
+    removed = dict.fromkeys(kept[:begin] + kept[end:], EDGE)
+    removed.update(dict.fromkeys(frame_blocks(blocks, kept[begin:end]), FRAME))
+    return removed
+
+
+def best_range(scores: list[float]) -> tuple[int, int]:
+    """Return begin and end of the range with the highest sum (Kadane's algorithm)."""
     best = current = 0.0
     begin = start = 0
-    end = len(worths)
-    for place, value in enumerate(worths):
+    end = len(scores)
+    for place, value in enumerate(scores):
         if current <= 0:
             current, start = 0.0, place
         current += max(value, EDGE_COST)
@@ -87,361 +374,37 @@ def stretch(worths: list[float]) -> tuple[int, int]:
     return begin, end
 
 
-def frame(drafts: list[Draft], kept: list[int]) -> set[int]:
-    """Return the places of credits, captions and notices; none where they are more than a third of all."""
-    near = {*kept[:NEAR], *kept[-NEAR:]}
-    # what is asked first spares most blocks a call
-    found = {at for at in near if drafts[at][1] <= CREDIT_MOST and is_credit(*drafts[at][:2])}
-    found.update([at for at in near if COOKIE in drafts[at][0] and is_consent_notice(*drafts[at][:2])])
-    ends = [at for at in kept if drafts[at][1] <= CAPTION_MOST and drafts[at][0].endswith(CAPTION_ENDS)]
-    found.update([at for at in ends if is_caption(*drafts[at][:2])])
-    if found and _bytes(drafts, found) > FRAME_SHARE * _bytes(drafts, kept):
-        return set()
-    return found
+def frame_blocks(blocks: list[RawBlock], kept: list[int]) -> set[int]:
+    """Return the places of credits, captions and notices; none if they are too large a share of the text."""
+    near = {*kept[:FRAME_BLOCKS], *kept[-FRAME_BLOCKS:]}
+    found = {at for at in near if is_credit(*blocks[at][:2]) or is_consent_notice(*blocks[at][:2])}
+    # cheap tests first: they save most calls
+    ends = [at for at in kept if blocks[at][1] <= MAX_CAPTION_BYTES and blocks[at][0].endswith(CAPTION_ENDS)]
+    found.update([at for at in ends if is_caption(*blocks[at][:2])])
+    frame, text = (sum([blocks[at][1] for at in places]) for places in (found, kept))
+    return set() if frame > FRAME_SHARE * text else found
 
 
-def _bytes(drafts: list[Draft], places: Iterable[int]) -> int:
-    return sum([drafts[place][1] for place in places])
+def restore(blocks: list[RawBlock], reasons: list[str], left: int) -> list[str]:
+    """Set the reason OUTSIDE for third-party text on a page with little main text (``left`` bytes).
 
-
-#: Bytes of good text: where no container has more, size alone does not tell which holds the main text.
-SHORT = 800.0
-HEADED = 20.0  #: so many times does good text under the heading count there
-
-
-def heading(drafts: Sequence[Draft]) -> int:
-    """Return the container of the page's ``<h1>``, or -1 if it has none or several.
-
-    One that is a link is the name of the site.
+    Twice as much text in teasers as beside them is a list of stories, and its introduction is the same on
+    each page of the list. If captions outweigh the main text, the page is a gallery.
     """
-    homes = [draft[6] for draft in drafts if draft[5] == "h1" and not draft[2]]
-    return homes[0] if len(homes) == 1 else -1
-
-
-def around(container: int, parents: Sequence[int]) -> set[int]:
-    """Return a container (-1: none) and all that it stands in."""
-    found = set()
-    while container >= 0:
-        found.add(container)
-        container = parents[container]
-    return found
-
-
-def favour_headed(own: Sequence[float], parents: Sequence[int], headed: int) -> list[float]:
-    """Return the good text of each container, that in the one with the heading counted ``HEADED`` times.
-
-    The terms of a shop outgrow what it says of a spoon; but ``<h1>`` stands over the spoon.
-
-    Args:
-        own: good text of each container, without what is in containers inside it.
-        parents: of each container, -1 for the first.
-        headed: what :func:`heading` says of the page.
-    """
-    under = {headed}
-    favoured: list[float] = []
-    for child, (good, parent) in enumerate(zip(own, parents, strict=True)):
-        if headed >= 0 and parent in under:
-            under.add(child)
-        favoured.append(good * HEADED if child in under else good)
-    return favoured
-
-
-LIST = 2  #: a page with so many times more text in teasers than beside them is a list of them
-
-
-def take_back(drafts: list[Draft], reasons: list[str], left: int) -> list[str]:
-    """Let the words of others count as the page's where it says little itself (``left``, in bytes).
-
-    Twice as much text in teasers as beside them is a list of them, and what introduces them stands on each
-    page of the list. Where captions outweigh the text, the page is its pictures.
-    """
-    if left < ENOUGH:
-        reasons = [OUTSIDE if reason in OTHERS else reason for reason in reasons]
+    if left < MIN_ARTICLE_BYTES:
+        reasons = [OUTSIDE if reason in THIRD_PARTY_REASONS else reason for reason in reasons]
     elif TEASER in reasons:
         teasers = [place for place, reason in enumerate(reasons) if reason is TEASER]
-        _take_if_more(drafts, reasons, teasers, LIST * left)
+        _restore_if_longer(blocks, reasons, teasers, LIST_RATIO * left)
     if SIDE_CLASS in reasons:
-        pairs = enumerate(zip(drafts, reasons, strict=True))
-        captions = [at for at, (draft, why) in pairs if why is SIDE_CLASS and draft[5] == "figcaption"]
-        _take_if_more(drafts, reasons, captions, left)
+        pairs = enumerate(zip(blocks, reasons, strict=True))
+        captions = [at for at, (block, why) in pairs if why is SIDE_CLASS and block[5] == "figcaption"]
+        _restore_if_longer(blocks, reasons, captions, left)
     return reasons
 
 
-def _take_if_more(drafts: list[Draft], reasons: list[str], places: list[int], most: int) -> None:
-    """Take back blocks that hold more than ``most`` bytes beside their links."""
-    if sum([drafts[place][1] - drafts[place][2] for place in places]) > most:
+def _restore_if_longer(blocks: list[RawBlock], reasons: list[str], places: list[int], limit: int) -> None:
+    """Restore blocks that together have more than ``limit`` bytes beside their links."""
+    if sum([blocks[place][1] - blocks[place][2] for place in places]) > limit:
         for place in places:
             reasons[place] = OUTSIDE
-
-
-REPEAT = 100  #: a block of so many bytes that the page has had before says nothing new
-
-
-def repeats(drafts: list[Draft]) -> list[int]:
-    """Return the places of long blocks whose text an earlier block has."""
-    lengths = [draft[1] for draft in drafts if draft[1] >= REPEAT]
-    if len(set(lengths)) == len(lengths):
-        return []  # to hash the texts costs more
-    new = {draft[0] for draft in drafts if draft[1] >= REPEAT}
-    if len(new) == len(lengths):
-        return []
-    found = []
-    for place, (text, length, *_) in enumerate(drafts):
-        if text in new:
-            new.remove(text)
-        elif length >= REPEAT:
-            found.append(place)
-    return found
-
-
-def set_repeats_apart(drafts: list[Draft], reasons: list[str], places: list[int]) -> None:
-    """Give those outside that only say what the main text says a reason of their own."""
-    if not places:
-        return
-    said = {draft[0] for draft, reason in zip(drafts, reasons, strict=True) if reason is MAIN_TEXT}
-    for place in places:
-        if reasons[place] is OUTSIDE and drafts[place][0] in said:
-            reasons[place] = REPEATED
-
-
-COST = 40.0  #: bytes a block must have before it speaks for its container: labels and dates do not
-LINK_COST = 3.0  #: a byte of link text outweighs so many of plain text
-PARAGRAPH = 30.0  #: what being a <p> is worth
-MOST, LEAST = 600.0, -200.0  #: no single block decides alone
-HEADINGS = words("h1 h2 h3 h4 h5 h6")
-HEADING = 200  #: a heading shorter than this says nothing for or against its container
-CELLS = words("dd dt li td th")  #: short by nature: without links they cost nothing
-LONG_GUIDE = -LEAST - COST  #: bytes of a block of guide links that says as much against it as any can
-
-
-def worth(tag: str, length: int, link_length: int) -> float:
-    """Return what a block says for its container (below 0: against it), in bytes of good text."""
-    if length < HEADING and tag in HEADINGS:
-        return 0.0
-    value = length - LINK_COST * link_length - COST
-    if tag == "p":
-        value += PARAGRAPH
-        if link_length:
-            value = max(value, length - link_length - COST)
-    elif value < 0 and not link_length and tag in CELLS:
-        return 0.0
-    if value < LEAST:
-        return LEAST
-    return min(value, MOST)
-
-
-POOR = -120.0  #: a container worth less is cut out of the main text…
-POOR_LINKS = 0.5  #: …and so is one worth less than nothing with a larger share of links
-CUT_COST = -60.0  #: what a cut container still costs the one around it
-LIKELY_SHARE = 0.4  #: a side part by its class may hold less than this share of all good text
-LIKELY_LEAST = 200.0  #: one that holds less good text goes even if nothing else is there
-LEFT_OVER = 200.0  #: comments and notices are cut while at least this much good text is left
-NOTICE_MOST = 1000.0  #: a notice with more good text than this may be what the page is about
-TEASERS = 4  #: so many teasers side by side are a list of other stories
-TEASER_TEXT = 500  #: bytes beside the link that a teaser has at most
-UP = 1.3  #: an ancestor must be worth so many times more to take the place of the best container
-
-
-def choose(outline: Outline, options: ReadOptions) -> tuple[list[str], int]:
-    """Return for each draft why it is kept (``noise.MAIN_TEXT``) or cut, and how many bytes are kept."""
-    containers = Containers(outline)
-    reasons, worths = containers.weigh(outline.drafts, options)
-    if not any(containers.good):
-        rest = [draft[1] for draft, reason in zip(outline.drafts, reasons, strict=True) if not reason]
-        return [reason or MAIN_TEXT for reason in reasons], sum(rest)
-    again = repeats(outline.drafts)
-    containers.discount(again, outline.drafts, worths)
-    headed = heading(outline.drafts)
-    containers.cut_parts(outline.nested, headed)
-    kept = _keep(outline.drafts, reasons, containers.fates(containers.best(outline.mains, headed)))
-    set_repeats_apart(outline.drafts, reasons, again)
-    gone = trim(outline.drafts, kept, worths)
-    for place, reason in gone.items():
-        reasons[place] = reason
-    left = sum([outline.drafts[place][1] for place in kept if place not in gone])
-    return take_back(outline.drafts, reasons, left), left
-
-
-def _keep(drafts: list[Draft], reasons: list[str], fates: list[str]) -> list[int]:
-    """Hand down the fates of the containers to their blocks; return the places of those that are kept."""
-    kept = []
-    for place, draft in enumerate(drafts):
-        if not reasons[place]:
-            reasons[place] = fates[draft[6]]
-            if reasons[place] is MAIN_TEXT:
-                kept.append(place)
-    return kept
-
-
-class Containers:
-    """The containers of a page and what is known of them; the lists have one entry a container."""
-
-    def __init__(self, outline: Outline) -> None:
-        count = len(outline.parents)
-        self.parents = outline.parents
-        self.sides = outline.sides
-        self.worth = [0.0] * count  #: of the blocks in it
-        self.good = [0.0] * count  #: of those blocks in it that speak for it
-        self.length = [0] * count
-        self.link_length = [0] * count
-        self.guides = [0] * count  #: blocks of guide links
-        self.plain = [0] * count  #: length of the other blocks
-        self.cut = [""] * count  #: why it is cut
-        #: with all inside
-        self.all_guides, self.all_plain, self.all_good = self.guides, self.plain, self.good
-
-    def weigh(self, drafts: list[Draft], options: ReadOptions) -> tuple[list[str], list[float]]:
-        """Apply the link rules to the blocks, and sum up what they are worth."""
-        reasons, worths = [], []
-        worth_in, good, length_in, links_in = self.worth, self.good, self.length, self.link_length
-        guides, plain, landmark, sides = self.guides, self.plain, SideKind.LANDMARK, self.sides
-        least, most = options.link_density_content, options.link_density_noise
-        for text, length, link_length, _, run, tag, home in drafts:
-            reason = ""
-            if link_length:
-                links_in[home] += link_length
-                if link_length > most * length:  # most blocks with links; to ask costs more than the rule
-                    reason = GUIDE_LINKS
-                elif link_length >= least * length:
-                    reason = link_noise(length, link_length, run, options) or ""
-                    if not reason and points_elsewhere(text):
-                        reason = GUIDE_LINKS
-            if sides[home] is landmark:
-                reason = LANDMARK
-                value = 0.0
-            elif reason:
-                value = -COST - length if length < LONG_GUIDE else LEAST
-                guides[home] += 1
-            else:
-                value = worth(tag, length, link_length)
-                plain[home] += length
-                if value > 0:
-                    good[home] += value
-            worth_in[home] += value
-            length_in[home] += length
-            reasons.append(reason)
-            worths.append(value)
-        return reasons, worths
-
-    def discount(self, places: list[int], drafts: list[Draft], worths: list[float]) -> None:
-        """Let blocks no longer speak for their containers."""
-        for place in places:
-            if worths[place] > 0:
-                home = drafts[place][6]
-                self.worth[home] -= worths[place]
-                self.good[home] -= worths[place]
-
-    def cut_parts(self, nested: list[int], headed: int) -> None:
-        """Cut what is no main text for what it is, then what is worth too little."""
-        self.add_up()
-        self.cut_nested(nested)
-        self.cut_teasers()
-        self.cut_side_parts(around(headed, self.parents))
-        self.prune()
-
-    def add_up(self) -> None:
-        """Sum up guides, plain and good text over each container and all inside it."""
-        guides, plain, good = [*self.guides], [*self.plain], [*self.good]
-        parents = self.parents
-        for child in range(len(guides) - 1, 0, -1):
-            if plain[child]:
-                plain[parents[child]] += plain[child]
-                good[parents[child]] += good[child]
-            if guides[child]:
-                guides[parents[child]] += guides[child]
-        self.all_guides, self.all_plain, self.all_good = guides, plain, good
-
-    def cut_nested(self, nested: list[int]) -> None:
-        """Cut articles inside an article, if the text outside them outweighs each.
-
-        HTML means them for comments on the outer one; sites also put the next stories there.
-        """
-        if not nested:
-            return
-        good = self.all_good
-        outside = good[0] - sum(good[child] for child in nested)
-        for child in nested:
-            if good[child] < outside:
-                self.cut[child] = NESTED
-
-    def cut_teasers(self) -> None:
-        """Cut headlines of other stories with their first lines, where several stand side by side."""
-        guides, plain, parents = self.all_guides, self.all_plain, self.parents
-        if guides[0] < TEASERS:
-            return
-        teasers = [
-            child
-            for child, guiding in enumerate(guides)
-            if guiding and child and 0 < plain[child] < TEASER_TEXT
-        ]
-        beside = Counter([parents[child] for child in teasers])
-        for child in teasers:
-            if beside[parents[child]] >= TEASERS:
-                self.cut[child] = TEASER
-
-    def cut_side_parts(self, spared: set[int]) -> None:
-        """Cut what its class or id calls a side part, unless that leaves too little.
-
-        ``spared`` are those that the page's heading stands in: no side part has it.
-        """
-        parents, sides, cut = self.parents, self.sides, self.cut
-        good = self.all_good
-        left = good[0]
-        likely = max(LIKELY_LEAST, LIKELY_SHARE * left)
-        for child in range(1, len(parents)):
-            if cut[parents[child]]:
-                cut[child] = cut[parents[child]]
-            elif cut[child]:
-                left -= good[child]
-            elif sides[child] and child not in spared:
-                side, limit = sides[child], likely
-                if side is SideKind.COMMENTS:
-                    limit = left - LEFT_OVER
-                elif side is SideKind.NOTICE:
-                    limit = max(likely, min(NOTICE_MOST, left - LEFT_OVER))
-                if good[child] < limit:
-                    cut[child] = COMMENTS if side is SideKind.COMMENTS else SIDE_CLASS
-                    left -= good[child]
-
-    def prune(self) -> None:
-        """Sum up from the leaves what containers are worth; cut those of little but links and labels."""
-        parents, worth, length, links, cut = self.parents, self.worth, self.length, self.link_length, self.cut
-        for child in range(len(parents) - 1, 0, -1):
-            if cut[child]:
-                continue
-            parent = parents[child]
-            value = worth[child]
-            length[parent] += length[child]
-            links[parent] += links[child]
-            if value < 0 and (value < POOR or links[child] > POOR_LINKS * length[child]):
-                cut[child] = POOR_CONTAINER
-                value = CUT_COST
-            worth[parent] += value
-
-    def best(self, mains: list[int], headed: int) -> int:
-        """Return the container with most good text of its own, or an ancestor that is worth clearly more.
-
-        Where the page says what its <main> is, nothing outside of it joins the text inside. A page with
-        several does not say it.
-        """
-        own = [0.0 if cut else good for good, cut in zip(self.good, self.cut, strict=True)]
-        if max(own) < SHORT:
-            own = favour_headed(own, self.parents, headed)
-        bound = mains if len(mains) == 1 else ()
-        best = above = max(range(len(own)), key=own.__getitem__)
-        while above >= 0:
-            if self.worth[above] > max(0.0, UP * self.worth[best]):
-                best = above
-            if above in bound:
-                break
-            above = self.parents[above]
-        return best
-
-    def fates(self, best: int) -> list[str]:
-        """Return for each container why the blocks in it are kept or cut."""
-        fates = [reason or OUTSIDE for reason in self.cut]
-        fates[best] = MAIN_TEXT
-        for child in range(best + 1, len(fates)):
-            if fates[child] is OUTSIDE and fates[self.parents[child]] is MAIN_TEXT:
-                fates[child] = MAIN_TEXT
-        return fates

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from dedupcrawl.cli import app, main
 from dedupcrawl.config import Config
 from dedupcrawl.detectors.registry import DETECTORS
-from dedupcrawl.tools.evaluation.bakeoff import contestants
+from dedupcrawl.tools.evaluation.runs import evaluation_runs
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
 runner = CliRunner()
@@ -72,7 +72,7 @@ def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_is_one_table_with_a_row_each(file: str) -> None:
     shown = run(file, "--detector", "all")
     rows = rows_of(shown)
-    field = contestants(Config(), ["all"], {})
+    field = evaluation_runs(Config(), ["all"], {})
     assert list(rows) == [each.label for each in field]
     assert len(field) > len(DETECTORS)
     assert rows["exact"][:8] == ["0.500", "0.333", "0.400", "1", "2", "0.500", "0.250", "0.333"]
@@ -103,7 +103,7 @@ def test_json_holds_everything(file: str) -> None:
     assert set(found) == {"pages", "runs"}
     assert found["pages"] == len(ROWS)
     assert [each["name"] for each in found["runs"]] == [
-        each.label for each in contestants(Config(), ["all"], {})
+        each.label for each in evaluation_runs(Config(), ["all"], {})
     ]
     for each in found["runs"]:
         assert set(each) == REPORT | {"name"}

@@ -10,7 +10,7 @@ from dedupcrawl.page import read_page
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.features import Features
 from dedupcrawl.text.lexicon_file import LexiconHeader, write_counts
-from dedupcrawl.tools.evaluation.dataset import read_rows
+from dedupcrawl.tools.evaluation.dataset import read_labelled_pages
 from tests.data import data
 
 if TYPE_CHECKING:
@@ -55,6 +55,6 @@ def share_a_key(new: Fingerprint, old: Fingerprint) -> bool:
 @cache
 def real_pages() -> tuple[Features, ...]:
     """Articles in English, Chinese and other languages, with their copies and what is taken for copies."""
-    rows = list(read_rows(data("reprints", "dev.jsonl.gz")))
+    rows = list(read_labelled_pages(data("reprints", "dev.jsonl.gz")))
     clusters = set(islice(dict.fromkeys(row.cluster for row in rows), 30))
     return tuple(Features(read_page(row.html or "", row.url)) for row in rows if row.cluster in clusters)

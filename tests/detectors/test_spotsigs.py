@@ -32,7 +32,7 @@ from dedupcrawl.errors import SettingError
 from dedupcrawl.page import read_page
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.features import Features
-from dedupcrawl.tools.evaluation.dataset import read_rows
+from dedupcrawl.tools.evaluation.dataset import read_labelled_pages
 from tests import oracles
 from tests.data import data
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
@@ -156,7 +156,7 @@ def test_all_pairs_of_brute_force_share_a_key_and_match(texts: list[str], seed: 
 
 
 def test_all_pairs_of_real_pages_share_one_of_16_keys() -> None:
-    rows = list(read_rows(data("reprints", "dev.jsonl.gz")))
+    rows = list(read_labelled_pages(data("reprints", "dev.jsonl.gz")))
     stories = {row.cluster.partition("#")[0] for row in rows[:5]}
     chosen = [row for row in rows if row.cluster.partition("#")[0] in stories]
     read = [features(read_page(row.html or "", row.url).text) for row in chosen]

@@ -11,7 +11,7 @@ from typer.main import get_command
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.cli.main import app
-from dedupcrawl.tools.evaluation.dataset import read_rows
+from dedupcrawl.tools.evaluation.dataset import read_labelled_pages
 from tests.docs.comparing import shows_lines, shows_values
 from tests.docs.labelscenes import pair_labels, tuning
 from tests.docs.newspapers import PAGES
@@ -51,7 +51,7 @@ def labels(block: Block, reader: Follower) -> None:
     """Read labelled pages."""
     path = reader.folder / "labels.jsonl"
     path.write_text(block.text, "utf-8")
-    assert len(list(read_rows(path))) == len(block.text.splitlines())
+    assert len(list(read_labelled_pages(path))) == len(block.text.splitlines())
 
 
 def check_commands(text: str) -> None:

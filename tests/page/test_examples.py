@@ -1,4 +1,4 @@
-"""The readers in docs/readers.md, run as they stand there."""
+"""The readers in docs/readers.md run as they are written there."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from dedupcrawl.page.rules import (
     SIDE_CLASS,
     TEASER,
     SideKind,
-    side_part,
+    side_kind,
 )
 from tests.page.samples import CHINESE, CHINESE_TWO, PARAGRAPH, SECOND, article, links
 
@@ -293,7 +293,7 @@ def test_a_short_page_is_an_article() -> None:
     ],
 )
 def test_words_in_names(names: str, side: SideKind) -> None:
-    assert side_part(names) is side
+    assert side_kind(names) is side
 
 
 def test_what_outweighs_the_main_text_is_the_rest_of_the_page() -> None:

@@ -17,7 +17,7 @@ from dedupcrawl.page import Kind, Page, ReaderError, ReadOptions, read_page, rea
 from dedupcrawl.page.document import parse
 from dedupcrawl.page.flatten import BLOCKS, IGNORED, LANDMARKS
 from dedupcrawl.page.options import BUILT_IN, READER_ACCEPTED
-from dedupcrawl.page.readers import EVERYTHING, READERS
+from dedupcrawl.page.readers import ALL_TEXT, READERS
 from dedupcrawl.verdict import Status
 from tests.page.samples import CHINESE, PARAGRAPH, SECOND, article, links
 
@@ -146,7 +146,7 @@ def test_everything_visible_is_read_in_its_order() -> None:
         "text",
     )
     assert page.text == "One Two\nIt rained\nall night.\nSnow\nIce\n© Gazette"
-    assert {block.reason for block in page.blocks} == {EVERYTHING}
+    assert {block.reason for block in page.blocks} == {ALL_TEXT}
     assert [block.text for block in page.blocks] == [
         "One Two",
         "It rained\nall night.",

@@ -9,27 +9,27 @@ from hypothesis import strategies as st
 
 from dedupcrawl.errors import SettingError
 from dedupcrawl.page import Kind, Page, ReadOptions, TopicOptions, read_page
-from dedupcrawl.page.document import DEEPEST, parse
+from dedupcrawl.page.document import MAX_DEPTH, parse
 from dedupcrawl.page.flatten import LINK, MARK, UNLINK
 from dedupcrawl.page.topic import (
-    CONTAINERS,
+    BLOCK_TAGS,
     LEVEL,
-    LEVELS,
+    LEVEL_TAGS,
     NOISE,
     STOP_CHARACTERS,
     STOP_WORDS,
     TITLE,
-    TITLES,
+    TITLE_TAGS,
     TOPIC,
     TOPIC_ANCHORS,
     Segment,
     classify,
-    measure,
+    measure_text,
     overlap,
     segments,
     topic_words,
 )
-from dedupcrawl.tools.evaluation.extraction import evaluate_pages
+from dedupcrawl.tools.evaluation.extraction import evaluate_extraction
 from tests.data import data
 from tests.page.samples import CHINESE, CHINESE_TWO, PARAGRAPH, SECOND, links
 
@@ -109,7 +109,7 @@ def test_what_is_ignored_and_metadata_are_no_text() -> None:
     ],
 )
 def test_a_text_is_measured(raw: str, inside: bool, expected: tuple[Any, ...]) -> None:
-    assert measure(raw, inside=inside) == expected
+    assert measure_text(raw, inside=inside) == expected
 
 
 def test_anchors_without_a_target_are_text() -> None:
@@ -166,13 +166,13 @@ def test_segments_agree_with_a_walk_over_the_tree(body: str) -> None:
     expected: list[tuple[str, int]] = []
 
     def visit(element: Any) -> tuple[int, int]:
-        length, levels = len(element.text or ""), int(element.tag in LEVELS)
+        length, levels = len(element.text or ""), int(element.tag in LEVEL_TAGS)
         for child in element:
             below, level = visit(child)
             length += below + len(child.tail or "")
             levels += level
-        big = element.tag in CONTAINERS and (length >= 50 or levels >= 3)
-        if length and (big or element.tag in TITLES):
+        big = element.tag in BLOCK_TAGS and (length >= 50 or levels >= 3)
+        if length and (big or element.tag in TITLE_TAGS):
             expected.append((element.tag, length))
             return 0, 0
         return length, levels
@@ -183,7 +183,7 @@ def test_segments_agree_with_a_walk_over_the_tree(body: str) -> None:
 
 
 def test_no_page_is_too_deep_for_it() -> None:
-    depth = DEEPEST - 10
+    depth = MAX_DEPTH - 10
     found = cut("<div>y" * depth + FILLER + "</div>" * depth)
     assert sum(each.length for each in found) == depth + len(FILLER)
 
@@ -319,6 +319,6 @@ def test_constants_that_make_no_sense(constants: dict[str, Any], name: str) -> N
     ],
 )
 def test_scores_do_not_fall(pages: str, reader: str, f1: float, recall: float) -> None:
-    report = evaluate_pages(data("pages", pages), ReadOptions(reader=reader, blocks=False), repeats=1)
+    report = evaluate_extraction(data("pages", pages), ReadOptions(reader=reader, blocks=False), repeats=1)
     assert report.f1 >= f1
     assert report.recall >= recall

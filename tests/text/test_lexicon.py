@@ -33,7 +33,7 @@ from dedupcrawl.text.lexicon import (
 from dedupcrawl.text.lexicon_file import LexiconFileError, LexiconHeader, read_counts, write_counts
 from dedupcrawl.text.normalize import normalize
 from dedupcrawl.text.words import words
-from dedupcrawl.tools.evaluation.dataset import read_rows
+from dedupcrawl.tools.evaluation.dataset import read_labelled_pages
 from tests.data import data
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE
 
@@ -349,7 +349,7 @@ def test_keywords_of_any_chinese_text_are_those_of_jieba(clauses: list[str], cou
 
 def test_keywords_of_real_chinese_pages_are_those_of_jieba() -> None:
     checked = 0
-    for row in read_rows(data("reprints", "dev.jsonl.gz")):
+    for row in read_labelled_pages(data("reprints", "dev.jsonl.gz")):
         text = "。".join(re.findall("[\u4e00-\u9fd5]+", normalize(read_page(row.html or "", row.url).text)))
         if len(text) > 500:
             check(text, 10)

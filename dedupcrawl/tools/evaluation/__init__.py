@@ -1,1 +1,1 @@
-"""Labelled sets in, precision, recall and F1 out."""
+"""Precision, recall, F1 and costs on labelled data, and the search for better constants."""

@@ -1,14 +1,10 @@
-"""Labelled pages, read once and then shown to every detector.
-
-Labelled pages: JSON Lines with ``id, url, html | text, cluster`` and, where it is known, ``edit``.
-"""
+"""Labelled pages: JSON Lines with ``id, url, html | text, cluster`` and, where it is known, ``edit``."""
 
 from __future__ import annotations
 
 import gzip
 import time
 import zlib
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
@@ -30,56 +26,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """A labelled page as the detectors see it, or the verdict on one that the reader refuses."""
-
-    row: LabelledPage
-    subject: Page | Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class Readings:
-    """All pages of a labelled file, in its order."""
-
-    pages: tuple[Reading, ...]
-    seconds: float  #: of the processor, for all of them together
-
-
-class ReadingCache:
-    """The rows of a labelled file; they are read again only when the constants of reading change."""
-
-    def __init__(self, rows: Iterable[LabelledPage]) -> None:
-        self._rows = tuple(rows)
-        self._options: ReadOptions | None = None
-        self._readings = Readings((), 0.0)
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def read(
-        self,
-        config: Config,
-        track: Callable[[Sequence[LabelledPage]], Iterable[LabelledPage]] = lambda rows: rows,
-    ) -> Readings:
-        """Return the pages as ``config`` has them read; ``track`` sees the rows pass that are read now."""
-        # The readers are the same whatever the detectors; this one loads no lexicon.
-        with Deduplicator(config=replace(config, detectors=(Exact.name,))) as dedup:
-            if dedup.reading != self._options:
-                self._readings = _read(track(self._rows), dedup)
-                self._options = dedup.reading
-        return self._readings
-
-
-def _read(rows: Iterable[LabelledPage], dedup: Deduplicator) -> Readings:
-    start = time.process_time()
-    pages = tuple(
-        Reading(row, dedup.read(html=row.html, text=None if row.html is not None else row.text, url=row.url))
-        for row in rows
-    )
-    return Readings(pages, time.process_time() - start)
-
-
-@dataclass(frozen=True, slots=True)
 class LabelledPage:
     """One labelled page; pages of the same cluster are duplicates of each other."""
 
@@ -88,18 +34,68 @@ class LabelledPage:
     cluster: str
     html: str | None
     text: str | None
-    edit: str
+    edit: str  #: the kind of edit or trap, "" if not given
 
 
-def read_rows(path: Path) -> Iterator[LabelledPage]:
-    """Yield the rows of a ``.jsonl`` or ``.jsonl.gz`` file.
+@dataclass(frozen=True, slots=True)
+class ParsedPage:
+    """A labelled page after reading."""
+
+    row: LabelledPage
+    result: Page | Verdict  #: a verdict if the reader refused the page
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedPages:
+    """All pages of a labelled file, in its order."""
+
+    pages: tuple[ParsedPage, ...]
+    seconds: float  #: processor time of reading all pages
+
+
+class ParsedPageCache:
+    """The pages of a labelled file. They are read again only when the options of reading change."""
+
+    def __init__(self, rows: Iterable[LabelledPage]) -> None:
+        self._rows = tuple(rows)
+        self._options: ReadOptions | None = None
+        self._parsed = ParsedPages((), 0.0)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def read(
+        self,
+        config: Config,
+        track: Callable[[Sequence[LabelledPage]], Iterable[LabelledPage]] = lambda rows: rows,
+    ) -> ParsedPages:
+        """Return the pages as ``config`` reads them; ``track`` wraps the iteration, to show progress."""
+        # reading does not depend on the detectors; this one loads no lexicon
+        with Deduplicator(config=replace(config, detectors=(Exact.name,))) as dedup:
+            if dedup.reading != self._options:
+                self._parsed = _parse_pages(track(self._rows), dedup)
+                self._options = dedup.reading
+        return self._parsed
+
+
+def _parse_pages(rows: Iterable[LabelledPage], dedup: Deduplicator) -> ParsedPages:
+    start = time.process_time()
+    pages = []
+    for row in rows:
+        text = row.text if row.html is None else None
+        pages.append(ParsedPage(row, dedup.read(html=row.html, text=text, url=row.url)))
+    return ParsedPages(tuple(pages), time.process_time() - start)
+
+
+def read_labelled_pages(path: Path) -> Iterator[LabelledPage]:
+    """Yield the pages of a ``.jsonl`` or ``.jsonl.gz`` file.
 
     Raises:
         DedupError: the file or a line of it cannot be read; the message names the line.
     """
     number, found = 0, False
     try:
-        with _opened(path) as lines:
+        with cast("IO[bytes]", (gzip.open if path.suffix == ".gz" else open)(path, "rb")) as lines:
             for number, line in enumerate(lines, 1):  # noqa: B007 - the messages below name it
                 if line.strip():
                     found = True
@@ -110,13 +106,6 @@ def read_rows(path: Path) -> Iterator[LabelledPage]:
         raise DedupError(f"{path}, line {number}: not a row of a duplicates file: {error}") from error
     if not found:
         raise DedupError(f"{path} holds no page")
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
-    packed = path.suffix == ".gz"
-    with cast("IO[bytes]", gzip.open(path, "rb")) if packed else path.open("rb") as file:
-        yield file
 
 
 def _row(fields: object) -> LabelledPage:
@@ -130,11 +119,5 @@ def _row(fields: object) -> LabelledPage:
         raise KeyError(f"{', '.join(missing)} missing")
     if not all(isinstance(content, str | None) for content in (html, text)):
         raise TypeError("html and text are strings")
-    return LabelledPage(
-        id=str(fields["id"]),
-        url=str(fields["url"]),
-        cluster=str(fields["cluster"]),
-        html=html,
-        text=text,
-        edit=str(fields.get("edit", "")),
-    )
+    id_, url, cluster = (str(fields[name]) for name in ("id", "url", "cluster"))
+    return LabelledPage(id_, url, cluster, html, text, edit=str(fields.get("edit", "")))

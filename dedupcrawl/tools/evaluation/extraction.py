@@ -1,6 +1,6 @@
-"""How well main text is read: the 4-gram score of article-extraction-benchmark, and what reading costs.
+"""How well main text is extracted: the 4-gram score of article-extraction-benchmark, and the time of reading.
 
-A page set is a folder with ``html/<id>.html.gz`` and ``truth.jsonl``, whose rows hold ``id``, ``url`` and
+A page set is a folder with ``html/<id>.html.gz`` and ``truth.jsonl``, whose rows have ``id``, ``url`` and
 ``text``.
 """
 
@@ -24,78 +24,80 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    Tracking = Callable[[Sequence[dict[str, Any]]], Iterable[dict[str, Any]]]
+    #: Wraps the iteration over the rows of a page set, to show progress.
+    RowTracker = Callable[[Sequence[dict[str, Any]]], Iterable[dict[str, Any]]]
 
-GRAM = 4
-REPEATS = 3
+SHINGLE_TOKENS = 4  #: as in article-extraction-benchmark
+TIMING_ROUNDS = 3
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-#: Whole words; Chinese and Japanese do not part them, so that there every character is a token.
-tokens = re.compile(f"[{_CJK}]|[^\\W{_CJK}]+").findall
+#: Whole words; each character in Chinese and Japanese, which have no spaces between words.
+tokenize = re.compile(f"[{_CJK}]|[^\\W{_CJK}]+").findall
 
 
 class PageSetError(DedupError):
     """A folder is no page set, or a file of it cannot be read."""
 
 
-class GramOverlap(NamedTuple):
-    """Shingles of one page that were found rightly, found wrongly and missed, as multisets."""
+class ShingleOverlap(NamedTuple):
+    """Numbers of shingles of one page, as multisets."""
 
-    right: int
-    wrong: int
-    missed: int
+    right: int  #: in the extracted text and in the truth
+    wrong: int  #: only in the extracted text
+    missed: int  #: only in the truth
 
     @property
     def precision(self) -> float | None:
-        """Right / found; None where nothing was found, because such a page has no precision."""
+        """Right / found; None if nothing was found, as such a page has no precision."""
         found = self.right + self.wrong
         return self.right / found if found else None
 
     @property
     def recall(self) -> float | None:
-        """Right / true; None where nothing was to be found."""
+        """Right / true; None if there was nothing to find."""
         true = self.right + self.missed
         return self.right / true if true else None
 
 
 @dataclass(frozen=True, slots=True)
-class PagesReport:
-    """What the reader made of a page set; the times are those of reading a page whose tree is given."""
+class ExtractionReport:
+    """Scores and times of a reader on a page set; the times are those of reading a parsed page."""
 
     pages: int
-    f1: float
+    f1: float  #: 0…1, as the next two
     precision: float
     recall: float
     ms_per_page: float
-    ratio_to_parse: float
+    ratio_to_parse: float  #: time of reading / time of parsing
 
     def to_dict(self) -> dict[str, float]:
         """Return plain JSON values."""
         return asdict(self)
 
 
-class PageScore(NamedTuple):
-    """A page of a set, its HTML not yet decoded, and what a person says is its main text."""
+class ExtractionPage(NamedTuple):
+    """A page of a set, and its true main text."""
 
     id: str
     url: str
-    html: bytes
+    html: bytes  #: not yet decoded
     text: str
 
 
 def shingles(text: str) -> Counter[tuple[str, ...]]:
     """Return the multiset of runs of four tokens; a shorter text is one run."""
-    words = tokens(text)
-    return Counter(tuple(words[at : at + GRAM]) for at in range(max(1, len(words) - GRAM + 1)) if words)
+    words = tokenize(text)
+    count = max(1, len(words) - SHINGLE_TOKENS + 1) if words else 0
+    return Counter(tuple(words[at : at + SHINGLE_TOKENS]) for at in range(count))
 
 
-def overlap(true: str, found: str) -> GramOverlap:
-    """Compare a page's text with what was read."""
+def overlap(true: str, found: str) -> ShingleOverlap:
+    """Compare the true text of a page with the extracted one."""
     true_shingles, found_shingles = shingles(true), shingles(found)
     right = (true_shingles & found_shingles).total()
-    return GramOverlap(right, found_shingles.total() - right, true_shingles.total() - right)
+    return ShingleOverlap(right, found_shingles.total() - right, true_shingles.total() - right)
 
 
-def score(overlaps: Iterable[GramOverlap]) -> tuple[float, float, float]:
+def score(overlaps: Iterable[ShingleOverlap]) -> tuple[float, float, float]:
     """Return F1, precision and recall as article-extraction-benchmark defines them.
 
     Precision and recall are means over the pages that have one, F1 is the harmonic mean of those two.
@@ -112,30 +114,32 @@ def _mean(values: Iterable[float | None]) -> float:
     return fmean(counted) if counted else 0.0
 
 
-def evaluate_pages(
+def evaluate_extraction(
     folder: Path,
     options: ReadOptions | None = None,
     *,
-    repeats: int = REPEATS,
-    track: Tracking = lambda rows: rows,
-) -> PagesReport:
-    """Read every page of a set, score the text and time the reading beside the parse.
+    repeats: int = TIMING_ROUNDS,
+    track: RowTracker = lambda rows: rows,
+) -> ExtractionReport:
+    """Read every page of a set, score the text, and measure the time of reading and of parsing.
 
     A page that the reader refuses counts as one in which nothing was found.
 
-    Parses and readings alternate, and of ``repeats`` rounds the best of each page counts, so that what else
-    the machine does weighs on both alike.
-
-    ``track`` sees the rows of the truth pass as their pages are done.
+    Args:
+        folder: the page set.
+        options: how pages are read; default: ``ReadOptions()``.
+        repeats: rounds of measurement; the best of each page counts. Parsing and reading alternate, so that
+            other load on the machine affects both alike.
+        track: wraps the iteration over the rows, to show progress.
 
     Raises:
-        PageSetError: the folder is no page set or a file of it is garbled.
+        PageSetError: the folder is no page set, or a file of it is damaged.
     """
     options = options or ReadOptions()
     overlaps, reading, parsing = [], 0.0, 0.0
     for row in load_pages(folder, track):
         try:
-            text = to_text(row.html, encoding=None, content_type="", most=options.max_bytes)
+            text = to_text(row.html, encoding=None, content_type="", max_bytes=options.max_bytes)
             found = read_tree(parse(text), row.url, options, html=text).text
         except PageError:
             overlaps.append(overlap(row.text, ""))
@@ -144,10 +148,9 @@ def evaluate_pages(
         times = [_time(text, row.url, options) for _ in range(repeats)]
         parsing += min(parse_time for parse_time, _ in times)
         reading += min(read_time for _, read_time in times)
-    f1, precision, recall = score(overlaps)
     pages = len(overlaps)
     ratio = reading / parsing if parsing else 0.0
-    return PagesReport(pages, f1, precision, recall, 1000 * reading / pages, ratio)
+    return ExtractionReport(pages, *score(overlaps), 1000 * reading / pages, ratio)
 
 
 def _time(text: str, url: str, options: ReadOptions) -> tuple[float, float]:
@@ -158,11 +161,11 @@ def _time(text: str, url: str, options: ReadOptions) -> tuple[float, float]:
     return parsed - start, time.perf_counter() - parsed
 
 
-def load_pages(folder: Path, track: Tracking = lambda rows: rows) -> Iterator[PageScore]:
-    """Yield the pages of a set in the order of its truth; ``track`` sees its rows pass.
+def load_pages(folder: Path, track: RowTracker = lambda rows: rows) -> Iterator[ExtractionPage]:
+    """Yield the pages of a set in the order of its ``truth.jsonl``.
 
     Raises:
-        PageSetError: what is missing or garbled, and what a page set looks like.
+        PageSetError: a file is missing or damaged.
     """
     truth = folder / "truth.jsonl"
     if not truth.is_file():
@@ -177,7 +180,7 @@ def load_pages(folder: Path, track: Tracking = lambda rows: rows) -> Iterator[Pa
     if not rows:
         raise PageSetError(f"{truth} holds no page")
     for row in track(rows):
-        yield PageScore(row["id"], row.get("url", ""), _html(folder, row["id"]), row["text"])
+        yield ExtractionPage(row["id"], row.get("url", ""), _html(folder, row["id"]), row["text"])
 
 
 def _row(line: str, truth: Path, number: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Labelled pairs of pages, really judged: filed, found through their keys, compared."""
+"""Labelled pairs of pages, judged by the real pipeline: fingerprinted, looked up by keys, compared."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import DedupError
 from dedupcrawl.page.model import Page
-from dedupcrawl.tools.evaluation.metrics import Counted, Share, share_of
+from dedupcrawl.tools.evaluation.metrics import Proportion, StratumCount, proportion_of
 from dedupcrawl.tools.label.labels import Answer, Label
 from dedupcrawl.verdict import Verdict
 
@@ -22,65 +22,65 @@ if TYPE_CHECKING:
 
     from dedupcrawl.config import Config
     from dedupcrawl.detectors.base import Opinion
-    from dedupcrawl.tools.label.sampling import OfferedPage, Stratum
+    from dedupcrawl.tools.label.sampling import Stratum
 
 _OLD, _NEW = "https://old.invalid/", "https://new.invalid/"  # two pages of one URL would be versions
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledPair:
-    """A pair of which a person said whether it is the same content."""
+    """A pair that a person labelled "same" or "different"."""
 
     label: Label
-    weight: float  #: how many pairs of its run it stands for
+    weight: float  #: how many pairs of its run it stands for, 1…
 
     @property
     def is_same(self) -> bool:
-        """What the person said."""
+        """Whether the label is "same"."""
         return self.label.answer is Answer.SAME
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedPair:
-    """What a configuration makes of a labelled pair."""
+    """A labelled pair with the result of a configuration."""
 
     pair: LabelledPair
-    is_found: bool  #: whether it takes the newer page for a duplicate of the older one
-    opinions: tuple[Opinion, ...]  #: () where one of the pages cannot be judged
+    is_found: bool  #: whether the newer page is judged a duplicate of the older one
+    opinions: tuple[Opinion, ...]  #: () if one of the pages cannot be judged
 
 
 @dataclass(frozen=True, slots=True)
 class PairScores:
-    """How right a configuration is on labelled pairs."""
+    """Precision and recall of a configuration on labelled pairs."""
 
     pairs: int
-    of_found: tuple[Counted, ...]  #: what is found, by weight; right is what is the same
-    of_same: tuple[Counted, ...]  #: what is the same, by weight; right is what is found
+    found_counts: tuple[StratumCount, ...]  #: trials: found pairs; successes: those that are the same
+    same_counts: tuple[StratumCount, ...]  #: trials: pairs that are the same; successes: those found
 
     @property
     def found(self) -> int:
-        """How many are found."""
-        return sum(each.cases for each in self.of_found)
+        """Number of pairs found."""
+        return sum(each.trials for each in self.found_counts)
 
     @property
     def wrong(self) -> int:
-        """How many are found, and are different."""
-        return self.found - sum(each.right for each in self.of_found)
+        """Number of pairs found that are different."""
+        return self.found - sum(each.successes for each in self.found_counts)
 
     @property
     def missed(self) -> int:
-        """How many are the same, and not found."""
-        return sum(each.cases - each.right for each in self.of_same)
+        """Number of pairs that are the same and not found."""
+        return sum(each.trials - each.successes for each in self.same_counts)
 
     @property
-    def precision(self) -> Share:
-        """Share of the same pairs among those found."""
-        return share_of(self.of_found)
+    def precision(self) -> Proportion:
+        """Share of the found pairs that are the same."""
+        return proportion_of(self.found_counts)
 
     @property
-    def recall(self) -> Share:
-        """Share of those found among the same pairs."""
-        return share_of(self.of_same)
+    def recall(self) -> Proportion:
+        """Share of the same pairs that are found."""
+        return proportion_of(self.same_counts)
 
     def to_dict(self) -> dict[str, object]:
         """Return plain JSON values."""
@@ -88,49 +88,47 @@ class PairScores:
         return {**counts, "precision": self.precision.to_dict(), "recall": self.recall.to_dict()}
 
 
-def weighted(labels: Sequence[Label]) -> list[LabelledPair]:
-    """Return the pairs that were said to be the same or different, each with its weight.
+def weighted_pairs(labels: Sequence[Label]) -> list[LabelledPair]:
+    """Return the pairs labelled "same" or "different", each with its weight.
 
-    Those of a stratum stand for all of its pairs; what was labelled by other means stands for itself.
+    The labels of a stratum stand for all of its pairs; a label without stratum stands for itself.
 
     Raises:
-        DedupError: there is none.
+        DedupError: there is no such pair.
     """
     answered = [label for label in labels if label.answer is not Answer.SKIP]
     if not answered:
         raise DedupError("No pair is labelled the same or different: dedupcrawl label asks for them")
-    counts = Counter(_stratum(label.stratum) for label in answered)
-    sizes: dict[object, int] = {}
+    counts = Counter(_stratum_key(label.stratum) for label in answered)
+    sizes: Counter[object] = Counter()
     for label in answered:
         if label.stratum is not None:
-            key = _stratum(label.stratum)
-            sizes[key] = max(sizes.get(key, 0), label.stratum.size)
-    return [
-        LabelledPair(label, max(1.0, sizes.get(key, 0) / counts[key]) if label.stratum else 1.0)
-        for label in answered
-        for key in [_stratum(label.stratum)]
-    ]
+            key = _stratum_key(label.stratum)
+            sizes[key] = max(sizes[key], label.stratum.size)
+    keys = [_stratum_key(label.stratum) for label in answered]
+    weights = [max(1.0, sizes[key] / counts[key]) if key else 1.0 for key in keys]
+    return [LabelledPair(label, weight) for label, weight in zip(answered, weights, strict=True)]
 
 
-def _stratum(stratum: Stratum | None) -> object:
+def _stratum_key(stratum: Stratum | None) -> object:
     return stratum and (stratum.run, stratum.kind, stratum.zone, stratum.around)
 
 
 def judge_pairs(
     pairs: Iterable[LabelledPair], config: Config, advance: Callable[[], object] = lambda: None
 ) -> list[JudgedPair]:
-    """Judge each pair as a crawl would that meets the older page first, and nothing else."""
+    """Judge each pair alone, the older page first, as in a crawl; ``advance`` is called after each."""
     with Deduplicator(config=config) as dedup:
         judged = []
         for pair in pairs:
-            judged.append(_judged(dedup, pair))
+            judged.append(_judge_pair(dedup, pair))
             advance()
     return judged
 
 
-def _judged(dedup: Deduplicator, pair: LabelledPair) -> JudgedPair:
-    old = dedup.file(_page(pair.label.pair.old, _OLD))
-    new = dedup.file(_page(pair.label.pair.new, _NEW))
+def _judge_pair(dedup: Deduplicator, pair: LabelledPair) -> JudgedPair:
+    sides = ((pair.label.pair.old, _OLD), (pair.label.pair.new, _NEW))
+    old, new = (dedup.file(Page.from_text(side.text, url, side.title)) for side, url in sides)
     if isinstance(old, Verdict) or isinstance(new, Verdict):
         return JudgedPair(pair, is_found=False, opinions=())
     dedup.store.add(old)
@@ -139,42 +137,38 @@ def _judged(dedup: Deduplicator, pair: LabelledPair) -> JudgedPair:
     return JudgedPair(pair, verdict.is_duplicate, dedup.opinions(new, old))
 
 
-def _page(side: OfferedPage, url: str) -> Page:
-    return Page.from_text(side.text, url, side.title)
-
-
-class Scorer:
-    """Scores what is found of labelled pairs, for all pairs that they stand for."""
+class PairScorer:
+    """Computes scores from flags that show which of the labelled pairs are found."""
 
     def __init__(self, same: Sequence[bool], weights: Sequence[float]) -> None:
         self._same = np.array(same, dtype=bool)
-        of_kinds, self._kinds = np.unique(weights, return_inverse=True)
-        self._weights: list[float] = of_kinds.tolist()
+        distinct, self._weight_indices = np.unique(weights, return_inverse=True)
+        self._weights: list[float] = distinct.tolist()
 
     @classmethod
-    def of(cls, judged: Sequence[JudgedPair]) -> Scorer:
-        """Score these pairs."""
+    def for_pairs(cls, judged: Sequence[JudgedPair]) -> PairScorer:
+        """Return a scorer with the labels and weights of these pairs."""
         return cls([each.pair.is_same for each in judged], [each.pair.weight for each in judged])
 
     def scores(self, found: npt.NDArray[np.bool_]) -> PairScores:
-        """Score flags, one for each pair."""
+        """Return the scores for ``found``, one flag a pair."""
         right, wrong, missed = (
             self._count(flags) for flags in (found & self._same, found & ~self._same, ~found & self._same)
         )
         counts = list(zip(right, wrong, missed, self._weights, strict=True))
         return PairScores(
             len(found),
-            tuple(Counted(hits, hits + errors, weight) for hits, errors, _, weight in counts),
-            tuple(Counted(hits, hits + lost, weight) for hits, _, lost, weight in counts),
+            tuple(StratumCount(hits, hits + errors, weight) for hits, errors, _, weight in counts),
+            tuple(StratumCount(hits, hits + lost, weight) for hits, _, lost, weight in counts),
         )
 
     def _count(self, flags: npt.NDArray[np.bool_]) -> list[int]:
         """Count by weight."""
-        counted: list[int] = np.bincount(self._kinds[flags], minlength=len(self._weights)).tolist()
+        counted: list[int] = np.bincount(self._weight_indices[flags], minlength=len(self._weights)).tolist()
         return counted
 
 
-def scores_of(judged: Sequence[JudgedPair]) -> PairScores:
-    """Score what a configuration found."""
+def score_pairs(judged: Sequence[JudgedPair]) -> PairScores:
+    """Return the scores of the configuration that judged the pairs."""
     found = np.array([each.is_found for each in judged], dtype=bool)
-    return Scorer.of(judged).scores(found)
+    return PairScorer.for_pairs(judged).scores(found)

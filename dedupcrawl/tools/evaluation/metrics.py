@@ -1,12 +1,10 @@
-"""How far a share that was counted on a sample can be trusted: intervals of 95 %.
+"""Precision, recall and F1, and confidence intervals of proportions that were counted on a sample.
 
-One sample has the interval of Clopper and Pearson (Biometrika 26, 1934): it holds the true share at least as
-often as it says, whatever the share and however small the sample. A share over several strata, each with a
-weight of its own, has the interval that Zou and Donner (Statistics in Medicine 27, 2008) make of those of the
-strata ("MOVER"): the distances from the estimates to the limits are added up like standard deviations. Strata
-in which a case weighs the same are one sample.
-
-Precision, recall and F1.
+One sample has the exact interval of Clopper and Pearson (Biometrika 26, 1934): it contains the true
+proportion in at least 95 % of all samples, whatever the proportion and the sample size. A proportion over
+several strata, each with its own weight, has the interval that Zou and Donner (Statistics in Medicine 27,
+2008) compute from those of the strata ("MOVER"): the distances from the estimates to the limits are added
+like standard deviations. Strata with the same weight are one sample.
 """
 
 from __future__ import annotations
@@ -21,23 +19,59 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-CONFIDENCE = 0.95
+CONFIDENCE = 0.95  #: level of all intervals
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """What was counted in a stratum."""
+class Scores:
+    """Counts of answers, and their precision, recall and F1.
 
-    right: int  #: of ``cases``, those that are what they should be
-    cases: int
-    weight: float = 1.0  #: of each case: how many like it one stands for
+    With nothing to find and nothing found, all three are 1.
+    """
+
+    true_positives: int
+    false_positives: int
+    false_negatives: int
+
+    @property
+    def precision(self) -> float:
+        """Share of the answers that are right, 0…1."""
+        return _ratio(self.true_positives, self.true_positives + self.false_positives)
+
+    @property
+    def recall(self) -> float:
+        """Share of the cases to be found that are found, 0…1."""
+        return _ratio(self.true_positives, self.true_positives + self.false_negatives)
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall, 0…1."""
+        twice = 2 * self.true_positives
+        return _ratio(twice, twice + self.false_positives + self.false_negatives)
+
+    def to_dict(self) -> dict[str, float]:
+        """Return precision, recall and F1, rounded to four digits."""
+        return {name: round(getattr(self, name), 4) for name in ("precision", "recall", "f1")}
+
+
+def _ratio(part: int, whole: int) -> float:
+    return part / whole if whole else 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """A share of a whole, and the interval in which the true one lies; nothing counted is 0…1."""
+class StratumCount:
+    """The result of a sample from one stratum."""
 
-    value: float | None  #: None: nothing was counted
+    successes: int  #: how many of the trials are right, 0…trials
+    trials: int
+    weight: float = 1.0  #: how many cases of the population one trial stands for, above 0
+
+
+@dataclass(frozen=True, slots=True)
+class Proportion:
+    """An estimated proportion with its confidence interval; without trials it is None with 0…1."""
+
+    value: float | None
     low: float
     high: float
 
@@ -47,81 +81,46 @@ class Share:
         return {"value": value, "low": round(self.low, 4), "high": round(self.high, 4)}
 
 
-def clopper_pearson(right: int, cases: int) -> tuple[float, float]:
-    """Return the limits of 95 % for a share that ``right`` of ``cases`` have; 0 and 1 without cases."""
-    return 1 - _highest(cases - right, cases), _highest(right, cases)
-
-
-def estimate_of(counts: Iterable[Counted]) -> float | None:
-    """Return the weighted share of the right cases over all strata; None without cases."""
-    strata = list(counts)
-    whole = sum(each.cases * each.weight for each in strata)
-    return sum(each.right * each.weight for each in strata) / whole if whole else None
-
-
-def share_of(counts: Iterable[Counted]) -> Share:
-    """Return the weighted share of the right cases over all strata, with its interval."""
-    strata = _pooled(counts)
-    value = estimate_of(strata)
-    if value is None:
-        return Share(None, 0.0, 1.0)
-    whole = sum(each.cases * each.weight for each in strata)
-    down = up = 0.0
-    for each in strata:
-        part, found = each.cases * each.weight / whole, each.right / each.cases
-        low, high = clopper_pearson(each.right, each.cases)
-        down += (part * (found - low)) ** 2
-        up += (part * (high - found)) ** 2
-    return Share(value, max(0.0, value - sqrt(down)), min(1.0, value + sqrt(up)))
-
-
-def _pooled(counts: Iterable[Counted]) -> list[Counted]:
-    """Join the strata in which a case weighs the same, and leave out those without cases."""
-    sums: dict[float, list[int]] = defaultdict(lambda: [0, 0])
-    for each in counts:
-        sums[each.weight][0] += each.right
-        sums[each.weight][1] += each.cases
-    return [Counted(right, cases, weight) for weight, (right, cases) in sorted(sums.items()) if cases]
+def clopper_pearson(successes: int, trials: int) -> tuple[float, float]:
+    """Return the limits of the exact 95 % interval (Clopper and Pearson, 1934); 0 and 1 without trials."""
+    return 1 - _upper_limit(trials - successes, trials), _upper_limit(successes, trials)
 
 
 @lru_cache(maxsize=1 << 14)
-def _highest(found: int, cases: int) -> float:
-    """Return the highest share at which so few are found in one sample of forty."""
-    from scipy.special import betaincinv  # noqa: PLC0415  # takes a quarter of a second to load
+def _upper_limit(found: int, trials: int) -> float:
+    from scipy.special import betaincinv  # noqa: PLC0415 - takes a quarter of a second to load
 
-    return 1.0 if found >= cases else float(betaincinv(found + 1, cases - found, (1 + CONFIDENCE) / 2))
-
-
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """Counts of right, wrong and missing answers, and what follows from them.
-
-    With nothing to find and nothing found, all three measures are 1.
-    """
-
-    right: int
-    wrong: int
-    missing: int
-
-    @property
-    def precision(self) -> float:
-        """Share of the answers that are right."""
-        return _share(self.right, self.right + self.wrong)
-
-    @property
-    def recall(self) -> float:
-        """Share of what was to be found that was found."""
-        return _share(self.right, self.right + self.missing)
-
-    @property
-    def f1(self) -> float:
-        """Harmonic mean of precision and recall."""
-        return _share(2 * self.right, 2 * self.right + self.wrong + self.missing)
-
-    def to_dict(self) -> dict[str, float]:
-        """Precision, recall and F1, rounded to four digits."""
-        return {name: round(getattr(self, name), 4) for name in ("precision", "recall", "f1")}
+    return 1.0 if found >= trials else float(betaincinv(found + 1, trials - found, (1 + CONFIDENCE) / 2))
 
 
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else 1.0
+def estimate(counts: Iterable[StratumCount]) -> float | None:
+    """Return the weighted proportion of successes over all strata; None without trials."""
+    strata = list(counts)
+    whole = sum(each.trials * each.weight for each in strata)
+    return sum(each.successes * each.weight for each in strata) / whole if whole else None
+
+
+def proportion_of(counts: Iterable[StratumCount]) -> Proportion:
+    """Return the weighted proportion of successes with its interval (Zou and Donner, 2008)."""
+    strata = _pooled(counts)
+    value = estimate(strata)
+    if value is None:
+        return Proportion(None, 0.0, 1.0)
+    whole = sum(each.trials * each.weight for each in strata)
+    down = up = 0.0
+    for each in strata:
+        part, found = each.trials * each.weight / whole, each.successes / each.trials
+        low, high = clopper_pearson(each.successes, each.trials)
+        down += (part * (found - low)) ** 2
+        up += (part * (high - found)) ** 2
+    return Proportion(value, max(0.0, value - sqrt(down)), min(1.0, value + sqrt(up)))
+
+
+def _pooled(counts: Iterable[StratumCount]) -> list[StratumCount]:
+    """Join strata with the same weight, and leave out those without trials."""
+    sums: dict[float, list[int]] = defaultdict(lambda: [0, 0])
+    for each in counts:
+        sums[each.weight][0] += each.successes
+        sums[each.weight][1] += each.trials
+    counts_by_weight = sorted(sums.items())
+    return [StratumCount(right, trials, weight) for weight, (right, trials) in counts_by_weight if trials]

@@ -1,4 +1,4 @@
-"""One constant, many values: how precision and recall follow it, and which value is best."""
+"""Precision and recall for many values of one constant, and the best value."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from dedupcrawl.errors import SettingError
 
 if TYPE_CHECKING:
     from dedupcrawl.config import Config
-    from dedupcrawl.tools.evaluation.bakeoff import DuplicatesReport
+    from dedupcrawl.tools.evaluation.duplicates import DuplicatesReport
     from dedupcrawl.tools.evaluation.metrics import Scores
 
-MOST = 200  #: settings of one sweep
+MAX_STEPS = 200  #: values of one sweep
 _ACCEPTED = "NAME=BEGIN:END:STEP with numbers, e.g. threshold=0.6:0.95:0.05"
 
 Measure = Literal["drops", "pairs"]
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
-    """A value of the constant, and the configuration that has it."""
+class SweepStep:
+    """A value of the constant, and the configuration with it."""
 
     value: float
     config: Config
@@ -30,15 +30,15 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What is to be tried."""
+    """The constant and its values."""
 
-    name: str  #: of the constant
-    settings: tuple[Setting, ...]
+    name: str
+    steps: tuple[SweepStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """What came of a setting."""
+class SweepPoint:
+    """The result of one value."""
 
     value: float
     report: DuplicatesReport
@@ -46,42 +46,42 @@ class Point:
 
     @property
     def scores(self) -> Scores:
-        """The scores that count: of the drops, or of the pairs."""
+        """The scores of the drops or of the pairs, by ``measure``."""
         return self.report.drops if self.measure == "drops" else self.report.pairs
 
     @property
-    def merit(self) -> tuple[float, float, float]:
-        """Recall, then precision, then keys: every key costs room in a store."""
+    def rank(self) -> tuple[float, float, float]:
+        """Sort key: recall, then precision, then few keys (each takes space in a store)."""
         return self.scores.recall, self.scores.precision, -self.report.costs.keys_per_page
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
-    """All settings of a constant, in their order, and the precision that is wanted."""
+class SweepCurve:
+    """The results of all values, in their order."""
 
     name: str
-    points: tuple[Point, ...]
+    points: tuple[SweepPoint, ...]
     measure: Measure
-    precision: float
+    precision: float  #: wanted, 0…1
 
     @property
-    def best(self) -> Point | None:
-        """The setting with the most recall at the wanted precision, if any reaches it.
+    def best(self) -> SweepPoint | None:
+        """The value with the highest recall at the wanted precision, or None if no value reaches it.
 
-        Of equals the one with the fewest keys, then the first. What finds nothing is the best of nothing.
+        Of equal ones the one with the fewest keys, then the first. A value that finds nothing is never best.
         """
-        fine = [point for point in self._finding if point.scores.precision >= self.precision]
-        return max(fine, key=lambda point: point.merit, default=None)
+        fine = [point for point in self._with_finds if point.scores.precision >= self.precision]
+        return max(fine, key=lambda point: point.rank, default=None)
 
     @property
-    def most_precise(self) -> Point:
-        """The setting with the highest precision, among those that find anything."""
-        points = self._finding or list(self.points)
+    def most_precise(self) -> SweepPoint:
+        """The value with the highest precision, among those that find anything."""
+        points = self._with_finds or list(self.points)
         return max(points, key=lambda point: (point.scores.precision, point.scores.recall))
 
     @property
-    def _finding(self) -> list[Point]:
-        return [point for point in self.points if point.scores.right]
+    def _with_finds(self) -> list[SweepPoint]:
+        return [point for point in self.points if point.scores.true_positives]
 
     def to_dict(self) -> dict[str, object]:
         """Return the curve as plain JSON values."""
@@ -94,18 +94,19 @@ class Curve:
         }
 
 
-def sweep_of(text: str, config: Config) -> Sweep:
-    """Read ``NAME=BEGIN:END:STEP``, both ends included.
+def parse_sweep(text: str, config: Config) -> Sweep:
+    """Parse ``NAME=BEGIN:END:STEP``, both ends included.
 
     Raises:
-        SettingError: the text is not of that form, there is no such constant or it is no number, or one of
-            its values makes no sense; all of this before anything is evaluated.
+        SettingError: the text has another form, there is no such constant, it is no number, or one of the
+        values
+            is not accepted. Nothing has been evaluated then.
     """
     name, equals, span = text.partition("=")
     parts = span.split(":")
     if not name or not equals or len(parts) != 3:
         raise SettingError("--sweep", text, _ACCEPTED)
-    values = _span(text, *(_number(text, part) for part in parts))
+    values = _range(text, *(_number(text, part) for part in parts))
     if wrong := complaint(config, name):
         raise SettingError("--sweep", text, wrong)
     now = value_of(config, name)
@@ -113,7 +114,7 @@ def sweep_of(text: str, config: Config) -> Sweep:
         raise SettingError("--sweep", text, f"a constant that is a number; {name} is {now!r}")
     whole = isinstance(now, int) and all(value == int(value) for value in values)
     numbers = [int(value) if whole else float(value) for value in values]
-    return Sweep(name, tuple(Setting(number, with_constant(config, name, number)) for number in numbers))
+    return Sweep(name, tuple(SweepStep(number, with_constant(config, name, number)) for number in numbers))
 
 
 def _number(text: str, part: str) -> Decimal:
@@ -126,13 +127,13 @@ def _number(text: str, part: str) -> Decimal:
     return number
 
 
-def _span(text: str, begin: Decimal, end: Decimal, step: Decimal) -> list[Decimal]:
+def _range(text: str, begin: Decimal, end: Decimal, step: Decimal) -> list[Decimal]:
     """Return begin, begin + step, … up to end, exactly."""
     if step <= 0:
         raise SettingError("--sweep", text, "a STEP above 0")
     if end < begin:
         raise SettingError("--sweep", text, "an END that is not before its BEGIN")
     count = (end - begin) / step
-    if count >= MOST:
-        raise SettingError("--sweep", text, f"at most {MOST} settings; these are {int(count) + 1:,}")
+    if count >= MAX_STEPS:
+        raise SettingError("--sweep", text, f"at most {MAX_STEPS} settings; these are {int(count) + 1:,}")
     return [begin + number * step for number in range(int(count) + 1)]

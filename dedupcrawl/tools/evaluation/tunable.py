@@ -1,7 +1,8 @@
-"""What pairs would be found under other constants, from what detectors measured of them: pure arithmetic.
+"""Which pairs would be found with other constants, computed from the measurements of the detectors.
 
-A pair is found when the bars of one detector are all met. What the pair has at a bar does not change with the
-constant that sets it; so one look at each pair tells what every value of a constant would make of it.
+A detector finds a pair if all its bars are met. The measured value of a pair at a bar does not depend on the
+constant that sets the bar. One comparison of each pair therefore shows the result of every value of a
+constant.
 """
 
 from __future__ import annotations
@@ -26,27 +27,27 @@ if TYPE_CHECKING:
     from dedupcrawl.config import Config
     from dedupcrawl.detectors.base import Bar, Opinion
 
-    Flags = npt.NDArray[np.bool_]  # one for each pair
+    Flags = npt.NDArray[np.bool_]  # one a pair
     Values = Mapping[str, float]  # of constants, by their names in the configuration
 
-MOST = 150  #: values of a constant that are tried
-_COMBINED = "combined"  #: its bars are those of its members, which no name of the configuration reaches
+MAX_VALUES = 150  #: values of a constant that are tried
+_COMBINED = "combined"  #: the constants of its members have no names in the configuration
 _COPIES = (Relation.IDENTICAL, Relation.NEAR_DUPLICATE)
-_LITTLE = 1e-9  #: of floating point
+_EPSILON = 1e-9  #: tolerance of floating point division
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """What all pairs have at one bar of a detector."""
+class BarValues:
+    """The measured values of all pairs at one bar of a detector."""
 
-    constant: str  #: that sets it, by its name in the configuration
-    value: float  #: in force
+    constant: str  #: that sets the bar, by its name in the configuration
+    value: float  #: of the constant in force
     at_least: bool
     is_strict: bool
-    found: npt.NDArray[np.float64]  #: of each pair; nan: the bar is none for it
+    found: npt.NDArray[np.float64]  #: for each pair; nan: the bar does not apply to it
 
     def met(self, value: float) -> Flags:
-        """Say of each pair whether it meets the bar at this value."""
+        """Return for each pair whether it meets the bar at this value of the constant."""
         missed = self.found < value if self.at_least else self.found > value
         if self.is_strict:
             missed |= self.found == value
@@ -54,115 +55,111 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """What one detector measured of all pairs."""
+class DetectorMeasurements:
+    """The measurements of one detector on all pairs."""
 
-    speaks: Flags  #: whether it has something to say of a pair, and all that no constant sets is met
-    columns: tuple[Column, ...]
+    applies: Flags  #: whether the detector can judge the pair, and all bars without a constant are met
+    bars: tuple[BarValues, ...]
 
     def found(self, values: Values) -> Flags:
-        """Say of each pair whether it is found with these values; other constants stay as they are."""
-        flags = self.speaks.copy()
-        for column in self.columns:
-            flags &= column.met(values.get(column.constant, column.value))
+        """Return for each pair whether it is found with these values; other constants are unchanged."""
+        flags = self.applies.copy()
+        for bar in self.bars:
+            flags &= bar.met(values.get(bar.constant, bar.value))
         return flags
 
 
 @dataclass(frozen=True, slots=True)
-class Landscape:
-    """What all detectors in use measured of all pairs."""
+class PairMeasurements:
+    """The measurements of all detectors in use on all pairs."""
 
-    detectors: tuple[Measured, ...]
+    detectors: tuple[DetectorMeasurements, ...]
     pairs: int
 
     def found(self, values: Values) -> Flags:
-        """Say of each pair whether any detector finds it with these values."""
+        """Return for each pair whether any detector finds it with these values."""
         flags = np.zeros(self.pairs, dtype=bool)
         for each in self.detectors:
             flags |= each.found(values)
         return flags
 
-    def columns(self, constant: str) -> list[Column]:
+    def bars(self, constant: str) -> list[BarValues]:
         """Return the bars that a constant sets."""
-        return [column for each in self.detectors for column in each.columns if column.constant == constant]
+        return [bar for each in self.detectors for bar in each.bars if bar.constant == constant]
 
     @property
     def constants(self) -> tuple[str, ...]:
         """The names of the constants that set bars."""
-        columns = (column for each in self.detectors for column in each.columns)
-        return tuple(dict.fromkeys(column.constant for column in columns))
+        return tuple(dict.fromkeys(bar.constant for each in self.detectors for bar in each.bars))
 
 
-def landscape(opinions: Sequence[Sequence[Opinion]], config: Config) -> Landscape:
-    """Lay out what the detectors of ``config`` said of each pair; () of one that cannot be judged."""
+def measurements_of(opinions: Sequence[Sequence[Opinion]], config: Config) -> PairMeasurements:
+    """Return the measurements in the opinions on each pair, () for one that cannot be judged."""
     by_name: dict[str, dict[int, Opinion]] = defaultdict(dict)
     for place, of_pair in enumerate(opinions):
         for opinion in of_pair:
             by_name[opinion.detector][place] = opinion
-    whole = len(opinions)
-    return Landscape(tuple(_measured(name, said, whole, config) for name, said in by_name.items()), whole)
+    count = len(opinions)
+    return PairMeasurements(tuple(_measurements(*each, count, config) for each in by_name.items()), count)
 
 
-def _measured(detector: str, said: Mapping[int, Opinion], pairs: int, config: Config) -> Measured:
-    speaks = np.zeros(pairs, dtype=bool)
+def _measurements(
+    detector: str, opinions: Mapping[int, Opinion], pairs: int, config: Config
+) -> DetectorMeasurements:
+    applies = np.zeros(pairs, dtype=bool)
     bars: dict[str, dict[int, Bar]] = defaultdict(dict)
-    for place, opinion in said.items():
-        speaks[place] = _speaks(detector, opinion)
+    for place, opinion in opinions.items():
+        applies[place] = _applies(detector, opinion)
         for bar in opinion.bars if detector != _COMBINED else ():
             if bar.constant:
-                bars[name_of(detector, bar.constant, config)][place] = bar
-    return Measured(speaks, tuple(_column(name, found, pairs, config) for name, found in bars.items()))
+                bars[constant_name(detector, bar.constant, config)][place] = bar
+    return DetectorMeasurements(applies, tuple(_bar_values(*each, pairs, config) for each in bars.items()))
 
 
-def _speaks(detector: str, opinion: Opinion) -> bool:
+def _applies(detector: str, opinion: Opinion) -> bool:
     if detector == _COMBINED:
         return opinion.match is not None and opinion.match.relation in _COPIES
     return not opinion.silent and all(bar.is_met for bar in opinion.bars if not bar.constant)
 
 
-def _column(name: str, bars: Mapping[int, Bar], pairs: int, config: Config) -> Column:
+def _bar_values(name: str, bars: Mapping[int, Bar], pairs: int, config: Config) -> BarValues:
     found = np.full(pairs, np.nan)
     for place, bar in bars.items():
         found[place] = bar.found
     one = next(iter(bars.values()))
-    return Column(name, float(str(value_of(config, name))), one.at_least, one.is_strict, found)
+    return BarValues(name, float(str(value_of(config, name))), one.at_least, one.is_strict, found)
 
 
-def name_of(detector: str, constant: str, config: Config) -> str:
+def constant_name(detector: str, constant: str, config: Config) -> str:
     """Return the name of a detector's constant in the configuration: ``threshold``, ``simhash.distance``."""
     is_shared = constant in SHARED and constant not in constants_of(config)[detector]
     return constant if is_shared else f"{detector}.{constant}"
 
 
-def values_of(scene: Landscape, constant: str, config: Config) -> list[float]:
-    """Return the values of a constant that are worth trying: round ones, as far as pairs were measured.
+def candidate_values(measured: PairMeasurements, constant: str, config: Config) -> list[float]:
+    """Return the round values of a constant that are worth trying, in the range of the measured values.
 
-    Of those that make the same of every pair one is enough: that in force, else the one in their middle,
-    which is farther from the pairs on either side than the others are.
+    Of several values with the same result one is enough: the value in force, else the middle one, which has
+    the greatest distance from the pairs on both sides.
     """
     now = value_of(config, constant)
     if isinstance(now, bool) or not isinstance(now, int | float):
         return []
-    found = [column.found[~np.isnan(column.found)] for column in scene.columns(constant)]
-    measured = np.concatenate(found) if found else np.empty(0)
-    if not len(measured):
+    bars = measured.bars(constant)
+    found = np.concatenate([np.empty(0), *(bar.found[~np.isnan(bar.found)] for bar in bars)])
+    if not len(found):
         return [now]
     step = 1.0 if isinstance(now, int) else 0.01
-    low, high = floor(measured.min() / step + _LITTLE), ceil(measured.max() / step - _LITTLE)
-    stride = max(1, ceil((high - low + 1) / MOST))
-    tried = {_rounded(place * step, now) for place in range(low, high + 1, stride)} | {now}
-    fine = sorted(value for value in tried if _is_fine(config, constant, value))
+    low, high = floor(found.min() / step + _EPSILON), ceil(found.max() / step - _EPSILON)
+    stride = max(1, ceil((high - low + 1) / MAX_VALUES))
+    tried = {type(now)(round(place * step, 2)) for place in range(low, high + 1, stride)} | {now}
     alike: dict[bytes, list[float]] = defaultdict(list)
-    for value in fine:
-        alike[b"".join(column.met(value).tobytes() for column in scene.columns(constant))].append(value)
+    for value in sorted(value for value in tried if _is_accepted(config, constant, value)):
+        alike[b"".join(bar.met(value).tobytes() for bar in bars)].append(value)
     return [now if now in several else several[len(several) // 2] for several in alike.values()]
 
 
-def _rounded(value: float, like: float) -> float:
-    return int(value) if isinstance(like, int) else round(value, 2)
-
-
-def _is_fine(config: Config, constant: str, value: float) -> bool:
+def _is_accepted(config: Config, constant: str, value: float) -> bool:
     try:
         with_constant(config, constant, value)
     except SettingError:

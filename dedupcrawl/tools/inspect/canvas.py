@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from dedupcrawl.page.flatten import words
+from dedupcrawl.page.flatten import word_set
 from dedupcrawl.tools.inspect.positions import elements
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ Piece: TypeAlias = tuple[int, int, int]  # start and stop in a text, and the blo
 DEEPEST = 200  #: levels; what is nested deeper is laid out in the last of them
 MOST = 150_000  #: steps: browsers lay out no more in good time
 
-INLINE = words("""
+INLINE = word_set("""
     a abbr acronym b bdi bdo big cite code del dfn em font i ins kbd label mark nobr q rb rp rt ruby s samp
     small span strike strong sub sup time tt u var
 """)
-LAID_OUT = words("""
+LAID_OUT = word_set("""
     address article aside blockquote body caption center col colgroup dd details dialog dir div dl dt fieldset
     figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol p pre
     section summary table tbody td tfoot th thead tr ul
@@ -58,7 +58,7 @@ FRAMED: Mapping[str, str] = {
     "video": "video",
 }
 #: Of what browsers do not show, neither here nor there, only what stands in a block.
-UNSEEN = words(
+UNSEEN = word_set(
     "base head link math meta noembed noframes noscript param script source style template title track"
 )
 LABELS = ("alt", "aria-label", "title", "placeholder", "value")

@@ -10,7 +10,7 @@ from dedupcrawl.page import ReadOptions, read_tree
 from dedupcrawl.page.document import parse, to_text
 from dedupcrawl.page.model import Kind
 from dedupcrawl.page.readers import READERS
-from dedupcrawl.page.rules import STATED
+from dedupcrawl.page.rules import POSITION_REASONS
 from dedupcrawl.page.topic import NOISE, TOPIC, TOPIC_ANCHORS, overlap, topic_words
 from dedupcrawl.tools.inspect.canvas import Canvas, draw
 from dedupcrawl.tools.inspect.positions import Passage, elements, passages, place_blocks, shares
@@ -64,7 +64,7 @@ def look(body: bytes | str, url: str, options: ReadOptions, content_type: str = 
     Raises:
         PageError, ReaderError: as :func:`~dedupcrawl.page.read_page`.
     """
-    html = to_text(body, encoding=None, content_type=content_type, most=options.max_bytes)
+    html = to_text(body, encoding=None, content_type=content_type, max_bytes=options.max_bytes)
     seen = _see(html, url, options)
     page, placed = seen.page, seen.placed
     canvas = draw(seen.root, (placed or [])[:MOST_BLOCKS])
@@ -77,7 +77,7 @@ def look(body: bytes | str, url: str, options: ReadOptions, content_type: str = 
         tuple(_reasons(blocks, seen, options)),
         canvas,
         passages=_passages(page.text, blocks, kept - {TOPIC_ANCHORS}),
-        rest=_passages(page.rest, blocks, STATED),
+        rest=_passages(page.rest, blocks, POSITION_REASONS),
         anchors=_passages(page.anchors, blocks, {TOPIC_ANCHORS}),
         notes=tuple(_notes(seen, html, is_cut=canvas.is_cut)),
     )

@@ -26,7 +26,7 @@ from functools import partial
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, TypeAlias
 
-from dedupcrawl.page.blocks import link_runs, outline
+from dedupcrawl.page.blocks import build_block_tree, link_runs
 from dedupcrawl.page.flatten import ANCHOR, BREAK, LINK, MARK, UNLINK, flatten
 from dedupcrawl.page.topic import segments, walk
 
@@ -266,8 +266,8 @@ def _readings(root: _Element, options: ReadOptions) -> Iterator[tuple[Walking, C
 
 
 def _outlined(stream: str, options: ReadOptions) -> list[Cut] | None:
-    """Cut as :func:`~dedupcrawl.page.blocks.outline` does; None where its blocks are not found again."""
-    texts = [draft[0] for draft in outline(stream, options).drafts]
+    """Cut as ``build_block_tree`` does; None where its blocks are not found again."""
+    texts = [block[0] for block in build_block_tree(stream, options).blocks]
     cuts: list[Cut] = []
     for start, raw in _raws(stream):
         shown = ink(_hidden("", raw))

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dedupcrawl.page import rules
-from dedupcrawl.page.blocks import MOST_NAMES
-from dedupcrawl.page.flatten import LANDMARKS, NAMED
-from dedupcrawl.page.readers import EVERYTHING
-from dedupcrawl.page.rules import COMMENT_WORDS, NOTICE_WORDS, SIDE_WORDS, words_of
+from dedupcrawl.page.blocks import MAX_HEAD_CHARS
+from dedupcrawl.page.flatten import LANDMARKS, NAMED_BLOCKS
+from dedupcrawl.page.readers import ALL_TEXT
+from dedupcrawl.page.rules import COMMENT_WORDS, NOTICE_WORDS, SIDE_WORDS, name_words
 from dedupcrawl.page.topic import NOISE, TITLE, TOPIC, TOPIC_ANCHORS
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ FAMILIES: Mapping[str, str] = {
 _RULES = (
     Rule(rules.MAIN_TEXT, "kept", "✓", "It is main text."),
     Rule(TOPIC, "kept", "✓", "It is the longest block, or shares words with it: topic text."),
-    Rule(EVERYTHING, "kept", "✓", "This reader keeps all that can be read."),
+    Rule(ALL_TEXT, "kept", "✓", "This reader keeps all that can be read."),
     Rule(FOUND, "kept", "✓", "The main text that your reader found has it."),
     Rule(TOPIC_ANCHORS, "topic", "✓A", "It shares words with the topic, but is little else than links."),
     Rule(rules.GUIDE_LINKS, "density", "R", "Its links only lead elsewhere."),
@@ -179,6 +179,8 @@ def _words(element: _Element, telling: frozenset[str]) -> list[str]:
     """Return the words in class and id of an element that tell what is in it."""
     if element.tag == "figcaption" and telling is not COMMENT_WORDS:
         return ["figcaption"]
-    if element.tag not in NAMED:
+    if element.tag not in NAMED_BLOCKS:
         return []
-    return sorted(words_of(f"{element.get('class', '')} {element.get('id', '')}"[:MOST_NAMES]) & telling)
+    return sorted(
+        name_words(f"{element.get('class', '')} {element.get('id', '')}"[:MAX_HEAD_CHARS]) & telling
+    )

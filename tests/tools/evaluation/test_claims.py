@@ -1,4 +1,4 @@
-"""What the sources say, where it is quick to check; ``benchmarks/claims.py`` checks everything."""
+"""Claims of the sources that are quick to check; ``benchmarks/claims.py`` checks all of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from benchmarks.claims import RATIOS, UNBOUND, report
 from benchmarks.links import Sample, Tally, anchors, bundled, marked, shares, tallies, tally
 from dedupcrawl.page import ReadOptions
-from dedupcrawl.tools.evaluation.dataset import ReadingCache, read_rows
+from dedupcrawl.tools.evaluation.dataset import ParsedPageCache, read_labelled_pages
 from tests.data import data
 
 MENU = "".join(f'<a href="/{name}">{name}</a> | ' for name in ("Home", "Health", "Sport", "Money", "Travel"))
@@ -105,24 +105,24 @@ def test_link_rules_keep_links_in_sentences(name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def shelf() -> ReadingCache:
-    return ReadingCache(read_rows(data("reprints", "dev.jsonl.gz")))
+def cache() -> ParsedPageCache:
+    return ParsedPageCache(read_labelled_pages(data("reprints", "dev.jsonl.gz")))
 
 
-def test_length_ratio_more_than_halves_wrong_drops(shelf: ReadingCache) -> None:
+def test_length_ratio_more_than_halves_wrong_drops(cache: ParsedPageCache) -> None:
     """The source: 26 → 9 of 902 pages."""
-    without = report(shelf, "feature_code", length_ratio=UNBOUND)
-    bound = report(shelf, "feature_code", length_ratio=1.10)
+    without = report(cache, "feature_code", length_ratio=UNBOUND)
+    bound = report(cache, "feature_code", length_ratio=1.10)
     assert 1.10 in RATIOS
     assert 2 * bound.wrongly_dropped < without.wrongly_dropped
-    assert 2 * bound.pairs.wrong < without.pairs.wrong
-    assert bound.right > without.right
+    assert 2 * bound.pairs.false_positives < without.pairs.false_positives
+    assert bound.rightly_dropped > without.rightly_dropped
 
 
 def test_spots_find_copies_in_noisy_pages_that_shingles_miss() -> None:
-    rows = islice(read_rows(data("reprints", "dev.jsonl.gz")), 300)
-    shelf = ReadingCache(rows)
-    spots, plain = (report(shelf, name, reader="text") for name in ("spotsigs", "shingling"))
+    rows = islice(read_labelled_pages(data("reprints", "dev.jsonl.gz")), 300)
+    cache = ParsedPageCache(rows)
+    spots, plain = (report(cache, name, reader="text") for name in ("spotsigs", "shingling"))
     missed = [{each.row.id for each in one.mistakes if each.kind == "missed"} for one in (spots, plain)]
     assert len(missed[1] - missed[0]) > 50
     assert not missed[0] - missed[1]

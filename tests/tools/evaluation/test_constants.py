@@ -1,4 +1,4 @@
-"""Constants by the names that a user has for them."""
+"""Constants are found by the names that users have for them."""
 
 from __future__ import annotations
 

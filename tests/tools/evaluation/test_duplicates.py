@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dedupcrawl import Config
 from dedupcrawl.errors import DedupError
-from dedupcrawl.tools.evaluation.dataset import LabelledPage, read_rows
+from dedupcrawl.tools.evaluation.dataset import LabelledPage, read_labelled_pages
 from dedupcrawl.tools.evaluation.duplicates import evaluate_duplicates
 from dedupcrawl.tools.evaluation.metrics import Scores
 from tests.data import data
@@ -57,8 +57,8 @@ def test_wrong_and_missed_are_told_apart() -> None:
         ("wrongly dropped", "2"),
         ("missed", "3"),
     ]
-    assert report.drops == Scores(right=1, wrong=1, missing=1)
-    assert report.pairs == Scores(right=1, wrong=1, missing=1)
+    assert report.drops == Scores(true_positives=1, false_positives=1, false_negatives=1)
+    assert report.pairs == Scores(true_positives=1, false_positives=1, false_negatives=1)
 
 
 def test_copy_of_a_wrongly_dropped_page_is_dropped_wrongly_too() -> None:
@@ -68,7 +68,7 @@ def test_copy_of_a_wrongly_dropped_page_is_dropped_wrongly_too() -> None:
 
 def test_rows_that_differ_only_in_the_fragment_are_two_pages() -> None:
     rows = [replace(row(n, "a", ENGLISH), url=f"https://s{n}.example/#top") for n in (1, 1, 2)]
-    assert evaluate_duplicates(rows).pairs == Scores(right=3, wrong=0, missing=0)
+    assert evaluate_duplicates(rows).pairs == Scores(true_positives=3, false_positives=0, false_negatives=0)
 
 
 def test_other_detectors_may_be_named() -> None:
@@ -105,7 +105,7 @@ def test_rows_come_from_plain_and_packed_files(tmp_path: Path) -> None:
         LabelledPage("1", "u", "c", "<p>a", None, "typos"),
         LabelledPage("2", "v", "7", None, "b", ""),
     ]
-    assert list(read_rows(plain)) == list(read_rows(packed)) == expected
+    assert list(read_labelled_pages(plain)) == list(read_labelled_pages(packed)) == expected
 
 
 @pytest.mark.parametrize(
@@ -124,29 +124,29 @@ def test_bad_row_is_named(tmp_path: Path, line: bytes, said: str) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b'{"id": 1, "url": "u", "text": "t", "cluster": "c"}\n' + line)
     with pytest.raises(DedupError, match=said):
-        list(read_rows(path))
+        list(read_labelled_pages(path))
 
 
 def test_damaged_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl.gz"
     path.write_bytes(gzip.compress(b'{"id": 1}\n' * 1000)[:-20])
     with pytest.raises(DedupError, match=r"rows\.jsonl\.gz"):
-        list(read_rows(path))
+        list(read_labelled_pages(path))
     packed = bytearray(gzip.compress(b'{"id": 1}\n' * 1000))
     packed[10:14] = b"zzzz"
     path.write_bytes(packed)
     with pytest.raises(DedupError, match=r"rows\.jsonl\.gz"):
-        list(read_rows(path))
+        list(read_labelled_pages(path))
     path.write_bytes(gzip.compress(b"\n"))
     with pytest.raises(DedupError, match="holds no page"):
-        list(read_rows(path))
+        list(read_labelled_pages(path))
     with pytest.raises(DedupError, match="absent"):
-        list(read_rows(tmp_path / "absent.jsonl"))
+        list(read_labelled_pages(tmp_path / "absent.jsonl"))
 
 
 def test_scores_on_real_reprints_do_not_fall() -> None:
     """The gate: real articles set into other sites' templates, with edits."""
-    report = evaluate_duplicates(read_rows(data("reprints", "dev.jsonl.gz")))
+    report = evaluate_duplicates(read_labelled_pages(data("reprints", "dev.jsonl.gz")))
     assert report.pages == 876
     assert report.drops.f1 >= 0.99
     assert report.wrongly_dropped == 0

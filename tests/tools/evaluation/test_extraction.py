@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from dedupcrawl.page import ReadOptions
 from dedupcrawl.tools.evaluation.extraction import (
-    GramOverlap,
     PageSetError,
-    evaluate_pages,
+    ShingleOverlap,
+    evaluate_extraction,
     load_pages,
     overlap,
     score,
@@ -44,27 +44,27 @@ def test_chinese_characters_are_words() -> None:
 
 
 def test_shingles_are_counted_as_often_as_they_stand() -> None:
-    assert overlap("a b c d a b c d", "a b c d") == GramOverlap(right=1, wrong=0, missed=4)
-    assert overlap("a b c d", "a b c d a b c d") == GramOverlap(right=1, wrong=4, missed=0)
+    assert overlap("a b c d a b c d", "a b c d") == ShingleOverlap(right=1, wrong=0, missed=4)
+    assert overlap("a b c d", "a b c d a b c d") == ShingleOverlap(right=1, wrong=4, missed=0)
 
 
 def test_f1_is_made_of_the_means() -> None:
-    f1, precision, recall = score([GramOverlap(3, 1, 0), GramOverlap(1, 0, 3)])
+    f1, precision, recall = score([ShingleOverlap(3, 1, 0), ShingleOverlap(1, 0, 3)])
     assert (precision, recall) == (0.875, 0.625)
     assert f1 == pytest.approx(2 * 0.875 * 0.625 / 1.5)
 
 
 def test_a_page_where_nothing_was_found_has_no_precision() -> None:
-    assert score([GramOverlap(4, 0, 0), GramOverlap(0, 0, 4)])[1:] == (1.0, 0.5)
+    assert score([ShingleOverlap(4, 0, 0), ShingleOverlap(0, 0, 4)])[1:] == (1.0, 0.5)
 
 
 def test_a_page_where_nothing_was_to_be_found_has_no_recall() -> None:
-    assert score([GramOverlap(4, 0, 0), GramOverlap(0, 4, 0)])[1:] == (0.5, 1.0)
+    assert score([ShingleOverlap(4, 0, 0), ShingleOverlap(0, 4, 0)])[1:] == (0.5, 1.0)
 
 
 def test_nothing_at_all_scores_nothing() -> None:
     assert score([]) == (0, 0, 0)
-    assert score([GramOverlap(0, 0, 0)]) == (0, 0, 0)
+    assert score([ShingleOverlap(0, 0, 0)]) == (0, 0, 0)
 
 
 @given(st.text("ab 河", max_size=40), st.text("ab 河", max_size=40))
@@ -96,7 +96,7 @@ def test_a_set_is_read_and_scored(tmp_path: Path) -> None:
             "chinese": (f"<meta charset=gb2312><p>{CHINESE}</p>".encode("gbk"), CHINESE),
         },
     )
-    report = evaluate_pages(folder, repeats=1).to_dict()
+    report = evaluate_extraction(folder, repeats=1).to_dict()
     assert list(report) == ["pages", "f1", "precision", "recall", "ms_per_page", "ratio_to_parse"]
     assert (report["pages"], report["f1"]) == (2, 1)
     assert report["ms_per_page"] > 0
@@ -108,7 +108,10 @@ def test_options_reach_the_reader(tmp_path: Path) -> None:
     text = f"{PARAGRAPH} {' '.join(links(4))} {SECOND}"
     folder = page_set(tmp_path, {"a": (f"<div><p>{text}</p></div>".encode(), f"{PARAGRAPH} {SECOND}")})
     strict = ReadOptions(link_density_content=0, link_run=0)
-    assert evaluate_pages(folder, strict, repeats=1).precision > evaluate_pages(folder, repeats=1).precision
+    assert (
+        evaluate_extraction(folder, strict, repeats=1).precision
+        > evaluate_extraction(folder, repeats=1).precision
+    )
 
 
 def test_rows_hold_what_the_files_hold(tmp_path: Path) -> None:
@@ -119,15 +122,15 @@ def test_rows_hold_what_the_files_hold(tmp_path: Path) -> None:
 
 def test_a_folder_without_truth(tmp_path: Path) -> None:
     with pytest.raises(PageSetError, match=r"no page set.*truth\.jsonl"):
-        evaluate_pages(tmp_path)
+        evaluate_extraction(tmp_path)
     with pytest.raises(PageSetError, match=r"no page set.*truth\.jsonl"):
-        evaluate_pages(tmp_path / "absent")
+        evaluate_extraction(tmp_path / "absent")
 
 
 def test_a_set_without_pages(tmp_path: Path) -> None:
     (tmp_path / "truth.jsonl").write_text("\n")
     with pytest.raises(PageSetError, match="holds no page"):
-        evaluate_pages(tmp_path)
+        evaluate_extraction(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -139,13 +142,13 @@ def test_a_garbled_truth(tmp_path: Path, line: str, message: str) -> None:
     with (folder / "truth.jsonl").open("a") as truth:
         truth.write(line + "\n")
     with pytest.raises(PageSetError, match=message):
-        evaluate_pages(folder)
+        evaluate_extraction(folder)
 
 
 def test_a_truth_that_is_no_text(tmp_path: Path) -> None:
     (tmp_path / "truth.jsonl").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(PageSetError, match=r"truth\.jsonl"):
-        evaluate_pages(tmp_path)
+        evaluate_extraction(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -159,12 +162,12 @@ def test_a_page_missing_or_damaged(tmp_path: Path, content: bytes | None) -> Non
     else:
         file.write_bytes(content)
     with pytest.raises(PageSetError, match=r"a\.html\.gz cannot be read"):
-        evaluate_pages(folder)
+        evaluate_extraction(folder)
 
 
 def test_a_binary_page_reads_as_nothing(tmp_path: Path) -> None:
     folder = page_set(tmp_path, {"a": (b"%PDF-1.7", "text"), "b": (f"<p>{PARAGRAPH}".encode(), PARAGRAPH)})
-    report = evaluate_pages(folder, repeats=1)
+    report = evaluate_extraction(folder, repeats=1)
     assert (report.precision, report.recall) == (1, 0.5)
 
 
@@ -176,7 +179,7 @@ def test_a_binary_page_reads_as_nothing(tmp_path: Path) -> None:
     [("aeb", 181, 0.981, 0.978, 0.984), ("cwced", 69, 0.957, 0.952, 0.962)],
 )
 def test_scores_may_not_fall(name: str, pages: int, f1: float, precision: float, recall: float) -> None:
-    report = evaluate_pages(data("pages", name), repeats=1)
+    report = evaluate_extraction(data("pages", name), repeats=1)
     assert report.pages == pages
     assert report.f1 >= f1
     assert report.precision >= precision

@@ -1,4 +1,4 @@
-"""Labelled pairs are judged as a crawl would, and count for all pairs that they stand for."""
+"""Labelled pairs are judged as in a crawl, and weighted by the pairs that they stand for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dedupcrawl import Config, Deduplicator
 from dedupcrawl.errors import DedupError
-from dedupcrawl.tools.evaluation.labelled_pairs import Scorer, judge_pairs, scores_of, weighted
+from dedupcrawl.tools.evaluation.labelled_pairs import PairScorer, judge_pairs, score_pairs, weighted_pairs
 from dedupcrawl.tools.evaluation.metrics import clopper_pearson
 from dedupcrawl.tools.label.labels import Answer
 from dedupcrawl.tools.label.sampling import OfferedPage, Stratum
@@ -21,7 +21,7 @@ NEAR = Stratum("a run", "near-duplicate", "near", 0.8, 100)
 
 
 def test_verdicts_are_those_of_a_crawl() -> None:
-    pairs = weighted(labels([0, 1, 4, 8, 12, 20, 40], last_same=4))
+    pairs = weighted_pairs(labels([0, 1, 4, 8, 12, 20, 40], last_same=4))
     for config in (Config(), Config(detectors=("simhash",)), Config(threshold=0.5)):
         for judged in judge_pairs(pairs, config):
             side = judged.pair.label.pair
@@ -35,17 +35,17 @@ def test_verdicts_are_those_of_a_crawl() -> None:
 def test_pairs_do_not_meet_each_other() -> None:
     """The same story in two pairs: the second pair's older page is not the first one's."""
     one, other = label(1, 1), label(1, 2)
-    found = judge_pairs(weighted([one, other, one]), Config())
+    found = judge_pairs(weighted_pairs([one, other, one]), Config())
     assert [each.is_found for each in found] == [True, True, True]
 
 
 def test_a_page_that_cannot_be_judged_is_not_found() -> None:
     short = label(1, 1)
     short = replace(short, pair=replace(short.pair, new=OfferedPage.of("n", "", "too short")))
-    (judged,) = judge_pairs(weighted([short]), Config())
+    (judged,) = judge_pairs(weighted_pairs([short]), Config())
     assert not judged.is_found
     empty = replace(short, pair=replace(short.pair, new=OfferedPage.of("n", "", "")))
-    (judged,) = judge_pairs(weighted([empty]), Config())
+    (judged,) = judge_pairs(weighted_pairs([empty]), Config())
     assert (judged.is_found, judged.opinions) == (False, ())
 
 
@@ -57,12 +57,14 @@ def test_those_of_a_stratum_stand_for_all_of_it() -> None:
         *(label(number, 1, stratum=far) for number in range(5, 8)),
         label(8, 1),
     ]
-    assert [pair.weight for pair in weighted(given_)] == [25.0] * 4 + [10.0] * 3 + [1.0]
+    assert [pair.weight for pair in weighted_pairs(given_)] == [25.0] * 4 + [10.0] * 3 + [1.0]
 
 
 def test_a_run_that_grew_counts_as_it_was_last() -> None:
     grown = replace(NEAR, size=300)
-    assert [pair.weight for pair in weighted([label(1, 1, stratum=NEAR), label(2, 1, stratum=grown)])] == [
+    assert [
+        pair.weight for pair in weighted_pairs([label(1, 1, stratum=NEAR), label(2, 1, stratum=grown)])
+    ] == [
         150,
         150,
     ]
@@ -70,7 +72,9 @@ def test_a_run_that_grew_counts_as_it_was_last() -> None:
 
 def test_runs_count_by_themselves() -> None:
     other = replace(NEAR, run="another run", size=10)
-    assert [pair.weight for pair in weighted([label(1, 1, stratum=NEAR), label(2, 1, stratum=other)])] == [
+    assert [
+        pair.weight for pair in weighted_pairs([label(1, 1, stratum=NEAR), label(2, 1, stratum=other)])
+    ] == [
         100,
         10,
     ]
@@ -78,11 +82,11 @@ def test_runs_count_by_themselves() -> None:
 
 def test_without_labels_nothing_can_be_scored() -> None:
     with pytest.raises(DedupError, match="dedupcrawl label"):
-        weighted([label(1, 1, Answer.SKIP)])
+        weighted_pairs([label(1, 1, Answer.SKIP)])
 
 
 def test_figures_by_hand() -> None:
-    scores = scores_of(judge_pairs(weighted(labels([1, 1, 1, 2, 3, 40], last_same=2)), Config()))
+    scores = score_pairs(judge_pairs(weighted_pairs(labels([1, 1, 1, 2, 3, 40], last_same=2)), Config()))
     assert (scores.pairs, scores.found, scores.wrong, scores.missed) == (6, 5, 1, 0)
     assert scores.precision.value == 0.8
     assert (scores.precision.low, scores.precision.high) == clopper_pearson(4, 5)
@@ -99,7 +103,7 @@ PAIRS = st.lists(
 @given(PAIRS)
 def test_weighted_figures_are_sums_over_all_pairs(given_: list[tuple[bool, bool, float]]) -> None:
     same, found, weights = (list(each) for each in zip(*given_, strict=True))
-    scores = Scorer(same, weights).scores(np.array(found, dtype=bool))
+    scores = PairScorer(same, weights).scores(np.array(found, dtype=bool))
     right = sum(w for s, f, w in given_ if s and f)
     of_found, of_same = sum(w for _, f, w in given_ if f), sum(w for s, _, w in given_ if s)
     assert scores.precision.value == (pytest.approx(right / of_found) if of_found else None)

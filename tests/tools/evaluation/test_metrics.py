@@ -1,4 +1,4 @@
-"""Intervals hold what they promise: against scipy, against simulated samples, and as arithmetic."""
+"""Confidence intervals: against scipy, against simulated samples, and their arithmetic."""
 
 from __future__ import annotations
 
@@ -10,11 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from dedupcrawl.tools.evaluation.metrics import Counted, Share, clopper_pearson, estimate_of, share_of
+from dedupcrawl.tools.evaluation.metrics import (
+    Proportion,
+    StratumCount,
+    clopper_pearson,
+    estimate,
+    proportion_of,
+)
 
 CASES = st.integers(1, 400).flatmap(lambda cases: st.tuples(st.integers(0, cases), st.just(cases)))
 STRATA = st.lists(
-    st.tuples(CASES, st.floats(0.1, 1000)).map(lambda each: Counted(*each[0], each[1])),
+    st.tuples(CASES, st.floats(0.1, 1000)).map(lambda each: StratumCount(*each[0], each[1])),
     min_size=1,
     max_size=5,
 )
@@ -58,18 +64,18 @@ def test_more_of_the_same_show_more(counts: tuple[int, int]) -> None:
 
 def test_without_cases_nothing_is_known() -> None:
     assert clopper_pearson(0, 0) == (0.0, 1.0)
-    assert share_of([]) == share_of([Counted(0, 0, 5.0)]) == Share(None, 0.0, 1.0)
-    assert estimate_of([]) is None
+    assert proportion_of([]) == proportion_of([StratumCount(0, 0, 5.0)]) == Proportion(None, 0.0, 1.0)
+    assert estimate([]) is None
 
 
 @settings(deadline=None)
 @given(STRATA)
-def test_a_share_lies_within_its_limits(counts: list[Counted]) -> None:
-    share = share_of(counts)
+def test_a_share_lies_within_its_limits(counts: list[StratumCount]) -> None:
+    share = proportion_of(counts)
     assert share.value is not None
     assert 0 <= share.low <= share.value + 1e-12
     assert share.value - 1e-12 <= share.high <= 1
-    assert share.value == pytest.approx(estimate_of(counts))
+    assert share.value == pytest.approx(estimate(counts))
 
 
 @settings(deadline=None)
@@ -78,8 +84,8 @@ def test_strata_in_which_a_case_weighs_the_same_are_one_sample(
     counts: tuple[int, int], parts: int, weight: float
 ) -> None:
     right, cases = counts
-    together = share_of([Counted(parts * right, parts * cases, weight)])
-    assert share_of([Counted(right, cases, weight)] * parts) == together
+    together = proportion_of([StratumCount(parts * right, parts * cases, weight)])
+    assert proportion_of([StratumCount(right, cases, weight)] * parts) == together
     assert (together.low, together.high) == pytest.approx(
         clopper_pearson(parts * right, parts * cases), abs=1e-9
     )
@@ -87,9 +93,11 @@ def test_strata_in_which_a_case_weighs_the_same_are_one_sample(
 
 @settings(deadline=None)
 @given(STRATA, st.floats(0.01, 100))
-def test_the_unit_of_weights_does_not_matter(counts: list[Counted], factor: float) -> None:
-    scaled = share_of([Counted(each.right, each.cases, each.weight * factor) for each in counts])
-    share = share_of(counts)
+def test_the_unit_of_weights_does_not_matter(counts: list[StratumCount], factor: float) -> None:
+    scaled = proportion_of(
+        [StratumCount(each.successes, each.trials, each.weight * factor) for each in counts]
+    )
+    share = proportion_of(counts)
     assert (scaled.value, scaled.low, scaled.high) == pytest.approx(
         (share.value, share.low, share.high), abs=1e-6
     )
@@ -97,7 +105,7 @@ def test_the_unit_of_weights_does_not_matter(counts: list[Counted], factor: floa
 
 def test_zou_and_donners_sum() -> None:
     """By hand: parts of 0.75 and 0.25, limits of each from the beta distribution."""
-    share = share_of([Counted(27, 30, 10.0), Counted(8, 20, 5.0)])
+    share = proportion_of([StratumCount(27, 30, 10.0), StratumCount(8, 20, 5.0)])
     first, second = clopper_pearson(27, 30), clopper_pearson(8, 20)
     value = 0.75 * 0.9 + 0.25 * 0.4
     assert share.value == pytest.approx(value)
@@ -126,8 +134,8 @@ def test_the_true_share_is_below_the_lower_limit_in_one_of_forty_samples_at_most
     truth = sum(share * cases * weight for share, cases, weight in strata) / whole
     for _ in range(samples):
         counts = [
-            Counted(sum(random.random() < share for _ in range(cases)), cases, weight)
+            StratumCount(sum(random.random() < share for _ in range(cases)), cases, weight)
             for share, cases, weight in strata
         ]
-        below += share_of(counts).low > truth
+        below += proportion_of(counts).low > truth
     assert below / samples <= 0.035  # 0.025 and three standard deviations of the simulation

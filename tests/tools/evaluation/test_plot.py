@@ -8,17 +8,17 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from dedupcrawl.errors import DedupError, SettingError
-from dedupcrawl.tools.evaluation.plot import Box, between, check_plot, draw, place
-from dedupcrawl.tools.evaluation.sweep import Curve, Measure
+from dedupcrawl.tools.evaluation.plot import Box, check_plot, draw_curve, place_label, points_between
+from dedupcrawl.tools.evaluation.sweep import Measure, SweepCurve
 from tests.tools.evaluation.test_sweep import point
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def curve(measure: Measure = "drops", precision: float = 0.95) -> Curve:
+def curve(measure: Measure = "drops", precision: float = 0.95) -> SweepCurve:
     found = ((0.5, 99, 30), (0.6, 95, 10), (0.7, 90, 2), (0.75, 90, 2), (0.8, 70, 0), (0.9, 30, 0))
     points = (point(value, right, wrong, measure=measure) for value, right, wrong in found)
-    return Curve("minhash.threshold", tuple(points), measure, precision)
+    return SweepCurve("minhash.threshold", tuple(points), measure, precision)
 
 
 def texts(path: Path) -> list[str]:
@@ -33,7 +33,7 @@ def marks(path: Path) -> list[tuple[float, float]]:
 
 def test_svg_holds_every_point_and_says_what_it_is(tmp_path: Path) -> None:
     path = tmp_path / "curve.svg"
-    draw(path, curve())
+    draw_curve(path, curve())
     assert path.read_bytes().startswith(b"<?xml")
     places = marks(path)
     assert len(places) == 6
@@ -49,7 +49,7 @@ def test_svg_holds_every_point_and_says_what_it_is(tmp_path: Path) -> None:
 
 def test_png_is_a_picture(tmp_path: Path) -> None:
     path = tmp_path / "curve.PNG"
-    draw(path, curve("pairs"))
+    draw_curve(path, curve("pairs"))
     data = path.read_bytes()
     assert data.startswith(b"\x89PNG\r\n\x1a\n")
     width, height = (int.from_bytes(data[at : at + 4], "big") for at in (16, 20))
@@ -58,7 +58,7 @@ def test_png_is_a_picture(tmp_path: Path) -> None:
 
 def test_equal_figures_make_equal_files(tmp_path: Path) -> None:
     for name in ("a.svg", "b.svg"):
-        draw(tmp_path / name, curve())
+        draw_curve(tmp_path / name, curve())
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
@@ -73,14 +73,14 @@ def test_equal_figures_make_equal_files(tmp_path: Path) -> None:
 )
 def test_degenerate_curves_are_drawn(tmp_path: Path, points: list[tuple[float, int, int]]) -> None:
     path = tmp_path / "curve.svg"
-    draw(path, Curve("threshold", tuple(point(*each) for each in points), "drops", 0.99))
+    draw_curve(path, SweepCurve("threshold", tuple(point(*each) for each in points), "drops", 0.99))
     assert len(marks(path)) == len(points)
 
 
 def test_a_steep_line_of_equal_f1_is_drawn(tmp_path: Path) -> None:
     path = tmp_path / "curve.svg"
     points = [point(0.6, 99, 1), point(0.8, 98, 0), point(0.95, 86, 0)]
-    draw(path, Curve("threshold", tuple(points), "drops", 0.99))
+    draw_curve(path, SweepCurve("threshold", tuple(points), "drops", 0.99))
     assert "F1 0.95" in texts(path)
 
 
@@ -101,24 +101,24 @@ def test_a_missing_folder_or_matplotlib_is_told(tmp_path: Path, monkeypatch: pyt
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "curve.svg").mkdir()
     with pytest.raises(DedupError, match="cannot be written"):
-        draw(tmp_path / "curve.svg", curve())
+        draw_curve(tmp_path / "curve.svg", curve())
 
 
 def test_labels_keep_off_what_is_taken_and_inside() -> None:
     bounds = Box(0, 0, 400, 400)
     taken: list[Box] = []
     for _ in range(12):
-        box, offset = place((200, 200), (40, 12), taken, bounds, 1)
+        box, offset = place_label((200, 200), (40, 12), taken, bounds, 1)
         assert all(box.overlap(other) == 0 for other in taken)
         assert box.overlap(bounds) == box.area
         assert (200 + offset[0], 200 + offset[1]) == pytest.approx(
             ((box.left + box.right) / 2, (box.bottom + box.top) / 2)
         )
         taken.append(box)
-    corner, _ = place((399, 399), (40, 12), [], bounds, 1)
+    corner, _ = place_label((399, 399), (40, 12), [], bounds, 1)
     assert corner.overlap(bounds) == corner.area
 
 
 def test_places_between_points() -> None:
-    assert list(between([(0, 0), (10, 0), (10, 4)], 2)) == [(2, 0), (4, 0), (6, 0), (8, 0), (10, 2)]
-    assert list(between([(3, 3)], 1)) == []
+    assert list(points_between([(0, 0), (10, 0), (10, 4)], 2)) == [(2, 0), (4, 0), (6, 0), (8, 0), (10, 2)]
+    assert list(points_between([(3, 3)], 1)) == []

@@ -1,4 +1,4 @@
-"""What is suggested reaches what was wanted, when it is run, and where nothing can be shown that is said."""
+"""Suggested values reach the wanted precision in a run; otherwise the shortfall is explained."""
 
 from __future__ import annotations
 
@@ -15,11 +15,17 @@ from dedupcrawl.tools.evaluation.labelled_pairs import (
     JudgedPair,
     LabelledPair,
     judge_pairs,
-    scores_of,
-    weighted,
+    score_pairs,
+    weighted_pairs,
 )
-from dedupcrawl.tools.evaluation.metrics import Counted, share_of
-from dedupcrawl.tools.evaluation.suggest import Suggestion, changed_config, labels_needed, lack, suggest
+from dedupcrawl.tools.evaluation.metrics import StratumCount, proportion_of
+from dedupcrawl.tools.evaluation.runs import with_constants
+from dedupcrawl.tools.evaluation.suggest import (
+    PairSuggestion,
+    explain_shortfall,
+    labels_needed,
+    suggest_for_pairs,
+)
 from dedupcrawl.tools.label.labels import Answer, Label
 from tests.tools.evaluation.labelled import label, labels
 from tests.tools.label.offers import pair as offered
@@ -28,9 +34,9 @@ COPIES = [1 + number % 3 for number in range(60)]  #: changed words: similaritie
 OTHERS = [9 + number % 4 for number in range(24)]  #: from 0.79 to 0.84: at 0.8 some of them are found
 
 
-def suggestion(given_: list[Label], wanted: float, config: Config | None = None) -> Suggestion:
+def suggestion(given_: list[Label], wanted: float, config: Config | None = None) -> PairSuggestion:
     config = config or Config()
-    return suggest(judge_pairs(weighted(given_), config), config, wanted)
+    return suggest_for_pairs(judge_pairs(weighted_pairs(given_), config), config, wanted)
 
 
 def test_a_threshold_is_suggested_that_keeps_copies_and_drops_the_others() -> None:
@@ -42,7 +48,7 @@ def test_a_threshold_is_suggested_that_keeps_copies_and_drops_the_others() -> No
     assert list(found.best.values) == ["threshold"]
     assert 0.8 < found.best.values["threshold"] < 0.95
     assert found.config == Config(threshold=found.best.values["threshold"])
-    really = scores_of(judge_pairs(weighted(given_), found.config))
+    really = score_pairs(judge_pairs(weighted_pairs(given_), found.config))
     assert really == found.best.scores
     assert really.precision.low >= 0.92
     assert really.recall.value is not None
@@ -56,7 +62,7 @@ def test_it_keeps_precision_on_pairs_that_nobody_labelled() -> None:
         label(1000 + number, words, Answer.SAME if words <= 6 else Answer.DIFFERENT)
         for number, words in enumerate((COPIES + OTHERS) * 2)
     ]
-    really = scores_of(judge_pairs(weighted(fresh), found.config))
+    really = score_pairs(judge_pairs(weighted_pairs(fresh), found.config))
     assert really.precision.value is not None
     assert really.precision.value >= 0.92
 
@@ -93,32 +99,32 @@ def test_a_constant_of_a_detector_is_suggested_by_its_name() -> None:
     config = Config(detectors=("simhash",))
     found = suggestion(labels(COPIES + [60] * 30, last_same=6), 0.9, config)
     assert found.best is not None
-    assert found.config == changed_config(config, found.best.values)
+    assert found.config == with_constants(config, found.best.values)
     assert set(found.best.values) <= {"simhash.distance"}
 
 
 def test_too_few_labels_are_said_to_be_too_few() -> None:
     found = suggestion(labels([1] * 12, last_same=6), 0.99)
     assert found.best is None
-    said = lack(found)
+    said = explain_shortfall(found)
     assert "too few labels to show a precision of 0.99" in said
     assert "12 of the labelled pairs are found, 12 rightly, which shows 0.73 at least" in said
     assert "some 360 more labels" in said
-    assert share_of([Counted(12 + 360, 12 + 360)]).low >= 0.99
+    assert proportion_of([StratumCount(12 + 360, 12 + 360)]).low >= 0.99
 
 
 def test_labels_that_contradict_what_is_wanted_are_said_to() -> None:
     mixed = [label(number, 2, Answer.SAME if number % 3 else Answer.DIFFERENT) for number in range(60)]
     found = suggestion(mixed, 0.95)
     assert found.best is None
-    assert "No value reaches a precision of 0.95" in lack(found)
-    assert "More labels will not change that" in lack(found)
+    assert "No value reaches a precision of 0.95" in explain_shortfall(found)
+    assert "More labels will not change that" in explain_shortfall(found)
 
 
 def test_where_nothing_is_found_that_is_said() -> None:
     found = suggestion([label(1, 1)], 0.9, Config(detectors=("exact",)))
     assert found.best is None
-    assert lack(found).startswith("None of the labelled pairs is found")
+    assert explain_shortfall(found).startswith("None of the labelled pairs is found")
 
 
 @settings(deadline=None)
@@ -133,17 +139,17 @@ def test_where_nothing_is_found_that_is_said() -> None:
 def test_the_labels_that_are_said_to_be_needed_are_enough(
     given_: list[tuple[int, int, float]], wanted: float
 ) -> None:
-    counts = [Counted(max(0, cases - wrong), cases, weight) for wrong, cases, weight in given_]
+    counts = [StratumCount(max(0, cases - wrong), cases, weight) for wrong, cases, weight in given_]
     more = labels_needed(counts, wanted)
     if more is None:
         return
-    whole = sum(each.cases for each in counts)
+    whole = sum(each.trials for each in counts)
     grown = [
-        Counted(each.right + added, each.cases + added, each.weight)
+        StratumCount(each.successes + added, each.trials + added, each.weight)
         for each in counts
-        for added in [round(more * each.cases / whole)]
+        for added in [round(more * each.trials / whole)]
     ]
-    assert share_of(grown).low >= wanted
+    assert proportion_of(grown).low >= wanted
 
 
 def judged(similarities: list[float], same: list[bool], threshold: float = 0.8) -> list[JudgedPair]:
@@ -175,10 +181,10 @@ SIMILARITIES = st.lists(st.tuples(st.integers(50, 100), st.booleans()), min_size
 def test_nothing_round_that_is_as_precise_finds_more(given_: list[tuple[int, bool]], wanted: float) -> None:
     similarities, same = [place / 100 for place, _ in given_], [each for _, each in given_]
     config = Config()
-    found = suggest(judged(similarities, same), config, wanted, partial(run, similarities, same))
+    found = suggest_for_pairs(judged(similarities, same), config, wanted, partial(run, similarities, same))
     best = 0.0
     for place in range(50, 101):
-        scores = scores_of(judged(similarities, same, place / 100))
+        scores = score_pairs(judged(similarities, same, place / 100))
         if scores.found and scores.precision.low >= wanted:
             best = max(best, scores.recall.value or 0.0)
     if found.best is None:
@@ -194,7 +200,7 @@ def test_how_often_a_suggestion_misses_what_is_wanted() -> None:
     for _ in range(runs):
         similarities = [round(random.uniform(0.7, 1.0), 2) for _ in range(120)]
         same = [random.random() < chance_of(each) for each in similarities]
-        found = suggest(judged(similarities, same), Config(), 0.9, partial(run, similarities, same))
+        found = suggest_for_pairs(judged(similarities, same), Config(), 0.9, partial(run, similarities, same))
         if found.config is None:
             continue
         made += 1

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 from dedupcrawl import Config
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.errors import SettingError
-from dedupcrawl.tools.evaluation.bakeoff import FREE, DuplicatesReport, Mistake
 from dedupcrawl.tools.evaluation.dataset import LabelledPage
+from dedupcrawl.tools.evaluation.duplicates import NO_COSTS, DuplicatesReport, Mistake
 from dedupcrawl.tools.evaluation.metrics import Scores
-from dedupcrawl.tools.evaluation.sweep import Curve, Measure, Point, sweep_of
+from dedupcrawl.tools.evaluation.sweep import Measure, SweepCurve, SweepPoint, parse_sweep
 from dedupcrawl.verdict import Status, Verdict
 
 MINHASH = Config(detectors=("minhash",))
 
 
 def values(text: str, config: Config = MINHASH) -> list[float]:
-    return [setting.value for setting in sweep_of(text, config).settings]
+    return [step.value for step in parse_sweep(text, config).steps]
 
 
 def test_both_ends_are_included_exactly() -> None:
@@ -38,12 +38,12 @@ def test_whole_constants_stay_whole() -> None:
 
 
 def test_every_setting_has_its_value() -> None:
-    sweep = sweep_of("minhash.words=2:4:1", Config(detectors=("exact", "minhash"), threshold=0.7))
+    sweep = parse_sweep("minhash.words=2:4:1", Config(detectors=("exact", "minhash"), threshold=0.7))
     assert sweep.name == "minhash.words"
-    detectors = [build_detectors(setting.config) for setting in sweep.settings]
+    detectors = [build_detectors(step.config) for step in sweep.steps]
     assert [minhash.words for _, minhash in detectors] == [2, 3, 4]  # type: ignore[attr-defined]
     assert {minhash.threshold for _, minhash in detectors} == {0.7}  # type: ignore[attr-defined]
-    assert [setting.config.threshold for setting in sweep_of("threshold=0.6:0.8:0.1", MINHASH).settings] == [
+    assert [step.config.threshold for step in parse_sweep("threshold=0.6:0.8:0.1", MINHASH).steps] == [
         0.6,
         0.7,
         0.8,
@@ -87,33 +87,33 @@ def test_spans_hold_what_they_say(begin: Decimal, step: Decimal, count: int, mor
 )
 def test_bad_sweeps_are_refused_beforehand(text: str, said: str) -> None:
     with pytest.raises(SettingError, match=said):
-        sweep_of(text, MINHASH)
+        parse_sweep(text, MINHASH)
 
 
 def test_a_constant_that_nobody_in_use_has_is_refused() -> None:
     with pytest.raises(SettingError, match=r"threshold = .*a constant that exact has"):
-        sweep_of("threshold=0.6:0.8:0.1", Config(detectors=("exact",)))
+        parse_sweep("threshold=0.6:0.8:0.1", Config(detectors=("exact",)))
 
 
-def point(value: float, right: int, wrong: int, *, keys: float = 1, measure: Measure = "drops") -> Point:
-    """What finds ``right`` of 100 copies and 100 pairs."""
+def point(value: float, right: int, wrong: int, *, keys: float = 1, measure: Measure = "drops") -> SweepPoint:
+    """A point with ``right`` of 100 copies and 100 pairs found."""
     report = DuplicatesReport(
         ("minhash",),
-        right=right,
+        rightly_dropped=right,
         pairs=Scores(right // 2, wrong, 100 - right // 2),
-        costs=replace(FREE, keys_per_page=keys),
+        costs=replace(NO_COSTS, keys_per_page=keys),
     )
     mistakes = [*["missed"] * (100 - right), *["wrongly dropped"] * wrong]
     report.mistakes = [_mistake(kind) for kind in mistakes]
-    return Point(value, report, measure)
+    return SweepPoint(value, report, measure)
 
 
 def _mistake(kind: str) -> Mistake:
     return Mistake(LabelledPage("1", "u", "c", None, "", ""), Verdict("u", Status.UNIQUE, keep=True), kind)
 
 
-def curve(*points: Point, precision: float = 0.9) -> Curve:
-    return Curve("threshold", points, points[0].measure, precision)
+def curve(*points: SweepPoint, precision: float = 0.9) -> SweepCurve:
+    return SweepCurve("threshold", points, points[0].measure, precision)
 
 
 def test_the_best_has_the_most_recall_at_the_wanted_precision() -> None:
@@ -144,5 +144,5 @@ def test_none_is_best_where_none_reaches_the_precision_or_finds_anything() -> No
 
 def test_pairs_can_be_what_counts() -> None:
     by_pairs = point(0.5, 90, 5, measure="pairs")
-    assert (by_pairs.scores.right, by_pairs.scores.wrong) == (45, 5)
+    assert (by_pairs.scores.true_positives, by_pairs.scores.false_positives) == (45, 5)
     assert curve(by_pairs).to_dict()["measure"] == "pairs"

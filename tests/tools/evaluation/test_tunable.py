@@ -1,4 +1,4 @@
-"""What would be found under other constants is what a run with them finds."""
+"""The pairs predicted for other constants are those that a run with them finds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dedupcrawl.decision import DUPLICATE_RELATIONS
 from dedupcrawl.detectors.base import Bar, Match, Opinion, Relation
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.stores.base import Record
-from dedupcrawl.tools.evaluation.tunable import landscape, name_of, values_of
+from dedupcrawl.tools.evaluation.tunable import candidate_values, constant_name, measurements_of
 from tests.batch.corpus import story
 from tests.texts import CHINESE, ENGLISH
 from tests.tools.report.judged_ledgers import changed
@@ -51,7 +51,7 @@ def judged(config: Config) -> tuple[list[tuple[Opinion, ...]], list[bool]]:
 def test_the_constants_in_force_find_what_is_found(name: str) -> None:
     config = Config(detectors=("exact", name) if name != "exact" else ("exact",))
     opinions, found = judged(config)
-    assert landscape(opinions, config).found({}).tolist() == found
+    assert measurements_of(opinions, config).found({}).tolist() == found
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_the_constants_in_force_find_what_is_found(name: str) -> None:
 )
 def test_other_constants_would_find_what_they_do_find(detector: str, constant: str, values: Any) -> None:
     config = Config(detectors=(detector,))
-    scene = landscape(judged(config)[0], config)
+    scene = measurements_of(judged(config)[0], config)
     assert constant in scene.constants
     for value in values:
         assert scene.found({constant: value}).tolist() == judged(with_constant(config, constant, value))[1]
@@ -78,15 +78,15 @@ def test_other_constants_would_find_what_they_do_find(detector: str, constant: s
 def test_a_combined_detector_has_nothing_to_tune_and_is_right_as_it_is() -> None:
     config = Config(detectors=("combined",))
     opinions, found = judged(config)
-    scene = landscape(opinions, config)
+    scene = measurements_of(opinions, config)
     assert (scene.constants, scene.found({}).tolist()) == ((), found)
 
 
 def test_a_constant_that_is_given_for_a_detector_has_its_name() -> None:
-    assert name_of("minhash", "threshold", Config()) == "threshold"
+    assert constant_name("minhash", "threshold", Config()) == "threshold"
     own = Config(detectors={"exact": {}, "minhash": {"threshold": 0.7}})
-    assert name_of("minhash", "threshold", own) == "minhash.threshold"
-    assert name_of("simhash", "distance", Config(detectors=("simhash",))) == "simhash.distance"
+    assert constant_name("minhash", "threshold", own) == "minhash.threshold"
+    assert constant_name("simhash", "distance", Config(detectors=("simhash",))) == "simhash.distance"
 
 
 FOUND = st.lists(st.floats(0.5, 1), min_size=1, max_size=30)
@@ -106,8 +106,8 @@ def opinions_of(similarities: list[float], threshold: float) -> list[tuple[Opini
 @given(FOUND)
 def test_values_part_the_pairs_in_every_way_that_round_ones_can(similarities: list[float]) -> None:
     config = Config()
-    scene = landscape(opinions_of(similarities, config.threshold), config)
-    values = values_of(scene, "threshold", config)
+    scene = measurements_of(opinions_of(similarities, config.threshold), config)
+    values = candidate_values(scene, "threshold", config)
     found = np.array(similarities)
     made = {tuple((found >= value).tolist()) for value in values}
     low = int(min(similarities) * 100)
@@ -120,14 +120,16 @@ def test_values_part_the_pairs_in_every_way_that_round_ones_can(similarities: li
 
 def test_in_a_gap_what_is_in_force_stays_and_else_its_middle_is_taken() -> None:
     config = Config()
-    wide = landscape(opinions_of([0.6, 0.7, 0.95], config.threshold), config)
-    assert 0.8 in values_of(wide, "threshold", config)
-    assert 0.65 in values_of(wide, "threshold", config) or 0.66 in values_of(wide, "threshold", config)
+    wide = measurements_of(opinions_of([0.6, 0.7, 0.95], config.threshold), config)
+    assert 0.8 in candidate_values(wide, "threshold", config)
+    assert 0.65 in candidate_values(wide, "threshold", config) or 0.66 in candidate_values(
+        wide, "threshold", config
+    )
 
 
 def test_what_cannot_be_judged_is_not_found() -> None:
     config = Config()
-    scene = landscape([(), *opinions_of([0.9], 0.8)], config)
+    scene = measurements_of([(), *opinions_of([0.9], 0.8)], config)
     assert scene.found({}).tolist() == [False, True]
-    assert landscape([()], config).found({}).tolist() == [False]
-    assert landscape([], config).constants == ()
+    assert measurements_of([()], config).found({}).tolist() == [False]
+    assert measurements_of([], config).constants == ()

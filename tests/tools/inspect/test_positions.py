@@ -122,7 +122,7 @@ def placed_text(spans: Iterable[Span], held: dict[int, str]) -> str:
 
 
 def parsed(html: bytes | str) -> _Element:
-    return parse(to_text(html, encoding=None, content_type="", most=10**8))
+    return parse(to_text(html, encoding=None, content_type="", max_bytes=10**8))
 
 
 def assert_placed(html: bytes | str, reader: str) -> None:

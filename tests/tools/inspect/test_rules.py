@@ -19,7 +19,7 @@ def block(reason: str, *, kept: bool = False, link_length: int = 0, run: int = 0
 
 
 def reasons() -> set[str]:
-    """The constants of the modules that name reasons; ``STATED`` and the like are sets of them."""
+    """The constants of the modules that name reasons; ``POSITION_REASONS`` and the like are sets of them."""
     modules = (rules, topic, readers)
     named = [value for module in modules for name, value in vars(module).items() if name.isupper()]
     return {value for value in named if isinstance(value, str) and re.fullmatch("[a-z ]+", value)}

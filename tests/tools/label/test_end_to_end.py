@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from dedupcrawl import Config, Page
 from dedupcrawl.cli import app
-from dedupcrawl.tools.evaluation.labelled_pairs import judge_pairs, scores_of, weighted
+from dedupcrawl.tools.evaluation.labelled_pairs import judge_pairs, score_pairs, weighted_pairs
 from dedupcrawl.tools.label.label_session import LabelSession
 from dedupcrawl.tools.label.labels import Answer, LabelFile, read_labels
 from dedupcrawl.tools.label.server import LabelPage, LabelServer, serving
@@ -85,12 +85,12 @@ def test_the_suggestion_keeps_precision_on_these_pairs_and_on_others(labels: Pat
     threshold = told["values"]["threshold"]
     assert told["settings"] == [f"DEDUP_THRESHOLD = {threshold}"]
     config = Config(threshold=threshold)
-    assert scores_of(judge_pairs(weighted(read_labels(labels)), config)).precision.low >= WANTED
+    assert score_pairs(judge_pairs(weighted_pairs(read_labels(labels)), config)).precision.low >= WANTED
     fresh = [
         label(5_000 + number, words, Answer.SAME if words < 9 else Answer.DIFFERENT)
         for number, words in enumerate([1, 2, 3, 9, 10, 11] * 20)
     ]
-    before, after = (scores_of(judge_pairs(weighted(fresh), each)) for each in (Config(), config))
+    before, after = (score_pairs(judge_pairs(weighted_pairs(fresh), each)) for each in (Config(), config))
     assert before.precision.value is not None
     assert after.precision.value is not None
     assert before.precision.value < WANTED <= after.precision.value

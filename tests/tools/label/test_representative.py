@@ -7,7 +7,7 @@ from statistics import mean
 import numpy as np
 import pytest
 
-from dedupcrawl.tools.evaluation.labelled_pairs import Scorer, weighted
+from dedupcrawl.tools.evaluation.labelled_pairs import PairScorer, weighted_pairs
 from dedupcrawl.tools.label.labels import Answer, Label
 from tests.tools.label.offers import pair, urn_of
 
@@ -35,9 +35,9 @@ def test_estimates_are_right_on_average_and_intervals_hold_the_truth(asked: int)
         while len(labels) < asked and (last := urn.draw(labels, last)):
             answer = Answer.SAME if TRUTH[last.id] else Answer.DIFFERENT
             labels[last.id] = Label(last, answer, urn.stratum(last))
-        pairs = weighted(list(labels.values()))
+        pairs = weighted_pairs(list(labels.values()))
         found = np.array([each.label.pair.relation == "near-duplicate" for each in pairs])
-        scores = Scorer([each.is_same for each in pairs], [each.weight for each in pairs]).scores(found)
+        scores = PairScorer([each.is_same for each in pairs], [each.weight for each in pairs]).scores(found)
         precisions.append(scores.precision.value or 0.0)
         recalls.append(scores.recall.value or 0.0)
         above += scores.precision.low > PRECISION

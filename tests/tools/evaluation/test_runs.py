@@ -1,4 +1,4 @@
-"""The figures of the table: checked by hand, and against the plainest count there is."""
+"""Scores and costs: checked by hand, and against a brute-force count."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from dedupcrawl.errors import SettingError
 from dedupcrawl.page.model import Page
 from dedupcrawl.stores.base import BUCKET_CAP
 from dedupcrawl.text.features import Features
-from dedupcrawl.tools.evaluation.bakeoff import VARIANTS, contestants
-from dedupcrawl.tools.evaluation.dataset import LabelledPage, ReadingCache
+from dedupcrawl.tools.evaluation.dataset import LabelledPage, ParsedPageCache
 from dedupcrawl.tools.evaluation.duplicates import evaluate_duplicates
+from dedupcrawl.tools.evaluation.runs import VARIANTS, evaluation_runs
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
 
@@ -68,15 +68,15 @@ def test_pages_without_a_fingerprint_are_counted_and_cost_no_keys() -> None:
 
 def test_pairs_of_pages_that_nobody_can_read_are_missed() -> None:
     rows = [row(1, "a", None, "\0" * 5000), row(2, "a", ENGLISH), row(3, "a", ENGLISH)]
-    assert evaluate_duplicates(rows).pairs.right == 1
-    assert evaluate_duplicates(rows).pairs.missing == 2
+    assert evaluate_duplicates(rows).pairs.true_positives == 1
+    assert evaluate_duplicates(rows).pairs.false_negatives == 2
 
 
 def test_pairs_behind_the_cap_of_a_bucket_are_missed() -> None:
     count = BUCKET_CAP + 2
     rows = [row(n, "a", ENGLISH) for n in range(count)]
     report = evaluate_duplicates(rows, Config(detectors=("exact",)))
-    assert report.pairs.missing == 1
+    assert report.pairs.false_negatives == 1
     assert report.missed == 0
 
 
@@ -101,7 +101,7 @@ def test_figures_are_those_of_comparing_each_with_each(detectors: tuple[str, ...
     found = {(old, new) for old, new in pairs if same(new, old)}
     true = {(old, new) for old, new in pairs if clusters[old] == clusters[new]}
     scores = report.pairs
-    assert (scores.right, scores.wrong, scores.missing) == (
+    assert (scores.true_positives, scores.false_positives, scores.false_negatives) == (
         len(found & true),
         len(found - true),
         len(true - found),
@@ -129,14 +129,14 @@ def _comparer(config: Config) -> Any:
 
 
 def test_pages_are_read_again_only_for_other_constants_of_reading() -> None:
-    shelf = ReadingCache([row(1, "a", None, f"<p>{ENGLISH}</p>")])
+    shelf = ParsedPageCache([row(1, "a", None, f"<p>{ENGLISH}</p>")])
     first = shelf.read(Config())
     assert shelf.read(Config(detectors=("exact",), threshold=0.5)) is first
     assert shelf.read(Config(link_run=5)) is not first
 
 
 def test_all_is_every_detector_in_every_variant_and_the_default() -> None:
-    field = contestants(Config(), ["all"], {})
+    field = evaluation_runs(Config(), ["all"], {})
     labels = [each.label for each in field]
     assert len(set(labels)) == len(labels)
     alone = [next(iter(each.config.detectors)) for each in field[:-1]]
@@ -152,7 +152,7 @@ def test_all_is_every_detector_in_every_variant_and_the_default() -> None:
 
 def test_constants_go_to_whoever_has_them() -> None:
     given = {"minhash.slots": 64, "threshold": 0.7, "datasketch.tokens": "characters"}
-    field = {each.label: build_detectors(each.config) for each in contestants(Config(), ["all"], given)}
+    field = {each.label: build_detectors(each.config) for each in evaluation_runs(Config(), ["all"], given)}
     (minhash,) = field["minhash"]
     assert (minhash.slots, minhash.threshold) == (64, 0.7)  # type: ignore[attr-defined]
     assert field["exact + minhash"][1] == minhash
@@ -177,4 +177,4 @@ def test_constants_go_to_whoever_has_them() -> None:
 )
 def test_what_is_wrong_is_said(names: list[str], given: dict[str, object], said: str) -> None:
     with pytest.raises(SettingError, match=said):
-        contestants(Config(), names, given)
+        evaluation_runs(Config(), names, given)
