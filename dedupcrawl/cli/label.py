@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dedupcrawl.tools.label.labels import Label
-    from dedupcrawl.tools.label.sources import Loaded
+    from dedupcrawl.tools.label.sources import LoadedPairs
 
 _ACCEPTED = "ledgers of one crawl (DEDUP_REPORT writes them), or the folder of one batch (its --out)"
 
@@ -55,7 +55,7 @@ def label(
         _tell_end(sitting, output)
 
 
-def _loaded(runs: Sequence[str], around: float | None, labels: Iterable[Label]) -> Loaded:
+def _loaded(runs: Sequence[str], around: float | None, labels: Iterable[Label]) -> LoadedPairs:
     """Read the pairs of the run.
 
     A run that was begun around a similarity goes on around it: its strata are those of the labels.
@@ -71,7 +71,7 @@ def _loaded(runs: Sequence[str], around: float | None, labels: Iterable[Label]) 
     return _read(runs, first)
 
 
-def _read(runs: Sequence[str], around: float | None) -> Loaded:
+def _read(runs: Sequence[str], around: float | None) -> LoadedPairs:
     if any("://" in run for run in runs):
         raise SettingError("RUN", runs[0], f"{_ACCEPTED}; a store has no texts to show")
     paths = [Path(run) for run in runs]
@@ -87,7 +87,7 @@ def _read(runs: Sequence[str], around: float | None) -> Loaded:
         return load_ledgers(paths, around, bars)
 
 
-def _of_batch(folder: Path, around: float | None) -> Loaded:
+def _of_batch(folder: Path, around: float | None) -> LoadedPairs:
     refuse_other(folder)
     if find_spec("pyarrow") is None:
         raise DedupError("labels of a batch need pyarrow: pip install 'dedupcrawl[batch]'")
@@ -97,7 +97,7 @@ def _of_batch(folder: Path, around: float | None) -> Loaded:
         return load_batch(folder, around, bars)
 
 
-def _tell_of(loaded: Loaded, sitting: LabelSession) -> None:
+def _tell_of(loaded: LoadedPairs, sitting: LabelSession) -> None:
     progress = sitting.progress
     asked = f"; {progress.labelled:,} are labelled" if progress.labelled else ""
     out().print(

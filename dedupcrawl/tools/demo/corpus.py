@@ -189,7 +189,7 @@ _HALF_WIDTH = str.maketrans("，。：；？！（）", ",.:;?!()")
 _FULL_WIDTH = str.maketrans({",": "，", ";": "；", ":": "：", "?": "？"})
 _CORNERS = str.maketrans("“”‘’", "「」『』")
 _TYPEWRITER = str.maketrans("“”‘’", "\"\"''")
-_MISTAKEN = {
+_HOMOPHONES = {
     "的": "得",
     "在": "再",
     "做": "作",
@@ -202,10 +202,10 @@ _MISTAKEN = {
 }
 _SENTENCES_A_PARAGRAPH = 3
 _TYPOS = 3
-_LEAST_LETTERS = 6
+_MIN_LETTERS = 6
 
 
-def apply(names: tuple[str, ...], blocks: Blocks, reprint: Reprint) -> Blocks:
+def apply_edits(names: tuple[str, ...], blocks: Blocks, reprint: Reprint) -> Blocks:
     """Apply the edits that change the body, in their order; others (title, links) are not ours."""
     for name in names:
         edit = EDITS.get(name)
@@ -277,15 +277,15 @@ def _typos(blocks: Blocks, reprint: Reprint) -> Blocks:
 
 
 def _mistake_characters(text: str, choice: random.Random) -> str:
-    places = [i for i, character in enumerate(text) if character in _MISTAKEN]
+    places = [i for i, character in enumerate(text) if character in _HOMOPHONES]
     characters = list(text)
     for place in choice.sample(places, min(_TYPOS, len(places))):
-        characters[place] = _MISTAKEN[characters[place]]
+        characters[place] = _HOMOPHONES[characters[place]]
     return "".join(characters)
 
 
 def _swap_letters(text: str, choice: random.Random) -> str:
-    words = [match.start() for match in re.finditer(rf"\b[a-z]{{{_LEAST_LETTERS},}}\b", text)]
+    words = [match.start() for match in re.finditer(rf"\b[a-z]{{{_MIN_LETTERS},}}\b", text)]
     characters = list(text)
     for start in choice.sample(words, min(_TYPOS, len(words))):
         characters[start + 2], characters[start + 3] = characters[start + 3], characters[start + 2]
@@ -348,7 +348,7 @@ def write_story(content: Content, page: PlannedPage) -> Story:
         language=article.language,
         keywords=article.keywords,
         description=article.description,
-        blocks=apply(page.edits, blocks, reprint),
+        blocks=apply_edits(page.edits, blocks, reprint),
         links=tuple((word, section.path) for word in article.keywords) if "links" in page.edits else (),
         continued=page.continued,
     )

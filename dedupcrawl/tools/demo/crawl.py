@@ -27,7 +27,7 @@ from dedupcrawl.errors import DedupError
 from dedupcrawl.tools.demo.corpus import load_content
 from dedupcrawl.tools.demo.project import FEED, REPORT, DemoProject
 from dedupcrawl.tools.demo.server import FIRST_PORT, HOST, serve
-from dedupcrawl.tools.demo.truth import PageOutcome, all_pages, faults, summarize
+from dedupcrawl.tools.demo.truth import PageOutcome, all_pages, find_faults, summarize
 from dedupcrawl.utils.formatting import similarity_text
 
 if TYPE_CHECKING:
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from dedupcrawl.tools.demo.truth import DemoSummary, Fault, Truth
 
 
-_PAUSE = 0.1  #: seconds between two looks at the journal
-_PATIENCE = 30  #: seconds for the crawler to finish after an interrupt
+_POLL_INTERVAL = 0.1  #: seconds between two looks at the journal
+_INTERRUPT_TIMEOUT = 30  #: seconds for the crawler to finish after an interrupt
 
 
-def crawl(
+def run_crawl(
     folder: DemoProject, start: str, pages: int, console: Console, settings: Sequence[str] = ()
 ) -> None:
     """Run ``scrapy crawl site`` in the folder of the demo, and show how far it is.
@@ -72,7 +72,7 @@ def crawl(
             _watch(process, folder, pages, console)
         except KeyboardInterrupt:
             # The crawler was interrupted too, and finishes what it has begun: store and items must agree.
-            process.wait(_PATIENCE)
+            process.wait(_INTERRUPT_TIMEOUT)
             raise
     if process.returncode:
         end = log.read_text("utf-8", "replace").strip().rpartition("\n")[2]
@@ -104,7 +104,7 @@ def _watch(process: subprocess.Popen[bytes], folder: DemoProject, pages: int, co
             if over:
                 return
             try:
-                process.wait(_PAUSE)
+                process.wait(_POLL_INTERVAL)
             except subprocess.TimeoutExpired:
                 continue
 
@@ -112,7 +112,7 @@ def _watch(process: subprocess.Popen[bytes], folder: DemoProject, pages: int, co
 _COLUMNS = ("", "page", "what it is", "relation", "of", "similarity", "detector")
 
 
-def show(
+def print_verdicts(
     console: Console,
     folder: Path,
     sites: Mapping[str, str],
@@ -130,7 +130,7 @@ def show(
     """
     console.print(_table(sites, judged))
     index = [outcome for outcome, _ in judged if outcome.truth.is_index]
-    said = Counter(_said(outcome.verdict) for outcome in index)
+    said = Counter(_status_text(outcome.verdict) for outcome in index)
     console.print(
         f"{len(index)} index pages, counted apart: {', '.join(f'{n} {what}' for what, n in said.items())}."
     )
@@ -174,18 +174,18 @@ def _row(sites: Mapping[str, str], outcome: PageOutcome, fault: Fault | None) ->
         f"{truth.site}{truth.path}",
         truth.kind,
         str(verdict.get("relation") or verdict.get("reason") or "–"),
-        _place(sites, verdict.get("of")),
+        _short_url(sites, verdict.get("of")),
         similarity_text(similarity) if isinstance(similarity, float | int) else "",
         str(verdict.get("detector", "")),
     )
 
 
-def _said(verdict: Mapping[str, object]) -> str:
+def _status_text(verdict: Mapping[str, object]) -> str:
     reason = verdict.get("reason")
     return f"{verdict.get('status', 'unjudged')}{f' ({reason})' if reason else ''}"
 
 
-def _place(sites: Mapping[str, str], url: object) -> str:
+def _short_url(sites: Mapping[str, str], url: object) -> str:
     """Shorten the URL of a page that this crawl served; another one stays as it is."""
     if not isinstance(url, str):
         return ""
@@ -195,8 +195,8 @@ def _place(sites: Mapping[str, str], url: object) -> str:
 
 Pages = dict[tuple[str, str], "Truth"]
 
-_START = "jiangchao"
-_WIDE = 170  #: columns of the report where there is no terminal
+_START_SITE = "jiangchao"
+_WIDTH = 170  #: columns of the report where there is no terminal
 
 
 def run_demo(
@@ -213,7 +213,7 @@ def run_demo(
     Raises:
         DedupError: the folder cannot be used, or the crawl did not reach every page.
     """
-    console = Console() if sys.stdout.isatty() else Console(width=_WIDE)
+    console = Console() if sys.stdout.isatty() else Console(width=_WIDTH)
     folder, content = DemoProject(out), load_content()
     folder.prepare(fresh=fresh)
     pages = all_pages(content)
@@ -222,15 +222,15 @@ def run_demo(
     with serve(content, first_port) as origins:
         sites = {urlsplit(origin).netloc: key for key, origin in origins.items()}
         try:
-            crawl(folder, f"{origins[_START]}/", len(pages), console, settings)
+            run_crawl(folder, f"{origins[_START_SITE]}/", len(pages), console, settings)
         finally:
             # Whatever ended the crawl: the store will not let these articles through again.
             folder.add_items(_is_article(sites, pages))
     outcomes = _outcomes(folder, sites, pages)
-    found = faults(outcomes, kept_before)
+    found = find_faults(outcomes, kept_before)
     summary = summarize(outcomes, found)
     folder.write_summary(summary)
-    show(console, folder.path, sites, list(zip(outcomes, found, strict=True)), summary)
+    print_verdicts(console, folder.path, sites, list(zip(outcomes, found, strict=True)), summary)
     return summary
 
 

@@ -72,7 +72,7 @@ def all_pages(content: Content) -> dict[tuple[str, str], Truth]:
     return {(truth.site, truth.path): truth for truth in truths}
 
 
-def faults(outcomes: Iterable[PageOutcome], kept_before: Collection[str] = ()) -> list[Fault | None]:
+def find_faults(outcomes: Iterable[PageOutcome], kept_before: Collection[str] = ()) -> list[Fault | None]:
     """Hold each outcome, in the order of the crawl, against the truth.
 
     Args:

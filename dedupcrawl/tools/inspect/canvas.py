@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 Step: TypeAlias = "str | int | list[int | str] | dict[str, int | str]"
 Piece: TypeAlias = tuple[int, int, int]  # start and stop in a text, and the block that it belongs to
 
-DEEPEST = 200  #: levels; what is nested deeper is laid out in the last of them
-MOST = 150_000  #: steps: browsers lay out no more in good time
+MAX_DEPTH = 200  #: levels; what is nested deeper is laid out in the last of them
+MAX_STEPS = 150_000  #: steps: browsers lay out no more in good time
 
 INLINE = words("""
     a abbr acronym b bdi bdo big cite code del dfn em font i ins kbd label mark nobr q rb rp rt ruby s samp
     small span strike strong sub sup time tt u var
 """)
-LAID_OUT = words("""
+BLOCK_LEVEL = words("""
     address article aside blockquote body caption center col colgroup dd details dialog dir div dl dt fieldset
     figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol p pre
     section summary table tbody td tfoot th thead tr ul
 """)
 #: What is shown as an empty frame with its name.
-FRAMED: Mapping[str, str] = {
+PLACEHOLDERS: Mapping[str, str] = {
     "applet": "applet",
     "audio": "sound",
     "button": "button",
@@ -58,12 +58,12 @@ FRAMED: Mapping[str, str] = {
     "video": "video",
 }
 #: Of what browsers do not show, neither here nor there, only what stands in a block.
-UNSEEN = words(
+INVISIBLE = words(
     "base head link math meta noembed noframes noscript param script source style template title track"
 )
-LABELS = ("alt", "aria-label", "title", "placeholder", "value")
-MOST_LABEL = 120  #: characters
-TINY = 32  #: pixels: a picture with a shorter side is an ornament
+LABEL_ATTRIBUTES = ("alt", "aria-label", "title", "placeholder", "value")
+MAX_LABEL_CHARS = 120  #: characters
+MIN_PICTURE_SIDE = 32  #: pixels: a picture with a shorter side is an ornament
 
 _language = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,4}\Z").match
 _number = re.compile(r"\s*([0-9]{1,4})(?:px)?\s*\Z").match
@@ -79,7 +79,7 @@ class Canvas:
     is_cut: bool = False  #: whether there were more of them than :data:`MOST`
 
 
-def draw(root: _Element, placed: Sequence[Sequence[Span]]) -> Canvas:
+def build_canvas(root: _Element, placed: Sequence[Sequence[Span]]) -> Canvas:
     """Return the steps that build a page with its blocks marked.
 
     Args:
@@ -88,7 +88,7 @@ def draw(root: _Element, placed: Sequence[Sequence[Span]]) -> Canvas:
     """
     pieces = _by_text(placed)
     numbers = {element: place for place, element in enumerate(elements(root))}
-    drawing = _Drawing(pieces, numbers)
+    drawing = _CanvasBuilder(pieces, numbers)
     drawing.draw(root)
     for sibling in root.itersiblings():
         drawing.draw(sibling)
@@ -105,7 +105,7 @@ def _by_text(placed: Sequence[Sequence[Span]]) -> dict[int, list[Piece]]:
     return pieces
 
 
-class _Drawing:
+class _CanvasBuilder:
     """The steps as they come; nothing recurses, for pages are as deep as they like."""
 
     def __init__(self, pieces: Mapping[int, Sequence[Piece]], numbers: Mapping[_Element, int]) -> None:
@@ -137,18 +137,18 @@ class _Drawing:
                 self._text(self._numbers[child] * 2 + 1, child.tail)
 
     def _begin(self, element: _Element) -> None:
-        self.is_cut = self.is_cut or len(self.steps) >= MOST
-        is_shown = not self._hushed and not self.is_cut and self._nested < DEEPEST
+        self.is_cut = self.is_cut or len(self.steps) >= MAX_STEPS
+        is_shown = not self._hushed and not self.is_cut and self._nested < MAX_DEPTH
         step = _opening(element) if is_shown else None
         if step is not None:
             self.steps.append(step)
             self._nested += 1
         self._open.append(step is not None)
-        self._hushed += element.tag in UNSEEN or element.tag in FRAMED
+        self._hushed += element.tag in INVISIBLE or element.tag in PLACEHOLDERS
         self._text(self._numbers[element] * 2, element.text)
 
     def _end(self, element: _Element) -> None:
-        self._hushed -= element.tag in UNSEEN or element.tag in FRAMED
+        self._hushed -= element.tag in INVISIBLE or element.tag in PLACEHOLDERS
         if self._open.pop():
             self.steps.append(0)
             self._nested -= 1
@@ -171,13 +171,13 @@ class _Drawing:
 def _opening(element: _Element) -> dict[str, int | str] | None:
     """Return the step that opens an element; None where nothing of it is shown."""
     tag = str(element.tag).lower()
-    if tag in UNSEEN:
+    if tag in INVISIBLE:
         return None
-    if tag in FRAMED:
-        return _frame(element, FRAMED[tag])
+    if tag in PLACEHOLDERS:
+        return _frame(element, PLACEHOLDERS[tag])
     if tag == "br":
         return {"is": "br"}
-    step: dict[str, int | str] = {"is": tag if tag in INLINE or tag in LAID_OUT else "span"}
+    step: dict[str, int | str] = {"is": tag if tag in INLINE or tag in BLOCK_LEVEL else "span"}
     for name in ("colspan", "rowspan"):
         if found := _number(element.get(name, "")):
             step[name] = max(1, min(int(found[1]), 100))
@@ -195,14 +195,14 @@ def _frame(element: _Element, name: str) -> dict[str, int | str] | None:
     if element.get("type", "").lower() == "hidden":
         return None
     step: dict[str, int | str] = {"is": "frame", "name": name}
-    labels = (element.get(label, "") for label in LABELS)
+    labels = (element.get(label, "") for label in LABEL_ATTRIBUTES)
     if label := next((each for each in map(_folded, labels) if each), "") or _own_text(element):
         step["label"] = label
     for side in ("width", "height"):
         if found := _number(element.get(side, "")):
             step[side] = int(found[1])
     sides = [step[side] for side in ("width", "height") if side in step]
-    if "label" not in step and any(int(side) < TINY for side in sides):
+    if "label" not in step and any(int(side) < MIN_PICTURE_SIDE for side in sides):
         return {"is": "frame", "name": "▫"}  # a spacer, an arrow, a bullet
     return step
 
@@ -213,4 +213,4 @@ def _own_text(element: _Element) -> str:
 
 
 def _folded(text: str) -> str:
-    return _space(" ", text).strip()[:MOST_LABEL]
+    return _space(" ", text).strip()[:MAX_LABEL_CHARS]

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from dedupcrawl.page.model import Page
     from dedupcrawl.stores.base import Store
 
-MOST_PAIRS = 12  #: that are shown: the pages it relates to, then the nearest of the others
+MAX_PAIRS = 12  #: that are shown: the pages it relates to, then the nearest of the others
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
+class ComparisonResult:
     """What came of holding a page against others."""
 
     id: str  #: "store" or "other"
@@ -51,7 +51,9 @@ class Meeting:
         return f"{fate}: {why(self.verdict)}."
 
 
-def meet_store(page: Page, store: Store, config: Config, where: str, notes: Sequence[str] = ()) -> Meeting:
+def compare_with_store(
+    page: Page, store: Store, config: Config, where: str, notes: Sequence[str] = ()
+) -> ComparisonResult:
     """Hold a page against all that a store has under its keys; nothing is filed.
 
     Raises :class:`~dedupcrawl.errors.StoreError`.
@@ -59,7 +61,7 @@ def meet_store(page: Page, store: Store, config: Config, where: str, notes: Sequ
     dedup = Deduplicator(store, config=config)
     record = dedup.file(page)
     if isinstance(record, Verdict):
-        return Meeting("store", "Against the store", where, record, tuple(notes))
+        return ComparisonResult("store", "Against the store", where, record, tuple(notes))
     verdict = dedup.check_record(record, page.url)
     findings = {finding.candidate.id: finding for finding in dedup.findings(page)}
     met = dedup.candidates(record)
@@ -68,17 +70,17 @@ def meet_store(page: Page, store: Store, config: Config, where: str, notes: Sequ
     weighed.sort(key=lambda one: -_likeness(one[1]))
     related = [(each.candidate, dedup.opinions(record, each.candidate.record)) for each in findings.values()]
     pairs = [_pair(page, each, opinions, findings.get(each.id)) for each, opinions in [*related, *weighed]]
-    return Meeting(
+    return ComparisonResult(
         "store",
         "Against the store",
         where,
         verdict,
         (*notes, *_remarks(met, len(pairs))),
-        tuple(pairs[:MOST_PAIRS]),
+        tuple(pairs[:MAX_PAIRS]),
     )
 
 
-def meet_page(page: Page, other: Page, config: Config) -> Meeting:
+def compare_with_page(page: Page, other: Page, config: Config) -> ComparisonResult:
     """Hold a page against one that came earlier, and compare their texts."""
     with Deduplicator(config=config) as dedup:
         earlier, verdict = dedup.add(other), dedup.check(page)
@@ -98,7 +100,7 @@ def meet_page(page: Page, other: Page, config: Config) -> Meeting:
         is_cut=found.is_cut,
     )
     note = (f"Nothing can repeat the other page: {why(earlier)}.",) if isinstance(old, Verdict) else ()
-    return Meeting(
+    return ComparisonResult(
         "other", "Against the other page, which came first", other.url, verdict, note, (("", pair),)
     )
 
@@ -132,9 +134,9 @@ def _remarks(met: Sequence[Candidate], pairs: int) -> list[str]:
         )
     if pairs:
         said.append("A store keeps no texts: to compare them, give the address of the page as --other.")
-    if pairs > MOST_PAIRS:
+    if pairs > MAX_PAIRS:
         said.append(
-            f"{pairs} pages of the store share a key with it; the {MOST_PAIRS} that tell most are shown."
+            f"{pairs} pages of the store share a key with it; the {MAX_PAIRS} that tell most are shown."
         )
     return said
 

@@ -12,9 +12,9 @@ from dedupcrawl.page.model import Kind
 from dedupcrawl.page.readers import READERS
 from dedupcrawl.page.rules import STATED
 from dedupcrawl.page.topic import NOISE, TOPIC, TOPIC_ANCHORS, overlap, topic_words
-from dedupcrawl.tools.inspect.canvas import Canvas, draw
-from dedupcrawl.tools.inspect.positions import Passage, elements, passages, place_blocks, shares
-from dedupcrawl.tools.inspect.rules import FOUND, NOT_FOUND, rule_of, why
+from dedupcrawl.tools.inspect.canvas import Canvas, build_canvas
+from dedupcrawl.tools.inspect.positions import Passage, elements, place_blocks, shares, split_passages
+from dedupcrawl.tools.inspect.rules import FOUND, NOT_FOUND, explain_block, rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from dedupcrawl.page.model import Block, Page
     from dedupcrawl.tools.inspect.positions import Span
 
-ENOUGH = 0.5  #: of a block that the main text of a user's reader must have for the block to count as kept
-MOST_BLOCKS = 20_000  #: that are shown
-MOST_LINES = 20_000  #: of the main text that are shown
+MIN_SHARE = 0.5  #: of a block that the main text of a user's reader must have for the block to count as kept
+MAX_BLOCKS = 20_000  #: that are shown
+MAX_LINES = 20_000  #: of the main text that are shown
 
 _BY_TOPIC = frozenset({NOISE, TOPIC, TOPIC_ANCHORS})
 
@@ -38,7 +38,7 @@ _KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Inspection:
     """A page as its reader sees it."""
 
     page: Page
@@ -52,7 +52,7 @@ class Look:
     notes: tuple[str, ...]  #: what a person has to know of this page
 
 
-def look(body: bytes | str, url: str, options: ReadOptions, content_type: str = "") -> Look:
+def inspect_page(body: bytes | str, url: str, options: ReadOptions, content_type: str = "") -> Inspection:
     """Read a page, and find where its blocks stand.
 
     Args:
@@ -65,12 +65,12 @@ def look(body: bytes | str, url: str, options: ReadOptions, content_type: str = 
         PageError, ReaderError: as :func:`~dedupcrawl.page.read_page`.
     """
     html = to_text(body, encoding=None, content_type=content_type, most=options.max_bytes)
-    seen = _see(html, url, options)
+    seen = _read_and_place(html, url, options)
     page, placed = seen.page, seen.placed
-    canvas = draw(seen.root, (placed or [])[:MOST_BLOCKS])
-    blocks = page.blocks[:MOST_BLOCKS]
+    canvas = build_canvas(seen.root, (placed or [])[:MAX_BLOCKS])
+    blocks = page.blocks[:MAX_BLOCKS]
     kept = {block.reason for block in blocks if block.kept}
-    return Look(
+    return Inspection(
         page,
         options,
         blocks,
@@ -84,7 +84,7 @@ def look(body: bytes | str, url: str, options: ReadOptions, content_type: str = 
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _PlacedPage:
     """A page with its tree, and where its blocks stand in it."""
 
     page: Page
@@ -94,17 +94,17 @@ class _Seen:
     remark: str = ""  #: on a user's own reader
 
 
-def _see(html: str, url: str, options: ReadOptions) -> _Seen:
+def _read_and_place(html: str, url: str, options: ReadOptions) -> _PlacedPage:
     """Read a page and place its blocks; where a user's own reader has none, those of the whole page."""
     root = parse(html)
     page = read_tree(root, url, options, html=html)
     placed = place_blocks(page, root, parse(html), options) if page.blocks else None
     is_own = options.reader not in READERS
     if placed is None and is_own:
-        page, found = _compared(page, root, url, options)
+        page, found = _with_text_blocks(page, root, url, options)
         placed = place_blocks(page, root, parse(html), replace(options, reader="text"))
-        return _Seen(page, root, placed, found, _OWN)
-    return _Seen(page, root, placed, _overlaps(page.blocks), _OWN_BLOCKS if is_own else "")
+        return _PlacedPage(page, root, placed, found, _OWN)
+    return _PlacedPage(page, root, placed, _overlaps(page.blocks), _OWN_BLOCKS if is_own else "")
 
 
 _UNPLACED = "The blocks cannot be shown where they stand: the page holds the characters that mark its parts."
@@ -115,7 +115,7 @@ _OWN = (
 _OWN_BLOCKS = "This reader is yours; the blocks and their reasons are those that it returned."
 
 
-def _notes(seen: _Seen, html: str, *, is_cut: bool) -> Iterator[str]:
+def _notes(seen: _PlacedPage, html: str, *, is_cut: bool) -> Iterator[str]:
     page = seen.page
     if page.kind in _KINDS:
         yield _KINDS[page.kind]
@@ -127,16 +127,18 @@ def _notes(seen: _Seen, html: str, *, is_cut: bool) -> Iterator[str]:
         yield seen.remark
     if seen.placed is None and page.blocks:
         yield _UNPLACED
-    if is_cut or len(page.blocks) > MOST_BLOCKS or page.text.count("\n") >= MOST_LINES:
+    if is_cut or len(page.blocks) > MAX_BLOCKS or page.text.count("\n") >= MAX_LINES:
         yield "This page is very large: only its beginning is shown. It was read to its end."
 
 
-def _compared(page: Page, root: _Element, url: str, options: ReadOptions) -> tuple[Page, list[float | None]]:
+def _with_text_blocks(
+    page: Page, root: _Element, url: str, options: ReadOptions
+) -> tuple[Page, list[float | None]]:
     """Give a page that came without blocks those of the whole page, by whether its main text has them."""
     whole = read_tree(root, url, replace(options, reader="text"))
     found = shares(page.text, [block.text for block in whole.blocks])
     blocks = tuple(
-        block._replace(kept=share >= ENOUGH, reason=FOUND if share >= ENOUGH else NOT_FOUND)
+        block._replace(kept=share >= MIN_SHARE, reason=FOUND if share >= MIN_SHARE else NOT_FOUND)
         for block, share in zip(whole.blocks, found, strict=True)
     )
     return replace(page, blocks=blocks), [*found]
@@ -154,12 +156,12 @@ def _overlaps(blocks: Sequence[Block]) -> list[float | None]:
     return found
 
 
-def _reasons(blocks: Sequence[Block], seen: _Seen, options: ReadOptions) -> Iterator[str]:
+def _reasons(blocks: Sequence[Block], seen: _PlacedPage, options: ReadOptions) -> Iterator[str]:
     there = list(elements(seen.root))
     for number, block in enumerate(blocks):
         spans = seen.placed[number] if seen.placed else ()
         around = _around(there, spans[0].text) if spans else ()
-        yield why(block, options, around, seen.shares[number])
+        yield explain_block(block, options, around, seen.shares[number])
 
 
 def _around(there: Sequence[_Element], text: int) -> Iterator[_Element]:
@@ -174,11 +176,11 @@ def _passages(text: str, blocks: Sequence[Block], reasons: frozenset[str] | set[
     if not text:
         return ()
     wanted = [(place, block.text) for place, block in enumerate(blocks) if block.reason in reasons]
-    lines = text.split("\n", MOST_LINES)[:MOST_LINES]
-    return tuple(passages("\n".join(lines), wanted))
+    lines = text.split("\n", MAX_LINES)[:MAX_LINES]
+    return tuple(split_passages("\n".join(lines), wanted))
 
 
-def counts(blocks: Sequence[Block]) -> list[tuple[str, bool, int, int]]:
+def rule_counts(blocks: Sequence[Block]) -> list[tuple[str, bool, int, int]]:
     """Return reason, whether it is kept, blocks and bytes of each rule that was applied; kept ones first."""
     number, size = Counter[tuple[bool, str]](), Counter[tuple[bool, str]]()
     for block in blocks:

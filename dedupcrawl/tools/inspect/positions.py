@@ -40,19 +40,19 @@ if TYPE_CHECKING:
 
 
 #: Begins and ends the number of a text; a noncharacter that no walk writes.
-NUMBER = "\ufddf"
+TEXT_MARK = "\ufddf"
 
 #: What a tree may hold but not be given, and a number's sign; each stands for itself, as ink or as space.
-_UNSOUND = {
+_INVALID = {
     code: " " if chr(code).isspace() else "\ufffd"
-    for code in (*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), 0xFFFE, 0xFFFF, ord(NUMBER))
+    for code in (*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), 0xFFFE, 0xFFFF, ord(TEXT_MARK))
 }
-_numbered = re.compile(f"{NUMBER}([0-9]+){NUMBER}").split
-_inks = re.compile(r"\S").finditer
+_numbered = re.compile(f"{TEXT_MARK}([0-9]+){TEXT_MARK}").split
+_find_visible = re.compile(r"\S").finditer
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class CharacterMap:
     """Where the characters of a stream stand, by their places in it; -1 for white space and marks.
 
     Two plain arrays: a page of ten million characters would fill gigabytes as pairs.
@@ -62,21 +62,21 @@ class Places:
     at: array[int]  #: place in that text
 
 
-def ink(text: str) -> str:
+def visible(text: str) -> str:
     r"""Return a text without white space.
 
     >>> ink(" a\u00a0b\n")
     'ab'
     """
-    return "".join(sound(text).split())
+    return "".join(replace_invalid(text).split())
 
 
-def sound(text: str) -> str:
+def replace_invalid(text: str) -> str:
     """Replace the characters that no tree can be given, one by one."""
-    return text.translate(_UNSOUND)
+    return text.translate(_INVALID)
 
 
-def texts(root: _Element) -> Iterator[tuple[int, str]]:
+def numbered_texts(root: _Element) -> Iterator[tuple[int, str]]:
     """Yield the texts of a document by their numbers; what comments and instructions hold is none.
 
     The number of an element's ``text`` is twice the element's place in document order, that of its ``tail``
@@ -96,7 +96,7 @@ def elements(root: _Element) -> Iterator[_Element]:
         yield from sibling.iter()
 
 
-def provenance(root: _Element, twin: _Element, walk: Callable[[_Element], str]) -> Places | None:
+def map_characters(root: _Element, twin: _Element, walk: Callable[[_Element], str]) -> CharacterMap | None:
     """Return for each character of ``walk(root)`` where it stands in the tree.
 
     The whole is None where the walk says something else of the numbered twin, which only a page of
@@ -108,25 +108,25 @@ def provenance(root: _Element, twin: _Element, walk: Callable[[_Element], str]) 
             markup leaves behind the root).
         walk: what flattens a page.
     """
-    numbers = dict(texts(root))
-    stream = sound(walk(root))
-    _number(twin, numbers)
-    found = _follow(_numbered(walk(twin)), numbers)
-    if found is None or found[0] != ink(stream):
+    numbers = dict(numbered_texts(root))
+    stream = replace_invalid(walk(root))
+    _write_numbers(twin, numbers)
+    found = _match_texts(_numbered(walk(twin)), numbers)
+    if found is None or found[0] != visible(stream):
         return None
-    spread = Places(array("i", [-1]) * len(stream), array("i", [-1]) * len(stream))
-    for place, number, at in zip(_inked(stream), *found[1:], strict=True):
+    spread = CharacterMap(array("i", [-1]) * len(stream), array("i", [-1]) * len(stream))
+    for place, number, at in zip(_visible_offsets(stream), *found[1:], strict=True):
         spread.texts[place], spread.at[place] = number, at
     return spread
 
 
-def _follow(parts: Sequence[str], numbers: dict[int, str]) -> tuple[str, array[int], array[int]] | None:
+def _match_texts(parts: Sequence[str], numbers: dict[int, str]) -> tuple[str, array[int], array[int]] | None:
     """Return the ink of a numbered stream, split at its numbers, and the number and place of each sign."""
-    signs = [ink(parts[0])]
+    signs = [visible(parts[0])]
     found, at = (array("i", [-1]) * len(signs[0]) for _ in range(2))
     for number, part in zip(map(int, parts[1::2]), parts[2::2], strict=True):
-        starts = array("i", _inked(sound(numbers.get(number, ""))))
-        shown = ink(part)
+        starts = array("i", _visible_offsets(replace_invalid(numbers.get(number, ""))))
+        shown = visible(part)
         marks = array("i", [-1]) * (len(shown) - len(starts))
         if len(starts) > len(shown):
             return None
@@ -136,21 +136,25 @@ def _follow(parts: Sequence[str], numbers: dict[int, str]) -> tuple[str, array[i
     return "".join(signs), found, at
 
 
-def _inked(text: str) -> Iterator[int]:
+def _visible_offsets(text: str) -> Iterator[int]:
     """Yield the places of the ink of a text."""
-    return (match.start() for match in _inks(text))
+    return (match.start() for match in _find_visible(text))
 
 
-def _number(twin: _Element, numbers: dict[int, str]) -> None:
+def _write_numbers(twin: _Element, numbers: dict[int, str]) -> None:
     for place, element in enumerate(elements(twin)):
         if 2 * place in numbers:
-            element.text = f"{NUMBER}{2 * place}{NUMBER}{sound(numbers[2 * place])}"
+            element.text = f"{TEXT_MARK}{2 * place}{TEXT_MARK}{replace_invalid(numbers[2 * place])}"
         if 2 * place + 1 in numbers:
-            element.tail = f"{NUMBER}{2 * place + 1}{NUMBER}{sound(numbers[2 * place + 1])}"
+            element.tail = f"{TEXT_MARK}{2 * place + 1}{TEXT_MARK}{replace_invalid(numbers[2 * place + 1])}"
 
 
-MOST_MISSED = 1000  #: lines that no block has, after which no more are looked for: each costs a look at all
-GRAM = 6  #: letters by which a block is looked for in a main text that somebody else has put together
+MAX_MISSED_LINES = (
+    1000  #: lines that no block has, after which no more are looked for: each costs a look at all
+)
+NGRAM_LETTERS = (
+    6  #: letters by which a block is looked for in a main text that somebody else has put together
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +165,7 @@ class Passage:
     block: int | None  #: place of the block; None: no block has it as it stands
 
 
-def passages(text: str, blocks: Sequence[tuple[int, str]]) -> list[Passage]:
+def split_passages(text: str, blocks: Sequence[tuple[int, str]]) -> list[Passage]:
     """Cut a main text into the passages of its blocks; joined by line ends they are the text.
 
     Args:
@@ -179,14 +183,14 @@ def passages(text: str, blocks: Sequence[tuple[int, str]]) -> list[Passage]:
 
 def _lines(text: str, blocks: Sequence[tuple[int, str]]) -> Iterator[tuple[str, int | None]]:
     """Look for each line behind the last one that was found, then from the beginning."""
-    inks = [ink(each) for _, each in blocks]
+    inks = [visible(each) for _, each in blocks]
     whole = "\n".join(inks)
     starts = [0, *accumulate(len(each) + 1 for each in inks)]
     at = missed = 0
     for line in text.split("\n"):
-        wanted = ink(line)
+        wanted = visible(line)
         place = -1
-        if wanted and missed < MOST_MISSED:
+        if wanted and missed < MAX_MISSED_LINES:
             place = whole.find(wanted, at)
             place = whole.find(wanted) if place < 0 else place
         if place < 0:
@@ -199,23 +203,23 @@ def _lines(text: str, blocks: Sequence[tuple[int, str]]) -> Iterator[tuple[str, 
 
 def shares(text: str, blocks: Sequence[str]) -> list[float]:
     """Return for each block how much of its ink the main text has, 0…1, by runs of :data:`GRAM` letters."""
-    said = ink(text)
-    grams = {said[at : at + GRAM] for at in range(max(0, len(said) - GRAM + 1))}
-    return [_share(ink(block), said, grams) for block in blocks]
+    said = visible(text)
+    grams = {said[at : at + NGRAM_LETTERS] for at in range(max(0, len(said) - NGRAM_LETTERS + 1))}
+    return [_share(visible(block), said, grams) for block in blocks]
 
 
 def _share(block: str, said: str, grams: set[str]) -> float:
     if not block:
         return 0.0
-    if len(block) <= GRAM:
+    if len(block) <= NGRAM_LETTERS:
         return float(block in said)
-    mine = [block[at : at + GRAM] for at in range(len(block) - GRAM + 1)]
+    mine = [block[at : at + NGRAM_LETTERS] for at in range(len(block) - NGRAM_LETTERS + 1)]
     return sum([gram in grams for gram in mine]) / len(mine)
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A piece of one text of a tree (see :func:`~dedupcrawl.tools.inspect.positions.texts`)."""
+    """A piece of one text of a tree (see :func:`~dedupcrawl.tools.inspect.positions.numbered_texts`)."""
 
     text: int  #: number of the text
     start: int
@@ -224,8 +228,8 @@ class Span:
 
 #: The text of a block, and which stretches of the stream it was made of.
 Cut: TypeAlias = tuple[str, list[tuple[int, int]]]
-Walking: TypeAlias = "Callable[[_Element], str]"
-Cutting: TypeAlias = "Callable[[str], list[Cut] | None]"
+Flatten: TypeAlias = "Callable[[_Element], str]"
+Segment: TypeAlias = "Callable[[str], list[Cut] | None]"
 
 _hidden = re.compile(f"{LINK}[^{ANCHOR}{LINK}]*{ANCHOR}?|[{UNLINK}{BREAK}]").sub
 
@@ -246,46 +250,46 @@ def place_blocks(page: Page, root: _Element, twin: _Element, options: ReadOption
         stream = walk_over(root)
         cuts = cut(stream)
         if cuts is not None and [text for text, _ in cuts] == [block.text for block in page.blocks]:
-            places = provenance(root, twin, walk_over)
+            places = map_characters(root, twin, walk_over)
             return None if places is None else _spans(stream, places, cuts)
     return None
 
 
-def _readings(root: _Element, options: ReadOptions) -> Iterator[tuple[Walking, Cutting]]:
+def _readings(root: _Element, options: ReadOptions) -> Iterator[tuple[Flatten, Segment]]:
     """Yield the ways in which a page may have been cut into blocks, the likeliest first."""
     whole_runs = replace(options, link_run=sys.maxsize)
     opened = partial(flatten, open_landmarks=True)
-    outlined: Cutting = partial(_outlined, options=options)
-    ways: dict[str, list[tuple[Walking, Cutting]]] = {
+    outlined: Segment = partial(_cut_outline, options=options)
+    ways: dict[str, list[tuple[Flatten, Segment]]] = {
         "blocks": [(flatten, outlined), (opened, outlined)],
-        "topic": [(walk, partial(_segmented, root=root, options=options))],
-        "text": [(opened, partial(_outlined, options=whole_runs))],
+        "topic": [(walk, partial(_cut_topic, root=root, options=options))],
+        "text": [(opened, partial(_cut_outline, options=whole_runs))],
     }
     first = ways.pop(options.reader, [])
     yield from chain(first, *ways.values())
 
 
-def _outlined(stream: str, options: ReadOptions) -> list[Cut] | None:
+def _cut_outline(stream: str, options: ReadOptions) -> list[Cut] | None:
     """Cut as :func:`~dedupcrawl.page.blocks.outline` does; None where its blocks are not found again."""
     texts = [draft[0] for draft in outline(stream, options).drafts]
     cuts: list[Cut] = []
-    for start, raw in _raws(stream):
-        shown = ink(_hidden("", raw))
+    for start, raw in _raw_texts(stream):
+        shown = visible(_hidden("", raw))
         if not shown:
             continue
-        if len(cuts) < len(texts) and ink(texts[len(cuts)]) == shown:
+        if len(cuts) < len(texts) and visible(texts[len(cuts)]) == shown:
             cuts.append((texts[len(cuts)], [(start, start + len(raw))]))
             continue
-        inside, outside = _parted(start, raw, options.link_run)
+        inside, outside = _split_link_runs(start, raw, options.link_run)
         for stretches in (outside, inside):
-            if any(ink(_hidden("", stream[begin:end])) for begin, end in stretches):
+            if any(visible(_hidden("", stream[begin:end])) for begin, end in stretches):
                 if len(cuts) == len(texts):
                     return None
                 cuts.append((texts[len(cuts)], stretches))
     return cuts if len(cuts) == len(texts) else None
 
 
-def _parted(start: int, raw: str, most: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+def _split_link_runs(start: int, raw: str, most: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """Return the stretches of the long runs of links in a raw text at ``start``, and those between."""
     inside, outside, end = [], [], 0
     for begin, stop, links in link_runs(raw):
@@ -296,7 +300,7 @@ def _parted(start: int, raw: str, most: int) -> tuple[list[tuple[int, int]], lis
     return inside, [*outside, (start + end, start + len(raw))]
 
 
-def _segmented(stream: str, root: _Element, options: ReadOptions) -> list[Cut]:
+def _cut_topic(stream: str, root: _Element, options: ReadOptions) -> list[Cut]:
     """Cut as the reader ``"topic"`` does."""
     starts = [start for start, _ in _parts(stream)]
     lengths = [len(part) for _, part in _parts(stream)]
@@ -307,7 +311,7 @@ def _segmented(stream: str, root: _Element, options: ReadOptions) -> list[Cut]:
     ]
 
 
-def _raws(stream: str) -> Iterator[tuple[int, str]]:
+def _raw_texts(stream: str) -> Iterator[tuple[int, str]]:
     """Yield the texts of a stream that are not empty, without space around, each with its place."""
     for start, part in _parts(stream):
         raw = part.strip()
@@ -323,18 +327,18 @@ def _parts(stream: str) -> Iterator[tuple[int, str]]:
         start += len(part) + len(MARK)
 
 
-def _spans(stream: str, places: Places, cuts: Sequence[Cut]) -> list[list[Span]] | None:
+def _spans(stream: str, places: CharacterMap, cuts: Sequence[Cut]) -> list[list[Span]] | None:
     """Return the spans of each block; None where one of them does not hold what its block says."""
     found = []
     for text, stretches in cuts:
         held = [place for begin, end in stretches for place in range(begin, end) if places.at[place] >= 0]
         if "".join([stream[place] for place in held]) != "".join(text.split()):
             return None
-        found.append(_joined((places.texts[place], places.at[place]) for place in held))
+        found.append(_join_spans((places.texts[place], places.at[place]) for place in held))
     return found
 
 
-def _joined(places: Iterable[tuple[int, int]]) -> list[Span]:
+def _join_spans(places: Iterable[tuple[int, int]]) -> list[Span]:
     """Join the characters of one text that follow each other to spans."""
     spans: list[Span] = []
     text, start, stop = -1, 0, 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from dedupcrawl.tools.inspect.inspection import counts
+from dedupcrawl.tools.inspect.inspection import rule_counts
 from dedupcrawl.tools.inspect.rules import rule_of
 from dedupcrawl.tools.report.html_bundle import assemble_page, deflated_json_element, read_asset
 from dedupcrawl.tools.report.html_report import MAX_TITLE_CHARS, MAX_URL_CHARS, pair_values, truncate
@@ -16,8 +16,8 @@ from dedupcrawl.utils.formatting import count, size
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dedupcrawl.tools.inspect.comparison import Meeting
-    from dedupcrawl.tools.inspect.inspection import Look
+    from dedupcrawl.tools.inspect.comparison import ComparisonResult
+    from dedupcrawl.tools.inspect.inspection import Inspection
 
 _HERE = "dedupcrawl.tools.inspect"
 _SCRIPTS = ("data.js", "evidence.js", "tabs.js", "pair.js", "blocks.js", "canvas.js", "inspect.js")
@@ -26,7 +26,7 @@ _BY_LINKS = frozenset({"blocks", "text"})  #: readers whose blocks are measured 
 
 
 @dataclass(frozen=True, slots=True)
-class Legend:
+class LegendEntry:
     """A rule that was applied, with what it was applied to."""
 
     reason: str
@@ -43,7 +43,9 @@ class Legend:
         return count(self.blocks)
 
 
-def render(look: Look, store: Meeting | None = None, other: Meeting | None = None) -> str:
+def render(
+    look: Inspection, store: ComparisonResult | None = None, other: ComparisonResult | None = None
+) -> str:
     """Return the page.
 
     Args:
@@ -92,15 +94,19 @@ def language_of(text: str) -> str:
     return "zh" if _han(start) else ""
 
 
-def _legend(look: Look) -> list[Legend]:
+def _legend(look: Inspection) -> list[LegendEntry]:
     made = []
-    for reason, kept, blocks, length in counts(look.blocks):
+    for reason, kept, blocks, length in rule_counts(look.blocks):
         rule = rule_of(reason, kept=kept)
-        made.append(Legend(truncate(reason, 60), rule.family, rule.sign, rule.meaning, kept, blocks, length))
+        made.append(
+            LegendEntry(truncate(reason, 60), rule.family, rule.sign, rule.meaning, kept, blocks, length)
+        )
     return made
 
 
-def _values(look: Look, rules: Sequence[Legend], sides: Mapping[str, Meeting | None]) -> dict[str, object]:
+def _values(
+    look: Inspection, rules: Sequence[LegendEntry], sides: Mapping[str, ComparisonResult | None]
+) -> dict[str, object]:
     """Return what the scripts are given; the same reason stands once, whatever the number of its blocks."""
     numbers = {(rule.reason, rule.kept): number for number, rule in enumerate(rules)}
     whys: dict[str, int] = {}

@@ -92,13 +92,13 @@ def rule_of(reason: str, *, kept: bool) -> Rule:
     return Rule(reason, family, sign, "So says your reader.")
 
 
-_TELLING = {
+_CLASS_WORDS = {
     rules.SIDE_CLASS: SIDE_WORDS | NOTICE_WORDS | COMMENT_WORDS,
     rules.COMMENTS: COMMENT_WORDS,
 }
 
 
-def why(
+def explain_block(
     block: Block, options: ReadOptions, around: Iterable[_Element] = (), share: float | None = None
 ) -> str:
     """Say why a block was kept or cut.
@@ -168,7 +168,7 @@ def _named(block: Block, around: Sequence[_Element]) -> str:
     if block.reason == rules.LANDMARK:
         found = {str(element.tag): None for element in around if element.tag in LANDMARKS}
         return f"It is in <{next(iter(found))}>; links in there are not counted." if found else ""
-    telling = _TELLING.get(block.reason)
+    telling = _CLASS_WORDS.get(block.reason)
     if telling is None:
         return ""
     words = dict.fromkeys(word for element in around for word in _words(element, telling))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dedupcrawl.tools.label.sampling import OfferedPair, StratifiedSampler
 
 
-class OutOfTurnError(DedupError):
+class StaleAnswerError(DedupError):
     """An answer to a question that is not the one that was asked last: of another window, or sent twice."""
 
 
@@ -93,7 +93,7 @@ class LabelSession:
         with self._lock:
             pair = self._current
             if pair is None or pair.id != id:
-                raise OutOfTurnError("this pair is not the one that is asked about")
+                raise StaleAnswerError("this pair is not the one that is asked about")
             self._file.add(pair, answer, self._urn.stratum(pair))
             self._said.append((pair, answer))
             self._current = self._next()

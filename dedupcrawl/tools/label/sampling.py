@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    Which = tuple[str, str]
+    StratumKey = tuple[str, str]
 
 
 NEAR, FAR = "near", "far"
@@ -28,7 +28,7 @@ COPY, PART, MISS = "near-duplicate", "excerpt or expansion", "near miss"
 #: How often strata take turns, relative to each other, times the square root of their sizes: large ones must
 #: be known well for what they weigh, small ones for what they tell (power allocation: Bankier, The American
 #: Statistician 42, 1988).
-_SHARES = {
+_WEIGHTS = {
     (COPY, NEAR): 6.0,
     (MISS, NEAR): 6.0,
     (PART, NEAR): 3.0,
@@ -37,7 +37,7 @@ _SHARES = {
     (PART, FAR): 1.0,
 }
 _BINS = 20  #: of the similarity from 0 to 1, over which the pairs of a stratum are spread
-HELD = 2_000  #: pairs of a stratum that are held; more than anybody answers
+MAX_HELD = 2_000  #: pairs of a stratum that are held; more than anybody answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +60,13 @@ class StratifiedSampler:
         held: the most pairs of a stratum that are held; of more, those that come first are.
     """
 
-    def __init__(self, run: str, around: float, held: int = HELD) -> None:
+    def __init__(self, run: str, around: float, held: int = MAX_HELD) -> None:
         self.run, self.around = run, around
         self._held = held
-        self._sizes: Counter[Which] = Counter()
+        self._sizes: Counter[StratumKey] = Counter()
         self._seen: set[bytes] = set()
-        self._pairs: dict[Which, list[OfferedPair]] = defaultdict(list)
-        self._queues: dict[Which, list[OfferedPair]] = {}
+        self._pairs: dict[StratumKey, list[OfferedPair]] = defaultdict(list)
+        self._queues: dict[StratumKey, list[OfferedPair]] = {}
 
     def put(self, pair: OfferedPair, stands_for: int = 1) -> None:
         """Put a pair in, if it is not there; in a sampled run it stands for several."""
@@ -116,18 +116,18 @@ class StratifiedSampler:
         done = {which: sum(pair.id in asked for pair in queue) for which, queue in queues.items()}
         return free[min(free, key=lambda which: (self._turn(which, done[which]), which))]
 
-    def _turn(self, which: Which, done: int) -> float:
+    def _turn(self, which: StratumKey, done: int) -> float:
         """Say how long a stratum can wait (Sainte-Laguë's rule)."""
-        return (2 * done + 1) / (_SHARES[which] * sqrt(self._sizes[which]))
+        return (2 * done + 1) / (_WEIGHTS[which] * sqrt(self._sizes[which]))
 
-    def _ordered(self) -> Mapping[Which, Sequence[OfferedPair]]:
+    def _ordered(self) -> Mapping[StratumKey, Sequence[OfferedPair]]:
         for which, pairs in self._pairs.items():
             if which not in self._queues:
-                self._queues[which] = spread(self.run, self._first(pairs))
+                self._queues[which] = sampling_order(self.run, self._first(pairs))
         return self._queues
 
     def _first(self, pairs: Sequence[OfferedPair]) -> list[OfferedPair]:
-        return sorted(pairs, key=lambda pair: chance(self.run, pair.id))[: self._held]
+        return sorted(pairs, key=lambda pair: hash_fraction(self.run, pair.id))[: self._held]
 
 
 def kind_of(relation: str) -> str:
@@ -140,30 +140,30 @@ def zone_of(similarity: float, around: float) -> str:
     return NEAR if abs(similarity - around) <= (1 - around) / 2 else FAR
 
 
-def spread(run: str, pairs: Sequence[OfferedPair]) -> list[OfferedPair]:
+def sampling_order(run: str, pairs: Sequence[OfferedPair]) -> list[OfferedPair]:
     """Order pairs by chance, but spread each part from the beginning over the similarity as all are.
 
     Each pair is as likely as any other to be in such a part. The chance is that of a hash: the same run has
     the same order.
     """
     bins: dict[int, list[OfferedPair]] = defaultdict(list)
-    for pair in sorted(pairs, key=lambda pair: chance(run, pair.id)):
+    for pair in sorted(pairs, key=lambda pair: hash_fraction(run, pair.id)):
         bins[min(int(pair.similarity * _BINS), _BINS - 1)].append(pair)
     places = [
-        ((order + chance(run, f"{number}")) / len(several), pair.id, pair)
+        ((order + hash_fraction(run, f"{number}")) / len(several), pair.id, pair)
         for number, several in bins.items()
         for order, pair in enumerate(several)
     ]
     return [pair for *_, pair in sorted(places, key=lambda each: each[:2])]
 
 
-def chance(run: str, what: str) -> float:
+def hash_fraction(run: str, what: str) -> float:
     """Return a number from 0 to 1 that follows from both."""
     digest = blake2b(f"{run}\0{what}".encode(), digest_size=7).digest()
     return int.from_bytes(digest) / 256**7
 
 
-MOST_CHARS = 50_000  #: of a text that goes with a label; the rest is cut off
+MAX_CHARS = 50_000  #: of a text that goes with a label; the rest is cut off
 _TITLE = 1_000  #: characters of a title
 
 
@@ -177,9 +177,14 @@ class OfferedPage:
     is_cut: bool = False  #: whether the text is longer
 
     @classmethod
-    def of(cls, url: str, title: str, text: str, most: int = MOST_CHARS) -> OfferedPage:
+    def of(cls, url: str, title: str, text: str, most: int = MAX_CHARS) -> OfferedPage:
         """Cut what is too long; see :func:`whole`."""
-        return cls(whole(url), whole(title[:_TITLE]), whole(text[:most]), len(text) > most)
+        return cls(
+            replace_surrogates(url),
+            replace_surrogates(title[:_TITLE]),
+            replace_surrogates(text[:most]),
+            len(text) > most,
+        )
 
 
 @dataclass(frozen=True)
@@ -201,7 +206,7 @@ class OfferedPair:
         return (one + other).hex()
 
 
-def whole(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Replace halves of characters, which no file can hold."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from dedupcrawl.errors import DedupError
-from dedupcrawl.tools.label.label_session import OutOfTurnError
+from dedupcrawl.tools.label.label_session import StaleAnswerError
 from dedupcrawl.tools.label.labels import Answer
 from dedupcrawl.tools.report.diff import compare_texts
 from dedupcrawl.tools.report.html_bundle import assemble_page, content_security_policy, read_asset
@@ -69,7 +69,7 @@ class LabelPage:
         return cls(html.encode(), f"{content_security_policy(css, js, _ALLOW)}; frame-ancestors 'none'")
 
 
-def state_of(sitting: LabelSession) -> dict[str, object]:
+def session_state(sitting: LabelSession) -> dict[str, object]:
     """Return the state of a sitting as plain JSON values."""
     with sitting.still():
         current, last, progress = sitting.current, sitting.last, sitting.progress
@@ -109,12 +109,12 @@ def _revealed(pair: OfferedPair, answer: Answer) -> dict[str, object]:
 
 HOST = "127.0.0.1"
 MORE = 50  #: pairs that a person asks for with one press
-_MOST_BYTES = 1 << 12  #: of what is sent to the server
-_PATIENCE = 30  #: seconds after which a connection that says nothing is closed
+_MAX_BODY_BYTES = 1 << 12  #: of what is sent to the server
+_IDLE_TIMEOUT = 30  #: seconds after which a connection that says nothing is closed
 _JSON = "application/json"
 
 
-class JsonReply(NamedTuple):
+class HttpReply(NamedTuple):
     """An answer."""
 
     body: bytes
@@ -122,17 +122,17 @@ class JsonReply(NamedTuple):
     status: HTTPStatus = HTTPStatus.OK
 
 
-class RefusedError(Exception):
+class RequestError(Exception):
     """A request that gets nothing."""
 
     def __init__(self, status: HTTPStatus) -> None:
         super().__init__(status.phrase)
-        self.reply = JsonReply(f"{status.phrase}\n".encode(), status=status)
+        self.reply = HttpReply(f"{status.phrase}\n".encode(), status=status)
 
 
 class _LabelHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    timeout = _PATIENCE
+    timeout = _IDLE_TIMEOUT
     server: LabelServer
     _is_last = False  #: whether the server ends with this request
 
@@ -147,33 +147,33 @@ class _LabelHandler(BaseHTTPRequestHandler):
             self._check_host()
             what = self._asked()
             reply = self._changed(what) if changes else self._shown(what)
-        except RefusedError as refused:
+        except RequestError as refused:
             self.close_connection = True  # what it sent along was not read
             reply = refused.reply
         except DedupError as error:
-            reply = JsonReply(orjson.dumps({"error": str(error)}), _JSON, HTTPStatus.INSUFFICIENT_STORAGE)
+            reply = HttpReply(orjson.dumps({"error": str(error)}), _JSON, HTTPStatus.INSUFFICIENT_STORAGE)
         try:
             self._send(reply)
         finally:
             if self._is_last:  # only now: the process ends with the server, and the reply with the process
                 self.server.stop()
 
-    def _shown(self, what: str) -> JsonReply:
+    def _shown(self, what: str) -> HttpReply:
         if what == "":
-            return JsonReply(self.server.page.html, "text/html; charset=utf-8")
+            return HttpReply(self.server.page.html, "text/html; charset=utf-8")
         if what == "state":
             return self._state()
-        raise RefusedError(HTTPStatus.NOT_FOUND)
+        raise RequestError(HTTPStatus.NOT_FOUND)
 
-    def _changed(self, what: str) -> JsonReply:
+    def _changed(self, what: str) -> HttpReply:
         sent, sitting = self._sent(), self.server.sitting
         if what == "answer":
             try:
                 sitting.answer(str(sent.get("id")), Answer(str(sent.get("answer"))))
-            except OutOfTurnError:
+            except StaleAnswerError:
                 return self._state(HTTPStatus.CONFLICT)
             except ValueError:
-                raise RefusedError(HTTPStatus.BAD_REQUEST) from None
+                raise RequestError(HTTPStatus.BAD_REQUEST) from None
         elif what == "undo":
             sitting.undo()
         elif what == "more":
@@ -181,42 +181,42 @@ class _LabelHandler(BaseHTTPRequestHandler):
         elif what == "done":
             self._is_last = True
         else:
-            raise RefusedError(HTTPStatus.NOT_FOUND)
+            raise RequestError(HTTPStatus.NOT_FOUND)
         return self._state()
 
-    def _state(self, status: HTTPStatus = HTTPStatus.OK) -> JsonReply:
-        return JsonReply(orjson.dumps(state_of(self.server.sitting)), _JSON, status)
+    def _state(self, status: HTTPStatus = HTTPStatus.OK) -> HttpReply:
+        return HttpReply(orjson.dumps(session_state(self.server.sitting)), _JSON, status)
 
     def _asked(self) -> str:
         """Return what stands behind the token."""
         token, found, what = self.path.removeprefix("/").partition("/")
         if not found or not compare_digest(token.encode(), self.server.token.encode()):
-            raise RefusedError(HTTPStatus.NOT_FOUND)
+            raise RequestError(HTTPStatus.NOT_FOUND)
         return what
 
     def _check_host(self) -> None:
         if self.headers.get("Host") not in self.server.names:
-            raise RefusedError(HTTPStatus.MISDIRECTED_REQUEST)
+            raise RequestError(HTTPStatus.MISDIRECTED_REQUEST)
 
     def _sent(self) -> dict[str, Any]:
         """Return the JSON object that came along, of our own page."""
         origin = self.headers.get("Origin")
         if origin is not None and origin.removeprefix("http://") not in self.server.names:
-            raise RefusedError(HTTPStatus.FORBIDDEN)
+            raise RequestError(HTTPStatus.FORBIDDEN)
         if self.headers.get_content_type() != _JSON:
-            raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+            raise RequestError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
         length = self.headers.get("Content-Length", "")
-        if not length.isascii() or not length.isdigit() or int(length) > _MOST_BYTES:
-            raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        if not length.isascii() or not length.isdigit() or int(length) > _MAX_BODY_BYTES:
+            raise RequestError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         try:
             found = orjson.loads(self.rfile.read(int(length)))
         except orjson.JSONDecodeError:
             found = None
         if not isinstance(found, dict):
-            raise RefusedError(HTTPStatus.BAD_REQUEST)
+            raise RequestError(HTTPStatus.BAD_REQUEST)
         return found
 
-    def _send(self, reply: JsonReply) -> None:
+    def _send(self, reply: HttpReply) -> None:
         self.send_response(reply.status)
         headers = {
             "Content-Type": reply.content_type,

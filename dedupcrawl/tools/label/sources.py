@@ -21,9 +21,9 @@ from dedupcrawl.tools.label.sampling import (
     OfferedPage,
     OfferedPair,
     StratifiedSampler,
-    chance,
+    hash_fraction,
     kind_of,
-    whole,
+    replace_surrogates,
     zone_of,
 )
 from dedupcrawl.tools.report.diff import MAX_CHARS
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
     from dedupcrawl.utils.progress import Progress
 
 
-THRESHOLD = 0.8  #: where no detector of the run has one
+DEFAULT_THRESHOLD = 0.8  #: where no detector of the run has one
 
 #: Of the other relations nobody needs to be asked: texts are identical, or pages have one URL.
-ASKED = frozenset({Relation.NEAR_DUPLICATE, Relation.EXCERPT, Relation.EXPANSION})
+ASKED_RELATIONS = frozenset({Relation.NEAR_DUPLICATE, Relation.EXCERPT, Relation.EXPANSION})
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedPairs:
     """The pairs of a run."""
 
     urn: StratifiedSampler
@@ -65,7 +65,7 @@ def threshold_of(histograms: Iterable[Histogram]) -> float:
         for each in histograms
         if each.threshold is not None
     ]
-    return max(found)[1] if found else THRESHOLD
+    return max(found)[1] if found else DEFAULT_THRESHOLD
 
 
 def run_name(title: str, began: float) -> str:
@@ -73,11 +73,11 @@ def run_name(title: str, began: float) -> str:
     return f"{title} of {datetime.fromtimestamp(began, UTC).isoformat(timespec='milliseconds')}"
 
 
-HELD = 400  #: pairs of a stratum whose texts are read
-_MOST = ReportLimits(pages=200_000, misses=HELD, text=100_000_000)
+MAX_TEXTS = 400  #: pairs of a stratum whose texts are read
+_LIMITS = ReportLimits(pages=200_000, misses=MAX_TEXTS, text=100_000_000)
 
 
-def load_batch(folder: Path, around: float | None, teller: Progress) -> Loaded:
+def load_batch(folder: Path, around: float | None, teller: Progress) -> LoadedPairs:
     """Read the pairs of a batch that has come to its end.
 
     Of near misses it has the nearest alone, as a report has.
@@ -90,7 +90,7 @@ def load_batch(folder: Path, around: float | None, teller: Progress) -> Loaded:
     Raises:
         DedupError: there is no batch, one that has not come to its end, or one of another version.
     """
-    material = input_from_batch(folder, _MOST, teller)
+    material = input_from_batch(folder, _LIMITS, teller)
     title, began = str(material.about["title"]), float(material.about["began"])
     urn = StratifiedSampler(
         run_name(title, began), threshold_of(material.histograms) if around is None else around
@@ -98,9 +98,9 @@ def load_batch(folder: Path, around: float | None, teller: Progress) -> Loaded:
     rows = _rows(material)
     chosen = _chosen(rows, urn)
     hidden = sum(
-        not _put(urn, both, rows.get(both.key)) for both in material.pairs([*chosen, *material.misses])
+        not _add_pair(urn, both, rows.get(both.key)) for both in material.pairs([*chosen, *material.misses])
     )
-    return Loaded(urn, title, hidden)
+    return LoadedPairs(urn, title, hidden)
 
 
 def _rows(material: ReportInput) -> dict[PairKey, PageRow]:
@@ -108,7 +108,9 @@ def _rows(material: ReportInput) -> dict[PairKey, PageRow]:
     return {
         listed.pair: listed.row
         for listed in material.rows
-        if listed.pair is not None and listed.row.relation in ASKED and listed.row.similarity is not None
+        if listed.pair is not None
+        and listed.row.relation in ASKED_RELATIONS
+        and listed.row.similarity is not None
     }
 
 
@@ -117,15 +119,15 @@ def _chosen(rows: dict[PairKey, PageRow], urn: StratifiedSampler) -> list[PairKe
     strata: dict[tuple[str, str], list[tuple[float, PairKey]]] = defaultdict(list)
     for key, row in rows.items():
         which = kind_of(row.relation), zone_of(row.similarity or 0.0, urn.around)
-        strata[which].append((chance(urn.run, f"{key}"), key))
+        strata[which].append((hash_fraction(urn.run, f"{key}"), key))
     for keys in strata.values():
         keys.sort(key=lambda each: each[0])
-        for _, key in keys[HELD:]:
+        for _, key in keys[MAX_TEXTS:]:
             urn.note(rows[key].relation, rows[key].similarity or 0.0)
-    return [key for keys in strata.values() for _, key in keys[:HELD]]
+    return [key for keys in strata.values() for _, key in keys[:MAX_TEXTS]]
 
 
-def _put(urn: StratifiedSampler, both: PairInput, row: PageRow | None) -> bool:
+def _add_pair(urn: StratifiedSampler, both: PairInput, row: PageRow | None) -> bool:
     """Put a pair into the urn; return whether it can be shown."""
     nearest = max(both.opinions, key=lambda each: each.similarity or 0.0, default=None)
     similarity = both.similarity or 0.0
@@ -138,7 +140,7 @@ def _put(urn: StratifiedSampler, both: PairInput, row: PageRow | None) -> bool:
         both.relation,
         similarity,
         both.decided or (nearest.detector if nearest else ""),
-        whole(row.cluster if row else both.old),
+        replace_surrogates(row.cluster if row else both.old),
         is_dropped=row is not None and row.fate == "dropped",
     )
     if pair.new.text != pair.old.text:
@@ -146,12 +148,12 @@ def _put(urn: StratifiedSampler, both: PairInput, row: PageRow | None) -> bool:
     return True
 
 
-_ALL = -1  #: misses: without a limit
+_NO_LIMIT = -1  #: misses: without a limit
 
 
 def load_ledgers(
     paths: Sequence[Path], around: float | None = None, teller: Progress | None = None
-) -> Loaded:
+) -> LoadedPairs:
     """Read the pairs of one crawl, whose workers may have written several ledgers.
 
     Identical texts, and pages of one URL, are not among them: nobody needs to be asked.
@@ -175,12 +177,12 @@ def load_ledgers(
         )
         teller = teller or NoProgress()
         teller.begin("pairs", sum(ledger.sample.pages for ledger in ledgers))
-        hidden = sum(_put_all(ledger, ledgers, urn, teller) for ledger in ledgers)
-    return Loaded(urn, title, hidden)
+        hidden = sum(_add_ledger(ledger, ledgers, urn, teller) for ledger in ledgers)
+    return LoadedPairs(urn, title, hidden)
 
 
 @dataclass(frozen=True, slots=True)
-class _Met:
+class _ComparedRow:
     """A page and an earlier one that it was held against."""
 
     row: LedgerRow
@@ -192,11 +194,11 @@ class _Met:
     stands_for: int
 
 
-def _put_all(ledger: Ledger, ledgers: Sequence[Ledger], urn: StratifiedSampler, teller: Progress) -> int:
+def _add_ledger(ledger: Ledger, ledgers: Sequence[Ledger], urn: StratifiedSampler, teller: Progress) -> int:
     """Put the pairs of a ledger into the urn; return how many have no texts."""
     hidden = 0
-    for met in _met(ledger, teller):
-        new, old = _side(ledger, met.row), _older(ledger, ledgers, met)
+    for met in _compared_rows(ledger, teller):
+        new, old = _page_of(ledger, met.row), _older_page(ledger, ledgers, met)
         if new and old:
             pair = OfferedPair(
                 new,
@@ -204,7 +206,7 @@ def _put_all(ledger: Ledger, ledgers: Sequence[Ledger], urn: StratifiedSampler, 
                 met.relation,
                 met.similarity,
                 met.detector,
-                whole(met.held.cluster),
+                replace_surrogates(met.held.cluster),
                 is_dropped=met.is_dropped,
             )
             if new.text != old.text:
@@ -215,58 +217,60 @@ def _put_all(ledger: Ledger, ledgers: Sequence[Ledger], urn: StratifiedSampler, 
     return hidden
 
 
-def _met(ledger: Ledger, teller: Progress) -> Iterator[_Met]:
+def _compared_rows(ledger: Ledger, teller: Progress) -> Iterator[_ComparedRow]:
     one_in = ledger.sample.texts_one_in
     level = one_in.bit_length() - 1
     # Where texts are a sample, near misses are not: the nearest are there, and no others.
-    kept = {(miss.page, miss.place) for miss in ledger.misses(_ALL)} if level else None
+    kept = {(miss.page, miss.place) for miss in ledger.misses(_NO_LIMIT)} if level else None
     for row in ledger.rows():
         teller.advance(1, pages=1)
         verdict = row.entry.verdict
         fair = is_sampled(sampling_hash(verdict.cluster or row.entry.url), level)
         for place, held in enumerate(ledger.held(row.id)):
-            met = _judged(row, held, one_in)
+            met = _as_compared(row, held, one_in)
             if met is None or met.held.url == row.entry.url:
                 continue
             if fair if met.relation else kept is None or (row.id, place) in kept:
                 yield met
 
 
-def _judged(row: LedgerRow, held: Comparison, one_in: int) -> _Met | None:
+def _as_compared(row: LedgerRow, held: Comparison, one_in: int) -> _ComparedRow | None:
     """Say what the run made of a pair; None: nobody needs to be asked, or nothing was measured."""
     verdict = row.entry.verdict
     is_decided = verdict.of == held.url
     if is_decided and verdict.detector and verdict.similarity is not None:
         relation, similarity, detector = verdict.relation, verdict.similarity, verdict.detector
     else:
-        said = _telling(held)
+        said = _deciding_opinion(held)
         if said is None or said.similarity is None:
             return None
         relation = said.match.relation if said.match else None
         similarity, detector = said.similarity, said.detector
-    if relation and relation not in ASKED:
+    if relation and relation not in ASKED_RELATIONS:
         return None
     dropped = row.fate is Fate.DROPPED and is_decided
-    return _Met(row, held, str(relation or ""), similarity, detector, dropped, one_in if relation else 1)
+    return _ComparedRow(
+        row, held, str(relation or ""), similarity, detector, dropped, one_in if relation else 1
+    )
 
 
-def _telling(held: Comparison) -> Opinion | None:
+def _deciding_opinion(held: Comparison) -> Opinion | None:
     """Return the opinion that matches, of several the highest; where none does the nearest one."""
     matching = [each for each in held.opinions if each.match]
     return max(matching, key=lambda each: each.similarity or 0.0, default=held.nearest)
 
 
-def _side(ledger: Ledger, row: LedgerRow) -> OfferedPage | None:
+def _page_of(ledger: Ledger, row: LedgerRow) -> OfferedPage | None:
     text = ledger.text(row.id)
     return OfferedPage.of(row.entry.url, row.entry.title, text) if text else None
 
 
-def _older(ledger: Ledger, ledgers: Sequence[Ledger], met: _Met) -> OfferedPage | None:
+def _older_page(ledger: Ledger, ledgers: Sequence[Ledger], met: _ComparedRow) -> OfferedPage | None:
     """Return the older page, as it was when they met; another worker may have crawled it."""
     for each in (ledger, *(other for other in ledgers if other is not ledger)):
         for row in each.find(met.held.url):
             if (row.id < met.row.id if each is ledger else row.entry.time <= met.row.entry.time) and (
-                side := _side(each, row)
+                side := _page_of(each, row)
             ):
                 return side
     return None

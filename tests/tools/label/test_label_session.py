@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dedupcrawl.errors import DedupError
-from dedupcrawl.tools.label.label_session import LabelSession, OutOfTurnError
+from dedupcrawl.tools.label.label_session import LabelSession, StaleAnswerError
 from dedupcrawl.tools.label.labels import Answer, LabelFile, read_labels
 from tests.tools.label.offers import pair, urn_of
 
@@ -107,7 +107,7 @@ def test_an_undo_that_cannot_be_written_changes_nothing(
 def test_an_answer_to_another_question_is_refused(begin: Begin, tmp_path: Path) -> None:
     sitting = begin()
     before = answer(sitting)
-    with pytest.raises(OutOfTurnError):
+    with pytest.raises(StaleAnswerError):
         sitting.answer(before, Answer.DIFFERENT)
     assert [label.answer for label in read_labels(tmp_path / "labels.jsonl")] == [Answer.SAME]
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedupcrawl.tools.label.sampling import COPY, FAR, MISS, NEAR, PART, kind_of, spread, zone_of
+from dedupcrawl.tools.label.sampling import COPY, FAR, MISS, NEAR, PART, kind_of, sampling_order, zone_of
 from tests.tools.label.offers import pair, urn_of
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def test_answers_change_nothing_about_who_comes() -> None:
 def test_every_pair_of_a_stratum_is_as_likely_to_be_among_the_first() -> None:
     pairs = [pair(number, 0.75 + number % 7 / 60) for number in range(20)]
     runs, first = 1_500, 5
-    counts = Counter(each.id for run in range(runs) for each in spread(f"run {run}", pairs)[:first])
+    counts = Counter(each.id for run in range(runs) for each in sampling_order(f"run {run}", pairs)[:first])
     expected = runs * first / len(pairs)
     chi_square = sum((counts[each.id] - expected) ** 2 / expected for each in pairs)
     assert chi_square < 43.8  # 19 degrees of freedom, one in a thousand; the hashes are always the same
@@ -98,7 +98,7 @@ def test_every_pair_of_a_stratum_is_as_likely_to_be_among_the_first() -> None:
 def test_the_first_ones_are_spread_over_the_similarity() -> None:
     pairs = [pair(number, 0.7 + number / 1000) for number in range(200)]
     for run in range(20):
-        bins = Counter(int(each.similarity * 20 + 1e-9) for each in spread(f"run {run}", pairs)[:40])
+        bins = Counter(int(each.similarity * 20 + 1e-9) for each in sampling_order(f"run {run}", pairs)[:40])
         assert set(bins) == {14, 15, 16, 17}
         assert max(bins.values()) - min(bins.values()) <= 2
 

@@ -171,7 +171,7 @@ def test_pairs_whose_texts_are_gone_are_counted(out: Path) -> None:
 
 def test_of_many_some_are_read_and_stand_for_all(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = load_batch(out, None, NoProgress())
-    monkeypatch.setattr(sources, "HELD", 2)
+    monkeypatch.setattr(sources, "MAX_TEXTS", 2)
     some = load_batch(out, None, NoProgress())
     copies = [each for each in all_of(some.urn) if each.relation]
     strata = {some.urn.stratum(each) for each in copies}
