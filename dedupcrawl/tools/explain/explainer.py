@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.base import Candidate, Store
     from dedupcrawl.tools.explain.case import ComparedPair
     from dedupcrawl.tools.explain.configuration import EffectiveConfig
-    from dedupcrawl.tools.explain.counterfactuals import Counterfactual, SettingChange
+    from dedupcrawl.tools.explain.counterfactuals import Counterfactual
     from dedupcrawl.tools.explain.explanation import Subject
 
 
@@ -168,7 +168,7 @@ class Explainer:
     def _counterfactuals(
         self, pair: ComparedPair | None, verdict: Verdict, page: Page | None
     ) -> tuple[list[Counterfactual], list[Counterfactual]]:
-        """Return the changes of one constant, and of several, that change the verdict on a pair's new page."""
+        """Return the changes of one constant, then of several, that change the verdict on the new page."""
         if pair is not None:
             verdict, page = pair.verdict, pair.new.page
         opinions = pair.opinions if pair else ()

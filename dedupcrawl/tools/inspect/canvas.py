@@ -1,11 +1,11 @@
-"""A page as a list of steps that build it anew, with its blocks marked and nothing in it that acts.
+"""A page as a list of steps that rebuild it, with its blocks marked and without active content.
 
-The page is not passed on as markup: of its tree, only texts go on as texts, and elements as names from a
-short list of our own. So what a browser builds has no script, no handler, no form, no link, no style and no
-address, whatever the page held, and nothing is parsed a second time, which is where attacks hide.
+The page is not passed on as markup. Of its tree, texts are passed on as texts, and elements as names from a
+fixed list. So the browser builds no script, handler, form, link, style or address of the page, and parses
+nothing a second time, which is where attacks hide.
 
-A step is ``"text"`` outside of blocks, ``[block, "text"]`` inside of one (``[block, "text", 1]`` where
-browsers do not show it), ``{"is": …}`` where an element begins and 0 where it ends.
+A step is ``"text"`` outside of blocks, ``[block, "text"]`` in a block (``[block, "text", 1]`` if browsers do
+not show it), ``{"is": …}`` for the start of an element and 0 for its end.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from dedupcrawl.tools.inspect.positions import Span
 
 Step: TypeAlias = "str | int | list[int | str] | dict[str, int | str]"
-Piece: TypeAlias = tuple[int, int, int]  # start and stop in a text, and the block that it belongs to
+Piece: TypeAlias = tuple[int, int, int]  # start and stop in a text, and index of the block
 
-MAX_DEPTH = 200  #: levels; what is nested deeper is laid out in the last of them
-MAX_STEPS = 150_000  #: steps: browsers lay out no more in good time
+MAX_DEPTH = 200  #: nesting levels; deeper elements are shown in the last one
+MAX_STEPS = 150_000  #: browsers take too long to lay out more
 
 INLINE = words("""
     a abbr acronym b bdi bdo big cite code del dfn em font i ins kbd label mark nobr q rb rp rt ruby s samp
@@ -39,7 +39,7 @@ BLOCK_LEVEL = words("""
     figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol p pre
     section summary table tbody td tfoot th thead tr ul
 """)
-#: What is shown as an empty frame with its name.
+#: Elements that are shown as an empty frame with this name.
 PLACEHOLDERS: Mapping[str, str] = {
     "applet": "applet",
     "audio": "sound",
@@ -57,13 +57,14 @@ PLACEHOLDERS: Mapping[str, str] = {
     "textarea": "field",
     "video": "video",
 }
-#: Of what browsers do not show, neither here nor there, only what stands in a block.
+#: Elements that browsers do not show. Of their text, only that of blocks is shown.
 INVISIBLE = words(
     "base head link math meta noembed noframes noscript param script source style template title track"
 )
+#: Attributes that label a frame, the best first.
 LABEL_ATTRIBUTES = ("alt", "aria-label", "title", "placeholder", "value")
 MAX_LABEL_CHARS = 120  #: characters
-MIN_PICTURE_SIDE = 32  #: pixels: a picture with a shorter side is an ornament
+MIN_PICTURE_SIDE = 32  #: pixels; a picture with a shorter side is decoration
 
 _language = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,4}\Z").match
 _number = re.compile(r"\s*([0-9]{1,4})(?:px)?\s*\Z").match
@@ -76,23 +77,22 @@ class Canvas:
     """The steps of a page."""
 
     steps: list[Step] = field(default_factory=list)
-    is_cut: bool = False  #: whether there were more of them than :data:`MOST`
+    is_cut: bool = False  #: whether there were more than :data:`MAX_STEPS`
 
 
 def build_canvas(root: _Element, placed: Sequence[Sequence[Span]]) -> Canvas:
-    """Return the steps that build a page with its blocks marked.
+    """Return the steps that rebuild a page with its blocks marked.
 
     Args:
         root: root of the tree of the page.
-        placed: for each block where it stands (see :func:`~dedupcrawl.tools.inspect.positions.place_blocks`).
+        placed: the spans of each block (see :func:`~dedupcrawl.tools.inspect.positions.place_blocks`).
     """
     pieces = _by_text(placed)
     numbers = {element: place for place, element in enumerate(elements(root))}
-    drawing = _CanvasBuilder(pieces, numbers)
-    drawing.draw(root)
-    for sibling in root.itersiblings():
-        drawing.draw(sibling)
-    return Canvas(drawing.steps, drawing.is_cut)
+    builder = _CanvasBuilder(pieces, numbers)
+    for element in (root, *root.itersiblings()):
+        builder.add(element)
+    return Canvas(builder.steps, builder.is_cut)
 
 
 def _by_text(placed: Sequence[Sequence[Span]]) -> dict[int, list[Piece]]:
@@ -106,18 +106,18 @@ def _by_text(placed: Sequence[Sequence[Span]]) -> dict[int, list[Piece]]:
 
 
 class _CanvasBuilder:
-    """The steps as they come; nothing recurses, for pages are as deep as they like."""
+    """Collects steps, without recursion: pages may be nested deeply."""
 
     def __init__(self, pieces: Mapping[int, Sequence[Piece]], numbers: Mapping[_Element, int]) -> None:
         self.steps: list[Step] = []
         self.is_cut = False
         self._pieces, self._numbers = pieces, numbers
-        self._open: list[bool] = []  # of each open element, whether a step has opened it
+        self._open: list[bool] = []  # for each open element: whether a step opened it
         self._nested = 0
-        self._hushed = 0  # how many of the open elements are not shown
+        self._hidden = 0  # open elements that are not shown
 
-    def draw(self, root: _Element) -> None:
-        """Draw an element with all that is in it."""
+    def add(self, root: _Element) -> None:
+        """Add an element with everything in it."""
         if not isinstance(root.tag, str):
             return
         self._begin(root)
@@ -138,17 +138,17 @@ class _CanvasBuilder:
 
     def _begin(self, element: _Element) -> None:
         self.is_cut = self.is_cut or len(self.steps) >= MAX_STEPS
-        is_shown = not self._hushed and not self.is_cut and self._nested < MAX_DEPTH
+        is_shown = not self._hidden and not self.is_cut and self._nested < MAX_DEPTH
         step = _opening(element) if is_shown else None
         if step is not None:
             self.steps.append(step)
             self._nested += 1
         self._open.append(step is not None)
-        self._hushed += element.tag in INVISIBLE or element.tag in PLACEHOLDERS
+        self._hidden += element.tag in INVISIBLE or element.tag in PLACEHOLDERS
         self._text(self._numbers[element] * 2, element.text)
 
     def _end(self, element: _Element) -> None:
-        self._hushed -= element.tag in INVISIBLE or element.tag in PLACEHOLDERS
+        self._hidden -= element.tag in INVISIBLE or element.tag in PLACEHOLDERS
         if self._open.pop():
             self.steps.append(0)
             self._nested -= 1
@@ -159,17 +159,17 @@ class _CanvasBuilder:
         at = 0
         for start, stop, block in self._pieces.get(number, ()):
             self._plain(text[at:start])
-            self.steps.append([block, _space(" ", text[start:stop]), *([1] if self._hushed else [])])
+            self.steps.append([block, _space(" ", text[start:stop]), *([1] if self._hidden else [])])
             at = stop
         self._plain(text[at:])
 
     def _plain(self, text: str) -> None:
-        if text and not self._hushed:
+        if text and not self._hidden:
             self.steps.append(_space(" ", text))
 
 
 def _opening(element: _Element) -> dict[str, int | str] | None:
-    """Return the step that opens an element; None where nothing of it is shown."""
+    """Return the step that opens an element; None if it is not shown."""
     tag = str(element.tag).lower()
     if tag in INVISIBLE:
         return None
@@ -191,7 +191,7 @@ def _opening(element: _Element) -> dict[str, int | str] | None:
 
 
 def _frame(element: _Element, name: str) -> dict[str, int | str] | None:
-    """Return what stands for a picture, a film, a field: its name, what it says of itself, its size."""
+    """Return the placeholder of a picture, video or field: its name, label and size."""
     if element.get("type", "").lower() == "hidden":
         return None
     step: dict[str, int | str] = {"is": "frame", "name": name}
@@ -208,7 +208,6 @@ def _frame(element: _Element, name: str) -> dict[str, int | str] | None:
 
 
 def _own_text(element: _Element) -> str:
-    """Return what a button says."""
     return _folded(" ".join(map(str, element.itertext()))) if element.tag == "button" else ""
 
 

@@ -1,4 +1,4 @@
-"""A page read for a person to look at: its blocks, where they stand, and why each was kept or cut."""
+"""Reading a page for inspection: its blocks, where they stand, and why each was kept or cut."""
 
 from __future__ import annotations
 
@@ -24,12 +24,20 @@ if TYPE_CHECKING:
     from dedupcrawl.page.model import Block, Page
     from dedupcrawl.tools.inspect.positions import Span
 
-MIN_SHARE = 0.5  #: of a block that the main text of a user's reader must have for the block to count as kept
-MAX_BLOCKS = 20_000  #: that are shown
-MAX_LINES = 20_000  #: of the main text that are shown
+MIN_SHARE = (
+    0.5  #: share of a block that the main text of a user's reader must contain for the block to count as kept
+)
+MAX_BLOCKS = 20_000  #: blocks shown
+MAX_LINES = 20_000  #: lines of the main text shown
 
 _BY_TOPIC = frozenset({NOISE, TOPIC, TOPIC_ANCHORS})
 
+_UNPLACED = "The blocks cannot be shown where they stand: the page holds the characters that mark its parts."
+_OWN = (
+    "This reader is yours and says only what it found. Each block of the page counts as kept where half of "
+    "its letters stand in the main text."
+)
+_OWN_BLOCKS = "This reader is yours; the blocks and their reasons are those that it returned."
 _KINDS = {
     Kind.INDEX: "This page is an index: nothing but guide links is left on it. A crawl keeps it, "
     "unchecked(index), and compares it with no other.",
@@ -44,58 +52,61 @@ class Inspection:
     page: Page
     options: ReadOptions
     blocks: tuple[Block, ...]
-    reasons: tuple[str, ...]  #: of each block, a sentence
+    reasons: tuple[str, ...]  #: one sentence for each block
     canvas: Canvas
     passages: tuple[Passage, ...]  #: of the main text
-    rest: tuple[Passage, ...]  #: of what else is judged
+    rest: tuple[Passage, ...]  #: of the text outside the main text that is judged too
     anchors: tuple[Passage, ...]  #: of the topic anchors
-    notes: tuple[str, ...]  #: what a person has to know of this page
+    notes: tuple[str, ...]  #: remarks on the page
 
 
 def inspect_page(body: bytes | str, url: str, options: ReadOptions, content_type: str = "") -> Inspection:
-    """Read a page, and find where its blocks stand.
+    """Read a page and locate its blocks.
 
     Args:
-        body: its bytes, or its text.
-        url: where it comes from.
-        options: how it is read.
-        content_type: the HTTP header of that name.
+        body: the bytes of the page, or its text.
+        url: URL of the page.
+        options: how to read it.
+        content_type: its HTTP header Content-Type.
 
     Raises:
-        PageError, ReaderError: as :func:`~dedupcrawl.page.read_page`.
+        PageError: the page cannot be read.
+        ReaderError: a user's own reader failed.
     """
     html = to_text(body, encoding=None, content_type=content_type, most=options.max_bytes)
-    seen = _read_and_place(html, url, options)
-    page, placed = seen.page, seen.placed
-    canvas = build_canvas(seen.root, (placed or [])[:MAX_BLOCKS])
+    found = _read_and_place(html, url, options)
+    page = found.page
+    canvas = build_canvas(found.root, (found.placed or [])[:MAX_BLOCKS])
     blocks = page.blocks[:MAX_BLOCKS]
     kept = {block.reason for block in blocks if block.kept}
     return Inspection(
         page,
         options,
         blocks,
-        tuple(_reasons(blocks, seen, options)),
+        tuple(_reasons(blocks, found, options)),
         canvas,
         passages=_passages(page.text, blocks, kept - {TOPIC_ANCHORS}),
         rest=_passages(page.rest, blocks, STATED),
         anchors=_passages(page.anchors, blocks, {TOPIC_ANCHORS}),
-        notes=tuple(_notes(seen, html, is_cut=canvas.is_cut)),
+        notes=tuple(_notes(found, html, is_cut=canvas.is_cut)),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _PlacedPage:
-    """A page with its tree, and where its blocks stand in it."""
+    """A page with its tree, and the positions of its blocks."""
 
     page: Page
     root: _Element
-    placed: list[list[Span]] | None  #: of each block; None: they cannot be found
-    shares: Sequence[float | None]  #: of each block, see :func:`~dedupcrawl.inspecting.wording.why`
-    remark: str = ""  #: on a user's own reader
+    placed: list[list[Span]] | None  #: spans of each block; None: not found
+    shares: Sequence[
+        float | None
+    ]  #: of each block (see :func:`.rules.explain_block`)
+    remark: str = ""  #: about a user's own reader
 
 
 def _read_and_place(html: str, url: str, options: ReadOptions) -> _PlacedPage:
-    """Read a page and place its blocks; where a user's own reader has none, those of the whole page."""
+    """Read a page and locate its blocks; if a user's own reader returns none, those of the whole page."""
     root = parse(html)
     page = read_tree(root, url, options, html=html)
     placed = place_blocks(page, root, parse(html), options) if page.blocks else None
@@ -105,14 +116,6 @@ def _read_and_place(html: str, url: str, options: ReadOptions) -> _PlacedPage:
         placed = place_blocks(page, root, parse(html), replace(options, reader="text"))
         return _PlacedPage(page, root, placed, found, _OWN)
     return _PlacedPage(page, root, placed, _overlaps(page.blocks), _OWN_BLOCKS if is_own else "")
-
-
-_UNPLACED = "The blocks cannot be shown where they stand: the page holds the characters that mark its parts."
-_OWN = (
-    "This reader is yours and says only what it found. Each block of the page counts as kept where half of "
-    "its letters stand in the main text."
-)
-_OWN_BLOCKS = "This reader is yours; the blocks and their reasons are those that it returned."
 
 
 def _notes(seen: _PlacedPage, html: str, *, is_cut: bool) -> Iterator[str]:
@@ -134,7 +137,7 @@ def _notes(seen: _PlacedPage, html: str, *, is_cut: bool) -> Iterator[str]:
 def _with_text_blocks(
     page: Page, root: _Element, url: str, options: ReadOptions
 ) -> tuple[Page, list[float | None]]:
-    """Give a page that came without blocks those of the whole page, by whether its main text has them."""
+    """Give a page without blocks those of the reader "text", kept if its main text contains them."""
     whole = read_tree(root, url, replace(options, reader="text"))
     found = shares(page.text, [block.text for block in whole.blocks])
     blocks = tuple(
@@ -145,7 +148,7 @@ def _with_text_blocks(
 
 
 def _overlaps(blocks: Sequence[Block]) -> list[float | None]:
-    """Return how many words each block has in common with the longest, where the reader goes by that."""
+    """Return the share of words each block has in common with the longest, if the reader decides by that."""
     compared = [place for place, block in enumerate(blocks) if block.reason in _BY_TOPIC]
     found: list[float | None] = [None] * len(blocks)
     if compared:
@@ -156,20 +159,20 @@ def _overlaps(blocks: Sequence[Block]) -> list[float | None]:
     return found
 
 
-def _reasons(blocks: Sequence[Block], seen: _PlacedPage, options: ReadOptions) -> Iterator[str]:
-    there = list(elements(seen.root))
+def _reasons(blocks: Sequence[Block], found: _PlacedPage, options: ReadOptions) -> Iterator[str]:
+    tree = list(elements(found.root))
     for number, block in enumerate(blocks):
-        spans = seen.placed[number] if seen.placed else ()
-        around = _around(there, spans[0].text) if spans else ()
-        yield explain_block(block, options, around, seen.shares[number])
+        spans = found.placed[number] if found.placed else ()
+        around = _around(tree, spans[0].text) if spans else ()
+        yield explain_block(block, options, around, found.shares[number])
 
 
-def _around(there: Sequence[_Element], text: int) -> Iterator[_Element]:
-    """Yield the elements around a text, the innermost first."""
+def _around(tree: Sequence[_Element], text: int) -> Iterator[_Element]:
+    """Yield the elements around the text with this number, the innermost first."""
     place, is_tail = divmod(text, 2)
     if not is_tail:
-        yield there[place]
-    yield from there[place].iterancestors()
+        yield tree[place]
+    yield from tree[place].iterancestors()
 
 
 def _passages(text: str, blocks: Sequence[Block], reasons: frozenset[str] | set[str]) -> tuple[Passage, ...]:
@@ -181,7 +184,7 @@ def _passages(text: str, blocks: Sequence[Block], reasons: frozenset[str] | set[
 
 
 def rule_counts(blocks: Sequence[Block]) -> list[tuple[str, bool, int, int]]:
-    """Return reason, whether it is kept, blocks and bytes of each rule that was applied; kept ones first."""
+    """Return (reason, is kept, blocks, bytes) of each rule that was applied, those that keep first."""
     number, size = Counter[tuple[bool, str]](), Counter[tuple[bool, str]]()
     for block in blocks:
         number[block.kept, block.reason] += 1
