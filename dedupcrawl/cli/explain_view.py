@@ -232,7 +232,8 @@ def _side(side: ComparedPage) -> Text:
 
 
 def _levers(found: Explanation) -> RenderableType:
-    parts: list[RenderableType] = [_table(found.counterfactuals) if found.counterfactuals else Text(_none(found.verdict))]
+    changes = found.counterfactuals
+    parts: list[RenderableType] = [_table(changes) if changes else Text(_none(found.verdict))]
     if found.together:
         parts += [Text("Several at once would:"), _table(found.together)]
     parts += [Text(note, style="dim") for note in _notes(found)]

@@ -48,7 +48,7 @@ def label(
         raise SettingError("--around", around, "a similarity above 0 and below 1")
     with LabelFile(output) as file:
         loaded = _loaded(runs, around, file.labels.values())
-        sitting = LabelSession(loaded.urn, file, pairs)
+        sitting = LabelSession(loaded.sampler, file, pairs)
         _tell_of(loaded, sitting)
         if sitting.current is not None:
             _serve(LabelServer(sitting, LabelPage.of(loaded.name, str(output)), port), open_=open_)
@@ -61,8 +61,9 @@ def _loaded(runs: Sequence[str], around: float | None, labels: Iterable[Label]) 
     A run that was begun around a similarity goes on around it: its strata are those of the labels.
     """
     loaded = _read(runs, around)
-    begun = {each.stratum.around for each in labels if each.stratum and each.stratum.run == loaded.urn.run}
-    if not begun or loaded.urn.around in begun:
+    run = loaded.sampler.run
+    begun = {each.stratum.around for each in labels if each.stratum and each.stratum.run == run}
+    if not begun or loaded.sampler.around in begun:
         return loaded
     (first,) = sorted(begun)[:1]
     if around is not None:
@@ -101,7 +102,7 @@ def _tell_of(loaded: LoadedPairs, sitting: LabelSession) -> None:
     progress = sitting.progress
     asked = f"; {progress.labelled:,} are labelled" if progress.labelled else ""
     out().print(
-        Text(f"{loaded.name}: {progress.left:,} pairs to ask about, around {loaded.urn.around:g}{asked}")
+        Text(f"{loaded.name}: {progress.left:,} pairs to ask about, around {loaded.sampler.around:g}{asked}")
     )
     if loaded.without_text:
         out().print(Text(f"{loaded.without_text:,} pairs cannot be shown: a text of theirs was not kept"))

@@ -28,8 +28,7 @@ _SHORT_CHARS = 300  #: texts below this length may be excluded by ``min_chars``
 def turning_value(bar: Bar) -> float | None:
     """Return a value of the constant that turns a met bar into an unmet one, or the other way round.
 
-    It has the fewest possible decimal places, and is an int if the constant is one. None: there is no such
-    value.
+    It has as few decimal places as possible. None: there is no such value.
     """
     if not abs(bar.found) < _MAX_VALUE:
         return None

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from dedupcrawl.page.model import Block, Page
     from dedupcrawl.tools.inspect.positions import Span
 
-MIN_SHARE = (
-    0.5  #: share of a block that the main text of a user's reader must contain for the block to count as kept
-)
+MIN_SHARE = 0.5  #: least share of a block in the main text of a user's reader for the block to count as kept
 MAX_BLOCKS = 20_000  #: blocks shown
 MAX_LINES = 20_000  #: lines of the main text shown
 
@@ -99,9 +97,7 @@ class _PlacedPage:
     page: Page
     root: _Element
     placed: list[list[Span]] | None  #: spans of each block; None: not found
-    shares: Sequence[
-        float | None
-    ]  #: of each block (see :func:`.rules.explain_block`)
+    shares: Sequence[float | None]  #: of each block (see :func:`.rules.explain_block`)
     remark: str = ""  #: about a user's own reader
 
 

@@ -1,15 +1,12 @@
-"""The page on which pairs are shown and answered.
+"""The labelling page, and the local HTTP server behind it.
 
-What the page is told: the pair that is asked about, and what came of the one before.
+The result of the run on a pair is sent only after the answer: a figure seen before would bias it (anchoring:
+Tversky and Kahneman, Science 185, 1974).
 
-Nothing that the run made of a pair goes out before the person has said what they make of it: a figure that is
-seen first decides the answer (anchoring: Tversky and Kahneman, Science 185, 1974).
-
-The small server behind the page: on this machine alone, for whoever holds its address alone.
-
-It listens on the loopback address. Its address has a random token, without which it gives and takes nothing.
-The Host of a request must be its own, so that no other site can reach it under a name of its own that leads
-here (DNS rebinding). What changes something must be JSON of its own page, which no other page can send.
+The server listens on the loopback address, under a path with a random token. The Host header must name the
+server, so that no other site can reach it under a domain name that resolves to this machine (DNS rebinding).
+Requests that change something must be JSON and come from the page itself, which pages of other sites cannot
+send.
 """
 
 from __future__ import annotations
@@ -42,18 +39,23 @@ if TYPE_CHECKING:
 _PACKAGE = "dedupcrawl.tools.label"
 _STYLES, _SCRIPTS = ("label.css",), ("differences.js", "label.js")
 _ALLOW = {"connect-src": "'self'"}
+HOST = "127.0.0.1"
+MORE = 50  #: pairs added by the button "more"
+_MAX_BODY_BYTES = 1 << 12  #: of a request
+_IDLE_TIMEOUT = 30  #: seconds after which an idle connection is closed
+_JSON = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
 class LabelPage:
-    """The page, and what a server says of it."""
+    """The page, as it is served."""
 
     html: bytes
-    policy: str  #: Content-Security-Policy for the header: that of the page, and in nobody's frame
+    policy: str  #: the header Content-Security-Policy: that of the page, and no framing
 
     @classmethod
     def of(cls, name: str, file: str) -> LabelPage:
-        """Make the page for a run of this name, whose labels go to ``file``."""
+        """Build the page for the run ``name``, whose labels are written to ``file``."""
         html = assemble_page(
             "label.html",
             package=_PACKAGE,
@@ -69,10 +71,10 @@ class LabelPage:
         return cls(html.encode(), f"{content_security_policy(css, js, _ALLOW)}; frame-ancestors 'none'")
 
 
-def session_state(sitting: LabelSession) -> dict[str, object]:
-    """Return the state of a sitting as plain JSON values."""
-    with sitting.still():
-        current, last, progress = sitting.current, sitting.last, sitting.progress
+def session_state(session: LabelSession) -> dict[str, object]:
+    """Return the state of a session as plain JSON values."""
+    with session.locked():
+        current, last, progress = session.current, session.last, session.progress
     return {
         "question": None if current is None else _question(current),
         "last": None if last is None else _revealed(*last),
@@ -107,15 +109,8 @@ def _revealed(pair: OfferedPair, answer: Answer) -> dict[str, object]:
     }
 
 
-HOST = "127.0.0.1"
-MORE = 50  #: pairs that a person asks for with one press
-_MAX_BODY_BYTES = 1 << 12  #: of what is sent to the server
-_IDLE_TIMEOUT = 30  #: seconds after which a connection that says nothing is closed
-_JSON = "application/json"
-
-
 class HttpReply(NamedTuple):
-    """An answer."""
+    """A response."""
 
     body: bytes
     content_type: str = "text/plain; charset=utf-8"
@@ -123,7 +118,7 @@ class HttpReply(NamedTuple):
 
 
 class RequestError(Exception):
-    """A request that gets nothing."""
+    """A request that is refused."""
 
     def __init__(self, status: HTTPStatus) -> None:
         super().__init__(status.phrase)
@@ -134,72 +129,72 @@ class _LabelHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = _IDLE_TIMEOUT
     server: LabelServer
-    _is_last = False  #: whether the server ends with this request
+    _is_last = False  #: whether the server stops after this request
 
     def do_GET(self) -> None:
-        self._answer(changes=False)
+        self._respond(changes=False)
 
     def do_POST(self) -> None:
-        self._answer(changes=True)
+        self._respond(changes=True)
 
-    def _answer(self, *, changes: bool) -> None:
+    def _respond(self, *, changes: bool) -> None:
         try:
             self._check_host()
-            what = self._asked()
-            reply = self._changed(what) if changes else self._shown(what)
+            action = self._action()
+            reply = self._change(action) if changes else self._show(action)
         except RequestError as refused:
-            self.close_connection = True  # what it sent along was not read
+            self.close_connection = True  # its body was not read
             reply = refused.reply
         except DedupError as error:
             reply = HttpReply(orjson.dumps({"error": str(error)}), _JSON, HTTPStatus.INSUFFICIENT_STORAGE)
         try:
             self._send(reply)
         finally:
-            if self._is_last:  # only now: the process ends with the server, and the reply with the process
+            if self._is_last:  # only now: with the server, the process ends
                 self.server.stop()
 
-    def _shown(self, what: str) -> HttpReply:
-        if what == "":
+    def _show(self, action: str) -> HttpReply:
+        if action == "":
             return HttpReply(self.server.page.html, "text/html; charset=utf-8")
-        if what == "state":
+        if action == "state":
             return self._state()
         raise RequestError(HTTPStatus.NOT_FOUND)
 
-    def _changed(self, what: str) -> HttpReply:
-        sent, sitting = self._sent(), self.server.sitting
-        if what == "answer":
+    def _change(self, action: str) -> HttpReply:
+        sent, session = self._body(), self.server.session
+        if action == "answer":
             try:
-                sitting.answer(str(sent.get("id")), Answer(str(sent.get("answer"))))
+                session.answer(str(sent.get("id")), Answer(str(sent.get("answer"))))
             except StaleAnswerError:
                 return self._state(HTTPStatus.CONFLICT)
             except ValueError:
                 raise RequestError(HTTPStatus.BAD_REQUEST) from None
-        elif what == "undo":
-            sitting.undo()
-        elif what == "more":
-            sitting.extend(MORE)
-        elif what == "done":
+        elif action == "undo":
+            session.undo()
+        elif action == "more":
+            session.extend(MORE)
+        elif action == "done":
             self._is_last = True
         else:
             raise RequestError(HTTPStatus.NOT_FOUND)
         return self._state()
 
     def _state(self, status: HTTPStatus = HTTPStatus.OK) -> HttpReply:
-        return HttpReply(orjson.dumps(session_state(self.server.sitting)), _JSON, status)
+        return HttpReply(orjson.dumps(session_state(self.server.session)), _JSON, status)
 
-    def _asked(self) -> str:
-        """Return what stands behind the token."""
-        token, found, what = self.path.removeprefix("/").partition("/")
+    def _action(self) -> str:
+        """Return the path after the token."""
+        token, found, action = self.path.removeprefix("/").partition("/")
         if not found or not compare_digest(token.encode(), self.server.token.encode()):
             raise RequestError(HTTPStatus.NOT_FOUND)
-        return what
+        return action
 
     def _check_host(self) -> None:
         if self.headers.get("Host") not in self.server.names:
             raise RequestError(HTTPStatus.MISDIRECTED_REQUEST)
 
-    def _sent(self) -> dict[str, Any]:
-        """Return the JSON object that came along, of our own page."""
+    def _body(self) -> dict[str, Any]:
+        """Return the JSON object in a request of the page itself."""
         origin = self.headers.get("Origin")
         if origin is not None and origin.removeprefix("http://") not in self.server.names:
             raise RequestError(HTTPStatus.FORBIDDEN)
@@ -234,24 +229,29 @@ class _LabelHandler(BaseHTTPRequestHandler):
         self.wfile.write(reply.body)
 
     def version_string(self) -> str:
-        """Name nothing of what runs here."""
+        """Return a name without versions."""
         return "dedupcrawl"
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing of every request: the terminal is the person's."""
+        """Do not log requests to the terminal."""
 
 
 class LabelServer(ThreadingHTTPServer):
-    """The server of one sitting.
+    """The server of one session.
+
+    Args:
+        session: the session.
+        page: the page.
+        port: TCP port; 0: any free one.
 
     Raises:
-        DedupError: the port cannot be had.
+        DedupError: the port cannot be used.
     """
 
     daemon_threads = True
 
-    def __init__(self, sitting: LabelSession, page: LabelPage, port: int = 0) -> None:
-        self.sitting, self.page, self.token = sitting, page, token_urlsafe(24)
+    def __init__(self, session: LabelSession, page: LabelPage, port: int = 0) -> None:
+        self.session, self.page, self.token = session, page, token_urlsafe(24)
         try:
             super().__init__((HOST, port), _LabelHandler)
         except (OSError, OverflowError) as error:
@@ -260,22 +260,22 @@ class LabelServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """The address of the page."""
+        """The URL of the page, with the token."""
         return f"http://{HOST}:{self.server_port}/{self.token}/"
 
     def stop(self) -> None:
-        """Serve nothing more, as soon as what is being served has been."""
+        """Stop after the current request."""
         Thread(target=self.shutdown, daemon=True).start()
 
     def handle_error(self, *connection: Any) -> None:
-        """Say nothing of a browser that hung up."""
+        """Ignore closed connections."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(*connection)
 
 
 @contextmanager
 def serving(server: LabelServer) -> Iterator[LabelServer]:
-    """Serve in a thread as long as the context lasts."""
+    """Serve in a thread within the context."""
     thread = Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     try:

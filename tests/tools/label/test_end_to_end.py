@@ -43,8 +43,8 @@ def crawl(path: Path) -> None:
 def answer_by_keyboard(ledger: Path, labels: Path) -> int:
     """Answer what is asked, by the truth; return how many were asked."""
     with LabelFile(labels) as file:
-        sitting = LabelSession(load_ledgers([ledger]).urn, file, 100)
-        with serving(LabelServer(sitting, LabelPage.of("a crawl", str(labels)))) as server, browsing() as tab:
+        session = LabelSession(load_ledgers([ledger]).sampler, file, 100)
+        with serving(LabelServer(session, LabelPage.of("a crawl", str(labels)))) as server, browsing() as tab:
             page = tab.page
             tab.open(server.url)
             newer = page.locator(".source a").last

@@ -16,7 +16,7 @@ from dedupcrawl.tools.label.sampling import OfferedPage, OfferedPair
 from dedupcrawl.tools.label.server import LabelPage, LabelServer, serving
 from tests.batch.corpus import story
 from tests.browser import DESKTOP, PHONE, Tab, chromium
-from tests.tools.label.offers import urn_of
+from tests.tools.label.offers import sampler_of
 from tests.tools.report.judged_ledgers import changed
 
 HOSTILE = (
@@ -30,9 +30,9 @@ LONG = 60_000  #: milliseconds that a busy machine may take
 @contextmanager
 def session(folder: Path, pairs: Sequence[OfferedPair], goal: int = 100) -> Iterator[LabelServer]:
     with LabelFile(folder / "labels.jsonl") as file:
-        sitting = LabelSession(urn_of(pairs), file, goal)
+        labelling = LabelSession(sampler_of(pairs), file, goal)
         page = LabelPage.of("Crawl of the spider news", "labels.jsonl")
-        with serving(LabelServer(sitting, page)) as server:
+        with serving(LabelServer(labelling, page)) as server:
             yield server
 
 
