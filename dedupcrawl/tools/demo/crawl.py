@@ -128,7 +128,8 @@ def print_verdicts(
     console.print(_table(sites, judged))
     index = [outcome for outcome, _ in judged if outcome.truth.is_index]
     statuses = Counter(_status_text(outcome.verdict) for outcome in index).items()
-    console.print(f"{len(index)} index pages, counted apart: {', '.join(f'{n} {what}' for what, n in statuses)}.")
+    counted = ", ".join(f"{n} {status}" for status, n in statuses)
+    console.print(f"{len(index)} index pages, counted apart: {counted}.")
     console.print(
         f"{summary.pages} pages of {summary.distinct} different contents: "
         f"[green]{summary.kept} kept[/], [yellow]{summary.dropped} dropped[/]; "
