@@ -239,7 +239,7 @@ def _truth(url: str, sites: Mapping[str, str], pages: Pages) -> Truth:
     try:
         return pages[sites[urlsplit(url).netloc], _path(url)]
     except KeyError:
-        raise DedupError(f"the crawl went astray: {url} is no page of the bundled web") from None
+        raise DedupError(f"the crawl left the bundled web: {url} is not one of its pages") from None
 
 
 def _is_article(sites: Mapping[str, str], pages: Pages) -> Callable[[str], bool]:

@@ -255,7 +255,7 @@ class LabelServer(ThreadingHTTPServer):
         try:
             super().__init__((HOST, port), _LabelHandler)
         except (OSError, OverflowError) as error:
-            raise DedupError(f"port {port} cannot be had: {error}") from None
+            raise DedupError(f"port {port} cannot be used: {error}") from None
         self.names = frozenset(f"{name}:{self.server_port}" for name in (HOST, "localhost"))
 
     @property

@@ -238,7 +238,7 @@ def test_more_and_end_are_a_press_away(tmp_path: Path, open_tab: OpenTab) -> Non
     with session(tmp_path, stories(3), goal=1) as server:
         tab = open_tab(server)
         tab.page.keyboard.press("s")
-        tab.page.get_by_role("button", name="Ask me about 50 more").click()
+        tab.page.get_by_role("button", name="Label 50 more").click()
         count(tab, 1, 3)
         for done in (2, 3):
             tab.page.keyboard.press("s")
@@ -253,7 +253,7 @@ def test_a_server_that_is_gone_is_told(tmp_path: Path, open_tab: OpenTab) -> Non
         tab = open_tab(server)
         tab.page.context.set_offline(True)
         tab.page.keyboard.press("s")
-        expect(tab.page.locator("#trouble")).to_contain_text("all that you answered is saved")
+        expect(tab.page.locator("#trouble")).to_contain_text("all your answers are saved")
 
 
 @pytest.mark.parametrize("view", ["One text", "Two texts"])

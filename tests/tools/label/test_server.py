@@ -208,7 +208,7 @@ def test_done_ends_it(tmp_path: Path) -> None:
 
 
 def test_a_port_that_is_taken_is_said(client: Client) -> None:
-    with pytest.raises(DedupError, match=f"port {client.server.server_port} cannot be had"):
+    with pytest.raises(DedupError, match=f"port {client.server.server_port} cannot be used"):
         LabelServer(client.server.session, PAGE, client.server.server_port)
-    with pytest.raises(DedupError, match="port 70000 cannot be had"):
+    with pytest.raises(DedupError, match="port 70000 cannot be used"):
         LabelServer(client.server.session, PAGE, 70_000)
