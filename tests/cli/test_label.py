@@ -130,7 +130,7 @@ def test_a_run_without_pairs_serves_nothing(tmp_path: Path) -> None:
         (("redis://127.0.0.1/0",), "a store has no texts to show"),
         (("{folder}", "{run}"), "ledgers of one crawl"),
         (("{run}", "--around", "1"), "above 0 and below 1"),
-        (("{run}", "--port", "70000"), "port 70000 cannot be had"),
+        (("{run}", "--port", "70000"), "port 70000 cannot be used"),
         (("{page}",), "is the page; its ledger is"),
         (("{beside}",), "no folder of a batch; ledgers in it: "),
     ],

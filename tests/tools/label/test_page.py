@@ -120,10 +120,10 @@ def test_what_the_run_made_of_it_is_hidden_until_one_has_answered(tmp_path: Path
         assert "minhash" not in before
         tab.page.keyboard.press("d")
         last = tab.page.locator("#last")
-        expect(last).to_contain_text("you said different")
+        expect(last).to_contain_text("you answered different")
         expect(last).to_contain_text("near-duplicate 0.85 by minhash, dropped")
         tab.page.keyboard.press("u")
-        expect(last).to_contain_text("once you have answered")
+        expect(last).to_contain_text("shown after your answer")
 
 
 def test_arrows_go_from_difference_to_difference(tmp_path: Path, open_tab: OpenTab) -> None:
