@@ -133,16 +133,13 @@ def load_content() -> Content:
         for folder in (WEB / "articles").iterdir()
         for file in folder.iterdir()
     )
-    comments = _toml(WEB / "comments.toml")
+    comments = _toml(WEB / "comments.toml").items()
+    lines = (WEB / "pages.jsonl").read_text("utf-8").strip().split("\n")
     return Content(
         articles={article.id: article for article in articles},
         sites={key: _site(key, row) for key, row in _toml(WEB / "sites.toml").items()},
-        pages=tuple(
-            _page(json.loads(line)) for line in (WEB / "pages.jsonl").read_text("utf-8").strip().split("\n")
-        ),
-        comments={
-            language: tuple((row["name"], row["text"]) for row in rows) for language, rows in comments.items()
-        },
+        pages=tuple(_page(json.loads(line)) for line in lines),
+        comments={language: tuple((row["name"], row["text"]) for row in rows) for language, rows in comments},
     )
 
 
@@ -162,7 +159,7 @@ def _paragraphs(text: str) -> tuple[str, ...]:
 
 def _site(key: str, row: dict[str, Any]) -> Site:
     sections = tuple(
-        Section(section["path"], section["label"], tuple(section["takes"])) for section in row.pop("sections")
+        Section(each["path"], each["label"], tuple(each["takes"])) for each in row.pop("sections")
     )
     return Site(key=key, sections=sections, **row)
 
@@ -214,22 +211,6 @@ def _source(blocks: Blocks, reprint: Reprint) -> Blocks:
     return (ArticleBlock(zh if reprint.language == "zh" else en), *blocks)
 
 
-def _editor(blocks: Blocks, _reprint: Reprint) -> Blocks:
-    return (*blocks, ArticleBlock("（责任编辑：林朴）"))
-
-
-def _caption(blocks: Blocks, reprint: Reprint) -> Blocks:
-    return (*blocks[:2], ArticleBlock(reprint.caption, caption=True), *blocks[2:])
-
-
-def _width(blocks: Blocks, reprint: Reprint) -> Blocks:
-    return _translated(blocks, _HALF_WIDTH if reprint.language == "zh" else _FULL_WIDTH)
-
-
-def _quotes(blocks: Blocks, reprint: Reprint) -> Blocks:
-    return _translated(blocks, _CORNERS if reprint.language == "zh" else _TYPEWRITER)
-
-
 def _translated(blocks: Blocks, table: dict[int, str] | dict[int, int]) -> Blocks:
     return tuple(replace(block, text=block.text.translate(table)) for block in blocks)
 
@@ -242,12 +223,8 @@ def _drop_end(blocks: Blocks, reprint: Reprint) -> Blocks:
 
 def _resplit(blocks: Blocks, reprint: Reprint) -> Blocks:
     captions = [block for block in blocks if block.caption]
-    flow = (
-        sentence
-        for block in blocks
-        if not block.caption
-        for sentence in sentences(block.text, reprint.language)
-    )
+    bodies = [block.text for block in blocks if not block.caption]
+    flow = (sentence for text in bodies for sentence in sentences(text, reprint.language))
     groups = chunked(flow, _SENTENCES_A_PARAGRAPH)
     paragraphs = [ArticleBlock(_joined(group, reprint.language)) for group in groups]
     return (*paragraphs[:2], *captions, *paragraphs[2:])
@@ -283,10 +260,10 @@ def _swap_letters(text: str, choice: random.Random) -> str:
 
 EDITS: Mapping[str, Callable[[Blocks, Reprint], Blocks]] = {
     "source": _source,
-    "editor": _editor,
-    "caption": _caption,
-    "width": _width,
-    "quotes": _quotes,
+    "editor": lambda blocks, _: (*blocks, ArticleBlock("（责任编辑：林朴）")),
+    "caption": lambda blocks, page: (*blocks[:2], ArticleBlock(page.caption, caption=True), *blocks[2:]),
+    "width": lambda blocks, page: _translated(blocks, _HALF_WIDTH if page.language == "zh" else _FULL_WIDTH),
+    "quotes": lambda blocks, page: _translated(blocks, _CORNERS if page.language == "zh" else _TYPEWRITER),
     "drop_end": _drop_end,
     "resplit": _resplit,
     "typos": _typos,
@@ -318,17 +295,12 @@ def write_story(content: Content, page: PlannedPage) -> Story:
     """Return the story of a page: its parts, edited."""
     article = content.articles[page.article]
     home = content.home(article.id)
-    reprint = Reprint(
-        article.language,
-        home.name,
-        article.author,
-        article.caption,
-        crc32(f"{page.site}{page.cluster}".encode()),
-    )
+    seed = crc32(f"{page.site}{page.cluster}".encode())
+    reprint = Reprint(article.language, home.name, article.author, article.caption, seed)
     blocks = tuple(ArticleBlock(text) for part in page.parts for text in _paragraphs_of_part(content, part))
     section = content.sites[page.site].section_of(article)
     return Story(
-        title=_title(page, article),
+        title=page.title or (article.other_title if "title" in page.edits else article.title),
         author=article.author,
         source=home.name,
         published=content.published(page),
@@ -339,12 +311,6 @@ def write_story(content: Content, page: PlannedPage) -> Story:
         links=tuple((word, section.path) for word in article.keywords) if "links" in page.edits else (),
         continued=page.continued,
     )
-
-
-def _title(page: PlannedPage, article: Article) -> str:
-    if page.title:
-        return page.title
-    return article.other_title if "title" in page.edits else article.title
 
 
 def _paragraphs_of_part(content: Content, part: str) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from dedupcrawl.tools.demo.truth import PageOutcome, all_pages, find_faults, sum
 from dedupcrawl.utils.formatting import similarity_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from dedupcrawl.tools.demo.truth import DemoSummary, Fault, Truth
 
@@ -162,11 +162,9 @@ def _table(sites: Mapping[str, str], judged: Sequence[tuple[PageOutcome, Fault |
 def _row(sites: Mapping[str, str], outcome: PageOutcome, fault: Fault | None) -> tuple[str | Text, ...]:
     truth, verdict = outcome.truth, outcome.verdict
     fate = Text("kept", "green") if outcome.kept else Text("dropped", "yellow")
-    if fault:
-        fate = Text(str(fault), "bold red")
     similarity = verdict.get("similarity")
     return (
-        fate,
+        Text(str(fault), "bold red") if fault else fate,
         f"{truth.site}{truth.path}",
         truth.kind,
         str(verdict.get("relation") or verdict.get("reason") or "–"),
@@ -182,7 +180,6 @@ def _status_text(verdict: Mapping[str, object]) -> str:
 
 
 def _short_url(sites: Mapping[str, str], url: object) -> str:
-    """Replace the origin of a site of the demo by its key."""
     if not isinstance(url, str):
         return ""
     parts = urlsplit(url)
@@ -215,7 +212,7 @@ def run_demo(
             run_crawl(folder, f"{origins[_START_SITE]}/", len(pages), console, settings)
         finally:
             # However the crawl ended, the store will drop these articles next time.
-            folder.add_items(_is_article(sites, pages))
+            folder.add_items(lambda url: not _truth(url, sites, pages).is_index)
     outcomes = _outcomes(folder, sites, pages)
     found = find_faults(outcomes, kept_before)
     summary = summarize(outcomes, found)
@@ -240,10 +237,6 @@ def _truth(url: str, sites: Mapping[str, str], pages: Pages) -> Truth:
         return pages[sites[urlsplit(url).netloc], _path(url)]
     except KeyError:
         raise DedupError(f"the crawl left the bundled web: {url} is not one of its pages") from None
-
-
-def _is_article(sites: Mapping[str, str], pages: Pages) -> Callable[[str], bool]:
-    return lambda url: not _truth(url, sites, pages).is_index
 
 
 def _outcomes(folder: DemoProject, sites: Mapping[str, str], pages: Pages) -> list[PageOutcome]:

@@ -75,26 +75,25 @@ class Layout:
     def documents(self) -> dict[str, bytes]:
         """Return the encoded pages of the site by path."""
         articles = {page.path: self._article(page) for page in self.pages}
-        return articles | {listing.path: self._listing(listing) for listing in self.listings()}
+        return articles | {
+            listing.path: self._render("index", page=listing, listing=listing) for listing in self.listings()
+        }
 
     def listings(self) -> tuple[Listing, ...]:
         """Return the index pages: the front page, and one of each section."""
-        groups = tuple(self._group(section) for section in self.site.sections)
+        groups = tuple(
+            ListingGroup(section.path, section.label, self._links(self._listed(section)))
+            for section in self.site.sections
+        )
         front = tuple(ListingGroup(group.href, group.label, group.links[:_LATEST]) for group in groups)
         sections = (Listing(group.href, group.label, (group,)) for group in groups)
         return (Listing("/", self.site.name, front), *sections)
 
-    def _group(self, section: Section) -> ListingGroup:
-        return ListingGroup(section.path, section.label, self._links(self._listed(section)))
-
     def _listed(self, section: Section | None = None) -> list[PlannedPage]:
         """Return the pages in lists, the newest first, without other views and continuations."""
-        continuations = {page.continued for page in self.pages}
-        listed = [
-            page
-            for page in self.pages
-            if not page.view_of and page.path not in continuations and section in (None, self._section(page))
-        ]
+        hidden = {page.continued for page in self.pages} | {page.path for page in self.pages if page.view_of}
+        listed = [page for page in self.pages if page.path not in hidden]
+        listed = [page for page in listed if section in (None, self._section(page))]
         return sorted(listed, key=lambda page: (self.content.published(page), page.path), reverse=True)
 
     def _section(self, page: PlannedPage) -> Section:
@@ -132,9 +131,6 @@ class Layout:
         return [
             {"name": name, "text": text} for name, text in chosen[: 1 + crc32(page.path.encode()) % _COMMENTS]
         ]
-
-    def _listing(self, listing: Listing) -> bytes:
-        return self._render("index", page=listing, listing=listing)
 
     def _render(self, view: str, **context: object) -> bytes:
         template = self._environment.get_template(f"{self.site.key}/{view}.html")

@@ -59,14 +59,11 @@ class DemoProject:
                 )
             project.write_text(PROJECT, "utf-8")
             if fresh:
-                self._remove_all()
+                for name in _FILES:
+                    (self.path / name).unlink(missing_ok=True)
+                shutil.rmtree(self.path / ".scrapy", ignore_errors=True)
         except OSError as error:
             raise DedupError(f"{self.path} cannot be written: {error}") from None
-
-    def _remove_all(self) -> None:
-        for name in _FILES:
-            (self.path / name).unlink(missing_ok=True)
-        shutil.rmtree(self.path / ".scrapy", ignore_errors=True)
 
     def kept_urls(self) -> list[str]:
         """Return the URLs of the items kept so far."""
@@ -129,7 +126,6 @@ class Journal:
         self._file.close()
 
     def _write(self, url: str, *, kept: bool, verdict: dict[str, object]) -> None:
-        self._file.write(
-            json.dumps({"url": url, "kept": kept, "verdict": verdict}, ensure_ascii=False) + "\n"
-        )
+        row = {"url": url, "kept": kept, "verdict": verdict}
+        self._file.write(json.dumps(row, ensure_ascii=False) + "\n")
         self._file.flush()

@@ -16,7 +16,7 @@ from dedupcrawl.tools.demo.layout import Layout
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from dedupcrawl.tools.demo.corpus import Content, Site
+    from dedupcrawl.tools.demo.corpus import Content
 
 
 HOST = "127.0.0.1"
@@ -78,7 +78,8 @@ class SiteServer(ThreadingHTTPServer):
 
     def publish(self, layout: Layout) -> None:
         """Prepare the responses."""
-        content_type = _content_type(layout.site)
+        charset = layout.site.header
+        content_type = f"text/html; charset={charset}" if charset else "text/html"
         pages = {path: CannedResponse(body, content_type) for path, body in layout.documents().items()}
         self.replies = {**self.fixed, **pages}
 
@@ -109,10 +110,6 @@ def _bind(port: int) -> SiteServer:
         return SiteServer((HOST, port), _SiteHandler)
     except OSError:
         return SiteServer((HOST, 0), _SiteHandler)
-
-
-def _content_type(site: Site) -> str:
-    return f"text/html; charset={site.header}" if site.header else "text/html"
 
 
 def serve_alone(say: Callable[[str], None], first_port: int = FIRST_PORT) -> None:

@@ -156,7 +156,6 @@ class Explainer:
     def _scan(
         self, cluster: str, start: Iterable[Candidate], side: ComparedPage, *, nearest: bool
     ) -> ClusterScan:
-        """Find the cluster and, with ``nearest``, the page most similar to this one."""
         if self._advance is None:
             return scan_keys(self._store, cluster, start)
 
@@ -205,7 +204,6 @@ class Explainer:
 
 
 def _turns(counterfactual: Counterfactual, verdict: Verdict) -> bool:
-    """Whether a duplicate becomes none, or the other way round."""
     return counterfactual.verdict.is_duplicate != verdict.is_duplicate
 
 
@@ -226,7 +224,6 @@ def _remarks(
     *,
     is_scanned: bool,
 ) -> tuple[str, ...]:
-    """Return remarks in sentences; ``is_scanned``: whether all records of the store were read."""
     found = [*effective.notes]
     if verdict.reason:
         found.append(f"It is unchecked, and kept: {REASONS.get(verdict.reason, verdict.reason)}.")

@@ -10,7 +10,7 @@ from dedupcrawl.decision import cluster_of
 from dedupcrawl.tools.explain.case import ClusterScan
 
 if TYPE_CHECKING:
-    from dedupcrawl.detectors.base import Bar, Exhibit, Opinion
+    from dedupcrawl.detectors.base import Exhibit, Opinion
     from dedupcrawl.page.model import Page
     from dedupcrawl.stores.base import Candidate, ClaimState, Record
     from dedupcrawl.tools.explain.case import ComparedPage, ComparedPair
@@ -136,15 +136,11 @@ def opinion_as_dict(opinion: Opinion) -> dict[str, Any]:
         "relation": None if match is None else str(match.relation),
         "similarity": opinion.similarity,
         "silent": opinion.silent or None,
-        "bars": [_bar(bar) for bar in opinion.bars],
-        "part_bars": [_bar(bar) for bar in opinion.part_bars],
+        "bars": [{**asdict(bar), "is_met": bar.is_met} for bar in opinion.bars],
+        "part_bars": [{**asdict(bar), "is_met": bar.is_met} for bar in opinion.part_bars],
         "figures": dict(opinion.figures),
         "exhibits": [_exhibit(exhibit) for exhibit in opinion.exhibits],
     }
-
-
-def _bar(bar: Bar) -> dict[str, Any]:
-    return {**asdict(bar), "is_met": bar.is_met}
 
 
 def _exhibit(exhibit: Exhibit) -> dict[str, Any]:

@@ -169,7 +169,6 @@ class _CanvasBuilder:
 
 
 def _opening(element: _Element) -> dict[str, int | str] | None:
-    """Return the step that opens an element; None if it is not shown."""
     tag = str(element.tag).lower()
     if tag in INVISIBLE:
         return None
@@ -191,12 +190,13 @@ def _opening(element: _Element) -> dict[str, int | str] | None:
 
 
 def _frame(element: _Element, name: str) -> dict[str, int | str] | None:
-    """Return the placeholder of a picture, video or field: its name, label and size."""
     if element.get("type", "").lower() == "hidden":
         return None
     step: dict[str, int | str] = {"is": "frame", "name": name}
-    labels = (element.get(label, "") for label in LABEL_ATTRIBUTES)
-    if label := next((each for each in map(_folded, labels) if each), "") or _own_text(element):
+    labels = [element.get(label, "") for label in LABEL_ATTRIBUTES]
+    if element.tag == "button":
+        labels.append(" ".join(map(str, element.itertext())))
+    if label := next(filter(None, map(_folded, labels)), ""):
         step["label"] = label
     for side in ("width", "height"):
         if found := _number(element.get(side, "")):
@@ -205,10 +205,6 @@ def _frame(element: _Element, name: str) -> dict[str, int | str] | None:
     if "label" not in step and any(int(side) < MIN_PICTURE_SIDE for side in sides):
         return {"is": "frame", "name": "▫"}  # a spacer, an arrow, a bullet
     return step
-
-
-def _own_text(element: _Element) -> str:
-    return _folded(" ".join(map(str, element.itertext()))) if element.tag == "button" else ""
 
 
 def _folded(text: str) -> str:

@@ -70,19 +70,12 @@ def compare_with_store(
     verdict = dedup.check_record(record, page.url)
     findings = {finding.candidate.id: finding for finding in dedup.findings(page)}
     met = dedup.candidates(record)
-    others = [each for each in met if each.id not in findings]
-    weighed = [(each, dedup.opinions(record, each.record)) for each in others]
-    weighed.sort(key=lambda one: -(_max_similarity(one[1]) or 0.0))
+    others = [(each, dedup.opinions(record, each.record)) for each in met if each.id not in findings]
+    others.sort(key=lambda one: -(_max_similarity(one[1]) or 0.0))
     related = [(each.candidate, dedup.opinions(record, each.candidate.record)) for each in findings.values()]
-    pairs = [_pair(page, each, opinions, findings.get(each.id)) for each, opinions in [*related, *weighed]]
-    return ComparisonResult(
-        "store",
-        "Against the store",
-        where,
-        verdict,
-        (*notes, *_remarks(met, len(pairs))),
-        tuple(pairs[:MAX_PAIRS]),
-    )
+    pairs = [_pair(page, each, opinions, findings.get(each.id)) for each, opinions in [*related, *others]]
+    remarks, shown = (*notes, *_remarks(met, len(pairs))), tuple(pairs[:MAX_PAIRS])
+    return ComparisonResult("store", "Against the store", where, verdict, remarks, shown)
 
 
 def compare_with_page(page: Page, other: Page, config: Config) -> ComparisonResult:
@@ -105,9 +98,8 @@ def compare_with_page(page: Page, other: Page, config: Config) -> ComparisonResu
         is_cut=found.is_cut,
     )
     note = (f"Nothing can repeat the other page: {why(earlier)}.",) if isinstance(old, Verdict) else ()
-    return ComparisonResult(
-        "other", "Against the other page, which came first", other.url, verdict, note, (("", pair),)
-    )
+    heading = "Against the other page, which came first"
+    return ComparisonResult("other", heading, other.url, verdict, note, (("", pair),))
 
 
 def _pair(

@@ -186,7 +186,6 @@ def split_passages(text: str, blocks: Sequence[tuple[int, str]]) -> list[Passage
 
 
 def _lines(text: str, blocks: Sequence[tuple[int, str]]) -> Iterator[tuple[str, int | None]]:
-    """Search for each line after the last one found, then from the start."""
     shown = [visible(each) for _, each in blocks]
     whole = "\n".join(shown)
     starts = [0, *accumulate(len(each) + 1 for each in shown)]
@@ -289,13 +288,9 @@ def _split_link_runs(start: int, raw: str, most: int) -> tuple[list[tuple[int, i
 
 
 def _cut_topic(stream: str, root: _Element, options: ReadOptions) -> list[Cut]:
-    starts = [start for start, _ in _parts(stream)]
-    lengths = [len(part) for _, part in _parts(stream)]
+    ranges = [(start, start + len(part)) for start, part in _parts(stream)]
     found = sorted(segments(root, options.topic), key=lambda segment: segment.places)
-    return [
-        (segment.text, [(starts[place], starts[place] + lengths[place]) for place in segment.places])
-        for segment in found
-    ]
+    return [(segment.text, [ranges[place] for place in segment.places]) for segment in found]
 
 
 def _raw_texts(stream: str) -> Iterator[tuple[int, str]]:
@@ -326,7 +321,6 @@ def _spans(stream: str, positions: CharacterMap, cuts: Sequence[Cut]) -> list[li
 
 
 def _join_spans(places: Iterable[tuple[int, int]]) -> list[Span]:
-    """Join consecutive characters of one text to spans."""
     spans: list[Span] = []
     text, start, stop = -1, 0, 0
     for number, at in places:

@@ -67,8 +67,7 @@ def render(
         page=page,
         url=truncate(page.url, MAX_URL_CHARS),
         is_link=page.url.startswith(("http://", "https://")) and len(page.url) <= MAX_URL_CHARS,
-        reader=inspection.options.reader,
-        notes=inspection.notes,
+        inspection=inspection,
         rules=rules,
         kept_blocks=count(sum(rule.blocks for rule in kept)),
         all_blocks=count(len(inspection.blocks)),
@@ -76,9 +75,6 @@ def render(
         kept_bytes=size(sum(rule.bytes for rule in kept)),
         all_bytes=size(sum(rule.bytes for rule in rules)),
         characters=count(len(page.text)),
-        main_text=inspection.passages,
-        rest=inspection.rest,
-        anchors=inspection.anchors,
         store=store,
         other=other,
         version=version("dedupcrawl"),
@@ -89,18 +85,14 @@ def render(
 def language_of(text: str) -> str:
     """Return the language of a text by its script: "zh", "ja" or ""."""
     start = text[:200]
-    if _kana(start):
-        return "ja"
-    return "zh" if _han(start) else ""
+    return "ja" if _kana(start) else "zh" if _han(start) else ""
 
 
 def _legend(inspection: Inspection) -> list[LegendEntry]:
     legend = []
     for reason, kept, blocks, length in rule_counts(inspection.blocks):
-        rule = rule_of(reason, kept=kept)
-        legend.append(
-            LegendEntry(truncate(reason, 60), rule.family, rule.sign, rule.meaning, kept, blocks, length)
-        )
+        rule, name = rule_of(reason, kept=kept), truncate(reason, 60)
+        legend.append(LegendEntry(name, rule.family, rule.sign, rule.meaning, kept, blocks, length))
     return legend
 
 
@@ -113,15 +105,8 @@ def _values(
     options = inspection.options
     return {
         "blocks": [
-            [
-                numbers[truncate(block.reason, 60), block.kept],
-                block.length,
-                block.link_length,
-                block.links,
-                block.longest_run,
-                block.tag,
-                whys.setdefault(why, len(whys)),
-            ]
+            # block[1:6]: length, link_length, links, longest_run, tag
+            [numbers[truncate(block.reason, 60), block.kept], *block[1:6], whys.setdefault(why, len(whys))]
             for block, why in zip(inspection.blocks, inspection.reasons, strict=True)
         ],
         "whys": list(whys),

@@ -168,7 +168,6 @@ def _named(block: Block, around: Sequence[_Element]) -> str:
 
 
 def _words(element: _Element, wanted: frozenset[str]) -> list[str]:
-    """Return the wanted words in class and id of an element."""
     if element.tag == "figcaption" and wanted is not COMMENT_WORDS:
         return ["figcaption"]
     if element.tag not in NAMED:

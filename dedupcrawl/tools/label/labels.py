@@ -59,7 +59,7 @@ def read_labels(path: Path) -> list[Label]:
         data = path.read_bytes()
     except OSError as error:
         raise DedupError(f"{path} cannot be read: {error.strerror}") from error
-    return list(_read(path, data[: data.rfind(b"\n") + 1] if _is_incomplete(data) else data).values())
+    return list(_read(path, _whole_lines(data)).values())
 
 
 class LabelFile(Closing):
@@ -93,8 +93,7 @@ class LabelFile(Closing):
     def _open(self) -> dict[str, Label]:
         try:
             self._is_new = not self._path.exists()
-            data = b"" if self._is_new else self._path.read_bytes()
-            whole = data[: data.rfind(b"\n") + 1] if _is_incomplete(data) else data
+            whole = b"" if self._is_new else _whole_lines(self._path.read_bytes())
             labels = _read(self._path, whole)
             self._file = self._path.open("ab", buffering=0)
             self._file.truncate(len(whole))
@@ -141,30 +140,24 @@ class LabelFile(Closing):
         self._lock.release()
 
 
-def _is_incomplete(data: bytes) -> bool:
-    """Whether the last line was written here and is incomplete."""
-    last = data[data.rfind(b"\n") + 1 :]
-    if not last or not (last.startswith(_LINE_START) or _LINE_START.startswith(last)):
-        return False
-    try:
-        orjson.loads(last)
-    except orjson.JSONDecodeError:
-        return True
-    return False
+def _whole_lines(data: bytes) -> bytes:
+    """Remove a last line that was written here and is incomplete."""
+    start = data.rfind(b"\n") + 1
+    last = data[start:]
+    if last.startswith(_LINE_START) or _LINE_START.startswith(last):
+        try:
+            orjson.loads(last)
+        except orjson.JSONDecodeError:
+            return data[:start]
+    return data
 
 
 def _plain(label: Label) -> dict[str, object]:
-    pair = label.pair
     return {
         "label": str(label.answer),
-        "pair": pair.id,
-        "new": asdict(pair.new),
-        "old": asdict(pair.old),
-        "relation": pair.relation,
-        "similarity": round(pair.similarity, 6),
-        "detector": pair.detector,
-        "cluster": pair.cluster,
-        "is_dropped": pair.is_dropped,
+        "pair": label.pair.id,
+        **asdict(label.pair),
+        "similarity": round(label.pair.similarity, 6),
         "stratum": None if label.stratum is None else asdict(label.stratum),
         "time": label.time,
     }
@@ -176,8 +169,9 @@ def _read(path: Path, data: bytes) -> dict[str, Label]:
         if not line.strip():
             continue
         try:
-            row = _row(orjson.loads(line))
-            if row["label"] == _UNDONE:
+            row = orjson.loads(line)
+            if isinstance(row, dict) and row.get("label") == _UNDONE:
+                _require(row, ("pair",))
                 found.pop(str(row["pair"]), None)
                 continue
             label = _label(row)
@@ -188,33 +182,22 @@ def _read(path: Path, data: bytes) -> dict[str, Label]:
     return found
 
 
-def _row(value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise TypeError("a row is a JSON object with label, new and old")
-    needed = ("label", "pair") if value.get("label") == _UNDONE else ("label", "new", "old")
-    _need(value, needed)
-    return value
-
-
-def _need(row: dict[str, Any], names: Iterable[str]) -> None:
+def _require(row: dict[str, Any], names: Iterable[str]) -> None:
     missing = [name for name in names if row.get(name) is None]
     if missing:
         raise ValueError(f"{', '.join(missing)} missing")
 
 
-def _label(row: dict[str, Any]) -> Label:
-    accepted = ", ".join(map(repr, map(str, Answer)))
+def _label(row: object) -> Label:
+    if not isinstance(row, dict):
+        raise TypeError("a row is a JSON object with label, new and old")
+    _require(row, ("label", "new", "old"))
     if row["label"] not in tuple(Answer):
-        raise ValueError(f"label is {row['label']!r}, and may be {accepted}")
-    pair = OfferedPair(
-        new=_side(row["new"], "new"),
-        old=_side(row["old"], "old"),
-        relation=str(row.get("relation") or ""),
-        similarity=float(row.get("similarity") or 0.0),
-        detector=str(row.get("detector") or ""),
-        cluster=str(row.get("cluster") or ""),
-        is_dropped=bool(row.get("is_dropped")),
-    )
+        raise ValueError(f"label is {row['label']!r}, and may be {', '.join(map(repr, map(str, Answer)))}")
+    new, old = (_side(row[name], name) for name in ("new", "old"))
+    relation, detector, cluster = (str(row.get(name) or "") for name in ("relation", "detector", "cluster"))
+    similarity, is_dropped = float(row.get("similarity") or 0.0), bool(row.get("is_dropped"))
+    pair = OfferedPair(new, old, relation, similarity, detector, cluster, is_dropped)
     return Label(pair, Answer(row["label"]), _stratum(row.get("stratum")), float(row.get("time") or 0.0))
 
 
@@ -230,6 +213,6 @@ def _stratum(value: object) -> Stratum | None:
         return None
     if not isinstance(value, dict):
         raise TypeError("stratum is an object")
-    _need(value, ("run", "kind", "zone", "around", "size"))
+    _require(value, ("run", "kind", "zone", "around", "size"))
     run, kind, zone = (str(value[name]) for name in ("run", "kind", "zone"))
     return Stratum(run, kind, zone, float(value["around"]), int(value["size"]))

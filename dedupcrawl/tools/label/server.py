@@ -88,9 +88,7 @@ def _question(pair: OfferedPair) -> dict[str, object]:
         "id": pair.id,
         "new": _named(pair.new),
         "old": _named(pair.old),
-        "changes": [
-            [change.old] if change.is_equal else [change.old, change.new] for change in compared.changes
-        ],
+        "changes": [[each.old] if each.is_equal else [each.old, each.new] for each in compared.changes],
         "is_cut": compared.is_cut or pair.new.is_cut or pair.old.is_cut,
     }
 
@@ -183,7 +181,6 @@ class _LabelHandler(BaseHTTPRequestHandler):
         return HttpReply(orjson.dumps(session_state(self.server.session)), _JSON, status)
 
     def _action(self) -> str:
-        """Return the path after the token."""
         token, found, action = self.path.removeprefix("/").partition("/")
         if not found or not compare_digest(token.encode(), self.server.token.encode()):
             raise RequestError(HTTPStatus.NOT_FOUND)
@@ -194,7 +191,6 @@ class _LabelHandler(BaseHTTPRequestHandler):
             raise RequestError(HTTPStatus.MISDIRECTED_REQUEST)
 
     def _body(self) -> dict[str, Any]:
-        """Return the JSON object in a request of the page itself."""
         origin = self.headers.get("Origin")
         if origin is not None and origin.removeprefix("http://") not in self.server.names:
             raise RequestError(HTTPStatus.FORBIDDEN)

@@ -83,9 +83,8 @@ def load_batch(folder: Path, around: float | None, progress: Progress) -> Loaded
     """
     material = input_from_batch(folder, _LIMITS, progress)
     title, began = str(material.about["title"]), float(material.about["began"])
-    sampler = StratifiedSampler(
-        run_name(title, began), threshold_of(material.histograms) if around is None else around
-    )
+    threshold = threshold_of(material.histograms) if around is None else around
+    sampler = StratifiedSampler(run_name(title, began), threshold)
     rows = _rows(material)
     chosen = _chosen(rows, sampler)
     hidden = sum(
@@ -96,7 +95,6 @@ def load_batch(folder: Path, around: float | None, progress: Progress) -> Loaded
 
 
 def _rows(material: ReportInput) -> dict[PairKey, PageRow]:
-    """Return the rows with a relation to ask about, by their pairs."""
     return {
         listed.pair: listed.row
         for listed in material.rows
@@ -120,7 +118,6 @@ def _chosen(rows: dict[PairKey, PageRow], sampler: StratifiedSampler) -> list[Pa
 
 
 def _add_pair(sampler: StratifiedSampler, both: PairInput, row: PageRow | None) -> bool:
-    """Add a pair; return whether it can be shown."""
     nearest = max(both.opinions, key=lambda each: each.similarity or 0.0, default=None)
     similarity = both.similarity or 0.0
     if not both.new_text or not both.old_text:
@@ -159,9 +156,8 @@ def load_ledgers(
         began = min((run.began for run in runs), default=0.0)
         title = str(runs[0].about.get("title", "run")) if runs else "run"
         histograms = [each for ledger in ledgers for each in ledger.histograms]
-        sampler = StratifiedSampler(
-            run_name(title, began), threshold_of(histograms) if around is None else around
-        )
+        threshold = threshold_of(histograms) if around is None else around
+        sampler = StratifiedSampler(run_name(title, began), threshold)
         progress = progress or NoProgress()
         progress.begin("pairs", sum(ledger.sample.pages for ledger in ledgers))
         hidden = sum(_add_ledger(ledger, ledgers, sampler, progress) for ledger in ledgers)
