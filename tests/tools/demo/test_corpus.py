@@ -1,7 +1,4 @@
-"""The plan, the articles and the truth fit together.
-
-What editors do to a text.
-"""
+"""The plan, the articles and the edits of the bundled web."""
 
 from __future__ import annotations
 
@@ -37,7 +34,7 @@ def features(page: PlannedPage) -> Features:
 
 @pytest.fixture(scope="module")
 def shingles() -> dict[PlannedPage, tuple[set[int], int]]:
-    """The shingles of every page as the defaults cut them, and its length."""
+    """The shingles of every page under the defaults, and its length."""
     of_pages = {page: features(page) for page in CONTENT.pages}
     return {page: (set(f.shingles(5, 3, 0).tolist()), f.length) for page, f in of_pages.items()}
 

@@ -1,4 +1,4 @@
-"""What the demo leaves behind."""
+"""The files in the folder of the demo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which verdicts are wrong, and the figures."""
+"""Faults of verdicts, and the summary."""
 
 from __future__ import annotations
 

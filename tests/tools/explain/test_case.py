@@ -1,4 +1,4 @@
-"""Clusters and the nearest page, found under shared keys or by looking at every record."""
+"""Search for the pages of a cluster and for the nearest page, under shared keys or in the whole store."""
 
 from __future__ import annotations
 

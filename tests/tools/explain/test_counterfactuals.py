@@ -1,4 +1,4 @@
-"""Constants just on the other side of what a pair has."""
+"""Values of a constant that turn a bar."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Explanations by what a store holds.
-
-Why a page is unchecked, in a sentence.
-"""
+"""Explanations of verdicts by the records of a store."""
 
 from __future__ import annotations
 
@@ -61,9 +58,9 @@ def explained(
     return found
 
 
-def by_name(levers: tuple[Counterfactual, ...]) -> dict[str, Counterfactual]:
-    assert all(len(lever.changes) == 1 for lever in levers)
-    return {lever.changes[0].name: lever for lever in levers}
+def by_name(found: tuple[Counterfactual, ...]) -> dict[str, Counterfactual]:
+    assert all(len(each.changes) == 1 for each in found)
+    return {each.changes[0].name: each for each in found}
 
 
 def test_a_copy_is_held_against_what_it_repeats(dedup: Deduplicator) -> None:
@@ -105,7 +102,7 @@ def fill(dedup: Deduplicator) -> Deduplicator:
     ],
     ids=str,
 )
-def test_every_lever_really_gives_another_verdict(text: str, changes: dict[str, Any]) -> None:
+def test_every_counterfactual_gives_another_verdict(text: str, changes: dict[str, Any]) -> None:
     with opened(**changes) as dedup:
         fill(dedup)
         found = explained(dedup, text)
@@ -113,17 +110,17 @@ def test_every_lever_really_gives_another_verdict(text: str, changes: dict[str, 
             return  # a crawl does not compare them, whatever the constants
         now = dedup.check(text=text, url=SECOND)
         assert found.verdict == now
-        for lever in (*found.counterfactuals, *found.together):
+        for counterfactual in (*found.counterfactuals, *found.together):
             config = dedup.config
-            for change in lever.changes:
+            for change in counterfactual.changes:
                 config = with_value(config, change.name, change.then)
-            if UNSURE in lever.remark:
+            if UNSURE in counterfactual.remark:
                 continue
-            if lever.remark:
+            if counterfactual.remark:
                 again = fill(Deduplicator(config=config)).check(text=text, url=SECOND)
             else:
                 again = Deduplicator(dedup.store, config=config).check(text=text, url=SECOND)
-            assert again == lever.verdict
+            assert again == counterfactual.verdict
             assert said(again) != said(now)
 
 
@@ -138,11 +135,11 @@ def test_whether_an_old_version_stays_is_a_setting_too(dedup: Deduplicator) -> N
 
 
 def test_which_setting_keeps_a_copy(dedup: Deduplicator) -> None:
-    levers = by_name(explained(dedup, COPY).counterfactuals)
-    assert levers["threshold"].verdict.keep
-    assert levers["threshold"].remark == NEW_STORE
-    assert levers["drop"].changes[0].then == Config().drop - {Relation.NEAR_DUPLICATE}
-    assert levers["keep"].verdict.supersedes == FIRST
+    counterfactuals = by_name(explained(dedup, COPY).counterfactuals)
+    assert counterfactuals["threshold"].verdict.keep
+    assert counterfactuals["threshold"].remark == NEW_STORE
+    assert counterfactuals["drop"].changes[0].then == Config().drop - {Relation.NEAR_DUPLICATE}
+    assert counterfactuals["keep"].verdict.supersedes == FIRST
 
 
 def test_what_would_not_meet_in_a_new_store_is_not_called_related() -> None:
@@ -152,21 +149,25 @@ def test_what_would_not_meet_in_a_new_store_is_not_called_related() -> None:
     for text in copies:
         with opened() as dedup:
             dedup.add(text=ENGLISH, url=FIRST)
-            lever = by_name(explained(dedup, text, quick=True).counterfactuals).get("threshold")
-        if lever is not None:
-            config = with_value(Config(), "threshold", lever.changes[0].then)
+            counterfactual = by_name(explained(dedup, text, quick=True).counterfactuals).get("threshold")
+        if counterfactual is not None:
+            config = with_value(Config(), "threshold", counterfactual.changes[0].then)
             with Deduplicator(config=config) as anew:
                 anew.add(text=ENGLISH, url=FIRST)
-                assert anew.check(text=text, url=SECOND).relation == lever.verdict.relation
-            relations.add(lever.verdict.relation)
+                assert anew.check(text=text, url=SECOND).relation == counterfactual.verdict.relation
+            relations.add(counterfactual.verdict.relation)
     assert None in relations
 
 
 def test_where_sketches_do_not_tell_the_keys_that_is_said() -> None:
     with opened(detectors=["datasketch"]) as dedup:
         dedup.add(text=ENGLISH, url=FIRST)
-        levers = by_name(explained(dedup, COPY, quick=True).counterfactuals)
-    told = {name: lever.remark for name, lever in levers.items() if lever.remark}
+        counterfactuals = by_name(explained(dedup, COPY, quick=True).counterfactuals)
+    told = {
+        name: counterfactual.remark
+        for name, counterfactual in counterfactuals.items()
+        if counterfactual.remark
+    }
     assert told
     assert all(UNSURE in remark for remark in told.values())
 
@@ -175,10 +176,10 @@ def test_which_setting_drops_what_is_kept(dedup: Deduplicator) -> None:
     found = explained(dedup, LONGER)
     assert found.verdict.keep
     assert found.verdict.relation is Relation.EXPANSION
-    levers = by_name(found.counterfactuals)
-    assert not levers["drop"].verdict.keep
-    assert not levers["length_ratio"].verdict.keep
-    assert not levers["length_ratio"].remark
+    counterfactuals = by_name(found.counterfactuals)
+    assert not counterfactuals["drop"].verdict.keep
+    assert not counterfactuals["length_ratio"].verdict.keep
+    assert not counterfactuals["length_ratio"].remark
     assert not found.together
 
 
@@ -208,9 +209,9 @@ def test_a_short_text_is_compared_once_the_bound_is_lowered() -> None:
     with opened(detectors=["minhash"], min_chars=200) as dedup:
         found = explained(dedup, short)
         assert (found.verdict.reason, found.record, found.pair) == ("short", None, None)
-        lever = by_name(found.counterfactuals)["min_chars"]
-        assert lever.changes[0].then == len(dedup_text(short)) // 10 * 10
-        assert lever.verdict.reason is None
+        counterfactual = by_name(found.counterfactuals)["min_chars"]
+        assert counterfactual.changes[0].then == len(dedup_text(short)) // 10 * 10
+        assert counterfactual.verdict.reason is None
         assert "only the detector exact" in " ".join(found.remarks)
 
 

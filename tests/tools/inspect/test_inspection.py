@@ -1,3 +1,5 @@
+"""Pages are read for inspection: blocks, reasons, passages, notes, and a canvas without active content."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -24,12 +26,12 @@ def river(html: str, url: str) -> str:
 
 
 def topical(html: str, url: str) -> Page:
-    """A user's reader that returns a page of ours."""
+    """A user's reader that calls a built-in one."""
     return read_page(html, url, options=ReadOptions(reader="topic"))
 
 
 def invented(html: str, url: str) -> Page:
-    """A user's reader whose blocks stand nowhere on the page."""
+    """A user's reader whose blocks are not on the page."""
     return read_page(article("<p>No such text.</p>"), url)
 
 
@@ -43,7 +45,7 @@ def seen(html: str | bytes, reader: str = "blocks") -> Inspection:
 
 
 def marked(found: Inspection) -> dict[int, str]:
-    """What the steps put into each block."""
+    """Return the text of each block in the steps."""
     said: dict[int, str] = {}
     for step in found.canvas.steps:
         if isinstance(step, list):

@@ -1,3 +1,5 @@
+"""Every block is located in the tree to the last letter."""
+
 from __future__ import annotations
 
 import gzip
@@ -125,7 +127,7 @@ PIECES = (
 
 
 def placed_text(spans: Iterable[Span], held: dict[int, str]) -> str:
-    """Return the ink of what stands in these spans."""
+    """Return the visible characters of these spans."""
     return visible("".join([held[span.text][span.start : span.stop] for span in spans]))
 
 

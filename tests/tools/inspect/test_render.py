@@ -1,4 +1,4 @@
-"""What a person sees and does, in a real browser."""
+"""The HTML file in a real browser."""
 
 from __future__ import annotations
 

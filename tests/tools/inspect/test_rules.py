@@ -1,4 +1,4 @@
-"""Every reason that a reader can give has a rule, a sign, a family and a sentence."""
+"""Every reason of a reader has a rule, a sign, a family and a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs to be asked about, with the truth in their URLs."""
+"""Pairs to ask about, with the truth in their URLs."""
 
 from __future__ import annotations
 

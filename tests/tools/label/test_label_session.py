@@ -1,4 +1,4 @@
-"""A session: one question after the other, and a way back."""
+"""A labelling session: questions, answers, undo."""
 
 from __future__ import annotations
 

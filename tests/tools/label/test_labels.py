@@ -1,4 +1,4 @@
-"""The file of labels outlives whatever ends a session."""
+"""The file of labels survives however a session ends."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_a_full_disk_leaves_no_half_of_a_line(tmp_path: Path, monkeypatch: pytes
 
 
 class _FullDisk:
-    """Takes ten bytes more, and no others."""
+    """Accepts ten more bytes."""
 
     def __init__(self, file: Any) -> None:
         self._file, self._room = file, 10

@@ -1,4 +1,4 @@
-"""The page in a real browser: the keyboard, the way back, attacks, and whether everybody can use it."""
+"""The page in a real browser: keyboard, undo, attacks, accessibility."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def session(folder: Path, pairs: Sequence[OfferedPair], goal: int = 100) -> Iter
 
 @pytest.fixture(scope="module")
 def open_tab() -> Iterator[OpenTab]:
-    """Give what opens a page of its own in one browser for all tests: to start one takes a second."""
+    """Return a function that opens a page in a browser shared by all tests: starting one takes a second."""
     path = chromium()
     expect.set_options(timeout=LONG)
     with sync_playwright() as playwright:
@@ -154,7 +154,7 @@ def test_differences_come_in_the_order_of_the_text_whichever_side_has_them(
 
 
 def test_space_skips_also_after_a_press_of_a_button(tmp_path: Path, open_tab: OpenTab) -> None:
-    """A button that was clicked keeps the focus, and space would press it again: the same answer twice."""
+    """A clicked button would keep the focus, and the space key would press it again."""
     with session(tmp_path, stories(4)) as server:
         tab = open_tab(server)
         tab.page.get_by_role("button", name="Same").click()

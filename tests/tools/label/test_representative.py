@@ -1,4 +1,4 @@
-"""The pairs that were asked about tell the truth about all of them, whenever the person stops."""
+"""The answered pairs are representative of all pairs, whenever the session stops."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAIRS = [
 
 
 def is_same(number: int) -> bool:
-    """What is wrong lies mostly near the threshold."""
+    """Wrong pairs are mostly near the threshold."""
     return number % 10 != 0 if number >= 300 else number % 3 != 0 if number >= 200 else number % 5 == 0
 
 

@@ -1,4 +1,4 @@
-"""Who is asked about, and in which order."""
+"""Which pairs are asked about, and in which order."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_cluster_comes_again_at_once_only_when_all_that_lie_uppermost_are_of_i
         if before.cluster == after.cluster:
             others = [each for each in pairs if each.id not in asked and each.cluster != after.cluster]
             strata = {sampler.stratum(each) for each in others}
-            # whoever else could come lies beneath one of the same cluster, in the order of its stratum
+            # all other pairs come after one of the same cluster in their stratum
             uppermost = [
                 sampler_of(of, held=100).next_pair(asked) for of in _by_stratum(sampler, pairs).values()
             ]
@@ -83,7 +83,7 @@ def test_both_sides_of_the_threshold_take_turns_and_the_near_ones_more_often() -
 
 
 def test_answers_change_nothing_about_who_comes() -> None:
-    """Only whether a pair was asked about counts; so those that were are a sample, whenever one stops."""
+    """The order depends only on which pairs were asked about, so these are a sample at any time."""
     pairs = [pair(number, number / 100, RELATIONS[number % 4]) for number in range(100)]
     whole = drawn(sampler_of(pairs))
     assert [each.id for each in drawn(sampler_of(reversed(pairs)), 30)] == [each.id for each in whole[:30]]

@@ -1,4 +1,4 @@
-"""The server gives and takes nothing but from its own page, and nothing that would sway the person."""
+"""The server answers only its own page, and sends nothing that biases the answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Client:
     server: LabelServer
 
     def ask(self, path: str = "", body: object = None, **headers: str) -> tuple[int, Any, dict[str, str]]:
-        """Ask for a path behind the token; with a body it is sent as JSON of the own page."""
+        """Request a path after the token; a body is sent as JSON, as the page does."""
         connection = HTTPConnection(HOST, self.server.server_port, timeout=60)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         if body is not None:

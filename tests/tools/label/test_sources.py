@@ -1,7 +1,4 @@
-"""From the folder of a batch to the pairs that a person is asked about.
-
-From what a crawl wrote down to the pairs that a person is asked about.
-"""
+"""The pairs of a batch and of a crawl."""
 
 from __future__ import annotations
 
@@ -84,7 +81,7 @@ def test_the_same_two_texts_are_asked_about_once(tmp_path: Path) -> None:
 
 
 def test_workers_find_each_others_pages(tmp_path: Path) -> None:
-    """One store, two ledgers: what the second worker dropped stands in the ledger of the first."""
+    """One store, two ledgers: pages dropped by the second worker match pages in the ledger of the first."""
     pages, store = web(6, 0), f"lmdb://{tmp_path / 'store'}"
     write(tmp_path / "1.ledger", pages[::2], store=store)
     write(tmp_path / "2.ledger", pages[1::2], store=store, begin=1_700_009_000.0)
@@ -107,7 +104,7 @@ def test_an_older_page_is_shown_as_it_was_when_they_met(tmp_path: Path) -> None:
 
 
 def test_of_a_sampled_ledger_each_pair_stands_for_several(tmp_path: Path) -> None:
-    """When a ledger keeps the texts of some clusters alone, those stand for all."""
+    """If a ledger keeps the texts of some clusters only, these stand for all."""
     pages = [replace(page, title="") for page in web(200, 0)]
     room = sum(len(page.text) for page in pages) // 3
     write(tmp_path / "run.ledger", pages, bounds=LedgerLimits(bulk=room))

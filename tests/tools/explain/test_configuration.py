@@ -1,4 +1,4 @@
-"""What a ledger says of the settings of a crawl."""
+"""Settings of a crawl, read back from its ledger."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dedupcrawl.tools.explain.configuration import settings_of_run
 
 
 def about(config: Config, kind: str = "crawl", **changes: str) -> dict[str, object]:
-    """As a crawl notes it."""
+    """Return the ``about`` of a crawl."""
     values = {name: getattr(config, name) for name in CONFIG_FIELDS}
     values["drop"] = sorted(config.drop)
     told = {f"DEDUP_{name.upper()}": json.dumps(value) for name, value in values.items()}
