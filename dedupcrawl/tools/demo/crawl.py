@@ -43,14 +43,9 @@ Pages = dict[tuple[str, str], "Truth"]
 def run_crawl(
     folder: DemoProject, start: str, pages: int, console: Console, settings: Sequence[str] = ()
 ) -> None:
-    """Run ``scrapy crawl site`` in the folder of the demo, with a progress bar.
+    """Run ``scrapy crawl site`` in a prepared folder, with a progress bar of ``pages`` pages.
 
-    Args:
-        folder: a prepared folder.
-        start: URL of the first page.
-        pages: number of pages.
-        console: where to show the progress.
-        settings: Scrapy settings, each as ``NAME=VALUE``.
+    ``start`` is the URL of the first page; ``settings`` are Scrapy settings, each as ``NAME=VALUE``.
 
     Raises:
         DedupError: the crawler failed.
@@ -118,12 +113,7 @@ def print_verdicts(
 ) -> None:
     """Print the verdicts by cluster, then the summary.
 
-    Args:
-        console: where to print.
-        folder: the folder of the demo.
-        sites: key of each site by host and port.
-        judged: the outcome of each page in the order of the crawl, and its fault.
-        summary: the figures.
+    ``sites``: key of each site by host and port; ``judged``: outcomes and faults in the order of the crawl.
     """
     console.print(_table(sites, judged))
     index = [outcome for outcome, _ in judged if outcome.truth.is_index]

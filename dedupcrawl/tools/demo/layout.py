@@ -52,13 +52,7 @@ class Listing:
 
 
 class Layout:
-    """Renders the pages of one site.
-
-    Args:
-        content: the bundled web.
-        site: the site.
-        origins: scheme and host of every site by its key, for links between sites.
-    """
+    """Renders the pages of one site; ``origins``: scheme and host of every site by its key."""
 
     def __init__(self, content: Content, site: Site, origins: Mapping[str, str]) -> None:
         self.content, self.site, self._origins = content, site, origins

@@ -88,9 +88,7 @@ class SiteServer(ThreadingHTTPServer):
 def serve(content: Content, first_port: int = FIRST_PORT) -> Iterator[dict[str, str]]:
     """Serve all sites within the context; yields the origin of each site by its key.
 
-    Args:
-        content: the bundled web.
-        first_port: port of the first site; the others follow. A port in use, or 0, is replaced by a free one.
+    The first site has ``first_port``, the others follow. A port in use, or 0, is replaced by a free one.
     """
     servers = {key: _bind(first_port and first_port + i) for i, key in enumerate(content.sites)}
     origins = {key: server.origin for key, server in servers.items()}
@@ -113,12 +111,7 @@ def _bind(port: int) -> SiteServer:
 
 
 def serve_alone(say: Callable[[str], None], first_port: int = FIRST_PORT) -> None:
-    """Serve the five sites until SIGINT or SIGTERM.
-
-    Args:
-        say: called with the URL of each front page.
-        first_port: see :func:`~dedupcrawl.tools.demo.server.serve`.
-    """
+    """Serve the five sites until SIGINT or SIGTERM; ``say`` is called with the URL of each front page."""
     over = threading.Event()
     earlier = {number: signal.signal(number, lambda *_: over.set()) for number in _STOP_SIGNALS}
     try:

@@ -73,11 +73,9 @@ def all_pages(content: Content) -> dict[tuple[str, str], Truth]:
 
 
 def find_faults(outcomes: Iterable[PageOutcome], kept_before: Collection[str] = ()) -> list[Fault | None]:
-    """Return the fault of each outcome, None where the verdict is right.
+    """Return the fault of each outcome in the order of the crawl, None where the verdict is right.
 
-    Args:
-        outcomes: the outcomes, in the order of the crawl.
-        kept_before: clusters of which an earlier crawl kept a page.
+    ``kept_before``: clusters of which an earlier crawl kept a page.
     """
     kept = set(kept_before)
     found = []

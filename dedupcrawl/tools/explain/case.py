@@ -120,14 +120,10 @@ def scan_store(
     advance: Callable[[int], None],
     measure: Callable[[Candidate], float | None] | None = None,
 ) -> ClusterScan:
-    """Read every record of a store to find all pages of a cluster.
+    """Read every record of a store to find all pages of a cluster, and those linked to ``start`` by keys.
 
-    Args:
-        store: where to search.
-        cluster: name of the cluster.
-        start: pages known before, whose keys are followed too.
-        advance: progress callback, called with the number of records read since the last call.
-        measure: similarity of a record to the page in question, 0…1; the highest gives ``nearest``.
+    ``advance`` is called with the number of records read since the last call. ``measure`` returns the
+    similarity of a record to the page in question, 0…1; ``nearest`` is the record with the highest one.
     """
     found = {each.id: each for each in scan_keys(store, cluster, start).members}
     nearest: Candidate | None = None

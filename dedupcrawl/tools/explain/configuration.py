@@ -14,7 +14,7 @@ from dedupcrawl.detectors.combined import Combined
 from dedupcrawl.detectors.registry import SHARED, build_detectors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from dedupcrawl.detectors.base import Opinion
 
@@ -89,11 +89,7 @@ def constant_value(config: Config, name: str) -> object:
 
 
 def with_value(config: Config, name: str, value: object) -> Config:
-    """Return ``config`` with one constant changed.
-
-    Raises:
-        SettingError: the constant does not accept the value.
-    """
+    """Return ``config`` with one constant changed; a value that is not accepted raises a SettingError."""
     first, *further = name.split(".")
     if first != Combined.name or not further:
         return with_constant(config, name, value)
@@ -158,16 +154,12 @@ class EffectiveConfig:
 
     def listed(self, opinions: Iterable[Opinion]) -> tuple[EffectiveConstant, ...]:
         """Return the constants that decide a verdict: those of the bars and the general ones."""
-        names = dict.fromkeys((*self._of_bars(opinions), *_GENERAL))
+        bars = ((each.detector, bar) for each in opinions for bar in (*each.bars, *each.part_bars))
+        named = (constant_name(self.config, detector, bar.constant) for detector, bar in bars if bar.constant)
+        names = dict.fromkeys((*named, *_GENERAL))
         return tuple(
             EffectiveConstant(name, constant_value(self.config, name), self._source(name)) for name in names
         )
-
-    def _of_bars(self, opinions: Iterable[Opinion]) -> Iterator[str]:
-        for opinion in opinions:
-            for bar in (*opinion.bars, *opinion.part_bars):
-                if bar.constant:
-                    yield constant_name(self.config, opinion.detector, bar.constant)
 
     def _source(self, name: str) -> ConstantSource:
         if name in self.given:

@@ -158,10 +158,7 @@ def policy_changes(config: Config, verdict: Verdict) -> Iterator[tuple[SettingCh
 def length_changes(config: Config, length: int, letters: int) -> Iterator[tuple[SettingChange, ...]]:
     """Yield a ``min_chars`` that admits a text which the present one excludes, or excludes a short one.
 
-    Args:
-        config: the configuration in force.
-        length: characters of the normalised text.
-        letters: letters among them; a text needs at least ``min_chars / 2``.
+    ``length``: characters of the normalised text; ``letters`` among them must be at least ``min_chars / 2``.
     """
     least, bound = min(length, 2 * letters), config.min_chars
     if 0 < least < bound:

@@ -81,12 +81,7 @@ class Canvas:
 
 
 def build_canvas(root: _Element, placed: Sequence[Sequence[Span]]) -> Canvas:
-    """Return the steps that rebuild a page with its blocks marked.
-
-    Args:
-        root: root of the tree of the page.
-        placed: the spans of each block (see :func:`~dedupcrawl.tools.inspect.positions.place_blocks`).
-    """
+    """Return the steps that rebuild a page; ``placed``: the spans of each block (see :mod:`.positions`)."""
     pieces = _by_text(placed)
     numbers = {element: place for place, element in enumerate(elements(root))}
     builder = _CanvasBuilder(pieces, numbers)

@@ -119,15 +119,8 @@ def elements(root: _Element) -> Iterator[_Element]:
 def map_characters(root: _Element, twin: _Element, walk: Flatten) -> CharacterMap | None:
     """Return the position in the tree of each character of ``walk(root)``.
 
-    Args:
-        root: root of a document.
-        twin: root of another parse of the same page. It is changed. A copy by lxml is not enough: it lacks
-            what broken markup leaves behind the root.
-        walk: the function that flattens the page.
-
-    Returns:
-        None if ``walk`` returns another text for the numbered twin; only noncharacters in the page cause
-        that.
+    ``twin`` is the root of another parse of the page, and is changed; a copy by lxml lacks what broken markup
+    leaves behind the root. None: the twin gives another text, which only noncharacters in the page cause.
     """
     numbers = dict(numbered_texts(root))
     stream = replace_invalid(walk(root))
@@ -170,12 +163,7 @@ def _write_numbers(twin: _Element, numbers: dict[int, str]) -> None:
 
 
 def split_passages(text: str, blocks: Sequence[tuple[int, str]]) -> list[Passage]:
-    """Split a main text into the passages of its blocks; joined by line ends, they give the text.
-
-    Args:
-        text: the main text.
-        blocks: index and text of each block that may be part of it, in reading order.
-    """
+    """Split a main text into the passages of its ``blocks`` (index and text, in reading order)."""
     found: list[Passage] = []
     for line, block in _lines(text, blocks):
         if found and block is not None and found[-1].block == block:
@@ -223,15 +211,8 @@ def _share(block: str, main: str, grams: set[str]) -> float:
 def place_blocks(page: Page, root: _Element, twin: _Element, options: ReadOptions) -> list[list[Span]] | None:
     """Return the spans that hold the text of each block of a page, in reading order.
 
-    Args:
-        page: what was read from the tree, with its blocks.
-        root: root of the tree.
-        twin: root of another parse of the same page; it is changed.
-        options: how the page was read. A user's own reader may have called a built-in one.
-
-    Returns:
-        None if the blocks are not found in the tree: they come from elsewhere, or the page contains the
-        characters that mark its parts.
+    ``twin`` is the root of another parse of the page, and is changed. None: the blocks are not found in the
+    tree. They come from elsewhere, or the page contains the characters that mark its parts.
     """
     for walk_over, cut in _readings(root, options):
         stream = walk_over(root)

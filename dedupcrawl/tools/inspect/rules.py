@@ -95,12 +95,8 @@ def explain_block(
 ) -> str:
     """Return why a block was kept or cut, with its figures.
 
-    Args:
-        block: the block.
-        options: how the page was read.
-        around: the elements around it, the innermost first.
-        share: 0…1. With a user's own reader: the share of the block that is in the main text. With the reader
-            "topic": the share of words it has in common with the longest block.
+    ``around``: the elements around it, the innermost first. ``share``, 0…1: of the block that is in the text of a
+    user's own reader; of the words in common with the longest block with the reader "topic".
     """
     meaning = rule_of(block.reason, kept=block.kept).meaning
     detail = _detail(block, options, share) or _named(block, [*around])

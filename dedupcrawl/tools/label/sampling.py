@@ -129,11 +129,9 @@ class StratifiedSampler:
         return sum(pair.id not in asked for queue in self._ordered().values() for pair in queue)
 
     def next_pair(self, asked: Collection[str], last: OfferedPair | None = None) -> OfferedPair | None:
-        """Return the next pair, None when all were asked about.
+        """Return the next pair, None when all were asked about (``asked``: their ids).
 
-        Args:
-            asked: ids of the pairs asked about.
-            last: the previous pair; another pair of its cluster comes next only if there is no other.
+        Another pair of the cluster of ``last``, the previous pair, comes only if there is no other.
         """
         queues = self._ordered()
         firsts = {
