@@ -95,8 +95,8 @@ def explain_block(
 ) -> str:
     """Return why a block was kept or cut, with its figures.
 
-    ``around``: the elements around it, the innermost first. ``share``, 0…1: of the block that is in the text of a
-    user's own reader; of the words in common with the longest block with the reader "topic".
+    ``around``: the elements around it, the innermost first. ``share``, 0…1: how much of the block is in the
+    text of a user's own reader, or how many of its words the longest block has (reader "topic").
     """
     meaning = rule_of(block.reason, kept=block.kept).meaning
     detail = _detail(block, options, share) or _named(block, [*around])
