@@ -1,4 +1,4 @@
-"""Reading a page for inspection: its blocks, where they stand, and why each was kept or cut."""
+"""Reading a page for inspection: its blocks, their positions, and why each was kept or cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where each character and each block of a flattened page stands in its tree.
+"""The position in the tree of each character and each block of a flattened page.
 
 A reader sees a page as one string (:mod:`dedupcrawl.page.flatten`), which does not say where its characters
 come from. So a second parse of the page is flattened too, with the number of each text written in front of
