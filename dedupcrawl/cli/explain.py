@@ -25,9 +25,9 @@ from dedupcrawl.store_config import Recovered, recovered
 from dedupcrawl.stores import open_existing
 from dedupcrawl.tools.evaluation.runs import with_constants
 from dedupcrawl.tools.explain.case import ComparedPage
-from dedupcrawl.tools.explain.configuration import Premises, PremiseSource, settings_in
+from dedupcrawl.tools.explain.configuration import ConstantSource, EffectiveConfig, settings_of_run
 from dedupcrawl.tools.explain.explainer import Explainer
-from dedupcrawl.tools.explain.explanation import ListedMember, Subject, Then
+from dedupcrawl.tools.explain.explanation import ListedMember, PastVerdict, Subject
 from dedupcrawl.utils.formatting import hide_password
 from dedupcrawl.verdict import Verdict
 
@@ -100,7 +100,7 @@ class _Base:
     """A configuration to begin with."""
 
     config: Config
-    source: PremiseSource
+    source: ConstantSource
     namespace: str | None = None
 
 
@@ -108,29 +108,29 @@ def _base(ledger: Ledger | None, *, project: bool) -> _Base:
     """Return the configuration of the project, else that of the run, else the defaults."""
     if project:
         config, namespace = project_here()
-        return _Base(config, PremiseSource.PROJECT, namespace)
-    noted = settings_in(ledger.runs[-1].about) if ledger else None
+        return _Base(config, ConstantSource.PROJECT, namespace)
+    noted = settings_of_run(ledger.runs[-1].about) if ledger else None
     return (
-        _Base(noted.config, PremiseSource.RUN, noted.namespace)
+        _Base(noted.config, ConstantSource.RUN, noted.namespace)
         if noted
-        else _Base(Config(), PremiseSource.DEFAULT)
+        else _Base(Config(), ConstantSource.DEFAULT)
     )
 
 
 def _premises(
     store: str, namespace: str, base: _Base, detectors: list[str] | None, assignments: list[str] | None
-) -> Premises:
+) -> EffectiveConfig:
     """Return the configuration: what the user says, else what the store says, else that to begin with."""
     with open_existing(store, namespace) as there:
         scheme = json.loads(there.info().scheme)
-    told = bool(detectors) or base.source is not PremiseSource.DEFAULT
+    told = bool(detectors) or base.source is not ConstantSource.DEFAULT
     if told:
         config = replace(base.config, detectors=tuple(detectors)) if detectors else base.config
         from_store = Recovered(config)
     else:
         from_store = recovered(scheme, base.config)
     chosen = assignments_of(assignments)
-    return Premises(
+    return EffectiveConfig(
         with_constants(from_store.config, chosen),
         given=frozenset(chosen),
         source=base.source,
@@ -161,11 +161,11 @@ def _subject(dedup: Deduplicator, url: str, file: Path | None, ledger: Ledger | 
     return Subject(url, f"not in the store; {what}", noted, then=then)
 
 
-def _then(ledger: Ledger, row: LedgerRow) -> Then:
+def _then(ledger: Ledger, row: LedgerRow) -> PastVerdict:
     verdict = row.entry.verdict
     pages = ledger.cluster(verdict.cluster) if verdict.cluster else ()
     listed = tuple(ListedMember(each.entry.url, str(each.fate), each.entry.time) for each in pages)
-    return Then(verdict, str(row.fate), row.entry.time, listed)
+    return PastVerdict(verdict, str(row.fate), row.entry.time, listed)
 
 
 def _noted(ledger: Ledger, row: LedgerRow) -> Page | Verdict | None:
@@ -177,7 +177,7 @@ def _noted(ledger: Ledger, row: LedgerRow) -> Page | Verdict | None:
     return Page.from_text(text, row.entry.url, row.entry.title) if text else None
 
 
-def _fetched(dedup: Deduplicator, url: str, then: Then | None) -> Subject:
+def _fetched(dedup: Deduplicator, url: str, then: PastVerdict | None) -> Subject:
     try:
         final, body, kind = fetch_body(url)
     except DedupError as error:
@@ -195,7 +195,7 @@ def _against(dedup: Deduplicator, where: str, subject: Subject) -> ComparedPage:
     if held is not None and held == subject.held:
         raise SettingError("--other", where, "another page than the one that is to be explained")
     if held is not None:
-        return ComparedPage.held(held)
+        return ComparedPage.from_candidate(held)
     final, body, kind = fetch_body(where)
     page = dedup.read(html=body, url=final, content_type=kind)
     record = page if isinstance(page, Verdict) else dedup.file(page)

@@ -13,9 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from dedupcrawl.stores.workers import printable
-from dedupcrawl.tools.explain.configuration import PremiseSource
+from dedupcrawl.tools.explain.configuration import ConstantSource
 from dedupcrawl.tools.explain.counterfactuals import NEW_STORE
-from dedupcrawl.tools.explain.explanation import moment, state_of
+from dedupcrawl.tools.explain.explanation import iso_time, state_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -193,7 +193,7 @@ def _of_page(found: Explanation, store: str) -> Iterator[tuple[str, Text]]:
     if verdict.similarity is not None:
         yield "similarity", Text(f"{verdict.similarity:.4f} by {verdict.detector}")
     if found.held is not None:
-        yield "filed", Text(f"{_moment(found.held.record.seen)}, {state_of(found.held.state)}")
+        yield "filed", Text(f"{_moment(found.held.record.seen)}, {state_name(found.held.state)}")
     if found.length is not None:
         yield "text", Text(f"{found.length:,} characters, normalised")
     if found.record is not None:
@@ -218,11 +218,13 @@ def _of_pair(pair: ComparedPair, verdict: Verdict) -> Iterator[tuple[str, Text]]
 
 
 def _moment(time: float) -> str:
-    return moment(time).replace("+00:00", " UTC")
+    return iso_time(time).replace("+00:00", " UTC")
 
 
 def _side(side: ComparedPage) -> Text:
-    told = f"filed {_moment(side.record.seen)}, {state_of(side.state)}" if side.state else "not in the store"
+    told = (
+        f"filed {_moment(side.record.seen)}, {state_name(side.state)}" if side.state else "not in the store"
+    )
     return Text.assemble(printable(side.url, _LONG), (f"\n{told}", "dim"))
 
 
@@ -230,7 +232,8 @@ def _side(side: ComparedPage) -> Text:
 
 
 def _levers(found: Explanation) -> RenderableType:
-    parts: list[RenderableType] = [_table(found.levers) if found.levers else Text(_none(found.verdict))]
+    changes = found.counterfactuals
+    parts: list[RenderableType] = [_table(changes) if changes else Text(_none(found.verdict))]
     if found.together:
         parts += [Text("Several at once would:"), _table(found.together)]
     parts += [Text(note, style="dim") for note in _notes(found)]
@@ -244,7 +247,7 @@ def _none(verdict: Verdict) -> str:
 
 
 def _notes(found: Explanation) -> Iterator[str]:
-    levers = (*found.levers, *found.together)
+    levers = (*found.counterfactuals, *found.together)
     names = {change.name for lever in levers for change in lever.changes}
     for remark in dict.fromkeys(lever.remark for lever in levers if lever.remark):
         yield f"{_MARKS[remark == NEW_STORE]} {remark}."
@@ -292,9 +295,9 @@ def _value(value: object) -> str:
 
 
 def _cluster(found: Explanation) -> RenderableType:
-    filed = [(each.record.url, each.record.seen, state_of(each.state)) for each in found.seen.members]
+    filed = [(each.record.url, each.record.seen, state_name(each.state)) for each in found.scan.members]
     told = [(each.url, each.time, each.fate) for each in found.then.cluster] if found.then else []
-    walked = found.seen.walked
+    walked = found.scan.scanned
     looked = "the records under shared keys" if walked is None else f"all records of the store ({walked:,})"
     return Group(
         *(_pages("in the store", filed) if filed else [Text("none of it in the store")]),
@@ -315,11 +318,11 @@ def _pages(where: str, pages: Sequence[tuple[str, float, str]]) -> Iterator[Rend
 
 def _premises(found: Explanation) -> RenderableType:
     sources: dict[str, list[str]] = {}
-    for premise in sorted(found.premises, key=lambda each: each.source is PremiseSource.DEFAULT):
+    for premise in sorted(found.constants, key=lambda each: each.source is ConstantSource.DEFAULT):
         sources.setdefault(str(premise.source), []).append(f"{premise.name} = {_value(premise.value)}")
     told = facts(
         (f"from {source}", Text(printable("; ".join(each), _LONG))) for source, each in sources.items()
     )
-    if PremiseSource.DEFAULT not in sources:
+    if ConstantSource.DEFAULT not in sources:
         return told
     return Group(told, Text("The store does not say the latter; --project, --run or --set do.", style="dim"))

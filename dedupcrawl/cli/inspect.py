@@ -35,15 +35,15 @@ from dedupcrawl.store_config import recovered
 from dedupcrawl.stores import open_existing
 from dedupcrawl.stores.base import check_scheme, scheme_json
 from dedupcrawl.stores.workers import printable
-from dedupcrawl.tools.inspect.comparison import meet_page, meet_store
-from dedupcrawl.tools.inspect.inspection import look
+from dedupcrawl.tools.inspect.comparison import compare_with_page, compare_with_store
+from dedupcrawl.tools.inspect.inspection import inspect_page
 from dedupcrawl.tools.inspect.render import render
 from dedupcrawl.utils.formatting import size
 
 if TYPE_CHECKING:
     from dedupcrawl.stores.base import Store
-    from dedupcrawl.tools.inspect.comparison import Meeting
-    from dedupcrawl.tools.inspect.inspection import Look
+    from dedupcrawl.tools.inspect.comparison import ComparisonResult
+    from dedupcrawl.tools.inspect.inspection import Inspection
 
 
 _TIMEOUT = 30  # seconds
@@ -124,8 +124,8 @@ def inspect(
         store = stack.enter_context(_store(against, namespace)) if against else None
         config, notes = _config(store, reader, assignments, project=project)
         seen = _look(where, config, url)
-        met = meet_store(seen.page, store, config, _name(store), notes) if store else None
-        beside = meet_page(seen.page, _look(other, config).page, config) if other else None
+        met = compare_with_store(seen.page, store, config, _name(store), notes) if store else None
+        beside = compare_with_page(seen.page, _look(other, config).page, config) if other else None
     file = output or Path(default_name(url or where))
     _write(file, render(seen, met, beside))
     _tell(file, seen, met, beside)
@@ -190,13 +190,13 @@ def _sentence(note: str) -> str:
     return f"{note[0].upper()}{note[1:].rstrip('.')}."
 
 
-def _look(where: str, config: Config, url: str | None = None) -> Look:
+def _look(where: str, config: Config, url: str | None = None) -> Inspection:
     found, body, content_type = fetch_body(where)
     if found.startswith("file:"):
         found = Path(where).name  # the page may be passed on: where it lies here is nobody's business
     options: ReadOptions = replace(config.reading, blocks=True)
     try:
-        return look(body, url or found, options, content_type)
+        return inspect_page(body, url or found, options, content_type)
     except PageError as error:
         raise DedupError(f"{where}: {error}; a crawl keeps it, unchecked({error.reason})") from error
 
@@ -208,7 +208,7 @@ def _write(file: Path, html: str) -> None:
         raise DedupError(f"{file}: cannot be written: {error.strerror or error}") from error
 
 
-def _tell(file: Path, seen: Look, *meetings: Meeting | None) -> None:
+def _tell(file: Path, seen: Inspection, *meetings: ComparisonResult | None) -> None:
     kept = sum(block.kept for block in seen.blocks)
     name = printable(seen.page.title or seen.page.url, _TITLE)
     out().print(Text(f"{name}: {seen.page.kind}, {kept} of {len(seen.blocks)} blocks kept"))

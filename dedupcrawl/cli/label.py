@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dedupcrawl.tools.label.labels import Label
-    from dedupcrawl.tools.label.sources import Loaded
+    from dedupcrawl.tools.label.sources import LoadedPairs
 
 _ACCEPTED = "ledgers of one crawl (DEDUP_REPORT writes them), or the folder of one batch (its --out)"
 
@@ -48,21 +48,22 @@ def label(
         raise SettingError("--around", around, "a similarity above 0 and below 1")
     with LabelFile(output) as file:
         loaded = _loaded(runs, around, file.labels.values())
-        sitting = LabelSession(loaded.urn, file, pairs)
+        sitting = LabelSession(loaded.sampler, file, pairs)
         _tell_of(loaded, sitting)
         if sitting.current is not None:
             _serve(LabelServer(sitting, LabelPage.of(loaded.name, str(output)), port), open_=open_)
         _tell_end(sitting, output)
 
 
-def _loaded(runs: Sequence[str], around: float | None, labels: Iterable[Label]) -> Loaded:
+def _loaded(runs: Sequence[str], around: float | None, labels: Iterable[Label]) -> LoadedPairs:
     """Read the pairs of the run.
 
     A run that was begun around a similarity goes on around it: its strata are those of the labels.
     """
     loaded = _read(runs, around)
-    begun = {each.stratum.around for each in labels if each.stratum and each.stratum.run == loaded.urn.run}
-    if not begun or loaded.urn.around in begun:
+    run = loaded.sampler.run
+    begun = {each.stratum.around for each in labels if each.stratum and each.stratum.run == run}
+    if not begun or loaded.sampler.around in begun:
         return loaded
     (first,) = sorted(begun)[:1]
     if around is not None:
@@ -71,7 +72,7 @@ def _loaded(runs: Sequence[str], around: float | None, labels: Iterable[Label]) 
     return _read(runs, first)
 
 
-def _read(runs: Sequence[str], around: float | None) -> Loaded:
+def _read(runs: Sequence[str], around: float | None) -> LoadedPairs:
     if any("://" in run for run in runs):
         raise SettingError("RUN", runs[0], f"{_ACCEPTED}; a store has no texts to show")
     paths = [Path(run) for run in runs]
@@ -87,7 +88,7 @@ def _read(runs: Sequence[str], around: float | None) -> Loaded:
         return load_ledgers(paths, around, bars)
 
 
-def _of_batch(folder: Path, around: float | None) -> Loaded:
+def _of_batch(folder: Path, around: float | None) -> LoadedPairs:
     refuse_other(folder)
     if find_spec("pyarrow") is None:
         raise DedupError("labels of a batch need pyarrow: pip install 'dedupcrawl[batch]'")
@@ -97,11 +98,11 @@ def _of_batch(folder: Path, around: float | None) -> Loaded:
         return load_batch(folder, around, bars)
 
 
-def _tell_of(loaded: Loaded, sitting: LabelSession) -> None:
+def _tell_of(loaded: LoadedPairs, sitting: LabelSession) -> None:
     progress = sitting.progress
     asked = f"; {progress.labelled:,} are labelled" if progress.labelled else ""
     out().print(
-        Text(f"{loaded.name}: {progress.left:,} pairs to ask about, around {loaded.urn.around:g}{asked}")
+        Text(f"{loaded.name}: {progress.left:,} pairs to ask about, around {loaded.sampler.around:g}{asked}")
     )
     if loaded.without_text:
         out().print(Text(f"{loaded.without_text:,} pairs cannot be shown: a text of theirs was not kept"))

@@ -39,7 +39,7 @@ def _labelled(reader: Follower) -> Path:
 
 def _answer(ledger: Path, labels: Path) -> None:
     with LabelFile(labels) as file:
-        sitting = LabelSession(load_ledgers([ledger]).urn, file, _MOST)
+        sitting = LabelSession(load_ledgers([ledger]).sampler, file, _MOST)
         while pair := sitting.current:
             is_copy = "//copy." in pair.new.url
             sitting.answer(pair.id, Answer.SAME if is_copy else Answer.DIFFERENT)

@@ -1,5 +1,5 @@
-"""A small bundled web of five sites that reprint each other, and a crawl of it that is checked.
+"""A bundled web of five sites that reprint each other, and a crawl of it whose verdicts are checked.
 
-Every article was written for it. ``web/pages.jsonl`` says of every page which content it bears (its
-cluster) and what was done to it, so that each verdict can be told right or wrong.
+The articles were written for the demo. ``web/pages.jsonl`` gives the cluster (the content) of every page and
+the edits made to it, so each verdict is known to be right or wrong.
 """

@@ -1,8 +1,6 @@
-"""What the bundled web holds: articles, sites, and the plan of the pages.
+"""The bundled web: articles, sites, the plan of the pages, and the stories that pages print.
 
-What editors do to a text that they reprint. Pure functions; the same input gives the same text.
-
-From the plan of a page to what stands on it.
+Reprints are edited as editors do. The edits are pure functions: the same input gives the same text.
 """
 
 from __future__ import annotations
@@ -26,6 +24,18 @@ if TYPE_CHECKING:
 
 
 WEB = files("dedupcrawl.tools.demo") / "web"
+_SENTENCE = re.compile(r"[^。！？]*[。！？]+[”’」]?|[^。！？]+$")
+_ENGLISH_SENTENCE = re.compile(r"\S.*?(?:(?<=[.!?])|(?<=[.!?][”’\"']))(?=\s|$)|\S.*$", re.DOTALL)
+_HALF_WIDTH = str.maketrans("，。：；？！（）", ",.:;?!()")
+_FULL_WIDTH = str.maketrans({",": "，", ";": "；", ":": "：", "?": "？"})
+_CORNERS = str.maketrans("“”‘’", "「」『』")
+_TYPEWRITER = str.maketrans("“”‘’", "\"\"''")
+#: Characters that writers confuse, with the wrong one.
+_HOMOPHONES = dict(zip("的在做已像账需那以", "得再作己象帐须哪已", strict=True))
+_SENTENCES_A_PARAGRAPH = 3
+_TYPOS = 3  #: typos in a text
+_MIN_LETTERS = 6  #: letters of an English word with a typo
+_PART = re.compile(r"(?P<id>[^\[!]+)(?:\[(?P<first>\d*):(?P<last>\d*)\]|!(?P<ending>ending))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +51,10 @@ class Article:
     keywords: tuple[str, ...]
     description: str
     paragraphs: tuple[str, ...]
-    other_title: str = ""  #: what another editor calls it
+    other_title: str = ""  #: headline of another editor
     caption: str = ""  #: of its photograph
-    comments: bool = True  #: whether sites let readers comment on it
-    ending: tuple[str, ...] = ()  #: paragraphs with which another story begins like this one and ends
+    comments: bool = True  #: whether readers can comment on it
+    ending: tuple[str, ...] = ()  #: last paragraphs of another story that starts like this one
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,52 +63,52 @@ class Section:
 
     path: str
     label: str
-    takes: tuple[str, ...]  #: sections of articles, or their language where it is not the site's
+    takes: tuple[str, ...]  #: sections of articles, or a foreign language
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One of the five."""
+    """One of the five sites."""
 
     key: str
     name: str
     language: str
-    charset: str  #: that its pages are encoded in
-    declared: str  #: what their head says
-    header: str  #: what the HTTP header says, "" for nothing
+    charset: str  #: encoding of its pages
+    declared: str  #: charset in the HTML head
+    header: str  #: charset in the HTTP header; "": none
     sections: tuple[Section, ...]
 
     def section_of(self, article: Article) -> Section:
-        """Find where the site lists an article."""
+        """Return the section that lists an article."""
         wanted = article.section if article.language == self.language else article.language
         return next(section for section in self.sections if wanted in section.takes)
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedPage:
-    """A page that bears an article, and the truth about it."""
+    """A page with an article, and its labels."""
 
     site: str
-    path: str  #: with its query; no two pages that bear an article share one
-    kind: str  #: what a person would call it: original, reprint, excerpt…
+    path: str  #: with its query; unique among pages with an article
+    kind: str  #: "original", "reprint", "excerpt", …
     cluster: str  #: the same for all pages with the same content
-    parts: tuple[str, ...]  #: what it prints: "ID", "ID[first:last]" (paragraphs), "ID!ending"
+    parts: tuple[str, ...]  #: its text: "ID", "ID[first:last]" (paragraphs), "ID!ending"
     edits: tuple[str, ...] = ()
-    title: str = ""  #: "" for the article's own
+    title: str = ""  #: "": that of the article
     delay: int = 0  #: hours after the article was first published
     view: str = "article"  #: template
-    view_of: str = ""  #: path of the page that this is another view of
-    continued: str = ""  #: path of the page that it goes on at
+    view_of: str = ""  #: path of the page that it is another view of
+    continued: str = ""  #: path of its next page
 
     @property
     def article(self) -> str:
-        """Id of the article it begins with."""
+        """Id of its first article."""
         return self.parts[0].partition("[")[0].partition("!")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The bundled web, not yet laid out."""
+    """The bundled web, before layout."""
 
     articles: Mapping[str, Article]
     sites: Mapping[str, Site]
@@ -106,11 +116,11 @@ class Content:
     comments: Mapping[str, tuple[tuple[str, str], ...]] = field(repr=False)  #: language → (name, text)
 
     def published(self, page: PlannedPage) -> datetime:
-        """When a site printed a page."""
+        """Return when a site published a page."""
         return self.articles[page.article].published + timedelta(hours=page.delay)
 
     def home(self, article: str) -> Site:
-        """Return the site that printed an article first."""
+        """Return the site that published an article first."""
         first = next(page for page in self.pages if page.cluster == article and not page.delay)
         return self.sites[first.site]
 
@@ -123,16 +133,13 @@ def load_content() -> Content:
         for folder in (WEB / "articles").iterdir()
         for file in folder.iterdir()
     )
-    comments = _toml(WEB / "comments.toml")
+    comments = _toml(WEB / "comments.toml").items()
+    lines = (WEB / "pages.jsonl").read_text("utf-8").strip().split("\n")
     return Content(
         articles={article.id: article for article in articles},
         sites={key: _site(key, row) for key, row in _toml(WEB / "sites.toml").items()},
-        pages=tuple(
-            _page(json.loads(line)) for line in (WEB / "pages.jsonl").read_text("utf-8").strip().split("\n")
-        ),
-        comments={
-            language: tuple((row["name"], row["text"]) for row in rows) for language, rows in comments.items()
-        },
+        pages=tuple(_page(json.loads(line)) for line in lines),
+        comments={language: tuple((row["name"], row["text"]) for row in rows) for language, rows in comments},
     )
 
 
@@ -152,7 +159,7 @@ def _paragraphs(text: str) -> tuple[str, ...]:
 
 def _site(key: str, row: dict[str, Any]) -> Site:
     sections = tuple(
-        Section(section["path"], section["label"], tuple(section["takes"])) for section in row.pop("sections")
+        Section(each["path"], each["label"], tuple(each["takes"])) for each in row.pop("sections")
     )
     return Site(key=key, sections=sections, **row)
 
@@ -172,10 +179,10 @@ class ArticleBlock:
 
 @dataclass(frozen=True, slots=True)
 class Reprint:
-    """What an edit knows of the page it works on."""
+    """What edits need to know about a page."""
 
     language: str
-    source: str  #: name of the site that printed the article first
+    source: str  #: name of the site that published the article first
     author: str
     caption: str
     seed: int
@@ -183,30 +190,9 @@ class Reprint:
 
 Blocks = tuple[ArticleBlock, ...]
 
-_SENTENCE = re.compile(r"[^。！？]*[。！？]+[”’」]?|[^。！？]+$")
-_ENGLISH_SENTENCE = re.compile(r"\S.*?(?:(?<=[.!?])|(?<=[.!?][”’\"']))(?=\s|$)|\S.*$", re.DOTALL)
-_HALF_WIDTH = str.maketrans("，。：；？！（）", ",.:;?!()")
-_FULL_WIDTH = str.maketrans({",": "，", ";": "；", ":": "：", "?": "？"})
-_CORNERS = str.maketrans("“”‘’", "「」『』")
-_TYPEWRITER = str.maketrans("“”‘’", "\"\"''")
-_MISTAKEN = {
-    "的": "得",
-    "在": "再",
-    "做": "作",
-    "已": "己",
-    "像": "象",
-    "账": "帐",
-    "需": "须",
-    "那": "哪",
-    "以": "已",
-}
-_SENTENCES_A_PARAGRAPH = 3
-_TYPOS = 3
-_LEAST_LETTERS = 6
 
-
-def apply(names: tuple[str, ...], blocks: Blocks, reprint: Reprint) -> Blocks:
-    """Apply the edits that change the body, in their order; others (title, links) are not ours."""
+def apply_edits(names: tuple[str, ...], blocks: Blocks, reprint: Reprint) -> Blocks:
+    """Apply the edits of the body in order; other edits (title, links) are ignored."""
     for name in names:
         edit = EDITS.get(name)
         blocks = edit(blocks, reprint) if edit else blocks
@@ -214,7 +200,7 @@ def apply(names: tuple[str, ...], blocks: Blocks, reprint: Reprint) -> Blocks:
 
 
 def sentences(text: str, language: str) -> list[str]:
-    """Cut a paragraph into sentences; joined again they give the paragraph but for white space."""
+    """Split a paragraph into sentences; joined, they give the paragraph except for white space."""
     pattern = _SENTENCE if language == "zh" else _ENGLISH_SENTENCE
     return [match.group().strip() for match in pattern.finditer(text)]
 
@@ -223,22 +209,6 @@ def _source(blocks: Blocks, reprint: Reprint) -> Blocks:
     zh = f"（据{reprint.source}消息，记者{reprint.author}）"
     en = f"By {reprint.author}, for {reprint.source}."
     return (ArticleBlock(zh if reprint.language == "zh" else en), *blocks)
-
-
-def _editor(blocks: Blocks, _reprint: Reprint) -> Blocks:
-    return (*blocks, ArticleBlock("（责任编辑：林朴）"))
-
-
-def _caption(blocks: Blocks, reprint: Reprint) -> Blocks:
-    return (*blocks[:2], ArticleBlock(reprint.caption, caption=True), *blocks[2:])
-
-
-def _width(blocks: Blocks, reprint: Reprint) -> Blocks:
-    return _translated(blocks, _HALF_WIDTH if reprint.language == "zh" else _FULL_WIDTH)
-
-
-def _quotes(blocks: Blocks, reprint: Reprint) -> Blocks:
-    return _translated(blocks, _CORNERS if reprint.language == "zh" else _TYPEWRITER)
 
 
 def _translated(blocks: Blocks, table: dict[int, str] | dict[int, int]) -> Blocks:
@@ -253,12 +223,8 @@ def _drop_end(blocks: Blocks, reprint: Reprint) -> Blocks:
 
 def _resplit(blocks: Blocks, reprint: Reprint) -> Blocks:
     captions = [block for block in blocks if block.caption]
-    flow = (
-        sentence
-        for block in blocks
-        if not block.caption
-        for sentence in sentences(block.text, reprint.language)
-    )
+    bodies = [block.text for block in blocks if not block.caption]
+    flow = (sentence for text in bodies for sentence in sentences(text, reprint.language))
     groups = chunked(flow, _SENTENCES_A_PARAGRAPH)
     paragraphs = [ArticleBlock(_joined(group, reprint.language)) for group in groups]
     return (*paragraphs[:2], *captions, *paragraphs[2:])
@@ -277,15 +243,15 @@ def _typos(blocks: Blocks, reprint: Reprint) -> Blocks:
 
 
 def _mistake_characters(text: str, choice: random.Random) -> str:
-    places = [i for i, character in enumerate(text) if character in _MISTAKEN]
+    places = [i for i, character in enumerate(text) if character in _HOMOPHONES]
     characters = list(text)
     for place in choice.sample(places, min(_TYPOS, len(places))):
-        characters[place] = _MISTAKEN[characters[place]]
+        characters[place] = _HOMOPHONES[characters[place]]
     return "".join(characters)
 
 
 def _swap_letters(text: str, choice: random.Random) -> str:
-    words = [match.start() for match in re.finditer(rf"\b[a-z]{{{_LEAST_LETTERS},}}\b", text)]
+    words = [match.start() for match in re.finditer(rf"\b[a-z]{{{_MIN_LETTERS},}}\b", text)]
     characters = list(text)
     for start in choice.sample(words, min(_TYPOS, len(words))):
         characters[start + 2], characters[start + 3] = characters[start + 3], characters[start + 2]
@@ -294,21 +260,19 @@ def _swap_letters(text: str, choice: random.Random) -> str:
 
 EDITS: Mapping[str, Callable[[Blocks, Reprint], Blocks]] = {
     "source": _source,
-    "editor": _editor,
-    "caption": _caption,
-    "width": _width,
-    "quotes": _quotes,
+    "editor": lambda blocks, _: (*blocks, ArticleBlock("（责任编辑：林朴）")),
+    "caption": lambda blocks, page: (*blocks[:2], ArticleBlock(page.caption, caption=True), *blocks[2:]),
+    "width": lambda blocks, page: _translated(blocks, _HALF_WIDTH if page.language == "zh" else _FULL_WIDTH),
+    "quotes": lambda blocks, page: _translated(blocks, _CORNERS if page.language == "zh" else _TYPEWRITER),
     "drop_end": _drop_end,
     "resplit": _resplit,
     "typos": _typos,
 }
 
-_PART = re.compile(r"(?P<id>[^\[!]+)(?:\[(?P<first>\d*):(?P<last>\d*)\]|!(?P<ending>ending))?")
-
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What the template of an article page prints."""
+    """What the template of an article page shows."""
 
     title: str
     author: str
@@ -318,46 +282,35 @@ class Story:
     keywords: tuple[str, ...]
     description: str
     blocks: tuple[ArticleBlock, ...]
-    links: tuple[tuple[str, str], ...] = ()  #: (phrase, target): links set inside the text
+    links: tuple[tuple[str, str], ...] = ()  #: (phrase, target) of links in the text
     continued: str = ""
 
     @property
     def text(self) -> str:
-        """The whole body, a block a line."""
+        """The body, one line per block."""
         return "\n".join(block.text for block in self.blocks)
 
 
 def write_story(content: Content, page: PlannedPage) -> Story:
-    """Put a page together: its parts, then the edits."""
+    """Return the story of a page: its parts, edited."""
     article = content.articles[page.article]
     home = content.home(article.id)
-    reprint = Reprint(
-        article.language,
-        home.name,
-        article.author,
-        article.caption,
-        crc32(f"{page.site}{page.cluster}".encode()),
-    )
+    seed = crc32(f"{page.site}{page.cluster}".encode())
+    reprint = Reprint(article.language, home.name, article.author, article.caption, seed)
     blocks = tuple(ArticleBlock(text) for part in page.parts for text in _paragraphs_of_part(content, part))
     section = content.sites[page.site].section_of(article)
     return Story(
-        title=_title(page, article),
+        title=page.title or (article.other_title if "title" in page.edits else article.title),
         author=article.author,
         source=home.name,
         published=content.published(page),
         language=article.language,
         keywords=article.keywords,
         description=article.description,
-        blocks=apply(page.edits, blocks, reprint),
+        blocks=apply_edits(page.edits, blocks, reprint),
         links=tuple((word, section.path) for word in article.keywords) if "links" in page.edits else (),
         continued=page.continued,
     )
-
-
-def _title(page: PlannedPage, article: Article) -> str:
-    if page.title:
-        return page.title
-    return article.other_title if "title" in page.edits else article.title
 
 
 def _paragraphs_of_part(content: Content, part: str) -> tuple[str, ...]:

@@ -1,9 +1,4 @@
-"""Runs the real crawler as a user would, in the folder of the demo.
-
-What the demo shows at its end: every page, what became of it, and why.
-
-The demo from end to end: serve, crawl, check, show.
-"""
+"""The demo from end to end: serve the bundled web, crawl it with Scrapy, check and print every verdict."""
 
 from __future__ import annotations
 
@@ -27,30 +22,30 @@ from dedupcrawl.errors import DedupError
 from dedupcrawl.tools.demo.corpus import load_content
 from dedupcrawl.tools.demo.project import FEED, REPORT, DemoProject
 from dedupcrawl.tools.demo.server import FIRST_PORT, HOST, serve
-from dedupcrawl.tools.demo.truth import PageOutcome, all_pages, faults, summarize
+from dedupcrawl.tools.demo.truth import PageOutcome, all_pages, find_faults, summarize
 from dedupcrawl.utils.formatting import similarity_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from dedupcrawl.tools.demo.truth import DemoSummary, Fault, Truth
 
 
-_PAUSE = 0.1  #: seconds between two looks at the journal
-_PATIENCE = 30  #: seconds for the crawler to finish after an interrupt
+_START_SITE = "jiangchao"
+_POLL_INTERVAL = 0.1  #: seconds between two reads of the journal
+_INTERRUPT_TIMEOUT = 30  #: seconds for the crawler to finish after an interrupt
+_WIDTH = 170  #: columns of the output if there is no terminal
+_COLUMNS = ("", "page", "what it is", "relation", "of", "similarity", "detector")
+
+Pages = dict[tuple[str, str], "Truth"]
 
 
-def crawl(
+def run_crawl(
     folder: DemoProject, start: str, pages: int, console: Console, settings: Sequence[str] = ()
 ) -> None:
-    """Run ``scrapy crawl site`` in the folder of the demo, and show how far it is.
+    """Run ``scrapy crawl site`` in a prepared folder, with a progress bar of ``pages`` pages.
 
-    Args:
-        folder: a prepared folder.
-        start: URL of the first page.
-        pages: how many there are.
-        console: where to show.
-        settings: each as ``NAME=VALUE``, as scrapy's option ``-s`` takes them.
+    ``start`` is the URL of the first page; ``settings`` are Scrapy settings, each as ``NAME=VALUE``.
 
     Raises:
         DedupError: the crawler failed.
@@ -71,8 +66,8 @@ def crawl(
         try:
             _watch(process, folder, pages, console)
         except KeyboardInterrupt:
-            # The crawler was interrupted too, and finishes what it has begun: store and items must agree.
-            process.wait(_PATIENCE)
+            # The crawler was interrupted too. Let it finish: store and items must agree.
+            process.wait(_INTERRUPT_TIMEOUT)
             raise
     if process.returncode:
         end = log.read_text("utf-8", "replace").strip().rpartition("\n")[2]
@@ -80,11 +75,11 @@ def crawl(
 
 
 def _environment() -> dict[str, str]:
-    """Make the child find this very dedupcrawl, the folder's project, and the loopback without a proxy."""
-    ours = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
+    """Return an environment with this dedupcrawl, the project of the folder, and no proxy for loopback."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
     package = str(Path(dedupcrawl.__file__).parents[1])
-    path = os.pathsep.join(filter(None, (package, ours.get("PYTHONPATH"))))
-    return ours | {"PYTHONPATH": path, "no_proxy": HOST, "NO_PROXY": HOST}
+    path = os.pathsep.join(filter(None, (package, inherited.get("PYTHONPATH"))))
+    return inherited | {"PYTHONPATH": path, "no_proxy": HOST, "NO_PROXY": HOST}
 
 
 def _watch(process: subprocess.Popen[bytes], folder: DemoProject, pages: int, console: Console) -> None:
@@ -104,36 +99,27 @@ def _watch(process: subprocess.Popen[bytes], folder: DemoProject, pages: int, co
             if over:
                 return
             try:
-                process.wait(_PAUSE)
+                process.wait(_POLL_INTERVAL)
             except subprocess.TimeoutExpired:
                 continue
 
 
-_COLUMNS = ("", "page", "what it is", "relation", "of", "similarity", "detector")
-
-
-def show(
+def print_verdicts(
     console: Console,
     folder: Path,
     sites: Mapping[str, str],
     judged: Sequence[tuple[PageOutcome, Fault | None]],
     summary: DemoSummary,
 ) -> None:
-    """Print the verdicts, content by content, then the figures.
+    """Print the verdicts by cluster, then the summary.
 
-    Args:
-        console: where to.
-        folder: the folder of the demo.
-        sites: the key of the site by host and port.
-        judged: what became of each page, in the order of the crawl, and whether it is wrong.
-        summary: the figures.
+    ``sites``: key of each site by host and port; ``judged``: outcomes and faults in the order of the crawl.
     """
     console.print(_table(sites, judged))
     index = [outcome for outcome, _ in judged if outcome.truth.is_index]
-    said = Counter(_said(outcome.verdict) for outcome in index)
-    console.print(
-        f"{len(index)} index pages, counted apart: {', '.join(f'{n} {what}' for what, n in said.items())}."
-    )
+    statuses = Counter(_status_text(outcome.verdict) for outcome in index).items()
+    counted = ", ".join(f"{n} {status}" for status, n in statuses)
+    console.print(f"{len(index)} index pages, counted apart: {counted}.")
     console.print(
         f"{summary.pages} pages of {summary.distinct} different contents: "
         f"[green]{summary.kept} kept[/], [yellow]{summary.dropped} dropped[/]; "
@@ -154,7 +140,7 @@ def _table(sites: Mapping[str, str], judged: Sequence[tuple[PageOutcome, Fault |
     for outcome, fault in judged:
         if not outcome.truth.is_index or fault:
             of_clusters.setdefault(outcome.truth.cluster, []).append((outcome, fault))
-    # Contents of one page stand together at the end: traps, mostly.
+    # Clusters of one page, mostly traps, come last.
     for group in sorted(of_clusters.values(), key=lambda group: len(group) == 1):
         for outcome, fault in group:
             table.add_row(*_row(sites, outcome, fault))
@@ -166,76 +152,67 @@ def _table(sites: Mapping[str, str], judged: Sequence[tuple[PageOutcome, Fault |
 def _row(sites: Mapping[str, str], outcome: PageOutcome, fault: Fault | None) -> tuple[str | Text, ...]:
     truth, verdict = outcome.truth, outcome.verdict
     fate = Text("kept", "green") if outcome.kept else Text("dropped", "yellow")
-    if fault:
-        fate = Text(str(fault), "bold red")
     similarity = verdict.get("similarity")
     return (
-        fate,
+        Text(str(fault), "bold red") if fault else fate,
         f"{truth.site}{truth.path}",
         truth.kind,
         str(verdict.get("relation") or verdict.get("reason") or "–"),
-        _place(sites, verdict.get("of")),
+        _short_url(sites, verdict.get("of")),
         similarity_text(similarity) if isinstance(similarity, float | int) else "",
         str(verdict.get("detector", "")),
     )
 
 
-def _said(verdict: Mapping[str, object]) -> str:
+def _status_text(verdict: Mapping[str, object]) -> str:
     reason = verdict.get("reason")
     return f"{verdict.get('status', 'unjudged')}{f' ({reason})' if reason else ''}"
 
 
-def _place(sites: Mapping[str, str], url: object) -> str:
-    """Shorten the URL of a page that this crawl served; another one stays as it is."""
+def _short_url(sites: Mapping[str, str], url: object) -> str:
     if not isinstance(url, str):
         return ""
     parts = urlsplit(url)
     return url.replace(f"{parts.scheme}://{parts.netloc}", sites.get(parts.netloc, parts.netloc), 1)
 
 
-Pages = dict[tuple[str, str], "Truth"]
-
-_START = "jiangchao"
-_WIDE = 170  #: columns of the report where there is no terminal
-
-
 def run_demo(
     out: Path, *, settings: Sequence[str] = (), fresh: bool = False, first_port: int = FIRST_PORT
 ) -> DemoSummary:
-    """Serve the bundled web, crawl it with ``scrapy crawl site``, show and check every verdict.
+    """Serve the bundled web, crawl it with ``scrapy crawl site``, check and print every verdict.
 
     Args:
-        out: folder for all that comes of it (see :mod:`dedupcrawl.tools.demo.project`), the store included.
-        settings: Scrapy settings in force for this crawl, each as ``NAME=VALUE``.
-        fresh: forget what earlier demo crawls left there.
+        out: folder for the results (see :mod:`dedupcrawl.tools.demo.project`), with the store.
+        settings: Scrapy settings of this crawl, each as ``NAME=VALUE``.
+        fresh: remove the results of earlier crawls first.
         first_port: see :func:`~dedupcrawl.tools.demo.server.serve`.
 
     Raises:
         DedupError: the folder cannot be used, or the crawl did not reach every page.
     """
-    console = Console() if sys.stdout.isatty() else Console(width=_WIDE)
+    console = Console() if sys.stdout.isatty() else Console(width=_WIDTH)
     folder, content = DemoProject(out), load_content()
     folder.prepare(fresh=fresh)
     pages = all_pages(content)
     kept_before = _clusters(pages, folder.kept_urls())
-    folder.forget_last()
+    folder.remove_last()
     with serve(content, first_port) as origins:
         sites = {urlsplit(origin).netloc: key for key, origin in origins.items()}
         try:
-            crawl(folder, f"{origins[_START]}/", len(pages), console, settings)
+            run_crawl(folder, f"{origins[_START_SITE]}/", len(pages), console, settings)
         finally:
-            # Whatever ended the crawl: the store will not let these articles through again.
-            folder.add_items(_is_article(sites, pages))
+            # However the crawl ended, the store will drop these articles next time.
+            folder.add_items(lambda url: not _truth(url, sites, pages).is_index)
     outcomes = _outcomes(folder, sites, pages)
-    found = faults(outcomes, kept_before)
+    found = find_faults(outcomes, kept_before)
     summary = summarize(outcomes, found)
     folder.write_summary(summary)
-    show(console, folder.path, sites, list(zip(outcomes, found, strict=True)), summary)
+    print_verdicts(console, folder.path, sites, list(zip(outcomes, found, strict=True)), summary)
     return summary
 
 
 def _clusters(pages: Pages, urls: Sequence[str]) -> set[str]:
-    """Return the clusters of pages of earlier crawls, whose ports may have been others."""
+    """Return the clusters of pages that earlier crawls kept, perhaps with other ports."""
     by_path = {truth.path: truth.cluster for truth in pages.values() if not truth.is_index}
     return {by_path[_path(url)] for url in urls if _path(url) in by_path}
 
@@ -249,11 +226,7 @@ def _truth(url: str, sites: Mapping[str, str], pages: Pages) -> Truth:
     try:
         return pages[sites[urlsplit(url).netloc], _path(url)]
     except KeyError:
-        raise DedupError(f"the crawl went astray: {url} is no page of the bundled web") from None
-
-
-def _is_article(sites: Mapping[str, str], pages: Pages) -> Callable[[str], bool]:
-    return lambda url: not _truth(url, sites, pages).is_index
+        raise DedupError(f"the crawl left the bundled web: {url} is not one of its pages") from None
 
 
 def _outcomes(folder: DemoProject, sites: Mapping[str, str], pages: Pages) -> list[PageOutcome]:

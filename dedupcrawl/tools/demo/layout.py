@@ -1,4 +1,4 @@
-"""The five layouts: pages as the bytes that a site would send."""
+"""Layout: the pages of the five sites as bytes."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
     from dedupcrawl.tools.demo.corpus import Content, PlannedPage, Section, Site
 
-_RELATED = 4
-_POPULAR = 6
-_COMMENTS = 3
-_LATEST = 6
+_RELATED = 4  #: links to related articles on a page
+_POPULAR = 6  #: links to popular articles on a page
+_COMMENTS = 3  #: most comments on a page
+_LATEST = 6  #: articles of a section on the front page
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An entry of a list of articles."""
+    """An entry in a list of articles."""
 
     href: str
     title: str
@@ -44,7 +44,7 @@ class ListingGroup:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """An index page: links, and nothing else."""
+    """An index page: only links."""
 
     path: str
     label: str
@@ -52,13 +52,7 @@ class Listing:
 
 
 class Layout:
-    """Lays out the pages of one site.
-
-    Args:
-        content: the bundled web.
-        site: the site.
-        origins: scheme and host of every site, by its key, for links from one to the other.
-    """
+    """Renders the pages of one site; ``origins``: scheme and host of every site by its key."""
 
     def __init__(self, content: Content, site: Site, origins: Mapping[str, str]) -> None:
         self.content, self.site, self._origins = content, site, origins
@@ -73,28 +67,27 @@ class Layout:
         self._environment.filters["linked"] = _linked
 
     def documents(self) -> dict[str, bytes]:
-        """Return every page of the site, encoded, by its path."""
+        """Return the encoded pages of the site by path."""
         articles = {page.path: self._article(page) for page in self.pages}
-        return articles | {listing.path: self._listing(listing) for listing in self.listings()}
+        return articles | {
+            listing.path: self._render("index", page=listing, listing=listing) for listing in self.listings()
+        }
 
     def listings(self) -> tuple[Listing, ...]:
-        """Return the index pages: the front page, and one for every section."""
-        groups = tuple(self._group(section) for section in self.site.sections)
+        """Return the index pages: the front page, and one of each section."""
+        groups = tuple(
+            ListingGroup(section.path, section.label, self._links(self._listed(section)))
+            for section in self.site.sections
+        )
         front = tuple(ListingGroup(group.href, group.label, group.links[:_LATEST]) for group in groups)
         sections = (Listing(group.href, group.label, (group,)) for group in groups)
         return (Listing("/", self.site.name, front), *sections)
 
-    def _group(self, section: Section) -> ListingGroup:
-        return ListingGroup(section.path, section.label, self._links(self._listed(section)))
-
     def _listed(self, section: Section | None = None) -> list[PlannedPage]:
-        """Return the pages that lists name, the newest first: no other views, no second halves."""
-        continuations = {page.continued for page in self.pages}
-        listed = [
-            page
-            for page in self.pages
-            if not page.view_of and page.path not in continuations and section in (None, self._section(page))
-        ]
+        """Return the pages in lists, the newest first, without other views and continuations."""
+        hidden = {page.continued for page in self.pages} | {page.path for page in self.pages if page.view_of}
+        listed = [page for page in self.pages if page.path not in hidden]
+        listed = [page for page in listed if section in (None, self._section(page))]
         return sorted(listed, key=lambda page: (self.content.published(page), page.path), reverse=True)
 
     def _section(self, page: PlannedPage) -> Section:
@@ -133,9 +126,6 @@ class Layout:
             {"name": name, "text": text} for name, text in chosen[: 1 + crc32(page.path.encode()) % _COMMENTS]
         ]
 
-    def _listing(self, listing: Listing) -> bytes:
-        return self._render("index", page=listing, listing=listing)
-
     def _render(self, view: str, **context: object) -> bytes:
         template = self._environment.get_template(f"{self.site.key}/{view}.html")
         markup = template.render(site=self.site, origins=self._origins, popular=self._popular(), **context)
@@ -143,7 +133,7 @@ class Layout:
 
 
 def _linked(text: str, links: Iterable[tuple[str, str]]) -> Markup:
-    """Set each link on the first occurrence of its phrase."""
+    """Link the first occurrence of each phrase."""
     targets = {str(escape(phrase)): href for phrase, href in links}
     if not targets:
         return escape(text)

@@ -1,7 +1,4 @@
-"""Serves the five sites over HTTP on loopback.
-
-The bundled web by itself, for crawlers of your own.
-"""
+"""HTTP servers of the five sites on the loopback address."""
 
 from __future__ import annotations
 
@@ -19,12 +16,13 @@ from dedupcrawl.tools.demo.layout import Layout
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from dedupcrawl.tools.demo.corpus import Content, Site
+    from dedupcrawl.tools.demo.corpus import Content
 
 
 HOST = "127.0.0.1"
-FIRST_PORT = 28401  #: the sites keep their addresses from run to run as long as these ports are free
+FIRST_PORT = 28401  #: of the first site; with fixed ports, URLs stay the same from run to run
 
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _PICTURE = (
     b'<svg xmlns="http://www.w3.org/2000/svg" width="480" height="320">'
     b'<rect width="480" height="320" fill="#b8c4c2"/><path d="M0 250 150 120 260 220 350 150 480 260V320H0z" '
@@ -33,7 +31,7 @@ _PICTURE = (
 
 
 class CannedResponse(NamedTuple):
-    """An answer that stands ready."""
+    """A prepared response."""
 
     body: bytes
     content_type: str
@@ -53,7 +51,7 @@ class _SiteHandler(BaseHTTPRequestHandler):
         self.wfile.write(reply.body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Stay silent: the crawler has a log of its own."""
+        """Do not log: the crawler has a log."""
 
 
 class SiteServer(ThreadingHTTPServer):
@@ -74,25 +72,23 @@ class SiteServer(ThreadingHTTPServer):
         return f"http://{HOST}:{self.server_port}"
 
     def handle_error(self, *connection: Any) -> None:
-        """Say nothing of a crawler that was stopped, and hung up."""
+        """Ignore connections closed by a crawler that was stopped."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(*connection)
 
     def publish(self, layout: Layout) -> None:
-        """Stand the pages ready."""
-        content_type = _content_type(layout.site)
+        """Prepare the responses."""
+        charset = layout.site.header
+        content_type = f"text/html; charset={charset}" if charset else "text/html"
         pages = {path: CannedResponse(body, content_type) for path, body in layout.documents().items()}
         self.replies = {**self.fixed, **pages}
 
 
 @contextmanager
 def serve(content: Content, first_port: int = FIRST_PORT) -> Iterator[dict[str, str]]:
-    """Serve all sites as long as the context lasts; yields the origin of each by its key.
+    """Serve all sites within the context; yields the origin of each site by its key.
 
-    Args:
-        content: the bundled web.
-        first_port: port of the first site, the others follow; a port that is taken (or 0) is replaced
-            by any free one.
+    The first site has ``first_port``, the others follow. A port in use, or 0, is replaced by a free one.
     """
     servers = {key: _bind(first_port and first_port + i) for i, key in enumerate(content.sites)}
     origins = {key: server.origin for key, server in servers.items()}
@@ -114,22 +110,10 @@ def _bind(port: int) -> SiteServer:
         return SiteServer((HOST, 0), _SiteHandler)
 
 
-def _content_type(site: Site) -> str:
-    return f"text/html; charset={site.header}" if site.header else "text/html"
-
-
-_ENDS = (signal.SIGINT, signal.SIGTERM)
-
-
 def serve_alone(say: Callable[[str], None], first_port: int = FIRST_PORT) -> None:
-    """Serve the five sites until the process is interrupted or told to end.
-
-    Args:
-        say: is given the address of each site's first page.
-        first_port: see :func:`~dedupcrawl.tools.demo.server.serve`.
-    """
+    """Serve the five sites until SIGINT or SIGTERM; ``say`` is called with the URL of each front page."""
     over = threading.Event()
-    earlier = {number: signal.signal(number, lambda *_: over.set()) for number in _ENDS}
+    earlier = {number: signal.signal(number, lambda *_: over.set()) for number in _STOP_SIGNALS}
     try:
         with serve(load_content(), first_port) as origins:
             for origin in origins.values():

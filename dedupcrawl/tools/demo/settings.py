@@ -1,15 +1,15 @@
-"""Scrapy settings of the demo's crawl: the project's, in a hurry, and with a journal."""
+"""Scrapy settings of the demo: those of a project, without delays, and with a journal."""
 
 from __future__ import annotations
 
-from dedupcrawl.settings import *  # noqa: F403  # a settings module is the names that it holds
+from dedupcrawl.settings import *  # noqa: F403  # a settings module is its names
 
-# The sites are on this machine and were made to be crawled.
+# The sites run on this machine.
 DOWNLOAD_DELAY = 0
 AUTOTHROTTLE_ENABLED = False
 CONCURRENT_REQUESTS_PER_DOMAIN = 8
 
-# The crawl writes a feed: what it keeps is safe when that file is closed, and forgotten if it never is.
+# Items are stored when the feed is closed.
 DEDUP_COMMIT = "feed_slot_closed"
 
 DEDUP_REPORT = "report.html"

@@ -1,4 +1,4 @@
-"""The truth about the bundled web, and what a crawl made of it. Pure arithmetic."""
+"""The labels of the bundled web, and the faults of a crawl of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INDEX = "index"
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What a page is."""
+    """The label of a page."""
 
     site: str
     path: str
@@ -27,17 +27,17 @@ class Truth:
 
     @property
     def is_index(self) -> bool:
-        """Whether the page holds links only; such a page is nobody's duplicate, and is counted apart."""
+        """Whether the page has only links; such a page is no duplicate, and is counted apart."""
         return self.kind == INDEX
 
 
 @dataclass(frozen=True, slots=True)
 class PageOutcome:
-    """What the crawl made of a page."""
+    """The outcome of a page in a crawl."""
 
     truth: Truth
     kept: bool
-    verdict: Mapping[str, object]  #: as :meth:`dedupcrawl.Verdict.to_dict` gives it
+    verdict: Mapping[str, object]  #: of :meth:`dedupcrawl.Verdict.to_dict`
 
 
 class Fault(StrEnum):
@@ -51,8 +51,8 @@ class Fault(StrEnum):
 class DemoSummary:
     """The figures of one crawl.
 
-    The first four count pages that bear an article. Index pages pass unjudged and are not among them,
-    but one that is dropped is wrongly dropped.
+    The first four count pages with an article. Index pages are not counted, but a dropped one is wrongly
+    dropped.
     """
 
     pages: int
@@ -64,7 +64,7 @@ class DemoSummary:
 
 
 def all_pages(content: Content) -> dict[tuple[str, str], Truth]:
-    """Return the truth about every page of the bundled web, by site and path."""
+    """Return the label of every page of the bundled web, by site and path."""
     truths = [Truth(page.site, page.path, page.kind, page.cluster) for page in content.pages]
     for site in content.sites.values():
         listings = Layout(content, site, dict.fromkeys(content.sites, "")).listings()
@@ -72,12 +72,10 @@ def all_pages(content: Content) -> dict[tuple[str, str], Truth]:
     return {(truth.site, truth.path): truth for truth in truths}
 
 
-def faults(outcomes: Iterable[PageOutcome], kept_before: Collection[str] = ()) -> list[Fault | None]:
-    """Hold each outcome, in the order of the crawl, against the truth.
+def find_faults(outcomes: Iterable[PageOutcome], kept_before: Collection[str] = ()) -> list[Fault | None]:
+    """Return the fault of each outcome in the order of the crawl, None where the verdict is right.
 
-    Args:
-        outcomes: what became of the pages.
-        kept_before: clusters of which an earlier crawl kept a page.
+    ``kept_before``: clusters of which an earlier crawl kept a page.
     """
     kept = set(kept_before)
     found = []
@@ -97,7 +95,7 @@ def _fault(outcome: PageOutcome, *, has_earlier: bool) -> Fault | None:
 
 
 def summarize(outcomes: Sequence[PageOutcome], found: Sequence[Fault | None]) -> DemoSummary:
-    """Count; ``found`` holds the fault of each outcome."""
+    """Return the figures; ``found``: the fault of each outcome."""
     articles = [outcome for outcome in outcomes if not outcome.truth.is_index]
     kept = sum(outcome.kept for outcome in articles)
     return DemoSummary(

@@ -1,1 +1,1 @@
-"""Why a page got its verdict, and which setting would have given it another."""
+"""Explanation of a verdict, and of the settings that would change it."""

@@ -1,9 +1,4 @@
-"""What the ledger of a crawl says of the configuration in force.
-
-Constants by the names under which a user sets them, those of combined detectors included.
-
-The constants that an explanation rests on, and where each of them was taken from.
-"""
+"""The configuration of an explanation: constants by the names that a user sets them by, and their sources."""
 
 from __future__ import annotations
 
@@ -19,12 +14,12 @@ from dedupcrawl.detectors.combined import Combined
 from dedupcrawl.detectors.registry import SHARED, build_detectors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from dedupcrawl.detectors.base import Opinion
 
-
-_CRAWL = "crawl"  #: kind of the runs that note their settings as JSON
+_CRAWL = "crawl"  #: kind of the runs whose ledger holds settings as JSON
+_GENERAL = ("min_chars", "drop", "keep")  #: constants that belong to no detector and decide every verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,28 +30,28 @@ class RunSettings:
     namespace: str
 
 
-def settings_in(about: Mapping[str, Any]) -> RunSettings | None:
-    """Return the settings that a run noted; see :meth:`~dedupcrawl.ledger.ledger.Ledger.create`.
+def settings_of_run(about: Mapping[str, Any]) -> RunSettings | None:
+    """Return the settings in the ``about`` of a run (see :meth:`~dedupcrawl.ledger.ledger.Ledger.create`).
 
-    None: it is no crawl, or one of a version whose settings mean something else here.
+    None: the run is no crawl, or this version does not accept its settings.
     """
     if about.get("kind") != _CRAWL:
         return None
     try:
-        noted = {name: json.loads(text) for name, text in about.get("settings", {}).items()}
-        given: dict[str, Any] = {
-            name: noted[setting] for name in CONFIG_FIELDS if (setting := setting_name(name)) in noted
+        values = {name: json.loads(text) for name, text in about.get("settings", {}).items()}
+        fields: dict[str, Any] = {
+            name: values[setting] for name in CONFIG_FIELDS if (setting := setting_name(name)) in values
         }
-        return RunSettings(Config(**given), str(noted.get("DEDUP_NAMESPACE", "")))
+        return RunSettings(Config(**fields), str(values.get("DEDUP_NAMESPACE", "")))
     except (ValueError, TypeError, AttributeError):  # a SettingError is a ValueError
         return None
 
 
-def name_of(config: Config, detector: str, constant: str) -> str:
-    """Return the name of the constant of a bar: "threshold", "minhash.containment".
+def constant_name(config: Config, detector: str, constant: str) -> str:
+    """Return the full name of the constant of a bar: "threshold", "minhash.containment".
 
-    A constant that a detector takes from the configuration has its plain name; one of a member of a combined
-    detector is "combined.all_of.simhash.distance".
+    A constant shared by all detectors keeps its plain name. The constant of a member of the combined detector
+    is named "combined.all_of.simhash.distance".
     """
     place = [detector]
     own: Mapping[str, Any] = constants_of(config).get(detector, {})
@@ -71,7 +66,7 @@ def name_of(config: Config, detector: str, constant: str) -> str:
 
 
 def setting_of(name: str) -> str:
-    """Return the Scrapy setting in which a constant stands, and where in it.
+    """Return the Scrapy setting that holds a constant, with the keys inside it.
 
     >>> setting_of("length_ratio"), setting_of("minhash.containment")
     ('DEDUP_LENGTH_RATIO', "DEDUP_DETECTORS['minhash']['containment']")
@@ -83,7 +78,7 @@ def setting_of(name: str) -> str:
 
 
 def constant_value(config: Config, name: str) -> object:
-    """Return what a constant, named as by :func:`name_of`, is in ``config``."""
+    """Return the value of a constant (see :func:`constant_name`) in ``config``."""
     first, *further = name.split(".")
     if not further:
         return getattr(config, first)
@@ -94,10 +89,7 @@ def constant_value(config: Config, name: str) -> object:
 
 
 def with_value(config: Config, name: str, value: object) -> Config:
-    """Return ``config`` with one constant changed.
-
-    Raises :class:`~dedupcrawl.errors.SettingError` for a value that makes no sense.
-    """
+    """Return ``config`` with one constant changed; a value that is not accepted raises a SettingError."""
     first, *further = name.split(".")
     if first != Combined.name or not further:
         return with_constant(config, name, value)
@@ -110,7 +102,7 @@ def with_value(config: Config, name: str, value: object) -> Config:
 
 
 def _members(config: Config) -> tuple[str, dict[str, dict[str, Any]]]:
-    """Return the rule of the combined detector, and its members with the constants given for each."""
+    """Return the rule of the combined detector ("all_of", "any_of"), and the constants of each member."""
     given = constants_of(config)[Combined.name]
     if not given:
         default = Combined()
@@ -121,11 +113,8 @@ def _members(config: Config) -> tuple[str, dict[str, dict[str, Any]]]:
     return rule, {name: {} for name in members}
 
 
-_GENERAL = ("min_chars", "drop", "keep")
-
-
-class PremiseSource(StrEnum):
-    """Where a constant was taken from."""
+class ConstantSource(StrEnum):
+    """Where the value of a constant comes from."""
 
     STORE = "the store"
     GIVEN = "the command line"
@@ -135,12 +124,12 @@ class PremiseSource(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Premise:
+class EffectiveConstant:
     """A constant in force."""
 
     name: str
     value: object
-    source: PremiseSource
+    source: ConstantSource
 
     def as_dict(self) -> dict[str, object]:
         """Return plain JSON values."""
@@ -154,37 +143,35 @@ class Premise:
 
 
 @dataclass(frozen=True, slots=True)
-class Premises:
-    """A configuration, and how it came about."""
+class EffectiveConfig:
+    """A configuration, and where its constants come from."""
 
     config: Config
     given: frozenset[str]  #: names of constants that the user set
-    source: PremiseSource = PremiseSource.DEFAULT  #: of what neither the user nor the store says
-    recovered: bool = False  #: whether the detectors are those that the store names
-    notes: tuple[str, ...] = ()  #: what was concluded from the store
+    source: ConstantSource = ConstantSource.DEFAULT  #: of constants that neither the user nor the store gives
+    recovered: bool = False  #: whether the detectors were read from the store
+    notes: tuple[str, ...] = ()  #: remarks on what was read from the store
 
-    def listed(self, opinions: Iterable[Opinion]) -> tuple[Premise, ...]:
-        """Return the constants that decide a verdict: those of the bars, and the general ones."""
-        names = dict.fromkeys((*self._of_bars(opinions), *_GENERAL))
-        return tuple(Premise(name, constant_value(self.config, name), self._source(name)) for name in names)
+    def listed(self, opinions: Iterable[Opinion]) -> tuple[EffectiveConstant, ...]:
+        """Return the constants that decide a verdict: those of the bars and the general ones."""
+        bars = ((each.detector, bar) for each in opinions for bar in (*each.bars, *each.part_bars))
+        named = (constant_name(self.config, detector, bar.constant) for detector, bar in bars if bar.constant)
+        names = dict.fromkeys((*named, *_GENERAL))
+        return tuple(
+            EffectiveConstant(name, constant_value(self.config, name), self._source(name)) for name in names
+        )
 
-    def _of_bars(self, opinions: Iterable[Opinion]) -> Iterator[str]:
-        for opinion in opinions:
-            for bar in (*opinion.bars, *opinion.part_bars):
-                if bar.constant:
-                    yield name_of(self.config, opinion.detector, bar.constant)
-
-    def _source(self, name: str) -> PremiseSource:
+    def _source(self, name: str) -> ConstantSource:
         if name in self.given:
-            return PremiseSource.GIVEN
-        return PremiseSource.STORE if self.recovered and self._is_told(name) else self.source
+            return ConstantSource.GIVEN
+        return ConstantSource.STORE if self.recovered and self._is_stored(name) else self.source
 
-    def _is_told(self, name: str) -> bool:
-        """Whether it is a constant of a detector, and the store says it."""
+    def _is_stored(self, name: str) -> bool:
+        """Whether the name is a detector's constant that the store holds."""
         detector, *further = name.split(".")
-        told: object = constants_of(self.config).get(detector) if further else None
+        value: object = constants_of(self.config).get(detector) if further else None
         for part in further:
-            if not isinstance(told, dict) or part not in told:
+            if not isinstance(value, dict) or part not in value:
                 return False
-            told = told[part]
+            value = value[part]
         return bool(further)

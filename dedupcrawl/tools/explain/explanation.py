@@ -1,4 +1,4 @@
-"""All that is said to explain a verdict, as plain values."""
+"""An explanation of a verdict, as plain values."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.decision import cluster_of
-from dedupcrawl.tools.explain.case import Seen
+from dedupcrawl.tools.explain.case import ClusterScan
 
 if TYPE_CHECKING:
-    from dedupcrawl.detectors.base import Bar, Exhibit, Opinion
+    from dedupcrawl.detectors.base import Exhibit, Opinion
     from dedupcrawl.page.model import Page
     from dedupcrawl.stores.base import Candidate, ClaimState, Record
     from dedupcrawl.tools.explain.case import ComparedPage, ComparedPair
-    from dedupcrawl.tools.explain.configuration import Premise
+    from dedupcrawl.tools.explain.configuration import EffectiveConstant
     from dedupcrawl.tools.explain.counterfactuals import Counterfactual
     from dedupcrawl.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
 class ListedMember:
-    """A page as a run lists it."""
+    """A page of a cluster, as listed in a run."""
 
     url: str
     fate: str
@@ -29,24 +29,24 @@ class ListedMember:
 
 
 @dataclass(frozen=True, slots=True)
-class Then:
-    """What a run said of the page at its time."""
+class PastVerdict:
+    """The verdict of a run on the page."""
 
     verdict: Verdict
     fate: str  #: "kept", "dropped", …
     time: float  #: Unix time
-    cluster: tuple[ListedMember, ...] = ()  #: the pages of the cluster that the run lists
+    cluster: tuple[ListedMember, ...] = ()  #: the pages of the cluster in the run
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The page that is asked about: read just now, or a record of the store."""
+    """The page to explain: read just now, or a record of the store."""
 
     url: str
-    origin: str  #: where it comes from, in words
-    page: Page | Verdict | None = None  #: a verdict: it was read, and is none that can be judged
-    held: Candidate | None = None
-    then: Then | None = None
+    origin: str  #: where the page comes from, in words
+    page: Page | Verdict | None = None  #: a verdict if the page was read and cannot be judged
+    held: Candidate | None = None  #: its record in the store
+    then: PastVerdict | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +54,25 @@ class Explanation:
     """Why a page has its verdict."""
 
     url: str
-    origin: str  #: where what is known of the page comes from, in words
-    verdict: Verdict  #: by what the store holds now, of what came before the page
+    origin: str  #: where the page comes from, in words
+    verdict: Verdict  #: judged by the earlier pages in the store as it is now
     held: Candidate | None  #: its record in the store
-    length: int | None  #: characters of the normalised text; None: no sketch tells
+    length: int | None  #: characters of the normalised text; None: unknown
     silent: tuple[str, ...]  #: detectors that have no fingerprint of it
     pair: ComparedPair | None
-    levers: tuple[
+    counterfactuals: tuple[
         Counterfactual, ...
-    ]  #: single constants that change the verdict on the new page of the pair
-    together: tuple[Counterfactual, ...]  #: several at once, where no single constant of a detector does
-    premises: tuple[Premise, ...]
+    ]  #: single constants that change the verdict on the pair's new page
+    together: tuple[
+        Counterfactual, ...
+    ]  #: several constants at once, if no single one of a detector suffices
+    constants: tuple[EffectiveConstant, ...]
     remarks: tuple[str, ...] = ()
-    then: Then | None = None
+    then: PastVerdict | None = None
     record: Record | None = None  #: None: it has no fingerprint
-    met: int = 0  #: records in the store with which it shares a key
+    met: int = 0  #: records in the store that share a key with it
     cluster: str | None = None
-    seen: Seen = field(default_factory=lambda: Seen(()))
+    scan: ClusterScan = field(default_factory=lambda: ClusterScan(()))
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""
@@ -82,17 +84,17 @@ class Explanation:
             "record": None if self.record is None else self._record(self.record),
             "pair": None if self.pair is None else _pair(self.pair),
             "cluster": None if self.cluster is None else self._cluster(self.cluster),
-            "levers": [lever.as_dict() for lever in self.levers],
-            "together": [lever.as_dict() for lever in self.together],
-            "premises": [premise.as_dict() for premise in self.premises],
+            "levers": [each.as_dict() for each in self.counterfactuals],
+            "together": [each.as_dict() for each in self.together],
+            "premises": [each.as_dict() for each in self.constants],
             "remarks": list(self.remarks),
         }
 
     def _record(self, record: Record) -> dict[str, Any]:
         return {
-            "seen": moment(record.seen),
+            "seen": iso_time(record.seen),
             "in_store": self.held is not None,
-            "state": state_of(self.held.state if self.held else None),
+            "state": state_name(self.held.state if self.held else None),
             "keys": [key.hex() for key in record.keys],
             "length": self.length,
             "silent": list(self.silent),
@@ -103,26 +105,26 @@ class Explanation:
         pages = [
             {
                 "url": each.record.url,
-                "seen": moment(each.record.seen),
-                "state": state_of(each.state),
+                "seen": iso_time(each.record.seen),
+                "state": state_name(each.state),
                 "founder": cluster_of(each.record) == name and not each.record.cluster,
             }
-            for each in self.seen.members
+            for each in self.scan.members
         ]
-        return {"name": name, "pages": pages, "looked_through": self.seen.walked}
+        return {"name": name, "pages": pages, "looked_through": self.scan.scanned}
 
 
-def moment(time: float) -> str:
+def iso_time(time: float) -> str:
     """Return a Unix time in UTC.
 
-    >>> moment(0)
+    >>> iso_time(0)
     '1970-01-01 00:00:00+00:00'
     """
     return datetime.fromtimestamp(time, UTC).isoformat(" ", "seconds")
 
 
-def state_of(state: ClaimState | None) -> str:
-    """Say how far a record has come; "" for a page that is not in the store."""
+def state_name(state: ClaimState | None) -> str:
+    """Return the state of a record in lower case; "" for a page that is not in the store."""
     return "" if state is None else state.name.lower()
 
 
@@ -134,20 +136,16 @@ def opinion_as_dict(opinion: Opinion) -> dict[str, Any]:
         "relation": None if match is None else str(match.relation),
         "similarity": opinion.similarity,
         "silent": opinion.silent or None,
-        "bars": [_bar(bar) for bar in opinion.bars],
-        "part_bars": [_bar(bar) for bar in opinion.part_bars],
+        "bars": [{**asdict(bar), "is_met": bar.is_met} for bar in opinion.bars],
+        "part_bars": [{**asdict(bar), "is_met": bar.is_met} for bar in opinion.part_bars],
         "figures": dict(opinion.figures),
         "exhibits": [_exhibit(exhibit) for exhibit in opinion.exhibits],
     }
 
 
-def _bar(bar: Bar) -> dict[str, Any]:
-    return {**asdict(bar), "is_met": bar.is_met}
-
-
 def _exhibit(exhibit: Exhibit) -> dict[str, Any]:
-    told = asdict(exhibit)
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
+    values = asdict(exhibit)
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 def _pair(pair: ComparedPair) -> dict[str, Any]:
@@ -163,13 +161,13 @@ def _pair(pair: ComparedPair) -> dict[str, Any]:
 
 
 def _side(side: ComparedPage) -> dict[str, Any]:
-    return {"url": side.url, "seen": moment(side.record.seen), "state": state_of(side.state) or None}
+    return {"url": side.url, "seen": iso_time(side.record.seen), "state": state_name(side.state) or None}
 
 
-def _then(then: Then) -> dict[str, Any]:
+def _then(then: PastVerdict) -> dict[str, Any]:
     return {
         "verdict": then.verdict.to_dict(),
         "fate": then.fate,
-        "time": moment(then.time),
-        "cluster": [{**asdict(each), "time": moment(each.time)} for each in then.cluster],
+        "time": iso_time(then.time),
+        "cluster": [{**asdict(each), "time": iso_time(each.time)} for each in then.cluster],
     }

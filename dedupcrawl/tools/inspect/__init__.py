@@ -1,1 +1,1 @@
-"""A page shown with what its reader made of every block."""
+"""An HTML view of a page that shows how its reader decided on each block."""

@@ -1,11 +1,11 @@
-"""A page as a list of steps that build it anew, with its blocks marked and nothing in it that acts.
+"""A page as a list of steps that rebuild it, with its blocks marked and without active content.
 
-The page is not passed on as markup: of its tree, only texts go on as texts, and elements as names from a
-short list of our own. So what a browser builds has no script, no handler, no form, no link, no style and no
-address, whatever the page held, and nothing is parsed a second time, which is where attacks hide.
+The page is not passed on as markup. Of its tree, texts are passed on as texts, and elements as names from a
+fixed list. So the browser builds no script, handler, form, link, style or address of the page, and parses
+nothing a second time, which is where attacks hide.
 
-A step is ``"text"`` outside of blocks, ``[block, "text"]`` inside of one (``[block, "text", 1]`` where
-browsers do not show it), ``{"is": …}`` where an element begins and 0 where it ends.
+A step is ``"text"`` outside of blocks, ``[block, "text"]`` in a block (``[block, "text", 1]`` if browsers do
+not show it), ``{"is": …}`` for the start of an element and 0 for its end.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from dedupcrawl.tools.inspect.positions import Span
 
 Step: TypeAlias = "str | int | list[int | str] | dict[str, int | str]"
-Piece: TypeAlias = tuple[int, int, int]  # start and stop in a text, and the block that it belongs to
+Piece: TypeAlias = tuple[int, int, int]  # start and stop in a text, and index of the block
 
-DEEPEST = 200  #: levels; what is nested deeper is laid out in the last of them
-MOST = 150_000  #: steps: browsers lay out no more in good time
+MAX_DEPTH = 200  #: nesting levels; deeper elements are shown in the last one
+MAX_STEPS = 150_000  #: browsers take too long to lay out more
 
 INLINE = word_set("""
     a abbr acronym b bdi bdo big cite code del dfn em font i ins kbd label mark nobr q rb rp rt ruby s samp
     small span strike strong sub sup time tt u var
 """)
-LAID_OUT = word_set("""
+BLOCK_LEVEL = word_set("""
     address article aside blockquote body caption center col colgroup dd details dialog dir div dl dt fieldset
     figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol p pre
     section summary table tbody td tfoot th thead tr ul
 """)
-#: What is shown as an empty frame with its name.
-FRAMED: Mapping[str, str] = {
+#: Elements that are shown as an empty frame with this name.
+PLACEHOLDERS: Mapping[str, str] = {
     "applet": "applet",
     "audio": "sound",
     "button": "button",
@@ -57,13 +57,14 @@ FRAMED: Mapping[str, str] = {
     "textarea": "field",
     "video": "video",
 }
-#: Of what browsers do not show, neither here nor there, only what stands in a block.
-UNSEEN = word_set(
+#: Elements that browsers do not show. Of their text, only that of blocks is shown.
+INVISIBLE = word_set(
     "base head link math meta noembed noframes noscript param script source style template title track"
 )
-LABELS = ("alt", "aria-label", "title", "placeholder", "value")
-MOST_LABEL = 120  #: characters
-TINY = 32  #: pixels: a picture with a shorter side is an ornament
+#: Attributes that label a frame, the best first.
+LABEL_ATTRIBUTES = ("alt", "aria-label", "title", "placeholder", "value")
+MAX_LABEL_CHARS = 120  #: characters
+MIN_PICTURE_SIDE = 32  #: pixels; a picture with a shorter side is decoration
 
 _language = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,4}\Z").match
 _number = re.compile(r"\s*([0-9]{1,4})(?:px)?\s*\Z").match
@@ -76,23 +77,17 @@ class Canvas:
     """The steps of a page."""
 
     steps: list[Step] = field(default_factory=list)
-    is_cut: bool = False  #: whether there were more of them than :data:`MOST`
+    is_cut: bool = False  #: whether there were more than :data:`MAX_STEPS`
 
 
-def draw(root: _Element, placed: Sequence[Sequence[Span]]) -> Canvas:
-    """Return the steps that build a page with its blocks marked.
-
-    Args:
-        root: root of the tree of the page.
-        placed: for each block where it stands (see :func:`~dedupcrawl.tools.inspect.positions.place_blocks`).
-    """
+def build_canvas(root: _Element, placed: Sequence[Sequence[Span]]) -> Canvas:
+    """Return the steps that rebuild a page; ``placed``: the spans of each block (see :mod:`.positions`)."""
     pieces = _by_text(placed)
     numbers = {element: place for place, element in enumerate(elements(root))}
-    drawing = _Drawing(pieces, numbers)
-    drawing.draw(root)
-    for sibling in root.itersiblings():
-        drawing.draw(sibling)
-    return Canvas(drawing.steps, drawing.is_cut)
+    builder = _CanvasBuilder(pieces, numbers)
+    for element in (root, *root.itersiblings()):
+        builder.add(element)
+    return Canvas(builder.steps, builder.is_cut)
 
 
 def _by_text(placed: Sequence[Sequence[Span]]) -> dict[int, list[Piece]]:
@@ -105,19 +100,19 @@ def _by_text(placed: Sequence[Sequence[Span]]) -> dict[int, list[Piece]]:
     return pieces
 
 
-class _Drawing:
-    """The steps as they come; nothing recurses, for pages are as deep as they like."""
+class _CanvasBuilder:
+    """Collects steps, without recursion: pages may be nested deeply."""
 
     def __init__(self, pieces: Mapping[int, Sequence[Piece]], numbers: Mapping[_Element, int]) -> None:
         self.steps: list[Step] = []
         self.is_cut = False
         self._pieces, self._numbers = pieces, numbers
-        self._open: list[bool] = []  # of each open element, whether a step has opened it
+        self._open: list[bool] = []  # for each open element: whether a step opened it
         self._nested = 0
-        self._hushed = 0  # how many of the open elements are not shown
+        self._hidden = 0  # open elements that are not shown
 
-    def draw(self, root: _Element) -> None:
-        """Draw an element with all that is in it."""
+    def add(self, root: _Element) -> None:
+        """Add an element with everything in it."""
         if not isinstance(root.tag, str):
             return
         self._begin(root)
@@ -137,18 +132,18 @@ class _Drawing:
                 self._text(self._numbers[child] * 2 + 1, child.tail)
 
     def _begin(self, element: _Element) -> None:
-        self.is_cut = self.is_cut or len(self.steps) >= MOST
-        is_shown = not self._hushed and not self.is_cut and self._nested < DEEPEST
+        self.is_cut = self.is_cut or len(self.steps) >= MAX_STEPS
+        is_shown = not self._hidden and not self.is_cut and self._nested < MAX_DEPTH
         step = _opening(element) if is_shown else None
         if step is not None:
             self.steps.append(step)
             self._nested += 1
         self._open.append(step is not None)
-        self._hushed += element.tag in UNSEEN or element.tag in FRAMED
+        self._hidden += element.tag in INVISIBLE or element.tag in PLACEHOLDERS
         self._text(self._numbers[element] * 2, element.text)
 
     def _end(self, element: _Element) -> None:
-        self._hushed -= element.tag in UNSEEN or element.tag in FRAMED
+        self._hidden -= element.tag in INVISIBLE or element.tag in PLACEHOLDERS
         if self._open.pop():
             self.steps.append(0)
             self._nested -= 1
@@ -159,25 +154,24 @@ class _Drawing:
         at = 0
         for start, stop, block in self._pieces.get(number, ()):
             self._plain(text[at:start])
-            self.steps.append([block, _space(" ", text[start:stop]), *([1] if self._hushed else [])])
+            self.steps.append([block, _space(" ", text[start:stop]), *([1] if self._hidden else [])])
             at = stop
         self._plain(text[at:])
 
     def _plain(self, text: str) -> None:
-        if text and not self._hushed:
+        if text and not self._hidden:
             self.steps.append(_space(" ", text))
 
 
 def _opening(element: _Element) -> dict[str, int | str] | None:
-    """Return the step that opens an element; None where nothing of it is shown."""
     tag = str(element.tag).lower()
-    if tag in UNSEEN:
+    if tag in INVISIBLE:
         return None
-    if tag in FRAMED:
-        return _frame(element, FRAMED[tag])
+    if tag in PLACEHOLDERS:
+        return _frame(element, PLACEHOLDERS[tag])
     if tag == "br":
         return {"is": "br"}
-    step: dict[str, int | str] = {"is": tag if tag in INLINE or tag in LAID_OUT else "span"}
+    step: dict[str, int | str] = {"is": tag if tag in INLINE or tag in BLOCK_LEVEL else "span"}
     for name in ("colspan", "rowspan"):
         if found := _number(element.get(name, "")):
             step[name] = max(1, min(int(found[1]), 100))
@@ -191,26 +185,22 @@ def _opening(element: _Element) -> dict[str, int | str] | None:
 
 
 def _frame(element: _Element, name: str) -> dict[str, int | str] | None:
-    """Return what stands for a picture, a film, a field: its name, what it says of itself, its size."""
     if element.get("type", "").lower() == "hidden":
         return None
     step: dict[str, int | str] = {"is": "frame", "name": name}
-    labels = (element.get(label, "") for label in LABELS)
-    if label := next((each for each in map(_folded, labels) if each), "") or _own_text(element):
+    labels = [element.get(label, "") for label in LABEL_ATTRIBUTES]
+    if element.tag == "button":
+        labels.append(" ".join(map(str, element.itertext())))
+    if label := next(filter(None, map(_folded, labels)), ""):
         step["label"] = label
     for side in ("width", "height"):
         if found := _number(element.get(side, "")):
             step[side] = int(found[1])
     sides = [step[side] for side in ("width", "height") if side in step]
-    if "label" not in step and any(int(side) < TINY for side in sides):
+    if "label" not in step and any(int(side) < MIN_PICTURE_SIDE for side in sides):
         return {"is": "frame", "name": "▫"}  # a spacer, an arrow, a bullet
     return step
 
 
-def _own_text(element: _Element) -> str:
-    """Return what a button says."""
-    return _folded(" ".join(map(str, element.itertext()))) if element.tag == "button" else ""
-
-
 def _folded(text: str) -> str:
-    return _space(" ", text).strip()[:MOST_LABEL]
+    return _space(" ", text).strip()[:MAX_LABEL_CHARS]

@@ -1,4 +1,4 @@
-"""How a page stands to others: to one more page, or to all that a store holds."""
+"""Comparison of a page with one other page, or with all pages of a store."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from dedupcrawl.page.model import Page
     from dedupcrawl.stores.base import Store
 
-MOST_PAIRS = 12  #: that are shown: the pages it relates to, then the nearest of the others
+MAX_PAIRS = 12  #: pairs shown: the related pages, then the nearest of the others
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
-    """What came of holding a page against others."""
+class ComparisonResult:
+    """The result of comparing a page with others."""
 
     id: str  #: "store" or "other"
     heading: str
@@ -44,42 +44,42 @@ class Meeting:
     @property
     def sentence(self) -> str:
         """The verdict in words."""
-        if self.verdict.status is Status.UNCHECKED:
-            fate = "Kept"
-        else:
-            fate = "Kept" if self.verdict.keep else "Dropped"
+        fate = "Kept" if self.verdict.keep or self.verdict.status is Status.UNCHECKED else "Dropped"
         return f"{fate}: {why(self.verdict)}."
 
 
-def meet_store(page: Page, store: Store, config: Config, where: str, notes: Sequence[str] = ()) -> Meeting:
-    """Hold a page against all that a store has under its keys; nothing is filed.
+def compare_with_store(
+    page: Page, store: Store, config: Config, where: str, notes: Sequence[str] = ()
+) -> ComparisonResult:
+    """Compare a page with the pages of a store that share a key with it; nothing is stored.
 
-    Raises :class:`~dedupcrawl.errors.StoreError`.
+    Args:
+        page: the page.
+        store: the store.
+        config: the configuration that the store was filled under.
+        where: name of the store to show.
+        notes: remarks to show.
+
+    Raises:
+        StoreError: the store cannot be read.
     """
     dedup = Deduplicator(store, config=config)
     record = dedup.file(page)
     if isinstance(record, Verdict):
-        return Meeting("store", "Against the store", where, record, tuple(notes))
+        return ComparisonResult("store", "Against the store", where, record, tuple(notes))
     verdict = dedup.check_record(record, page.url)
     findings = {finding.candidate.id: finding for finding in dedup.findings(page)}
     met = dedup.candidates(record)
-    others = [each for each in met if each.id not in findings]
-    weighed = [(each, dedup.opinions(record, each.record)) for each in others]
-    weighed.sort(key=lambda one: -_likeness(one[1]))
+    others = [(each, dedup.opinions(record, each.record)) for each in met if each.id not in findings]
+    others.sort(key=lambda one: -(_max_similarity(one[1]) or 0.0))
     related = [(each.candidate, dedup.opinions(record, each.candidate.record)) for each in findings.values()]
-    pairs = [_pair(page, each, opinions, findings.get(each.id)) for each, opinions in [*related, *weighed]]
-    return Meeting(
-        "store",
-        "Against the store",
-        where,
-        verdict,
-        (*notes, *_remarks(met, len(pairs))),
-        tuple(pairs[:MOST_PAIRS]),
-    )
+    pairs = [_pair(page, each, opinions, findings.get(each.id)) for each, opinions in [*related, *others]]
+    remarks, shown = (*notes, *_remarks(met, len(pairs))), tuple(pairs[:MAX_PAIRS])
+    return ComparisonResult("store", "Against the store", where, verdict, remarks, shown)
 
 
-def meet_page(page: Page, other: Page, config: Config) -> Meeting:
-    """Hold a page against one that came earlier, and compare their texts."""
+def compare_with_page(page: Page, other: Page, config: Config) -> ComparisonResult:
+    """Compare a page with an earlier one, and their texts."""
     with Deduplicator(config=config) as dedup:
         earlier, verdict = dedup.add(other), dedup.check(page)
         new, old = dedup.file(page), dedup.file(other)
@@ -93,24 +93,20 @@ def meet_page(page: Page, other: Page, config: Config) -> Meeting:
         opinions,
         relation=str(verdict.relation or ""),
         decided=verdict.detector or "",
-        similarity=verdict.similarity if verdict.relation else _nearest(opinions),
+        similarity=verdict.similarity if verdict.relation else _max_similarity(opinions),
         changes=found.changes,
         is_cut=found.is_cut,
     )
     note = (f"Nothing can repeat the other page: {why(earlier)}.",) if isinstance(old, Verdict) else ()
-    return Meeting(
-        "other", "Against the other page, which came first", other.url, verdict, note, (("", pair),)
-    )
+    heading = "Against the other page, which came first"
+    return ComparisonResult("other", heading, other.url, verdict, note, (("", pair),))
 
 
 def _pair(
     page: Page, candidate: Candidate, opinions: tuple[Opinion, ...], finding: Finding | None
 ) -> tuple[str, Pair]:
-    state = (
-        ""
-        if candidate.state is ClaimState.COMMITTED
-        else f" ({candidate.state.name.lower()}, not settled yet)"
-    )
+    committed = candidate.state is ClaimState.COMMITTED
+    state = "" if committed else f" ({candidate.state.name.lower()}, not settled yet)"
     pair = Pair(
         page.url,
         candidate.record.url,
@@ -119,30 +115,25 @@ def _pair(
         opinions,
         relation=str(finding.relation) if finding else "",
         decided=finding.detector if finding else "",
-        similarity=finding.match.similarity if finding else _nearest(opinions),
+        similarity=finding.match.similarity if finding else _max_similarity(opinions),
     )
     return (f"Related{state}" if finding else f"Met under a shared key, and no match{state}"), pair
 
 
 def _remarks(met: Sequence[Candidate], pairs: int) -> list[str]:
-    said = []
+    found = []
     if not met:
-        said.append(
+        found.append(
             "No page of the store is filed under a key of this one: none was compared. A crawl would keep it."
         )
     if pairs:
-        said.append("A store keeps no texts: to compare them, give the address of the page as --other.")
-    if pairs > MOST_PAIRS:
-        said.append(
-            f"{pairs} pages of the store share a key with it; the {MOST_PAIRS} that tell most are shown."
+        found.append("A store keeps no texts: to compare them, give the address of the page as --other.")
+    if pairs > MAX_PAIRS:
+        found.append(
+            f"{pairs} pages of the store share a key with it; the {MAX_PAIRS} that tell most are shown."
         )
-    return said
+    return found
 
 
-def _nearest(opinions: Sequence[Opinion]) -> float | None:
-    measured = [each.similarity for each in opinions if each.similarity is not None]
-    return max(measured, default=None)
-
-
-def _likeness(opinions: Sequence[Opinion]) -> float:
-    return _nearest(opinions) or 0.0
+def _max_similarity(opinions: Sequence[Opinion]) -> float | None:
+    return max((each.similarity for each in opinions if each.similarity is not None), default=None)

@@ -1,4 +1,4 @@
-"""A page read for a person to look at: its blocks, where they stand, and why each was kept or cut."""
+"""Reading a page for inspection: its blocks, their positions, and why each was kept or cut."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from dedupcrawl.page.model import Kind
 from dedupcrawl.page.readers import READERS
 from dedupcrawl.page.rules import POSITION_REASONS
 from dedupcrawl.page.topic import NOISE, TOPIC, TOPIC_ANCHORS, overlap, topic_words
-from dedupcrawl.tools.inspect.canvas import Canvas, draw
-from dedupcrawl.tools.inspect.positions import Passage, elements, passages, place_blocks, shares
-from dedupcrawl.tools.inspect.rules import FOUND, NOT_FOUND, rule_of, why
+from dedupcrawl.tools.inspect.canvas import Canvas, build_canvas
+from dedupcrawl.tools.inspect.positions import Passage, elements, place_blocks, shares, split_passages
+from dedupcrawl.tools.inspect.rules import FOUND, NOT_FOUND, explain_block, rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,12 +24,18 @@ if TYPE_CHECKING:
     from dedupcrawl.page.model import Block, Page
     from dedupcrawl.tools.inspect.positions import Span
 
-ENOUGH = 0.5  #: of a block that the main text of a user's reader must have for the block to count as kept
-MOST_BLOCKS = 20_000  #: that are shown
-MOST_LINES = 20_000  #: of the main text that are shown
+MIN_SHARE = 0.5  #: least share of a block in the main text of a user's reader for the block to count as kept
+MAX_BLOCKS = 20_000  #: blocks shown
+MAX_LINES = 20_000  #: lines of the main text shown
 
 _BY_TOPIC = frozenset({NOISE, TOPIC, TOPIC_ANCHORS})
 
+_UNPLACED = "The blocks cannot be shown where they stand: the page holds the characters that mark its parts."
+_OWN = (
+    "This reader is yours and says only what it found. Each block of the page counts as kept where half of "
+    "its letters stand in the main text."
+)
+_OWN_BLOCKS = "This reader is yours; the blocks and their reasons are those that it returned."
 _KINDS = {
     Kind.INDEX: "This page is an index: nothing but guide links is left on it. A crawl keeps it, "
     "unchecked(index), and compares it with no other.",
@@ -38,84 +44,77 @@ _KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Inspection:
     """A page as its reader sees it."""
 
     page: Page
     options: ReadOptions
     blocks: tuple[Block, ...]
-    reasons: tuple[str, ...]  #: of each block, a sentence
+    reasons: tuple[str, ...]  #: one sentence for each block
     canvas: Canvas
     passages: tuple[Passage, ...]  #: of the main text
-    rest: tuple[Passage, ...]  #: of what else is judged
+    rest: tuple[Passage, ...]  #: of the text outside the main text that is judged too
     anchors: tuple[Passage, ...]  #: of the topic anchors
-    notes: tuple[str, ...]  #: what a person has to know of this page
+    notes: tuple[str, ...]  #: remarks on the page
 
 
-def look(body: bytes | str, url: str, options: ReadOptions, content_type: str = "") -> Look:
-    """Read a page, and find where its blocks stand.
+def inspect_page(body: bytes | str, url: str, options: ReadOptions, content_type: str = "") -> Inspection:
+    """Read a page and locate its blocks.
 
     Args:
-        body: its bytes, or its text.
-        url: where it comes from.
-        options: how it is read.
-        content_type: the HTTP header of that name.
+        body: the bytes of the page, or its text.
+        url: URL of the page.
+        options: how to read it.
+        content_type: its HTTP header Content-Type.
 
     Raises:
-        PageError, ReaderError: as :func:`~dedupcrawl.page.read_page`.
+        PageError: the page cannot be read.
+        ReaderError: a user's own reader failed.
     """
     html = to_text(body, encoding=None, content_type=content_type, max_bytes=options.max_bytes)
-    seen = _see(html, url, options)
-    page, placed = seen.page, seen.placed
-    canvas = draw(seen.root, (placed or [])[:MOST_BLOCKS])
-    blocks = page.blocks[:MOST_BLOCKS]
+    found = _read_and_place(html, url, options)
+    page = found.page
+    canvas = build_canvas(found.root, (found.placed or [])[:MAX_BLOCKS])
+    blocks = page.blocks[:MAX_BLOCKS]
     kept = {block.reason for block in blocks if block.kept}
-    return Look(
+    return Inspection(
         page,
         options,
         blocks,
-        tuple(_reasons(blocks, seen, options)),
+        tuple(_reasons(blocks, found, options)),
         canvas,
         passages=_passages(page.text, blocks, kept - {TOPIC_ANCHORS}),
         rest=_passages(page.rest, blocks, POSITION_REASONS),
         anchors=_passages(page.anchors, blocks, {TOPIC_ANCHORS}),
-        notes=tuple(_notes(seen, html, is_cut=canvas.is_cut)),
+        notes=tuple(_notes(found, html, is_cut=canvas.is_cut)),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """A page with its tree, and where its blocks stand in it."""
+class _PlacedPage:
+    """A page with its tree, and the positions of its blocks."""
 
     page: Page
     root: _Element
-    placed: list[list[Span]] | None  #: of each block; None: they cannot be found
-    shares: Sequence[float | None]  #: of each block, see :func:`~dedupcrawl.inspecting.wording.why`
-    remark: str = ""  #: on a user's own reader
+    placed: list[list[Span]] | None  #: spans of each block; None: not found
+    shares: Sequence[float | None]  #: of each block (see :func:`.rules.explain_block`)
+    remark: str = ""  #: about a user's own reader
 
 
-def _see(html: str, url: str, options: ReadOptions) -> _Seen:
-    """Read a page and place its blocks; where a user's own reader has none, those of the whole page."""
+def _read_and_place(html: str, url: str, options: ReadOptions) -> _PlacedPage:
+    """Read a page and locate its blocks; if a user's own reader returns none, those of the whole page."""
     root = parse(html)
     page = read_tree(root, url, options, html=html)
     placed = place_blocks(page, root, parse(html), options) if page.blocks else None
     is_own = options.reader not in READERS
     if placed is None and is_own:
-        page, found = _compared(page, root, url, options)
+        page, found = _with_text_blocks(page, root, url, options)
         placed = place_blocks(page, root, parse(html), replace(options, reader="text"))
-        return _Seen(page, root, placed, found, _OWN)
-    return _Seen(page, root, placed, _overlaps(page.blocks), _OWN_BLOCKS if is_own else "")
+        return _PlacedPage(page, root, placed, found, _OWN)
+    return _PlacedPage(page, root, placed, _overlaps(page.blocks), _OWN_BLOCKS if is_own else "")
 
 
-_UNPLACED = "The blocks cannot be shown where they stand: the page holds the characters that mark its parts."
-_OWN = (
-    "This reader is yours and says only what it found. Each block of the page counts as kept where half of "
-    "its letters stand in the main text."
-)
-_OWN_BLOCKS = "This reader is yours; the blocks and their reasons are those that it returned."
-
-
-def _notes(seen: _Seen, html: str, *, is_cut: bool) -> Iterator[str]:
+def _notes(seen: _PlacedPage, html: str, *, is_cut: bool) -> Iterator[str]:
     page = seen.page
     if page.kind in _KINDS:
         yield _KINDS[page.kind]
@@ -127,23 +126,25 @@ def _notes(seen: _Seen, html: str, *, is_cut: bool) -> Iterator[str]:
         yield seen.remark
     if seen.placed is None and page.blocks:
         yield _UNPLACED
-    if is_cut or len(page.blocks) > MOST_BLOCKS or page.text.count("\n") >= MOST_LINES:
+    if is_cut or len(page.blocks) > MAX_BLOCKS or page.text.count("\n") >= MAX_LINES:
         yield "This page is very large: only its beginning is shown. It was read to its end."
 
 
-def _compared(page: Page, root: _Element, url: str, options: ReadOptions) -> tuple[Page, list[float | None]]:
-    """Give a page that came without blocks those of the whole page, by whether its main text has them."""
+def _with_text_blocks(
+    page: Page, root: _Element, url: str, options: ReadOptions
+) -> tuple[Page, list[float | None]]:
+    """Give a page without blocks those of the reader "text", kept if its main text contains them."""
     whole = read_tree(root, url, replace(options, reader="text"))
     found = shares(page.text, [block.text for block in whole.blocks])
     blocks = tuple(
-        block._replace(kept=share >= ENOUGH, reason=FOUND if share >= ENOUGH else NOT_FOUND)
+        block._replace(kept=share >= MIN_SHARE, reason=FOUND if share >= MIN_SHARE else NOT_FOUND)
         for block, share in zip(whole.blocks, found, strict=True)
     )
     return replace(page, blocks=blocks), [*found]
 
 
 def _overlaps(blocks: Sequence[Block]) -> list[float | None]:
-    """Return how many words each block has in common with the longest, where the reader goes by that."""
+    """Return the share of words each block has in common with the longest, if the reader decides by that."""
     compared = [place for place, block in enumerate(blocks) if block.reason in _BY_TOPIC]
     found: list[float | None] = [None] * len(blocks)
     if compared:
@@ -154,32 +155,32 @@ def _overlaps(blocks: Sequence[Block]) -> list[float | None]:
     return found
 
 
-def _reasons(blocks: Sequence[Block], seen: _Seen, options: ReadOptions) -> Iterator[str]:
-    there = list(elements(seen.root))
+def _reasons(blocks: Sequence[Block], found: _PlacedPage, options: ReadOptions) -> Iterator[str]:
+    tree = list(elements(found.root))
     for number, block in enumerate(blocks):
-        spans = seen.placed[number] if seen.placed else ()
-        around = _around(there, spans[0].text) if spans else ()
-        yield why(block, options, around, seen.shares[number])
+        spans = found.placed[number] if found.placed else ()
+        around = _around(tree, spans[0].text) if spans else ()
+        yield explain_block(block, options, around, found.shares[number])
 
 
-def _around(there: Sequence[_Element], text: int) -> Iterator[_Element]:
-    """Yield the elements around a text, the innermost first."""
+def _around(tree: Sequence[_Element], text: int) -> Iterator[_Element]:
+    """Yield the elements around the text with this number, the innermost first."""
     place, is_tail = divmod(text, 2)
     if not is_tail:
-        yield there[place]
-    yield from there[place].iterancestors()
+        yield tree[place]
+    yield from tree[place].iterancestors()
 
 
 def _passages(text: str, blocks: Sequence[Block], reasons: frozenset[str] | set[str]) -> tuple[Passage, ...]:
     if not text:
         return ()
     wanted = [(place, block.text) for place, block in enumerate(blocks) if block.reason in reasons]
-    lines = text.split("\n", MOST_LINES)[:MOST_LINES]
-    return tuple(passages("\n".join(lines), wanted))
+    lines = text.split("\n", MAX_LINES)[:MAX_LINES]
+    return tuple(split_passages("\n".join(lines), wanted))
 
 
-def counts(blocks: Sequence[Block]) -> list[tuple[str, bool, int, int]]:
-    """Return reason, whether it is kept, blocks and bytes of each rule that was applied; kept ones first."""
+def rule_counts(blocks: Sequence[Block]) -> list[tuple[str, bool, int, int]]:
+    """Return (reason, is kept, blocks, bytes) of each rule that was applied, those that keep first."""
     number, size = Counter[tuple[bool, str]](), Counter[tuple[bool, str]]()
     for block in blocks:
         number[block.kept, block.reason] += 1

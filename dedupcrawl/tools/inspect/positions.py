@@ -1,18 +1,13 @@
-"""Where every character of a flattened page comes from.
+"""The position in the tree of each character and each block of a flattened page.
 
-A reader sees a page as one string that a stylesheet leaves of the tree (:mod:`dedupcrawl.page.flatten`), and
-nothing in it says where it stood. So a twin of the tree is flattened too, with the number of each text
-written before it; without these numbers the two strings agree, and with them each character has a place.
-White space is folded on the way, so only *ink* is followed: all characters but white space. A page pays
-for this only when somebody looks at it.
+A reader sees a page as one string (:mod:`dedupcrawl.page.flatten`), which does not say where its characters
+come from. So a second parse of the page is flattened too, with the number of each text written in front of
+it. Without the numbers, both strings agree; with them, each character has a position. White space is
+collapsed by flattening, so only visible characters are followed. A crawl does none of this.
 
-Which passage of the main text came from which block.
-
-Where in its tree each block of a page stands.
-
-The reader's own functions cut the stream into blocks once more, and this module says
-where the characters of each come from. What a block says and what its places hold is compared to the last
-letter: a block is shown where it is, or the page says that it cannot be shown.
+The reader's own functions then cut the string into blocks once more. The text of a block is compared, to the
+last letter, with the characters at its positions: a block is shown in its place, or the page says that it
+cannot be.
 """
 
 from __future__ import annotations
@@ -26,7 +21,7 @@ from functools import partial
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, TypeAlias
 
-from dedupcrawl.page.blocks import build_block_tree, link_runs
+from dedupcrawl.page.blocks import link_runs
 from dedupcrawl.page.flatten import ANCHOR, BREAK, LINK, MARK, UNLINK, flatten
 from dedupcrawl.page.topic import segments, walk
 
@@ -39,48 +34,73 @@ if TYPE_CHECKING:
     from dedupcrawl.page.options import ReadOptions
 
 
-#: Begins and ends the number of a text; a noncharacter that no walk writes.
-NUMBER = "\ufddf"
+TEXT_MARK = "\ufddf"  #: starts and ends the number of a text; a noncharacter that flattening never writes
+MAX_MISSED_LINES = 1000  #: lines in no block after which the search stops: each costs a search of all blocks
+NGRAM_LETTERS = 6  #: letters by which a block is searched for in the main text of a user's reader
 
-#: What a tree may hold but not be given, and a number's sign; each stands for itself, as ink or as space.
-_UNSOUND = {
+#: Characters that a tree cannot be given, and TEXT_MARK, each with a replacement that is as visible.
+_INVALID = {
     code: " " if chr(code).isspace() else "\ufffd"
-    for code in (*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), 0xFFFE, 0xFFFF, ord(NUMBER))
+    for code in (*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), 0xFFFE, 0xFFFF, ord(TEXT_MARK))
 }
-_numbered = re.compile(f"{NUMBER}([0-9]+){NUMBER}").split
-_inks = re.compile(r"\S").finditer
+_numbered = re.compile(f"{TEXT_MARK}([0-9]+){TEXT_MARK}").split
+_find_visible = re.compile(r"\S").finditer
+
+
+_hidden = re.compile(f"{LINK}[^{ANCHOR}{LINK}]*{ANCHOR}?|[{UNLINK}{BREAK}]").sub
+
+#: The text of a block, and the (start, stop) ranges of the stream that it was made of.
+Cut: TypeAlias = tuple[str, list[tuple[int, int]]]
+Flatten: TypeAlias = "Callable[[_Element], str]"
+Segment: TypeAlias = "Callable[[str], list[Cut] | None]"
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """Where the characters of a stream stand, by their places in it; -1 for white space and marks.
+class CharacterMap:
+    """The position in the tree of each character of a stream; -1 for white space and marks.
 
-    Two plain arrays: a page of ten million characters would fill gigabytes as pairs.
+    Two plain arrays: as pairs, the positions of ten million characters would take gigabytes.
     """
 
-    texts: array[int]  #: number of the text (see :func:`texts`)
-    at: array[int]  #: place in that text
+    texts: array[int]  #: number of the text (see :func:`numbered_texts`)
+    at: array[int]  #: offset in that text
 
 
-def ink(text: str) -> str:
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Consecutive lines of the main text that come from one block."""
+
+    text: str
+    block: int | None  #: index of the block; None: no block contains the text
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A range of one text of a tree (see :func:`numbered_texts`)."""
+
+    text: int  #: number of the text
+    start: int
+    stop: int
+
+
+def visible(text: str) -> str:
     r"""Return a text without white space.
 
-    >>> ink(" a\u00a0b\n")
+    >>> visible(" a\u00a0b\n")
     'ab'
     """
-    return "".join(sound(text).split())
+    return "".join(replace_invalid(text).split())
 
 
-def sound(text: str) -> str:
-    """Replace the characters that no tree can be given, one by one."""
-    return text.translate(_UNSOUND)
+def replace_invalid(text: str) -> str:
+    """Replace the characters that a tree cannot be given, one by one."""
+    return text.translate(_INVALID)
 
 
-def texts(root: _Element) -> Iterator[tuple[int, str]]:
-    """Yield the texts of a document by their numbers; what comments and instructions hold is none.
+def numbered_texts(root: _Element) -> Iterator[tuple[int, str]]:
+    """Yield the texts of a document with their numbers, except those of comments and instructions.
 
-    The number of an element's ``text`` is twice the element's place in document order, that of its ``tail``
-    one more.
+    The ``text`` of element *n* in document order has the number *2n*, its ``tail`` has *2n + 1*.
     """
     for place, element in enumerate(elements(root)):
         if element.text and isinstance(element.tag, str):
@@ -90,84 +110,60 @@ def texts(root: _Element) -> Iterator[tuple[int, str]]:
 
 
 def elements(root: _Element) -> Iterator[_Element]:
-    """Yield the elements of a document in their order; broken markup leaves some beside its root."""
+    """Yield the elements of a document in order; broken markup leaves some beside the root."""
     yield from root.iter()
     for sibling in root.itersiblings():
         yield from sibling.iter()
 
 
-def provenance(root: _Element, twin: _Element, walk: Callable[[_Element], str]) -> Places | None:
-    """Return for each character of ``walk(root)`` where it stands in the tree.
+def map_characters(root: _Element, twin: _Element, walk: Flatten) -> CharacterMap | None:
+    """Return the position in the tree of each character of ``walk(root)``.
 
-    The whole is None where the walk says something else of the numbered twin, which only a page of
-    noncharacters can bring about.
-
-    Args:
-        root: the root of a document.
-        twin: that of another parse of the same page, which is numbered (lxml's own copies lack what broken
-            markup leaves behind the root).
-        walk: what flattens a page.
+    ``twin`` is the root of another parse of the page, and is changed; a copy by lxml lacks what broken markup
+    leaves behind the root. None: the twin gives another text, which only noncharacters in the page cause.
     """
-    numbers = dict(texts(root))
-    stream = sound(walk(root))
-    _number(twin, numbers)
-    found = _follow(_numbered(walk(twin)), numbers)
-    if found is None or found[0] != ink(stream):
+    numbers = dict(numbered_texts(root))
+    stream = replace_invalid(walk(root))
+    _write_numbers(twin, numbers)
+    found = _match_texts(_numbered(walk(twin)), numbers)
+    if found is None or found[0] != visible(stream):
         return None
-    spread = Places(array("i", [-1]) * len(stream), array("i", [-1]) * len(stream))
-    for place, number, at in zip(_inked(stream), *found[1:], strict=True):
-        spread.texts[place], spread.at[place] = number, at
-    return spread
+    positions = CharacterMap(array("i", [-1]) * len(stream), array("i", [-1]) * len(stream))
+    for place, number, at in zip(_visible_offsets(stream), *found[1:], strict=True):
+        positions.texts[place], positions.at[place] = number, at
+    return positions
 
 
-def _follow(parts: Sequence[str], numbers: dict[int, str]) -> tuple[str, array[int], array[int]] | None:
-    """Return the ink of a numbered stream, split at its numbers, and the number and place of each sign."""
-    signs = [ink(parts[0])]
-    found, at = (array("i", [-1]) * len(signs[0]) for _ in range(2))
+def _match_texts(parts: Sequence[str], numbers: dict[int, str]) -> tuple[str, array[int], array[int]] | None:
+    """Return the visible characters of a stream split at its numbers, with the text and offset of each."""
+    shown_parts = [visible(parts[0])]
+    found, at = (array("i", [-1]) * len(shown_parts[0]) for _ in range(2))
     for number, part in zip(map(int, parts[1::2]), parts[2::2], strict=True):
-        starts = array("i", _inked(sound(numbers.get(number, ""))))
-        shown = ink(part)
+        starts = array("i", _visible_offsets(replace_invalid(numbers.get(number, ""))))
+        shown = visible(part)
         marks = array("i", [-1]) * (len(shown) - len(starts))
         if len(starts) > len(shown):
             return None
-        signs.append(shown)
+        shown_parts.append(shown)
         found.extend(array("i", [number]) * len(starts) + marks)
         at.extend(starts + marks)
-    return "".join(signs), found, at
+    return "".join(shown_parts), found, at
 
 
-def _inked(text: str) -> Iterator[int]:
-    """Yield the places of the ink of a text."""
-    return (match.start() for match in _inks(text))
+def _visible_offsets(text: str) -> Iterator[int]:
+    return (match.start() for match in _find_visible(text))
 
 
-def _number(twin: _Element, numbers: dict[int, str]) -> None:
+def _write_numbers(twin: _Element, numbers: dict[int, str]) -> None:
     for place, element in enumerate(elements(twin)):
         if 2 * place in numbers:
-            element.text = f"{NUMBER}{2 * place}{NUMBER}{sound(numbers[2 * place])}"
+            element.text = f"{TEXT_MARK}{2 * place}{TEXT_MARK}{replace_invalid(numbers[2 * place])}"
         if 2 * place + 1 in numbers:
-            element.tail = f"{NUMBER}{2 * place + 1}{NUMBER}{sound(numbers[2 * place + 1])}"
+            element.tail = f"{TEXT_MARK}{2 * place + 1}{TEXT_MARK}{replace_invalid(numbers[2 * place + 1])}"
 
 
-MOST_MISSED = 1000  #: lines that no block has, after which no more are looked for: each costs a look at all
-GRAM = 6  #: letters by which a block is looked for in a main text that somebody else has put together
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """Lines of the main text that follow each other in one block."""
-
-    text: str
-    block: int | None  #: place of the block; None: no block has it as it stands
-
-
-def passages(text: str, blocks: Sequence[tuple[int, str]]) -> list[Passage]:
-    """Cut a main text into the passages of its blocks; joined by line ends they are the text.
-
-    Args:
-        text: the main text.
-        blocks: the place and the text of each block that may be part of it, in reading order.
-    """
+def split_passages(text: str, blocks: Sequence[tuple[int, str]]) -> list[Passage]:
+    """Split a main text into the passages of its ``blocks`` (index and text, in reading order)."""
     found: list[Passage] = []
     for line, block in _lines(text, blocks):
         if found and block is not None and found[-1].block == block:
@@ -178,15 +174,14 @@ def passages(text: str, blocks: Sequence[tuple[int, str]]) -> list[Passage]:
 
 
 def _lines(text: str, blocks: Sequence[tuple[int, str]]) -> Iterator[tuple[str, int | None]]:
-    """Look for each line behind the last one that was found, then from the beginning."""
-    inks = [ink(each) for _, each in blocks]
-    whole = "\n".join(inks)
-    starts = [0, *accumulate(len(each) + 1 for each in inks)]
+    shown = [visible(each) for _, each in blocks]
+    whole = "\n".join(shown)
+    starts = [0, *accumulate(len(each) + 1 for each in shown)]
     at = missed = 0
     for line in text.split("\n"):
-        wanted = ink(line)
+        wanted = visible(line)
         place = -1
-        if wanted and missed < MOST_MISSED:
+        if wanted and missed < MAX_MISSED_LINES:
             place = whole.find(wanted, at)
             place = whole.find(wanted) if place < 0 else place
         if place < 0:
@@ -198,95 +193,72 @@ def _lines(text: str, blocks: Sequence[tuple[int, str]]) -> Iterator[tuple[str, 
 
 
 def shares(text: str, blocks: Sequence[str]) -> list[float]:
-    """Return for each block how much of its ink the main text has, 0…1, by runs of :data:`GRAM` letters."""
-    said = ink(text)
-    grams = {said[at : at + GRAM] for at in range(max(0, len(said) - GRAM + 1))}
-    return [_share(ink(block), said, grams) for block in blocks]
+    """Return for each block the share of its n-grams (:data:`NGRAM_LETTERS`) in the main text, 0…1."""
+    main = visible(text)
+    grams = {main[at : at + NGRAM_LETTERS] for at in range(max(0, len(main) - NGRAM_LETTERS + 1))}
+    return [_share(visible(block), main, grams) for block in blocks]
 
 
-def _share(block: str, said: str, grams: set[str]) -> float:
+def _share(block: str, main: str, grams: set[str]) -> float:
     if not block:
         return 0.0
-    if len(block) <= GRAM:
-        return float(block in said)
-    mine = [block[at : at + GRAM] for at in range(len(block) - GRAM + 1)]
+    if len(block) <= NGRAM_LETTERS:
+        return float(block in main)
+    mine = [block[at : at + NGRAM_LETTERS] for at in range(len(block) - NGRAM_LETTERS + 1)]
     return sum([gram in grams for gram in mine]) / len(mine)
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A piece of one text of a tree (see :func:`~dedupcrawl.tools.inspect.positions.texts`)."""
-
-    text: int  #: number of the text
-    start: int
-    stop: int
-
-
-#: The text of a block, and which stretches of the stream it was made of.
-Cut: TypeAlias = tuple[str, list[tuple[int, int]]]
-Walking: TypeAlias = "Callable[[_Element], str]"
-Cutting: TypeAlias = "Callable[[str], list[Cut] | None]"
-
-_hidden = re.compile(f"{LINK}[^{ANCHOR}{LINK}]*{ANCHOR}?|[{UNLINK}{BREAK}]").sub
-
-
 def place_blocks(page: Page, root: _Element, twin: _Element, options: ReadOptions) -> list[list[Span]] | None:
-    """Return for each block of ``page`` the spans that hold its text, in reading order.
+    """Return the spans that hold the text of each block of a page, in reading order.
 
-    Args:
-        page: what was read from the tree, with its blocks.
-        root: the root element of the tree.
-        twin: that of another parse of the same page, which is changed.
-        options: with which it was read; a reader of the user's own may have used one of ours inside.
-
-    Returns None where the blocks cannot be found in the tree: they come from elsewhere, or the page holds the
-    very characters that mark its parts.
+    ``twin`` is the root of another parse of the page, and is changed. None: the blocks are not found in the
+    tree. They come from elsewhere, or the page contains the characters that mark its parts.
     """
     for walk_over, cut in _readings(root, options):
         stream = walk_over(root)
         cuts = cut(stream)
         if cuts is not None and [text for text, _ in cuts] == [block.text for block in page.blocks]:
-            places = provenance(root, twin, walk_over)
-            return None if places is None else _spans(stream, places, cuts)
+            positions = map_characters(root, twin, walk_over)
+            return None if positions is None else _spans(stream, positions, cuts)
     return None
 
 
-def _readings(root: _Element, options: ReadOptions) -> Iterator[tuple[Walking, Cutting]]:
-    """Yield the ways in which a page may have been cut into blocks, the likeliest first."""
+def _readings(root: _Element, options: ReadOptions) -> Iterator[tuple[Flatten, Segment]]:
+    """Yield the ways in which a page may have been cut into blocks, the most likely first."""
     whole_runs = replace(options, link_run=sys.maxsize)
     opened = partial(flatten, open_landmarks=True)
-    outlined: Cutting = partial(_outlined, options=options)
-    ways: dict[str, list[tuple[Walking, Cutting]]] = {
+    outlined: Segment = partial(_cut_outline, options=options)
+    ways: dict[str, list[tuple[Flatten, Segment]]] = {
         "blocks": [(flatten, outlined), (opened, outlined)],
-        "topic": [(walk, partial(_segmented, root=root, options=options))],
-        "text": [(opened, partial(_outlined, options=whole_runs))],
+        "topic": [(walk, partial(_cut_topic, root=root, options=options))],
+        "text": [(opened, partial(_cut_outline, options=whole_runs))],
     }
     first = ways.pop(options.reader, [])
     yield from chain(first, *ways.values())
 
 
-def _outlined(stream: str, options: ReadOptions) -> list[Cut] | None:
-    """Cut as ``build_block_tree`` does; None where its blocks are not found again."""
+def _cut_outline(stream: str, options: ReadOptions) -> list[Cut] | None:
+    """Cut as :func:`~dedupcrawl.page.blocks.build_block_tree` does; None if its blocks are not found."""
     texts = [block[0] for block in build_block_tree(stream, options).blocks]
     cuts: list[Cut] = []
-    for start, raw in _raws(stream):
-        shown = ink(_hidden("", raw))
+    for start, raw in _raw_texts(stream):
+        shown = visible(_hidden("", raw))
         if not shown:
             continue
-        if len(cuts) < len(texts) and ink(texts[len(cuts)]) == shown:
+        if len(cuts) < len(texts) and visible(texts[len(cuts)]) == shown:
             cuts.append((texts[len(cuts)], [(start, start + len(raw))]))
             continue
-        inside, outside = _parted(start, raw, options.link_run)
-        for stretches in (outside, inside):
-            if any(ink(_hidden("", stream[begin:end])) for begin, end in stretches):
+        inside, outside = _split_link_runs(start, raw, options.link_run)
+        for ranges in (outside, inside):
+            if any(visible(_hidden("", stream[begin:end])) for begin, end in ranges):
                 if len(cuts) == len(texts):
                     return None
-                cuts.append((texts[len(cuts)], stretches))
+                cuts.append((texts[len(cuts)], ranges))
     return cuts if len(cuts) == len(texts) else None
 
 
-def _parted(start: int, raw: str, most: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Return the stretches of the long runs of links in a raw text at ``start``, and those between."""
+def _split_link_runs(start: int, raw: str, most: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Return the ranges of the long runs of links in a raw text at ``start``, and those between."""
     inside, outside, end = [], [], 0
     for begin, stop, links in link_runs(raw):
         if links > most:
@@ -296,19 +268,14 @@ def _parted(start: int, raw: str, most: int) -> tuple[list[tuple[int, int]], lis
     return inside, [*outside, (start + end, start + len(raw))]
 
 
-def _segmented(stream: str, root: _Element, options: ReadOptions) -> list[Cut]:
-    """Cut as the reader ``"topic"`` does."""
-    starts = [start for start, _ in _parts(stream)]
-    lengths = [len(part) for _, part in _parts(stream)]
+def _cut_topic(stream: str, root: _Element, options: ReadOptions) -> list[Cut]:
+    ranges = [(start, start + len(part)) for start, part in _parts(stream)]
     found = sorted(segments(root, options.topic), key=lambda segment: segment.places)
-    return [
-        (segment.text, [(starts[place], starts[place] + lengths[place]) for place in segment.places])
-        for segment in found
-    ]
+    return [(segment.text, [ranges[place] for place in segment.places]) for segment in found]
 
 
-def _raws(stream: str) -> Iterator[tuple[int, str]]:
-    """Yield the texts of a stream that are not empty, without space around, each with its place."""
+def _raw_texts(stream: str) -> Iterator[tuple[int, str]]:
+    """Yield the texts of a stream that are not empty, stripped, each with its offset."""
     for start, part in _parts(stream):
         raw = part.strip()
         if raw:
@@ -323,19 +290,18 @@ def _parts(stream: str) -> Iterator[tuple[int, str]]:
         start += len(part) + len(MARK)
 
 
-def _spans(stream: str, places: Places, cuts: Sequence[Cut]) -> list[list[Span]] | None:
-    """Return the spans of each block; None where one of them does not hold what its block says."""
+def _spans(stream: str, positions: CharacterMap, cuts: Sequence[Cut]) -> list[list[Span]] | None:
+    """Return the spans of each block; None if those of one do not hold its text."""
     found = []
-    for text, stretches in cuts:
-        held = [place for begin, end in stretches for place in range(begin, end) if places.at[place] >= 0]
+    for text, ranges in cuts:
+        held = [place for begin, end in ranges for place in range(begin, end) if positions.at[place] >= 0]
         if "".join([stream[place] for place in held]) != "".join(text.split()):
             return None
-        found.append(_joined((places.texts[place], places.at[place]) for place in held))
+        found.append(_join_spans((positions.texts[place], positions.at[place]) for place in held))
     return found
 
 
-def _joined(places: Iterable[tuple[int, int]]) -> list[Span]:
-    """Join the characters of one text that follow each other to spans."""
+def _join_spans(places: Iterable[tuple[int, int]]) -> list[Span]:
     spans: list[Span] = []
     text, start, stop = -1, 0, 0
     for number, at in places:

@@ -1,4 +1,4 @@
-"""What was seen of a page, as one HTML file."""
+"""An inspection as one HTML file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from dedupcrawl.tools.inspect.inspection import counts
+from dedupcrawl.tools.inspect.inspection import rule_counts
 from dedupcrawl.tools.inspect.rules import rule_of
 from dedupcrawl.tools.report.html_bundle import assemble_page, deflated_json_element, read_asset
 from dedupcrawl.tools.report.html_report import MAX_TITLE_CHARS, MAX_URL_CHARS, pair_values, truncate
@@ -16,18 +16,18 @@ from dedupcrawl.utils.formatting import count, size
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dedupcrawl.tools.inspect.comparison import Meeting
-    from dedupcrawl.tools.inspect.inspection import Look
+    from dedupcrawl.tools.inspect.comparison import ComparisonResult
+    from dedupcrawl.tools.inspect.inspection import Inspection
 
 _HERE = "dedupcrawl.tools.inspect"
 _SCRIPTS = ("data.js", "evidence.js", "tabs.js", "pair.js", "blocks.js", "canvas.js", "inspect.js")
 _kana, _han = re.compile(r"[\u3041-\u30ff]").search, re.compile(r"[\u4e00-\u9fff]").search
-_BY_LINKS = frozenset({"blocks", "text"})  #: readers whose blocks are measured by the link rules
+_BY_LINKS = frozenset({"blocks", "text"})  #: readers that apply the link rules
 
 
 @dataclass(frozen=True, slots=True)
-class Legend:
-    """A rule that was applied, with what it was applied to."""
+class LegendEntry:
+    """A rule that was applied, and the number of blocks it decided."""
 
     reason: str
     family: str
@@ -43,15 +43,17 @@ class Legend:
         return count(self.blocks)
 
 
-def render(look: Look, store: Meeting | None = None, other: Meeting | None = None) -> str:
-    """Return the page.
+def render(
+    inspection: Inspection, store: ComparisonResult | None = None, other: ComparisonResult | None = None
+) -> str:
+    """Return the HTML.
 
     Args:
-        look: what was seen of a page.
-        store: what the page met in a store.
-        other: how it stands to another page.
+        inspection: the page.
+        store: its comparison with a store.
+        other: its comparison with another page.
     """
-    page, rules = look.page, _legend(look)
+    page, rules = inspection.page, _legend(inspection)
     sides = {"store": store, "other": other}
     kept = [rule for rule in rules if rule.kept]
     return assemble_page(
@@ -59,24 +61,20 @@ def render(look: Look, store: Meeting | None = None, other: Meeting | None = Non
         package=_HERE,
         styles=["report.css", "charts.css", "families.css", "inspect.css"],
         scripts=_SCRIPTS,
-        data=[deflated_json_element("inspected", _values(look, rules, sides))],
+        data=[deflated_json_element("inspected", _values(inspection, rules, sides))],
         title=truncate(f"{page.title or page.url} · inspected", MAX_TITLE_CHARS),
         heading=truncate(page.title or "(no title)", MAX_TITLE_CHARS),
         page=page,
         url=truncate(page.url, MAX_URL_CHARS),
         is_link=page.url.startswith(("http://", "https://")) and len(page.url) <= MAX_URL_CHARS,
-        reader=look.options.reader,
-        notes=look.notes,
+        inspection=inspection,
         rules=rules,
         kept_blocks=count(sum(rule.blocks for rule in kept)),
-        all_blocks=count(len(look.blocks)),
+        all_blocks=count(len(inspection.blocks)),
         cut_blocks=count(sum(rule.blocks for rule in rules if not rule.kept)),
         kept_bytes=size(sum(rule.bytes for rule in kept)),
         all_bytes=size(sum(rule.bytes for rule in rules)),
         characters=count(len(page.text)),
-        main_text=look.passages,
-        rest=look.rest,
-        anchors=look.anchors,
         store=store,
         other=other,
         version=version("dedupcrawl"),
@@ -85,38 +83,31 @@ def render(look: Look, store: Meeting | None = None, other: Meeting | None = Non
 
 
 def language_of(text: str) -> str:
-    """Return the language of a text as far as its script tells it: "zh", "ja" or ""."""
+    """Return the language of a text by its script: "zh", "ja" or ""."""
     start = text[:200]
-    if _kana(start):
-        return "ja"
-    return "zh" if _han(start) else ""
+    return "ja" if _kana(start) else "zh" if _han(start) else ""
 
 
-def _legend(look: Look) -> list[Legend]:
-    made = []
-    for reason, kept, blocks, length in counts(look.blocks):
-        rule = rule_of(reason, kept=kept)
-        made.append(Legend(truncate(reason, 60), rule.family, rule.sign, rule.meaning, kept, blocks, length))
-    return made
+def _legend(inspection: Inspection) -> list[LegendEntry]:
+    legend = []
+    for reason, kept, blocks, length in rule_counts(inspection.blocks):
+        rule, name = rule_of(reason, kept=kept), truncate(reason, 60)
+        legend.append(LegendEntry(name, rule.family, rule.sign, rule.meaning, kept, blocks, length))
+    return legend
 
 
-def _values(look: Look, rules: Sequence[Legend], sides: Mapping[str, Meeting | None]) -> dict[str, object]:
-    """Return what the scripts are given; the same reason stands once, whatever the number of its blocks."""
+def _values(
+    inspection: Inspection, rules: Sequence[LegendEntry], sides: Mapping[str, ComparisonResult | None]
+) -> dict[str, object]:
+    """Return the data for the scripts; each reason is listed once, and blocks refer to it by index."""
     numbers = {(rule.reason, rule.kept): number for number, rule in enumerate(rules)}
     whys: dict[str, int] = {}
-    options = look.options
+    options = inspection.options
     return {
         "blocks": [
-            [
-                numbers[truncate(block.reason, 60), block.kept],
-                block.length,
-                block.link_length,
-                block.links,
-                block.longest_run,
-                block.tag,
-                whys.setdefault(why, len(whys)),
-            ]
-            for block, why in zip(look.blocks, look.reasons, strict=True)
+            # block[1:6]: length, link_length, links, longest_run, tag
+            [numbers[truncate(block.reason, 60), block.kept], *block[1:6], whys.setdefault(why, len(whys))]
+            for block, why in zip(inspection.blocks, inspection.reasons, strict=True)
         ],
         "whys": list(whys),
         "rules": [
@@ -126,7 +117,7 @@ def _values(look: Look, rules: Sequence[Legend], sides: Mapping[str, Meeting | N
         "bounds": {"content": options.link_density_content, "noise": options.link_density_noise}
         if options.reader in _BY_LINKS
         else None,
-        "steps": look.canvas.steps,
+        "steps": inspection.canvas.steps,
         "style": read_asset(_HERE, "families.css") + read_asset(_HERE, "canvas.css"),
         "pairs": {
             name: [pair_values(pair) | {"heading": heading} for heading, pair in side.pairs]

@@ -1,8 +1,6 @@
-"""The rules that keep or cut a block: their families, the signs they are shown by, and what they mean.
+"""The rules that keep or cut a block: family, sign and meaning of each, and a sentence for one block.
 
-A family has a colour and a pattern of its own, a rule a sign; so none is known by its colour alone.
-
-Why one block was kept or cut, in a sentence with its own figures.
+Each family has its own colour and pattern, and each rule its own sign, so no rule is shown by colour alone.
 """
 
 from __future__ import annotations
@@ -11,10 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dedupcrawl.page import rules
-from dedupcrawl.page.blocks import MAX_HEAD_CHARS
 from dedupcrawl.page.flatten import LANDMARKS, NAMED_BLOCKS
 from dedupcrawl.page.readers import ALL_TEXT
-from dedupcrawl.page.rules import COMMENT_WORDS, NOTICE_WORDS, SIDE_WORDS, name_words
+from dedupcrawl.page.rules import COMMENT_WORDS, NOTICE_WORDS, SIDE_WORDS
 from dedupcrawl.page.topic import NOISE, TITLE, TOPIC, TOPIC_ANCHORS
 
 if TYPE_CHECKING:
@@ -25,22 +22,21 @@ if TYPE_CHECKING:
     from dedupcrawl.page.model import Block
     from dedupcrawl.page.options import ReadOptions
 
-
-FOUND = "found"  #: kept: the text is in the main text that a user's own reader found
-NOT_FOUND = "not found"  #: cut: it is not
+FOUND = "found"  #: reason: the text is in the main text that a user's own reader found
+NOT_FOUND = "not found"  #: reason: it is not
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Why a block was kept or cut, for people."""
+    """A rule, as it is shown."""
 
-    reason: str  #: as the block names it
+    reason: str  #: :attr:`dedupcrawl.Block.reason`
     family: str  #: a key of :data:`FAMILIES`
-    sign: str  #: a few letters that stand before each block
-    meaning: str  #: one sentence, the same for all blocks
+    sign: str  #: a few letters before each block
+    meaning: str  #: one sentence
 
 
-#: What the rules of a family look at.
+#: What the rules of each family examine.
 FAMILIES: Mapping[str, str] = {
     "kept": "kept",
     "density": "link density R",
@@ -66,12 +62,7 @@ _RULES = (
     Rule(rules.TEASER, "container", "TEASE", "It is one of several headlines in a row, with first lines."),
     Rule(rules.SIDE_CLASS, "names", "CLASS", "A class or id around it names a side part."),
     Rule(rules.COMMENTS, "names", "COMM", "A class or id around it says that readers wrote it."),
-    Rule(
-        rules.LANDMARK,
-        "elements",
-        "TAG",
-        "HTML has elements for side parts, and it is in one.",
-    ),
+    Rule(rules.LANDMARK, "elements", "TAG", "HTML has elements for side parts, and it is in one."),
     Rule(rules.NESTED, "elements", "ART", "It is in an article inside an article: a comment, a story."),
     Rule(rules.EDGE, "ends", "EDGE", "It is a short block before the main text begins or after it ends."),
     Rule(rules.FRAME, "ends", "WORDS", "By its words it is a credit, a caption or a notice on cookies."),
@@ -84,7 +75,7 @@ RULES: Mapping[str, Rule] = {rule.reason: rule for rule in _RULES}
 
 
 def rule_of(reason: str, *, kept: bool) -> Rule:
-    """Return the rule of a reason; one that only a user's own reader knows gets the sign of its family."""
+    """Return the rule of a reason; a reason of a user's own reader gets a general sign."""
     known = RULES.get(reason)
     if known is not None:
         return known
@@ -92,23 +83,19 @@ def rule_of(reason: str, *, kept: bool) -> Rule:
     return Rule(reason, family, sign, "So says your reader.")
 
 
-_TELLING = {
+_CLASS_WORDS = {
     rules.SIDE_CLASS: SIDE_WORDS | NOTICE_WORDS | COMMENT_WORDS,
     rules.COMMENTS: COMMENT_WORDS,
 }
 
 
-def why(
+def explain_block(
     block: Block, options: ReadOptions, around: Iterable[_Element] = (), share: float | None = None
 ) -> str:
-    """Say why a block was kept or cut.
+    """Return why a block was kept or cut, with its figures.
 
-    Args:
-        block: the block.
-        options: the constants with which the page was read.
-        around: the elements around it, the innermost first.
-        share: how much of it the main text has, 0…1, where a user's own reader found that; how many words
-            it has in common with the longest block, for the reader ``"topic"``.
+    ``around``: the elements around it, the innermost first. ``share``, 0…1: how much of the block is in the
+    text of a user's own reader, or how many of its words the longest block has (reader "topic").
     """
     meaning = rule_of(block.reason, kept=block.kept).meaning
     detail = _detail(block, options, share) or _named(block, [*around])
@@ -117,7 +104,7 @@ def why(
 
 def _detail(block: Block, options: ReadOptions, share: float | None) -> str:
     density, topic = block.link_density, options.topic
-    said = {
+    details = {
         rules.GUIDE_LINKS: lambda: _guide_links(density, options),
         rules.LINK_RUN: lambda: (
             f"It was taken out of a block with R from R2 = {options.link_density_content:g} to "
@@ -131,7 +118,7 @@ def _detail(block: Block, options: ReadOptions, share: float | None) -> str:
         FOUND: lambda: "" if share is None else f"{share:.0%} of its letters stand there.",
         NOT_FOUND: lambda: "" if share is None else f"{share:.0%} of its letters stand there.",
     }
-    return said[block.reason]() if block.reason in said else ""
+    return details[block.reason]() if block.reason in details else ""
 
 
 def _common_words(share: float | None, least: float) -> str:
@@ -164,23 +151,20 @@ def _kept_links(block: Block, options: ReadOptions) -> str:
 
 
 def _named(block: Block, around: Sequence[_Element]) -> str:
-    """Name what of the elements around a block can have cut it."""
+    """Name what can have cut a block in the elements around it."""
     if block.reason == rules.LANDMARK:
         found = {str(element.tag): None for element in around if element.tag in LANDMARKS}
         return f"It is in <{next(iter(found))}>; links in there are not counted." if found else ""
-    telling = _TELLING.get(block.reason)
-    if telling is None:
+    wanted = _CLASS_WORDS.get(block.reason)
+    if wanted is None:
         return ""
-    words = dict.fromkeys(word for element in around for word in _words(element, telling))
+    words = dict.fromkeys(word for element in around for word in _words(element, wanted))
     return f"Found there: {', '.join(words)}." if words else ""
 
 
-def _words(element: _Element, telling: frozenset[str]) -> list[str]:
-    """Return the words in class and id of an element that tell what is in it."""
-    if element.tag == "figcaption" and telling is not COMMENT_WORDS:
+def _words(element: _Element, wanted: frozenset[str]) -> list[str]:
+    if element.tag == "figcaption" and wanted is not COMMENT_WORDS:
         return ["figcaption"]
     if element.tag not in NAMED_BLOCKS:
         return []
-    return sorted(
-        name_words(f"{element.get('class', '')} {element.get('id', '')}"[:MAX_HEAD_CHARS]) & telling
-    )
+    return sorted(name_words(f"{element.get('class', '')} {element.get('id', '')}"[:MAX_HEAD_CHARS]) & wanted)

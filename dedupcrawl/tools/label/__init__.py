@@ -1,1 +1,1 @@
-"""Pairs of pages that a person says to be the same content or not: drawn from a run, shown, written down."""
+"""Labelling: a person says which pairs of a run are the same article."""

@@ -1,4 +1,4 @@
-"""A person at work: which pair lies before them, what they said, and what is left."""
+"""A labelling session: the current pair, the answers so far, and the progress."""
 
 from __future__ import annotations
 
@@ -17,104 +17,109 @@ if TYPE_CHECKING:
     from dedupcrawl.tools.label.sampling import OfferedPair, StratifiedSampler
 
 
-class OutOfTurnError(DedupError):
-    """An answer to a question that is not the one that was asked last: of another window, or sent twice."""
+class StaleAnswerError(DedupError):
+    """The answer is not to the current question: it comes from another window, or was sent twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelProgress:
-    """How far the sitting has come."""
+    """The progress of a session."""
 
-    done: int  #: answered in this sitting
-    goal: int  #: for this sitting; less than asked for where there are not so many pairs
-    same: int  #: in this sitting
+    done: int  #: answers in this session
+    goal: int  #: questions in this session; fewer than requested if there are not so many pairs
+    same: int  #: in this session
     different: int
     skipped: int
     labelled: int  #: same and different in the whole file
-    left: int  #: pairs of the run that nobody was asked about
+    left: int  #: pairs of the run not asked about
 
 
 class LabelSession:
-    """One session of questions about the pairs of an urn; safe to be asked by several threads.
+    """Asks about the pairs of a run, one after the other; thread-safe.
 
     Args:
-        urn: the pairs.
-        file: where labels go; what stands there is not asked again.
+        sampler: the pairs.
+        file: where the labels are written; pairs that it contains are not asked about again.
         goal: how many pairs to ask about.
     """
 
-    def __init__(self, urn: StratifiedSampler, file: LabelFile, goal: int) -> None:
-        self._urn, self._file, self._goal = urn, file, goal
-        self._said: list[tuple[OfferedPair, Answer]] = []
+    def __init__(self, sampler: StratifiedSampler, file: LabelFile, goal: int) -> None:
+        self._sampler, self._file, self._goal = sampler, file, goal
+        self._answers: list[tuple[OfferedPair, Answer]] = []
         self._lock = RLock()
         self._current = self._next()
 
     @contextmanager
-    def still(self) -> Iterator[None]:
-        """Let nothing change as long as the context lasts."""
+    def locked(self) -> Iterator[None]:
+        """Prevent changes by other threads within the context."""
         with self._lock:
             yield
 
     @property
     def current(self) -> OfferedPair | None:
-        """The pair that is asked about; None: the sitting is over."""
+        """The pair to answer; None: the session is finished."""
         with self._lock:
             return self._current
 
     @property
     def last(self) -> tuple[OfferedPair, Answer] | None:
-        """What was answered last, in this sitting."""
+        """The last answer of this session, with its pair."""
         with self._lock:
-            return self._said[-1] if self._said else None
+            return self._answers[-1] if self._answers else None
 
     @property
     def progress(self) -> LabelProgress:
-        """How far it has come."""
+        """The progress so far."""
         with self._lock:
-            said = [answer for _, answer in self._said]
-            labelled = sum(label.answer is not Answer.SKIP for label in self._file.labels.values())
-            left = self._urn.left(self._file.labels.keys())
+            answers = [answer for _, answer in self._answers]
+            left = self._sampler.remaining(self._file.labels.keys())
             return LabelProgress(
-                done=len(said),
-                goal=min(self._goal, len(said) + left),
-                same=said.count(Answer.SAME),
-                different=said.count(Answer.DIFFERENT),
-                skipped=said.count(Answer.SKIP),
-                labelled=labelled,
+                done=len(answers),
+                goal=min(self._goal, len(answers) + left),
+                same=answers.count(Answer.SAME),
+                different=answers.count(Answer.DIFFERENT),
+                skipped=answers.count(Answer.SKIP),
+                labelled=sum(label.answer is not Answer.SKIP for label in self._file.labels.values()),
                 left=left,
             )
 
     def answer(self, id: str, answer: Answer) -> None:
-        """Write an answer down and go on to the next pair.
+        """Write the answer to the file and go on to the next pair.
+
+        Args:
+            id: id of the current pair.
+            answer: the answer.
 
         Raises:
-            OutOfTurnError: it is not this pair that is asked about.
+            StaleAnswerError: another pair is the current one.
         """
         with self._lock:
             pair = self._current
             if pair is None or pair.id != id:
-                raise OutOfTurnError("this pair is not the one that is asked about")
-            self._file.add(pair, answer, self._urn.stratum(pair))
-            self._said.append((pair, answer))
+                raise StaleAnswerError("this pair is not the current one")
+            self._file.add(pair, answer, self._sampler.stratum(pair))
+            self._answers.append((pair, answer))
             self._current = self._next()
 
     def undo(self) -> None:
-        """Take the last answer of this sitting back, and ask about its pair again; without one do nothing."""
+        """Remove the last answer of this session, if there is one, and ask about its pair again."""
         with self._lock:
-            if not self._said:
+            if not self._answers:
                 return
-            pair, _ = self._said[-1]
-            self._file.undo(pair)  # first: where it cannot be written, nothing has changed
-            self._said.pop()
+            pair, _ = self._answers[-1]
+            self._file.undo(pair)  # first: if writing fails, nothing has changed
+            self._answers.pop()
             self._current = pair
 
     def extend(self, more: int) -> None:
-        """Ask about so many pairs more."""
+        """Ask about ``more`` further pairs."""
         with self._lock:
             self._goal += more
             self._current = self._current or self._next()
 
     def _next(self) -> OfferedPair | None:
-        if len(self._said) >= self._goal:
+        if len(self._answers) >= self._goal:
             return None
-        return self._urn.draw(self._file.labels.keys(), self._said[-1][0] if self._said else None)
+        return self._sampler.next_pair(
+            self._file.labels.keys(), self._answers[-1][0] if self._answers else None
+        )

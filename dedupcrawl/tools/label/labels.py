@@ -1,9 +1,9 @@
-"""The file of labels: JSON Lines, each with all that is needed to judge its pair again.
+"""The file of labels: JSON Lines, each with everything needed to judge its pair again.
 
 A line is ``{"label": "same" | "different" | "skip", "pair": …, "new": {"url", "title", "text"}, "old": {…},
-"relation", "similarity", "detector", "stratum": {…}, "time"}``. Of a pair with several lines the last one
-counts; ``{"label": "undone", "pair": …}`` takes back what stands before it. Whatever was labelled by other
-means needs ``label`` and the two texts only.
+"relation", "similarity", "detector", "stratum": {…}, "time"}``. If a pair has several lines, the last one
+counts. ``{"label": "undone", "pair": …}`` removes the lines of the pair before it. Labels from elsewhere need
+only ``label`` and the two texts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Answer(StrEnum):
-    """What can be said of a pair."""
+    """The possible answers on a pair."""
 
     SAME = "same"
     DIFFERENT = "different"
@@ -36,21 +36,21 @@ class Answer(StrEnum):
 
 
 _UNDONE = "undone"
-_BEGINNING = b'{"label":"'  #: of every line that is written here
+_LINE_START = b'{"label":"'  #: of every line written here
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What a person said of a pair."""
+    """The answer of a person on a pair."""
 
     pair: OfferedPair
     answer: Answer
-    stratum: Stratum | None  #: None: it was not drawn by ``dedupcrawl label``
+    stratum: Stratum | None  #: None: it was not sampled by ``dedupcrawl label``
     time: float = 0.0  #: Unix time
 
 
 def read_labels(path: Path) -> list[Label]:
-    """Return what counts of a file, in its order; a last line that was cut off in writing is left out.
+    """Return the labels in force of a file, in order; an incomplete last line is ignored.
 
     Raises:
         DedupError: the file or a line of it cannot be read; the message names the line.
@@ -59,19 +59,23 @@ def read_labels(path: Path) -> list[Label]:
         data = path.read_bytes()
     except OSError as error:
         raise DedupError(f"{path} cannot be read: {error.strerror}") from error
-    return list(_read(path, data[: data.rfind(b"\n") + 1] if _is_torn(data) else data).values())
+    return list(_read(path, _whole_lines(data)).values())
 
 
 class LabelFile(Closing):
-    """A file of labels to which labels are added, by one session at a time.
+    """A file of labels, open for one session.
+
+    Args:
+        path: the file; created if it does not exist.
+        clock: returns the Unix time.
 
     Raises:
-        DedupError: another session writes to it, it holds something else, or it cannot be written.
+        DedupError: another session writes to the file, it is no file of labels, or it cannot be written.
     """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
         self._path, self._clock = path, clock
-        if not path.absolute().parent.is_dir():  # the lock would make it
+        if not path.absolute().parent.is_dir():  # the lock would create it
             raise DedupError(f"{path} cannot be written: there is no folder {path.parent}")
         self._lock = FileLock(f"{path}.lock", timeout=0, thread_local=False)
         try:
@@ -81,16 +85,15 @@ class LabelFile(Closing):
         except OSError as error:
             raise DedupError(f"{path} cannot be written: {error.strerror}") from error
         try:
-            self.labels = self._begin()
+            self.labels = self._open()
         except BaseException:
-            self._let_go()
+            self._unlock()
             raise
 
-    def _begin(self) -> dict[str, Label]:
+    def _open(self) -> dict[str, Label]:
         try:
             self._is_new = not self._path.exists()
-            data = b"" if self._is_new else self._path.read_bytes()
-            whole = data[: data.rfind(b"\n") + 1] if _is_torn(data) else data
+            whole = b"" if self._is_new else _whole_lines(self._path.read_bytes())
             labels = _read(self._path, whole)
             self._file = self._path.open("ab", buffering=0)
             self._file.truncate(len(whole))
@@ -102,26 +105,26 @@ class LabelFile(Closing):
         return labels
 
     def add(self, pair: OfferedPair, answer: Answer, stratum: Stratum) -> None:
-        """Write a label down, at once."""
+        """Write a label at once."""
         label = Label(pair, answer, stratum, round(self._clock(), 3))
         self._write(orjson.dumps(_plain(label)))
         self.labels[pair.id] = label
 
     def undo(self, pair: OfferedPair) -> None:
-        """Take the label of a pair back, at once."""
+        """Remove the label of a pair at once."""
         self._write(orjson.dumps({"label": _UNDONE, "pair": pair.id, "time": round(self._clock(), 3)}))
         self.labels.pop(pair.id, None)
 
     def close(self) -> None:
-        """Let others write to the file; one that was made for nothing goes."""
+        """Close and unlock the file; remove it if it was created and is empty."""
         is_empty = self._is_new and not self._file.tell()
         self._file.close()
         if is_empty:
             self._path.unlink(missing_ok=True)
-        self._let_go()
+        self._unlock()
 
     def _write(self, line: bytes) -> None:
-        """Write a line to its end, or nothing of it."""
+        """Write a whole line, or nothing."""
         begin, rest = self._file.tell(), memoryview(line + b"\n")
         try:
             while rest:
@@ -131,36 +134,30 @@ class LabelFile(Closing):
                 self._file.truncate(begin)
             raise DedupError(f"{self._path} cannot be written: {error.strerror}") from error
 
-    def _let_go(self) -> None:
-        """Remove the lock file while it is still ours, then the lock."""
+    def _unlock(self) -> None:
+        """Remove the lock file, then release the lock: after the release it may belong to another session."""
         self._path.with_name(f"{self._path.name}.lock").unlink(missing_ok=True)
         self._lock.release()
 
 
-def _is_torn(data: bytes) -> bool:
-    """Whether the last line is one of ours, and was not written to its end."""
-    last = data[data.rfind(b"\n") + 1 :]
-    if not last or not (last.startswith(_BEGINNING) or _BEGINNING.startswith(last)):
-        return False
-    try:
-        orjson.loads(last)
-    except orjson.JSONDecodeError:
-        return True
-    return False
+def _whole_lines(data: bytes) -> bytes:
+    """Remove a last line that was written here and is incomplete."""
+    start = data.rfind(b"\n") + 1
+    last = data[start:]
+    if last.startswith(_LINE_START) or _LINE_START.startswith(last):
+        try:
+            orjson.loads(last)
+        except orjson.JSONDecodeError:
+            return data[:start]
+    return data
 
 
 def _plain(label: Label) -> dict[str, object]:
-    pair = label.pair
     return {
         "label": str(label.answer),
-        "pair": pair.id,
-        "new": asdict(pair.new),
-        "old": asdict(pair.old),
-        "relation": pair.relation,
-        "similarity": round(pair.similarity, 6),
-        "detector": pair.detector,
-        "cluster": pair.cluster,
-        "is_dropped": pair.is_dropped,
+        "pair": label.pair.id,
+        **asdict(label.pair),
+        "similarity": round(label.pair.similarity, 6),
         "stratum": None if label.stratum is None else asdict(label.stratum),
         "time": label.time,
     }
@@ -172,8 +169,9 @@ def _read(path: Path, data: bytes) -> dict[str, Label]:
         if not line.strip():
             continue
         try:
-            row = _row(orjson.loads(line))
-            if row["label"] == _UNDONE:
+            row = orjson.loads(line)
+            if isinstance(row, dict) and row.get("label") == _UNDONE:
+                _require(row, ("pair",))
                 found.pop(str(row["pair"]), None)
                 continue
             label = _label(row)
@@ -184,33 +182,22 @@ def _read(path: Path, data: bytes) -> dict[str, Label]:
     return found
 
 
-def _row(value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise TypeError("a row is a JSON object with label, new and old")
-    needed = ("label", "pair") if value.get("label") == _UNDONE else ("label", "new", "old")
-    _need(value, needed)
-    return value
-
-
-def _need(row: dict[str, Any], names: Iterable[str]) -> None:
+def _require(row: dict[str, Any], names: Iterable[str]) -> None:
     missing = [name for name in names if row.get(name) is None]
     if missing:
         raise ValueError(f"{', '.join(missing)} missing")
 
 
-def _label(row: dict[str, Any]) -> Label:
-    accepted = ", ".join(map(repr, map(str, Answer)))
+def _label(row: object) -> Label:
+    if not isinstance(row, dict):
+        raise TypeError("a row is a JSON object with label, new and old")
+    _require(row, ("label", "new", "old"))
     if row["label"] not in tuple(Answer):
-        raise ValueError(f"label is {row['label']!r}, and may be {accepted}")
-    pair = OfferedPair(
-        new=_side(row["new"], "new"),
-        old=_side(row["old"], "old"),
-        relation=str(row.get("relation") or ""),
-        similarity=float(row.get("similarity") or 0.0),
-        detector=str(row.get("detector") or ""),
-        cluster=str(row.get("cluster") or ""),
-        is_dropped=bool(row.get("is_dropped")),
-    )
+        raise ValueError(f"label is {row['label']!r}, and may be {', '.join(map(repr, map(str, Answer)))}")
+    new, old = (_side(row[name], name) for name in ("new", "old"))
+    relation, detector, cluster = (str(row.get(name) or "") for name in ("relation", "detector", "cluster"))
+    similarity, is_dropped = float(row.get("similarity") or 0.0), bool(row.get("is_dropped"))
+    pair = OfferedPair(new, old, relation, similarity, detector, cluster, is_dropped)
     return Label(pair, Answer(row["label"]), _stratum(row.get("stratum")), float(row.get("time") or 0.0))
 
 
@@ -226,6 +213,6 @@ def _stratum(value: object) -> Stratum | None:
         return None
     if not isinstance(value, dict):
         raise TypeError("stratum is an object")
-    _need(value, ("run", "kind", "zone", "around", "size"))
+    _require(value, ("run", "kind", "zone", "around", "size"))
     run, kind, zone = (str(value[name]) for name in ("run", "kind", "zone"))
     return Stratum(run, kind, zone, float(value["around"]), int(value["size"]))

@@ -1,15 +1,12 @@
-"""The page on which pairs are shown and answered.
+"""The labelling page, and the local HTTP server behind it.
 
-What the page is told: the pair that is asked about, and what came of the one before.
+The result of the run on a pair is sent only after the answer: a figure seen before would bias it (anchoring:
+Tversky and Kahneman, Science 185, 1974).
 
-Nothing that the run made of a pair goes out before the person has said what they make of it: a figure that is
-seen first decides the answer (anchoring: Tversky and Kahneman, Science 185, 1974).
-
-The small server behind the page: on this machine alone, for whoever holds its address alone.
-
-It listens on the loopback address. Its address has a random token, without which it gives and takes nothing.
-The Host of a request must be its own, so that no other site can reach it under a name of its own that leads
-here (DNS rebinding). What changes something must be JSON of its own page, which no other page can send.
+The server listens on the loopback address, under a path with a random token. The Host header must name the
+server, so that no other site can reach it under a domain name that resolves to this machine (DNS rebinding).
+Requests that change something must be JSON and come from the page itself, which pages of other sites cannot
+send.
 """
 
 from __future__ import annotations
@@ -27,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from dedupcrawl.errors import DedupError
-from dedupcrawl.tools.label.label_session import OutOfTurnError
+from dedupcrawl.tools.label.label_session import StaleAnswerError
 from dedupcrawl.tools.label.labels import Answer
 from dedupcrawl.tools.report.diff import compare_texts
 from dedupcrawl.tools.report.html_bundle import assemble_page, content_security_policy, read_asset
@@ -42,18 +39,23 @@ if TYPE_CHECKING:
 _PACKAGE = "dedupcrawl.tools.label"
 _STYLES, _SCRIPTS = ("label.css",), ("differences.js", "label.js")
 _ALLOW = {"connect-src": "'self'"}
+HOST = "127.0.0.1"
+MORE = 50  #: pairs added by the button "more"
+_MAX_BODY_BYTES = 1 << 12  #: of a request
+_IDLE_TIMEOUT = 30  #: seconds after which an idle connection is closed
+_JSON = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
 class LabelPage:
-    """The page, and what a server says of it."""
+    """The page, as it is served."""
 
     html: bytes
-    policy: str  #: Content-Security-Policy for the header: that of the page, and in nobody's frame
+    policy: str  #: the header Content-Security-Policy: that of the page, and no framing
 
     @classmethod
     def of(cls, name: str, file: str) -> LabelPage:
-        """Make the page for a run of this name, whose labels go to ``file``."""
+        """Build the page for the run ``name``, whose labels are written to ``file``."""
         html = assemble_page(
             "label.html",
             package=_PACKAGE,
@@ -69,10 +71,10 @@ class LabelPage:
         return cls(html.encode(), f"{content_security_policy(css, js, _ALLOW)}; frame-ancestors 'none'")
 
 
-def state_of(sitting: LabelSession) -> dict[str, object]:
-    """Return the state of a sitting as plain JSON values."""
-    with sitting.still():
-        current, last, progress = sitting.current, sitting.last, sitting.progress
+def session_state(session: LabelSession) -> dict[str, object]:
+    """Return the state of a session as plain JSON values."""
+    with session.locked():
+        current, last, progress = session.current, session.last, session.progress
     return {
         "question": None if current is None else _question(current),
         "last": None if last is None else _revealed(*last),
@@ -86,9 +88,7 @@ def _question(pair: OfferedPair) -> dict[str, object]:
         "id": pair.id,
         "new": _named(pair.new),
         "old": _named(pair.old),
-        "changes": [
-            [change.old] if change.is_equal else [change.old, change.new] for change in compared.changes
-        ],
+        "changes": [[each.old] if each.is_equal else [each.old, each.new] for each in compared.changes],
         "is_cut": compared.is_cut or pair.new.is_cut or pair.old.is_cut,
     }
 
@@ -107,116 +107,107 @@ def _revealed(pair: OfferedPair, answer: Answer) -> dict[str, object]:
     }
 
 
-HOST = "127.0.0.1"
-MORE = 50  #: pairs that a person asks for with one press
-_MOST_BYTES = 1 << 12  #: of what is sent to the server
-_PATIENCE = 30  #: seconds after which a connection that says nothing is closed
-_JSON = "application/json"
-
-
-class JsonReply(NamedTuple):
-    """An answer."""
+class HttpReply(NamedTuple):
+    """A response."""
 
     body: bytes
     content_type: str = "text/plain; charset=utf-8"
     status: HTTPStatus = HTTPStatus.OK
 
 
-class RefusedError(Exception):
-    """A request that gets nothing."""
+class RequestError(Exception):
+    """A request that is refused."""
 
     def __init__(self, status: HTTPStatus) -> None:
         super().__init__(status.phrase)
-        self.reply = JsonReply(f"{status.phrase}\n".encode(), status=status)
+        self.reply = HttpReply(f"{status.phrase}\n".encode(), status=status)
 
 
 class _LabelHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    timeout = _PATIENCE
+    timeout = _IDLE_TIMEOUT
     server: LabelServer
-    _is_last = False  #: whether the server ends with this request
+    _is_last = False  #: whether the server stops after this request
 
     def do_GET(self) -> None:
-        self._answer(changes=False)
+        self._respond(changes=False)
 
     def do_POST(self) -> None:
-        self._answer(changes=True)
+        self._respond(changes=True)
 
-    def _answer(self, *, changes: bool) -> None:
+    def _respond(self, *, changes: bool) -> None:
         try:
             self._check_host()
-            what = self._asked()
-            reply = self._changed(what) if changes else self._shown(what)
-        except RefusedError as refused:
-            self.close_connection = True  # what it sent along was not read
+            action = self._action()
+            reply = self._change(action) if changes else self._show(action)
+        except RequestError as refused:
+            self.close_connection = True  # its body was not read
             reply = refused.reply
         except DedupError as error:
-            reply = JsonReply(orjson.dumps({"error": str(error)}), _JSON, HTTPStatus.INSUFFICIENT_STORAGE)
+            reply = HttpReply(orjson.dumps({"error": str(error)}), _JSON, HTTPStatus.INSUFFICIENT_STORAGE)
         try:
             self._send(reply)
         finally:
-            if self._is_last:  # only now: the process ends with the server, and the reply with the process
+            if self._is_last:  # only now: with the server, the process ends
                 self.server.stop()
 
-    def _shown(self, what: str) -> JsonReply:
-        if what == "":
-            return JsonReply(self.server.page.html, "text/html; charset=utf-8")
-        if what == "state":
+    def _show(self, action: str) -> HttpReply:
+        if action == "":
+            return HttpReply(self.server.page.html, "text/html; charset=utf-8")
+        if action == "state":
             return self._state()
-        raise RefusedError(HTTPStatus.NOT_FOUND)
+        raise RequestError(HTTPStatus.NOT_FOUND)
 
-    def _changed(self, what: str) -> JsonReply:
-        sent, sitting = self._sent(), self.server.sitting
-        if what == "answer":
+    def _change(self, action: str) -> HttpReply:
+        sent, session = self._body(), self.server.session
+        if action == "answer":
             try:
-                sitting.answer(str(sent.get("id")), Answer(str(sent.get("answer"))))
-            except OutOfTurnError:
+                session.answer(str(sent.get("id")), Answer(str(sent.get("answer"))))
+            except StaleAnswerError:
                 return self._state(HTTPStatus.CONFLICT)
             except ValueError:
-                raise RefusedError(HTTPStatus.BAD_REQUEST) from None
-        elif what == "undo":
-            sitting.undo()
-        elif what == "more":
-            sitting.extend(MORE)
-        elif what == "done":
+                raise RequestError(HTTPStatus.BAD_REQUEST) from None
+        elif action == "undo":
+            session.undo()
+        elif action == "more":
+            session.extend(MORE)
+        elif action == "done":
             self._is_last = True
         else:
-            raise RefusedError(HTTPStatus.NOT_FOUND)
+            raise RequestError(HTTPStatus.NOT_FOUND)
         return self._state()
 
-    def _state(self, status: HTTPStatus = HTTPStatus.OK) -> JsonReply:
-        return JsonReply(orjson.dumps(state_of(self.server.sitting)), _JSON, status)
+    def _state(self, status: HTTPStatus = HTTPStatus.OK) -> HttpReply:
+        return HttpReply(orjson.dumps(session_state(self.server.session)), _JSON, status)
 
-    def _asked(self) -> str:
-        """Return what stands behind the token."""
-        token, found, what = self.path.removeprefix("/").partition("/")
+    def _action(self) -> str:
+        token, found, action = self.path.removeprefix("/").partition("/")
         if not found or not compare_digest(token.encode(), self.server.token.encode()):
-            raise RefusedError(HTTPStatus.NOT_FOUND)
-        return what
+            raise RequestError(HTTPStatus.NOT_FOUND)
+        return action
 
     def _check_host(self) -> None:
         if self.headers.get("Host") not in self.server.names:
-            raise RefusedError(HTTPStatus.MISDIRECTED_REQUEST)
+            raise RequestError(HTTPStatus.MISDIRECTED_REQUEST)
 
-    def _sent(self) -> dict[str, Any]:
-        """Return the JSON object that came along, of our own page."""
+    def _body(self) -> dict[str, Any]:
         origin = self.headers.get("Origin")
         if origin is not None and origin.removeprefix("http://") not in self.server.names:
-            raise RefusedError(HTTPStatus.FORBIDDEN)
+            raise RequestError(HTTPStatus.FORBIDDEN)
         if self.headers.get_content_type() != _JSON:
-            raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+            raise RequestError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
         length = self.headers.get("Content-Length", "")
-        if not length.isascii() or not length.isdigit() or int(length) > _MOST_BYTES:
-            raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        if not length.isascii() or not length.isdigit() or int(length) > _MAX_BODY_BYTES:
+            raise RequestError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         try:
             found = orjson.loads(self.rfile.read(int(length)))
         except orjson.JSONDecodeError:
             found = None
         if not isinstance(found, dict):
-            raise RefusedError(HTTPStatus.BAD_REQUEST)
+            raise RequestError(HTTPStatus.BAD_REQUEST)
         return found
 
-    def _send(self, reply: JsonReply) -> None:
+    def _send(self, reply: HttpReply) -> None:
         self.send_response(reply.status)
         headers = {
             "Content-Type": reply.content_type,
@@ -234,48 +225,53 @@ class _LabelHandler(BaseHTTPRequestHandler):
         self.wfile.write(reply.body)
 
     def version_string(self) -> str:
-        """Name nothing of what runs here."""
+        """Return a name without versions."""
         return "dedupcrawl"
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing of every request: the terminal is the person's."""
+        """Do not log requests to the terminal."""
 
 
 class LabelServer(ThreadingHTTPServer):
-    """The server of one sitting.
+    """The server of one session.
+
+    Args:
+        session: the session.
+        page: the page.
+        port: TCP port; 0: any free one.
 
     Raises:
-        DedupError: the port cannot be had.
+        DedupError: the port cannot be used.
     """
 
     daemon_threads = True
 
-    def __init__(self, sitting: LabelSession, page: LabelPage, port: int = 0) -> None:
-        self.sitting, self.page, self.token = sitting, page, token_urlsafe(24)
+    def __init__(self, session: LabelSession, page: LabelPage, port: int = 0) -> None:
+        self.session, self.page, self.token = session, page, token_urlsafe(24)
         try:
             super().__init__((HOST, port), _LabelHandler)
         except (OSError, OverflowError) as error:
-            raise DedupError(f"port {port} cannot be had: {error}") from None
+            raise DedupError(f"port {port} cannot be used: {error}") from None
         self.names = frozenset(f"{name}:{self.server_port}" for name in (HOST, "localhost"))
 
     @property
     def url(self) -> str:
-        """The address of the page."""
+        """The URL of the page, with the token."""
         return f"http://{HOST}:{self.server_port}/{self.token}/"
 
     def stop(self) -> None:
-        """Serve nothing more, as soon as what is being served has been."""
+        """Stop after the current request."""
         Thread(target=self.shutdown, daemon=True).start()
 
     def handle_error(self, *connection: Any) -> None:
-        """Say nothing of a browser that hung up."""
+        """Ignore closed connections."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(*connection)
 
 
 @contextmanager
 def serving(server: LabelServer) -> Iterator[LabelServer]:
-    """Serve in a thread as long as the context lasts."""
+    """Serve in a thread within the context."""
     thread = Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     try:

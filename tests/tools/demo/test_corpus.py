@@ -1,7 +1,4 @@
-"""The plan, the articles and the truth fit together.
-
-What editors do to a text.
-"""
+"""The plan, the articles and the edits of the bundled web."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from dedupcrawl.tools.demo.corpus import (
     Blocks,
     PlannedPage,
     Reprint,
-    apply,
+    apply_edits,
     load_content,
     sentences,
     write_story,
@@ -37,7 +34,7 @@ def features(page: PlannedPage) -> Features:
 
 @pytest.fixture(scope="module")
 def shingles() -> dict[PlannedPage, tuple[set[int], int]]:
-    """The shingles of every page as the defaults cut them, and its length."""
+    """The shingles of every page under the defaults, and its length."""
     of_pages = {page: features(page) for page in CONTENT.pages}
     return {page: (set(f.shingles(5, 3, 0).tolist()), f.length) for page, f in of_pages.items()}
 
@@ -171,13 +168,15 @@ def test_sentences_end_behind_the_closing_quote() -> None:
 
 
 def test_a_source_is_named_first_and_an_editor_last() -> None:
-    assert apply(("source",), CHINESE, ZH)[0] == ArticleBlock("（据江潮晚报网消息，记者沈砚秋）")
-    assert apply(("source",), ENGLISH, EN)[0] == ArticleBlock("By Imogen Tarrant, for The Harbour Courier.")
-    assert apply(("editor",), CHINESE, ZH)[:-1] == CHINESE
+    assert apply_edits(("source",), CHINESE, ZH)[0] == ArticleBlock("（据江潮晚报网消息，记者沈砚秋）")
+    assert apply_edits(("source",), ENGLISH, EN)[0] == ArticleBlock(
+        "By Imogen Tarrant, for The Harbour Courier."
+    )
+    assert apply_edits(("editor",), CHINESE, ZH)[:-1] == CHINESE
 
 
 def test_a_caption_is_no_paragraph() -> None:
-    with_caption = apply(("caption",), ENGLISH, EN)
+    with_caption = apply_edits(("caption",), ENGLISH, EN)
     assert with_caption == (*ENGLISH, ArticleBlock("The quay.", caption=True))
     assert text(with_caption) == text(ENGLISH)
 
@@ -185,16 +184,18 @@ def test_a_caption_is_no_paragraph() -> None:
 @pytest.mark.parametrize(("blocks", "reprint"), CASES)
 def test_the_last_sentence_goes(blocks: Blocks, reprint: Reprint) -> None:
     last = sentences(blocks[-1].text, reprint.language)[-1]
-    assert text(apply(("drop_end",), blocks, reprint)) == text(blocks).removesuffix("".join(last.split()))
+    assert text(apply_edits(("drop_end",), blocks, reprint)) == text(blocks).removesuffix(
+        "".join(last.split())
+    )
 
 
 def test_a_paragraph_of_one_sentence_goes_with_it() -> None:
-    assert apply(("drop_end",), CHINESE, ZH) == CHINESE[:1]
+    assert apply_edits(("drop_end",), CHINESE, ZH) == CHINESE[:1]
 
 
 @pytest.mark.parametrize(("blocks", "reprint"), CASES)
 def test_splitting_anew_keeps_the_words_and_moves_the_paragraphs(blocks: Blocks, reprint: Reprint) -> None:
-    anew = apply(("caption", "resplit"), blocks, reprint)
+    anew = apply_edits(("caption", "resplit"), blocks, reprint)
     assert text(anew) == text(blocks)
     assert [block.text for block in anew if not block.caption] != [block.text for block in blocks]
     assert [block for block in anew if block.caption] == [ArticleBlock(reprint.caption, caption=True)]
@@ -202,7 +203,7 @@ def test_splitting_anew_keeps_the_words_and_moves_the_paragraphs(blocks: Blocks,
 
 @pytest.mark.parametrize(("blocks", "reprint"), CASES)
 def test_width_and_quotes_change_signs_only(blocks: Blocks, reprint: Reprint) -> None:
-    changed = apply(("width", "quotes"), blocks, reprint)
+    changed = apply_edits(("width", "quotes"), blocks, reprint)
     assert changed != blocks
     assert _letters(text(changed)) == _letters(text(blocks))
 
@@ -213,14 +214,14 @@ def _letters(text: str) -> str:
 
 @pytest.mark.parametrize(("blocks", "reprint"), CASES)
 def test_typos_are_few_and_the_same_every_time(blocks: Blocks, reprint: Reprint) -> None:
-    mistyped = apply(("typos",), blocks, reprint)
+    mistyped = apply_edits(("typos",), blocks, reprint)
     wrong = sum(a != b for a, b in zip(text(mistyped), text(blocks), strict=True))
     assert 1 <= wrong <= 6
-    assert mistyped == apply(("typos",), blocks, reprint)
+    assert mistyped == apply_edits(("typos",), blocks, reprint)
 
 
 def test_edits_of_other_parts_of_the_page_leave_the_body_alone() -> None:
-    assert apply(("title", "links"), CHINESE, ZH) == CHINESE
+    assert apply_edits(("title", "links"), CHINESE, ZH) == CHINESE
 
 
 _PARAGRAPH = st.text(st.sampled_from('天地人的在，。？！”abc XYZ.?!’"'), min_size=1).filter(str.strip)
@@ -231,6 +232,6 @@ _PARAGRAPH = st.text(st.sampled_from('天地人的在，。？！”abc XYZ.?!�
 def test_any_text_survives_its_editors(paragraphs: list[str], reprint: Reprint, seed: int) -> None:
     blocks = tuple(map(ArticleBlock, paragraphs))
     reprint = Reprint(reprint.language, reprint.source, reprint.author, reprint.caption, seed)
-    assert text(apply(("resplit",), blocks, reprint)) == text(blocks)
-    assert len(text(apply(("typos",), blocks, reprint))) == len(text(blocks))
-    assert text(blocks).startswith(text(apply(("drop_end",), blocks, reprint)))
+    assert text(apply_edits(("resplit",), blocks, reprint)) == text(blocks)
+    assert len(text(apply_edits(("typos",), blocks, reprint))) == len(text(blocks))
+    assert text(blocks).startswith(text(apply_edits(("drop_end",), blocks, reprint)))

@@ -1,4 +1,4 @@
-"""The demo end to end: the real crawler, twice."""
+"""The demo end to end: two runs of the real crawler."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def rows(file: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes, list[dict[str, Any]], str]:
-    """Crawl twice, on other ports; the folder, items and journal in between, what was shown."""
+    """Crawl twice, on different ports; the folder, items and journal after the first, and the output."""
     out = tmp_path_factory.mktemp("demo") / "demo-out"
     run_demo(out, first_port=0)
     between = [(out / name).read_bytes() for name in ("summary.json", "items.jsonl")]

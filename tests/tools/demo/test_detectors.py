@@ -1,4 +1,4 @@
-"""Every detector crawls the bundled web by settings alone."""
+"""Every detector crawls the bundled web, selected by settings alone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CHOICES = {name: name for name in DETECTORS} | {
 
 @pytest.fixture(scope="module")
 def journals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[Journal]]]:
-    """Crawl once a choice, two at a time."""
+    """Crawl once for each choice, two at a time."""
     base = tmp_path_factory.mktemp("demos")
     with ThreadPoolExecutor(2) as pool:
         yield {name: pool.submit(crawl, base / name, chosen) for name, chosen in CHOICES.items()}

@@ -1,4 +1,4 @@
-"""The pages as a browser would get them."""
+"""The pages as a browser gets them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LABELS = {"gb2312": "gbk", "gb18030": "gb18030", "utf-8": "utf-8", "windows-1252
 
 
 def declared(site: Site, body: bytes) -> str:
-    """Return the codec of what the HTTP header declares, else of what the head does."""
+    """Return the codec declared in the HTTP header, else in the HTML head."""
     if site.header:
         return LABELS[site.header.lower()]
     match = re.search(rb"charset=\"?([\w-]+)", body[:1024])

@@ -1,4 +1,4 @@
-"""What the demo leaves behind."""
+"""The files in the folder of the demo."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_kept_items_gather_over_crawls(tmp_path: Path) -> None:
     folder.add_items(lambda url: not url.endswith("index"))
     write(tmp_path / FEED, "http://a/3")
     folder.add_items(lambda _: True)
-    folder.forget_last()
+    folder.remove_last()
     folder.add_items(lambda _: True)
     assert folder.kept_urls() == ["http://a/1", "http://a/2", "http://a/3"]
 
@@ -74,7 +74,7 @@ def test_what_a_crawl_writes_anew_is_removed_before_it(tmp_path: Path) -> None:
     write(tmp_path / "items.jsonl", "http://a/1")
     write(tmp_path / "journal.jsonl", "http://a/1")
     folder.write_summary(DemoSummary(1, 1, 1, 0, 0, 0))
-    folder.forget_last()
+    folder.remove_last()
     assert [path.name for path in tmp_path.iterdir()] == ["items.jsonl"]
 
 

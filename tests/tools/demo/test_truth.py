@@ -1,4 +1,4 @@
-"""Which verdicts are wrong, and the figures."""
+"""Faults of verdicts, and the summary."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dedupcrawl.tools.demo.truth import (
     PageOutcome,
     Truth,
     all_pages,
-    faults,
+    find_faults,
     summarize,
 )
 
@@ -45,13 +45,13 @@ KEPT_INDEX, DROPPED_INDEX = outcome("i", kept=True, kind=INDEX), outcome("i", ke
 def test_faults(
     outcomes: list[PageOutcome], kept_before: tuple[str, ...], expected: list[Fault | None]
 ) -> None:
-    assert faults(outcomes, kept_before) == expected
+    assert find_faults(outcomes, kept_before) == expected
 
 
 def test_the_summary_counts_articles_and_all_faults() -> None:
     outcomes = [KEPT_A, DROPPED_A, KEPT_A, DROPPED_B, KEPT_INDEX, DROPPED_INDEX]
     expected = DemoSummary(pages=4, distinct=2, kept=2, dropped=2, wrongly_dropped=2, missed=1)
-    assert summarize(outcomes, faults(outcomes)) == expected
+    assert summarize(outcomes, find_faults(outcomes)) == expected
 
 
 def test_an_empty_crawl_counts_nothing() -> None:
@@ -64,7 +64,7 @@ _OUTCOMES = st.lists(st.builds(outcome, st.sampled_from("abc"), kept=st.booleans
 @settings(max_examples=100, deadline=None)
 @given(_OUTCOMES, st.sets(st.sampled_from("abc")))
 def test_figures_add_up(outcomes: list[PageOutcome], kept_before: set[str]) -> None:
-    summary = summarize(outcomes, faults(outcomes, kept_before))
+    summary = summarize(outcomes, find_faults(outcomes, kept_before))
     assert summary.pages == summary.kept + summary.dropped == len(outcomes)
     kept_clusters = {each.truth.cluster for each in outcomes if each.kept}
     assert summary.missed == summary.kept - len(kept_clusters - kept_before)
@@ -79,7 +79,7 @@ def test_keeping_the_first_of_each_cluster_is_right(clusters: list[str], kept_be
     for cluster in clusters:
         outcomes.append(outcome(cluster, kept=cluster not in seen))
         seen.add(cluster)
-    assert not any(faults(outcomes, kept_before))
+    assert not any(find_faults(outcomes, kept_before))
 
 
 def test_the_truth_covers_articles_and_index_pages() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from dedupcrawl.config import Config
 from dedupcrawl.errors import SettingError
-from dedupcrawl.tools.explain.configuration import constant_value, name_of, setting_of, with_value
+from dedupcrawl.tools.explain.configuration import constant_name, constant_value, setting_of, with_value
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_a_constant_is_named_and_changed(
     detectors: Any, detector: str, constant: str, name: str, value: object
 ) -> None:
     config = Config(detectors=detectors)
-    assert name_of(config, detector, constant) == name
+    assert constant_name(config, detector, constant) == name
     assert constant_value(config, name) == value
     other = 1 if isinstance(value, int) else 0.55
     changed = with_value(config, name, other)

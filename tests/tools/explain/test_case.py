@@ -1,11 +1,11 @@
-"""Clusters and the nearest page, found under shared keys or by looking at every record."""
+"""Search for the pages of a cluster and for the nearest page, under shared keys or in the whole store."""
 
 from __future__ import annotations
 
 from dedupcrawl import Deduplicator, Page
 from dedupcrawl.decision import cluster_of
 from dedupcrawl.stores.base import Candidate
-from dedupcrawl.tools.explain.case import CHUNK, under_keys, walked
+from dedupcrawl.tools.explain.case import PROGRESS_STEP, scan_keys, scan_store
 from tests.texts import ENGLISH
 
 
@@ -18,11 +18,11 @@ def filled(count: int) -> Deduplicator:
 
 
 def test_every_record_is_looked_at_and_counted() -> None:
-    for count in (0, 1, CHUNK, 2 * CHUNK + 3):
+    for count in (0, 1, PROGRESS_STEP, 2 * PROGRESS_STEP + 3):
         ticks: list[int] = []
         with filled(count) as dedup:
-            seen = walked(dedup.store, "nobody's", (), ticks.append)
-        assert (seen.members, seen.near, seen.walked) == ((), None, count)
+            seen = scan_store(dedup.store, "nobody's", (), ticks.append)
+        assert (seen.members, seen.nearest, seen.scanned) == ((), None, count)
         assert sum(ticks) == count
 
 
@@ -33,7 +33,7 @@ def test_the_nearest_is_the_one_that_measures_most() -> None:
             number = int(each.record.url.rpartition("/")[2])
             return None if number == 19 else number / 20
 
-        near = walked(dedup.store, "", (), lambda _: None, measure).near
+        near = scan_store(dedup.store, "", (), lambda _: None, measure).nearest
     assert near is not None
     assert near.record.url == "https://a.example/18"
 
@@ -45,8 +45,8 @@ def test_a_cluster_that_is_linked_by_shared_keys_is_found_either_way() -> None:
         first = dedup.store.lookup("https://a.example/0")
         assert first is not None
         name = cluster_of(first.record)
-        linked = under_keys(dedup.store, name, [first])
+        linked = scan_keys(dedup.store, name, [first])
         assert len(linked.members) == 5
-        assert linked.walked is None
-        assert walked(dedup.store, name, (), lambda _: None).members == linked.members
-        assert under_keys(dedup.store, "another", [first]).members == ()
+        assert linked.scanned is None
+        assert scan_store(dedup.store, name, (), lambda _: None).members == linked.members
+        assert scan_keys(dedup.store, "another", [first]).members == ()

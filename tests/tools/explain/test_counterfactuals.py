@@ -1,4 +1,4 @@
-"""Constants just on the other side of what a pair has."""
+"""Values of a constant that turn a bar."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedupcrawl.detectors.base import Bar
-from dedupcrawl.tools.explain.counterfactuals import turning
+from dedupcrawl.tools.explain.counterfactuals import turning_value
 
 
 @pytest.mark.parametrize(
@@ -30,17 +30,17 @@ from dedupcrawl.tools.explain.counterfactuals import turning
 )
 def test_as_a_person_would_type_it(value: float, found: float, at_least: bool, expected: float) -> None:
     bar = Bar("constant", value, found, at_least)
-    assert turning(bar) == expected
-    assert isinstance(turning(bar), type(value))
+    assert turning_value(bar) == expected
+    assert isinstance(turning_value(bar), type(value))
 
 
 def test_a_strict_bar_is_turned_by_the_next_number() -> None:
-    assert turning(Bar("difference", 0.01, 0.02, at_least=False, is_strict=True)) == 0.03
-    assert turning(Bar("difference", 0.03, 0.02, at_least=False, is_strict=True)) == 0.02
+    assert turning_value(Bar("difference", 0.01, 0.02, at_least=False, is_strict=True)) == 0.03
+    assert turning_value(Bar("difference", 0.03, 0.02, at_least=False, is_strict=True)) == 0.02
 
 
 def test_what_is_beyond_all_numbers_is_not_turned() -> None:
-    assert turning(Bar("length_ratio", 1.1, float("inf"), at_least=False)) is None
+    assert turning_value(Bar("length_ratio", 1.1, float("inf"), at_least=False)) is None
 
 
 @given(
@@ -53,7 +53,7 @@ def test_the_other_side_is_reached_and_not_by_far(
     value: float, found: float, at_least: bool, strict: bool
 ) -> None:
     bar = Bar("constant", value, found, at_least, is_strict=strict)
-    turned = turning(bar)
+    turned = turning_value(bar)
     assert turned is not None
     assert replace(bar, value=turned).is_met is not bar.is_met
     assert abs(turned - found) <= (2 if isinstance(value, int) else 0.02)

@@ -1,7 +1,4 @@
-"""Explanations by what a store holds.
-
-Why a page is unchecked, in a sentence.
-"""
+"""Explanations of verdicts by the records of a store."""
 
 from __future__ import annotations
 
@@ -18,11 +15,11 @@ from dedupcrawl.decision import cluster_of
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.stores.base import Record
-from dedupcrawl.tools.explain.case import ComparedPage, Why
-from dedupcrawl.tools.explain.configuration import Premises, with_value
+from dedupcrawl.tools.explain.case import ComparedPage, PairReason
+from dedupcrawl.tools.explain.configuration import EffectiveConfig, with_value
 from dedupcrawl.tools.explain.counterfactuals import NEW_STORE, UNSURE, Counterfactual
 from dedupcrawl.tools.explain.explainer import REASONS, Explainer
-from dedupcrawl.tools.explain.explanation import Explanation, Subject, Then
+from dedupcrawl.tools.explain.explanation import Explanation, PastVerdict, Subject
 from dedupcrawl.verdict import Verdict
 from tests.data import ROOT
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
@@ -56,14 +53,14 @@ def explained(
     held = None if text else dedup.store.lookup(url)
     subject = Subject(url, "told", Page.from_text(text, url) if text else None, held)
     tick = None if quick else (lambda _: None)
-    found = Explainer(Premises(dedup.config, frozenset()), dedup.store, tick).explain(subject, other)
+    found = Explainer(EffectiveConfig(dedup.config, frozenset()), dedup.store, tick).explain(subject, other)
     assert json.loads(json.dumps(found.as_dict())) == found.as_dict()
     return found
 
 
-def by_name(levers: tuple[Counterfactual, ...]) -> dict[str, Counterfactual]:
-    assert all(len(lever.changes) == 1 for lever in levers)
-    return {lever.changes[0].name: lever for lever in levers}
+def by_name(found: tuple[Counterfactual, ...]) -> dict[str, Counterfactual]:
+    assert all(len(each.changes) == 1 for each in found)
+    return {each.changes[0].name: each for each in found}
 
 
 def test_a_copy_is_held_against_what_it_repeats(dedup: Deduplicator) -> None:
@@ -71,12 +68,12 @@ def test_a_copy_is_held_against_what_it_repeats(dedup: Deduplicator) -> None:
     assert found.verdict == dedup.check(text=COPY, url=SECOND)
     assert found.pair is not None
     assert (found.pair.new.url, found.pair.old.url) == (SECOND, FIRST)
-    assert (found.pair.why, found.pair.met) == (Why.DECIDES, True)
+    assert (found.pair.why, found.pair.met) == (PairReason.DECIDES, True)
     assert found.pair.shared > 0
     assert [opinion.detector for opinion in found.pair.opinions] == ["exact", "minhash"]
     assert found.length == len(dedup_text(COPY))
-    assert [member.record.url for member in found.seen.members] == [FIRST]
-    assert found.seen.walked == 2
+    assert [member.record.url for member in found.scan.members] == [FIRST]
+    assert found.scan.scanned == 2
 
 
 def dedup_text(text: str) -> str:
@@ -105,7 +102,7 @@ def fill(dedup: Deduplicator) -> Deduplicator:
     ],
     ids=str,
 )
-def test_every_lever_really_gives_another_verdict(text: str, changes: dict[str, Any]) -> None:
+def test_every_counterfactual_gives_another_verdict(text: str, changes: dict[str, Any]) -> None:
     with opened(**changes) as dedup:
         fill(dedup)
         found = explained(dedup, text)
@@ -113,17 +110,17 @@ def test_every_lever_really_gives_another_verdict(text: str, changes: dict[str, 
             return  # a crawl does not compare them, whatever the constants
         now = dedup.check(text=text, url=SECOND)
         assert found.verdict == now
-        for lever in (*found.levers, *found.together):
+        for counterfactual in (*found.counterfactuals, *found.together):
             config = dedup.config
-            for change in lever.changes:
+            for change in counterfactual.changes:
                 config = with_value(config, change.name, change.then)
-            if UNSURE in lever.remark:
+            if UNSURE in counterfactual.remark:
                 continue
-            if lever.remark:
+            if counterfactual.remark:
                 again = fill(Deduplicator(config=config)).check(text=text, url=SECOND)
             else:
                 again = Deduplicator(dedup.store, config=config).check(text=text, url=SECOND)
-            assert again == lever.verdict
+            assert again == counterfactual.verdict
             assert said(again) != said(now)
 
 
@@ -134,15 +131,15 @@ def said(verdict: Verdict) -> tuple[object, ...]:
 def test_whether_an_old_version_stays_is_a_setting_too(dedup: Deduplicator) -> None:
     found = explained(dedup, LONGER, FIRST)
     assert found.verdict.relation is Relation.UPDATED
-    assert by_name(found.levers)["keep"].verdict.supersedes == FIRST
+    assert by_name(found.counterfactuals)["keep"].verdict.supersedes == FIRST
 
 
 def test_which_setting_keeps_a_copy(dedup: Deduplicator) -> None:
-    levers = by_name(explained(dedup, COPY).levers)
-    assert levers["threshold"].verdict.keep
-    assert levers["threshold"].remark == NEW_STORE
-    assert levers["drop"].changes[0].then == Config().drop - {Relation.NEAR_DUPLICATE}
-    assert levers["keep"].verdict.supersedes == FIRST
+    counterfactuals = by_name(explained(dedup, COPY).counterfactuals)
+    assert counterfactuals["threshold"].verdict.keep
+    assert counterfactuals["threshold"].remark == NEW_STORE
+    assert counterfactuals["drop"].changes[0].then == Config().drop - {Relation.NEAR_DUPLICATE}
+    assert counterfactuals["keep"].verdict.supersedes == FIRST
 
 
 def test_what_would_not_meet_in_a_new_store_is_not_called_related() -> None:
@@ -152,21 +149,25 @@ def test_what_would_not_meet_in_a_new_store_is_not_called_related() -> None:
     for text in copies:
         with opened() as dedup:
             dedup.add(text=ENGLISH, url=FIRST)
-            lever = by_name(explained(dedup, text, quick=True).levers).get("threshold")
-        if lever is not None:
-            config = with_value(Config(), "threshold", lever.changes[0].then)
+            counterfactual = by_name(explained(dedup, text, quick=True).counterfactuals).get("threshold")
+        if counterfactual is not None:
+            config = with_value(Config(), "threshold", counterfactual.changes[0].then)
             with Deduplicator(config=config) as anew:
                 anew.add(text=ENGLISH, url=FIRST)
-                assert anew.check(text=text, url=SECOND).relation == lever.verdict.relation
-            relations.add(lever.verdict.relation)
+                assert anew.check(text=text, url=SECOND).relation == counterfactual.verdict.relation
+            relations.add(counterfactual.verdict.relation)
     assert None in relations
 
 
 def test_where_sketches_do_not_tell_the_keys_that_is_said() -> None:
     with opened(detectors=["datasketch"]) as dedup:
         dedup.add(text=ENGLISH, url=FIRST)
-        levers = by_name(explained(dedup, COPY, quick=True).levers)
-    told = {name: lever.remark for name, lever in levers.items() if lever.remark}
+        counterfactuals = by_name(explained(dedup, COPY, quick=True).counterfactuals)
+    told = {
+        name: counterfactual.remark
+        for name, counterfactual in counterfactuals.items()
+        if counterfactual.remark
+    }
     assert told
     assert all(UNSURE in remark for remark in told.values())
 
@@ -175,10 +176,10 @@ def test_which_setting_drops_what_is_kept(dedup: Deduplicator) -> None:
     found = explained(dedup, LONGER)
     assert found.verdict.keep
     assert found.verdict.relation is Relation.EXPANSION
-    levers = by_name(found.levers)
-    assert not levers["drop"].verdict.keep
-    assert not levers["length_ratio"].verdict.keep
-    assert not levers["length_ratio"].remark
+    counterfactuals = by_name(found.counterfactuals)
+    assert not counterfactuals["drop"].verdict.keep
+    assert not counterfactuals["length_ratio"].verdict.keep
+    assert not counterfactuals["length_ratio"].remark
     assert not found.together
 
 
@@ -186,7 +187,7 @@ def test_two_settings_where_no_single_one_is_enough() -> None:
     with opened() as dedup:
         dedup.add(text=ENGLISH, url=FIRST)
         found = explained(dedup, f"{ENGLISH} {OTHER_ENGLISH}")
-        assert set(by_name(found.levers)) == {"drop"}
+        assert set(by_name(found.counterfactuals)) == {"drop"}
         (together,) = found.together
         assert [change.name for change in together.changes] == ["threshold", "length_ratio"]
         assert together.verdict.is_duplicate
@@ -196,7 +197,7 @@ def test_two_settings_where_no_single_one_is_enough() -> None:
 def test_equal_texts_stay_copies_whatever_is_measured(dedup: Deduplicator) -> None:
     found = explained(dedup, ENGLISH)
     assert found.verdict.relation is Relation.IDENTICAL
-    assert set(by_name(found.levers)) == {"drop", "keep"}
+    assert set(by_name(found.counterfactuals)) == {"drop", "keep"}
     assert not found.together
 
 
@@ -204,13 +205,13 @@ def test_a_short_text_is_compared_once_the_bound_is_lowered() -> None:
     short = ENGLISH[:150]
     with opened(min_chars=200) as dedup:
         dedup.add(text=short, url=FIRST)
-        assert set(by_name(explained(dedup, short + " And ice.").levers)) <= {"min_chars"}
+        assert set(by_name(explained(dedup, short + " And ice.").counterfactuals)) <= {"min_chars"}
     with opened(detectors=["minhash"], min_chars=200) as dedup:
         found = explained(dedup, short)
         assert (found.verdict.reason, found.record, found.pair) == ("short", None, None)
-        lever = by_name(found.levers)["min_chars"]
-        assert lever.changes[0].then == len(dedup_text(short)) // 10 * 10
-        assert lever.verdict.reason is None
+        counterfactual = by_name(found.counterfactuals)["min_chars"]
+        assert counterfactual.changes[0].then == len(dedup_text(short)) // 10 * 10
+        assert counterfactual.verdict.reason is None
         assert "only the detector exact" in " ".join(found.remarks)
 
 
@@ -227,10 +228,10 @@ def test_a_filed_page_is_judged_by_what_came_before_it() -> None:
         first = explained(dedup, url=FIRST)
         assert first.verdict.relation is None
         assert first.pair is not None
-        assert (first.pair.new.url, first.pair.why) == (SECOND, Why.LATER)
+        assert (first.pair.new.url, first.pair.why) == (SECOND, PairReason.LATER)
         assert first.pair.verdict.of == FIRST
-        assert [each.record.url for each in first.seen.members] == [FIRST, SECOND, "https://c.example/3"]
-        assert explained(dedup, url=FIRST, quick=True).seen.members == first.seen.members
+        assert [each.record.url for each in first.scan.members] == [FIRST, SECOND, "https://c.example/3"]
+        assert explained(dedup, url=FIRST, quick=True).scan.members == first.scan.members
 
 
 def test_a_page_that_met_nobody_is_held_against_the_nearest(dedup: Deduplicator) -> None:
@@ -238,10 +239,10 @@ def test_a_page_that_met_nobody_is_held_against_the_nearest(dedup: Deduplicator)
     found = explained(dedup, half)
     assert found.met == 0
     assert found.pair is not None
-    assert (found.pair.why, found.pair.met, found.pair.old.url) == (Why.NEAREST, False, FIRST)
+    assert (found.pair.why, found.pair.met, found.pair.old.url) == (PairReason.NEAREST, False, FIRST)
     assert "They never met" in " ".join(found.remarks)
     quick = explained(dedup, half, quick=True)
-    assert (quick.pair, quick.seen.walked) == (None, None)
+    assert (quick.pair, quick.scan.scanned) == (None, None)
     assert "without --quick" in " ".join(quick.remarks)
     assert "no other in the store is like it" in " ".join(explained(dedup, OTHER_CHINESE).remarks)
 
@@ -249,10 +250,10 @@ def test_a_page_that_met_nobody_is_held_against_the_nearest(dedup: Deduplicator)
 def test_a_page_of_ones_choice(dedup: Deduplicator) -> None:
     lamps = dedup.store.lookup("https://a.example/lamps")
     assert lamps is not None
-    found = explained(dedup, COPY, other=ComparedPage.held(lamps))
+    found = explained(dedup, COPY, other=ComparedPage.from_candidate(lamps))
     assert found.verdict.of == FIRST
     assert found.pair is not None
-    assert (found.pair.why, found.pair.met) == (Why.ASKED, False)
+    assert (found.pair.why, found.pair.met) == (PairReason.ASKED, False)
     assert found.pair.verdict.relation is None
     record = dedup.file(Page.from_text(ENGLISH, "https://c.example/"))
     assert isinstance(record, Record)
@@ -269,7 +270,7 @@ def test_pages_in_a_full_bucket_never_meet() -> None:
             dedup.add(text=ENGLISH, url=f"https://b.example/{number}")
         first = dedup.store.lookup(FIRST)
         assert first is not None
-        found = explained(dedup, ENGLISH, url="https://c.example/", other=ComparedPage.held(first))
+        found = explained(dedup, ENGLISH, url="https://c.example/", other=ComparedPage.from_candidate(first))
         assert found.pair is not None
         assert found.pair.shared > 0
         assert not found.pair.met
@@ -279,8 +280,10 @@ def test_pages_in_a_full_bucket_never_meet() -> None:
 def test_a_claimed_page_and_what_a_run_said_are_remarked_upon(dedup: Deduplicator) -> None:
     with dedup.claim(text=CHINESE, url="https://z.example/1"):
         verdict = dedup.check(text=COPY, url=SECOND)
-        subject = Subject(SECOND, "told", Page.from_text(CHINESE, SECOND), then=Then(verdict, "dropped", 0.0))
-        found = Explainer(Premises(dedup.config, frozenset()), dedup.store).explain(subject)
+        subject = Subject(
+            SECOND, "told", Page.from_text(CHINESE, SECOND), then=PastVerdict(verdict, "dropped", 0.0)
+        )
+        found = Explainer(EffectiveConfig(dedup.config, frozenset()), dedup.store).explain(subject)
     assert found.pair is not None
     assert "is claimed, not committed yet" in " ".join(found.remarks)
     assert "The run said otherwise" in " ".join(found.remarks)
@@ -292,8 +295,10 @@ def test_a_claim_that_is_open_explains_that_the_run_said_otherwise(dedup: Dedupl
         once.add(text=CHINESE, url=first)
         verdict = once.check(text=CHINESE, url=SECOND)
     with dedup.claim(text=CHINESE, url=first):
-        subject = Subject(SECOND, "told", Page.from_text(CHINESE, SECOND), then=Then(verdict, "dropped", 0.0))
-        found = Explainer(Premises(dedup.config, frozenset()), dedup.store).explain(subject)
+        subject = Subject(
+            SECOND, "told", Page.from_text(CHINESE, SECOND), then=PastVerdict(verdict, "dropped", 0.0)
+        )
+        found = Explainer(EffectiveConfig(dedup.config, frozenset()), dedup.store).explain(subject)
     assert found.verdict.keep
     assert [remark[:27] for remark in found.remarks] == ["The older page is claimed, "]
 
@@ -304,10 +309,10 @@ def test_every_detector_can_be_asked(name: str) -> None:
         dedup.add(text=ENGLISH, url=FIRST)
         found = explained(dedup, ENGLISH)
         assert found.pair is not None
-        assert found.pair.why is Why.DECIDES
+        assert found.pair.why is PairReason.DECIDES
         assert found.verdict.of == FIRST
-        assert by_name(found.levers)["drop"].verdict.keep
-        assert found.cluster == cluster_of(found.seen.members[0].record)
+        assert by_name(found.counterfactuals)["drop"].verdict.keep
+        assert found.cluster == cluster_of(found.scan.members[0].record)
 
 
 def test_every_reason_that_is_documented_has_a_sentence() -> None:

@@ -1,4 +1,4 @@
-"""A page that tries everything, and one that is as most pages are."""
+"""A page with many attacks, and a usual page."""
 
 from __future__ import annotations
 

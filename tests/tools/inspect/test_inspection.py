@@ -1,3 +1,5 @@
+"""Pages are read for inspection: blocks, reasons, passages, notes, and a canvas without active content."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -8,9 +10,9 @@ from dedupcrawl.page import Kind, Page, PageError, ReaderError, ReadOptions, rea
 from dedupcrawl.page.document import parse
 from dedupcrawl.tools.inspect import canvas as drawing
 from dedupcrawl.tools.inspect import inspection
-from dedupcrawl.tools.inspect.canvas import draw
-from dedupcrawl.tools.inspect.inspection import Look, counts, look
-from dedupcrawl.tools.inspect.positions import ink
+from dedupcrawl.tools.inspect.canvas import build_canvas
+from dedupcrawl.tools.inspect.inspection import Inspection, inspect_page, rule_counts
+from dedupcrawl.tools.inspect.positions import visible
 from dedupcrawl.tools.inspect.rules import FOUND, NOT_FOUND
 from tests.page.samples import CHINESE, CHINESE_TWO, PARAGRAPH, SECOND, article, links
 from tests.tools.inspect.attacks import HOSTILE
@@ -24,12 +26,12 @@ def river(html: str, url: str) -> str:
 
 
 def topical(html: str, url: str) -> Page:
-    """A user's reader that returns a page of ours."""
+    """A user's reader that calls a built-in one."""
     return read_page(html, url, options=ReadOptions(reader="topic"))
 
 
 def invented(html: str, url: str) -> Page:
-    """A user's reader whose blocks stand nowhere on the page."""
+    """A user's reader whose blocks are not on the page."""
     return read_page(article("<p>No such text.</p>"), url)
 
 
@@ -38,20 +40,20 @@ def failing(html: str, url: str) -> str:
     raise RuntimeError("no")
 
 
-def seen(html: str | bytes, reader: str = "blocks") -> Look:
-    return look(html, "https://a.example/", ReadOptions(reader=reader))
+def seen(html: str | bytes, reader: str = "blocks") -> Inspection:
+    return inspect_page(html, "https://a.example/", ReadOptions(reader=reader))
 
 
-def marked(found: Look) -> dict[int, str]:
-    """What the steps put into each block."""
+def marked(found: Inspection) -> dict[int, str]:
+    """Return the text of each block in the steps."""
     said: dict[int, str] = {}
     for step in found.canvas.steps:
         if isinstance(step, list):
-            said[int(step[0])] = said.get(int(step[0]), "") + ink(str(step[1]))
+            said[int(step[0])] = said.get(int(step[0]), "") + visible(str(step[1]))
     return said
 
 
-def elements(found: Look) -> list[dict[str, Any]]:
+def elements(found: Inspection) -> list[dict[str, Any]]:
     return [step for step in found.canvas.steps if isinstance(step, dict)]
 
 
@@ -59,7 +61,7 @@ def elements(found: Look) -> list[dict[str, Any]]:
 def test_the_steps_hold_every_block(reader: str) -> None:
     for html in (HOSTILE, article(f"<nav>{' '.join(links(5))}</nav><p>{CHINESE}</p>")):
         found = seen(html, reader)
-        assert marked(found) == {place: ink(block.text) for place, block in enumerate(found.blocks)}
+        assert marked(found) == {place: visible(block.text) for place, block in enumerate(found.blocks)}
         depth = 0
         for step in found.canvas.steps:
             depth += 1 if isinstance(step, dict) else -1 if step == 0 else 0
@@ -113,12 +115,12 @@ def test_a_page_that_holds_the_marks_themselves_is_shown_without_any(reader: str
 
 def test_a_deep_page_is_laid_out_flat() -> None:
     found = seen("<div>" * 1500 + f"<p>{PARAGRAPH}</p>")
-    assert len(elements(found)) <= drawing.DEEPEST
-    assert marked(found) == {0: ink(PARAGRAPH)}
+    assert len(elements(found)) <= drawing.MAX_DEPTH
+    assert marked(found) == {0: visible(PARAGRAPH)}
 
 
 def test_a_very_large_page_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing, "MOST", 100)
+    monkeypatch.setattr(drawing, "MAX_STEPS", 100)
     found = seen(article("".join(f"<p>{number} {SECOND}</p>" for number in range(200))))
     assert found.canvas.is_cut
     assert len(found.canvas.steps) < 110
@@ -172,7 +174,7 @@ def test_pictures_and_fields_are_frames_with_what_they_say_of_themselves() -> No
 
 def test_only_known_names_and_small_numbers_get_through() -> None:
     root = parse("<table><tr><td colspan=9999 rowspan=0 lang='x\"y' dir=RTL onclick=x>a<x-y z>b</x-y>")
-    steps = [step for step in draw(root, []).steps if isinstance(step, dict)]
+    steps = [step for step in build_canvas(root, []).steps if isinstance(step, dict)]
     assert {"is": "td", "colspan": 100, "rowspan": 1, "dir": "rtl"} in steps
     assert steps[-1] == {"is": "span"}
 
@@ -187,7 +189,7 @@ def test_the_topic_reader_tells_how_many_words_a_block_shares() -> None:
 
 def test_counts_add_up() -> None:
     found = seen(article(f"<nav>{' '.join(links(5))}</nav><p>{CHINESE}</p>"))
-    rows = counts(found.blocks)
+    rows = rule_counts(found.blocks)
     assert sum(blocks for _, _, blocks, _ in rows) == len(found.blocks)
     assert sum(size for *_, size in rows) == sum(block.length for block in found.blocks)
     assert [kept for _, kept, *_ in rows] == sorted([kept for _, kept, *_ in rows], reverse=True)

@@ -1,3 +1,5 @@
+"""Every block is located in the tree to the last letter."""
+
 from __future__ import annotations
 
 import gzip
@@ -14,7 +16,15 @@ from dedupcrawl.page.document import parse, to_text
 from dedupcrawl.page.flatten import MARK
 from dedupcrawl.tools.demo.corpus import load_content
 from dedupcrawl.tools.demo.layout import Layout
-from dedupcrawl.tools.inspect.positions import Passage, ink, passages, place_blocks, shares, sound, texts
+from dedupcrawl.tools.inspect.positions import (
+    Passage,
+    numbered_texts,
+    place_blocks,
+    replace_invalid,
+    shares,
+    split_passages,
+    visible,
+)
 from tests.data import data
 from tests.page.samples import CHINESE, PARAGRAPH, SECOND, article, links
 
@@ -32,7 +42,7 @@ TEXTS = st.text(alphabet="ab \n水", max_size=20)
 @settings(deadline=None)
 @given(TEXTS, st.lists(TEXTS, max_size=6))
 def test_passages_are_the_text_and_stand_in_their_blocks(text: str, blocks: list[str]) -> None:
-    found = passages(text, list(enumerate(blocks)))
+    found = split_passages(text, list(enumerate(blocks)))
     assert "\n".join([each.text for each in found]) == text
     for each in found:
         if each.block is not None:
@@ -43,7 +53,7 @@ def test_passages_are_the_text_and_stand_in_their_blocks(text: str, blocks: list
 @settings(deadline=None)
 @given(st.lists(TEXTS.filter(str.strip), min_size=1, max_size=8))
 def test_the_lines_of_blocks_are_found_in_order(blocks: list[str]) -> None:
-    found = passages("\n".join(blocks), list(enumerate(blocks)))
+    found = split_passages("\n".join(blocks), list(enumerate(blocks)))
     assert all(each.block is not None for each in found if each.text.strip())
 
 
@@ -51,13 +61,13 @@ def test_the_lines_of_blocks_are_found_in_order(blocks: list[str]) -> None:
 def test_every_passage_of_a_page_has_its_block(reader: str) -> None:
     page = read_page(article(f"<p>{CHINESE}<br>Two lines</p>"), options=ReadOptions(reader=reader))
     kept = [(place, block.text) for place, block in enumerate(page.blocks) if block.kept]
-    found = passages(page.text, kept)
+    found = split_passages(page.text, kept)
     assert "\n".join([each.text for each in found]) == page.text
     assert None not in {each.block for each in found}
 
 
 def test_a_line_that_stands_twice_is_found_twice() -> None:
-    assert passages("a\nb\na", [(3, "a"), (4, "b"), (5, "a")]) == [
+    assert split_passages("a\nb\na", [(3, "a"), (4, "b"), (5, "a")]) == [
         Passage("a", 3),
         Passage("b", 4),
         Passage("a", 5),
@@ -117,8 +127,8 @@ PIECES = (
 
 
 def placed_text(spans: Iterable[Span], held: dict[int, str]) -> str:
-    """Return the ink of what stands in these spans."""
-    return ink("".join([held[span.text][span.start : span.stop] for span in spans]))
+    """Return the visible characters of these spans."""
+    return visible("".join([held[span.text][span.start : span.stop] for span in spans]))
 
 
 def parsed(html: bytes | str) -> _Element:
@@ -131,9 +141,9 @@ def assert_placed(html: bytes | str, reader: str) -> None:
     page = read_tree(root, options=options)
     placed = place_blocks(page, root, parsed(html), options)
     assert placed is not None
-    held = dict(texts(root))
+    held = dict(numbered_texts(root))
     for block, spans in zip(page.blocks, placed, strict=True):
-        assert placed_text(spans, held) == ink(block.text)
+        assert placed_text(spans, held) == visible(block.text)
     every = sorted((span.text, span.start, span.stop) for spans in placed for span in spans)
     for (text, _, stop), (next_text, start, _) in pairwise(every):
         assert text != next_text or stop <= start
@@ -175,8 +185,8 @@ def test_every_block_of_broken_pages_is_where_it_is(reader: str, html: str) -> N
     if placed is None:
         assert {"\ufdd2", "\ufdd4"} & {*html}  # the page plays with the marks of the walk
         return
-    held = {number: sound(text) for number, text in texts(root)}
-    assert [placed_text(spans, held) for spans in placed] == [ink(block.text) for block in page.blocks]
+    held = {number: replace_invalid(text) for number, text in numbered_texts(root)}
+    assert [placed_text(spans, held) for spans in placed] == [visible(block.text) for block in page.blocks]
 
 
 def test_a_run_of_links_is_parted_from_the_sentence_around_it() -> None:
@@ -186,9 +196,9 @@ def test_a_run_of_links_is_parted_from_the_sentence_around_it() -> None:
     placed = place_blocks(page, root, parsed(html), options)
     assert placed is not None
     run = next(number for number, block in enumerate(page.blocks) if block.links == 4)
-    held = dict(texts(root))
+    held = dict(numbered_texts(root))
     assert placed_text(placed[run], held) == "Storynumber1|Storynumber2|Storynumber3|Storynumber4"
-    assert placed_text(placed[run - 1], held) == ink(f"Water. {PARAGRAPH[:60]} tail")
+    assert placed_text(placed[run - 1], held) == visible(f"Water. {PARAGRAPH[:60]} tail")
 
 
 def test_a_landmark_that_holds_the_article_is_opened() -> None:
@@ -225,9 +235,9 @@ def test_a_page_of_a_foreign_reader_is_placed_by_the_blocks_that_it_has() -> Non
 def test_the_tree_is_left_as_it_is() -> None:
     html = article(f"<p>{CHINESE}</p>")
     root = parsed(html)
-    before = dict(texts(root))
+    before = dict(numbered_texts(root))
     place_blocks(read_tree(root), root, parsed(html), ReadOptions())
-    assert dict(texts(root)) == before
+    assert dict(numbered_texts(root)) == before
 
 
 def test_a_page_that_is_nested_too_deep_is_refused_before() -> None:

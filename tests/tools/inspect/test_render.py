@@ -1,4 +1,4 @@
-"""What a person sees and does, in a real browser."""
+"""The HTML file in a real browser."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from dedupcrawl.config import Config
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.page import ReadOptions, read_page
-from dedupcrawl.tools.inspect.comparison import meet_page, meet_store
-from dedupcrawl.tools.inspect.inspection import Look, look
-from dedupcrawl.tools.inspect.positions import ink
+from dedupcrawl.tools.inspect.comparison import compare_with_page, compare_with_store
+from dedupcrawl.tools.inspect.inspection import Inspection, inspect_page
+from dedupcrawl.tools.inspect.positions import visible
 from dedupcrawl.tools.inspect.render import render
 from tests.browser import DESKTOP, PHONE, browsing
 from tests.page.samples import CHINESE, PARAGRAPH, SECOND, article
@@ -41,8 +41,8 @@ _MARKED = """() => [...document.getElementById("canvas").shadowRoot.querySelecto
     .map((each) => Number(each.dataset.block))"""
 
 
-def seen(html: str, reader: str = "blocks", url: str = "https://a.example/flood") -> Look:
-    return look(html.encode(), url, ReadOptions(reader=reader))
+def seen(html: str, reader: str = "blocks", url: str = "https://a.example/flood") -> Inspection:
+    return inspect_page(html.encode(), url, ReadOptions(reader=reader))
 
 
 @contextmanager
@@ -101,8 +101,8 @@ def test_what_is_marked_is_what_the_blocks_say(tmp_path: Path) -> None:
             tab.open(file)
             tab.page.wait_for_selector("html[data-ready]", state="attached")
             pieces = tab.page.evaluate(_PIECES)
-            assert {int(block): ink(text) for block, text in pieces.items()} == {
-                place: ink(block.text) for place, block in enumerate(found.blocks)
+            assert {int(block): visible(text) for block, text in pieces.items()} == {
+                place: visible(block.text) for place, block in enumerate(found.blocks)
             }
         file.write_text(render(seen(article("<p>One \ufdd4 wheel turned.</p>"))), "utf-8")
         tab.page.reload()
@@ -212,8 +212,10 @@ def test_a_store_and_another_page_have_views_of_their_own(tmp_path: Path) -> Non
     page = read_page(article(f"<p>{CHINESE}</p>"), "https://b.example/2")
     with Deduplicator(config=config) as dedup:
         dedup.add(read_page(article(f"<p>{CHINESE}</p>"), "https://a.example/<script>alert(1)</script>"))
-        store = meet_store(page, dedup.store, config, "memory://")
-    other = meet_page(page, read_page(article(f"<p>{CHINESE[::-1]}</p>"), "javascript:alert(1)"), config)
+        store = compare_with_store(page, dedup.store, config, "memory://")
+    other = compare_with_page(
+        page, read_page(article(f"<p>{CHINESE[::-1]}</p>"), "javascript:alert(1)"), config
+    )
     html = render(seen(article(f"<p>{CHINESE}</p>")), store, other)
     with opened(html, tmp_path) as tab:
         tab.page.get_by_role("tab", name="Against the store").click()

@@ -1,4 +1,4 @@
-"""Pairs to be asked about, with the truth in their URLs."""
+"""Pairs to ask about, with the truth in their URLs."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def pair(
     )
 
 
-def urn_of(
+def sampler_of(
     pairs: Iterable[OfferedPair], run: str = "a run", around: float = 0.8, held: int = 2_000
 ) -> StratifiedSampler:
-    urn = StratifiedSampler(run, around, held)
+    sampler = StratifiedSampler(run, around, held)
     for each in pairs:
-        urn.put(each)
-    return urn
+        sampler.add(each)
+    return sampler

@@ -1,4 +1,4 @@
-"""A run of real verdicts: stories, copies that were touched up, and others that look alike; all is known."""
+"""A run with real verdicts on stories, edited copies and similar stories, with known truth."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WORDS = 300
-SAME = range(1, 8)  #: words that were changed in copies: similarities from 0.86 to 0.98
-OTHER = range(9, 17)  #: and in stories of their own that were made after another: 0.72 to 0.83
+SAME = range(1, 8)  #: changed words in copies: similarities from 0.86 to 0.98
+OTHER = range(9, 17)  #: changed words in different stories: similarities from 0.72 to 0.83
 
 
 def web(copies: int, others: int) -> list[Page]:
-    """Stories, each with one page that was made after it; ``same`` in its URL says that it is a copy."""
+    """Stories, each with an edited page; the URL of a copy has ``same``."""
     pages = []
     for number in range(copies + others):
         is_copy = number < copies
@@ -31,6 +31,6 @@ def web(copies: int, others: int) -> list[Page]:
 
 
 def ledger(path: Path, pages: Sequence[Page]) -> Path:
-    """Write a ledger as a crawl of these pages does."""
+    """Write the ledger of a crawl of these pages."""
     write(path, pages)
     return path

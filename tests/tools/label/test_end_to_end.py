@@ -1,4 +1,4 @@
-"""From a crawl to a better threshold: a ledger, labels through the real page, a suggestion that holds."""
+"""From a crawl to a better threshold: a ledger, labels given on the real page, a suggestion that is right."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COPIES, OTHERS = 48, 24
 
 
 def crawl(path: Path) -> None:
-    """A crawl in which a threshold of 0.8 drops stories that are none of the copies; it is known which."""
+    """A crawl in which a threshold of 0.8 drops known stories that are no copies."""
     pages = []
     for number in range(COPIES + OTHERS):
         kind, words = ("copy", 1 + number % 3) if number < COPIES else ("own", 9 + number % 3)
@@ -41,10 +41,10 @@ def crawl(path: Path) -> None:
 
 
 def answer_by_keyboard(ledger: Path, labels: Path) -> int:
-    """Answer what is asked, by the truth; return how many were asked."""
+    """Answer all questions by the truth; return their number."""
     with LabelFile(labels) as file:
-        sitting = LabelSession(load_ledgers([ledger]).urn, file, 100)
-        with serving(LabelServer(sitting, LabelPage.of("a crawl", str(labels)))) as server, browsing() as tab:
+        session = LabelSession(load_ledgers([ledger]).sampler, file, 100)
+        with serving(LabelServer(session, LabelPage.of("a crawl", str(labels)))) as server, browsing() as tab:
             page = tab.page
             tab.open(server.url)
             newer = page.locator(".source a").last

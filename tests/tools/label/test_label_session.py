@@ -1,4 +1,4 @@
-"""A session: one question after the other, and a way back."""
+"""A labelling session: questions, answers, undo."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dedupcrawl.errors import DedupError
-from dedupcrawl.tools.label.label_session import LabelSession, OutOfTurnError
+from dedupcrawl.tools.label.label_session import LabelSession, StaleAnswerError
 from dedupcrawl.tools.label.labels import Answer, LabelFile, read_labels
-from tests.tools.label.offers import pair, urn_of
+from tests.tools.label.offers import pair, sampler_of
 
 Begin = Callable[..., LabelSession]
 PAIRS = [pair(number, 0.7 + number / 50) for number in range(10)]
@@ -24,26 +24,26 @@ def begin(tmp_path: Path) -> Iterator[Begin]:
         for each in opened:
             each.close()
         opened[:] = [LabelFile(tmp_path / "labels.jsonl")]
-        return LabelSession(urn_of(PAIRS), opened[0], goal)
+        return LabelSession(sampler_of(PAIRS), opened[0], goal)
 
     yield beginning
     for each in opened:
         each.close()
 
 
-def answer(sitting: LabelSession, said: Answer = Answer.SAME) -> str:
-    assert sitting.current is not None
-    id_ = sitting.current.id
-    sitting.answer(id_, said)
+def answer(session: LabelSession, said: Answer = Answer.SAME) -> str:
+    assert session.current is not None
+    id_ = session.current.id
+    session.answer(id_, said)
     return id_
 
 
 def test_all_pairs_are_asked_once(begin: Begin, tmp_path: Path) -> None:
-    sitting = begin()
-    asked = [answer(sitting) for _ in PAIRS]
+    session = begin()
+    asked = [answer(session) for _ in PAIRS]
     assert len(set(asked)) == len(PAIRS)
-    assert sitting.current is None
-    assert sitting.progress.left == 0
+    assert session.current is None
+    assert session.progress.left == 0
     strata = {label.stratum for label in read_labels(tmp_path / "labels.jsonl") if label.stratum}
     assert sum(each.size for each in strata) == len(PAIRS)
 
@@ -61,35 +61,35 @@ def test_a_second_session_goes_on_where_the_first_one_stopped(begin: Begin) -> N
 
 
 def test_undo_goes_back_as_often_as_one_likes(begin: Begin, tmp_path: Path) -> None:
-    sitting = begin()
-    asked = [answer(sitting, said) for said in (Answer.SAME, Answer.DIFFERENT)]
-    sitting.undo()
-    assert sitting.current is not None
-    assert sitting.current.id == asked[1]
-    assert sitting.last is not None
-    assert sitting.last[1] is Answer.SAME
-    sitting.undo()
-    sitting.undo()  # there is nothing more to take back
-    assert sitting.current.id == asked[0]
-    assert sitting.progress.done == 0
+    session = begin()
+    asked = [answer(session, said) for said in (Answer.SAME, Answer.DIFFERENT)]
+    session.undo()
+    assert session.current is not None
+    assert session.current.id == asked[1]
+    assert session.last is not None
+    assert session.last[1] is Answer.SAME
+    session.undo()
+    session.undo()  # there is nothing more to take back
+    assert session.current.id == asked[0]
+    assert session.progress.done == 0
     assert read_labels(tmp_path / "labels.jsonl") == []
-    assert [answer(sitting, Answer.SKIP) for _ in asked] == asked
+    assert [answer(session, Answer.SKIP) for _ in asked] == asked
 
 
 def test_undo_at_the_end_asks_again(begin: Begin) -> None:
-    sitting = begin(1)
-    only = answer(sitting)
-    assert sitting.current is None
-    sitting.undo()
-    assert sitting.current is not None
-    assert sitting.current.id == only
+    session = begin(1)
+    only = answer(session)
+    assert session.current is None
+    session.undo()
+    assert session.current is not None
+    assert session.current.id == only
 
 
 def test_an_undo_that_cannot_be_written_changes_nothing(
     begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sitting = begin()
-    only = answer(sitting)
+    session = begin()
+    only = answer(session)
 
     def full(*_: object) -> None:
         raise DedupError("No space left on device")
@@ -97,33 +97,33 @@ def test_an_undo_that_cannot_be_written_changes_nothing(
     with monkeypatch.context() as failing:
         failing.setattr(LabelFile, "undo", full)
         with pytest.raises(DedupError):
-            sitting.undo()
-    assert sitting.progress.done == 1
-    sitting.undo()
-    assert sitting.current is not None
-    assert sitting.current.id == only
+            session.undo()
+    assert session.progress.done == 1
+    session.undo()
+    assert session.current is not None
+    assert session.current.id == only
 
 
 def test_an_answer_to_another_question_is_refused(begin: Begin, tmp_path: Path) -> None:
-    sitting = begin()
-    before = answer(sitting)
-    with pytest.raises(OutOfTurnError):
-        sitting.answer(before, Answer.DIFFERENT)
+    session = begin()
+    before = answer(session)
+    with pytest.raises(StaleAnswerError):
+        session.answer(before, Answer.DIFFERENT)
     assert [label.answer for label in read_labels(tmp_path / "labels.jsonl")] == [Answer.SAME]
 
 
 def test_one_may_ask_for_more(begin: Begin) -> None:
-    sitting = begin(1)
-    answer(sitting)
-    sitting.extend(50)
-    assert sitting.current is not None
-    assert sitting.progress.goal == len(PAIRS)
+    session = begin(1)
+    answer(session)
+    session.extend(50)
+    assert session.current is not None
+    assert session.progress.goal == len(PAIRS)
 
 
 def test_progress_counts(begin: Begin) -> None:
-    sitting = begin(6)
+    session = begin(6)
     for said in (Answer.SAME, Answer.SAME, Answer.DIFFERENT, Answer.SKIP):
-        answer(sitting, said)
-    progress = sitting.progress
+        answer(session, said)
+    progress = session.progress
     assert (progress.done, progress.goal, progress.left) == (4, 6, 6)
     assert (progress.same, progress.different, progress.skipped, progress.labelled) == (2, 1, 1, 3)

@@ -1,4 +1,4 @@
-"""The file of labels outlives whatever ends a session."""
+"""The file of labels survives however a session ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dedupcrawl.errors import DedupError
 from dedupcrawl.tools.label.labels import Answer, LabelFile, read_labels
-from dedupcrawl.tools.label.sampling import MOST_CHARS, OfferedPage, OfferedPair, Stratum
+from dedupcrawl.tools.label.sampling import MAX_CHARS, OfferedPage, OfferedPair, Stratum
 from tests.tools.label.offers import pair
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def test_a_full_disk_leaves_no_half_of_a_line(tmp_path: Path, monkeypatch: pytes
 
 
 class _FullDisk:
-    """Takes ten bytes more, and no others."""
+    """Accepts ten more bytes."""
 
     def __init__(self, file: Any) -> None:
         self._file, self._room = file, 10
@@ -210,8 +210,8 @@ def test_any_text_can_be_written(text: str) -> None:
 
 def test_long_texts_are_cut_and_say_so() -> None:
     long, short = (
-        OfferedPage.of("u", "t" * 5_000, "x" * (MOST_CHARS + 1)),
-        OfferedPage.of("u", "t", "x" * MOST_CHARS),
+        OfferedPage.of("u", "t" * 5_000, "x" * (MAX_CHARS + 1)),
+        OfferedPage.of("u", "t", "x" * MAX_CHARS),
     )
-    assert (len(long.text), long.is_cut, len(long.title)) == (MOST_CHARS, True, 1_000)
+    assert (len(long.text), long.is_cut, len(long.title)) == (MAX_CHARS, True, 1_000)
     assert not short.is_cut

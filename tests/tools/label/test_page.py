@@ -1,4 +1,4 @@
-"""The page in a real browser: the keyboard, the way back, attacks, and whether everybody can use it."""
+"""The page in a real browser: keyboard, undo, attacks, accessibility."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dedupcrawl.tools.label.sampling import OfferedPage, OfferedPair
 from dedupcrawl.tools.label.server import LabelPage, LabelServer, serving
 from tests.batch.corpus import story
 from tests.browser import DESKTOP, PHONE, Tab, chromium
-from tests.tools.label.offers import urn_of
+from tests.tools.label.offers import sampler_of
 from tests.tools.report.judged_ledgers import changed
 
 HOSTILE = (
@@ -30,15 +30,15 @@ LONG = 60_000  #: milliseconds that a busy machine may take
 @contextmanager
 def session(folder: Path, pairs: Sequence[OfferedPair], goal: int = 100) -> Iterator[LabelServer]:
     with LabelFile(folder / "labels.jsonl") as file:
-        sitting = LabelSession(urn_of(pairs), file, goal)
+        labelling = LabelSession(sampler_of(pairs), file, goal)
         page = LabelPage.of("Crawl of the spider news", "labels.jsonl")
-        with serving(LabelServer(sitting, page)) as server:
+        with serving(LabelServer(labelling, page)) as server:
             yield server
 
 
 @pytest.fixture(scope="module")
 def open_tab() -> Iterator[OpenTab]:
-    """Give what opens a page of its own in one browser for all tests: to start one takes a second."""
+    """Return a function that opens a page in a browser shared by all tests: starting one takes a second."""
     path = chromium()
     expect.set_options(timeout=LONG)
     with sync_playwright() as playwright:
@@ -120,10 +120,10 @@ def test_what_the_run_made_of_it_is_hidden_until_one_has_answered(tmp_path: Path
         assert "minhash" not in before
         tab.page.keyboard.press("d")
         last = tab.page.locator("#last")
-        expect(last).to_contain_text("you said different")
+        expect(last).to_contain_text("you answered different")
         expect(last).to_contain_text("near-duplicate 0.85 by minhash, dropped")
         tab.page.keyboard.press("u")
-        expect(last).to_contain_text("once you have answered")
+        expect(last).to_contain_text("shown after your answer")
 
 
 def test_arrows_go_from_difference_to_difference(tmp_path: Path, open_tab: OpenTab) -> None:
@@ -154,7 +154,7 @@ def test_differences_come_in_the_order_of_the_text_whichever_side_has_them(
 
 
 def test_space_skips_also_after_a_press_of_a_button(tmp_path: Path, open_tab: OpenTab) -> None:
-    """A button that was clicked keeps the focus, and space would press it again: the same answer twice."""
+    """A clicked button would keep the focus, and the space key would press it again."""
     with session(tmp_path, stories(4)) as server:
         tab = open_tab(server)
         tab.page.get_by_role("button", name="Same").click()
@@ -238,7 +238,7 @@ def test_more_and_end_are_a_press_away(tmp_path: Path, open_tab: OpenTab) -> Non
     with session(tmp_path, stories(3), goal=1) as server:
         tab = open_tab(server)
         tab.page.keyboard.press("s")
-        tab.page.get_by_role("button", name="Ask me about 50 more").click()
+        tab.page.get_by_role("button", name="Label 50 more").click()
         count(tab, 1, 3)
         for done in (2, 3):
             tab.page.keyboard.press("s")
@@ -253,7 +253,7 @@ def test_a_server_that_is_gone_is_told(tmp_path: Path, open_tab: OpenTab) -> Non
         tab = open_tab(server)
         tab.page.context.set_offline(True)
         tab.page.keyboard.press("s")
-        expect(tab.page.locator("#trouble")).to_contain_text("all that you answered is saved")
+        expect(tab.page.locator("#trouble")).to_contain_text("all your answers are saved")
 
 
 @pytest.mark.parametrize("view", ["One text", "Two texts"])

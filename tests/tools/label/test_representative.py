@@ -1,4 +1,4 @@
-"""The pairs that were asked about tell the truth about all of them, whenever the person stops."""
+"""The answered pairs are representative of all pairs, whenever the session stops."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from statistics import mean
 import numpy as np
 import pytest
 
-from dedupcrawl.tools.evaluation.labelled_pairs import PairScorer, weighted_pairs
+from dedupcrawl.tools.evaluation.labelled_pairs import PairScorer
 from dedupcrawl.tools.label.labels import Answer, Label
-from tests.tools.label.offers import pair, urn_of
+from tests.tools.label.offers import pair, sampler_of
 
 PAIRS = [
     pair(number, 0.6 + number / 1000, "" if number < 200 else "near-duplicate", f"c{number // 3}")
@@ -18,7 +18,7 @@ PAIRS = [
 
 
 def is_same(number: int) -> bool:
-    """What is wrong lies mostly near the threshold."""
+    """Wrong pairs are mostly near the threshold."""
     return number % 10 != 0 if number >= 300 else number % 3 != 0 if number >= 200 else number % 5 == 0
 
 
@@ -31,10 +31,10 @@ RECALL = sum(map(is_same, range(200, 400))) / sum(map(is_same, range(400)))
 def test_estimates_are_right_on_average_and_intervals_hold_the_truth(asked: int) -> None:
     precisions, recalls, above, runs = [], [], 0, 80
     for run in range(runs):
-        urn, labels, last = urn_of(PAIRS, f"run {run}"), dict[str, Label](), None
-        while len(labels) < asked and (last := urn.draw(labels, last)):
+        sampler, labels, last = sampler_of(PAIRS, f"run {run}"), dict[str, Label](), None
+        while len(labels) < asked and (last := sampler.next_pair(labels, last)):
             answer = Answer.SAME if TRUTH[last.id] else Answer.DIFFERENT
-            labels[last.id] = Label(last, answer, urn.stratum(last))
+            labels[last.id] = Label(last, answer, sampler.stratum(last))
         pairs = weighted_pairs(list(labels.values()))
         found = np.array([each.label.pair.relation == "near-duplicate" for each in pairs])
         scores = PairScorer([each.is_same for each in pairs], [each.weight for each in pairs]).scores(found)

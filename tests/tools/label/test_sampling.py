@@ -1,4 +1,4 @@
-"""Who is asked about, and in which order."""
+"""Which pairs are asked about, and in which order."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedupcrawl.tools.label.sampling import COPY, FAR, MISS, NEAR, PART, kind_of, spread, zone_of
-from tests.tools.label.offers import pair, urn_of
+from dedupcrawl.tools.label.sampling import COPY, FAR, MISS, NEAR, PART, kind_of, sampling_order, zone_of
+from tests.tools.label.offers import pair, sampler_of
 
 if TYPE_CHECKING:
     from dedupcrawl.tools.label.sampling import OfferedPair, StratifiedSampler
@@ -22,10 +22,10 @@ SOME = st.lists(
 )
 
 
-def drawn(urn: StratifiedSampler, most: int = 10_000) -> list[OfferedPair]:
+def drawn(sampler: StratifiedSampler, most: int = 10_000) -> list[OfferedPair]:
     asked: set[str] = set()
     found: list[OfferedPair] = []
-    while len(found) < most and (one := urn.draw(asked, found[-1] if found else None)):
+    while len(found) < most and (one := sampler.next_pair(asked, found[-1] if found else None)):
         asked.add(one.id)
         found.append(one)
     return found
@@ -35,12 +35,13 @@ def drawn(urn: StratifiedSampler, most: int = 10_000) -> list[OfferedPair]:
 @given(SOME)
 def test_each_pair_comes_once(given_: list[tuple[float, str, str]]) -> None:
     pairs = [pair(number, *each) for number, each in enumerate(given_)]
-    urn = urn_of([*pairs, *pairs])
-    found = drawn(urn)
+    sampler = sampler_of([*pairs, *pairs])
+    found = drawn(sampler)
     assert Counter(each.id for each in found) == Counter(each.id for each in pairs)
-    sizes = Counter((urn.stratum(each).kind, urn.stratum(each).zone) for each in pairs)
+    sizes = Counter((sampler.stratum(each).kind, sampler.stratum(each).zone) for each in pairs)
     assert all(
-        urn.stratum(each).size == sizes[urn.stratum(each).kind, urn.stratum(each).zone] for each in pairs
+        sampler.stratum(each).size == sizes[sampler.stratum(each).kind, sampler.stratum(each).zone]
+        for each in pairs
     )
 
 
@@ -50,22 +51,24 @@ def test_a_cluster_comes_again_at_once_only_when_all_that_lie_uppermost_are_of_i
     given_: list[tuple[float, str, str]],
 ) -> None:
     pairs = [pair(number, *each) for number, each in enumerate(given_)]
-    urn, asked = urn_of(pairs), set[str]()
-    for before, after in pairwise(drawn(urn)):
+    sampler, asked = sampler_of(pairs), set[str]()
+    for before, after in pairwise(drawn(sampler)):
         asked.add(before.id)
         if before.cluster == after.cluster:
             others = [each for each in pairs if each.id not in asked and each.cluster != after.cluster]
-            strata = {urn.stratum(each) for each in others}
-            # whoever else could come lies beneath one of the same cluster, in the order of its stratum
-            uppermost = [urn_of(of, held=100).draw(asked) for of in _by_stratum(urn, pairs).values()]
+            strata = {sampler.stratum(each) for each in others}
+            # all other pairs come after one of the same cluster in their stratum
+            uppermost = [
+                sampler_of(of, held=100).next_pair(asked) for of in _by_stratum(sampler, pairs).values()
+            ]
             heads = [each for each in uppermost if each]
             assert all(each.cluster == before.cluster for each in heads), strata
 
 
-def _by_stratum(urn: StratifiedSampler, pairs: list[OfferedPair]) -> dict[object, list[OfferedPair]]:
+def _by_stratum(sampler: StratifiedSampler, pairs: list[OfferedPair]) -> dict[object, list[OfferedPair]]:
     found: dict[object, list[OfferedPair]] = {}
     for each in pairs:
-        found.setdefault(urn.stratum(each), []).append(each)
+        found.setdefault(sampler.stratum(each), []).append(each)
     return found
 
 
@@ -74,22 +77,22 @@ def test_both_sides_of_the_threshold_take_turns_and_the_near_ones_more_often() -
         pair(number, 0.72 + number % 16 / 100, ("near-duplicate", "")[number % 2]) for number in range(200)
     ]
     far = [pair(number, 0.95, "near-duplicate") for number in range(200, 1100)]
-    urn = urn_of([*near, *far])
-    first = Counter((urn.stratum(each).kind, urn.stratum(each).zone) for each in drawn(urn, 80))
+    sampler = sampler_of([*near, *far])
+    first = Counter((sampler.stratum(each).kind, sampler.stratum(each).zone) for each in drawn(sampler, 80))
     assert first == {(COPY, NEAR): 20, (MISS, NEAR): 20, (COPY, FAR): 40}  # of 100, 100 and 900
 
 
 def test_answers_change_nothing_about_who_comes() -> None:
-    """Only whether a pair was asked about counts; so those that were are a sample, whenever one stops."""
+    """The order depends only on which pairs were asked about, so these are a sample at any time."""
     pairs = [pair(number, number / 100, RELATIONS[number % 4]) for number in range(100)]
-    whole = drawn(urn_of(pairs))
-    assert [each.id for each in drawn(urn_of(reversed(pairs)), 30)] == [each.id for each in whole[:30]]
+    whole = drawn(sampler_of(pairs))
+    assert [each.id for each in drawn(sampler_of(reversed(pairs)), 30)] == [each.id for each in whole[:30]]
 
 
 def test_every_pair_of_a_stratum_is_as_likely_to_be_among_the_first() -> None:
     pairs = [pair(number, 0.75 + number % 7 / 60) for number in range(20)]
     runs, first = 1_500, 5
-    counts = Counter(each.id for run in range(runs) for each in spread(f"run {run}", pairs)[:first])
+    counts = Counter(each.id for run in range(runs) for each in sampling_order(f"run {run}", pairs)[:first])
     expected = runs * first / len(pairs)
     chi_square = sum((counts[each.id] - expected) ** 2 / expected for each in pairs)
     assert chi_square < 43.8  # 19 degrees of freedom, one in a thousand; the hashes are always the same
@@ -98,25 +101,25 @@ def test_every_pair_of_a_stratum_is_as_likely_to_be_among_the_first() -> None:
 def test_the_first_ones_are_spread_over_the_similarity() -> None:
     pairs = [pair(number, 0.7 + number / 1000) for number in range(200)]
     for run in range(20):
-        bins = Counter(int(each.similarity * 20 + 1e-9) for each in spread(f"run {run}", pairs)[:40])
+        bins = Counter(int(each.similarity * 20 + 1e-9) for each in sampling_order(f"run {run}", pairs)[:40])
         assert set(bins) == {14, 15, 16, 17}
         assert max(bins.values()) - min(bins.values()) <= 2
 
 
 def test_more_than_can_be_held_are_counted() -> None:
-    urn = urn_of((pair(number) for number in range(1000)), held=50)
-    urn.note("near-duplicate", 0.85)
-    found = drawn(urn)
+    sampler = sampler_of((pair(number) for number in range(1000)), held=50)
+    sampler.count("near-duplicate", 0.85)
+    found = drawn(sampler)
     assert len(found) == 50
-    assert urn.stratum(found[0]).size == 1001
-    assert urn.left(set()) == 50
+    assert sampler.stratum(found[0]).size == 1001
+    assert sampler.remaining(set()) == 50
 
 
 def test_a_pair_of_a_sample_stands_for_several() -> None:
-    urn = urn_of([])
-    urn.put(pair(1), stands_for=8)
-    urn.put(pair(2), stands_for=8)
-    assert urn.stratum(pair(1)).size == 16
+    sampler = sampler_of([])
+    sampler.add(pair(1), stands_for=8)
+    sampler.add(pair(2), stands_for=8)
+    assert sampler.stratum(pair(1)).size == 16
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The server gives and takes nothing but from its own page, and nothing that would sway the person."""
+"""The server answers only its own page, and sends nothing that biases the answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dedupcrawl.errors import DedupError
 from dedupcrawl.tools.label.label_session import LabelSession
 from dedupcrawl.tools.label.labels import LabelFile
 from dedupcrawl.tools.label.server import HOST, LabelPage, LabelServer, serving
-from tests.tools.label.offers import pair, urn_of
+from tests.tools.label.offers import pair, sampler_of
 
 PAGE = LabelPage(b"the page", "default-src 'none'")
 
@@ -27,7 +27,7 @@ class Client:
     server: LabelServer
 
     def ask(self, path: str = "", body: object = None, **headers: str) -> tuple[int, Any, dict[str, str]]:
-        """Ask for a path behind the token; with a body it is sent as JSON of the own page."""
+        """Request a path after the token; a body is sent as JSON, as the page does."""
         connection = HTTPConnection(HOST, self.server.server_port, timeout=60)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         if body is not None:
@@ -52,8 +52,8 @@ class Client:
 def client(tmp_path: Path) -> Iterator[Client]:
     pairs = [pair(number, 0.8) for number in range(3)]
     with LabelFile(tmp_path / "labels.jsonl") as file:
-        sitting = LabelSession(urn_of(pairs), file, 100)
-        with serving(LabelServer(sitting, PAGE)) as server:
+        session = LabelSession(sampler_of(pairs), file, 100)
+        with serving(LabelServer(session, PAGE)) as server:
             yield Client(server)
 
 
@@ -91,7 +91,7 @@ def test_what_is_no_path_is_refused_in_silence(
 
 
 def test_a_token_is_good_for_one_server(client: Client) -> None:
-    other = LabelServer(client.server.sitting, PAGE)
+    other = LabelServer(client.server.session, PAGE)
     other.server_close()
     assert other.token != client.server.token
     assert client.ask(f"/{other.token}/state")[0] == 404
@@ -116,10 +116,10 @@ def test_other_pages_can_change_nothing(client: Client, origin: str) -> None:
     named = origin.format(port=client.server.server_port)
     assert client.ask("answer", said, Origin=named)[0] == 403
     assert client.ask("answer", said, Content_Type="text/plain")[0] == 415  # what a foreign form can send
-    assert client.server.sitting.progress.done == 0
+    assert client.server.session.progress.done == 0
     own = f"http://127.0.0.1:{client.server.server_port}"
     assert client.ask("answer", said, Origin=own)[0] == 200
-    assert client.server.sitting.progress.done == 1
+    assert client.server.session.progress.done == 1
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_other_pages_can_change_nothing(client: Client, origin: str) -> None:
 )
 def test_what_makes_no_sense_is_refused(client: Client, what: str, body: bytes, status: int) -> None:
     assert client.ask(what, body)[0] == status
-    assert client.server.sitting.progress.done == 0
+    assert client.server.session.progress.done == 0
     assert client.ask("state")[0] == 200
 
 
@@ -164,7 +164,7 @@ def test_nothing_that_sways_is_told_before_the_answer(client: Client) -> None:
 
 def test_the_pieces_of_a_question_are_both_texts(client: Client) -> None:
     question = client.ask("state")[1]["question"]
-    current = client.server.sitting.current
+    current = client.server.session.current
     assert current is not None
     assert "".join(change[0] for change in question["changes"]) == current.old.text
     assert "".join(change[-1] for change in question["changes"]) == current.new.text
@@ -193,12 +193,12 @@ def test_a_label_that_cannot_be_written_is_told(client: Client, monkeypatch: pyt
     monkeypatch.setattr(LabelFile, "add", full)
     status, told, _ = client.ask("answer", {"id": client.asked, "answer": "same"})
     assert (status, told) == (507, {"error": "labels.jsonl cannot be written: No space left on device"})
-    assert client.server.sitting.progress.done == 0
+    assert client.server.session.progress.done == 0
 
 
 def test_done_ends_it(tmp_path: Path) -> None:
     with LabelFile(tmp_path / "labels.jsonl") as file:
-        server = LabelServer(LabelSession(urn_of([pair(1)]), file, 1), PAGE)
+        server = LabelServer(LabelSession(sampler_of([pair(1)]), file, 1), PAGE)
         thread = Thread(target=server.serve_forever, args=(0.05,), daemon=True)
         thread.start()
         assert Client(server).ask("done", {})[0] == 200
@@ -208,7 +208,7 @@ def test_done_ends_it(tmp_path: Path) -> None:
 
 
 def test_a_port_that_is_taken_is_said(client: Client) -> None:
-    with pytest.raises(DedupError, match=f"port {client.server.server_port} cannot be had"):
-        LabelServer(client.server.sitting, PAGE, client.server.server_port)
-    with pytest.raises(DedupError, match="port 70000 cannot be had"):
-        LabelServer(client.server.sitting, PAGE, 70_000)
+    with pytest.raises(DedupError, match=f"port {client.server.server_port} cannot be used"):
+        LabelServer(client.server.session, PAGE, client.server.server_port)
+    with pytest.raises(DedupError, match="port 70000 cannot be used"):
+        LabelServer(client.server.session, PAGE, 70_000)

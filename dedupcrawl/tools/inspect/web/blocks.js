@@ -1,12 +1,12 @@
 "use strict";
-// The blocks of the page: what is known of each, and how it is told.
+// The blocks of the page: their figures, and how these are shown.
 
 const blocks = (() => {
   let all = [];
   let rules = [];
   let bounds = {};
 
-  const take = (page) => {
+  const load = (page) => {
     ({ rules, bounds } = page);
     all = page.blocks.map(([rule, length, linkLength, links, run, tag, why], place) =>
       ({ place, rule: rules[rule], number: rule, length, linkLength, links, run, tag, why: page.whys[why], density: length ? linkLength / length : 0 }));
@@ -35,8 +35,8 @@ const blocks = (() => {
 
   const figure = (name, value) => ui.el("span", null, `${name} `, ui.el("b", null, value));
 
-  /** All that is told of a block. */
-  const tell = (block) => [
+  /** The elements that describe a block. */
+  const describe = (block) => [
     ui.el("p", { class: "verdict-line" },
       ui.el("span", { class: `rule f-${block.rule.family}` }, ui.el("span", { class: "sign", "aria-hidden": "true" }, block.rule.sign),
         `${fate(block)}: ${block.rule.reason}`),
@@ -48,5 +48,5 @@ const blocks = (() => {
     ui.el("p", { class: "because" }, block.why),
   ];
 
-  return { take, tell, of: (place) => all[place], every: () => all, fate };
+  return { load, describe, of: (place) => all[place], every: () => all, fate };
 })();

@@ -1,14 +1,14 @@
 "use strict";
-// The page that is looked at, built anew from its steps. It stands in a shadow root: its elements have no names, no
-// addresses and no styles of their own, and our own styles for it end at its border.
+// The page, rebuilt from its steps inside a shadow root. Its elements have no ids, addresses or styles of their own, and
+// the style sheet used for them does not reach beyond the shadow root.
 
 const canvas = (() => {
   const TABLE = new Set(["table", "caption", "colgroup", "col", "thead", "tbody", "tfoot", "tr", "td", "th"]);
   const INLINE = new Set(["a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em", "font", "i", "ins",
     "kbd", "label", "mark", "nobr", "q", "rb", "rp", "rt", "ruby", "s", "samp", "small", "span", "strike", "strong", "sub", "sup",
     "time", "tt", "u", "var"]);
-  const FULL = new Set(["br", "hr", "frame", "td", "th", "col"]); // what is shown although nothing is in it
-  const pieces = new Map(); // block → what of it stands on the page
+  const FULL = new Set(["br", "hr", "frame", "td", "th", "col"]); // elements that are shown when empty
+  const pieces = new Map(); // block → its elements on the page
   const signs = new Map(); // block → the button before it
 
   const nameOf = (tag) => (TABLE.has(tag) ? tag : INLINE.has(tag) ? "span" : "div");
@@ -32,7 +32,7 @@ const canvas = (() => {
     for (const name of ["colspan", "rowspan", "lang", "dir"]) if (step[name]) made.setAttribute(name, String(step[name]));
     if (step.hidden) {
       made.classList.add("hidden");
-      made.title = "hidden on the page, read all the same";
+      made.title = "hidden on the page, but read";
     }
     return made;
   };
@@ -55,14 +55,14 @@ const canvas = (() => {
     return [sign(block), made];
   };
 
-  /** An element ends; one that shows nothing goes, for it is the frame of what is not shown. */
+  /** End an element; remove it if it shows nothing. */
   const end = (open) => {
     const { element, isFull } = open.pop();
     if (isFull) open[open.length - 1].isFull = true;
     else element.remove();
   };
 
-  /** Build the page into a host element; `style` is the text of its style sheet. */
+  /** Build the page in a host element; `style` is the text of its style sheet. */
   const build = (host, steps, style) => {
     const root = host.attachShadow({ mode: "open" });
     const sheet = new CSSStyleSheet();

@@ -1,10 +1,10 @@
 "use strict";
-// The page of the inspector: what is pointed at, picked, filtered and stepped through.
+// The inspector: pointing at blocks, picking, filtering and stepping through them.
 
 (async () => {
-  data.places = new Map(); // `pair.js` asks which pages have a verdict to show: none has here
+  data.places = new Map(); // `pair.js` looks up pages that have a row of their own: there are none
   const page = await ui.read("inspected");
-  blocks.take(page);
+  blocks.load(page);
   const main = document.querySelector(".views");
   const root = canvas.build(document.getElementById("canvas"), page.steps, page.style);
   const passages = new Map();
@@ -28,8 +28,8 @@
     (passages.get(block) ?? []).forEach((each) => each.classList.toggle(name, isOn));
   };
 
-  const tell = (block) => {
-    said.replaceChildren(...(block === null ? idle : blocks.tell(blocks.of(block))));
+  const describe = (block) => {
+    said.replaceChildren(...(block === null ? idle : blocks.describe(blocks.of(block))));
     why.classList.toggle("open", picked !== null);
     close.hidden = picked === null;
     jumps.replaceChildren(...(picked === null ? [] : links(picked)));
@@ -40,10 +40,10 @@
     change(pointed, "on", false);
     change(block, "on", true);
     pointed = block;
-    tell(block ?? picked);
+    describe(block ?? picked);
   };
 
-  /** Scroll a pane, but not the window around it, until an element is in its middle. */
+  /** Scroll a pane, but not the window, until an element is in the middle. */
   const intoView = (element) => {
     if (!element) return;
     const box = (element.getRootNode().host ?? element).closest(".scrolled");
@@ -65,7 +65,7 @@
     return tabs.current() === "text" ? [jump("Show on the page", "page", onPage(block))] : [jump("Show in the main text", "text", found)];
   };
 
-  /** The one sign that the tab key stops at. */
+  /** Make the sign of a block the one that the tab key stops at. */
   const settle = (block) => {
     root.querySelector("button.sign[tabindex='0']")?.setAttribute("tabindex", "-1");
     onPage(block)?.setAttribute("tabindex", "0");
@@ -75,7 +75,7 @@
     change(picked, "picked", false);
     picked = block;
     change(block, "picked", true);
-    tell(block);
+    describe(block);
     if (block === null) return;
     settle(block);
     if (isFrom !== "page") intoView(onPage(block));
@@ -97,7 +97,7 @@
   root.addEventListener("focusin", (event) => { if (blockAt(event) !== null) point(blockAt(event)); });
   root.addEventListener("focusout", () => point(null));
 
-  /** The blocks that are marked, and stand on the page, in their order. */
+  /** The marked blocks on the page, in order. */
   const order = () => blocks.every().filter((each) => shown(each) && canvas.has(each.place)).map((each) => each.place);
 
   const step = (by, from = pointed ?? picked) => {
@@ -128,9 +128,7 @@
   close.addEventListener("click", () => pick(null));
   addEventListener("keydown", (event) => event.key === "Escape" && pick(null));
 
-  // -- which blocks are marked
-
-  const FILTERS = { all: () => true, cut: (block) => !block.rule.kept };
+    const FILTERS = { all: () => true, cut: (block) => !block.rule.kept };
   const filters = [...document.querySelectorAll("[data-show]")];
 
   const filter = (name) => {
@@ -155,12 +153,12 @@
   for (const box of main.querySelectorAll("[data-pairs]")) {
     for (const one of page.pairs[box.dataset.pairs] ?? []) {
       const shownPair = pair.show(one).filter((each) => each !== "");
-      // that two pages were compared does not make them nearly alike
+      // compared pages without a match are not near misses here
       shownPair[0].querySelector(".badge.miss")?.replaceChildren("no match");
       const heading = one.heading ? ui.el("h3", { class: "pair-heading" }, one.heading) : "";
       box.append(ui.el("article", { class: "one-pair" }, heading, ...shownPair));
     }
   }
-  tabs.start(() => tell(pointed ?? picked));
+  tabs.start(() => describe(pointed ?? picked));
   document.documentElement.dataset.ready = "";
 })();

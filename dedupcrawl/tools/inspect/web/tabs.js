@@ -1,13 +1,13 @@
 "use strict";
-// The views of the page. On a wide screen the main text stands beside the page and has no tab of its own.
+// The views. On a wide screen, the main text is shown beside the page and has no tab.
 
-const panel = { toRow: () => "" }; // the report's panel, which `pair.js` asks for addresses of pages
+const panel = { toRow: () => "" }; // stands in for the panel of the report, which `pair.js` uses
 
 const tabs = (() => {
   const all = [...document.querySelectorAll("[role=tab]")];
   const isNarrow = matchMedia("(max-width: 60rem)");
   let now = "page";
-  let told = () => {};
+  let onChange = () => {};
 
   const nameOf = (tab) => tab.getAttribute("aria-controls");
   const offered = () => all.filter((tab) => isNarrow.matches || nameOf(tab) !== "text");
@@ -28,10 +28,10 @@ const tabs = (() => {
       const beside = !isNarrow.matches && isPages && (name === "text" || name === "page");
       document.getElementById(name).hidden = name !== now && !beside;
     }
-    told();
+    onChange();
   };
 
-  /** Show a view; with `isEither` the one that has the page in it, if that is not shown. */
+  /** Show a view; with `isEither`, do nothing if the page is shown already. */
   const show = (name, isEither = false) => {
     if (isEither && !isNarrow.matches && now === "page") return;
     if (now === name) return;
@@ -48,8 +48,8 @@ const tabs = (() => {
     next.focus();
   };
 
-  const start = (tell) => {
-    told = tell;
+  const start = (callback) => {
+    onChange = callback;
     for (const tab of all) {
       tab.addEventListener("click", () => show(nameOf(tab)));
       tab.addEventListener("keydown", turn);

@@ -1,11 +1,11 @@
 "use strict";
-// Draws two texts: what both have, what only the older or the newer one has. A change is [equal] or [older, newer].
+// Shows the differences of two texts. A change is [equal] or [older, newer].
 
 const differences = (() => {
-  const LONG = 700; // characters of an equal stretch that are shown whole
-  const EDGE = 260; // of a longer one, at either end
+  const LONG = 700; // characters; longer equal parts are folded
+  const EDGE = 260; // characters shown at each end of a folded part
 
-  /** Cut near `at`, at the end of a line or a word, so that the fold does not split one. */
+  /** Return the end of a line or a word near `at`. */
   const cutAt = (text, at) => {
     const line = text.lastIndexOf("\n", at);
     if (line > at / 2) return line + 1;
@@ -14,7 +14,7 @@ const differences = (() => {
   };
 
   const fold = (hidden) => {
-    const label = `${hidden.length.toLocaleString("en")} characters the same`;
+    const label = `${hidden.length.toLocaleString("en")} identical characters`;
     const button = ui.el("button", { type: "button", class: "fold", "aria-expanded": "false" }, `⋯ ${label} ⋯`);
     button.addEventListener("click", () => {
       const text = ui.el("span", { tabindex: "-1" }, ui.shown(hidden));
@@ -24,7 +24,7 @@ const differences = (() => {
     return button;
   };
 
-  /** What both have: the middle of a long stretch is folded, and so is all but the side towards a difference. */
+  /** Equal text: a long part is folded, except at its ends next to a difference. */
   const equal = (text, isFirst, isLast) => {
     if (text.length <= LONG) return [ui.el("span", {}, ui.shown(text))];
     const start = isFirst && !isLast ? 0 : cutAt(text, EDGE);
@@ -40,7 +40,7 @@ const differences = (() => {
   const mark = (tag, text, place, kind) =>
     text ? ui.el(tag, { "data-change": place }, ui.el("span", { class: "unseen" }, `${kind}: `), ui.shown(text)) : null;
 
-  /** The pieces of the views `sides`: "old", "new" or both in one. */
+  /** The elements for `sides`: "old", "new" or both. */
   const pieces = (changes, sides) =>
     changes.flatMap((change, place) =>
       change.length === 1

@@ -1,5 +1,5 @@
 "use strict";
-// Asks about one pair after the other. The server knows the state; this page shows it and sends what a person says.
+// Shows one pair after the other and sends the answers. The server keeps the state.
 
 (() => {
   const at = (id) => document.getElementById(id);
@@ -10,10 +10,10 @@
     excerpt: "an excerpt of the older",
     expansion: "the older, and more",
   };
-  let question = null; // what is asked about
-  let is_busy = false; // while an answer is under way
+  let question = null; // the current pair
+  let is_busy = false; // while a request is pending
   let view = matchMedia("(min-width: 60rem)").matches ? "two" : "one";
-  let place = -1; // of the difference that was jumped to
+  let place = -1; // index of the difference jumped to
 
   const ask = async (what, sent) => {
     const options = sent && {
@@ -31,18 +31,18 @@
     at("trouble").hidden = !sentence;
   };
 
-  /** Send something, one thing at a time, and show what came of it. */
+  /** Send a request, one at a time, and show the new state. */
   const send = async (what, sent = {}) => {
     if (is_busy) return false;
     is_busy = true;
     try {
       const { status, found } = await ask(what, sent);
-      if (status === 409) trouble("This pair was answered in another window; here is the one that is asked about now.");
-      else trouble(found.error ?? (status === 200 ? "" : `The session refused this (${status}).`));
+      if (status === 409) trouble("This pair was answered in another window. This is the current pair.");
+      else trouble(found.error ?? (status === 200 ? "" : `The server refused the request (${status}).`));
       if (found.progress) show(found);
       return status === 200;
     } catch {
-      trouble("The session has ended. Start dedupcrawl label again to go on; all that you answered is saved.");
+      trouble("The session has ended; all your answers are saved. Start dedupcrawl label again to continue.");
       return false;
     } finally {
       is_busy = false;
@@ -51,18 +51,18 @@
 
   const figure = (value) => String(Math.floor(value * 1000 + 1e-9) / 1000); // 0.9998 is not yet 1
 
-  /** What the run had made of the pair that was answered last: hidden until then, so that it sways nobody. */
+  /** Show the result of the run on the last pair; it is hidden before the answer, which it would bias. */
   const reveal = (last) => {
     const line = at("last");
     line.replaceChildren();
     if (!last) {
-      line.append("What the run made of a pair is shown once you have answered.");
+      line.append("The result of the run is shown after your answer.");
       return;
     }
     const kind = last.relation || "miss";
     const said = { same: "same", different: "different", skip: "skipped" }[last.answer];
     line.append(
-      "Before this: you said ",
+      "Last pair: you answered ",
       ui.el("strong", {}, said),
       " · the run: ",
       ui.badge(kind, KINDS[last.relation] ?? last.relation),
@@ -93,14 +93,14 @@
     at("pair").className = view;
     at("pair").replaceChildren(...both);
     if (question.is_cut) {
-      at("pair").append(ui.el("p", { class: "note card cut" }, "The texts are longer; their beginnings are shown."));
+      at("pair").append(ui.el("p", { class: "note card cut" }, "The texts are longer; only their beginnings are shown."));
     }
     for (const name of ["one", "two"]) at(name).setAttribute("aria-pressed", String(name === view));
     place = -1;
-    tell();
+    showCount();
   };
 
-  /** The differences by number, each with its marks: one in each column, or two in a row. */
+  /** The elements of each difference, in order: one in each column, or two in one text. */
   const marks = () => {
     const found = new Map();
     for (const each of at("pair").querySelectorAll("[data-change]")) {
@@ -109,7 +109,7 @@
     return [...found].sort(([one], [other]) => one - other).map(([, several]) => several);
   };
 
-  const tell = () => {
+  const showCount = () => {
     const count = marks().length;
     at("where").textContent = count ? `${place < 0 ? "" : `${place + 1} of `}${count} difference${count === 1 ? "" : "s"}` : "no difference";
     at("before").disabled = at("after").disabled = !count;
@@ -125,7 +125,7 @@
       each.classList.add("here");
       each.scrollIntoView({ block: "center", behavior });
     }
-    tell();
+    showCount();
   };
 
   const showOver = ({ done, goal, same, different, skipped, labelled, left }) => {
@@ -158,7 +158,7 @@
     } else if (is_new) {
       draw();
       scrollTo(0, 0);
-      at("asked").focus({ preventScroll: true }); // so that space skips, and does not press the last button again
+      at("asked").focus({ preventScroll: true }); // so that the space key skips, and does not press the last button again
     }
   };
 
@@ -175,7 +175,7 @@
     draw();
   };
 
-  /** Do something on a press; a pointer leaves the focus behind, where space would press the button again. */
+  /** Call `does` on a click, and move the focus away after a mouse click: the space key would click again. */
   const press = (button, does) =>
     button.addEventListener("click", (event) => {
       does();
@@ -184,7 +184,7 @@
 
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-    if (event.key === " " && event.target.closest("button, a, summary")) return; // which space presses
+    if (event.key === " " && event.target.closest("button, a, summary")) return; // the space key presses these
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     const does = {
       u: undo,
@@ -207,6 +207,6 @@
 
   ask("state").then(
     ({ found }) => show(found),
-    () => trouble("The session has ended. Start dedupcrawl label again to go on."),
+    () => trouble("The session has ended. Start dedupcrawl label again to continue."),
   );
 })();
