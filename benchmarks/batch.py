@@ -299,10 +299,7 @@ def skew(given: argparse.Namespace, scratch: Path) -> bool:
 
 def _bounded() -> bool:
     """A chain in which each page is like the next alone, and pages of one template that all share a key."""
-    from dedupcrawl.batch.solver import (  # noqa: PLC0415
-        build_index,
-        solve,
-    )
+    from dedupcrawl.batch.solver import build_index, solve  # noqa: PLC0415
     from tests.batch.shapes import chain, one_bucket  # noqa: PLC0415
     from tests.batch.verdict_rows import prints_of, rules_of  # noqa: PLC0415
 

@@ -22,7 +22,7 @@ UNFINISHED = ".unfinished-"  #: before the name of a file that is being written;
 
 
 @contextmanager
-def replacing(path: Path, *, concurrent: bool = False) -> Iterator[Path]:
+def atomic_write(path: Path, *, concurrent: bool = False) -> Iterator[Path]:
     """Yield the path of a temporary file beside ``path``, which replaces ``path`` at the end of the block.
 
     The data is on the disk before the file is renamed. After an error the temporary file is removed.
@@ -48,7 +48,7 @@ def replacing(path: Path, *, concurrent: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
+def atomic_output(path: Path) -> Iterator[Path]:
     """Do the same as :func:`replacing`, and create the folder of ``path`` where it is missing.
 
     Raises:
@@ -56,7 +56,7 @@ def whole(path: Path) -> Iterator[Path]:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as part:
+        with atomic_write(path) as part:
             yield part
     except OSError as error:
         raise DedupError(f"{path}: cannot be written: {error.strerror or error}") from error

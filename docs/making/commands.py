@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.main import get_command
 
-from dedupcrawl.cli.main import app
+from dedupcrawl.cli.commands import app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -133,7 +133,7 @@ def test_what_a_user_gets_wrong_is_one_sentence(
 def test_without_pyarrow_the_extra_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("dedupcrawl.cli.batch.find_spec", lambda name: None)
+    monkeypatch.setattr("dedupcrawl.cli.report.find_spec", lambda name: None)
     assert "pip install 'dedupcrawl[batch]'" in complaint(monkeypatch, capsys, "in", "--out", "out")
 
 

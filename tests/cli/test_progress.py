@@ -18,7 +18,7 @@ import pytest
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.cli import app
-from dedupcrawl.cli.console import Bars
+from dedupcrawl.cli.console import ProgressBars
 from tests.batch.corpus import story
 from tests.cli.test_suggest import GIVEN, written
 from tests.stores.factories import lmdb_url
@@ -170,7 +170,7 @@ def test_where_there_is_no_terminal_nothing_is_shown(
 
 def test_bars_are_one_below_the_other_or_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     for stacked in (True, False):
-        with terminal(monkeypatch) as end, Bars("files", stacked=stacked) as bars:
+        with terminal(monkeypatch) as end, ProgressBars("files", stacked=stacked) as bars:
             bars.begin("first", 3)
             bars.advance(2, 2000)
             bars.begin("second", None)
@@ -182,7 +182,7 @@ def test_bars_are_one_below_the_other_or_one_at_a_time(monkeypatch: pytest.Monke
 
 def test_a_step_that_fails_gives_the_terminal_back(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> None:
-        with Bars() as bars:
+        with ProgressBars() as bars:
             for _ in bars.track("reading", range(3), 3):
                 raise OSError("gone")
 

@@ -25,7 +25,7 @@ from typer.testing import CliRunner
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.cli import app
-from dedupcrawl.cli.snapshot import SPARED, Sight, Snapshot, Watcher
+from dedupcrawl.cli.snapshot import COUNT_INTERVAL_FACTOR, NamespaceSnapshot, StoreMonitor, StoreSnapshot
 from dedupcrawl.cli.watch import dashboard
 from dedupcrawl.stores.base import HotBucket, StoreInfo
 from dedupcrawl.stores.workers import ServerMemory, Worker, WorkersInfo
@@ -302,20 +302,20 @@ def test_what_cannot_be_watched_is_told_in_a_sentence(
 def test_growth_is_the_difference_between_looks(tmp_path: Path) -> None:
     url, clock = lmdb_url(tmp_path / "store"), Clock()
     with Deduplicator(url, "news") as dedup:
-        watcher = Watcher(url, None, clock)
-        assert watcher.look().sights[0].growth is None
+        monitor = StoreMonitor(url, None, clock)
+        assert monitor.snapshot().namespaces[0].growth is None
         dedup.add(text=ENGLISH, url="https://a.example/1")
         dedup.add(text=CHINESE, url="https://a.example/2")
         clock.now += 4
-        assert watcher.look().sights[0].growth == 0.5
+        assert monitor.snapshot().namespaces[0].growth == 0.5
         for _ in range(5):
             clock.now += 4
-            seen = watcher.look()
-        assert seen.sights[0].growth == 0
+            seen = monitor.snapshot()
+        assert seen.namespaces[0].growth == 0
         dedup.forget("https://a.example/1")
         clock.now += 2
-        assert -0.2 <= (watcher.look().sights[0].growth or 0) < 0
-        watcher.close()
+        assert -0.2 <= (monitor.snapshot().namespaces[0].growth or 0) < 0
+        monitor.close()
 
 
 def test_a_store_that_takes_long_to_count_is_counted_seldom(
@@ -331,34 +331,34 @@ def test_a_store_that_takes_long_to_count_is_counted_seldom(
             return info(store)
 
         monkeypatch.setattr(type(dedup.store), "info", slow)
-        watcher = Watcher(url, "news", clock)
-        for _ in range(10 * SPARED):
-            watcher.look()
+        monitor = StoreMonitor(url, "news", clock)
+        for _ in range(10 * COUNT_INTERVAL_FACTOR):
+            monitor.snapshot()
             clock.now += 3
-        watcher.close()
+        monitor.close()
     assert 8 <= len(counted) <= 12
 
 
 def test_a_namespace_that_comes_later_is_found_and_one_that_is_damaged_hides_no_other(server: Server) -> None:
     clock = Clock()
-    watcher = Watcher(server.url, None, clock)
-    assert watcher.look().sights == ()
+    monitor = StoreMonitor(server.url, None, clock)
+    assert monitor.snapshot().namespaces == ()
     for name in ("blogs", "news"):
         with Deduplicator(server.url, name) as dedup:
             dedup.add(text=ENGLISH, url="https://a.example/1")
         clock.now += 60
-        watcher.look()
+        monitor.snapshot()
     with server.client() as client:
         client.hset("dedupcrawl:{blogs}:claims", "1", "mine")
     clock.now += 60
-    blogs, news = watcher.look().sights
-    assert "key 'dedupcrawl:{blogs}:claims' has a value at 1" in blogs.trouble
+    blogs, news = monitor.snapshot().namespaces
+    assert "key 'dedupcrawl:{blogs}:claims' has a value at 1" in blogs.error
     assert news.info is not None
     with server.client() as client:
         client.hdel("dedupcrawl:{blogs}:claims", "1")
     clock.now += 60
-    assert [each.trouble for each in watcher.look().sights] == ["", ""]
-    watcher.close()
+    assert [each.error for each in monitor.snapshot().namespaces] == ["", ""]
+    monitor.close()
 
 
 # -- the layout ---------------------------------------------------------------------------------
@@ -381,18 +381,18 @@ INFO = StoreInfo(
 )
 
 
-def snapshot(count: int, **changed: Any) -> Snapshot:
+def snapshot(count: int, **changed: Any) -> StoreSnapshot:
     made = [
         Worker(f"{n:016x}", "here", 3.0, replace(STATS, process=n, host=f"crawl-{n}.example", **changed))
         for n in range(count)
     ]
     dead = [replace(made[0], state="gone"), replace(made[0], state="done"), replace(made[0], figures=None)]
     fleet = WorkersInfo((*made, *dead), ServerMemory(900_000_000, 2_000_000_000), "key 'k' has values")
-    sight = Sight("news", INFO, fleet, 41.25)
-    return Snapshot("redis://:***@127.0.0.1/0", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), (sight,))
+    sight = NamespaceSnapshot("news", INFO, fleet, 41.25)
+    return StoreSnapshot("redis://:***@127.0.0.1/0", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), (sight,))
 
 
-def drawn(seen: Snapshot, width: int, height: int | None = None) -> list[str]:
+def drawn(seen: StoreSnapshot, width: int, height: int | None = None) -> list[str]:
     console = Console(width=width, file=io.StringIO(), force_terminal=False)
     console.print(dashboard(seen, width, height, 2.0))
     assert isinstance(console.file, io.StringIO)
@@ -429,7 +429,7 @@ def test_what_a_person_reads_at_80_columns() -> None:
 def test_pages_that_were_counted_long_ago_are_said_to_be() -> None:
     seen = snapshot(1)
     assert not any("counted" in line for line in drawn(seen, 80))
-    seen = replace(seen, sights=(replace(seen.sights[0], counted=42.0),))
+    seen = replace(seen, namespaces=(replace(seen.namespaces[0], age=42.0),))
     assert any("1,234,567, +41.2 a second, counted 42 s ago" in line for line in drawn(seen, 80))
 
 
@@ -447,7 +447,7 @@ def test_workers_beyond_the_terminals_height_are_counted() -> None:
 
 
 def test_a_store_that_is_away_is_said_above_what_was_last_seen() -> None:
-    away = replace(snapshot(1), away="The store redis:// cannot be reached: refused.", away_for=75.0)
+    away = replace(snapshot(1), error="The store redis:// cannot be reached: refused.", outage=75.0)
     lines = drawn(away, 80)
     assert lines[1] == "away for 1 min 15 s: The store redis:// cannot be reached: refused."
     assert "news, as it was last seen" in lines
@@ -456,8 +456,10 @@ def test_a_store_that_is_away_is_said_above_what_was_last_seen() -> None:
 
 def test_memory_just_below_a_unit_is_shown_in_the_next_one() -> None:
     seen = snapshot(1)
-    (sight, *_) = seen.sights
+    (sight, *_) = seen.namespaces
     assert sight.info is not None
-    lines = drawn(replace(seen, sights=(replace(sight, info=replace(sight.info, bytes=999_970_000)),)), 80)
+    lines = drawn(
+        replace(seen, namespaces=(replace(sight, info=replace(sight.info, bytes=999_970_000)),)), 80
+    )
     (memory,) = [line for line in lines if line.startswith("memory")]
     assert "1.0 GB," in memory

@@ -27,7 +27,6 @@ from dedupcrawl.tools.label.sampling import (
     zone_of,
 )
 from dedupcrawl.tools.report.diff import MAX_CHARS
-from dedupcrawl.tools.report.from_batch import input_from_batch
 from dedupcrawl.tools.report.report_builder import ReportLimits
 from dedupcrawl.utils.progress import NoProgress
 
@@ -90,6 +89,8 @@ def load_batch(folder: Path, around: float | None, teller: Progress) -> Loaded:
     Raises:
         DedupError: there is no batch, one that has not come to its end, or one of another version.
     """
+    from dedupcrawl.tools.report.from_batch import input_from_batch  # noqa: PLC0415  # needs pyarrow
+
     material = input_from_batch(folder, _MOST, teller)
     title, began = str(material.about["title"]), float(material.about["began"])
     urn = StratifiedSampler(
