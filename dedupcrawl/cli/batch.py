@@ -18,8 +18,10 @@ from dedupcrawl.cli.console import (
     print_line,
 )
 from dedupcrawl.cli.options import (
+    AsJson,
     Assignments,
     DetectorNames,
+    OneNamespace,
     UseProject,
     default_config,
     parse_assignments,
@@ -50,11 +52,9 @@ def batch(
         ),
     ],
     *,
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Output folder; its files are named as the inputs.")
-    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Output folder; files keep their names.")],
     annotate: Annotated[
-        bool, typer.Option("--annotate", help="Write all pages, with their verdicts in dedup_* fields.")
+        bool, typer.Option("--annotate", help="Write all pages, with dedup_* fields.")
     ] = False,
     detector: DetectorNames = None,
     assignments: Assignments = None,
@@ -81,19 +81,13 @@ def batch(
             help="Drop duplicates of pages in this store or this --out of an earlier batch; repeatable.",
         ),
     ] = None,
-    update: Annotated[
-        str, typer.Option(metavar="STORE", help="Add the fingerprints of the kept pages to this store.")
-    ] = "",
-    namespace: Annotated[
-        str | None, typer.Option(help="Namespace of these stores (default: the only one).")
-    ] = None,
+    update: Annotated[str, typer.Option(metavar="STORE", help="Add the kept pages to this store.")] = "",
+    namespace: OneNamespace = None,
     url_field: Annotated[str, typer.Option(metavar="NAME", help=_FIELD_HELP.format("URL"))] = "",
     html_field: Annotated[str, typer.Option(metavar="NAME", help=_FIELD_HELP.format("HTML"))] = "",
     text_field: Annotated[str, typer.Option(metavar="NAME", help=_FIELD_HELP.format("text"))] = "",
     time_field: Annotated[str, typer.Option(metavar="NAME", help=_FIELD_HELP.format("time"))] = "",
-    skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Skip and list unreadable rows instead of stopping.")
-    ] = False,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip and list unreadable rows.")] = False,
     workers: Annotated[int, typer.Option(min=0, help="Number of processes (default: one per core).")] = 0,
     master: Annotated[
         str,
@@ -103,9 +97,7 @@ def batch(
         Path | None,
         typer.Option("--report", metavar="FILE", help="Write an HTML report of what was dropped, and why."),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Write summary.json to standard output too.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Keep one copy of every article in a corpus, as a crawl of these pages in this order would.
 

@@ -69,12 +69,7 @@ def compare(
 
 
 def measure_pair(config: Config, old: Page, new: Page) -> dict[str, dict[str, object] | None]:
-    """Return what each detector measures of two pages, even if a crawl would not compare them.
-
-    Returns:
-        A dict from the name of a detector to its similarity, if it computes one, and its figures; None if a
-        page has no fingerprint of this detector.
-    """
+    """Return the similarity and the figures of two pages by detector; None for one without fingerprints."""
     pages = Features(old), Features(new)
     return {detector.name: _measure(detector, *pages) for detector in build_detectors(config)}
 

@@ -18,7 +18,7 @@ def demo(
         list[str] | None,
         typer.Option("--set", "-s", metavar="NAME=VALUE", help="Scrapy setting for this crawl; repeatable."),
     ] = None,
-    fresh: Annotated[bool, typer.Option(help="Delete the store of earlier demo crawls first.")] = False,
+    fresh: Annotated[bool, typer.Option(help="Delete the data of earlier demo crawls first.")] = False,
     serve: Annotated[bool, typer.Option("--serve", help="Only serve the sites, until interrupted.")] = False,
 ) -> None:
     """Crawl five bundled sites that reprint each other, and check every verdict."""

@@ -49,9 +49,7 @@ Detectors = Annotated[
 
 @evaluation.command()
 def pages(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Folder with html/<id>.html.gz and truth.jsonl.")
-    ],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="html/<id>.html.gz and truth.jsonl.")],
     reader: Annotated[str, READER] = "blocks",
     as_json: AsJson = False,
 ) -> None:
@@ -83,18 +81,14 @@ def duplicates(
         str | None,
         typer.Option(metavar="NAME=BEGIN:END:STEP", help="Evaluate each of these values of a constant."),
     ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Plot the curve of --sweep (.svg, .png).")
-    ] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Plot --sweep (.svg, .png).")] = None,
     precision: Annotated[
         float | None,
         typer.Option(min=0, max=1, help=f"Least precision for --sweep and --suggest (default: {PRECISION})."),
     ] = None,
-    by_pairs: Annotated[
-        bool, typer.Option("--pairs", help="Let --sweep rank the values by pairs instead of drops.")
-    ] = False,
+    by_pairs: Annotated[bool, typer.Option("--pairs", help="Rank --sweep by pairs, not by drops.")] = False,
     mistakes: Annotated[
-        bool, typer.Option("--mistakes", help="List every wrongly dropped and every missed page.")
+        bool, typer.Option("--mistakes", help="List wrongly dropped and missed pages.")
     ] = False,
     suggest: Suggest = False,
     as_json: AsJson = False,
@@ -102,20 +96,23 @@ def duplicates(
     """Score the drops that a crawl would make, and all pairs."""
     field = contestants(Config(), detector or (), parse_assignments(assignments, "reader", reader))
     if suggest:
-        others = {"--sweep": sweep, "--plot": plot and str(plot), "--pairs": by_pairs, "--mistakes": mistakes}
-        for name, value in others.items():
-            if value:
-                raise SettingError(name, value, "an option without --suggest")
+        accepted = "an option without --suggest"
+        _refuse("--sweep", sweep, accepted)
+        _refuse("--plot", plot, accepted)
+        _refuse("--pairs", by_pairs, accepted)
+        _refuse("--mistakes", mistakes, accepted)
         run_drop_suggestion(file, _only_config(field), _precision(precision), as_json=as_json)
         return
     if sweep is None:
-        _check_without_sweep(plot, precision, by_pairs)
+        _refuse("--plot", plot, "a picture of a --sweep, which is missing")
+        accepted = "what the best of a --sweep or --suggest reaches, and both are missing"
+        _refuse("--precision", precision, accepted)
+        _refuse("--pairs", by_pairs, "what a --sweep goes by, which is missing")
         run_contest(file, field, mistakes=mistakes, as_json=as_json)
         return
     if len(field) > 1:
         raise SettingError("--sweep", sweep, f'one detector, or several together, not "{ALL}"')
-    if mistakes:
-        raise SettingError("--mistakes", True, "a list for one setting, without --sweep; --set chooses it")
+    _refuse("--mistakes", mistakes, "a list for one setting, without --sweep; --set chooses it")
     if plot is not None:
         check_plot(plot)
     runs = sweep_of(sweep, field[0].config)
@@ -143,8 +140,7 @@ def pairs(
     if suggest:
         run_pair_suggestion(labels, _only_config(field), _precision(precision), as_json=as_json)
         return
-    if precision is not None:
-        raise SettingError("--precision", precision, "what --suggest reaches, which is missing")
+    _refuse("--precision", precision, "what --suggest reaches, which is missing")
     run_pairs(labels, field, as_json=as_json)
 
 
@@ -166,11 +162,6 @@ def _read_all_labels(files: Sequence[Path]) -> list[Label]:
     return list({label.pair.id: label for file in files for label in read_labels(file)}.values())
 
 
-def _check_without_sweep(plot: Path | None, precision: float | None, by_pairs: bool) -> None:
-    if plot is not None:
-        raise SettingError("--plot", str(plot), "a picture of a --sweep, which is missing")
-    if precision is not None:
-        accepted = "what the best of a --sweep or --suggest reaches, and both are missing"
-        raise SettingError("--precision", precision, accepted)
-    if by_pairs:
-        raise SettingError("--pairs", True, "what a --sweep goes by, which is missing")
+def _refuse(option: str, value: object, accepted: str) -> None:
+    if value is not None and value is not False:
+        raise SettingError(option, str(value) if isinstance(value, Path) else value, accepted)

@@ -29,14 +29,7 @@ _ONE_LINE_COLUMNS = 100  #: least terminal columns for a share and its interval 
 
 
 def scores_tables(subject: str, entries: Sequence[Entry], width: int) -> list[Table]:
-    """Return scores and costs, one row for each entry.
-
-    Args:
-        subject: header of the first column.
-        entries: at least one.
-        width: of the terminal, in columns. If it is too small for one table, drops, pairs and costs have a
-            table each.
-    """
+    """Return scores and costs: one table, or three if the terminal has too few columns (``width``)."""
     report = entries[0][1]
     title = f"{report.pages:,} pages, read in {report.costs.reading_us_per_page:,.0f} µs each"
     groups = range(len(_GROUPS))

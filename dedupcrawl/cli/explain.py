@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -82,9 +82,11 @@ def explain(
     """
     with ExitStack() as stack:
         ledger = stack.enter_context(Ledger.open(run)) if run else None
-        base = _base_config(ledger, project=project)
-        name = namespace or base.namespace or only_namespace(store)
-        premises = _premises(store, name, base, detector, assignments)
+        base, source, base_namespace = _base_config(ledger, project=project)
+        name = namespace or base_namespace or only_namespace(store)
+        with open_existing(store, name) as opened:
+            scheme = json.loads(opened.info().scheme)
+        premises = _premises(scheme, base, source, detector, assignments)
         dedup = stack.enter_context(Deduplicator(store, name, config=premises.config))
         subject = _subject(dedup, url, file, ledger)
         against = _other_page(dedup, other, subject) if other else None
@@ -96,42 +98,35 @@ def explain(
         print_explanation(output_console(), found, f"{hide_password(store)} · {name}")
 
 
-@dataclass(frozen=True, slots=True)
-class _BaseConfig:
-    """The configuration before the store, ``--detector`` and ``--set`` change it."""
-
-    config: Config
-    source: PremiseSource
-    namespace: str | None = None
-
-
-def _base_config(ledger: Ledger | None, *, project: bool) -> _BaseConfig:
-    """Return the configuration of the project, or else of the run, or else the defaults."""
+def _base_config(ledger: Ledger | None, *, project: bool) -> tuple[Config, PremiseSource, str | None]:
+    """Return a configuration, its source and its namespace: of the project, the run or the defaults."""
     if project:
         config, namespace = project_config()
-        return _BaseConfig(config, PremiseSource.PROJECT, namespace)
+        return config, PremiseSource.PROJECT, namespace
     of_run = settings_in(ledger.runs[-1].about) if ledger else None
     if of_run:
-        return _BaseConfig(of_run.config, PremiseSource.RUN, of_run.namespace)
-    return _BaseConfig(Config(), PremiseSource.DEFAULT)
+        return of_run.config, PremiseSource.RUN, of_run.namespace
+    return Config(), PremiseSource.DEFAULT, None
 
 
 def _premises(
-    store: str, namespace: str, base: _BaseConfig, detectors: list[str] | None, assignments: list[str] | None
+    scheme: dict[str, Any],
+    base: Config,
+    source: PremiseSource,
+    detectors: list[str] | None,
+    assignments: list[str] | None,
 ) -> Premises:
-    """Return the configuration: of the user, or else of the store, or else the base."""
-    with open_existing(store, namespace) as opened:
-        scheme = json.loads(opened.info().scheme)
-    of_user = bool(detectors) or base.source is not PremiseSource.DEFAULT
+    """Return the configuration: of the user, else of the store whose scheme this is, else the base."""
+    of_user = bool(detectors) or source is not PremiseSource.DEFAULT
     if of_user:
-        from_store = Recovered(replace(base.config, detectors=tuple(detectors)) if detectors else base.config)
+        from_store = Recovered(replace(base, detectors=tuple(detectors)) if detectors else base)
     else:
-        from_store = recovered(scheme, base.config)
+        from_store = recovered(scheme, base)
     chosen = parse_assignments(assignments)
     return Premises(
         assigned(from_store.config, chosen),
         given=frozenset(chosen),
-        source=base.source,
+        source=source,
         recovered=not of_user,
         notes=from_store.notes,
     )

@@ -47,7 +47,7 @@ from dedupcrawl.tools.inspect.render import render
 from dedupcrawl.utils.formatting import size
 
 if TYPE_CHECKING:
-    from dedupcrawl.stores.base import Store, StoreInfo
+    from dedupcrawl.stores.base import StoreInfo
     from dedupcrawl.tools.inspect.comparison import Meeting
     from dedupcrawl.tools.inspect.inspection import Look
 
@@ -101,9 +101,7 @@ def _download(url: str) -> tuple[str, bytes, str]:
 
 def read(
     where: PageSource,
-    blocks: Annotated[
-        bool, typer.Option(help="Print every block with the reason why it was kept or removed.")
-    ] = False,
+    blocks: Annotated[bool, typer.Option(help="Print every block, and why it was kept or not.")] = False,
     reader: Annotated[str, READER] = "blocks",
     as_json: AsJson = False,
 ) -> None:
@@ -145,28 +143,31 @@ def inspect(
     ] = None,
     reader: Annotated[str | None, READER] = None,
     against: Annotated[
-        str | None, typer.Option(metavar="STORE", help="Show which page of this store it matches.")
+        str | None, typer.Option(metavar="STORE", help="Show its match in this store.")
     ] = None,
     namespace: OneNamespace = None,
     other: Annotated[
-        str | None, typer.Option(metavar="URL|FILE", help="Compare it with this earlier page.")
+        str | None, typer.Option(metavar="URL|FILE", help="Compare with this earlier page.")
     ] = None,
     assignments: Assignments = None,
     project: UseProject = False,
-    url: Annotated[
-        str | None, typer.Option(metavar="URL", help="URL of a page that is read from a file.")
-    ] = None,
+    url: Annotated[str | None, typer.Option(metavar="URL", help="URL of a page in a file.")] = None,
     open_: OpenInBrowser = False,
 ) -> None:
     """Write an HTML page that shows each block of a page, and why it was kept or removed."""
     if namespace is not None and against is None:
         raise SettingError("--namespace", namespace, "nothing without --against: stores have namespaces")
     with ExitStack() as stack:
-        store = stack.enter_context(_open_store(against, namespace)) if against else None
-        info = store.info() if store else None
+        store = info = in_store = None
+        if against:
+            name = only_namespace(against) if namespace is None else namespace
+            store = stack.enter_context(open_existing(against, name))
+            info = store.info()
         config, notes = _config(info, reader, assignments, project=project)
         inspected = _inspect_page(where, config, url)
-        in_store = meet_store(inspected.page, store, config, _name(info), notes) if store and info else None
+        if store and info:
+            name = f"{info.url}, namespace {info.namespace}, {info.pages:,} pages"
+            in_store = meet_store(inspected.page, store, config, name, notes)
         beside = meet_page(inspected.page, _inspect_page(other, config).page, config) if other else None
     file = output or Path(default_name(url or where))
     _write(file, render(inspected, in_store, beside))
@@ -187,14 +188,6 @@ def default_name(where: str) -> str:
     stem = re.sub(r"\.(?:html?|txt|php|aspx?|jsp)\Z", "", last, flags=re.IGNORECASE)
     name = re.sub(r"[^\w.-]+", "-", "-".join(filter(None, (host, stem)))).strip("-.")[:80]
     return f"{name or 'page'}.inspect.html"
-
-
-def _open_store(where: str, namespace: str | None) -> Store:
-    return open_existing(where, only_namespace(where) if namespace is None else namespace)
-
-
-def _name(info: StoreInfo) -> str:
-    return f"{info.url}, namespace {info.namespace}, {info.pages:,} pages"
 
 
 def _config(

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from dedupcrawl.stores.base import Store
-    from dedupcrawl.text.lexicon import Lexicon
 
 
 _LINES_SUFFIXES = (".jsonl", ".jl", ".ndjson")
@@ -76,7 +75,9 @@ def build(
     ] = False,
 ) -> None:
     """Count the words of a corpus and write a file for DEDUP_LEXICON."""
-    language = _language(language)
+    primary_language = language.lower().partition("-")[0]
+    if not is_language(primary_language):
+        raise SettingError("--language", language, "a code of BCP 47, such as en, zh or th")
     check_segmenter(segmenter, "--segmenter")
     if not output.absolute().parent.is_dir():
         raise DedupError(f"{output}: cannot be written: its folder does not exist")
@@ -93,7 +94,7 @@ def build(
             f"{frequencies.documents:,} documents that have text"
         )
     header = LexiconHeader(
-        language=language,
+        language=primary_language,
         segmenter=segmenter if any(map(is_unspaced, counts)) else "",
         fold_chinese=fold_chinese,
         documents=frequencies.documents,
@@ -116,7 +117,13 @@ def info(
         found = read_lexicon(str(file)) if file else built_in()
     except LexiconFileError as error:
         raise DedupError(f"{file}: {error}") from error
-    facts = _facts(found)
+    facts: dict[str, object] = {
+        "language": found.language or ("zh, en" if len(found.parts) > 1 else ""),
+        "documents": found.documents,
+        "words": len(found),
+        "segmenter": found.segmenter,
+        "digest": found.digest,
+    }
     idfs = {word: idf for part in found.parts for word, idf in part.idfs.items()}
     common = dict(nsmallest(_WORDS_SHOWN, idfs.items(), key=lambda pair: (pair[1], pair[0])))
     rare = dict(nlargest(_WORDS_SHOWN, idfs.items(), key=lambda pair: (pair[1], pair[0])))
@@ -138,13 +145,6 @@ def _documents(
         yield from _words_in_store(store, segmenter, fold_chinese)
 
 
-def _language(language: str) -> str:
-    primary = language.lower().partition("-")[0]
-    if not is_language(primary):
-        raise SettingError("--language", language, "a code of BCP 47, such as en, zh or th")
-    return primary
-
-
 def _print_result(output: Path, header: LexiconHeader, unreadable: int) -> None:
     text = (
         f"{output}: {header.words:,} words of {header.documents:,} documents, {output.stat().st_size:,} bytes"
@@ -154,16 +154,6 @@ def _print_result(output: Path, header: LexiconHeader, unreadable: int) -> None:
     if header.missed:
         text += f"; a word may stand in up to {header.missed:,} documents more than were counted"
     print_line(text)
-
-
-def _facts(found: Lexicon) -> dict[str, object]:
-    return {
-        "language": found.language or ("zh, en" if len(found.parts) > 1 else ""),
-        "documents": found.documents,
-        "words": len(found),
-        "segmenter": found.segmenter,
-        "digest": found.digest,
-    }
 
 
 def _idfs_text(idfs: Mapping[str, float]) -> str:
@@ -258,11 +248,7 @@ def _read(body: bytes | str, content_type: str) -> Page | None:
 
 
 def _words_in_store(url: str, segmenter: str, fold_chinese: bool) -> Iterator[tuple[str, ...]]:
-    """Yield the keywords of each page in all namespaces of a store, from the sketches.
-
-    Raises:
-        DedupError: the sketches of a namespace contain no words, or words of another segmentation.
-    """
+    """Yield the keywords of each page in all namespaces of a store, from the sketches."""
     for namespace in list_namespaces(url):
         with open_existing(url, namespace) as store:
             detector, index = _keywords_detector(store, segmenter, fold_chinese)

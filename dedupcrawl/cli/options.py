@@ -41,15 +41,9 @@ def default_config(detectors: list[str] | None) -> Config:
 
 
 def parse_assignments(texts: list[str] | None, option: str = "", value: str | None = None) -> dict[str, Any]:
-    """Parse the values of ``--set``: JSON, or else a string.
+    """Parse the values of ``--set``, ``NAME=VALUE`` each; a value is JSON, or else a string.
 
-    Args:
-        texts: ``NAME=VALUE`` each.
-        option: another option that sets the constant of the same name, such as ``reader``.
-        value: the value of that option; None if it is not given.
-
-    Raises:
-        SettingError: a text is no assignment, or a constant is assigned twice.
+    ``option`` is another option that sets the constant of its name, and ``value`` what it was given.
     """
     assigned: dict[str, Any] = {}
     for text in texts or ():

@@ -42,7 +42,7 @@ class WorkerTotals:
     @classmethod
     def of(cls, workers: WorkersInfo) -> WorkerTotals:
         """Add up the figures of the workers that could be read."""
-        figures = [each.figures for each in workers.workers if each.figures is not None]
+        figures = [each.figures for each in workers.workers if each.figures]
         rates = (each.figures.rate for each in workers.workers if each.figures and each.state == "here")
         return cls(
             states=dict(Counter(each.state for each in workers.workers)),

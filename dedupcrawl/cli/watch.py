@@ -61,9 +61,7 @@ def watch(
     where: StoreUrl,
     namespace: Namespace = None,
     every: Annotated[float, typer.Option(metavar="SECONDS", help="Interval between two updates.")] = 2.0,
-    once: Annotated[
-        bool, typer.Option("--once", help="Print one snapshot (the default without a terminal).")
-    ] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print one snapshot and exit.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write each snapshot as one line of JSON.")] = False,
 ) -> None:
     """Show pages, claims, memory and workers live, until Ctrl-C."""
@@ -115,13 +113,9 @@ def _print(snapshot: StoreSnapshot) -> None:
 def dashboard(
     snapshot: StoreSnapshot, width: int, height: int | None = None, every: float | None = None
 ) -> Group:
-    """Lay out a snapshot.
+    """Lay out a snapshot for a terminal of ``width`` columns and ``height`` rows (None: any number).
 
-    Args:
-        snapshot: what to show.
-        width: columns of the terminal.
-        height: rows of the terminal; workers that do not fit are counted. None: show all.
-        every: seconds between two snapshots; None: there is only one.
+    ``every`` is the number of seconds between two snapshots; None if there is only one.
     """
     parts: list[RenderableType] = [_header(snapshot, width, every)]
     if snapshot.error:
@@ -158,9 +152,6 @@ def _namespace(
         left = None if rows is None else rows - facts.row_count - len(parts) - 2
         parts += [Text(), _workers_table(snapshot.workers.workers, width, left)]
     return parts
-
-
-# -- the namespace ------------------------------------------------------------------------------
 
 
 def _namespace_rows(
@@ -214,9 +205,6 @@ def _hot_buckets(info: StoreInfo) -> str:
     fullest = info.hottest[0]
     beyond = f"{BUCKET_CAP + fullest.beyond:,} filed, {fullest.beyond:,} beyond the {BUCKET_CAP} read"
     return f"{info.hot:,}; fullest {fullest.key}: {beyond}"
-
-
-# -- the workers --------------------------------------------------------------------------------
 
 
 def _workers_table(workers: Sequence[Worker], width: int, rows: int | None) -> Table:
