@@ -1,19 +1,19 @@
-"""Whether two versions of the package give the same results.
+"""Compare the results of two versions of the package.
 
-``python -m benchmarks.same_results dump FILE [--only SECTION …]`` writes a digest of every result to a
-JSON file; with ``--only`` the other sections of that file stay as they are.
-``python -m benchmarks.same_results compare OLD NEW`` prints what differs between two such files; its exit
-code is 1 if anything does. The sections:
+``python -m benchmarks.same_results dump FILE [--only SECTION …]`` writes a digest of every result to a JSON
+file; ``--only`` updates these sections of an existing file.
+``python -m benchmarks.same_results compare OLD NEW`` prints the differences between two such files; its exit
+code is 1 if there are any. The sections:
 
 ``reading``
-    Every page of the labelled sets, read by each reader: each field of the page, blocks included.
+    Every page of the labelled sets, read by each reader: each field of the page, with its blocks.
 ``fingerprints``
-    The record of every page by each detector: keys, sketches and probes; of some also in groups
+    The record of every page by each detector: keys, sketches and probes; for some pages also in groups
     (``file_many``).
 ``verdicts``
-    The reprints in their order, claimed in an LMDB store: by the default detectors, under other settings, and
-    by each detector alone. With them what the detectors find in each pair (``opinions``). By default also in
-    memory, with ``add`` and ``add_many``.
+    The reprints in their order, claimed in an LMDB store: with the default detectors, with other settings,
+    and with each detector alone. With them the opinions of the detectors on each pair (``opinions``). With
+    the defaults also in memory, by ``add`` and ``add_many``.
 ``stores``
     The bytes of these stores: the file of ``dedupcrawl store export``, and every table.
 ``batch``
@@ -23,11 +23,11 @@ code is 1 if anything does. The sections:
 ``reports``
     ``dedupcrawl report --json`` of the demo, of two batches and of a store, and the data in their HTML pages.
 
-Left out is what differs from run to run: times, durations, the version and paths. Only public names and the
-command line are used; :data:`INTERNAL` lists the exceptions.
+Values that differ between runs are left out: times, durations, the version and paths. Only public names and
+the command line are used; :data:`INTERNAL` lists the exceptions.
 
-The labelled sets are found as the tests find them: in ``../shared/data``, or where ``DEDUPCRAWL_DATA`` says.
-Of the sets of main texts every third page is taken.
+The labelled sets are read from ``../shared/data``, or from the folder in ``DEDUPCRAWL_DATA``. Every third
+page of the sets of main texts is used.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = Path(dedupcrawl.__file__).resolve().parents[1]
-EVERY = {"aeb": 3, "cwced": 3, "wcxb": 3}  #: of so many pages of a set one is taken
-NOON = 1_700_000_000.0  #: Unix time at which the first page is seen
-GROUPED = 4  #: of so many pages one is fingerprinted in a group too
-SHOWN = 8  #: differences of a section that are printed
-DEMO_PORTS = range(29401, 29406)  #: not the usual ones: another demo may run
+EVERY = {"aeb": 3, "cwced": 3, "wcxb": 3}  #: one page in this many is used
+NOON = 1_700_000_000.0  #: Unix time of the first page
+GROUPED = 4  #: one page in this many is also fingerprinted in a group
+SHOWN = 8  #: printed differences per section
+DEMO_PORTS = range(29401, 29406)  #: not the default ports: another demo may run
 
-#: Names that are not public: each is looked for in these places, in this order.
+#: Names that are not public, with the places to look for them in, in this order.
 INTERNAL = {
     "detectors": ("dedupcrawl.detectors.registry:DETECTORS",),
     "readers": ("dedupcrawl.page.readers:READERS",),
@@ -77,7 +77,7 @@ INTERNAL = {
     "demo": ("dedupcrawl.demo.runner:run_demo",),
 }
 
-#: Names of values that no two runs share, in JSON.
+#: JSON keys whose values differ between runs.
 UNSTABLE = frozenset(
     (
         *("made", "began", "ended", "time", "first", "last", "start", "slices", "times"),
@@ -85,7 +85,7 @@ UNSTABLE = frozenset(
     )
 )
 
-#: Settings other than the default ones under which the reprints are judged.
+#: Settings for the reprints besides the defaults.
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "default": {},
     "latest": {"keep": "latest"},
@@ -102,10 +102,10 @@ BATCHES: Mapping[str, tuple[str, ...]] = {
     "longest": ("--annotate", "--prefer", "longest", "--detector", "simhash", "--detector", "exact"),
 }
 
-#: Sections that use what others leave behind.
+#: Sections that use the output of others.
 NEEDS = {"stores": ("verdicts",), "reports": ("batch", "demo")}
 
-Section = dict[str, Any]  #: what is compared, by name
+Section = dict[str, Any]  #: results by name
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def reprints() -> list[Source]:
 
 
 def page_set(name: str) -> Iterator[Source]:
-    """Yield the pages of a set of main texts that are taken."""
+    """Yield the pages of a set of main texts that are used."""
     folder = data() / "pages" / name
     for row in json_lines(folder / "truth.jsonl")[:: EVERY[name]]:
         html = gzip.decompress((folder / "html" / f"{row['id']}.html.gz").read_bytes())
@@ -143,12 +143,12 @@ def page_set(name: str) -> Iterator[Source]:
 
 
 def sources() -> list[Source]:
-    """Return all pages that are read."""
+    """Return all pages to read."""
     return [*(source for name in EVERY for source in page_set(name)), *reprints()]
 
 
 def pages_of(found: Iterable[Source], dedup: Deduplicator) -> Iterator[tuple[Source, Page]]:
-    """Read pages, those left out of which no page comes."""
+    """Read pages; unreadable ones are left out."""
     for source in found:
         page = dedup.read(html=source.html, url=source.url)
         if isinstance(page, Page):
@@ -159,7 +159,7 @@ def pages_of(found: Iterable[Source], dedup: Deduplicator) -> Iterator[tuple[Sou
 
 
 def internal(name: str) -> Any:
-    """Return what stands in the first place of a name that exists."""
+    """Return the object at the first path of an internal name that exists."""
     for place in INTERNAL[name]:
         try:
             return resolve_name(place)
@@ -169,7 +169,7 @@ def internal(name: str) -> Any:
 
 
 def digest(value: object) -> str:
-    """Return the digest of a value by its representation, or of its bytes."""
+    """Return the digest of the representation of a value, or of bytes."""
     raw = value if isinstance(value, bytes) else repr(value).encode("utf-8", "backslashreplace")
     return blake2b(raw, digest_size=8).hexdigest()
 
@@ -180,7 +180,7 @@ def digest_of_json(value: object) -> str:
 
 
 def digests_of_page(page: Page | Verdict) -> dict[str, str]:
-    """Return the digest of each field; of a page that cannot be read, the verdict."""
+    """Return the digest of each field, or the verdict for a page that cannot be read."""
     if isinstance(page, Verdict):
         return {"verdict": digest_of_json(page.to_dict())}
     plain = {field.name: getattr(page, field.name) for field in fields(page)}
@@ -189,14 +189,14 @@ def digests_of_page(page: Page | Verdict) -> dict[str, str]:
 
 
 def digest_of_record(record: Any) -> str:
-    """Return the digest of what is filed of a page, or of the verdict that says why nothing is."""
+    """Return the digest of the record of a page, or of the verdict if there is none."""
     if isinstance(record, Verdict):
         return digest_of_json(record.to_dict())
     return digest((record.url, record.keys, record.sketches, record.looks_under))
 
 
 def stable(value: Any, folder: Path) -> Any:
-    """Return a JSON value without what no two runs share; paths below ``folder`` begin with FOLDER."""
+    """Remove values that differ between runs from JSON; paths below ``folder`` begin with FOLDER."""
     if isinstance(value, dict):
         return {name: stable(each, folder) for name, each in value.items() if name not in UNSTABLE}
     if isinstance(value, list):
@@ -205,7 +205,7 @@ def stable(value: Any, folder: Path) -> Any:
 
 
 def flat(value: Any, place: str = "") -> Section:
-    """Return the values of nested dicts by their path, lists as the digest of each element."""
+    """Return the values of nested dicts by path, and of lists the digests of their elements."""
     if isinstance(value, dict):
         parts = (flat(each, f"{place}.{name}" if place else str(name)) for name, each in value.items())
         return {name: each for part in parts for name, each in part.items()}
@@ -229,7 +229,7 @@ def reading() -> Section:
 
 
 def fingerprints() -> Section:
-    """Fingerprint every page by each detector, one by one and in groups."""
+    """Fingerprint every page by each detector, alone and in groups."""
     pages = [(source.name, page) for source, page in pages_of(sources(), Deduplicator())]
     found: Section = {}
     for detector in internal("detectors"):
@@ -245,13 +245,13 @@ def fingerprints() -> Section:
 
 
 def variants() -> dict[str, dict[str, Any]]:
-    """Return all settings under which the reprints are judged."""
+    """Return all settings for the reprints."""
     alone = {name: {"detectors": [name]} for name in internal("detectors")}
     return {**{name: dict(changes) for name, changes in VARIANTS.items()}, **alone}
 
 
 def fill(store: Path, changes: dict[str, Any], subjects: list[tuple[str, Page | Verdict]]) -> Section:
-    """File pages in a store; return their verdicts, and what the detectors find in each pair."""
+    """Add pages to a store; return their verdicts, and the opinions on each pair."""
     moments = count()
     found: Section = {}
     with Deduplicator(f"lmdb://{store}", "reprints", clock=lambda: NOON + next(moments), **changes) as dedup:
@@ -266,7 +266,7 @@ def fill(store: Path, changes: dict[str, Any], subjects: list[tuple[str, Page | 
 
 
 def claimed(dedup: Deduplicator, record: Any, url: str) -> Verdict:
-    """Judge a page as a crawl does; what is kept is committed at once."""
+    """Judge a page as a crawl does; a kept page is committed at once."""
     claim = dedup.claim_record(record, url, give_up=True)
     assert isinstance(claim, Claim)
     claim.commit()
@@ -274,7 +274,7 @@ def claimed(dedup: Deduplicator, record: Any, url: str) -> Verdict:
 
 
 def added() -> Section:
-    """Judge the reprints one by one and together, by the methods ``add`` and ``add_many``."""
+    """Judge the reprints with the methods ``add`` and ``add_many``."""
     subjects = [(source.name, page) for source, page in pages_of(reprints(), Deduplicator())]
     one, other = Deduplicator(), Deduplicator()
     together = [
@@ -289,7 +289,7 @@ def added() -> Section:
 
 
 def verdicts(folder: Path) -> Section:
-    """Judge the reprints under all settings."""
+    """Judge the reprints with all settings."""
     found = added()
     read: dict[str, list[tuple[str, Page | Verdict]]] = {}
     for name, changes in variants().items():
@@ -302,7 +302,7 @@ def verdicts(folder: Path) -> Section:
 
 
 def stores(folder: Path) -> Section:
-    """Export the stores that the verdicts left in ``folder``, and look at their tables."""
+    """Export the stores of the section verdicts in ``folder``, and read their tables."""
     found: Section = {}
     for name in variants():
         exported = folder / f"{name}.export"
@@ -338,7 +338,7 @@ def batch(folder: Path) -> Section:
 
 
 def outputs(out: Path, folder: Path) -> dict[str, Any]:
-    """Return the files of a batch: JSON as its values, of JSON Lines each row."""
+    """Return the files of a batch: the values of JSON, each row of JSON Lines."""
     found: dict[str, Any] = {}
     for path in sorted(out.iterdir()):
         if path.suffix in (".json", ".jsonl"):
@@ -347,7 +347,7 @@ def outputs(out: Path, folder: Path) -> dict[str, Any]:
 
 
 def demo(folder: Path) -> Section:
-    """Run the demo; what it leaves stays in ``folder`` for the reports."""
+    """Run the demo; its output stays in ``folder`` for the reports."""
     with redirect_stdout(StringIO()):
         internal("demo")(folder, settings=["CONCURRENT_REQUESTS=1"], fresh=True, first_port=DEMO_PORTS[0])
     journal = (folder / "journal.jsonl").read_text("utf-8")
@@ -363,7 +363,7 @@ def demo(folder: Path) -> Section:
 
 
 def reports(folder: Path) -> Section:
-    """Report on what the other sections left in ``folder``."""
+    """Report on the output of the other sections in ``folder``."""
     subjects = {
         "demo": str(folder / "demo" / "report.ledger"),
         "kept": str(folder / "batch" / "kept"),
@@ -383,7 +383,7 @@ def reports(folder: Path) -> Section:
 
 
 def payloads(html: str, folder: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the data that a page carries, by the id of its element and the name of each part."""
+    """Yield the data in a page by the id of its element and the name of each part."""
     for kind, element, text in re.findall(
         r'<script type="application/(json|x-deflated-json)" id="([^"]+)">(.*?)</script>', html, re.DOTALL
     ):
@@ -396,7 +396,7 @@ def payloads(html: str, folder: Path) -> Iterator[tuple[str, Any]]:
 
 
 def run(*arguments: str) -> str:
-    """Run a command of the package in a process of its own; return what it prints."""
+    """Run a command of the package in a new process; return its output."""
     code = "import sys; from pkgutil import resolve_name as n; sys.exit(n(sys.argv.pop(1))())"
     path = os.pathsep.join(filter(None, (str(PACKAGE), os.environ.get("PYTHONPATH"))))
     internal("main")
@@ -419,13 +419,13 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def json_lines(path: Path) -> list[dict[str, Any]]:
-    """Read JSON objects, one a line; some characters within them end a line for ``str.splitlines``."""
+    """Read JSON objects, one per line; ``str.splitlines`` would also split at other characters."""
     with path.open(encoding="utf-8") as file:
         return [json.loads(line) for line in file]
 
 
 def dump(path: Path, only: list[str]) -> None:
-    """Write the results of all sections; or anew those of the sections named, and of what they need."""
+    """Write the results of all sections, or update the named sections and those that they need."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for each in ("stores", "batch", "demo"):
@@ -451,7 +451,7 @@ def dump(path: Path, only: list[str]) -> None:
 
 
 def compare(one: Path, other: Path) -> int:
-    """Print what differs between two files; return how many results do."""
+    """Print the differences between two files; return their number."""
     old, new = load(one), load(other)
     total = 0
     for section in dict.fromkeys((*old, *new)):
@@ -467,7 +467,7 @@ def compare(one: Path, other: Path) -> int:
 
 
 def differences(old: Section, new: Section) -> Iterator[tuple[str, str]]:
-    """Yield each result that differs, and in what."""
+    """Yield each result that differs, and the difference."""
     for name in dict.fromkeys((*old, *new)):
         if name not in new or name not in old:
             yield name, "only in the old one" if name in old else "only in the new one"
@@ -476,7 +476,7 @@ def differences(old: Section, new: Section) -> Iterator[tuple[str, str]]:
 
 
 def difference(old: Any, new: Any) -> str:
-    """Say in what two results differ."""
+    """Describe the difference of two results."""
     if isinstance(old, dict) and isinstance(new, dict):
         return ", ".join(name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name))
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
