@@ -87,7 +87,7 @@ def _measure(detector: Detector, old: Features, new: Features) -> dict[str, obje
 
 def _passages(old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
     """Yield ("both" | "first" | "second", passage) in reading order; passages end where sentences end."""
-    # A sentence that stands a thousand times in both pages makes difflib compare a million pairs.
+    # A sentence that occurs a thousand times in both pages makes difflib compare a million pairs.
     is_long = max(len(old), len(new)) > _MAX_SENTENCES
     for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new, autojunk=is_long).get_opcodes():
         if tag == "equal":

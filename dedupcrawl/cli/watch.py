@@ -42,7 +42,7 @@ NORMAL, WIDE = 76, 112  #: terminal columns
 #: Columns of the table of workers, each with the least width of the terminal for which it is shown.
 _COLUMNS: Mapping[str, int] = {
     "up": WIDE,
-    "said": WIDE,
+    "seen": WIDE,
     "pages/s": 0,
     "checked": 0,
     "kept": NORMAL,
@@ -170,7 +170,7 @@ def _namespace_rows(
 
 def _totals_rows(totals: WorkerTotals, *, is_old: bool) -> Iterator[tuple[str, str]]:
     states = ", ".join(f"{count} {state}" for state, count in sorted(totals.states.items(), reverse=True))
-    yield "workers", states or "none has said anything in the last hour"
+    yield "workers", states or "none was active in the last hour"
     if not states:
         return
     speed = "" if is_old else f", {totals.checked_per_second:.1f} a second"
@@ -188,7 +188,7 @@ def _counts(counts: Mapping[str, int]) -> str:
 
 
 def _memory(info: StoreInfo, workers: WorkersInfo | None) -> str:
-    own = size(info.bytes) if info.bytes else "not told"
+    own = size(info.bytes) if info.bytes else "unknown"
     if info.bytes and info.pages:
         own += f", {info.bytes / info.pages:,.0f} bytes a page"
     if workers is None:
@@ -237,7 +237,7 @@ def _values(worker: Worker, figures: WorkerStats) -> dict[str, str]:
     speed = "-" if figures.rate is None else f"{figures.rate:.1f}"
     return {
         "up": duration(figures.uptime),
-        "said": f"{duration(worker.age)} ago",
+        "seen": f"{duration(worker.age)} ago",
         "pages/s": speed if is_running else worker.state,
         "checked": f"{figures.checked:,}",
         "kept": f"{figures.kept:,}",
