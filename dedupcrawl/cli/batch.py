@@ -103,7 +103,7 @@ def batch(
 
     An interrupted run continues when the same command is started again.
     """
-    require_pyarrow("dedupcrawl batch needs")
+    require_pyarrow()
     from dedupcrawl.batch.formats import Fields  # noqa: PLC0415  # these modules need the extra
     from dedupcrawl.batch.job import Job  # noqa: PLC0415
     from dedupcrawl.tools.report.report_file import require_report_or_nothing  # noqa: PLC0415

@@ -78,7 +78,7 @@ def _load_around(runs: Sequence[str], around: float | None) -> Loaded:
 
     if paths[0].is_dir():
         check_batch_folder(paths[0])
-        require_pyarrow("labels of a batch need")
+        require_pyarrow()
         with ProgressBars() as bars:
             return load_batch(paths[0], around, bars)
     for path in paths:

@@ -93,16 +93,16 @@ def _read(runs: Sequence[str], namespace: str | None, bars: ProgressBars) -> Rep
 def batch_report(folder: Path, bars: ProgressBars) -> Report:
     """Return the report of the batch whose output folder is ``folder``."""
     check_batch_folder(folder)
-    require_pyarrow("a report of a batch needs")
+    require_pyarrow()
     from dedupcrawl.tools.report.from_batch import report_from_batch  # noqa: PLC0415
 
     return report_from_batch(folder, teller=bars)
 
 
-def require_pyarrow(what_needs: str) -> None:
+def require_pyarrow() -> None:
     """Raise DedupError if the extra ``batch`` is not installed."""
     if find_spec("pyarrow") is None:
-        raise DedupError(f"{what_needs} pyarrow: pip install 'dedupcrawl[batch]'")
+        raise DedupError("batches need pyarrow: pip install 'dedupcrawl[batch]'")
 
 
 def check_ledger(path: Path, accepted: str = ACCEPTED_RUNS) -> None:
