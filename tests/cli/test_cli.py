@@ -161,9 +161,7 @@ def test_compare_measures_what_is_no_copy(tmp_path: Path) -> None:
     assert said["measured"]["minhash"]["new_in_old"] > 0.7
     assert 0.2 < said["measured"]["spotsigs"]["similarity"] < 0.8
     assert "random_projection" in said["measured"]["combined"]
-    assert (
-        said["measured"]["segments"]["similarity"] == 0
-    )  # no segment is equal
+    assert said["measured"]["segments"]["similarity"] == 0  # no segment is equal
     said = run("compare", *where)
     assert "relation" not in said
     assert "minhash: similarity 0." in said
