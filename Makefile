@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Of pytest: most tests wait more than they compute.
+# Processes of pytest. Most tests wait for crawls and servers, so this may exceed the number of cores.
 WORKERS ?= 3
 
 .PHONY: install demo demo-clean test lint types imports docs pytest bench clean
@@ -34,7 +34,7 @@ imports: install
 	$(BIN)/lint-imports
 
 docs: install
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # --quiet would hide what --strict looks for
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # --quiet would hide the warnings that --strict turns into errors
 
 pytest: install
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile

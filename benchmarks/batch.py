@@ -1,13 +1,22 @@
-"""Corpora as files: ``python -m benchmarks.batch [PART]...``; default: all.
+"""Batch deduplication of files: ``python -m benchmarks.batch [PART]...`` (default: all parts).
 
-The corpus is made of Debian's documentation (:mod:`benchmarks.corpora`), English and Chinese. ``peers``:
-pages for each second of the processors, of all processes, beside scripts for datasketch and rensa
-(:mod:`benchmarks.peers`), in turns. ``truth``: which pairs with an exact J of 0.8 and more and fitting
-lengths were both kept, by whom, and whether a page was dropped whose best kept match has J < 0.5.
-``growth``: time and memory for a page as the corpus grows. ``skew``: what 10,000 almost equal pages, a
-chain, and a bucket that all share cost. ``verdicts``: whether a crawl, page by page, and the batch say the
-same of all pages, and an incremental run too, here and on Spark. ``kill``: processes of a standalone
-cluster are killed, and the output is the same. Exit code 1 if a bar is missed.
+The corpus is made from Debian's documentation (:mod:`benchmarks.corpora`), in English and Chinese. Exit code
+1 if a bar is missed. The parts:
+
+``peers``
+    Pages per CPU second of all processes, compared with scripts for datasketch and rensa
+    (:mod:`benchmarks.peers`), in turns.
+``truth``
+    The pairs with an exact J of at least 0.8 and fitting lengths that were both kept, by each program, and
+    the pages that were dropped although their best kept match has J < 0.5.
+``growth``
+    Time and memory per page as the corpus grows.
+``skew``
+    The cost of 10,000 almost equal pages, of a chain, and of a bucket that all pages share.
+``verdicts``
+    Whether a crawl, a batch and an incremental batch give the same verdicts, locally and on Spark.
+``kill``
+    Whether the output is the same if processes of a standalone cluster are killed.
 """
 
 from __future__ import annotations
@@ -41,10 +50,10 @@ from dedupcrawl.config import Config
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-TIMES = {"datasketch": 2.0, "rensa": 1.0}  #: bars: pages for a second of the processors, as a ratio
+TIMES = {"datasketch": 2.0, "rensa": 1.0}  #: bars: ratio of pages per CPU second
 MISSED, WRONG_BELOW = 0.005, 0.5  #: bars
 GROWTH, PAGE_BYTES, BASE_BYTES = 1.5, 1000, 500e6  #: bars
-SHARE = 1.5  #: bar of what a skewed corpus costs
+SHARE = 1.5  #: bar: relative cost of a skewed corpus
 ALONE = "ours, one worker"
 THRESHOLD, LENGTH_RATIO = 0.8, 1.10
 COMMAND = "from dedupcrawl.cli import main; main()"
@@ -53,16 +62,16 @@ COLUMNS = ("status", "relation", "of", "similarity", "cluster", "detector")
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a command cost."""
+    """The cost of a command."""
 
     wall: float  #: seconds
-    cpu: float  #: seconds of the processors, children included
-    peak: int  #: most bytes that all its processes held at one time
+    cpu: float  #: CPU seconds, with children
+    peak: int  #: peak bytes of all its processes
 
 
 def run(command: Sequence[str], *, watch: bool = False) -> Run:
-    """Run a command to its end, that of all its processes; RuntimeError if it fails."""
-    adopt()
+    """Run a command until all of its processes have ended; raise RuntimeError if it fails."""
+    become_subreaper()
     begun, before = time.perf_counter(), _cpu()
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT, start_new_session=True)
@@ -81,14 +90,14 @@ def run(command: Sequence[str], *, watch: bool = False) -> Run:
     return Run(wall, _cpu() - before, peak[0])
 
 
-def adopt() -> None:
-    """Become the parent of what children leave behind, so that its time is counted too (prctl(2))."""
+def become_subreaper() -> None:
+    """Become the parent of orphaned grandchildren, so that their CPU time counts (prctl(2))."""
     set_child_subreaper = 36
     ctypes.CDLL(None).prctl(set_child_subreaper, 1)
 
 
 def _reap() -> None:
-    """Wait for what a command has left behind."""
+    """Wait for orphaned processes of a command."""
     with suppress(ChildProcessError):
         while True:
             os.wait()
@@ -100,7 +109,7 @@ def _cpu() -> float:
 
 
 def _watch(process: subprocess.Popen[bytes], peak: list[int]) -> None:
-    """Note the most memory that the processes of a session hold, what they share counted once."""
+    """Record the peak memory of the processes of a session; shared pages count once."""
     while process.returncode is None:
         peak[0] = max(peak[0], sum(map(_held, _session(process.pid))))
         time.sleep(0.25)
@@ -116,7 +125,7 @@ def _session(leader: int) -> Iterator[Path]:
 
 
 def _held(folder: Path) -> int:
-    """Return the bytes of a process that are not files that it reads (those are the cache of the system)."""
+    """Return the anonymous memory of a process in bytes; mapped files belong to the system cache."""
     try:
         lines = (folder / "smaps_rollup").read_text().splitlines()
     except OSError:
@@ -125,8 +134,8 @@ def _held(folder: Path) -> int:
     return 1024 * int(sizes.get("Pss_Anon:", 0))
 
 
-def ours(source: Path, out: Path, *options: str, watch: bool = False) -> Run:
-    """Deduplicate a file by the command."""
+def run_dedupcrawl(source: Path, out: Path, *options: str, watch: bool = False) -> Run:
+    """Deduplicate a file with the command."""
     shutil.rmtree(out, ignore_errors=True)
     command = [sys.executable, "-c", COMMAND, "batch", str(source), "--out", str(out), *options]
     return run(command, watch=watch)
@@ -138,12 +147,12 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 
 def number_of(url: str) -> int:
-    """Return the number of the page that a URL is of."""
+    """Return the number of the page with this URL."""
     return int(url.rpartition("/")[2].removesuffix(".html"))
 
 
-def verdict(fine: bool, text: str) -> bool:
-    """Say whether a bar is met."""
+def check_bar(fine: bool, text: str) -> bool:
+    """Print and return whether a bar is met."""
     print(f"{'ok    ' if fine else 'MISSED'} {text}", flush=True)
     return fine
 
@@ -152,12 +161,12 @@ def verdict(fine: bool, text: str) -> bool:
 
 
 def peers(given: argparse.Namespace, scratch: Path) -> bool:
-    """Take turns on the same file."""
+    """Measure all programs in turns on the same file."""
     source = corpus(given.pages, given.cache)
     runs: dict[str, list[Run]] = {name: [] for name in (ALONE, "ours", *TIMES)}
     for _ in range(given.turns):
-        runs[ALONE].append(ours(source, scratch / "ours", "--workers", "1"))
-        runs["ours"].append(ours(source, scratch / "ours"))
+        runs[ALONE].append(run_dedupcrawl(source, scratch / "ours", "--workers", "1"))
+        runs["ours"].append(run_dedupcrawl(source, scratch / "ours"))
         for name in TIMES:
             command = [sys.executable, "-m", "benchmarks.peers", name, str(source), str(scratch / name)]
             runs[name].append(run(command))
@@ -173,7 +182,7 @@ def peers(given: argparse.Namespace, scratch: Path) -> bool:
             median(theirs.cpu / mine.cpu for mine, theirs in zip(runs[who], runs[name], strict=True))
             for who in (ALONE, "ours")
         )
-        fine &= verdict(
+        fine &= check_bar(
             alone >= bar,
             f"{alone:.2f} x the pages of {name} in the same CPU time, with one worker as it has; "
             f"over all cores {over_all:.2f} x (bar: {bar} x)",
@@ -185,7 +194,7 @@ def peers(given: argparse.Namespace, scratch: Path) -> bool:
 
 
 def truth(given: argparse.Namespace, scratch: Path) -> bool:
-    """Compare what was kept with all pairs that there are."""
+    """Compare the kept pages with all pairs above the threshold."""
     source = corpus(given.pages, given.cache)
     pages = lines_of(source)
     sets = [shingle_set(page["text"]) for page in pages]
@@ -215,14 +224,14 @@ def truth(given: argparse.Namespace, scratch: Path) -> bool:
                 f"(J of these: {_histogram(similar[both])})"
             )
             if name == "ours":
-                fine &= verdict(share <= MISSED, f"{told} (bar: {MISSED:.1%})")
+                fine &= check_bar(share <= MISSED, f"{told} (bar: {MISSED:.1%})")
             else:
                 print(f"       {told}")
     return fine & _wrongly_dropped(source, scratch, sets)
 
 
 def _kept_by_us(source: Path, scratch: Path) -> Any:
-    ours(source, scratch / "marked", "--annotate")
+    run_dedupcrawl(source, scratch / "marked", "--annotate")
     rows = lines_of(scratch / "marked" / source.name)
     return np.array([row["dedup_status"] != "duplicate" for row in rows])
 
@@ -241,7 +250,7 @@ def _wrongly_dropped(source: Path, scratch: Path, sets: Sequence[Any]) -> bool:
     )
     edits = Counter(row["edit"] for row in rows if row["dedup_status"] == "duplicate")
     print(f"truth: dropped by kind: {dict(edits)}")
-    return verdict(not wrong, f"{len(wrong)} dropped for a page with J < {WRONG_BELOW} (bar: 0)")
+    return check_bar(not wrong, f"{len(wrong)} dropped for a page with J < {WRONG_BELOW} (bar: 0)")
 
 
 def _histogram(similar: Any) -> str:
@@ -259,7 +268,7 @@ def growth(given: argparse.Namespace, scratch: Path) -> bool:
     fine = True
     for count in given.growth:
         source = corpus(count, given.cache)
-        cost = ours(source, scratch / "grown", watch=True)
+        cost = run_dedupcrawl(source, scratch / "grown", watch=True)
         times[count] = cost.cpu / count
         work = sum(file.stat().st_size for file in (scratch / "grown" / "_dedupcrawl").rglob("*"))
         print(
@@ -267,18 +276,18 @@ def growth(given: argparse.Namespace, scratch: Path) -> bool:
             f"peak memory {cost.peak / 1e6:,.0f} MB, work folder {work / count:.0f} bytes a page"
         )
         most = PAGE_BYTES * count + BASE_BYTES
-        fine &= verdict(
+        fine &= check_bar(
             cost.peak <= most, f"{cost.peak / 1e6:,.0f} MB at {count:,} pages (bar: {most / 1e6:,.0f} MB)"
         )
     ratio = max(times.values()) / times[given.growth[0]]
-    return fine & verdict(ratio < GROWTH, f"{ratio:.2f} x the time a page (bar: {GROWTH} x)")
+    return fine & check_bar(ratio < GROWTH, f"{ratio:.2f} x the time a page (bar: {GROWTH} x)")
 
 
 # -- skew ---------------------------------------------------------------------------------------
 
 
 def skew(given: argparse.Namespace, scratch: Path) -> bool:
-    """Add pages that are almost equal, and compare with as many others."""
+    """Add almost equal pages, and compare the cost with as many other pages."""
     source = corpus(given.pages, given.cache)
     pages = lines_of(source)
     extra = 10_000
@@ -288,9 +297,12 @@ def skew(given: argparse.Namespace, scratch: Path) -> bool:
     near = [{"url": f"https://near.example/{n}.html", "text": f"{model}\nNumber {n}."} for n in range(extra)]
     for path, more in ((plain, others), (skewed, near)):
         path.write_bytes(b"".join(orjson.dumps(page) + b"\n" for page in [*pages, *more]))
-    costs = [(ours(plain, scratch / "a").cpu, ours(skewed, scratch / "b").cpu) for _ in range(given.turns)]
+    costs = [
+        (run_dedupcrawl(plain, scratch / "a").cpu, run_dedupcrawl(skewed, scratch / "b").cpu)
+        for _ in range(given.turns)
+    ]
     ratio = median(b / a for a, b in costs)
-    ended = verdict(
+    ended = check_bar(
         ratio < SHARE,
         f"{extra:,} almost equal pages cost {ratio:.2f} x what as many others cost (bar: {SHARE} x)",
     )
@@ -298,11 +310,8 @@ def skew(given: argparse.Namespace, scratch: Path) -> bool:
 
 
 def _bounded() -> bool:
-    """A chain in which each page is like the next alone, and pages of one template that all share a key."""
-    from dedupcrawl.batch.solver import (  # noqa: PLC0415
-        build_index,
-        solve,
-    )
+    """Measure a chain in which only neighbours are similar, and pages that all share one key."""
+    from dedupcrawl.batch.solver import build_index, solve  # noqa: PLC0415
     from tests.batch.shapes import chain, one_bucket  # noqa: PLC0415
     from tests.batch.verdict_rows import prints_of, rules_of  # noqa: PLC0415
 
@@ -314,7 +323,7 @@ def _bounded() -> bool:
         seconds = time.perf_counter() - begun
         there = int(np.count_nonzero(found.keep))
         shared = len(build_index(prints).keys)
-        fine &= verdict(
+        fine &= check_bar(
             there == kept,
             f"{name} of {len(records):,}: {there:,} kept, {seconds:.1f} s, {shared:,} shared buckets, "
             f"{found.crowding.pages:,} pages met a full one",
@@ -326,7 +335,7 @@ def _bounded() -> bool:
 
 
 def verdicts(given: argparse.Namespace, scratch: Path) -> bool:
-    """Ask a crawl and all engines about the same pages."""
+    """Compare the verdicts of a crawl and of all engines on the same pages."""
     source = corpus(given.pages, given.cache)
     fine = True
     for detector in ("default", "simhash"):
@@ -334,7 +343,7 @@ def verdicts(given: argparse.Namespace, scratch: Path) -> bool:
         said = _one_by_one(source, detector)
         for engine, master in _engines(given):
             out = scratch / f"{detector} {engine}"
-            cost = ours(source, out, "--annotate", *options, *master)
+            cost = run_dedupcrawl(source, out, "--annotate", *options, *master)
             fine &= _agree(f"{detector}, {engine}", said, out, [source.name], cost)
             fine &= _in_two_steps(given, scratch, said, (*options, *master), f"{detector}, {engine}")
     return fine
@@ -359,7 +368,7 @@ def _one_by_one(source: Path, detector: str) -> list[tuple[Any, ...]]:
 def _in_two_steps(
     given: argparse.Namespace, scratch: Path, said: list[tuple[Any, ...]], options: Sequence[str], name: str
 ) -> bool:
-    """Deduplicate four fifths, then the rest against what was kept of them."""
+    """Deduplicate four fifths, then the rest against the kept pages."""
     source = corpus(given.pages, given.cache)
     lines = source.read_bytes().splitlines(keepends=True)
     cut = len(lines) * 4 // 5
@@ -367,8 +376,8 @@ def _in_two_steps(
     first.write_bytes(b"".join(lines[:cut]))
     second.write_bytes(b"".join(lines[cut:]))
     before, after = scratch / "before", scratch / "after"
-    ours(first, before, "--annotate", *options)
-    cost = ours(second, after, "--annotate", "--against", str(before), *options)
+    run_dedupcrawl(first, before, "--annotate", *options)
+    cost = run_dedupcrawl(second, after, "--annotate", "--against", str(before), *options)
     fine = _agree(f"{name}, the first {cut:,}", said[:cut], before, [first.name], cost)
     return fine & _agree(f"{name}, the others against them", said[cut:], after, [second.name], cost)
 
@@ -382,7 +391,7 @@ def _agree(name: str, said: list[tuple[Any, ...]], out: Path, files: Sequence[st
     assert summary
     for n in differ[:3]:
         print(f"       page {n}: a crawl says {said[n]}, {name} says {told[n]}")
-    return verdict(
+    return check_bar(
         not differ,
         f"{name}: {len(told):,} pages, {dropped:,} dropped, {len(differ)} verdicts differ from a crawl's "
         f"({cost.wall:.0f} s)",
@@ -400,14 +409,14 @@ def _same(one: tuple[Any, ...], two: tuple[Any, ...]) -> bool:
 
 
 def kill(given: argparse.Namespace, scratch: Path) -> bool:
-    """Kill an executor, and later a whole worker, of a standalone cluster of two."""
+    """Kill an executor, and later a whole worker, of a standalone cluster with two workers."""
     from tests.batch.spark.test_cluster import on_cluster  # noqa: PLC0415  # needs Spark
 
     rows = [
         {"url": page["url"], "text": page["text"]} for page in lines_of(corpus(given.killed, given.cache))
     ]
     killed = on_cluster(scratch, rows, 8, kill=True)
-    return verdict(
+    return check_bar(
         len(killed) > 2,
         f"{len(killed)} processes of Spark killed with -9, {len(rows):,} pages: the same files",
     )
@@ -426,7 +435,7 @@ PARTS: dict[str, Callable[[argparse.Namespace, Path], bool]] = {
 
 
 def main() -> int:
-    """Run the parts that were asked for; 1 if a bar is missed."""
+    """Run the requested parts; return 1 if a bar is missed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,10 +1,10 @@
 """How buckets fill as a crawl grows: ``python benchmarks/buckets.py --pages 10000 50000 200000``.
 
-Pages are sentences of a few real articles, mixed anew for each page. The first pages are filed, then the
-others, then a copy of each of the first with a byline and a sentence less comes along. *Candidates* are the
-filed pages that share a bucket with a new page, *matching* is the share of the copies whose sketch matches
-that of their original, and *lost* the share of these that never meet it: no key in common, or, as a store
-reads the newest of a bucket only, too many others behind it.
+Pages are random mixtures of sentences from a few real articles. A sample of pages is added first, then the
+others. At the end each page of the sample is copied, with a byline and without one sentence. *Candidates* are
+the pages that share a bucket with a new page. *Matching* is the share of the copies whose sketch matches that
+of their original. *Lost* is the share of these that are not compared with it: they share no key, or too many
+newer pages are in the bucket, of which a store reads only the newest.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Indices = npt.NDArray[np.int64]
 
 DATA = Path(os.environ.get("DEDUPCRAWL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
-ARTICLES, SENTENCES, LEAST = 3, 20, 10  #: of a page; of an article, at least
+ARTICLES, SENTENCES, LEAST = 3, 20, 10  #: sentences of a page; minimum of an article
 _SENTENCE = re.compile(r"(?<=[。！？.!?])\s*|\n+")
 _TOKENS = SimHash(characters=1, words=1, weights="occurrences")
 DETECTORS: dict[str, Detector] = {
@@ -52,7 +52,7 @@ DETECTORS: dict[str, Detector] = {
 
 
 def articles() -> list[list[list[str]]]:
-    """Return the sentences of every article, those of alphabets and those of characters apart."""
+    """Return the sentences of every article, alphabetic and Chinese ones separately."""
     found: list[list[list[str]]] = [[], []]
     for path in sorted(DATA.glob("pages/*/truth.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -71,15 +71,15 @@ def page(pools: Sequence[Sequence[list[str]]], rng: random.Random) -> list[str]:
 
 
 def copied(sentences: list[str], rng: random.Random) -> list[str]:
-    """Drop a sentence and add a byline."""
+    """Remove a sentence and add a byline."""
     left = list(sentences)
     del left[rng.randrange(len(left))]
     return ["By our own correspondent, 12 March. ", *left]
 
 
 @dataclass
-class Filed:
-    """What one detector has filed: the sketches of the first pages, the keys of all."""
+class FiledPages:
+    """The pages of one detector: the sketches of the sample, the keys of all pages."""
 
     detector: Detector
     sketches: list[bytes] = field(default_factory=list)
@@ -87,7 +87,7 @@ class Filed:
     counts: list[int] = field(default_factory=list)
 
     def add(self, features: Features, keep: bool) -> None:
-        """File a page."""
+        """Add a page."""
         found = self._fingerprint(features)
         self.keys.extend(map(hash, found.keys))
         self.counts.append(len(found.keys))
@@ -95,7 +95,7 @@ class Filed:
             self.sketches.append(found.sketch)
 
     def row(self, copies: Sequence[Features], fresh: Sequence[Features]) -> tuple[float, float, float, int]:
-        """Return candidates of fresh pages, matching copies, those lost by the cap, the largest bucket."""
+        """Return candidates of new pages, matching copies, copies lost by the cap, largest bucket."""
         buckets = self._buckets()
         candidates = [len(_met(self._fingerprint(page), buckets)) for page in fresh]
         matching = lost = 0
@@ -113,7 +113,7 @@ class Filed:
         return found
 
     def _buckets(self) -> dict[int, Indices]:
-        """Return the pages under each key, the oldest first."""
+        """Return the pages under each key, oldest first."""
         keys, pages = np.array(self.keys), np.repeat(np.arange(len(self.counts)), self.counts)
         order = np.argsort(keys, kind="stable")
         cuts = np.flatnonzero(np.diff(keys[order])) + 1
@@ -122,13 +122,13 @@ class Filed:
 
 
 def _met(new: Fingerprint, buckets: dict[int, Indices], newest: int = 0) -> set[int]:
-    """Return the pages in the buckets of a page, of each all or the ``newest``."""
+    """Return the pages in the buckets of a page: all, or the ``newest`` of each bucket."""
     found = (buckets.get(hash(key)) for key in new.keys)
     return {page for bucket in found if bucket is not None for page in bucket[-newest:].tolist()}
 
 
 def main() -> int:
-    """File pages and print a table whenever one of the sizes is reached."""
+    """Add pages and print a table at each of the sizes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pages", type=int, nargs="+", default=[10_000, 50_000])
     parser.add_argument("--probes", type=int, default=400)
@@ -139,7 +139,7 @@ def main() -> int:
     first = [page(pools, rng) for _ in range(options.probes)]
     copies = [_features(copied(sentences, rng)) for sentences in first]
     fresh = [_features(page(pools, rng)) for _ in range(options.probes)]
-    contestants = {name: Filed(detector) for name, detector in DETECTORS.items() if name in options.only}
+    contestants = {name: FiledPages(detector) for name, detector in DETECTORS.items() if name in options.only}
     for count in range(max(options.pages)):
         features = _features(first[count] if count < len(first) else page(pools, rng))
         for filed in contestants.values():
@@ -154,7 +154,7 @@ def _features(sentences: Sequence[str]) -> Features:
 
 
 def _print(
-    count: int, contestants: dict[str, Filed], copies: Sequence[Features], fresh: Sequence[Features]
+    count: int, contestants: dict[str, FiledPages], copies: Sequence[Features], fresh: Sequence[Features]
 ) -> None:
     heads = f"{'keys':>6}{'candidates':>12}{'largest bucket':>16}{'matching':>10}{'lost':>8}"
     print(f"\n{f'{count:,} pages':<30}{heads}")

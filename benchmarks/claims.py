@@ -1,7 +1,7 @@
-"""What the sources say of their methods, measured anew: ``python -m benchmarks.claims [LETTER…]``.
+"""The claims of the sources about their methods, measured: ``python -m benchmarks.claims [LETTER…]``.
 
-a to f, see ``CLAIMS``; each prints the source's figures, ours, and whether the claim holds. The exit code is
-0 whatever holds: a claim that our pages contradict is a finding, not a fault.
+a to f, see ``CLAIMS``; each prints the figures of the source, ours, and whether the claim holds. The exit
+code is always 0: a claim that our pages contradict is a finding, not an error.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.links import Shares, bundled, marked, shares, tallies
+from benchmarks.links import Shares, bundled, count_all_links, marked, shares
 from dedupcrawl.config import Config
 from dedupcrawl.detectors.boolean import Boolean
 from dedupcrawl.detectors.registry import build_detectors
@@ -30,27 +30,27 @@ if TYPE_CHECKING:
 DATA = Path(os.environ.get("DEDUPCRAWL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 REPRINTS = DATA / "reprints" / "dev.jsonl.gz"
 PAGE_SETS = ("aeb", "cwced")
-BUNDLED = "bundled"  #: the pages of the demo
-UNBOUND = 1e9  #: a length ratio that nothing exceeds
+BUNDLED = "bundled"  #: pages of the demo
+UNBOUND = 1e9  #: a length ratio above all others
 RATIOS = (1.05, 1.08, 1.10, 1.12, 1.14, 1.16, 1.20)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What came of a claim."""
+    """The result for a claim."""
 
-    parts: tuple[bool, ...]  #: what the claim says, part by part, and whether it holds
+    parts: tuple[bool, ...]  #: parts of the claim, and whether they hold
     ours: tuple[str, ...]  #: lines
 
     @property
     def verdict(self) -> str:
-        """In capitals."""
+        """Return the result in capitals."""
         return "HELD" if all(self.parts) else "HELD IN PART" if any(self.parts) else "CONTRADICTED"
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What a source says."""
+    """A statement of a source."""
 
     says: str
     theirs: str
@@ -66,7 +66,7 @@ def report(
 
 
 def length_ratio(shelf: ParsedPageCache) -> Finding:
-    """a: the bound on the lengths beside the feature code.
+    """a: the limit on the length ratio with feature codes.
 
     Copies are counted by pairs: a stream that drops too much has fewer copies left to miss.
     """
@@ -94,10 +94,10 @@ def _counts(each: DuplicatesReport) -> str:
 
 
 def link_rules(_: ParsedPageCache) -> Finding:
-    """b: the link rules by themselves, and the whole default reader, which begins with them."""
+    """b: the link rules alone, and the whole default reader, which begins with them."""
     samples = {name: list(marked(DATA / "pages" / name)) for name in PAGE_SETS} | {BUNDLED: list(bundled())}
     found = {
-        (name, whole, in_sentence): shares(tallies(pages, in_sentence=in_sentence, whole=whole))
+        (name, whole, in_sentence): shares(count_all_links(pages, in_sentence=in_sentence, whole=whole))
         for name, pages in samples.items()
         for whole in (False, True)
         for in_sentence in (False, True)
@@ -122,7 +122,7 @@ def _links(found: Shares) -> str:
 
 
 def randomized_lexicons(shelf: ParsedPageCache) -> Finding:
-    """c: I-Match over one lexicon and over eleven."""
+    """c: I-Match with one lexicon and with eleven."""
     plain, randomized = report(shelf, "imatch"), report(shelf, "imatch_randomized")
     gain = randomized.drops.recall / plain.drops.recall - 1 if plain.drops.recall else 0.0
     of_pairs = randomized.pairs.recall / plain.pairs.recall - 1 if plain.pairs.recall else 0.0
@@ -137,7 +137,7 @@ def randomized_lexicons(shelf: ParsedPageCache) -> Finding:
 
 
 def combined(shelf: ParsedPageCache) -> Finding:
-    """d: only what shingling and random projection both find."""
+    """d: only what both shingling and random projection find."""
     names = ("shingling", "random_projection", "combined")
     found = [report(shelf, name) for name in names]
     *parts, both = found
@@ -157,7 +157,7 @@ def _scores(each: DuplicatesReport) -> str:
 
 
 def noisy_pages(shelf: ParsedPageCache) -> Finding:
-    """e: everything on the page is judged, as if nobody had cut the noise."""
+    """e: the whole page is compared, without removing the noise."""
     spots = report(shelf, "spotsigs", reader="text")
     plain = report(shelf, "shingling", reader="text")
     missed = [{each.row.id for each in one.mistakes if each.kind == "missed"} for one in (spots, plain)]
@@ -173,7 +173,7 @@ def noisy_pages(shelf: ParsedPageCache) -> Finding:
 
 
 def boolean_filter(shelf: ParsedPageCache) -> Finding:
-    """f: pairs that are left to compare, and what comes of it."""
+    """f: the pairs that are left to compare, and the results."""
     boolean, equality = report(shelf, "boolean"), report(shelf, "keywords", variant=3)
     pages, near, alike = pairs_left(shelf.read(Config()))
     all_pairs = pages * (pages - 1) // 2
@@ -195,7 +195,7 @@ def _candidates(each: DuplicatesReport) -> str:
 
 
 def pairs_left(readings: ParsedPages) -> tuple[int, int, int]:
-    """Compare each page with each; return pages, pairs of like length, and those of like codes among them."""
+    """Return the numbers of pages, of pairs of similar length, and of those with similar codes."""
     config = Config(detectors=("boolean",))
     (detector,) = build_detectors(config)
     assert isinstance(detector, Boolean)
@@ -252,7 +252,7 @@ CLAIMS = {
 
 
 def main() -> int:
-    """Check the claims named, or all."""
+    """Check the named claims, or all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("letters", nargs="*", metavar="LETTER", help=f"of {', '.join(CLAIMS)}")
     letters = parser.parse_args().letters or list(CLAIMS)

@@ -1,10 +1,11 @@
-"""A corpus for the batch mode, made of Debian's documentation: ``python -m benchmarks.corpora [PAGES]``.
+"""A corpus for the batch mode from Debian's documentation: ``python -m benchmarks.corpora [PAGES]``.
 
-The packages are fetched by ``apt-get download`` (no root, nothing is installed) into ``--cache``, and their
-pages read as any other. Long ones are cut at paragraphs into sections about as long as an article. Two
-thirds of a corpus are such sections as they are, English and Chinese; the others reprint one of them:
-unchanged, with a line of the reprinting site, a passage cut, some words changed, or so much that they are
-no copies any longer. What Debian has no more of is shuffled together out of paragraphs of three sections.
+``apt-get download`` fetches the packages into ``--cache`` (without root; nothing is installed), and their
+pages are read like any others. Long pages are cut at paragraphs into sections of about the length of an
+article. Two thirds of a corpus are unchanged sections, in English and Chinese. The others reprint one of
+these: unchanged, with a line of the reprinting site, a passage removed, some words changed, or changed so
+much that they are no copies. If Debian has too few sections, more are shuffled from paragraphs of three
+sections.
 
 Each line: ``url``, ``text``, ``language`` (``en`` or ``zh``), ``origin`` (number of the line that it
 reprints, or its own) and ``edit``.
@@ -39,8 +40,8 @@ CHINESE = (
     "maint-guide-zh-cn debian-handbook linux-doc-6.1"
 )
 CACHE = Path(".benchmarks")
-LENGTHS = {"en": 1800, "zh": 600}  #: characters of a section, at least
-LEAST = {"en": 400, "zh": 150}  #: shorter ones are left out
+LENGTHS = {"en": 1800, "zh": 600}  #: minimum characters of a section
+LEAST = {"en": 400, "zh": 150}  #: minimum characters of a page
 REPRINTED = 0.34  #: of all pages
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 _MACRO = re.compile(
@@ -52,7 +53,7 @@ _MACRO = re.compile(
 
 
 def fetch(package: str, cache: Path) -> Path:
-    """Return the folder of an unpacked package; RuntimeError where apt has none."""
+    """Return the folder of an unpacked package; raise RuntimeError if apt has none."""
     folder = cache / "packages" / package
     if not folder.is_dir():
         downloads = cache / "downloads"
@@ -71,7 +72,7 @@ def _run(command: Sequence[str], folder: Path) -> None:
 
 
 def sections_of(path: Path) -> list[tuple[str, str]]:
-    """Read a page, and cut it; a language and a text each."""
+    """Read a page and cut it; return languages and texts."""
     text = _manual(path) if path.suffix == ".gz" else _page(path)
     language = "zh" if len(_HAN.findall(text)) > 0.25 * len(text) else "en"
     if language == "en" and len(_HAN.findall(text)) > 0.02 * len(text):
@@ -87,7 +88,7 @@ def _page(path: Path) -> str:
 
 
 def _manual(path: Path) -> str:
-    """The text of a manual page, its macros left out."""
+    """Return the text of a manual page without its macros."""
     try:
         source = gzip.decompress(path.read_bytes()).decode()
     except (OSError, UnicodeDecodeError):
@@ -106,7 +107,7 @@ def _cut(text: str, length: int) -> Iterator[str]:
 
 
 def originals(packages: Sequence[str], cache: Path, language: str) -> list[str]:
-    """Return all sections of a language, each once; the pages are read but the first time."""
+    """Return all distinct sections; the pages are read only once and then cached."""
     path = cache / f"sections-{language}.jsonl"
     if not path.exists():
         texts = _read(packages, cache, language)
@@ -127,7 +128,7 @@ def _read(packages: Sequence[str], cache: Path, language: str) -> list[str]:
 
 
 def shuffled(texts: Sequence[str], rng: Random) -> str:
-    """Put a section together out of paragraphs of three others, of each about a third."""
+    """Build a section from paragraphs of three others, about a third of each."""
     parts: list[str] = []
     for text in rng.sample(texts, 3):
         paragraphs = text.split("\n")
@@ -155,7 +156,7 @@ def credited(text: str, language: str, rng: Random) -> str:
 
 
 def shortened(text: str, _language: str, rng: Random) -> str:
-    """Leave a passage out, of at most a twentieth."""
+    """Remove a passage of at most a twentieth."""
     size = max(1, round(len(text) * rng.uniform(0.01, 0.05)))
     start = rng.randrange(max(1, len(text) - size))
     return text[:start] + text[start + size :]
@@ -170,24 +171,24 @@ def reworded(text: str, language: str, rng: Random) -> str:
 
 
 def typeset(text: str, language: str, rng: Random) -> str:
-    """Set it in other lines and capitals."""
+    """Change line breaks and capitals."""
     lines = text.replace("\n", " \n ") if rng.random() < 0.5 else text.replace("\n", "  ")
     return lines.upper() if language == "en" and rng.random() < 0.3 else lines
 
 
 def excerpt(text: str, _language: str, rng: Random) -> str:
-    """Quote a part: no copy."""
+    """Quote a part; not a copy."""
     return text[: round(len(text) * rng.uniform(0.3, 0.6))]
 
 
 def rewritten(text: str, _language: str, rng: Random) -> str:
-    """Leave out a quarter, and turn the rest: no copy."""
+    """Remove a quarter and reorder the rest; not a copy."""
     middle = rng.randrange(len(text) // 4, len(text) // 2)
     return text[middle:] + "\n" + text[: middle - len(text) // 4]
 
 
 def unchanged(text: str, _language: str, _rng: Random) -> str:
-    """Print it as it is."""
+    """Return it unchanged."""
     return text
 
 
@@ -196,7 +197,7 @@ WEIGHTS = (25, 25, 12, 15, 13, 6, 4)
 
 
 def pages(count: int, cache: Path, chinese: float = 0.3) -> Iterator[dict[str, object]]:
-    """Make a corpus, the same each time for the same packages."""
+    """Build a corpus; it is deterministic for the same packages."""
     rng = Random(count)
     sources = {
         "en": originals(ENGLISH.split(), cache, "en"),
@@ -224,7 +225,7 @@ def pages(count: int, cache: Path, chinese: float = 0.3) -> Iterator[dict[str, o
 
 
 def corpus(count: int, cache: Path = CACHE) -> Path:
-    """Return a file of JSON Lines with so many pages, made if it is not there yet."""
+    """Return a JSON Lines file with this number of pages; build it if it does not exist."""
     path = cache / f"pages-{count}.jsonl"
     if not path.exists():
         part = path.with_suffix(".part")
@@ -237,7 +238,7 @@ def corpus(count: int, cache: Path = CACHE) -> Path:
 
 
 def main() -> int:
-    """Make a corpus and say what is in it."""
+    """Build a corpus and print its composition."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,17 +1,17 @@
-"""What deduplication adds to a crawl: ``python benchmarks/crawl.py [--rounds N] [--pages N]``.
+"""The cost of deduplication in a crawl: ``python benchmarks/crawl.py [--rounds N] [--pages N]``.
 
-A server process of its own holds a site of generated pages of about 20 kB, all different, which is
-the dearest case: every page is read, sketched, claimed and committed. A spider takes title and body
-by CSS and follows links. It crawls the site in three ways:
+A server process serves a site of generated pages of about 20 kB. All pages are different, which is the most
+expensive case: every page is read, sketched, claimed and committed. A spider extracts title and body by CSS
+and follows links. It crawls the site in three modes:
 
 * *off*: without the add-on;
-* *shell*: with the add-on, but pages are not read and the store is not asked;
+* *shell*: with the add-on, but without reading pages and without a store;
 * *on*: with the add-on and its defaults, into a new LMDB store.
 
-A round is a new process that crawls the whole site in each way, a part of it at a time, the ways
-taking turns: on a machine that does other things too, CPU times of long crawls swing by a third.
-The figure is CPU time (user + system) from the opening of the spider to the end of its crawl, per page;
-what is added is the median over the rounds of the difference to *off*.
+A round is a new process that crawls the whole site in each mode, a part at a time, the modes taking turns: on
+a machine with other load, the CPU time of long crawls varies by a third. The figure is CPU time (user +
+system) per page, from the opening of the spider to the end of its crawl. The cost is the median over the
+rounds of the difference from *off*.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
-BAR = 1.0  #: ms of CPU that may be added per page
+BAR = 1.0  #: bar: additional ms of CPU per page
 MODES = ("off", "shell", "on")
 LINKS = 10
-PART = 250  #: pages that are crawled in a turn; links stay within their part
+PART = 250  #: pages per turn; links stay within their part
 ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
 # -- the site -------------------------------------------------------------------------------------
 
 
 def page(number: int) -> bytes:
-    """Generate a page of about 20 kB: an article of 600 words between what sites put around one."""
+    """Generate a page of about 20 kB: an article of 600 words, and what sites put around one."""
     chance = random.Random(number)
     part = number - number % PART
     title = sentence(chance, 7)
@@ -86,32 +86,32 @@ def page(number: int) -> bytes:
 
 @cache
 def vocabulary() -> list[str]:
-    """Make up words of two to nine letters."""
+    """Generate words of two to nine letters."""
     chance = random.Random(0)
     return ["".join(chance.choices("etaoinshrdlucmf", k=chance.randint(2, 9))) for _ in range(5000)]
 
 
 def sentence(chance: random.Random, words: int) -> str:
-    """Write a sentence of made-up words."""
+    """Generate a sentence."""
     return " ".join(chance.choices(vocabulary(), k=words)) + "."
 
 
 def menu(entries: int) -> str:
-    """Write a list of links that stands on every page."""
+    """Generate the list of links that every page has."""
     return "".join(
         f'<li class="menu-item"><a href="/section/{i}">Section {i}</a></li>\n' for i in range(entries)
     )
 
 
 def comments(chance: random.Random) -> str:
-    """Write a few comments."""
+    """Generate a few comments."""
     return "".join(
         f'<div class="comment"><b>reader{i}</b><p>{sentence(chance, 25)}</p></div>\n' for i in range(16)
     )
 
 
 def serve(pages: int, delay: float = 0.0) -> None:
-    """Serve the site, each answer after ``delay`` seconds; print its port."""
+    """Serve the site, each response after ``delay`` seconds; print the port."""
     bodies = [page(number) for number in range(pages)]
 
     class Handler(BaseHTTPRequestHandler):
@@ -130,7 +130,7 @@ def serve(pages: int, delay: float = 0.0) -> None:
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Write no log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
@@ -142,8 +142,8 @@ def serve(pages: int, delay: float = 0.0) -> None:
 # -- the crawl ------------------------------------------------------------------------------------
 
 
-class Daily(Spider):
-    """Takes title and body and follows links."""
+class NewsSpider(Spider):
+    """Extracts title and body and follows links."""
 
     name = "daily"
     start_url = ""
@@ -165,8 +165,8 @@ class Daily(Spider):
             yield response.follow(link)
 
 
-class Nothing:
-    """Stands in for a deduplicator that finds every page new at once."""
+class NullDeduplicator:
+    """A deduplicator for which every page is new."""
 
     config = Config()
     store = Store
@@ -176,11 +176,11 @@ class Nothing:
         self._ids = count(1)
 
     def file(self, page: Page, **_: object) -> Record:
-        """Make a record of nothing but the URL."""
+        """Return a record with nothing but the URL."""
         return Record(page.url, (), (), 0.0)
 
     def claim_record(self, record: Record, url: str, **_: object) -> Claim:
-        """Claim without looking."""
+        """Claim without a lookup."""
         verdict = Verdict(url, Status.UNIQUE, keep=True)
         return Claim(verdict, self, next(self._ids), record)  # type: ignore[arg-type]
 
@@ -194,32 +194,32 @@ class Nothing:
         """Do nothing."""
 
 
-class ShellContext(CrawlContext):
-    """A context that does not read."""
+class NullContext(CrawlContext):
+    """A context that does not read pages."""
 
     def read(self, response: Response) -> Page:
-        """Make a page of nothing but its URL."""
+        """Return a page with nothing but its URL."""
         return Page(response.url, "")
 
 
-class Shell(Addon):
-    """The add-on with everything in place but the work."""
+class NullAddon(Addon):
+    """The add-on with all its parts, but without their work."""
 
     @cached_property
     def context(self) -> CrawlContext:
-        """Make a context that neither reads nor files."""
+        """Return a context that neither reads nor stores."""
         crawler = self._crawler
         options = Options.from_settings(crawler.settings, "daily")
         stats = CrawlStats(crawler)
         client = StoreClient(crawler, options, stats)
-        client.connect(Nothing())  # type: ignore[arg-type]
+        client.connect(NullDeduplicator())  # type: ignore[arg-type]
         claims = ClaimManager(crawler, client, options, stats)
-        return ShellContext(options, ReadOptions(), ResponseTracker(), client, claims, stats, None)
+        return NullContext(options, ReadOptions(), ResponseTracker(), client, claims, stats, None)
 
 
 async def crawl(mode: str, url: str, store: str) -> tuple[float, int]:
     """Crawl a part of the site; return the CPU seconds it took and the pages kept."""
-    addons = {"off": {}, "shell": {Shell: 500}, "on": {Addon: 500}}[mode]
+    addons = {"off": {}, "shell": {NullAddon: 500}, "on": {Addon: 500}}[mode]
     settings = {
         "ADDONS": addons,
         "DEDUP_STORE": store,
@@ -228,7 +228,7 @@ async def crawl(mode: str, url: str, store: str) -> tuple[float, int]:
         "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
         "DOWNLOAD_DELAY": 0,
     }
-    crawler = Crawler(Daily, Settings(settings))
+    crawler = Crawler(NewsSpider, Settings(settings))
     began: list[float] = []
 
     def begin() -> None:
@@ -256,7 +256,7 @@ async def take_turns(_: object, base: str, parts: int) -> None:
 
 
 def cpu() -> float:
-    """Return the CPU seconds of this process so far, user and system."""
+    """Return the CPU seconds of this process, user and system."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
@@ -265,7 +265,7 @@ def cpu() -> float:
 
 
 def compare(rounds: int, pages: int) -> dict[str, Any]:
-    """Measure some rounds; return milliseconds per page."""
+    """Measure rounds; return milliseconds per page."""
     spent: dict[str, list[float]] = {mode: [] for mode in MODES}
     me = [sys.executable, __file__, "--pages", str(pages)]
     with subprocess.Popen([*me, "--serve"], stdout=subprocess.PIPE, text=True) as server:
@@ -284,7 +284,7 @@ def compare(rounds: int, pages: int) -> dict[str, Any]:
 
 
 def report(spent: dict[str, list[float]], pages: int, size: int) -> dict[str, Any]:
-    """Sum the rounds up: medians, and the least of each way, which a busy machine disturbs less."""
+    """Print the medians over the rounds, and the minimum of each mode."""
     off = spent["off"]
     added = {mode: [one - other for one, other in zip(spent[mode], off, strict=True)] for mode in MODES[1:]}
     median = {mode: round(statistics.median(figures), 3) for mode, figures in added.items()}
@@ -302,7 +302,7 @@ def report(spent: dict[str, list[float]], pages: int, size: int) -> dict[str, An
 
 
 def main() -> None:
-    """Compare, or play one of the parts."""
+    """Compare, or run as one of the subprocesses."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--pages", type=int, default=2000)

@@ -1,15 +1,15 @@
-"""What every detector costs a page: ``python benchmarks/detectors.py [--rounds N]``.
+"""The cost of a page by detector: ``python benchmarks/detectors.py [--rounds N]``.
 
-The pages are stories of the demo: 600 English words, and 1,500 Chinese characters. *µs* is from text to
-fingerprint: normalising, and all that the detector does. Words are found beforehand: what their segmentation
-costs is shown apart, jieba's and rjieba's. *Keys*, and the *bytes* of the sketch, are what a page costs in a
-store. Contestants take turns in short batches, so that noise of the machine meets all of them; the
-median of CPU times over the rounds is given.
+The pages are stories of the demo: 600 English words, or 1,500 Chinese characters. *µs* is the time from text
+to fingerprint: normalisation and all work of the detector. Words are segmented beforehand; the cost of
+segmentation is reported separately, for jieba and rjieba. *Keys*, and the *bytes* of the sketch, are the size
+of a page in a store. Contestants take turns in short batches, so that other load affects all of them; the
+median of CPU times over the rounds is reported.
 
-Then ``simhash`` beside the package simhash of PyPI, which is given text that is normalised and all words or
-all Chinese. *Same shingles*: it has them ready, as a list of strings, and ours has the tokens. *From text*:
-it makes them by one comprehension, ours starts from the raw text. *Term weights*: from text, weighed as
-the patent does. Shingles are three words or five characters.
+Then ``simhash`` is compared with the package simhash of PyPI, on normalised text that is all words or all
+Chinese. *Same shingles*: the package has them ready as a list of strings, ours has the tokens. *From text*:
+the package gets them from one comprehension, ours starts from the raw text. *Term weights*: from text,
+weighted as in the patent. Shingles are three words or five characters.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ if TYPE_CHECKING:
     Call = Callable[[], object]
 
 BATCH_SECONDS = 0.01
-SLOWEST = 5000  #: µs a page, without segmentation
-FASTER = {"English": 7, "Chinese": 25}  #: than the package simhash
+SLOWEST = 5000  #: bar: µs per page, without segmentation
+FASTER = {"English": 7, "Chinese": 25}  #: bar: relative to the package simhash
 SHINGLE = {"English": 3, "Chinese": 5}  #: tokens
 WEIGHING = ShingleWeighting(SHINGLE["Chinese"], SHINGLE["English"], seed=0, hashes=1)
 
 
 @dataclass(frozen=True)
 class Cut(Features):
-    """A page whose words were found before."""
+    """A page whose words are already segmented."""
 
     found: tuple[str, ...] = ()
 
     def words(self, segmenter: str = "jieba") -> tuple[str, ...]:  # noqa: ARG002 - whichever it was
-        """Return them."""
+        """Return the words."""
         return self.found
 
 
@@ -73,7 +73,7 @@ def stories() -> dict[str, str]:
 
 
 def time_all(contestants: Sequence[Call], rounds: int) -> list[list[float]]:
-    """Time all contestants in turn; µs a call, one list a contestant."""
+    """Time all contestants in turns; return µs per call, one list for each."""
     counts = [_repeats(call) for call in contestants]
     times: list[list[float]] = [[] for _ in contestants]
     for _ in range(rounds):
@@ -126,7 +126,7 @@ def _sizes(detectors: Sequence[Detector], page: Page) -> tuple[int, int]:
 
 
 def segmentation(rounds: int) -> None:
-    """Print what it costs to find the words of a page."""
+    """Print the cost of word segmentation."""
     text = {language: normalize(story) for language, story in stories().items()}
     print(f"\n{'segmentation, µs a page':<30}" + "".join(f"{language:>10}" for language in text))
     for segmenter in ("jieba", "rjieba"):
@@ -141,7 +141,7 @@ def _segmenting(text: str, segmenter: str) -> Call:
 
 
 def beside_the_package(rounds: int) -> bool:
-    """Print how much faster than the package simhash; return whether every bar holds."""
+    """Print the speed relative to the package simhash; return whether every bar is met."""
     heads = f"{'ours':>8}{'package':>9}{'package/':>10}{'bar':>6}"
     print(f"\n{'simhash, µs a text':<30}{heads}")
     held = [_race(language, plain(story), rounds) for language, story in stories().items()]
@@ -149,7 +149,7 @@ def beside_the_package(rounds: int) -> bool:
 
 
 def plain(text: str) -> str:
-    """Leave words only, or Chinese only."""
+    """Remove everything but words, or but Chinese characters."""
     if sum(map(str.isascii, text)) * 2 < len(text):
         return re.sub(r"[0-9A-Za-z]+", "", text)
     return text
@@ -183,7 +183,7 @@ def _signs(of: WeightedShingles) -> bytes:
 
 
 def _shingles(normal: str, size: int) -> list[str]:
-    """Cut normalised text that is all words or all Chinese, as a user of the package would."""
+    """Cut normalised text, all words or all Chinese, as a user of the package would."""
     if size == SHINGLE["Chinese"]:
         characters = re.sub(r"\W+", "", normal)
         return [characters[at : at + size] for at in range(len(characters) - size + 1)]
@@ -192,7 +192,7 @@ def _shingles(normal: str, size: int) -> list[str]:
 
 
 def _by_terms(normal: str, size: int) -> dict[str, int]:
-    """Weigh each shingle by the frequencies of its terms, and 1 for the text."""
+    """Weight each shingle by the frequencies of its terms, and 1 for the text."""
     chinese = size == SHINGLE["Chinese"]
     found = re.findall(r"\w" if chinese else r"\w+", normal)
     frequency, between = Counter(found), "" if chinese else " "
@@ -209,7 +209,7 @@ def _judged(name: str, ours: Sequence[float], theirs: Sequence[float], bar: floa
 
 
 def main() -> int:
-    """Run all parts; the exit code is 0 when every bar holds."""
+    """Run all parts; return 0 if every bar is met."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=25)
     options = parser.parse_args()

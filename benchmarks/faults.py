@@ -1,19 +1,19 @@
-"""Workers are killed, the server restarts: ``python -m benchmarks.faults [RUN …] [--pages N] [--kills N]``.
+"""Killed workers and a restarting server: ``python -m benchmarks.faults [RUN …] [--pages N] [--kills N]``.
 
-Four processes crawl the demo web, scaled to 2,000 pages that bear an article, each all of it, and share a
-Valkey server with persistence. Whenever so many articles more have been stored, and at least two seconds have
-passed, one of them is killed (SIGKILL) while it has claims open, and started again from the beginning; in the
-middle the server goes away for three seconds, and comes back with what it had saved. Runs (default: all):
+Four processes crawl the demo sites, scaled to 2,000 article pages, each of them all pages. They share a
+Valkey server with persistence. After each number of stored articles, and at least two seconds, one process
+with open claims is killed (SIGKILL) and started again from the beginning. In the middle the server is away
+for three seconds, and comes back with the data that it had saved. Runs (default: all):
 
-    pipeline   items are stored by a pipeline; pages wait for a server that is away, which was told to stop
-    unchecked  the same, but the server is killed, and meanwhile pages are kept unchecked
-    feeds      items are stored by feeds of five items a file (DEDUP_COMMIT = "feed_slot_closed"), the server
+    pipeline   a pipeline stores the items; pages wait for the server, which is shut down (SIGTERM)
+    unchecked  the same, but the server is killed, and pages are kept unchecked meanwhile
+    feeds      feeds of five items per file store the items (DEDUP_COMMIT = "feed_slot_closed"); the server
                is killed, pages wait
-    loose      the same, but the server is told to stop, and meanwhile pages are kept unchecked
+    loose      the same, but the server is shut down (SIGTERM), and pages are kept unchecked meanwhile
 
-First the web itself is examined: whether the detectors tell all stories, in any order of pages. Exit code 1
-if a story is not stored, or stored by two workers of which both live, or a claim outlives its lease;
-``tests/faults/verdict.py`` says what that means exactly.
+First the pages are checked: the detectors must distinguish all stories, in any order of the pages. Exit code
+1 if a story is not stored, or is stored by two living workers, or a claim outlives its lease;
+``tests/faults/verdict.py`` defines this exactly.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dedupcrawl.tools.demo.corpus import Content
 
 PAGES, KILLS = 2000, 20
-SHOWN = 20  #: faults of a run that are named
+SHOWN = 20  #: faults of a run that are printed
 _WAITING = Plan(kills=KILLS, lease=15.0, wait=600.0, pause=2.0, outage=3.0, guard=3600.0)
 _FEEDS = replace(_WAITING, feeds=5, wait=30.0)
 RUNS = {
@@ -46,7 +46,7 @@ RUNS = {
 
 
 def is_sound(towns: Sequence[Content]) -> bool:
-    """Examine the web, and say what it is like."""
+    """Check the pages and print their properties."""
     from tests.faults.soundness import examine  # noqa: PLC0415  # workers need none of what it needs
 
     found = examine(towns)
@@ -60,7 +60,7 @@ def is_sound(towns: Sequence[Content]) -> bool:
 
 
 def run(name: str, plan: Plan, towns: Sequence[Content]) -> bool:
-    """Make one run; return whether nothing was wrong."""
+    """Make one run; return whether it had no faults."""
     with serving(towns) as web, tempfile.TemporaryDirectory() as folder:
         result = Trial(plan, web, Path(folder)).run()
     print(f"\n{name}\n{result.told}", flush=True)
@@ -72,7 +72,7 @@ def run(name: str, plan: Plan, towns: Sequence[Content]) -> bool:
 
 
 def main() -> None:
-    """Make the runs asked for."""
+    """Make the requested runs."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("runs", nargs="*", metavar="RUN", help=f"of {', '.join(RUNS)}")
     parser.add_argument("--pages", type=int, default=PAGES)

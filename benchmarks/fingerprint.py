@@ -1,9 +1,9 @@
-"""Text → signature, beside datasketch and rensa: ``python benchmarks/fingerprint.py``.
+"""Text to signature, compared with datasketch and rensa: ``python benchmarks/fingerprint.py``.
 
-All three make 128 slots of the same shingles (five Chinese characters, three words). The peers are
-given text that is already normalised and get their shingles from one comprehension; ours starts from
-the raw text. The contestants take turns in short batches, so that noise of the machine meets all
-of them; a ratio is the median over the rounds.
+All three compute 128 slots from the same shingles (five Chinese characters, three words). The other two
+receive normalised text and compute their shingles in one comprehension; ours starts from the raw text. The
+contestants take turns in short batches, so that other load affects all of them; a ratio is the median over
+the rounds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Contestant = Callable[[str], object]
 
 @dataclass(frozen=True)
 class Case:
-    """A kind of text, and how many times as fast as datasketch we have to be."""
+    """A kind of text, and the speed that is required relative to datasketch."""
 
     name: str
     text: str
@@ -42,7 +42,7 @@ class Case:
 
 
 def english(count: int, rng: random.Random) -> str:
-    """Write ``count`` words of two to nine letters, a common few more often, into sentences."""
+    """Generate ``count`` words of two to nine letters, some more frequent, in sentences."""
     vocabulary = ["".join(rng.choices("etaoinshrdlu", k=rng.randint(2, 9))) for _ in range(4000)]
     words = [vocabulary[int(len(vocabulary) * rng.random() ** 2)] for _ in range(count)]
     marks = rng.choices(("", ",", "."), (20, 2, 1), k=count)
@@ -50,7 +50,7 @@ def english(count: int, rng: random.Random) -> str:
 
 
 def chinese(count: int, rng: random.Random) -> str:
-    """Write ``count`` characters, one in twelve of them punctuation."""
+    """Generate ``count`` characters, one in twelve of them punctuation."""
     return "".join(
         rng.choice("，。") if rng.random() < 1 / 12 else chr(0x4E00 + int(6000 * rng.random() ** 2))
         for _ in range(count)
@@ -58,7 +58,7 @@ def chinese(count: int, rng: random.Random) -> str:
 
 
 def plain_shingles(text: str) -> list[str]:
-    """Cut normalised text that is all Chinese or all words, as a user of the peers would."""
+    """Cut normalised text, all Chinese or all words, as a user of the other packages would."""
     if text.isascii():
         words = re.findall(r"\w+", text)
         return [" ".join(words[at : at + WORDS]) for at in range(len(words) - WORDS + 1)]
@@ -66,32 +66,32 @@ def plain_shingles(text: str) -> list[str]:
     return [characters[at : at + CHARACTERS] for at in range(len(characters) - CHARACTERS + 1)]
 
 
-def ours(text: str, seed: int = 0) -> Slots:
-    """Sketch raw text."""
+def by_dedupcrawl(text: str, seed: int = 0) -> Slots:
+    """Compute the sketch of raw text."""
     return fast_similarity_sketch(shingles(tokens(pack(text)), CHARACTERS, WORDS, seed), SLOTS, seed)
 
 
 def by_datasketch(text: str, seed: int = 1) -> MinHash:
-    """Sketch by ``update_batch``."""
+    """Compute the signature with ``update_batch``."""
     minhash = MinHash(SLOTS, seed=seed)
     minhash.update_batch([shingle.encode() for shingle in plain_shingles(text)])
     return minhash
 
 
 def by_rensa(text: str) -> object:
-    """Sketch by rensa's fastest class with independent permutations."""
+    """Compute the signature with rensa's fastest class with independent permutations."""
     minhash = RMinHash(num_perm=SLOTS, seed=1)
     minhash.update(plain_shingles(text))
     return minhash.digest()
 
 
 def fingerprint(text: str) -> object:
-    """All that the detector does: sketch, bands, keys."""
+    """Do all work of the detector: sketch, bands, keys."""
     return OurMinHash().fingerprint(Features(Page.from_text(text)))
 
 
 def time_all(contestants: Sequence[tuple[Contestant, str]], rounds: int) -> list[list[float]]:
-    """Time all contestants in turn; seconds per call, one list a contestant."""
+    """Time all contestants in turns; return seconds per call, one list for each."""
     repeats = [_repeats(call, text) for call, text in contestants]
     times: list[list[float]] = [[] for _ in contestants]
     for _ in range(rounds):
@@ -113,12 +113,17 @@ def _seconds(call: Contestant, text: str, count: int) -> float:
 
 
 def speed(case: Case, rounds: int) -> bool:
-    """Print one row; return whether the bar holds."""
+    """Print one row; return whether the bar is met."""
     normal = normalize(case.text)
     assert len(set(plain_shingles(normal))) == len(
         np.unique(shingles(tokens(pack(case.text)), CHARACTERS, WORDS, 0))
     )
-    contestants = [(ours, case.text), (by_datasketch, normal), (by_rensa, normal), (fingerprint, case.text)]
+    contestants = [
+        (by_dedupcrawl, case.text),
+        (by_datasketch, normal),
+        (by_rensa, normal),
+        (fingerprint, case.text),
+    ]
     times = time_all(contestants, rounds)
     us = [statistics.median(column) * 1e6 for column in times]
     ratios = [statistics.median(np.divide(column, times[0]).tolist()) for column in times]
@@ -139,7 +144,7 @@ def errors(count: int, make: Callable[[int, random.Random], str], pairs: int) ->
         right = edited(left, make, rng)
         sets = [set(plain_shingles(normalize(text))) for text in (left, right)]
         true = len(sets[0] & sets[1]) / len(sets[0] | sets[1])
-        agreeing = float(np.mean(ours(left, pair) == ours(right, pair)))
+        agreeing = float(np.mean(by_dedupcrawl(left, pair) == by_dedupcrawl(right, pair)))
         theirs = by_datasketch(normalize(left), pair).jaccard(by_datasketch(normalize(right), pair))
         found.append((abs((agreeing - 1 / 256) / (1 - 1 / 256) - true), abs(theirs - true)))
     mean = np.mean(found, axis=0)
@@ -147,7 +152,7 @@ def errors(count: int, make: Callable[[int, random.Random], str], pairs: int) ->
 
 
 def edited(text: str, make: Callable[[int, random.Random], str], rng: random.Random) -> str:
-    """Replace up to a third of a text by another's, in one to eight pieces."""
+    """Replace up to a third of a text with pieces of another one, in one to eight places."""
     other = make(len(text) if not text.isascii() else len(text) // 5, rng)
     rate, pieces = rng.random() / 3, rng.randint(1, 8)
     length = int(len(text) * rate / pieces)
@@ -158,7 +163,7 @@ def edited(text: str, make: Callable[[int, random.Random], str], rng: random.Ran
 
 
 def accuracy(cases: Sequence[tuple[str, int, Callable[[int, random.Random], str]]], pairs: int) -> bool:
-    """Print the errors; return whether ours are nowhere larger."""
+    """Print the errors; return whether ours are never larger."""
     print(f"\n{'mean error of J':<26}{'ours':>9}{'datasketch':>12}   {pairs} pairs each")
     holds = True
     for name, count, make in cases:
@@ -169,7 +174,7 @@ def accuracy(cases: Sequence[tuple[str, int, Callable[[int, random.Random], str]
 
 
 def main() -> int:
-    """Run both parts; the exit code is 0 when every bar holds."""
+    """Run both parts; return 0 if every bar is met."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--pairs", type=int, default=400)

@@ -1,22 +1,22 @@
-"""The way of one new page through a crawl: ``python -m benchmarks.journey [--list] [--json]``.
+"""The calls of one new page in a crawl: ``python -m benchmarks.journey [--list] [--json]``.
 
-A spider crawls a site on this machine, one request at a time, with the add-on, its default settings and
-a store in memory. All pages are different. The last page is traced, after ``--warm`` others: by then modules
-are imported and caches are filled.
+A spider crawls a local site, one request at a time, with the add-on, its default settings and a store in
+memory. All pages are different. The last page is traced, after ``--warm`` others: modules are imported and
+caches are filled by then.
 
 What is counted:
 
-* The trace begins when the page is downloaded (signal ``response_downloaded``), before a middleware sees it.
-  It ends when the spider is idle (``spider_idle``): the item went through all pipelines, and its claim is
+* The trace begins when the page is downloaded (signal ``response_downloaded``), before the middlewares. It
+  ends when the spider is idle (``spider_idle``): the item has passed all pipelines, and its claim is
   committed.
-* A call counts when its code is in a file of the package ``dedupcrawl``. The calls come from
-  ``sys.setprofile`` and ``threading.setprofile``, so the threads of the crawl are traced too. Methods that
-  ``dataclasses`` generates belong to no file and are not seen.
-* *files*: files in which at least one call counted.
-* *functions*: different code objects that were called. Lambdas and generator expressions are among them,
-  and before Python 3.12 comprehensions too: compare figures of the same version of Python only.
-* *calls*: all calls. A coroutine or generator that goes on counts as a call.
-* *moves*: of these calls, in the order of time, those whose file differs from that of the call before.
+* A call counts if its code is in a file of the package ``dedupcrawl``. The calls come from ``sys.setprofile``
+  and ``threading.setprofile``, so the threads of the crawl are traced too. Methods that ``dataclasses``
+  generates belong to no file and are not counted.
+* *files*: files with at least one call.
+* *functions*: distinct code objects that were called. This includes lambdas and generator expressions, and
+  before Python 3.12 comprehensions: compare only figures of the same Python version.
+* *calls*: all calls. The resumption of a coroutine or generator counts as a call.
+* *moves*: in order of time, the calls whose file differs from that of the previous call.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 ROOT = Path(dedupcrawl.__file__).parent
-WARM = 12  #: pages before the one that is traced
+WARM = 12  #: pages before the traced one
 SETTINGS = {
     "ADDONS": {"dedupcrawl.Addon": 500},
     "DEDUP_STORE": "memory://",
@@ -59,19 +59,19 @@ SETTINGS = {
 
 @dataclass
 class Trace:
-    """The calls into the package while it is on, in the order of time."""
+    """The calls into the package while it is active, in order of time."""
 
     is_on: bool = False
     calls: list[CodeType] = field(default_factory=list)
 
     def profile(self, frame: FrameType, event: str, _: object) -> None:
-        """Note a call; made for ``sys.setprofile``."""
+        """Record a call; for ``sys.setprofile``."""
         if self.is_on and event == "call" and frame.f_code.co_filename.startswith(f"{ROOT}/"):
             self.calls.append(frame.f_code)
 
     @property
     def files(self) -> dict[str, list[CodeType]]:
-        """The functions of each file, both in the order of their first call."""
+        """Return the functions of each file, in the order of their first call."""
         found: dict[str, dict[CodeType, None]] = {}
         for code in self.calls:
             found.setdefault(Path(code.co_filename).relative_to(ROOT).as_posix(), {})[code] = None
@@ -79,7 +79,7 @@ class Trace:
 
     @property
     def figures(self) -> dict[str, int]:
-        """What is compared between versions of the package."""
+        """Return the figures that are compared between versions."""
         moves = sum(one.co_filename != other.co_filename for one, other in pairwise(self.calls))
         return {
             "files": len(self.files),
@@ -89,8 +89,8 @@ class Trace:
         }
 
 
-class Straight(Spider):
-    """Requests the pages one after the other and yields an item of each."""
+class SequentialSpider(Spider):
+    """Requests the pages one after the other and yields an item for each."""
 
     name = "straight"
     urls: Sequence[str] = ()
@@ -121,7 +121,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Log nothing."""
+        """Write no log."""
 
 
 @contextmanager
@@ -136,11 +136,11 @@ def serving() -> Iterator[str]:
 
 
 def traced(warm: int = WARM) -> Trace:
-    """Crawl ``warm`` pages and one more; return the calls of the last."""
+    """Crawl ``warm`` pages and one more; return the calls of the last one."""
     trace = Trace()
     with serving() as base:
         process = CrawlerProcess(SETTINGS)
-        crawler = process.create_crawler(Straight)
+        crawler = process.create_crawler(SequentialSpider)
 
         def begin(request: Request) -> None:
             trace.is_on = request.url == f"{base}/{warm}"
@@ -164,14 +164,14 @@ def traced(warm: int = WARM) -> Trace:
 
 
 def lines(code: CodeType) -> int:
-    """Count the lines of a function, from its first (or its decorator's) to its last."""
+    """Count the lines of a function, from its first line or decorator to its last line."""
     inner = [each for each in code.co_consts if isinstance(each, CodeType)]
     last = max((line for *_, line in code.co_lines() if line), default=code.co_firstlineno)
     return max(last, *(each.co_firstlineno + lines(each) - 1 for each in inner), 0) - code.co_firstlineno + 1
 
 
 def name(code: CodeType) -> str:
-    """Return what the list shows of a function."""
+    """Return the name of a function for the list."""
     return f"{code.co_qualname.replace('.<locals>', '')} {lines(code)}"
 
 

@@ -1,11 +1,11 @@
-"""What a store across a network costs a crawl: ``python -m benchmarks.latency [--rounds N] [--pages N]``.
+"""The cost of network latency to the store: ``python -m benchmarks.latency [--rounds N] [--pages N]``.
 
-The site and the spider of :mod:`benchmarks.crawl`, 16 requests at a time; pages are all different, so each is
-claimed and committed. The store is in memory, and every call to it takes some time first: 0 or 50 ms, as over
-a network, in threads. Both ways take turns in one process. The figure is pages per second by the clock, from
-the opening of the spider to its close; the bar is a ratio of at least 0.9.
+The site and the spider are those of :mod:`benchmarks.crawl`, with 16 concurrent requests. All pages are
+different, so each is claimed and committed. The store is in memory; every call waits 0 or 50 ms first, in a
+thread, as over a network. Both variants take turns in one process. The figure is pages per second of wall
+time, from the opening of the spider to its close; the bar is a ratio of at least 0.9.
 
-The site answers after ``--delay`` seconds, 0.05 unless told, as sites do that are not on the same machine.
+The site responds after ``--delay`` seconds (default: 0.05), like a site on another machine.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from scrapy.utils.defer import deferred_f_from_coro_f
 from scrapy.utils.reactor import install_reactor
 from twisted.internet.task import react
 
-from benchmarks.crawl import ASYNCIO, PART, Daily, serve
+from benchmarks.crawl import ASYNCIO, PART, NewsSpider, serve
 from dedupcrawl import Addon, Deduplicator
 from dedupcrawl.crawl.context import CrawlContext
 from dedupcrawl.stores.memory import MemoryStore
@@ -34,11 +34,11 @@ from dedupcrawl.stores.memory import MemoryStore
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LATENCIES = (0.0, 0.05)  #: seconds a call
+LATENCIES = (0.0, 0.05)  #: seconds per call
 BAR = 0.9
 
 
-class Whole(Daily):
+class AllPartsSpider(NewsSpider):
     """Begins in every part of the site at once."""
 
     base = ""
@@ -50,8 +50,8 @@ class Whole(Daily):
             yield Request(f"{self.base}/{part * PART}")
 
 
-class Far(MemoryStore):
-    """A store in memory that is a network away."""
+class RemoteStore(MemoryStore):
+    """A store in memory with network latency."""
 
     remote = True
     latency = 0.0
@@ -61,14 +61,14 @@ class Far(MemoryStore):
         return super()._write(work)
 
 
-class FarAddon(Addon):
-    """The add-on, with a store that no setting can name."""
+class RemoteStoreAddon(Addon):
+    """The add-on with a store that no setting can name."""
 
     @cached_property
     def context(self) -> CrawlContext:
-        """Create a context and give it the far store."""
+        """Create a context with the remote store."""
         context = CrawlContext.create(self._crawler, self.pipeline)
-        store = Far("daily", "{}", lease=60.0, ttl=None, clock=time.time)
+        store = RemoteStore("daily", "{}", lease=60.0, ttl=None, clock=time.time)
         store.latency = self._crawler.settings.getfloat("LATENCY")
         context.client.connect(Deduplicator(store, config=context.options.config))
         return context
@@ -77,7 +77,7 @@ class FarAddon(Addon):
 async def crawl(base: str, parts: int, latency: float) -> float:
     """Crawl the site; return pages per second."""
     settings = {
-        "ADDONS": {FarAddon: 500},
+        "ADDONS": {RemoteStoreAddon: 500},
         "DEDUP_STORE": "memory://",
         "LATENCY": latency,
         "TELNETCONSOLE_ENABLED": False,
@@ -86,7 +86,7 @@ async def crawl(base: str, parts: int, latency: float) -> float:
         "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
         "DOWNLOAD_DELAY": 0,
     }
-    crawler = Crawler(Whole, Settings(settings))
+    crawler = Crawler(AllPartsSpider, Settings(settings))
     moments: list[float] = []
 
     def note() -> None:

@@ -1,12 +1,12 @@
-"""The link rules (``page/rules.py``), by themselves and in the whole reader, against known main texts.
+"""The link rules (``page/rules.py``), alone and in the whole reader, on pages with known main text.
 
-A *statement link* is one whose text stands inside the main text of its page; every other link to a
-web page is a *guide link*. That takes the "Health" of a menu for a statement wherever an article speaks of
-health. So there is a second, narrower definition, which follows the source ("the text before and behind it is
-no link"): the link has plain text beside it in its block, and both together stand in the main text. Links to
-files are left out, for the rules never touch them.
+A *statement link* is a link whose text is part of the main text of its page; every other link to a web page
+is a *guide link*. This definition takes the "Health" of a menu for a statement in every article about health.
+The narrower definition follows the source ("the text before and behind it is no link"): the link has plain
+text beside it in its block, and both together are part of the main text. Links to files are left out, because
+the rules do not apply to them.
 
-The main texts are made by hand (``marked``), or known because the pages are made of them (``bundled``).
+The main texts are labelled by hand (``marked``), or known because the pages are generated (``bundled``).
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-CONTEXT = 8  #: characters on either side of a link that tell a sentence from a menu
+CONTEXT = 8  #: characters beside a link that distinguish a sentence from a menu
 
 _link = re.compile(f"{LINK}([^{ANCHOR}]*){ANCHOR}([^{LINK}{UNLINK}]*){UNLINK}?")
 
 
 @dataclass(frozen=True)
 class Anchor:
-    """A link to a web page, and whether it is left."""
+    """A link to a web page, and whether it is kept."""
 
     label: str
-    sentence: str  #: the label with the plain text beside it, see ``CONTEXT``; "" where there is none
+    sentence: str  #: the label with the plain text beside it, see ``CONTEXT``; "" if there is none
     kept: bool
 
 
@@ -54,8 +54,8 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Tally:
-    """What became of the links of one page."""
+class LinkCounts:
+    """The number of kept and removed links of one page."""
 
     statements: int
     statements_kept: int
@@ -64,11 +64,11 @@ class Tally:
 
 
 def anchors(html: bytes | str, options: ReadOptions, *, whole: bool = False) -> Iterator[Anchor]:
-    """Yield the links of a page, with the verdict on each: of the link rules, or of the ``whole`` reader."""
+    """Yield the links of a page and whether the link rules, or the ``whole`` reader, keep them."""
     text = to_text(html, encoding=None, content_type="", max_bytes=options.max_bytes)
     root = parse(text)
     main_text = _main_blocks(root, options) if whole else None
-    # Landmarks are walked like any block: the rules alone are on trial, not what HTML calls a <nav>.
+    # Landmarks are read like any block: only the rules are tested, not the <nav> elements of HTML.
     stream = flatten(root, open_landmarks=True)
     for raw in map(str.strip, stream.split(MARK)[::2]):
         if LINK in raw:
@@ -76,7 +76,7 @@ def anchors(html: bytes | str, options: ReadOptions, *, whole: bool = False) -> 
 
 
 def _main_blocks(root: _Element, options: ReadOptions) -> Counter[str]:
-    """Count the blocks that the default reader keeps, by their texts."""
+    """Count the blocks that the default reader keeps, by text."""
     page = read_tree(root, options=replace(options, blocks=True))
     return Counter(block.text for block in page.blocks if block.kept)
 
@@ -107,10 +107,12 @@ def _sentence(raw: str, match: re.Match[str]) -> str:
     return _squeezed(before + match[2] + after)
 
 
-def tally(sample: Sample, options: ReadOptions, *, in_sentence: bool, whole: bool = False) -> Tally:
-    """Count the links of a page by kind and by what became of them.
+def count_links(
+    sample: Sample, options: ReadOptions, *, in_sentence: bool, whole: bool = False
+) -> LinkCounts:
+    """Count the links of a page by kind and result.
 
-    With ``in_sentence`` by the narrower definition; ``whole`` as in :func:`anchors`.
+    ``in_sentence`` uses the narrower definition; ``whole`` as in :func:`anchors`.
     """
     truth = _squeezed(sample.main_text)
     statements: list[bool] = []
@@ -118,29 +120,29 @@ def tally(sample: Sample, options: ReadOptions, *, in_sentence: bool, whole: boo
     for anchor in anchors(sample.html, options, whole=whole):
         text = anchor.sentence if in_sentence else _squeezed(anchor.label)
         (statements if text and text in truth else guides).append(anchor.kept)
-    return Tally(len(statements), sum(statements), len(guides), len(guides) - sum(guides))
+    return LinkCounts(len(statements), sum(statements), len(guides), len(guides) - sum(guides))
 
 
-def tallies(samples: Iterable[Sample], *, in_sentence: bool, whole: bool = False) -> list[Tally]:
-    """Count the links of every page that can be read."""
+def count_all_links(samples: Iterable[Sample], *, in_sentence: bool, whole: bool = False) -> list[LinkCounts]:
+    """Count the links of every readable page."""
     options = ReadOptions()
     found = []
     for each in samples:
         try:
-            found.append(tally(each, options, in_sentence=in_sentence, whole=whole))
+            found.append(count_links(each, options, in_sentence=in_sentence, whole=whole))
         except PageError:
             continue
     return found
 
 
 def marked(folder: Path) -> Iterator[Sample]:
-    """Yield the pages of a set whose main texts were marked by hand."""
+    """Yield the pages of a set with hand-labelled main texts."""
     for page in load_pages(folder):
         yield Sample(page.html, page.text)
 
 
 def bundled() -> Iterator[Sample]:
-    """Yield the pages of the demo's five sites: articles with links set into them, and lists of links."""
+    """Yield the pages of the demo sites: articles with links, and lists of links."""
     content = load_content()
     origins = {key: f"http://{key}.example" for key in content.sites}
     stories = {(page.site, page.path): write_story(content, page).text for page in content.pages}
@@ -150,13 +152,13 @@ def bundled() -> Iterator[Sample]:
 
 
 def _squeezed(text: str) -> str:
-    """Without white space: hand-made texts break lines elsewhere."""
+    """Remove white space: hand-made texts have other line breaks."""
     return "".join(text.split())
 
 
 @dataclass(frozen=True)
 class Shares:
-    """Shares of links and of pages, 0…1; a page without links of a kind has no say in it."""
+    """Shares of links and pages, 0 to 1; a page without links of a kind does not count for it."""
 
     statements: int
     kept: float  #: of the statement links
@@ -164,11 +166,11 @@ class Shares:
     guides: int
     removed: float  #: of the guide links
     pages_rid_of_all: float
-    pages_rid_of_most: float  #: of nine in ten at least
+    pages_rid_of_most: float  #: of at least nine in ten
 
 
-def shares(pages: list[Tally]) -> Shares:
-    """Sum up the pages of a set."""
+def shares(pages: list[LinkCounts]) -> Shares:
+    """Compute the shares for the pages of a set."""
     stating = [page for page in pages if page.statements]
     guiding = [page for page in pages if page.guides]
     statements, guides = sum(page.statements for page in pages), sum(page.guides for page in pages)

@@ -1,8 +1,8 @@
-"""How a user of datasketch or rensa deduplicates a file: ``python -m benchmarks.peers NAME IN OUT``.
+"""Deduplicating a file as a user of datasketch or rensa would: ``python -m benchmarks.peers NAME IN OUT``.
 
-Texts of JSON Lines in, numbers of the kept lines out. Both get the shingles that we use, of text in lower
-case, 128 slots and the threshold 0.8; a hit of the index is verified by the estimated similarity, and a
-page is dropped for a match with a kept one, as by us. (Without either they drop more, wrongly.)
+Reads texts from JSON Lines, writes the numbers of the kept lines. Both use our shingles of lower-case text,
+128 slots and the threshold 0.8. As in dedupcrawl, a hit of the index is verified by the estimated similarity,
+and a page is dropped only for a match with a kept one. Without either they drop more pages, wrongly.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _HAN = re.compile(r"[\u3400-\u9fff]")
 
 
 def cut(text: str) -> list[str]:
-    """Cut a text into shingles: five characters where most are Chinese, else three words."""
+    """Return shingles: five characters if most characters are Chinese, else three words."""
     low = text.lower()
     if len(_HAN.findall(low)) > 0.25 * len(low):
         joined = re.sub(r"\W+", "", low)

@@ -1,9 +1,9 @@
-"""How well and how fast main text is read: ``python benchmarks/reading.py [FOLDER …] [--repeats N]``.
+"""Quality and speed of main text extraction: ``python benchmarks/reading.py [FOLDER …] [--repeats N]``.
 
-Without folders, the page sets ``aeb`` and ``cwced`` of the data folder. For each set it prints F1, precision
-and recall by the 4-gram score of article-extraction-benchmark and the time as a multiple of the lxml parse of
-the same pages, measured in turns. Where trafilatura is installed, it is measured in the same run: it gets the
-same tree, copied outside the clock because it changes it.
+The default folders are the page sets ``aeb`` and ``cwced`` of the data folder. For each set the benchmark
+prints F1, precision and recall by the 4-gram score of article-extraction-benchmark, and the time as a
+multiple of the lxml parse of the same pages, measured in turns. If trafilatura is installed, it is measured
+in the same run. It gets a copy of the same tree, because it modifies it; the copying is not timed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ HEADING = "set      reader       pages      F1 precision  recall  ms/page  /pars
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a table; the exit code says whether every known set passes its bars."""
+    """Print a table; return 1 if a known set misses a bar."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folders", nargs="*", type=Path, help="page sets (html/<id>.html.gz + truth.jsonl)")
     parser.add_argument("--repeats", type=int, default=5, help="rounds per page, of which the best counts")
@@ -60,12 +60,12 @@ def measure(folder: Path, repeats: int) -> ExtractionReport:
     row(folder.name, "dedupcrawl", *report.to_dict().values())
     trafilatura = _trafilatura()
     if trafilatura:
-        row(folder.name, "trafilatura", *other(folder, trafilatura, min(repeats, 2)))
+        row(folder.name, "trafilatura", *measure_trafilatura(folder, trafilatura, min(repeats, 2)))
     return report
 
 
 def judge(reports: Mapping[str, ExtractionReport]) -> bool:
-    """Print whether each set is read well enough and all of them together fast enough."""
+    """Print whether the quality of each set and the total time meet the bars."""
     right = {name: report.f1 >= F1.get(name, 0) for name, report in reports.items()}
     for name, passed in right.items():
         print(f"{name:8} {'passes' if passed else 'fails'}: F1 >= {F1.get(name, 0)}")
@@ -83,8 +83,8 @@ def row(name: str, reader: str, pages: float, *figures: float) -> None:
     print(f"{name:8} {reader:12} {pages:5.0f} {scores} {ms_per_page:8.2f} {ratio:6.2f}x", flush=True)
 
 
-def other(folder: Path, trafilatura: Any, repeats: int) -> tuple[float, ...]:
-    """Measure trafilatura as it is meant for articles: no comments."""
+def measure_trafilatura(folder: Path, trafilatura: Any, repeats: int) -> tuple[float, ...]:
+    """Measure trafilatura with its options for articles: without comments."""
     overlaps, reading, parsing = [], 0.0, 0.0
     for page in load_pages(folder):
         text = to_text(page.html, encoding=None, content_type="", max_bytes=DEFAULT_OPTIONS.max_bytes)

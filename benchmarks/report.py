@@ -1,14 +1,14 @@
-"""What ``DEDUP_REPORT`` adds to a crawl: ``python -m benchmarks.report [--rounds N] [--pages N]``.
+"""The cost of ``DEDUP_REPORT`` in a crawl: ``python -m benchmarks.report [--rounds N] [--pages N]``.
 
-The crawl is that of :mod:`benchmarks.crawl`, with the add-on and its defaults, without and with a report; on
-a site of pages that are all different, and on one where every second page reprints the one before it (each
-copy is weighed and written down with all opinions). Both ways take turns, 1,000 pages of the site at a time,
-in every round; a round is a process. Of each turn the least of all rounds counts, for other work on the
-machine only ever adds: CPU and wall clock, from the opening of the spider to the end of its crawl but for the
-making of the page, which is told apart.
+The crawl of :mod:`benchmarks.crawl` runs with the add-on and its defaults, with and without a report, on two
+sites: one with different pages only, and one where every second page reprints the previous one (each copy is
+compared and recorded with all opinions). A round is a process. In each round both ways take turns on 1,000
+pages at a time. The figure of a turn is its minimum over all rounds, because other load only adds time. It
+covers CPU and wall time from the opening of the spider to the end of its crawl; writing the HTML page is
+reported apart.
 
-Processes that crawl the whole site at once in one way tell the peak of memory, and, by the clock of each
-thread, what is spent in collecting itself; this second figure hardly depends on what else the machine does.
+Separate processes crawl the whole site in one way. They report the peak memory and, by the CPU clock of each
+thread, the time spent collecting. This second figure hardly depends on other load.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from dedupcrawl.ledger.ledger_writer import LedgerAppender
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-BAR = 3.0  #: per cent of CPU that may be added
-TURN = 1000  #: pages that are crawled in a turn: what a crawl pays once should weigh as it does in a real one
+BAR = 3.0  #: bar: per cent of additional CPU
+TURN = 1000  #: pages per turn; enough that the fixed cost of a crawl has a realistic weight
 WAYS = ("without", "with")
 SITES = ("distinct", "reprints")
 _STORY = re.compile(rb"<h1>.*</article>", re.DOTALL)
 
 
 def reprint(number: int) -> bytes:
-    """Generate a page; every second one has the story of the one before it, among links of its own."""
+    """Generate a page; every second one has the story of the previous page, among other links."""
     own = _PAGE(number)
     story = _STORY.search(_PAGE(number - number % 2))
     assert story is not None
@@ -57,7 +57,7 @@ def reprint(number: int) -> bytes:
 _PAGE = plain.page
 
 
-class Whole(plain.Daily):
+class AllPartsSpider(plain.NewsSpider):
     """Crawls several parts at once."""
 
     name = "whole"
@@ -70,17 +70,17 @@ class Whole(plain.Daily):
 
 
 class Meter:
-    """CPU and wall clock of a crawl, and what making the page takes of them."""
+    """CPU and wall time of a crawl, and the share of writing the HTML page."""
 
     def __init__(self) -> None:
         self.began = self.making = (0.0, 0.0)
 
     def begin(self) -> None:
-        """Take the time."""
+        """Start the clocks."""
         self.began = (plain.cpu(), time.perf_counter())
 
     def spent(self) -> dict[str, float]:
-        """Tell what was spent since."""
+        """Return the time since the start."""
         cpu, wall = plain.cpu() - self.began[0], time.perf_counter() - self.began[1]
         return {
             "cpu": cpu - self.making[0],
@@ -89,7 +89,7 @@ class Meter:
         }
 
     def watch(self, before_page: Callable[[], object] = lambda: None) -> None:
-        """Tell the making of the page apart."""
+        """Measure the writing of the HTML page separately."""
         make = LedgerWriter.make_report
 
         def watched(ledger_writer: LedgerWriter) -> int:
@@ -113,7 +113,7 @@ async def crawl(way: str, url: str, folder: str, meter: Meter, pages: range) -> 
         "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
         "DOWNLOAD_DELAY": 0,
     }
-    crawler = Crawler(Whole, Settings(settings))
+    crawler = Crawler(AllPartsSpider, Settings(settings))
     meter.making = (0.0, 0.0)
     crawler.signals.connect(meter.begin, signals.spider_opened)
     await crawler.crawl_async(start_url=url, pages=pages)
@@ -135,14 +135,14 @@ async def take_turns(_: object, base: str, pages: int) -> None:
     print(json.dumps(turns))
 
 
-class Attribution:
-    """CPU seconds that threads spend in collecting."""
+class CollectingTime:
+    """CPU seconds that threads spend collecting."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
 
     def charge(self, owner: type, name: str) -> None:
-        """Add up what a method takes."""
+        """Measure a method."""
         method = getattr(owner, name)
 
         def charged(*args: Any, **kwargs: Any) -> Any:
@@ -160,7 +160,7 @@ async def at_once(_: object, base: str, pages: int, way: str) -> None:
     """Crawl the whole site in one way; print the peak of memory before the page is made, and after."""
     meter, peaks = Meter(), list[float]()
     meter.watch(lambda: peaks.append(peak()))
-    reactor, writer = Attribution(), Attribution()
+    reactor, writer = CollectingTime(), CollectingTime()
     for name in ("record_verdict", "record_state", "count"):
         reactor.charge(PageRecorder, name)
     writer.charge(LedgerAppender, "flush")
@@ -172,7 +172,7 @@ async def at_once(_: object, base: str, pages: int, way: str) -> None:
 
 
 def peak() -> float:
-    """Return the most memory that this process had, in MB."""
+    """Return the peak memory of this process in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -187,14 +187,14 @@ def serve(site: str, pages: int) -> None:
 
 
 def compare(rounds: int, pages: int) -> dict[str, Any]:
-    """Measure some rounds of both sites."""
+    """Measure rounds of both sites."""
     return {"pages": pages, "rounds": rounds, "bar_percent": BAR} | {
         site: compare_on(site, rounds, pages) for site in SITES
     }
 
 
 def compare_on(site: str, rounds: int, pages: int) -> dict[str, Any]:
-    """Measure some rounds of one site."""
+    """Measure rounds of one site."""
     me = [sys.executable, "-m", "benchmarks.report", "--pages", str(pages)]
     with subprocess.Popen([*me, "--serve", site], stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
@@ -213,7 +213,7 @@ def _told(command: list[str]) -> dict[str, Any]:
 
 
 def report(told: list[dict[str, Any]], memory: dict[str, Any], pages: int) -> dict[str, Any]:
-    """Sum the rounds up: of each turn the least of each way."""
+    """Print the sum over the turns of the minimum of each way."""
     least = {name: {way: _least(told, way, name) for way in WAYS} for name in ("cpu", "wall")}
     added = {name: round(100 * (each["with"] / each["without"] - 1), 2) for name, each in least.items()}
     collecting = {name: 1e6 * memory["with"][name] / pages for name in ("reactor", "writer")}
@@ -241,7 +241,7 @@ def _least(told: list[dict[str, Any]], way: str, name: str) -> float:
 
 
 def main() -> None:
-    """Compare, or play one of the parts."""
+    """Compare, or run as one of the subprocesses."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--pages", type=int, default=2000)

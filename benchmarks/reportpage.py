@@ -1,8 +1,8 @@
-"""How large the page of a report gets and how fast it opens: ``python -m benchmarks.reportpage [--pages N]``.
+"""Size of a report page, and time to open it: ``python -m benchmarks.reportpage [--pages N]``.
 
-A report of 50,000 made-up pages is laid out and opened in Chromium from a file, several times, each in a
-browser of its own; the time is the browser's own, from the start of the navigation until every list is filled
-and the page answers. Then it is searched and sorted as a person would.
+A report of 50,000 synthetic pages is written and opened in Chromium from a file several times, each time in a
+new browser. The browser measures the time from the start of the navigation until every list is filled and the
+page responds. Then the page is searched and sorted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _TIMED = """async (act) => {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the figures; the exit code says whether both bars are met."""
+    """Print the figures; return 1 if a bar is missed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--pages", type=int, default=50_000)
     parser.add_argument("--opened", type=int, default=5, help="how often the page is opened")

@@ -1,11 +1,17 @@
-"""Many workers, one server: ``python -m benchmarks.shared [race] [peers] [growth] [hot]`` (default: all).
+"""Many workers on one server: ``python -m benchmarks.shared [race] [peers] [growth] [hot]`` (default: all).
 
-A Valkey server (or ``--server``, the path of another one) is started for this on a free port, without
-persistence. ``race``: eight processes offer the same pages, a quarter of them copies, each in an order of its
-own; each story must be kept once. ``peers``: one client checks pages with this store and with datasketch's
-``MinHashLSH`` on the same server, in turns. ``growth``: time in the server for each call (``INFO
-commandstats``) and its memory for a page, as a namespace grows, in both layouts. ``hot``: the same when all
-pages share keys. Exit code 1 if a bar is missed.
+The benchmark starts a Valkey server (or the binary given with ``--server``) on a free port, without
+persistence. Exit code 1 if a bar is missed. The parts:
+
+``race``
+    Eight processes offer the same pages in different orders. A quarter of the pages are copies. Each story
+    must be kept exactly once.
+``peers``
+    One client checks pages with this store and with datasketch's ``MinHashLSH`` on the same server, in turns.
+``growth``
+    Server time per call (``INFO commandstats``) and memory per page as a namespace grows, in both layouts.
+``hot``
+    The same if all pages share keys.
 """
 
 from __future__ import annotations
@@ -27,10 +33,11 @@ from typing import TYPE_CHECKING, Any
 from datasketch import MinHashLSH
 from redis import Redis
 
-from benchmarks.store import BANDS, ROWS, SLOTS, Contender, Made, make, of_datasketch
+from benchmarks.store import BANDS, ROWS, SLOTS, Contender, SyntheticPage, make_page, of_datasketch
 from dedupcrawl.stores import open_store
 from dedupcrawl.stores.base import BUCKET_CAP, KEY_BYTES, Record, url_key
 from dedupcrawl.stores.redis.store import RedisStore
+from dedupcrawl.utils.iteration import chunked
 from tests.stores.servers import Server, binaries
 
 if TYPE_CHECKING:
@@ -40,7 +47,7 @@ if TYPE_CHECKING:
 
 WORKERS = 8
 PAGES, DISTINCT = 20_000, 15_000
-FLAT, TIMES_PEER, HOT_US = 1.5, 20.0, 1000.0  #: bars
+FLAT, TIMES_PEER, HOT_US = 1.5, 20.0, 1000.0  #: bars: growth ratio, multiple of datasketch, µs per call
 PAGE_BYTES = {"hash": 1400, "compact": 800}
 BATCH = 500
 ROUNDS = 15
@@ -53,7 +60,7 @@ AT_ONCE = ", a hundred at once"
 
 
 def page_of(number: int) -> Record:
-    """Page ``number``: the first ``DISTINCT`` tell a story each, the others repeat one of them."""
+    """Return a page; the first ``DISTINCT`` pages have a story each, the others repeat one of these."""
     story = Random(number if number < DISTINCT else Random(number).randrange(DISTINCT))
     exact, sketch = story.randbytes(16), story.randbytes(9 + SLOTS)
     bands = [story.randbytes(KEY_BYTES) for _ in range(BANDS)]
@@ -62,7 +69,7 @@ def page_of(number: int) -> Record:
 
 
 def kept_by(url: str, namespace: str, worker: int, pages: int) -> list[bytes]:
-    """Offer the pages in an order of our own; return the stories that this worker kept."""
+    """Offer the pages in an order that depends on the worker; return the stories that this worker kept."""
     order = list(range(pages))
     Random(worker).shuffle(order)
     with open_store(url, namespace=namespace, scheme={}, lease=600.0) as store:
@@ -72,7 +79,7 @@ def kept_by(url: str, namespace: str, worker: int, pages: int) -> list[bytes]:
 
 
 def claimed(store: Store, page: Record, since: int = 0) -> Offer:
-    """Claim a page and commit it, as a crawl does; the others file theirs at once for good."""
+    """Claim a page and commit it, as a crawl does. ``Store.add`` commits at once."""
     offer = store.offer(page, since)
     if offer.id is not None:
         store.commit([offer.id])
@@ -80,7 +87,7 @@ def claimed(store: Store, page: Record, since: int = 0) -> Offer:
 
 
 def is_first(put: Callable[[Record, int], Offer], page: Record) -> bool:
-    """Keep a page unless it is a copy of one that is there."""
+    """Put a page unless it is a copy of a candidate; return whether it was put."""
     since = 0
     while True:
         offer = put(page, since)
@@ -92,7 +99,7 @@ def is_first(put: Callable[[Record, int], Offer], page: Record) -> bool:
 
 
 def race(server: Server, runs: int) -> bool:
-    """Run it; whether each story was kept once in every run."""
+    """Return whether each story was kept exactly once in every run."""
     fine = 0
     stories = {page_of(number).sketches[0] for number in range(PAGES)}
     for run in range(runs):
@@ -110,14 +117,14 @@ def race(server: Server, runs: int) -> bool:
             flush=True,
         )
         empty(server)
-    return verdict(fine == runs, f"exactly the distinct pages are kept in {fine} of {runs} runs")
+    return check_bar(fine == runs, f"exactly the distinct pages are kept in {fine} of {runs} runs")
 
 
 # -- peers --------------------------------------------------------------------------------------
 
 
 def on_server(server: Server, name: bytes) -> Contender:
-    """The index of datasketch on the same server, with the bands of our default: query, then insert."""
+    """Return the index of datasketch on the same server with our default bands: query, then insert."""
     place = {"host": "127.0.0.1", "port": server.port}
     storage = {"type": "redis", "basename": name, "redis": place}
     return of_datasketch(MinHashLSH(num_perm=SLOTS, params=(BANDS, ROWS), storage_config=storage))
@@ -125,14 +132,14 @@ def on_server(server: Server, name: bytes) -> Contender:
 
 @dataclass
 class Task:
-    """A way to check pages, and its times: seconds a page, one figure a turn."""
+    """A way to check pages, and its times: seconds per page, one value per turn."""
 
-    prepare: Callable[[Made], Any]
+    prepare: Callable[[SyntheticPage], Any]
     run: Callable[[Sequence[Any]], object]
     times: list[float] = field(default_factory=list)
 
-    def take_turn(self, pages: Sequence[Made]) -> None:
-        """Check these pages and note the time by the clock on the wall."""
+    def take_turn(self, pages: Sequence[SyntheticPage]) -> None:
+        """Check these pages and record the wall time."""
         ready = [self.prepare(each) for each in pages]
         begun = time.perf_counter()
         self.run(ready)
@@ -140,7 +147,7 @@ class Task:
 
 
 def one_by_one(check: Callable[[Any], object]) -> Callable[[Sequence[Any]], object]:
-    """Wait for each answer before the next question."""
+    """Wait for each answer before the next request."""
 
     def run(ready: Sequence[Any]) -> None:
         for each in ready:
@@ -150,11 +157,11 @@ def one_by_one(check: Callable[[Any], object]) -> Callable[[Sequence[Any]], obje
 
 
 def peers(server: Server, turns: int = 30, turn: int = 100) -> bool:
-    """Take turns on the same pages.
+    """Measure the contenders in turns, on the same pages.
 
-    A check files a page for good unless somebody stands there, as datasketch's query and insert do. Beside it
-    stand checks from several threads, what a crawl does for a page that it keeps (claim, then commit), an
-    import, and the quickest question that redis-py can put to a server.
+    A check adds a page unless there is a match, like query and insert of datasketch. The others: checks from
+    several threads, claim and commit (what a crawl does with a page that it keeps), an import, and PING, the
+    fastest request of redis-py.
     """
     with ExitStack() as opened, server.client() as client:
 
@@ -179,7 +186,7 @@ def peers(server: Server, turns: int = 30, turn: int = 100) -> bool:
         tasks["PING of redis-py"] = Task(_record, one_by_one(lambda _: ping()))
         inside = []
         for n in range(turns):
-            made = [make(number) for number in range(n * turn, (n + 1) * turn)]
+            made = [make_page(number) for number in range(n * turn, (n + 1) * turn)]
             for name, task in sorted(tasks.items(), reverse=bool(n % 2)):
                 client.config_resetstat()
                 task.take_turn(made)
@@ -189,7 +196,7 @@ def peers(server: Server, turns: int = 30, turn: int = 100) -> bool:
 
 
 def compared(tasks: dict[str, Task], inside: float) -> bool:
-    """Print the times beside those of datasketch; ``inside``: microseconds of a check in the server."""
+    """Print the times and their ratio to datasketch; ``inside``: microseconds of a check in the server."""
     theirs, ratios = tasks["datasketch"].times, {}
     for name, task in tasks.items():
         pairs = zip(theirs, task.times, strict=True)
@@ -201,14 +208,14 @@ def compared(tasks: dict[str, Task], inside: float) -> bool:
         )
     print(f"peers: a check takes {inside:.0f} µs in the server")
     print(f"peers: {ratios['check']:.1f} x datasketch on Redis, one client, one page after the other")
-    return verdict(
+    return check_bar(
         ratios["check" + AT_ONCE] >= TIMES_PEER,
         f"{ratios['check' + AT_ONCE]:.1f} x datasketch on Redis, one client that checks a hundred pages in "
         f"one round trip (bar: {TIMES_PEER:.0f} x)",
     )
 
 
-def _record(made: Made) -> Record:
+def _record(made: SyntheticPage) -> Record:
     return made.record
 
 
@@ -218,7 +225,7 @@ def _in_threads(pool: ThreadPoolExecutor, check: Callable[[Record], object], rea
 
 
 def _in_server(client: Redis) -> float:
-    """Microseconds that the server took for each script call since its statistics were reset."""
+    """Return microseconds per script call in the server since its statistics were reset."""
     stats: dict[str, Any] = client.info("commandstats")["cmdstat_evalsha"]
     return float(stats["usec_per_call"])
 
@@ -227,13 +234,13 @@ def _in_server(client: Redis) -> float:
 
 
 def fill(store: Store, pages: Iterator[Record]) -> None:
-    """File pages, many to a round trip; copies are left out as an offer would."""
-    for batch in batches(firsts(pages)):
+    """Add pages in batches, without copies."""
+    for batch in chunked(without_copies(pages), BATCH):
         store.restore(batch)
 
 
-def firsts(pages: Iterator[Record]) -> Iterator[Record]:
-    """Leave out what shares a key with an earlier page."""
+def without_copies(pages: Iterator[Record]) -> Iterator[Record]:
+    """Yield the pages that share no key with an earlier page."""
     keys: set[bytes] = set()
     for page in pages:
         if keys.isdisjoint(page.keys):
@@ -241,20 +248,8 @@ def firsts(pages: Iterator[Record]) -> Iterator[Record]:
             yield page
 
 
-def batches(pages: Iterator[Record]) -> Iterator[list[Record]]:
-    """Deal pages to lists of ``BATCH``."""
-    batch: list[Record] = []
-    for page in pages:
-        batch.append(page)
-        if len(batch) == BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
-
-
 def per_call(server: Server, work: Callable[[], None]) -> float:
-    """Microseconds that the server took for each script call of a piece of work."""
+    """Return microseconds per script call in the server while ``work`` runs."""
     with server.client() as client:
         client.config_resetstat()
         work()
@@ -262,22 +257,22 @@ def per_call(server: Server, work: Callable[[], None]) -> float:
 
 
 def check_all(store: Store, pages: Sequence[Record]) -> None:
-    """Offer pages once, and commit those that were filed."""
+    """Offer pages once, and commit those that were claimed."""
     for page in pages:
         claimed(store, page)
 
 
 def growth(server: Server, small: int, large: int) -> bool:
-    """Fill a small and a large namespace in both layouts; then ask all four in turns.
+    """Fill a small and a large namespace in both layouts, then measure all four in turns.
 
-    So a noisy machine disturbs all alike, and what grows with the pages is told from what does not.
+    Other load on the machine then affects all of them alike.
     """
     stores = {
         (layout, pages): _grown(server, layout, pages) for layout in PAGE_BYTES for pages in (small, large)
     }
     times: dict[tuple[str, int], list[float]] = {name: [] for name in stores}
     for turn in range(ROUNDS):
-        fresh = [make(10**7 + turn * 200 + n).record for n in range(200)]
+        fresh = [make_page(10**7 + turn * 200 + n).record for n in range(200)]
         for name, store in stores.items():
             times[name].append(per_call(server, partial(check_all, store, fresh)))
     fine = True
@@ -289,11 +284,11 @@ def growth(server: Server, small: int, large: int) -> bool:
             f"(offer or commit, fastest turn {min(each):.1f}), {a_page:.0f} bytes a page"
         )
         bar = PAGE_BYTES[layout]
-        fine &= verdict(a_page <= bar, f"{layout}: {a_page:.0f} bytes a page (bar: {bar})")
+        fine &= check_bar(a_page <= bar, f"{layout}: {a_page:.0f} bytes a page (bar: {bar})")
     for layout in PAGE_BYTES:
         pairs = zip(times[layout, large], times[layout, small], strict=True)
         ratio = statistics.median(much / little for much, little in pairs)
-        fine &= verdict(
+        fine &= check_bar(
             ratio <= FLAT, f"{layout}: {ratio:.2f} x the time with {large:,} pages (bar: {FLAT} x)"
         )
     for store in stores.values():
@@ -302,14 +297,14 @@ def growth(server: Server, small: int, large: int) -> bool:
 
 
 def _grown(server: Server, layout: str, pages: int) -> RedisStore:
-    """Make a namespace to which this many pages were offered."""
+    """Return a namespace to which this number of pages was offered."""
     with server.client() as client:
         before = client.info("memory")["used_memory"]
     url = f"{server.url}?layout={layout}"
     store = open_store(url, namespace=f"{layout} {pages}", scheme={}, lease=3600.0)
     assert isinstance(store, RedisStore)
-    check_all(store, [make(10**9).record])  # so that the server knows the scripts
-    fill(store, (make(number).record for number in range(pages)))
+    check_all(store, [make_page(10**9).record])  # load the scripts into the server
+    fill(store, (make_page(number).record for number in range(pages)))
     with server.client() as client:
         used = client.info("memory")["used_memory"] - before
     print(f"growth: {layout}: {pages:,} offered: {used / store.info().pages:.0f} bytes of used_memory a page")
@@ -322,18 +317,17 @@ SPIN = "for n = 1, tonumber(ARGV[1]) do end return 1"
 
 
 def hot(server: Server, pages: int) -> bool:
-    """Pages of one template: all share the keys of their bands, and no two are copies.
+    """Offer pages of one template: all share their band keys, and none are copies.
 
-    A machine that has other work stops a server in the midst of whatever it does, and the longer a call takes
-    the more often. Calls made in between, which only count for as long as ours take, tell how often that is;
-    and on Linux the kernel tells it.
+    On a busy machine the scheduler preempts the server, more often in long calls. Two controls show how
+    often: script calls of equal duration that only count, and the counters of the Linux kernel.
     """
-    template = make(7).record.keys[1:-1]
+    template = make_page(7).record.keys[1:-1]
     fine = True
     for layout in PAGE_BYTES:
         url = f"{server.url}?layout={layout}"
         with open_store(url, namespace=layout, scheme={}, lease=3600.0) as store, server.client() as client:
-            made = (make(2 * 10**6 + number).record for number in range(pages))
+            made = (make_page(2 * 10**6 + number).record for number in range(pages))
             records = [replace(each, keys=(each.keys[0], *template, each.keys[-1])) for each in made]
             client.config_resetstat()
             _offer_all(store, records[:500])
@@ -342,33 +336,33 @@ def hot(server: Server, pages: int) -> bool:
             client.config_set("slowlog-max-len", 10**6)
             client.slowlog_reset()
             client.config_resetstat()
-            stopped, waited = stops(server)
+            stopped, waited = preemptions(server)
             _offer_all(store, records[500:], spin)
-            stopped, waited = stops(server)[0] - stopped, stops(server)[1] - waited
-            info, ours, idle = store.info(), Slow.of(client, "evalsha"), Slow.of(client, "eval")
+            stopped, waited = preemptions(server)[0] - stopped, preemptions(server)[1] - waited
+            info, ours, idle = store.info(), CallTimes.of(client, "evalsha"), CallTimes.of(client, "eval")
         print(
             f"hot: {layout}: {info.pages:,} pages under {len(template)} keys, {info.hot} hot buckets, "
             f"{BUCKET_CAP} candidates: {ours}; of calls that only count: {idle}; "
             f"the server was stopped {stopped:,} times for other work, and waited {waited:.1f} s for its turn"
         )
         text = f"{layout}: {ours.mean:.0f} µs for a call in a hot bucket (bar: {HOT_US:.0f} µs)"
-        fine &= verdict(ours.mean < HOT_US, text)
+        fine &= check_bar(ours.mean < HOT_US, text)
     empty(server)
     return fine
 
 
 @dataclass(frozen=True)
-class Slow:
-    """How long the calls of a command took, by the server's own account."""
+class CallTimes:
+    """Durations of the calls of a command, measured by the server."""
 
     calls: int
     mean: float  #: microseconds
-    above: int  #: how many took longer than ``HOT_US``
-    worst: float  #: microseconds; 0: none was above
+    above: int  #: number of calls above ``HOT_US``
+    worst: float  #: microseconds; 0 if no call was above ``HOT_US``
 
     @classmethod
-    def of(cls, client: Redis, command: str) -> Slow:
-        """Read the server's statistics and its slow log."""
+    def of(cls, client: Redis, command: str) -> CallTimes:
+        """Read ``INFO commandstats`` and the slow log."""
         stats: dict[str, Any] = client.info("commandstats")[f"cmdstat_{command}"]
         logged = client.slowlog_get(10**6)
         slow = [each["duration"] for each in logged if each["command"].split()[0].lower() == command.encode()]
@@ -379,8 +373,8 @@ class Slow:
         return f"{self.mean:.0f} µs in the mean, {share:.2f} % above a millisecond, {self.worst:,} at worst"
 
 
-def stops(server: Server) -> tuple[int, float]:
-    """How often a server was stopped for other work, and seconds it has waited for its turn; 0 if unknown."""
+def preemptions(server: Server) -> tuple[int, float]:
+    """Return the number of preemptions of the server, and its seconds in the run queue; 0 if unknown."""
     folder = Path(f"/proc/{server.process.pid if server.process else 0}")
     try:
         status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
@@ -391,15 +385,15 @@ def stops(server: Server) -> tuple[int, float]:
 
 
 def _loops(client: Redis, micros: float) -> int:
-    """How often a script has to count to take this long."""
+    """Return the loop count for which the script takes this long."""
     client.config_resetstat()
     for _ in range(200):
         client.eval(SPIN, 0, "10000")
-    return round(10_000 * micros / Slow.of(client, "eval").mean)
+    return round(10_000 * micros / CallTimes.of(client, "eval").mean)
 
 
 def _offer_all(store: Store, records: Sequence[Record], between: Callable[[], object] | None = None) -> None:
-    """As a crawl does: the candidates are no copies, so each page is offered a second time."""
+    """Offer and commit as a crawl does: no candidate is a copy, so each page is offered a second time."""
     for each in records:
         offer = store.offer(each)
         while offer.id is None:
@@ -412,20 +406,20 @@ def _offer_all(store: Store, records: Sequence[Record], between: Callable[[], ob
 # -- running ------------------------------------------------------------------------------------
 
 
-def verdict(fine: bool, text: str) -> bool:
-    """Say whether a bar is met."""
+def check_bar(fine: bool, text: str) -> bool:
+    """Print and return whether a bar is met."""
     print(f"{'ok    ' if fine else 'MISSED'} {text}", flush=True)
     return fine
 
 
 def empty(server: Server) -> None:
-    """Throw away what is there."""
+    """Delete all keys."""
     with server.client() as client:
         client.flushall()
 
 
 def main() -> int:
-    """Run the parts that were asked for; 1 if a bar is missed."""
+    """Run the parts that were requested; return 1 if a bar is missed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

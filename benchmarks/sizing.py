@@ -1,11 +1,11 @@
-"""How many bytes a page takes, by store and by detectors: ``python -m benchmarks.sizing [--pages N]...``.
+"""Bytes per page by store and detectors: ``python -m benchmarks.sizing [--pages N]...``.
 
-The shapes of records (how many keys, how long the sketches) are those that the detectors give to some made-up
-articles of 600 words; thousands of records of these shapes, filled with random bytes, are filed, as nothing
-else decides how large a store gets. For each choice of detectors it tells the bytes a page of an LMDB file on
-disk, of a store in memory, and of an export; for some at two sizes, so that one sees what grows.
-Then, with the default detectors, those of a server (its memory in both layouts, its snapshot, its append-only
-file), and what a million pages and more need in all. Bytes hardly depend on what else a machine does.
+The detectors make records of synthetic articles of 600 words. These give the shapes of records: the number of
+keys and the length of the sketches, which alone determine the size of a store. Thousands of records of these
+shapes, filled with random bytes, are added. For each choice of detectors the benchmark reports the bytes per
+page of an LMDB file, of a memory store, and of an export; for some of them at two sizes, to show the growth.
+For the default detectors it also reports the bytes on a server (memory in both layouts, snapshot, append-only
+file), and the total for a million pages and more. The result hardly depends on other load.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.stores.base import Store
 
-#: What is measured, by the name it is shown under.
+#: Detectors to measure, by the name in the output.
 CHOICES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "exact + minhash": {"exact": {}, "minhash": {}},
     "exact": {"exact": {}},
@@ -44,19 +44,19 @@ CHOICES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "datasketch": {"datasketch": {}},
 }
 DEFAULT = "exact + minhash"
-SAMPLES = 20  #: articles whose records give the shapes
-WORDS, SENTENCE = 600, 15  #: of an article, of a sentence
-COMMON = ("the", "a", "an", "is", "was", "said")  #: the antecedents of ``spotsigs``
-SOME = 0.1  #: share of the words that are such
-URL_CHARACTERS = 93  #: of the URLs, as in the other benchmarks of stores
-GROWN = (DEFAULT, "exact")  #: what more pages are filed of
-TOGETHER = 200  #: pages that an import, or a batch that hands over, files in one go
+SAMPLES = 20  #: number of articles that give the shapes
+WORDS, SENTENCE = 600, 15  #: words of an article, of a sentence
+COMMON = ("the", "a", "an", "is", "was", "said")  #: antecedents of ``spotsigs``
+SOME = 0.1  #: share of stop words
+URL_CHARACTERS = 93  #: characters of a URL, as in the other benchmarks of stores
+GROWN = (DEFAULT, "exact")  #: choices of detectors that are measured at two sizes
+TOGETHER = 200  #: pages per call of an import
 PLANNED = (1_000_000, 10_000_000, 100_000_000)
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What of a record decides its size."""
+    """The properties of a record that determine its size."""
 
     keys: int
     sketches: tuple[int, ...]  #: bytes of each
@@ -69,7 +69,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Bytes a page."""
+    """Bytes per page."""
 
     pages: int
     lmdb: float
@@ -78,7 +78,7 @@ class Size:
 
 
 def article(number: int) -> Page:
-    """Make an article up; some words in ten are those that running text is full of."""
+    """Generate an article; some words in ten are stop words."""
     chance = Random(number)
     words = [chance.choice(COMMON if chance.random() < SOME else vocabulary()) for _ in range(WORDS)]
     sentences = (" ".join(words[first : first + SENTENCE]) for first in range(0, WORDS, SENTENCE))
@@ -86,38 +86,38 @@ def article(number: int) -> Page:
 
 
 def url_of(number: int) -> str:
-    """Return a URL of the usual length."""
+    """Return a URL of typical length."""
     return f"https://news.example.org/{number}/".ljust(URL_CHARACTERS, "x")
 
 
 def shapes(detectors: Mapping[str, Mapping[str, Any]], samples: int = SAMPLES) -> list[Shape]:
-    """Return the shapes that these detectors give to articles."""
+    """Return the shapes of the records that these detectors make of articles."""
     with Deduplicator(detectors=detectors) as dedup:
         found = dedup.file_many([article(number) for number in range(samples)])
     return [Shape.of(each) for each in found if isinstance(each, Record)]
 
 
 def record(shape: Shape, number: int) -> Record:
-    """Make a record of this shape, different from that of any other number."""
+    """Return a record of this shape with random bytes; each number gives another one."""
     chance = Random(number)
     keys = tuple(chance.randbytes(KEY_BYTES) for _ in range(shape.keys))
     return Record(url_of(number), keys, tuple(map(chance.randbytes, shape.sketches)), 1.7e9 + number)
 
 
 def fill(store: Store, found: Sequence[Shape], numbers: range, together: int = 1) -> None:
-    """File pages for good, of all these shapes in turns, so many in one go."""
+    """Add pages of all these shapes in turns, in batches."""
     for first in numbers[::together]:
         some = range(first, min(first + together, numbers.stop))
         store.add_many([record(found[number % len(found)], number) for number in some])
 
 
 def growth(small: float, few: int, large: float, many: int) -> float:
-    """Return the bytes of one more page, from the bytes a page at two sizes of a store."""
+    """Return the bytes of one more page, from the bytes per page at two sizes of a store."""
     return (large * many - small * few) / (many - few)
 
 
-def needed(bytes_a_page: float, pages: int) -> str:
-    """Say how much so many pages take: in the largest decimal unit of which it is one or more."""
+def total_text(bytes_a_page: float, pages: int) -> str:
+    """Return the size of this many pages in the largest decimal unit of which it is at least one."""
     size, units = bytes_a_page * pages, ["B", "kB", "MB", "GB"]
     while size >= 1000 and len(units) > 1:
         size /= 1000
@@ -129,7 +129,7 @@ def needed(bytes_a_page: float, pages: int) -> str:
 
 
 def sizes_of(found: Sequence[Shape], marks: Sequence[int]) -> list[Size]:
-    """Fill both kinds of store, and look at each mark."""
+    """Fill both kinds of store, and measure them at each mark."""
     with tempfile.TemporaryDirectory() as folder:
         disk = on_disk(Path(folder), found, marks)
     return [
@@ -139,7 +139,7 @@ def sizes_of(found: Sequence[Shape], marks: Sequence[int]) -> list[Size]:
 
 
 def in_memory(found: Sequence[Shape], marks: Sequence[int]) -> list[int]:
-    """Return the bytes that a store in memory holds at each mark, by Python's own account."""
+    """Return the bytes of a memory store at each mark, as Python counts them."""
     with open_store("memory://", namespace="sizing", scheme={}) as store:
         tracemalloc.start(1)
         try:
@@ -155,7 +155,7 @@ def in_memory(found: Sequence[Shape], marks: Sequence[int]) -> list[int]:
 def on_disk(
     folder: Path, found: Sequence[Shape], marks: Sequence[int], together: int = 1
 ) -> list[tuple[int, int]]:
-    """Return the bytes of an LMDB store, and of an export of it, at each mark."""
+    """Return the bytes of an LMDB store, and of its export, at each mark."""
     data, export, took = folder / "store" / "data.mdb", folder / "export", []
     with open_store(f"lmdb://{folder}/store", namespace="sizing", scheme={}) as store:
         for first, mark in pairwise((0, *marks)):
@@ -168,8 +168,8 @@ def on_disk(
 # -- servers --------------------------------------------------------------------------------------
 
 
-def served(found: Sequence[Shape], pages: int, layout: str) -> dict[str, float]:
-    """Return what a server takes a page: by its own account, in its snapshot, in its append-only file."""
+def server_bytes(found: Sequence[Shape], pages: int, layout: str) -> dict[str, float]:
+    """Return the bytes per page in a server: in memory, in its snapshot, in its append-only file."""
     server = Server(next(iter(binaries().values())), ["--appendonly", "yes"]).start()
     try:
         with server.client() as client:
@@ -206,11 +206,11 @@ def main() -> None:
         [(lmdb, _)] = on_disk(Path(folder), found, [options.pages], TOGETHER)
     print(f"LMDB, {options.pages:,} pages filed {TOGETHER} in one go: {lmdb / options.pages:.0f}")
     for layout in LAYOUTS:
-        took = served(found, options.pages, layout)
+        took = server_bytes(found, options.pages, layout)
         print(f"server, {layout}: " + ", ".join(f"{each:.0f} ({name})" for name, each in took.items()))
         per_page[layout] = took["memory"]
     for name, each in per_page.items():
-        print(f"{name}: " + ", ".join(f"{pages:,} pages {needed(each, pages)}" for pages in PLANNED))
+        print(f"{name}: " + ", ".join(f"{pages:,} pages {total_text(each, pages)}" for pages in PLANNED))
 
 
 def _show(name: str, found: Sequence[Shape], sizes: Sequence[Size]) -> None:

@@ -1,11 +1,11 @@
-"""How fast the stores check pages, and what a page costs on disk, as they grow.
+"""Speed of the stores and bytes per page as they grow: ``python -m benchmarks.store [--pages 200000]``.
 
-Run ``python -m benchmarks.store [--pages 200000]``. Made-up pages of the shape that the default
-detectors give them (sketches of 16 and 137 bytes, an exact key, the band keys, the key of a URL of about
-80 characters) are offered and committed; one in ten repeats an earlier page, half of those word for word,
-half with some bands in common. Memory store, LMDB store and datasketch's ``MinHashLSH`` in memory (the
-same bands: query, then insert) take turns on the same pages, and the median over the turns is given,
-so that a noisy machine disturbs all alike. All times are CPU time of this process.
+Synthetic pages have the shape that the default detectors produce (sketches of 16 and 137 bytes, an exact key,
+the band keys, the key of a URL of about 80 characters). They are offered and committed. One page in ten
+repeats an earlier one, half of these word for word, half with some bands in common. The memory store, the
+LMDB store and datasketch's ``MinHashLSH`` in memory (the same bands: query, then insert) take turns on the
+same pages. The median over the turns is reported, so that other load on the machine affects all of them
+alike. All times are CPU time of this process.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ if TYPE_CHECKING:
 
 SLOTS = MinHash().slots
 BANDS, ROWS = (int(str(MinHash().scheme()[name])) for name in ("bands", "rows"))
-TURN = 1000  #: pages a contender takes before the next has its turn
-WINDOW = 5  #: turns up to a mark that count for it
+TURN = 1000  #: pages per turn
+WINDOW = 5  #: number of turns before a mark that count for it
 REPEATS = 0.1
 SITES = ("www.example-daily.com", "news.example.org", "m.example.cn", "www.the-example-herald.co.uk")
 
 
 @dataclass(frozen=True)
-class Made:
-    """One page, as the stores and as datasketch take it."""
+class SyntheticPage:
+    """One page, for the stores and for datasketch."""
 
     record: Record
     signature: np.ndarray[Any, np.dtype[np.uint64]]
 
 
-def make(number: int) -> Made:
-    """Make the page with this number, always the same."""
+def make_page(number: int) -> SyntheticPage:
+    """Return the page with this number; it is deterministic."""
     chance = Random(number)
     repeat = number > 100 and chance.random() < REPEATS
     story = Random(chance.randrange(number) if repeat else number)
     exact, sketch = story.randbytes(16), story.randbytes(9 + SLOTS)
     bands = [story.randbytes(KEY_BYTES) for _ in range(BANDS)]
-    if repeat and chance.random() < 0.5:  # an edited copy: other text, some bands in common
+    if repeat and chance.random() < 0.5:  # an edited copy: different text, some common bands
         exact = chance.randbytes(16)
         changed = chance.sample(range(BANDS), chance.randrange(1, BANDS - 1))
         bands = [chance.randbytes(KEY_BYTES) if n in changed else band for n, band in enumerate(bands)]
@@ -63,11 +63,11 @@ def make(number: int) -> Made:
     )
     url = f"https://{chance.choice(SITES)}/{path}.html"
     record = Record(url, (exact[:KEY_BYTES], *bands, url_key(url)), (exact, sketch), 1.7e9 + number)
-    return Made(record, _signature(bands))
+    return SyntheticPage(record, _signature(bands))
 
 
 def _signature(bands: Sequence[bytes]) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """Slots that fall into the same buckets as these bands."""
+    """Return slots that fall into the same buckets as these bands."""
     slots = np.zeros(SLOTS, np.uint64)
     for n, band in enumerate(bands):
         slots[n * ROWS : (n + 1) * ROWS] = int.from_bytes(band, "big")
@@ -76,15 +76,15 @@ def _signature(bands: Sequence[bytes]) -> np.ndarray[Any, np.dtype[np.uint64]]:
 
 @dataclass
 class Contender:
-    """Something that checks pages, and its times: microseconds a page, one figure a turn."""
+    """A way to check pages, and its times: microseconds per page, one value per turn."""
 
     name: str
-    prepare: Callable[[Made], Any]
+    prepare: Callable[[SyntheticPage], Any]
     check: Callable[[Any], None]
     times: list[float] = field(default_factory=list)
 
-    def take_turn(self, pages: Sequence[Made]) -> None:
-        """Check these pages and note the time."""
+    def take_turn(self, pages: Sequence[SyntheticPage]) -> None:
+        """Check these pages and record the time."""
         ready = [self.prepare(page) for page in pages]
         start = time.process_time()
         for page in ready:
@@ -92,7 +92,7 @@ class Contender:
         self.times.append((time.process_time() - start) / len(pages) * 1e6)
 
     def microseconds(self) -> float:
-        """The median of the last turns."""
+        """Return the median of the last turns."""
         return statistics.median(self.times[-WINDOW:])
 
 
@@ -116,7 +116,7 @@ def of_datasketch(index: MinHashLSH | None = None) -> Contender:
         if not index.query(minhash):
             index.insert(url, minhash)
 
-    def prepare(made: Made) -> tuple[str, DatasketchMinHash]:
+    def prepare(made: SyntheticPage) -> tuple[str, DatasketchMinHash]:
         minhash = DatasketchMinHash(num_perm=SLOTS, scheme="legacy", hashvalues=made.signature)
         return made.record.url, minhash
 
@@ -124,7 +124,7 @@ def of_datasketch(index: MinHashLSH | None = None) -> Contender:
 
 
 def measure(pages: int, folder: Path) -> list[dict[str, float]]:
-    """Fill all three, and return a row of figures for each mark."""
+    """Fill all three; return a row of figures for each mark."""
     data = folder / "data.mdb"
     with (
         open_store("memory://", namespace="bench", scheme={}) as memory,
@@ -133,7 +133,7 @@ def measure(pages: int, folder: Path) -> list[dict[str, float]]:
         contenders = [of_store("memory", memory), of_store("lmdb", lmdb), of_datasketch()]
         rows = []
         for first in range(0, pages, TURN):
-            made = [make(number) for number in range(first, first + TURN)]
+            made = [make_page(number) for number in range(first, first + TURN)]
             turn = first // TURN
             for contender in contenders[turn % 3 :] + contenders[: turn % 3]:
                 contender.take_turn(made)
@@ -149,7 +149,7 @@ def measure(pages: int, folder: Path) -> list[dict[str, float]]:
 
 
 def marks(pages: int) -> set[int]:
-    """Where to look: at 10,000, and then at each doubling and at the end."""
+    """Return the numbers of pages to report: 10,000, each doubling, and the last."""
     first = min(10_000, pages)
     return {first << n for n in range(20) if first << n < pages} | {pages}
 

@@ -1,7 +1,7 @@
-"""All pairs of texts with a Jaccard similarity of at least t, exactly: an index over prefixes.
+"""All pairs of texts with a Jaccard similarity of at least t, exact: prefix filtering.
 
-Two sets with J >= t must share one of the ``n - ceil(t n) + 1`` rarest elements of each (Chaudhuri, Ganti,
-Kaushik, ICDE 2006; Bayardo, Ma, Srikant, WWW 2007), and their sizes differ by no more than the factor t.
+Two sets with J >= t share one of the ``n - ceil(t n) + 1`` rarest elements of each (Chaudhuri, Ganti,
+Kaushik, ICDE 2006; Bayardo, Ma, Srikant, WWW 2007), and their sizes differ at most by the factor t.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     Numbers = np.ndarray[tuple[int], np.dtype[Any]]
 
 CHARACTERS, WORDS = 5, 3
-CHUNK = 2_000_000  #: pairs that are compared at once
+CHUNK = 2_000_000  #: pairs per comparison
 
 
 def shingle_set(text: str) -> Numbers:
-    """Return the shingles of a text as sorted 64-bit hashes, as the detectors see them."""
+    """Return the shingles of a text as sorted 64-bit hashes, as in the detectors."""
     return np.unique(shingles(tokens(pack(text)), CHARACTERS, WORDS, 0))
 
 
 def length(text: str) -> int:
-    """Return the length of a text in characters, as the detectors count it."""
+    """Return the length of a text in characters, as in the detectors."""
     return len(pack(text))
 
 
 def jaccard(one: Numbers, two: Numbers) -> float:
-    """Return |A ∩ B| / |A ∪ B|; 0 of two empty sets."""
+    """Return |A ∩ B| / |A ∪ B|; 0 for two empty sets."""
     common = len(np.intersect1d(one, two, assume_unique=True))
     return common / max(1, len(one) + len(two) - common)
 
@@ -48,7 +48,7 @@ def similar_pairs(sets: Sequence[Numbers], t: float) -> tuple[Numbers, Numbers, 
 
 
 def _by_rarity(sets: Sequence[Numbers]) -> list[Numbers]:
-    """Number the elements, the rarest first, and sort each set so."""
+    """Number the elements, rarest first, and sort each set by these numbers."""
     everything = np.concatenate([np.zeros(0, np.uint64), *sets])
     _, numbers, counts = np.unique(everything, return_inverse=True, return_counts=True)
     places = np.empty(len(counts), np.int64)

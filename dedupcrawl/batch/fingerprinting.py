@@ -20,7 +20,7 @@ from dedupcrawl.errors import DedupError
 from dedupcrawl.fingerprinting import without_fragment
 from dedupcrawl.page.model import Page
 from dedupcrawl.stores.base import Record
-from dedupcrawl.utils.resources import whole
+from dedupcrawl.utils.resources import atomic_output
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -162,7 +162,7 @@ def write_fingerprints(
     meanwhile, and for what cannot be read, unless the job skips that.
     """
     made = _current_state(job, part)
-    with whole(work.prints(part.name)) as path:
+    with atomic_output(work.prints(part.name)) as path:
         made = _write_chunks(job, part, path, pieces, made)
         if made.broken is None and not _current_state(job, part).fits(made):
             raise DedupError(f"{part.path}: the file was changed while it was read")

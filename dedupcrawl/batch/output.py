@@ -15,7 +15,7 @@ from dedupcrawl.batch.formats import PartError, format_named
 from dedupcrawl.batch.verdicts import read_annotations, read_keep
 from dedupcrawl.batch.workdir import PartState, read_part_state, read_state, write_state
 from dedupcrawl.errors import DedupError, package_version
-from dedupcrawl.utils.resources import whole
+from dedupcrawl.utils.resources import atomic_output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,7 +115,7 @@ def write_output(job: Job, work: Workdir, part: Part) -> int:
         target.unlink(missing_ok=True)
         rows = 0
     else:
-        with whole(target) as path:
+        with atomic_output(target) as path:
             rows = _write_rows(job, work, part, path, made)
             _check_unchanged(job, part, made)
     write_state(

@@ -33,7 +33,7 @@ from dedupcrawl.batch.workdir import Workdir, read_state
 from dedupcrawl.errors import DedupError, SettingError, StoreError, StoreMismatchError
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
 from dedupcrawl.stores.base import ClaimState, differences
-from dedupcrawl.utils.resources import whole
+from dedupcrawl.utils.resources import atomic_output
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -348,7 +348,11 @@ def write_prior_pages(job: Job, work: Workdir, parts: Sequence[Part], sources: S
     without = {place for source in sources for place in source.replaced()}
     columns = pa.schema([*fingerprint_schema(job.sketches), PART_FIELD, SOURCE_FIELD])
     seen: set[tuple[bytes, ...]] = set()
-    with whole(work.given) as path, pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, columns) as out:
+    with (
+        atomic_output(work.given) as path,
+        pa.OSFile(str(path), "wb") as file,
+        pa.ipc.new_file(file, columns) as out,
+    ):
         for source in sources:
             for batch in source.batches(job, sought, without):
                 fresh = _without_seen(batch, seen) if len(sources) > 1 else batch

@@ -25,7 +25,7 @@ from dedupcrawl.batch.solver import NONE, RELATIONS
 from dedupcrawl.batch.workdir import SUPERSEDED_FILE
 from dedupcrawl.decision import DUPLICATE_RELATIONS, cluster_of
 from dedupcrawl.detectors.base import Relation
-from dedupcrawl.utils.resources import whole
+from dedupcrawl.utils.resources import atomic_output
 from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class VerdictWriter:
         ``rows`` is how many the part has; those that are not in the corpus are bad.
         """
         with (
-            whole(path) as unfinished,
+            atomic_output(path) as unfinished,
             pa.OSFile(str(unfinished), "wb") as file,
             pa.ipc.new_file(file, VERDICT_SCHEMA) as writer,
         ):
@@ -224,11 +224,11 @@ def write_superseded(job: Job, work: Workdir, corpus: Corpus, found: Solution) -
             path.unlink(missing_ok=True)
         return 0
     new, old = _superseded_pairs(corpus, found)
-    with whole(work.superseded) as path:
+    with atomic_output(work.superseded) as path:
         batch = pa.record_batch({"new": pa.array(new, pa.int64()), "old": pa.array(old, pa.int64())})
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, batch.schema) as out:
             out.write_batch(batch)
-    with whole(work.out / SUPERSEDED_FILE) as path, path.open("wb") as lines:
+    with atomic_output(work.out / SUPERSEDED_FILE) as path, path.open("wb") as lines:
         for row, olds in groupby(zip(new.tolist(), old.tolist(), strict=True), key=lambda pair: pair[0]):
             urls = [corpus.prints.url(each) for _, each in olds]
             lines.write(_json_line({"url": corpus.prints.url(row), "old": urls}))

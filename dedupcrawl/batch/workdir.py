@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Self
 from filelock import FileLock, Timeout
 
 from dedupcrawl.errors import DedupError
-from dedupcrawl.utils.resources import whole
+from dedupcrawl.utils.resources import atomic_output
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -152,7 +152,7 @@ class PartState:
 def write_state(path: Path, state: Any) -> None:
     """Write JSON values, or a dataclass of them."""
     plain = state if isinstance(state, dict) else asdict(state)
-    with whole(path) as part:
+    with atomic_output(path) as part:
         part.write_text(json.dumps(plain, ensure_ascii=False, indent=2) + "\n", "utf-8", "surrogatepass")
 
 

@@ -6,30 +6,30 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dedupcrawl.cli.main import app
+    from dedupcrawl.cli.commands import app
 
 __all__ = ["app", "main"]
 
 
 def main() -> None:
-    """Run the command; what a user got wrong ends in one sentence, not in a traceback."""
-    from dedupcrawl.cli.console import complain, show_any_text  # noqa: PLC0415
-    from dedupcrawl.cli.main import app  # noqa: PLC0415  # processes of a batch load this module too
+    """Run the command; an error of the user ends it with one sentence instead of a traceback."""
+    from dedupcrawl.cli.commands import app  # noqa: PLC0415  # worker processes of a batch import this module
+    from dedupcrawl.cli.console import escape_unencodable, print_error  # noqa: PLC0415
     from dedupcrawl.errors import DedupError  # noqa: PLC0415
 
-    show_any_text()
-    sys.path.append("")  # a user's own reader may lie in the working directory, as it may for scrapy
+    escape_unencodable()
+    sys.path.append("")  # a reader of the user may be a module in the working directory, as with scrapy
     try:
         app()
     except DedupError as error:
-        complain(str(error))
+        print_error(str(error))
         sys.exit(2)
 
 
 def __getattr__(name: str) -> object:
-    """Load the commands when they are asked for."""
+    """Import the commands on first use."""
     if name == "app":
-        from dedupcrawl.cli.main import app  # noqa: PLC0415
+        from dedupcrawl.cli.commands import app  # noqa: PLC0415
 
         return app
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,32 +1,34 @@
-"""``dedupcrawl batch``: deduplicate a corpus that is on disk already.
-
-What a batch came to, as a short table.
-"""
+"""``dedupcrawl batch``: deduplicate files on disk."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from dedupcrawl.cli.console import Bars, complain, out, print_json
+from dedupcrawl.cli.console import (
+    ProgressBars,
+    facts_table,
+    output_console,
+    print_error,
+    print_json,
+    print_line,
+)
 from dedupcrawl.cli.options import (
+    AsJson,
     Assignments,
     DetectorNames,
-    OfProject,
-    assignments_of,
-    config_of,
-    project_here,
+    OneNamespace,
+    UseProject,
+    default_config,
+    parse_assignments,
+    project_config,
 )
-from dedupcrawl.cli.report import of_batch, write
+from dedupcrawl.cli.report import batch_report, require_pyarrow, write_report
 from dedupcrawl.config import Config
-from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.tools.evaluation.runs import with_constants
 
 if TYPE_CHECKING:
@@ -36,80 +38,9 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.runner import Engine
 
 
-SHOWN = 10  #: bad rows
-
-
-def report(summary: Mapping[str, Any], folder: Path) -> None:
-    """Show the figures of ``summary.json``, and what could not be read."""
-    console = out()
-    if summary["already"]:
-        console.print(Text(f"nothing to do: {folder} holds all of this already"))
-    table = Table(show_header=False)
-    for name, value in _rows(summary):
-        table.add_row(name, Text(value))
-    console.print(table)
-    unread = [line for part in summary["parts"] for line in _unread(part)]
-    for line in unread[:SHOWN]:
-        console.print(Text(f"left out: {line}", style="yellow"))
-    if len(unread) > SHOWN:
-        console.print(
-            Text(f"… and {len(unread) - SHOWN:,} more, in {folder / 'summary.json'}", style="yellow")
-        )
-
-
-def _rows(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "pages", f"{summary['pages']:,}"
-    yield "kept", f"{summary['kept']:,} ({_share(summary['kept'], summary['pages'])})"
-    for name, of in (("dropped", "dropped"), ("kept, related", "related"), ("unchecked", "unchecked")):
-        if summary[of]:
-            yield name, ", ".join(f"{each} {count:,}" for each, count in summary[of].items())
-    read, kept = summary["bytes"]["read"], summary["bytes"]["kept"]
-    yield "bytes", f"{read:,} read, {kept:,} kept ({_share(kept, read)})"
-    if summary["bad"]["rows"] or summary["bad"]["broken"]:
-        yield "unreadable", f"{summary['bad']['rows']:,} rows; the rest of {summary['bad']['broken']:,} files"
-    if summary["given"]:
-        yield "known before", f"{summary['given']:,} pages that share a key with these"
-    if summary["superseded"]:
-        yield (
-            "superseding",
-            f"{summary['superseded']:,}; superseded.jsonl says what they take the place of",
-        )
-    yield from _stores(summary)
-    crowded = summary["crowded"]
-    if crowded["buckets"]:
-        beyond = f"{crowded['pages']:,} pages were not compared with all in them"
-        yield (
-            "crowded buckets",
-            f"{crowded['buckets']:,}; {beyond} (fullest: {crowded['fullest']:,} kept pages)",
-        )
-    rate = f", {summary['pages_per_second']:,} pages/s" if summary["pages_per_second"] else ""
-    yield "time", f"{summary['seconds']:,.1f} s{rate}"
-    if summary["work_bytes_per_page"]:
-        yield "fingerprints", f"{summary['work_bytes_per_page']:,.0f} bytes a page, in _dedupcrawl/"
-
-
-def _stores(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    if handed := summary.get("handed"):
-        when = f", {handed['when']} already" if handed["already"] else ""
-        gone = f", {handed['removed']:,} removed" if handed["removed"] else ""
-        known = f"{handed['known']:,} were there{gone}{when}"
-        yield "handed over", f"{handed['new']:,} to {handed['store']} ({handed['namespace']}), {known}"
-
-
-def _unread(part: Mapping[str, Any]) -> Iterator[str]:
-    yield from (f"{part['path']}, row {bad['row']}: {bad['why']}" for bad in part["bad_rows"])
-    if part["bad"] > len(part["bad_rows"]):
-        yield f"{part['path']}: {part['bad'] - len(part['bad_rows']):,} more rows"
-    if part["broken"]:
-        yield f"{part['path']}, from row {part['broken']['row']} on: {part['broken']['why']}"
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{part / whole:.1%}" if whole else "-"
-
-
-Field = Annotated[str, typer.Option(metavar="NAME", help="Column or key of it (default: the usual names).")]
-INTERRUPTED = 130  #: as shells have it
+_MAX_ERRORS = 10  #: unreadable rows that are printed
+_INTERRUPTED = 130  #: exit code after Ctrl-C, as in shells (128 + SIGINT)
+_FIELD_HELP = "Column or JSON field with the {} (default: common names)."
 
 
 def batch(
@@ -117,84 +48,69 @@ def batch(
         list[str],
         typer.Argument(
             metavar="INPUT...",
-            help="JSON Lines, WARC, WET or Parquet files, patterns, or folders of them, in order of arrival.",
+            help="JSON Lines, WARC, WET or Parquet files, glob patterns or folders, in order of arrival.",
         ),
     ],
     *,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the kept pages go, in files named alike.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Output folder; files keep their names.")],
     annotate: Annotated[
-        bool,
-        typer.Option("--annotate", help="Write all pages, with what is said of them in dedup_*."),
+        bool, typer.Option("--annotate", help="Write all pages, with dedup_* fields.")
     ] = False,
     detector: DetectorNames = None,
     assignments: Assignments = None,
-    project: OfProject = False,
+    project: UseProject = False,
     prefer: Annotated[
         str,
         typer.Option(
             metavar="WHICH",
-            help="Which copy is kept: arrival (the first), longest, newest, oldest, or that of one "
-            "of these hosts, the most wanted first: reuters.com,apnews.com",
+            help="Copy to keep: arrival (the first), longest, newest, oldest, or a list of preferred hosts, "
+            "best first: reuters.com,apnews.com",
         ),
     ] = "arrival",
     keep: Annotated[
         str | None,
         typer.Option(
             metavar="first|latest",
-            help="latest: the newest page wins, and superseded.jsonl lists the old ones that it repeats.",
+            help="latest: keep the newest page, and list the pages that it replaces in superseded.jsonl.",
         ),
     ] = None,
     against: Annotated[
         list[str] | None,
         typer.Option(
             metavar="STORE|DIR",
-            help="Drop what this store of a crawl has, or this --out of an earlier batch; repeatable.",
+            help="Drop duplicates of pages in this store or this --out of an earlier batch; repeatable.",
         ),
     ] = None,
-    update: Annotated[
-        str, typer.Option(metavar="STORE", help="Give the kept fingerprints to this store of a crawl.")
-    ] = "",
-    namespace: Annotated[
-        str | None,
-        typer.Option(
-            help="Of these stores: the name of a spider, or DEDUP_NAMESPACE (default: the only one)."
-        ),
-    ] = None,
-    url_field: Field = "",
-    html_field: Field = "",
-    text_field: Field = "",
-    time_field: Field = "",
-    skip_bad: Annotated[
-        bool,
-        typer.Option("--skip-bad", help="Leave out what cannot be read, and list it; else the run ends."),
-    ] = False,
-    workers: Annotated[int, typer.Option(min=0, help="Processes (default: one for each core).")] = 0,
+    update: Annotated[str, typer.Option(metavar="STORE", help="Add the kept pages to this store.")] = "",
+    namespace: OneNamespace = None,
+    url_field: Annotated[str, typer.Option(metavar="NAME", help=_FIELD_HELP.format("URL"))] = "",
+    html_field: Annotated[str, typer.Option(metavar="NAME", help=_FIELD_HELP.format("HTML"))] = "",
+    text_field: Annotated[str, typer.Option(metavar="NAME", help=_FIELD_HELP.format("text"))] = "",
+    time_field: Annotated[str, typer.Option(metavar="NAME", help=_FIELD_HELP.format("time"))] = "",
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip and list unreadable rows.")] = False,
+    workers: Annotated[int, typer.Option(min=0, help="Number of processes (default: one per core).")] = 0,
     master: Annotated[
         str,
-        typer.Option(metavar="URL", help="Do it on Spark: local[2], spark://HOST:7077, … (--out is shared)."),
+        typer.Option(metavar="URL", help="Run on Spark: local[2], spark://HOST:7077, … (shared --out)."),
     ] = "",
     page: Annotated[
         Path | None,
-        typer.Option(
-            "--report", metavar="FILE", help="Write an HTML page that shows what was dropped and why."
-        ),
+        typer.Option("--report", metavar="FILE", help="Write an HTML report of what was dropped, and why."),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Write summary.json to standard output too.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Keep every article of a corpus once: what a crawl of its pages, in their order, would have kept.
+    """Keep one copy of every article in a corpus, as a crawl of these pages in this order would.
 
-    A run that was broken off goes on where it was when it is started again.
+    An interrupted run continues when the same command is started again.
     """
-    _check_installed()
-    from dedupcrawl.batch.formats import Fields  # noqa: PLC0415  # what they need is an extra
+    require_pyarrow()
+    from dedupcrawl.batch.formats import Fields  # noqa: PLC0415  # these modules need the extra
     from dedupcrawl.batch.job import Job  # noqa: PLC0415
     from dedupcrawl.tools.report.report_file import require_report_or_nothing  # noqa: PLC0415
 
     if page is not None:
         require_report_or_nothing(page)
-    config, crawled = _config(detector, assignments, keep, project=project)
+    config, of_project = _config(detector, assignments, keep, project=project)
     job = Job(
         inputs=tuple(inputs),
         out=out,
@@ -204,7 +120,7 @@ def batch(
         prefer=tuple(name.strip() for name in prefer.split(",")),
         against=tuple(against or ()),
         update=update,
-        namespace=namespace or crawled,
+        namespace=namespace or of_project,
         skip_bad=skip_bad,
         workers=workers,
     )
@@ -212,28 +128,39 @@ def batch(
     if as_json:
         print_json(summary)
     else:
-        report(summary, out)
+        _print_summary(summary, out)
     if page is not None:
-        with Bars() as bars:
-            found = of_batch(out, bars)
-        write(found, page, quiet=as_json)
+        with ProgressBars() as bars:
+            found = batch_report(out, bars)
+        write_report(found, page, quiet=as_json)
+
+
+def _config(
+    detectors: list[str] | None, assignments: list[str] | None, keep: str | None, *, project: bool
+) -> tuple[Config, str | None]:
+    """Return the configuration, and the namespace of the project."""
+    namespace = None
+    config = default_config(detectors)
+    if project:
+        found, namespace = project_config()
+        config = replace(found, detectors=tuple(detectors)) if detectors else found
+    return with_constants(config, parse_assignments(assignments, "keep", keep)), namespace
 
 
 def _run(job: Job, master: str) -> dict[str, Any]:
-    """Run a job; a user who interrupts it is told that nothing is lost."""
     from dedupcrawl.batch.runner import run  # noqa: PLC0415
 
     try:
-        with Bars() as bars, _engine(job, master) as engine:
+        with ProgressBars() as bars, _engine(job, master) as engine:
             return run(job, engine, bars)
     except KeyboardInterrupt:
-        complain("interrupted; the same command goes on where this one stopped")
-        raise typer.Exit(INTERRUPTED) from None
+        print_error("interrupted; the same command goes on where this one stopped")
+        raise typer.Exit(_INTERRUPTED) from None
 
 
 @contextmanager
 def _engine(job: Job, master: str) -> Iterator[Engine | None]:
-    """Give the engine for a master of Spark; None, without one, is this machine."""
+    """Yield the engine of a Spark master; without a master None, which means local processes."""
     if not master:
         yield None
         return
@@ -248,21 +175,55 @@ def _engine(job: Job, master: str) -> Iterator[Engine | None]:
         yield SparkEngine(session, job, Workdir(job.out))
 
 
-def _check_installed() -> None:
-    if find_spec("pyarrow") is None:
-        raise DedupError("dedupcrawl batch needs pyarrow: pip install 'dedupcrawl[batch]'")
+def _print_summary(summary: Mapping[str, Any], folder: Path) -> None:
+    """Print the figures of ``summary.json``, and the first unreadable rows."""
+    if summary["already"]:
+        print_line(f"nothing to do: {folder} holds all of this already")
+    output_console().print(facts_table(_rows(summary)))
+    errors = [line for part in summary["parts"] for line in _errors(part)]
+    for line in errors[:_MAX_ERRORS]:
+        print_line(f"left out: {line}", "yellow")
+    if len(errors) > _MAX_ERRORS:
+        print_line(f"… and {len(errors) - _MAX_ERRORS:,} more, in {folder / 'summary.json'}", "yellow")
 
 
-def _config(
-    detectors: list[str] | None, assignments: list[str] | None, keep: str | None, *, project: bool
-) -> tuple[Config, str | None]:
-    """Return the configuration, and the namespace that a project names."""
-    namespace = None
-    config = config_of(detectors)
-    if project:
-        found, namespace = project_here()
-        config = replace(found, detectors=tuple(detectors)) if detectors else found
-    chosen = assignments_of(assignments)
-    if keep is not None and chosen.setdefault("keep", keep) != keep:
-        raise SettingError("--keep", keep, f"the same as --set keep={chosen['keep']}, or one of both")
-    return with_constants(config, chosen), namespace
+def _rows(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "pages", f"{summary['pages']:,}"
+    yield "kept", f"{summary['kept']:,} ({_share(summary['kept'], summary['pages'])})"
+    for name, key in (("dropped", "dropped"), ("kept, related", "related"), ("unchecked", "unchecked")):
+        if summary[key]:
+            yield name, ", ".join(f"{each} {count:,}" for each, count in summary[key].items())
+    read, kept = summary["bytes"]["read"], summary["bytes"]["kept"]
+    yield "bytes", f"{read:,} read, {kept:,} kept ({_share(kept, read)})"
+    if summary["bad"]["rows"] or summary["bad"]["broken"]:
+        yield "unreadable", f"{summary['bad']['rows']:,} rows; the rest of {summary['bad']['broken']:,} files"
+    if summary["given"]:
+        yield "known before", f"{summary['given']:,} pages that share a key with these"
+    if summary["superseded"]:
+        yield "superseding", f"{summary['superseded']:,}; superseded.jsonl lists the pages that they replace"
+    if handed := summary.get("handed"):
+        when = f", {handed['when']} already" if handed["already"] else ""
+        gone = f", {handed['removed']:,} removed" if handed["removed"] else ""
+        known = f"{handed['known']:,} were there{gone}{when}"
+        yield "handed over", f"{handed['new']:,} to {handed['store']} ({handed['namespace']}), {known}"
+    crowded = summary["crowded"]
+    if crowded["buckets"]:
+        beyond = f"{crowded['pages']:,} pages were not compared with all in them"
+        fullest = f"(fullest: {crowded['fullest']:,} kept pages)"
+        yield "crowded buckets", f"{crowded['buckets']:,}; {beyond} {fullest}"
+    rate = f", {summary['pages_per_second']:,} pages/s" if summary["pages_per_second"] else ""
+    yield "time", f"{summary['seconds']:,.1f} s{rate}"
+    if summary["work_bytes_per_page"]:
+        yield "fingerprints", f"{summary['work_bytes_per_page']:,.0f} bytes a page, in _dedupcrawl/"
+
+
+def _errors(part: Mapping[str, Any]) -> Iterator[str]:
+    yield from (f"{part['path']}, row {bad['row']}: {bad['why']}" for bad in part["bad_rows"])
+    if part["bad"] > len(part["bad_rows"]):
+        yield f"{part['path']}: {part['bad'] - len(part['bad_rows']):,} more rows"
+    if part["broken"]:
+        yield f"{part['path']}, from row {part['broken']['row']} on: {part['broken']['why']}"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.1%}" if whole else "-"

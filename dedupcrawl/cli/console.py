@@ -1,14 +1,13 @@
-"""Bars on a terminal that tell how far a run has come.
-
-How the command speaks: text to standard output, remarks to standard error.
-"""
+"""Output of the commands: results on standard output, progress bars and errors on standard error."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import time
+import webbrowser
 from io import TextIOWrapper
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
@@ -26,6 +25,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
@@ -36,15 +36,17 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_OFTEN = 0.05  #: seconds between two looks at what is to be shown; counting may be faster than drawing
+_UPDATE_INTERVAL = 0.05  #: seconds between two updates of a bar; an update costs more than counting one item
+_PIPE_COLUMNS = 100  #: width of tables that are written to a file or a pipe
+#: Control characters, which a terminal obeys, and characters that change the direction of the text.
+_CONTROL_CHARACTERS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-class Bars:
-    """A bar for each step, on standard error; nothing where that is no terminal.
+class ProgressBars:
+    """A progress bar for each step, on standard error; invisible where that is no terminal.
 
-    Args:
-        unit: what is counted.
-        stacked: whether the bars of steps that are done stay until all are; else there is one at a time.
+    Implements :class:`~dedupcrawl.utils.progress.Progress`. ``unit`` is the plural noun of the items.
+    ``stacked`` keeps the bars of finished steps until the end; otherwise one bar is visible at a time.
     """
 
     def __init__(self, unit: str = "pages", *, stacked: bool = True) -> None:
@@ -65,115 +67,132 @@ class Bars:
         )
         self._stacked = stacked
         self._task: TaskID | None = None
-        self._amount = self._pages = 0  # done, and not shown yet
-        self._shown = -inf
+        self._total: int | None = None
+        self._amount = self._pages = 0  # done in the current step
+        self._began = 0.0
+        self._updated = -inf
 
     def __enter__(self) -> Self:
         self._progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._show()
+        self._update()
         self._progress.stop()
 
     def begin(self, step: str, total: int | None) -> None:
-        """Begin the bar of a step, and end the one before; None: how much there is to do is not known."""
-        self._end()
+        """End the current step and begin another; ``total`` is None if the amount of work is unknown."""
+        if self._task is not None and self._stacked:
+            self._update()
+            self._progress.update(self._task, completed=self._total)
+        elif self._task is not None:
+            self._progress.remove_task(self._task)
         self._task = self._progress.add_task(f"{step:<12}", total=total, pages=0, rate="")
-        self._shown = -inf
+        self._total = total
+        self._amount = self._pages = 0
+        self._began, self._updated = time.monotonic(), -inf
+
+    def begin_run(self, name: str, number: int, runs: int, total: int) -> None:
+        """Begin run ``number`` of ``runs``, counted from 1."""
+        self.begin(f"{name} {number}/{runs}" if runs > 1 else name, total)
 
     def advance(self, amount: int, pages: int = 0) -> None:
-        """Move the bar."""
+        """Add to the current step."""
         self._amount += amount
         self._pages += pages
         now = time.monotonic()
-        if now - self._shown >= _OFTEN:
-            self._shown = now
-            self._show()
-
-    def run(self, name: str, number: int, runs: int, total: int) -> None:
-        """Begin a step that is one of several alike."""
-        self.begin(f"{name} {number}/{runs}" if runs > 1 else name, total)
+        if now - self._updated >= _UPDATE_INTERVAL:
+            self._updated = now
+            self._update()
 
     def track(self, step: str, items: Iterable[T], total: int | None = None) -> Iterator[T]:
-        """Yield items, each of them one more that is done of a step."""
+        """Begin a step and yield its items, counting each one."""
         self.begin(step, total)
         for item in items:
             yield item
             self.advance(1, 1)
 
-    def _show(self) -> None:
-        amount, pages = self._amount, self._pages
-        self._amount = self._pages = 0
-        task = next((each for each in self._progress.tasks if each.id == self._task), None)
-        if task is not None:
-            done = task.fields["pages"] + pages
-            rate = f"{done / task.elapsed:,.0f}/s" if task.elapsed else ""
-            self._progress.update(task.id, advance=amount, pages=done, rate=rate)
-
-    def _end(self) -> None:
-        self._show()
-        if self._task is None:
-            return
-        if self._stacked:
-            task = next(each for each in self._progress.tasks if each.id == self._task)
-            self._progress.update(self._task, completed=task.total)
-        else:
-            self._progress.remove_task(self._task)
+    def _update(self) -> None:
+        if self._task is not None:
+            elapsed = time.monotonic() - self._began
+            rate = f"{self._pages / elapsed:,.0f}/s" if elapsed else ""
+            self._progress.update(self._task, completed=self._amount, pages=self._pages, rate=rate)
 
 
-#: What steers a terminal, or turns the direction of what stands around it.
-_STEERS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-
-
-def out() -> Console:
-    """Return the console for results; it does not wrap what goes into a file or a pipe."""
+def output_console() -> Console:
+    """Return a console on standard output, which does not wrap lines in a file or a pipe."""
     console = Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
     if console.is_terminal:
-        console.push_render_hook(_Disarming())
+        console.push_render_hook(_ControlCharacterFilter())
     return console
 
 
-def complain(sentence: str) -> None:
-    """Say what went wrong."""
+def table_console() -> Console:
+    """Return a console for tables, which have a fixed width in a file or a pipe."""
+    console = output_console()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _PIPE_COLUMNS
+    return console
+
+
+def print_line(text: str, style: str = "") -> None:
+    """Write text without markup to standard output."""
+    output_console().print(Text(text, style))
+
+
+def print_error(sentence: str) -> None:
+    """Write an error to standard error."""
     console = Console(stderr=True, soft_wrap=True, highlight=False)
-    console.push_render_hook(_Disarming())
+    console.push_render_hook(_ControlCharacterFilter())
     console.print(Text.assemble(("error: ", "bold red"), sentence))
 
 
-class _Disarming(RenderHook):
-    """Leaves out of what is shown whatever could steer the terminal; what came from a page may hold it."""
-
-    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
-        return [_Disarmed(each) for each in renderables]
-
-
-class _Disarmed(NamedTuple):
-    """Something to be shown, without signs that steer a terminal."""
-
-    shown: RenderableType
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for text, style, control in console.render(self.shown, options):
-            yield Segment(text if control else _STEERS.sub("", text), style, control)
-
-
 def print_json(value: object) -> None:
-    """Write one JSON value, indented, in UTF-8 whatever the terminal's encoding."""
+    """Write indented JSON to standard output, in UTF-8 regardless of the encoding of the terminal."""
     sys.stdout.flush()
-    sys.stdout.buffer.write(_indented(value))
+    try:
+        data = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    except TypeError:  # a lone surrogate, which orjson rejects
+        data = json.dumps(value, indent=2, default=dict).encode() + b"\n"
+    sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
 
 
-def _indented(value: object) -> bytes:
-    try:
-        return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-    except TypeError:  # half a surrogate pair
-        return json.dumps(value, indent=2, default=dict).encode() + b"\n"
+def facts_table(rows: Iterable[tuple[str, str | Text]], title: str = "", *, framed: bool = True) -> Table:
+    """Return a table of names and values without markup; long values fold instead of being cut."""
+    table = Table(title=Text(title) if title else None, show_header=False)
+    if not framed:
+        table.box, table.padding = None, (0, 2, 0, 0)
+    table.add_column(no_wrap=True, style="" if framed else "dim")
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(name, Text(value) if isinstance(value, str) else value)
+    return table
 
 
-def show_any_text() -> None:
-    """Let characters that the terminal's encoding lacks be written as escapes, not end the command."""
+def open_in_browser(url: str, otherwise: str) -> None:
+    """Open a URL in the browser; where there is none, print what the user can do otherwise."""
+    if not webbrowser.open(url):
+        print_error(f"no browser can be opened here; {otherwise}")
+
+
+def escape_unencodable() -> None:
+    """Write characters that the encoding of the terminal lacks as escapes instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+class _ControlCharacterFilter(RenderHook):
+    """Removes control characters from the output: titles and URLs of pages may contain them."""
+
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_Filtered(each) for each in renderables]
+
+
+class _Filtered(NamedTuple):
+    renderable: RenderableType
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for text, style, control in console.render(self.renderable, options):
+            yield Segment(text if control else _CONTROL_CHARACTERS.sub("", text), style, control)

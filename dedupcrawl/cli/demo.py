@@ -1,4 +1,4 @@
-"""``dedupcrawl demo``: a real crawl of a small bundled web."""
+"""``dedupcrawl demo``: a real crawl of bundled sites."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dedupcrawl.tools.demo.server import serve_alone
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Where items.jsonl and summary.json go.")] = Path("demo-out"),
+    out: Annotated[Path, typer.Option(help="Folder for items.jsonl and summary.json.")] = Path("demo-out"),
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", "-s", metavar="NAME=VALUE", help="A setting of this crawl, as for scrapy."),
+        typer.Option("--set", "-s", metavar="NAME=VALUE", help="Scrapy setting for this crawl; repeatable."),
     ] = None,
-    fresh: Annotated[bool, typer.Option(help="Forget earlier demo crawls first.")] = False,
-    serve: Annotated[bool, typer.Option("--serve", help="Serve the sites only, until interrupted.")] = False,
+    fresh: Annotated[bool, typer.Option(help="Delete the data of earlier demo crawls first.")] = False,
+    serve: Annotated[bool, typer.Option("--serve", help="Only serve the sites, until interrupted.")] = False,
 ) -> None:
     """Crawl five bundled sites that reprint each other, and check every verdict."""
     if serve:

@@ -1,20 +1,28 @@
-"""``dedupcrawl explain``: why a page got its verdict, and which setting would change it."""
+"""``dedupcrawl explain``: why a page got its verdict, and which settings would change it."""
 
 from __future__ import annotations
 
 import json
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dedupcrawl.cli.console import Bars, out, print_json
-from dedupcrawl.cli.explain_view import show
+from dedupcrawl.cli.console import ProgressBars, output_console, print_json
+from dedupcrawl.cli.explain_view import print_explanation
 from dedupcrawl.cli.inspect import fetch_body
-from dedupcrawl.cli.options import Assignments, DetectorNames, OfProject, assignments_of, project_here
-from dedupcrawl.cli.store import only_namespace
+from dedupcrawl.cli.options import (
+    AsJson,
+    Assignments,
+    DetectorNames,
+    OneNamespace,
+    UseProject,
+    parse_assignments,
+    project_config,
+)
+from dedupcrawl.cli.store import STORE_HELP, only_namespace
 from dedupcrawl.config import Config
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import DedupError, SettingError
@@ -36,111 +44,96 @@ if TYPE_CHECKING:
 
     from dedupcrawl.ledger.ledger import LedgerRow
 
-#: Why a page is unchecked although it was read.
-_JUDGED = frozenset({"short", "no-fingerprint", "claimed", "store"})
-_MANY = 5000  #: records of a store, from which on looking at all of them takes time
+#: Reasons of unchecked pages that were read.
+_READ_REASONS = frozenset({"short", "no-fingerprint", "claimed", "store"})
+_MANY_RECORDS = 5000  #: least records of a store for which a scan shows a progress bar
 
 
 def explain(
-    url: Annotated[str, typer.Argument(metavar="URL", help="The page whose verdict is in question.")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="Page whose verdict to explain.")],
     *,
-    store: Annotated[
-        str,
-        typer.Option(
-            metavar="STORE", help="URL of the store, as in DEDUP_STORE: lmdb://PATH, redis://HOST/DB"
-        ),
-    ],
-    namespace: Annotated[
-        str | None, typer.Option(help="Of the store: the name of a spider (default: the only one).")
-    ] = None,
+    store: Annotated[str, typer.Option(metavar="STORE", help=STORE_HELP)],
+    namespace: OneNamespace = None,
     file: Annotated[
         Path | None,
-        typer.Option("--file", metavar="FILE", help="HTML of the page, so that it is not fetched."),
+        typer.Option("--file", metavar="FILE", help="Read the HTML of the page from this file."),
     ] = None,
     other: Annotated[
         str,
-        typer.Option(metavar="URL|FILE", help="Hold it against this page, not the one that it relates to."),
+        typer.Option(metavar="URL|FILE", help="Compare with this page instead of the related one."),
     ] = "",
     run: Annotated[
         Path | None,
         typer.Option(
-            metavar="LEDGER", help="Ledger of a run: its verdict at that time, and the text it saw."
+            metavar="LEDGER", help="Show the verdict in this ledger, and use the text stored there."
         ),
     ] = None,
     detector: DetectorNames = None,
     assignments: Assignments = None,
-    project: OfProject = False,
+    project: UseProject = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Look only under shared keys, not at every record of the store.")
+        bool, typer.Option("--quick", help="Read only records that share a key, not the whole store.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Write everything as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Say why a page got its verdict: whom it met, what each detector says, which setting would change it.
+    """Explain a verdict: the pages compared, the result of each detector, the settings that would change it.
 
-    A page that the store does not hold is fetched, and judged as a crawl would judge it now.
+    A page that is not in the store is fetched, and judged as a crawl would judge it now.
     """
     with ExitStack() as stack:
         ledger = stack.enter_context(Ledger.open(run)) if run else None
-        base = _base(ledger, project=project)
-        where = namespace or base.namespace or only_namespace(store)
-        premises = _premises(store, where, base, detector, assignments)
-        dedup = stack.enter_context(Deduplicator(store, where, config=premises.config))
+        base, source, base_namespace = _base_config(ledger, project=project)
+        name = namespace or base_namespace or only_namespace(store)
+        with open_existing(store, name) as opened:
+            scheme = json.loads(opened.info().scheme)
+        premises = _premises(scheme, base, source, detector, assignments)
+        dedup = stack.enter_context(Deduplicator(store, name, config=premises.config))
         subject = _subject(dedup, url, file, ledger)
-        against = _against(dedup, other, subject) if other else None
-        tick = None if quick else _tick(stack, dedup)
-        found = Explainer(premises, dedup.store, tick).explain(subject, against)
+        against = _other_page(dedup, other, subject) if other else None
+        on_records = None if quick else _scan_progress(stack, dedup)
+        found = Explainer(premises, dedup.store, on_records).explain(subject, against)
     if as_json:
         print_json(found.as_dict())
     else:
-        show(out(), found, f"{hide_password(store)} · {where}")
+        print_explanation(output_console(), found, f"{hide_password(store)} · {name}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Base:
-    """A configuration to begin with."""
-
-    config: Config
-    source: ConstantSource
-    namespace: str | None = None
-
-
-def _base(ledger: Ledger | None, *, project: bool) -> _Base:
-    """Return the configuration of the project, else that of the run, else the defaults."""
+def _base_config(ledger: Ledger | None, *, project: bool) -> tuple[Config, ConstantSource, str | None]:
+    """Return a configuration, its source and its namespace: of the project, the run or the defaults."""
     if project:
-        config, namespace = project_here()
-        return _Base(config, ConstantSource.PROJECT, namespace)
-    noted = settings_of_run(ledger.runs[-1].about) if ledger else None
-    return (
-        _Base(noted.config, ConstantSource.RUN, noted.namespace)
-        if noted
-        else _Base(Config(), ConstantSource.DEFAULT)
-    )
+        config, namespace = project_config()
+        return config, ConstantSource.PROJECT, namespace
+    of_run = settings_of_run(ledger.runs[-1].about) if ledger else None
+    if of_run:
+        return of_run.config, ConstantSource.RUN, of_run.namespace
+    return Config(), ConstantSource.DEFAULT, None
 
 
 def _premises(
-    store: str, namespace: str, base: _Base, detectors: list[str] | None, assignments: list[str] | None
+    scheme: dict[str, Any],
+    base: Config,
+    source: ConstantSource,
+    detectors: list[str] | None,
+    assignments: list[str] | None,
 ) -> EffectiveConfig:
-    """Return the configuration: what the user says, else what the store says, else that to begin with."""
-    with open_existing(store, namespace) as there:
-        scheme = json.loads(there.info().scheme)
-    told = bool(detectors) or base.source is not ConstantSource.DEFAULT
-    if told:
-        config = replace(base.config, detectors=tuple(detectors)) if detectors else base.config
-        from_store = Recovered(config)
+    """Return the configuration: of the user, else of the store whose scheme this is, else the base."""
+    of_user = bool(detectors) or source is not ConstantSource.DEFAULT
+    if of_user:
+        from_store = Recovered(replace(base, detectors=tuple(detectors)) if detectors else base)
     else:
-        from_store = recovered(scheme, base.config)
-    chosen = assignments_of(assignments)
+        from_store = recovered(scheme, base)
+    chosen = parse_assignments(assignments)
     return EffectiveConfig(
         with_constants(from_store.config, chosen),
         given=frozenset(chosen),
-        source=base.source,
-        recovered=not told,
+        source=source,
+        recovered=not of_user,
         notes=from_store.notes,
     )
 
 
 def _subject(dedup: Deduplicator, url: str, file: Path | None, ledger: Ledger | None) -> Subject:
-    """Return the page that is asked about: of the file, else the store, else the run, else the network."""
+    """Return the page to explain: from the file, else the store, else the ledger, else the network."""
     row = next(iter(ledger.find(url)), None) if ledger else None
     then = _then(ledger, row) if ledger and row else None
     if file is not None:
@@ -150,15 +143,12 @@ def _subject(dedup: Deduplicator, url: str, file: Path | None, ledger: Ledger | 
     held = dedup.store.lookup(without_fragment(url))
     if held is not None:
         return Subject(url, "a record of the store", held=held, then=then)
-    noted = _noted(ledger, row) if ledger and row else None
-    if noted is None:
-        return _fetched(dedup, url, then)
-    what = (
-        "judged by the text that the run noted"
-        if isinstance(noted, Page)
-        else "the run found nothing on it to judge"
-    )
-    return Subject(url, f"not in the store; {what}", noted, then=then)
+    recorded = _from_ledger(ledger, row) if ledger and row else None
+    if recorded is None:
+        return _fetch_subject(dedup, url, then)
+    is_page = isinstance(recorded, Page)
+    what = "judged by the text that the run noted" if is_page else "the run found nothing on it to judge"
+    return Subject(url, f"not in the store; {what}", recorded, then=then)
 
 
 def _then(ledger: Ledger, row: LedgerRow) -> PastVerdict:
@@ -168,29 +158,28 @@ def _then(ledger: Ledger, row: LedgerRow) -> PastVerdict:
     return PastVerdict(verdict, str(row.fate), row.entry.time, listed)
 
 
-def _noted(ledger: Ledger, row: LedgerRow) -> Page | Verdict | None:
-    """Return what a run noted of a page: its text, or why it had none to judge."""
+def _from_ledger(ledger: Ledger, row: LedgerRow) -> Page | Verdict | None:
+    """Return the page with the text in the ledger, or the verdict if the page had no text to judge."""
     verdict = row.entry.verdict
-    if verdict.reason and verdict.reason not in _JUDGED:
+    if verdict.reason and verdict.reason not in _READ_REASONS:
         return verdict
     text = ledger.text(row.id)
     return Page.from_text(text, row.entry.url, row.entry.title) if text else None
 
 
-def _fetched(dedup: Deduplicator, url: str, then: PastVerdict | None) -> Subject:
+def _fetch_subject(dedup: Deduplicator, url: str, then: PastVerdict | None) -> Subject:
     try:
         final, body, kind = fetch_body(url)
     except DedupError as error:
         raise DedupError(f"The store does not hold {url}, and {error}; --file gives its HTML.") from error
     page = dedup.read(html=body, url=final, content_type=kind)
     moved = f" ({final})" if final != url else ""
-    return Subject(
-        url, f"not in the store; fetched{moved} and judged as a crawl would judge it now", page, then=then
-    )
+    origin = f"not in the store; fetched{moved} and judged as a crawl would judge it now"
+    return Subject(url, origin, page, then=then)
 
 
-def _against(dedup: Deduplicator, where: str, subject: Subject) -> ComparedPage:
-    """Return the page to compare with, from the store or from where it is."""
+def _other_page(dedup: Deduplicator, where: str, subject: Subject) -> ComparedPage:
+    """Return the page of ``--other``, from the store or else from its URL or file."""
     held = dedup.store.lookup(without_fragment(where))
     if held is not None and held == subject.held:
         raise SettingError("--other", where, "another page than the one that is to be explained")
@@ -204,11 +193,11 @@ def _against(dedup: Deduplicator, where: str, subject: Subject) -> ComparedPage:
     return ComparedPage(final, record, page=page if isinstance(page, Page) else None)
 
 
-def _tick(stack: ExitStack, dedup: Deduplicator) -> Callable[[int], None]:
-    """Show how many records were looked at, where they are many."""
+def _scan_progress(stack: ExitStack, dedup: Deduplicator) -> Callable[[int], None]:
+    """Return a callback for the number of records read; it shows a bar for a large store."""
     total = dedup.info().pages
-    if total < _MANY:
+    if total < _MANY_RECORDS:
         return lambda _: None
-    bars = stack.enter_context(Bars())
+    bars = stack.enter_context(ProgressBars())
     bars.begin("looking", total)
     return lambda more: bars.advance(more, pages=more)

@@ -1,17 +1,13 @@
-"""A page from a URL or a file.
-
-``dedupcrawl inspect``: a page with its blocks, and why each of them was kept or cut.
-"""
+"""``dedupcrawl read`` and ``dedupcrawl inspect``: how a page from a URL or a file is read."""
 
 from __future__ import annotations
 
 import gzip
 import json
 import re
-import webbrowser
 import zlib
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,17 +16,27 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import typer
+from rich.table import Table
 from rich.text import Text
 
-from dedupcrawl.cli.console import complain, out
-from dedupcrawl.cli.options import Assignments, OfProject, assignments_of, project_here
+from dedupcrawl.cli.console import open_in_browser, output_console, print_json, print_line
+from dedupcrawl.cli.options import (
+    READER,
+    AsJson,
+    Assignments,
+    OneNamespace,
+    OpenInBrowser,
+    PageSource,
+    UseProject,
+    parse_assignments,
+    project_config,
+)
 from dedupcrawl.cli.store import only_namespace
 from dedupcrawl.config import Config
 from dedupcrawl.constants import with_constant
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.page import Page, PageError, ReadOptions, read_page
-from dedupcrawl.page.options import READER_ACCEPTED
 from dedupcrawl.store_config import recovered
 from dedupcrawl.stores import open_existing
 from dedupcrawl.stores.base import check_scheme, scheme_json
@@ -41,21 +47,23 @@ from dedupcrawl.tools.inspect.render import render
 from dedupcrawl.utils.formatting import size
 
 if TYPE_CHECKING:
-    from dedupcrawl.stores.base import Store
+    from dedupcrawl.stores.base import StoreInfo
     from dedupcrawl.tools.inspect.comparison import ComparisonResult
     from dedupcrawl.tools.inspect.inspection import Inspection
 
 
-_TIMEOUT = 30  # seconds
-_LIMIT = 64 * 1024 * 1024  # bytes
-_AGENT = "dedupcrawl (+https://pypi.org/project/dedupcrawl/)"
+_TIMEOUT = 30  #: seconds for a download
+_MAX_BYTES = 64 * 1024 * 1024  #: of a page; the rest is not read
+_USER_AGENT = "dedupcrawl (+https://pypi.org/project/dedupcrawl/)"
+_MAX_BLOCK_CHARS = 160  #: text of a block in the table
+_MAX_TITLE_CHARS, _MAX_SENTENCE_CHARS = 200, 4000  #: printed on the terminal
 
 
 def fetch_page(where: str, options: ReadOptions | None = None) -> Page:
-    """Read the page at ``where``, a URL or the path of a file (``.gz`` is unpacked).
+    """Fetch and read the page at ``where``: a URL, or the path of a file (``.gz`` is decompressed).
 
     Raises:
-        DedupError: it cannot be fetched, or is no page.
+        DedupError: it cannot be fetched, or it is no page.
     """
     url, body, content_type = fetch_body(where)
     try:
@@ -65,76 +73,113 @@ def fetch_page(where: str, options: ReadOptions | None = None) -> Page:
 
 
 def fetch_body(where: str) -> tuple[str, bytes, str]:
-    """Return the URL, the bytes and the Content-Type of what is at ``where``, which may be no page.
+    """Return the URL after redirects, the body and the Content-Type of a URL or file; it may be no page.
 
-    Raises :class:`~dedupcrawl.errors.DedupError`: it cannot be fetched.
+    Raises:
+        DedupError: it cannot be fetched.
     """
     if where.lower().startswith(("http://", "https://")):
         return _download(where)
     path = Path(where)
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            body = file.read(_LIMIT)
+            body = file.read(_MAX_BYTES)
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise DedupError(f"{where}: neither an http(s) URL nor a readable file: {error}") from error
-    plain = path.name.removesuffix(".gz").endswith(".txt")
-    return path.absolute().as_uri(), body, "text/plain" if plain else ""
+    is_text = path.name.removesuffix(".gz").endswith(".txt")
+    return path.absolute().as_uri(), body, "text/plain" if is_text else ""
 
 
 def _download(url: str) -> tuple[str, bytes, str]:
     try:
-        request = Request(url, headers={"User-Agent": _AGENT})  # noqa: S310 - http and https only, see above
+        request = Request(url, headers={"User-Agent": _USER_AGENT})  # noqa: S310  # fetch_body checked the scheme
         with urlopen(request, timeout=_TIMEOUT) as response:  # noqa: S310
-            return response.url, response.read(_LIMIT), response.headers.get("Content-Type", "")
+            return response.url, response.read(_MAX_BYTES), response.headers.get("Content-Type", "")
     except (URLError, HTTPException, OSError, ValueError) as error:
         raise DedupError(f"{url}: cannot be fetched: {error}") from error
 
 
-_TITLE, _SENTENCE = 200, 4000  #: characters on the terminal
+def read(
+    where: PageSource,
+    blocks: Annotated[bool, typer.Option(help="Print every block, and why it was kept or not.")] = False,
+    reader: Annotated[str, READER] = "blocks",
+    as_json: AsJson = False,
+) -> None:
+    """Print the main text of a page."""
+    page = fetch_page(where, ReadOptions(reader=reader))
+    if as_json:
+        print_json(asdict(page) | {"blocks": [block._asdict() for block in page.blocks]})
+    elif blocks:
+        output_console().print(_blocks_table(page))
+    elif page.text:
+        print_line(page.text)
+    else:
+        print_line(f"(no main text: {page.kind} page)", "yellow")
+
+
+def _blocks_table(page: Page) -> Table:
+    kept = sum(block.kept for block in page.blocks)
+    title = Text(f"{page.title or page.url} · {page.kind} · {kept} of {len(page.blocks)} blocks kept")
+    table = Table(title=title, expand=True)
+    for name in ("bytes", "R", "links", "run"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name in ("tag", "why"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("text", ratio=1)
+    for block in page.blocks:
+        numbers = (str(block.length), f"{block.link_density:.2f}", str(block.links), str(block.longest_run))
+        text = Text(block.text)
+        text.truncate(_MAX_BLOCK_CHARS, overflow="ellipsis")
+        table.add_row(*numbers, block.tag, block.reason, text, style="green" if block.kept else "dim")
+    return table
 
 
 def inspect(
-    where: Annotated[
-        str, typer.Argument(metavar="URL|FILE", help="An http(s) URL, or a file (.gz is unpacked).")
-    ],
+    where: PageSource,
     *,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Where to write the page.")
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="File to write (default: named after the page)."),
     ] = None,
-    reader: Annotated[
-        str | None, typer.Option(metavar="NAME", help=f"What finds the main text: {READER_ACCEPTED}.")
-    ] = None,
+    reader: Annotated[str | None, READER] = None,
     against: Annotated[
-        str | None, typer.Option(metavar="STORE", help="Show also which page of this store it would match.")
+        str | None, typer.Option(metavar="STORE", help="Show its match in this store.")
     ] = None,
-    namespace: Annotated[str | None, typer.Option(help="Of the store (default: the only one there).")] = None,
+    namespace: OneNamespace = None,
     other: Annotated[
-        str | None,
-        typer.Option(metavar="URL|FILE", help="Compare it also with this page, an earlier one."),
+        str | None, typer.Option(metavar="URL|FILE", help="Compare with this earlier page.")
     ] = None,
     assignments: Assignments = None,
-    project: OfProject = False,
-    url: Annotated[str | None, typer.Option(metavar="URL", help="Where a page in a file came from.")] = None,
-    open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    project: UseProject = False,
+    url: Annotated[str | None, typer.Option(metavar="URL", help="URL of a page in a file.")] = None,
+    open_: OpenInBrowser = False,
 ) -> None:
-    """Show a page with its blocks, which of them are its main text, and why the others were cut."""
+    """Write an HTML page that shows each block of a page, and why it was kept or removed."""
     if namespace is not None and against is None:
         raise SettingError("--namespace", namespace, "nothing without --against: stores have namespaces")
     with ExitStack() as stack:
-        store = stack.enter_context(_store(against, namespace)) if against else None
-        config, notes = _config(store, reader, assignments, project=project)
-        seen = _look(where, config, url)
-        met = compare_with_store(seen.page, store, config, _name(store), notes) if store else None
-        beside = compare_with_page(seen.page, _look(other, config).page, config) if other else None
+        store = info = in_store = None
+        if against:
+            name = only_namespace(against) if namespace is None else namespace
+            store = stack.enter_context(open_existing(against, name))
+            info = store.info()
+        config, notes = _config(info, reader, assignments, project=project)
+        inspected = _inspect_page(where, config, url)
+        if store and info:
+            name = f"{info.url}, namespace {info.namespace}, {info.pages:,} pages"
+            in_store = compare_with_store(inspected.page, store, config, name, notes)
+        beside = (
+            compare_with_page(inspected.page, _inspect_page(other, config).page, config) if other else None
+        )
     file = output or Path(default_name(url or where))
-    _write(file, render(seen, met, beside))
-    _tell(file, seen, met, beside)
-    if open_ and not webbrowser.open(file.resolve().as_uri()):
-        complain(f"no browser can be opened here; the page is {file}")
+    _write(file, render(inspected, in_store, beside))
+    _print_result(file, inspected, in_store, beside)
+    if open_:
+        open_in_browser(file.resolve().as_uri(), f"the page is {file}")
 
 
 def default_name(where: str) -> str:
-    """Return the name of the page that is written, after the page that is looked at.
+    """Return the name of the file to write for a page.
 
     >>> default_name("https://a.example/news/2024/flood.html?x=1"), default_name("pages/flood.html.gz")
     ('a.example-flood.inspect.html', 'flood.inspect.html')
@@ -147,53 +192,34 @@ def default_name(where: str) -> str:
     return f"{name or 'page'}.inspect.html"
 
 
-def _store(where: str, namespace: str | None) -> Store:
-    return open_existing(where, only_namespace(where) if namespace is None else namespace)
-
-
-def _name(store: Store) -> str:
-    info = store.info()
-    return f"{info.url}, namespace {info.namespace}, {info.pages:,} pages"
-
-
 def _config(
-    store: Store | None, reader: str | None, assignments: list[str] | None, *, project: bool
+    info: StoreInfo | None, reader: str | None, assignments: list[str] | None, *, project: bool
 ) -> tuple[Config, tuple[str, ...]]:
-    """Return the configuration: that of the store as far as it tells, with what had to be concluded."""
-    config = project_here()[0] if project else Config()
+    """Return the configuration, as far as possible that of the store, and notes on what the store lacks."""
+    config = project_config()[0] if project else Config()
     notes: tuple[str, ...] = ()
-    if store is not None:
-        found = recovered(json.loads(store.info().scheme), config)
-        config, notes = found.config, tuple(map(_sentence, found.notes))
+    if info is not None:
+        found = recovered(json.loads(info.scheme), config)
+        config, notes = found.config, tuple(f"{n[0].upper()}{n[1:].rstrip('.')}." for n in found.notes)
         if reader not in (None, config.reader):
             raise SettingError("--reader", reader, f"{config.reader!r}, with which the store was filled")
         source = "the project" if project else "the defaults"
-        given = " or as --set says" if assignments else ""
-        notes = (f"What is in no store, such as length_ratio, is as in {source}{given}.", *notes)
+        assigned = " or as --set says" if assignments else ""
+        notes = (f"What is in no store, such as length_ratio, is as in {source}{assigned}.", *notes)
     elif reader is not None:
         config = replace(config, reader=reader)
-    for name, value in assignments_of(assignments).items():
+    for name, value in parse_assignments(assignments).items():
         config = with_constant(config, name, value)
-    if store is not None:
-        _refuse_other(store, config)
+    if info is not None:  # --set must not change what the keys and sketches of the store mean
+        here = scheme_json(schemes(build_detectors(config), config))
+        check_scheme(info.url, info.namespace, info.scheme, here)
     return config, notes
 
 
-def _refuse_other(store: Store, config: Config) -> None:
-    """Raise StoreMismatchError where the keys and sketches of the store mean something else under this."""
-    info = store.info()
-    here = scheme_json(schemes(build_detectors(config), config))
-    check_scheme(info.url, info.namespace, info.scheme, here)
-
-
-def _sentence(note: str) -> str:
-    return f"{note[0].upper()}{note[1:].rstrip('.')}."
-
-
-def _look(where: str, config: Config, url: str | None = None) -> Inspection:
+def _inspect_page(where: str, config: Config, url: str | None = None) -> Inspection:
     found, body, content_type = fetch_body(where)
     if found.startswith("file:"):
-        found = Path(where).name  # the page may be passed on: where it lies here is nobody's business
+        found = Path(where).name  # the result may be passed on and must not show local paths
     options: ReadOptions = replace(config.reading, blocks=True)
     try:
         return inspect_page(body, url or found, options, content_type)
@@ -208,12 +234,12 @@ def _write(file: Path, html: str) -> None:
         raise DedupError(f"{file}: cannot be written: {error.strerror or error}") from error
 
 
-def _tell(file: Path, seen: Inspection, *meetings: ComparisonResult | None) -> None:
-    kept = sum(block.kept for block in seen.blocks)
-    name = printable(seen.page.title or seen.page.url, _TITLE)
-    out().print(Text(f"{name}: {seen.page.kind}, {kept} of {len(seen.blocks)} blocks kept"))
-    for note in seen.notes:
-        out().print(Text(f"  {note}", style="yellow"))
-    for each in filter(None, meetings):
-        out().print(Text(f"{each.heading}: {printable(each.sentence, _SENTENCE)}"))
-    out().print(Text(f"written to {file} ({size(file.stat().st_size)})"))
+def _print_result(file: Path, inspected: Inspection, *matches: ComparisonResult | None) -> None:
+    kept = sum(block.kept for block in inspected.blocks)
+    name = printable(inspected.page.title or inspected.page.url, _MAX_TITLE_CHARS)
+    print_line(f"{name}: {inspected.page.kind}, {kept} of {len(inspected.blocks)} blocks kept")
+    for note in inspected.notes:
+        print_line(f"  {note}", "yellow")
+    for match in filter(None, matches):
+        print_line(f"{match.heading}: {printable(match.sentence, _MAX_SENTENCE_CHARS)}")
+    print_line(f"written to {file} ({size(file.stat().st_size)})")

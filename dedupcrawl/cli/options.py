@@ -1,7 +1,4 @@
-"""Options that several commands share.
-
-The Scrapy project that the working directory is in, as a source of the configuration.
-"""
+"""Options that several commands share, and the configurations that they make."""
 
 from __future__ import annotations
 
@@ -12,63 +9,72 @@ import typer
 
 from dedupcrawl.config import Config
 from dedupcrawl.errors import SettingError
+from dedupcrawl.page.options import READER_ACCEPTED
 
+AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON.")]
+OpenInBrowser = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
+PageSource = Annotated[
+    str, typer.Argument(metavar="URL|FILE", help="An http(s) URL, or a file (.gz is decompressed).")
+]
+OneNamespace = Annotated[str | None, typer.Option(help="Namespace of the store (default: the only one).")]
+READER = typer.Option("--reader", metavar="NAME", help=f"Reader of the main text: {READER_ACCEPTED}.")
 DetectorNames = Annotated[
     list[str] | None,
-    typer.Option(
-        "--detector", metavar="NAME", help="Use this detector instead of the default ones; repeatable."
-    ),
+    typer.Option("--detector", metavar="NAME", help="Use this detector instead of the defaults; repeatable."),
 ]
-OfProject = Annotated[
-    bool,
-    typer.Option("--project", help="Take DEDUP_* of the Scrapy project around as the configuration."),
+UseProject = Annotated[
+    bool, typer.Option("--project", help="Read DEDUP_* from the Scrapy project of the working directory.")
 ]
 Assignments = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="Change a constant: threshold=0.7, or minhash.slots=256 of one detector; repeatable.",
+        help="Change a constant: threshold=0.7, or minhash.slots=256 for one detector; repeatable.",
     ),
 ]
 
 
-def config_of(detectors: list[str] | None) -> Config:
-    """Return the default configuration, with these detectors if any are named."""
+def default_config(detectors: list[str] | None) -> Config:
+    """Return the default configuration, with these detectors if there are any."""
     return Config(detectors=tuple(detectors)) if detectors else Config()
 
 
-def assignments_of(texts: list[str] | None) -> dict[str, Any]:
-    """Read ``NAME=VALUE``; a value is JSON where it can be read so, and a text where not.
+def parse_assignments(texts: list[str] | None, option: str = "", value: str | None = None) -> dict[str, Any]:
+    """Parse the values of ``--set``, ``NAME=VALUE`` each; a value is JSON, or else a string.
 
-    Raises :class:`~dedupcrawl.errors.SettingError` for a text that assigns nothing, and a name given twice.
+    ``option`` is another option that sets the constant of its name, and ``value`` what it was given.
     """
-    found: dict[str, Any] = {}
+    assigned: dict[str, Any] = {}
     for text in texts or ():
-        name, equals, value = text.partition("=")
+        name, equals, assigned_value = text.partition("=")
         name = name.strip()
         if not name or not equals:
             raise SettingError("--set", text, "NAME=VALUE, e.g. threshold=0.7 or minhash.slots=256")
-        if name in found:
+        if name in assigned:
             raise SettingError("--set", text, f"{name} once")
-        found[name] = _value(value.strip())
-    return found
+        assigned[name] = _parse_value(assigned_value.strip())
+    if value is not None and assigned.setdefault(option, value) != value:
+        accepted = f"the same as --set {option}={assigned[option]}, or one of both"
+        raise SettingError(f"--{option}", value, accepted)
+    return assigned
 
 
-def _value(text: str) -> object:
-    constant = {"True": True, "False": False, "None": None}
-    if text in constant:
-        return constant[text]
+def _parse_value(text: str) -> object:
+    constants = {"True": True, "False": False, "None": None}
+    if text in constants:
+        return constants[text]
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
         return text
 
 
-def project_here() -> tuple[Config, str | None]:
-    """Return the configuration of the project, and the namespace that it names.
+def project_config() -> tuple[Config, str | None]:
+    """Return the configuration of the Scrapy project, and its namespace if it sets one.
 
-    Raises :class:`~dedupcrawl.errors.SettingError` where there is none, or a setting of it is not accepted.
+    Raises:
+        SettingError: there is no project, or one of its settings is not accepted.
     """
     from scrapy.utils.project import get_project_settings, inside_project  # noqa: PLC0415  # takes half a second
 

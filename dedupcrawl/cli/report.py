@@ -1,17 +1,16 @@
-"""``dedupcrawl report``: what a run did, as a page."""
+"""``dedupcrawl report``: an HTML page about a crawl, a batch or a store."""
 
 from __future__ import annotations
 
-import webbrowser
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
-from dedupcrawl.cli.console import Bars, complain, out, print_json
+from dedupcrawl.cli.console import ProgressBars, open_in_browser, print_json, print_line
+from dedupcrawl.cli.options import OneNamespace, OpenInBrowser
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.utils.formatting import counted, size
 
@@ -20,11 +19,11 @@ if TYPE_CHECKING:
 
     from dedupcrawl.tools.report.report_model import Report
 
-RUNS = "ledgers of crawls, or one folder of a batch (its --out), or one URL of a store"
-_PAGES = (".html", ".htm")
-_LEDGER = ".ledger"
-_BATCH = "_dedupcrawl"  #: what the folder of a batch has in it
-_STORE = "data.mdb"  #: the same of a store
+ACCEPTED_RUNS = "ledgers of crawls, or one folder of a batch (its --out), or one URL of a store"
+_PAGE_SUFFIXES = (".html", ".htm")
+_LEDGER_SUFFIX = ".ledger"
+_BATCH_FOLDER = "_dedupcrawl"  #: exists in the output folder of a batch
+_LMDB_FILE = "data.mdb"  #: exists in the folder of an LMDB store
 
 
 def report(
@@ -36,99 +35,91 @@ def report(
         ),
     ],
     *,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="Where the page goes.")
-    ] = Path("report.html"),
-    namespace: Annotated[
-        str | None, typer.Option(help="Of a store (default: the only one that is there).")
-    ] = None,
-    open_: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="File to write.")] = Path(
+        "report.html"
+    ),
+    namespace: OneNamespace = None,
+    open_: OpenInBrowser = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Write all that it shows as JSON, and no page.")
+        bool, typer.Option("--json", help="Write the data of the report as JSON instead of a page.")
     ] = False,
 ) -> None:
-    """Show what a crawl, a batch or a store kept and dropped, and why: one HTML page, without any network."""
+    """Write a self-contained HTML page: what a crawl, a batch or a store kept and dropped, and why."""
     from dedupcrawl.tools.report.report_file import require_report_or_nothing  # noqa: PLC0415
 
     if not as_json:
         require_report_or_nothing(output)
-    with Bars() as bars:
+    with ProgressBars() as bars:
         found = _read(runs, namespace, bars)
     if as_json:
         print_json(asdict(found))
         return
-    write(found, output)
-    if open_ and not webbrowser.open(output.resolve().as_uri()):
-        complain(f"no browser can be opened here; the page is {output}")
+    write_report(found, output)
+    if open_:
+        open_in_browser(output.resolve().as_uri(), f"the page is {output}")
 
 
-def write(found: Report, path: Path, *, quiet: bool = False) -> None:
-    """Write the page, and unless it is to be ``quiet`` say where it is and how large."""
+def write_report(found: Report, path: Path, *, quiet: bool = False) -> None:
+    """Write the page; unless ``quiet``, print its path and size."""
     from dedupcrawl.tools.report.report_file import save_report  # noqa: PLC0415
 
     written = save_report(found, path)
-    pages, dropped = counted(found.figures.pages, "page"), f"{found.figures.dropped:,} dropped"
     if not quiet:
-        out().print(Text(f"{path}: {size(written)}, {pages}, {dropped}"))
+        pages, dropped = counted(found.figures.pages, "page"), f"{found.figures.dropped:,} dropped"
+        print_line(f"{path}: {size(written)}, {pages}, {dropped}")
 
 
-def _read(runs: Sequence[str], namespace: str | None, bars: Bars) -> Report:
-    """Make the report of what the user names."""
-    ledgers = [run for run in runs if not _is_store(run) and not Path(run).is_dir()]
+def _read(runs: Sequence[str], namespace: str | None, bars: ProgressBars) -> Report:
+    is_store = "://" in runs[0]
+    ledgers = [Path(run) for run in runs if "://" not in run and not Path(run).is_dir()]
     if len(runs) > 1 and len(ledgers) < len(runs):
-        raise SettingError("RUN", ", ".join(runs), RUNS)
-    if namespace is not None and not _is_store(runs[0]):
-        raise SettingError(
-            "--namespace", namespace, "nothing beside a ledger or a folder: stores have namespaces"
-        )
-    if _is_store(runs[0]):
-        return _of_store(runs[0], namespace, bars)
-    return _of_ledgers(runs, bars) if ledgers else of_batch(Path(runs[0]), bars)
+        raise SettingError("RUN", ", ".join(runs), ACCEPTED_RUNS)
+    if namespace is not None and not is_store:
+        accepted = "nothing beside a ledger or a folder: stores have namespaces"
+        raise SettingError("--namespace", namespace, accepted)
+    if is_store:
+        from dedupcrawl.tools.report.from_store import report_from_store  # noqa: PLC0415
+
+        return report_from_store(runs[0], namespace, progress=bars)
+    if not ledgers:
+        return batch_report(Path(runs[0]), bars)
+    from dedupcrawl.tools.report.from_ledgers import report_from_ledgers  # noqa: PLC0415
+
+    for path in ledgers:
+        check_ledger(path)
+    return report_from_ledgers(ledgers, progress=bars)
 
 
-def _is_store(run: str) -> bool:
-    return "://" in run
-
-
-def _of_store(url: str, namespace: str | None, bars: Bars) -> Report:
-    from dedupcrawl.tools.report.from_store import report_from_store  # noqa: PLC0415
-
-    return report_from_store(url, namespace, progress=bars)
-
-
-def of_batch(folder: Path, bars: Bars) -> Report:
-    """Make the report of a batch."""
-    refuse_other(folder)
-    if find_spec("pyarrow") is None:
-        raise DedupError("a report of a batch needs pyarrow: pip install 'dedupcrawl[batch]'")
+def batch_report(folder: Path, bars: ProgressBars) -> Report:
+    """Return the report of the batch whose output folder is ``folder``."""
+    check_batch_folder(folder)
+    require_pyarrow()
     from dedupcrawl.tools.report.from_batch import report_from_batch  # noqa: PLC0415
 
     return report_from_batch(folder, progress=bars)
 
 
-def _of_ledgers(runs: Sequence[str], bars: Bars) -> Report:
-    from dedupcrawl.tools.report.from_ledgers import report_from_ledgers  # noqa: PLC0415
-
-    for run in runs:
-        refuse_page(Path(run))
-    return report_from_ledgers([Path(run) for run in runs], progress=bars)
+def require_pyarrow() -> None:
+    """Raise DedupError if the extra ``batch`` is not installed."""
+    if find_spec("pyarrow") is None:
+        raise DedupError("batches need pyarrow: pip install 'dedupcrawl[batch]'")
 
 
-def refuse_page(path: Path, accepted: str = RUNS) -> None:
-    """Raise DedupError for a path that is none, or the page that was made of a ledger: say which is meant."""
-    ledger = path.with_suffix(_LEDGER)
-    if path.suffix.lower() in _PAGES and ledger.exists():
+def check_ledger(path: Path, accepted: str = ACCEPTED_RUNS) -> None:
+    """Raise DedupError if the path does not exist, or is a report page instead of its ledger."""
+    ledger = path.with_suffix(_LEDGER_SUFFIX)
+    if path.suffix.lower() in _PAGE_SUFFIXES and ledger.exists():
         raise DedupError(f"{path}: is the page; its ledger is {ledger}")
     if not path.exists():
         raise DedupError(f"{path}: no such file or folder; accepted are {accepted}")
 
 
-def refuse_other(folder: Path) -> None:
-    """Raise DedupError for a folder that is no batch's, saying what in it may be meant."""
-    if (folder / _BATCH).is_dir():
+def check_batch_folder(folder: Path) -> None:
+    """Raise DedupError if the folder is no batch output; name the ledgers or the store in it."""
+    if (folder / _BATCH_FOLDER).is_dir():
         return
-    ledgers = sorted(str(path) for path in folder.glob(f"*{_LEDGER}"))
+    ledgers = sorted(str(path) for path in folder.glob(f"*{_LEDGER_SUFFIX}"))
     if ledgers:
         raise DedupError(f"{folder}: no folder of a batch; ledgers in it: {', '.join(ledgers)}")
-    if (folder / _STORE).exists():
+    if (folder / _LMDB_FILE).exists():
         raise DedupError(f"{folder}: no folder of a batch; as a store it is named lmdb://{folder}")

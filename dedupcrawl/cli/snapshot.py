@@ -1,4 +1,4 @@
-"""What there is to see of a store at one moment, looked at again and again."""
+"""Repeated snapshots of a store and its workers, for ``dedupcrawl store watch``."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.base import Store, StoreInfo
     from dedupcrawl.stores.workers import Worker, WorkersInfo
 
-LISTED_EVERY = 10.0  #: seconds after which a store is asked for new namespaces
-SPARED = 10  #: a namespace is counted for at most one part in so many of the time
-SENTENCE = 1000  #: characters of what went wrong
-WINDOW = 10.0  #: seconds over which its growth is measured
+LIST_INTERVAL = 10.0  #: seconds between two listings of the namespaces
+COUNT_INTERVAL_FACTOR = 10  #: after a count that took t seconds, the next one waits at least 10 t
+MAX_MESSAGE_CHARS = 1000
+GROWTH_WINDOW = 10.0  #: seconds over which the growth is measured
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
-    """What the workers have done, those included that have ended of late."""
+class WorkerTotals:
+    """Sums over the workers, including those that ended recently."""
 
     states: dict[str, int]
     checked: int
@@ -37,208 +37,207 @@ class Totals:
     duplicates: dict[str, int]
     related: dict[str, int]
     unchecked: dict[str, int]
-    checked_per_second: float  #: of those that are here
+    checked_per_second: float  #: of running workers
 
     @classmethod
-    def of(cls, fleet: WorkersInfo) -> Totals:
-        """Add up."""
-        told = [each.stats for each in fleet.workers if each.stats is not None]
-        rates = (each.stats.rate for each in fleet.workers if each.stats and each.state == "here")
+    def of(cls, workers: WorkersInfo) -> WorkerTotals:
+        """Add up the figures of the workers that could be read."""
+        figures = [each.stats for each in workers.workers if each.stats]
+        rates = (each.stats.rate for each in workers.workers if each.stats and each.state == "here")
         return cls(
-            states=dict(Counter(each.state for each in fleet.workers)),
-            checked=sum(each.checked for each in told),
-            kept=sum(each.kept for each in told),
-            dropped=sum(each.dropped for each in told),
-            duplicates=_sums(each.duplicates for each in told),
-            related=_sums(each.related for each in told),
-            unchecked=_sums(each.unchecked for each in told),
+            states=dict(Counter(each.state for each in workers.workers)),
+            checked=sum(each.checked for each in figures),
+            kept=sum(each.kept for each in figures),
+            dropped=sum(each.dropped for each in figures),
+            duplicates=_add_counts(each.duplicates for each in figures),
+            related=_add_counts(each.related for each in figures),
+            unchecked=_add_counts(each.unchecked for each in figures),
             checked_per_second=round(sum(rate for rate in rates if rate), 2),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """One namespace."""
+class NamespaceSnapshot:
+    """The state of one namespace."""
 
     namespace: str
-    info: StoreInfo | None  #: None: it could not be looked at
-    fleet: WorkersInfo | None  #: None: nothing is known of workers
-    growth: float | None  #: pages a second by which it grew of late; None: seen once only
-    counted: float = 0.0  #: seconds since ``info`` was taken, which is done seldom where it takes long
-    trouble: str = ""
+    info: StoreInfo | None  #: None: it could not be read
+    workers: WorkersInfo | None  #: None: the store does not know of workers
+    growth: float | None  #: pages per second; None: counted only once
+    age: float = 0.0  #: seconds since ``info`` was read
+    error: str = ""  #: why it could not be read
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        plain: dict[str, Any] = {"namespace": self.namespace, "trouble": self.trouble or None}
+        """Return JSON values."""
+        plain: dict[str, Any] = {"namespace": self.namespace, "trouble": self.error or None}
         if self.info is not None:
-            plain |= {**_counted(self.info), "pages_per_second": _rounded(self.growth)}
-            plain["counted_ago"] = round(self.counted, 2)
-        if self.fleet is not None:
-            plain["memory"] = asdict(self.fleet.memory) if self.fleet.memory else None
-            plain["problem"] = self.fleet.problem or None
-            plain["totals"] = asdict(Totals.of(self.fleet))
-            plain["workers"] = [
-                {"token": each.token, "state": each.state, "age": round(each.age, 2), **_said(each)}
-                for each in self.fleet.workers
-            ]
+            plain |= {**_info_dict(self.info), "pages_per_second": _rounded(self.growth)}
+            plain["counted_ago"] = round(self.age, 2)
+        if self.workers is not None:
+            plain["memory"] = asdict(self.workers.memory) if self.workers.memory else None
+            plain["problem"] = self.workers.problem or None
+            plain["totals"] = asdict(WorkerTotals.of(self.workers))
+            plain["workers"] = [_worker_dict(each) for each in self.workers.workers]
         return plain
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """All that is looked at."""
+class StoreSnapshot:
+    """The state of a store at one time."""
 
     store: str
-    moment: datetime
-    sights: tuple[Sight, ...]
-    away: str = ""  #: why the store could not be asked; ``sights`` are older then
-    away_for: float = 0.0  #: seconds
+    time: datetime
+    namespaces: tuple[NamespaceSnapshot, ...]
+    error: str = ""  #: why the store is unreachable; ``namespaces`` are of an earlier time then
+    outage: float = 0.0  #: seconds since it became unreachable
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values; nothing of a store that is away."""
-        sights = () if self.away else self.sights
+        """Return JSON values, without namespaces while the store is unreachable."""
         return {
-            "moment": self.moment.isoformat(),
+            "moment": self.time.isoformat(),
             "store": self.store,
-            "away": self.away or None,
-            "namespaces": [each.as_dict() for each in sights],
+            "away": self.error or None,
+            "namespaces": [] if self.error else [each.as_dict() for each in self.namespaces],
         }
 
 
-class Watcher:
-    """Looks at a store, whatever becomes of it once it was there.
+class StoreMonitor:
+    """Takes snapshots of a store, and goes on through outages once it was reachable.
 
     Args:
-        where: URL of the store.
-        namespace: which one; None: all that it has at each moment.
-        clock: seconds.
+        url: URL of the store.
+        namespace: the only namespace to show; None for all, including later ones.
+        clock: returns seconds.
     """
 
-    def __init__(
-        self, where: str, namespace: str | None, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._where = where
+    def __init__(self, url: str, namespace: str | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._url = url
         self._namespace = namespace
         self._clock = clock
         self._names: list[str] = []
-        self._listed = -inf
-        self._watched: dict[str, _Watched] = {}
-        self._last: Snapshot | None = None
-        self._left = 0.0
+        self._listed_at = -inf
+        self._monitors: dict[str, _NamespaceMonitor] = {}
+        self._last: StoreSnapshot | None = None
+        self._outage_began = 0.0
 
-    def look(self) -> Snapshot:
-        """Look at the store.
+    def snapshot(self) -> StoreSnapshot:
+        """Read the store; after the first call, errors become part of the snapshot.
 
-        Raises :class:`~dedupcrawl.errors.DedupError` the first time; later, what is wrong is part of what is
-        seen.
+        Raises:
+            DedupError: the first snapshot fails.
         """
         try:
-            self._last = self._snapshot(tuple(self._sights()))
+            self._last = self._make(tuple(self._read_namespaces()))
         except StoreError as error:
             if self._last is None:
                 raise
-            self._last = self._without(self._last, error)
+            self._last = self._unreachable(self._last, error)
         return self._last
 
     def close(self) -> None:
-        """Let the store go."""
-        for each in self._watched.values():
+        """Close the store."""
+        for each in self._monitors.values():
             each.close()
-        self._watched.clear()
+        self._monitors.clear()
 
-    def _snapshot(self, sights: tuple[Sight, ...], away: str = "", away_for: float = 0.0) -> Snapshot:
-        shown = printable(hide_password(self._where))
-        return Snapshot(shown, datetime.now(UTC), sights, away, away_for)
+    def _make(
+        self, namespaces: tuple[NamespaceSnapshot, ...], error: str = "", outage: float = 0.0
+    ) -> StoreSnapshot:
+        store = printable(hide_password(self._url))
+        return StoreSnapshot(store, datetime.now(UTC), namespaces, error, outage)
 
-    def _without(self, last: Snapshot, error: StoreError) -> Snapshot:
+    def _unreachable(self, last: StoreSnapshot, error: StoreError) -> StoreSnapshot:
         self.close()
-        if not last.away:
-            self._left = self._clock()
-        return self._snapshot(last.sights, printable(str(error), SENTENCE), self._clock() - self._left)
+        if not last.error:
+            self._outage_began = self._clock()
+        return self._make(last.namespaces, _message(error), self._clock() - self._outage_began)
 
-    def _sights(self) -> Iterable[Sight]:
+    def _read_namespaces(self) -> Iterable[NamespaceSnapshot]:
         for name in self._list():
             try:
-                if name not in self._watched:
-                    self._watched[name] = _Watched(open_existing(self._where, name))
-                yield self._watched[name].look(self._clock)
+                if name not in self._monitors:
+                    self._monitors[name] = _NamespaceMonitor(open_existing(self._url, name))
+                yield self._monitors[name].snapshot(self._clock)
             except StoreUnreachableError:
                 raise
             except StoreError as error:
                 if self._last is None:
                     raise
-                self._forget(name)
-                yield Sight(printable(name), None, None, None, trouble=printable(str(error), SENTENCE))
+                self._remove(name)
+                yield NamespaceSnapshot(printable(name), None, None, None, error=_message(error))
 
     def _list(self) -> list[str]:
         if self._namespace is not None:
             return [self._namespace]
-        if self._clock() - self._listed >= LISTED_EVERY or not self._names:
-            self._names = list_namespaces(self._where)
-            self._listed = self._clock()
-            for gone in self._watched.keys() - set(self._names):
-                self._forget(gone)
+        if self._clock() - self._listed_at >= LIST_INTERVAL or not self._names:
+            self._names = list_namespaces(self._url)
+            self._listed_at = self._clock()
+            for name in self._monitors.keys() - set(self._names):
+                self._remove(name)
         return self._names
 
-    def _forget(self, name: str) -> None:
-        watched = self._watched.pop(name, None)
-        if watched is not None:
-            watched.close()
+    def _remove(self, name: str) -> None:
+        monitor = self._monitors.pop(name, None)
+        if monitor is not None:
+            monitor.close()
 
 
-class _Watched:
-    """An open namespace, and what was seen of it before."""
+class _NamespaceMonitor:
+    """An open namespace and its latest counts."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._due = -inf
+        self._next_count = -inf
         self._info: StoreInfo | None = None
-        self._counts: deque[tuple[float, int]] = deque()
+        self._counts: deque[tuple[float, int]] = deque()  # times and numbers of pages
 
-    def look(self, clock: Callable[[], float]) -> Sight:
-        info = self._counted(clock)
-        fleet, counted = self._store.workers(), self._counts[-1][0]
-        return Sight(printable(info.namespace), info, fleet, self._growth(), clock() - counted)
+    def snapshot(self, clock: Callable[[], float]) -> NamespaceSnapshot:
+        info = self._count(clock)
+        (began, first), (last_time, last) = self._counts[0], self._counts[-1]
+        growth = (last - first) / (last_time - began) if last_time > began else None
+        workers = self._store.workers()
+        return NamespaceSnapshot(printable(info.namespace), info, workers, growth, clock() - last_time)
 
-    def _counted(self, clock: Callable[[], float]) -> StoreInfo:
+    def _count(self, clock: Callable[[], float]) -> StoreInfo:
         began = clock()
-        if self._info is None or began >= self._due:
+        if self._info is None or began >= self._next_count:
             self._info = self._store.info()
-            self._due = clock() + SPARED * (clock() - began)
+            self._next_count = clock() + COUNT_INTERVAL_FACTOR * (clock() - began)
             self._counts.append((began, self._info.pages))
-            while len(self._counts) > 2 and self._counts[1][0] <= began - WINDOW:
+            while len(self._counts) > 2 and self._counts[1][0] <= began - GROWTH_WINDOW:
                 self._counts.popleft()
         return self._info
-
-    def _growth(self) -> float | None:
-        (began, first), (now, last) = self._counts[0], self._counts[-1]
-        return (last - first) / (now - began) if now > began else None
 
     def close(self) -> None:
         self._store.close()
 
 
-def _sums(counts: Iterable[Any]) -> dict[str, int]:
-    whole: Counter[str] = Counter()
+def _message(error: StoreError) -> str:
+    return printable(str(error), MAX_MESSAGE_CHARS)
+
+
+def _add_counts(counts: Iterable[Any]) -> dict[str, int]:
+    total: Counter[str] = Counter()
     for each in counts:
-        whole.update(each)
-    return dict(whole)
+        total.update(each)
+    return dict(total)
 
 
-def _said(worker: Worker) -> dict[str, Any]:
-    told = worker.stats
-    if told is None:
-        return {"readable": False}
-    rate = told.rate if worker.state == "here" else None
-    return {"readable": True, "pages_per_second": _rounded(rate), **asdict(told)}
+def _worker_dict(worker: Worker) -> dict[str, Any]:
+    plain = {"token": worker.token, "state": worker.state, "age": round(worker.age, 2)}
+    figures = worker.stats
+    if figures is None:
+        return {**plain, "readable": False}
+    rate = figures.rate if worker.state == "here" else None
+    return {**plain, "readable": True, "pages_per_second": _rounded(rate), **asdict(figures)}
 
 
 def _rounded(rate: float | None) -> float | None:
     return None if rate is None else round(rate, 2)
 
 
-def _counted(info: StoreInfo) -> dict[str, Any]:
-    """Return what was counted; not the scheme, which never changes and may hold any character."""
+def _info_dict(info: StoreInfo) -> dict[str, Any]:
+    """Return the counts without the scheme, which never changes and may contain any character."""
     plain = {**asdict(info), "url": printable(info.url), "namespace": printable(info.namespace)}
     del plain["scheme"]
     return plain

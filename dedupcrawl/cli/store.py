@@ -1,4 +1,4 @@
-"""``dedupcrawl store``: look into a store, and take things out of it."""
+"""``dedupcrawl store``: inspect a store, remove records, export and import it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
-from dedupcrawl.cli.console import Bars, out, print_json
+from dedupcrawl.cli.console import ProgressBars, facts_table, output_console, print_json, print_line
+from dedupcrawl.cli.options import AsJson, OneNamespace
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.fingerprinting import without_fragment
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
@@ -23,47 +23,41 @@ from dedupcrawl.stores.transfer import export_records, import_records, read_head
 from dedupcrawl.utils.formatting import hide_password
 
 if TYPE_CHECKING:
-    from dedupcrawl.stores.base import StoreInfo
+    from collections.abc import Iterator
 
-store = typer.Typer(help="Look into a store, and take things out of it.", no_args_is_help=True)
+    from dedupcrawl.stores.base import Store, StoreInfo
 
-StoreUrl = Annotated[
-    str,
-    typer.Argument(
-        metavar="STORE", help="URL of the store, as in DEDUP_STORE: lmdb://PATH or redis://HOST/DB"
-    ),
-]
+store = typer.Typer(help="Inspect a store, remove records, export and import it.", no_args_is_help=True)
+
+STORE_HELP = "URL of the store, as in DEDUP_STORE: lmdb://PATH or redis://HOST/DB."
+StoreUrl = Annotated[str, typer.Argument(metavar="STORE", help=STORE_HELP)]
 Namespace = Annotated[str | None, typer.Option(help="Only this namespace (default: all).")]
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+_AGE_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}  #: seconds
 
 
 @store.command()
-def info(
-    where: StoreUrl, namespace: Namespace = None, as_json: Annotated[bool, typer.Option("--json")] = False
-) -> None:
+def info(where: StoreUrl, namespace: Namespace = None, as_json: AsJson = False) -> None:
     """Count pages, claims, keys and bytes."""
-    infos = []
-    for name in _namespaces(where, namespace):
-        with open_existing(where, name) as opened:
-            infos.append(opened.info())
+    infos = [opened.info() for opened in _opened(where, namespace)]
     if as_json:
         print_json([asdict(each) for each in infos])
         return
     for each in infos:
-        out().print(_table(each))
+        output_console().print(facts_table(_info_rows(each), f"{each.url} · {each.namespace}"))
 
 
 @store.command()
 def forget(
-    where: StoreUrl, urls: Annotated[list[str], typer.Argument(metavar="URL...")], namespace: Namespace = None
+    where: StoreUrl,
+    urls: Annotated[list[str], typer.Argument(metavar="URL...", help="URLs of the pages to remove.")],
+    namespace: Namespace = None,
 ) -> None:
-    """Remove these URLs, so that their content may be stored again."""
-    removed = 0
-    for name in _namespaces(where, namespace):
-        with open_existing(where, name) as opened:
-            removed += sum(opened.forget(without_fragment(url)) for url in urls)
-    out().print(f"{removed} records forgotten")
+    """Remove the records of these URLs, so that a crawl keeps their content again."""
+    removed = sum(
+        opened.forget(without_fragment(url)) for opened in _opened(where, namespace) for url in urls
+    )
+    print_line(f"{removed} records forgotten")
     if not removed:
         raise typer.Exit(1)
 
@@ -74,43 +68,38 @@ def prune(
     older_than: Annotated[str, typer.Option(help="Age: a number with s, m, h, d or w, e.g. 90d.")],
     namespace: Namespace = None,
 ) -> None:
-    """Remove what was seen longer ago than this, and all that dead processes left."""
+    """Remove records that are older than an age, and claims of dead processes."""
     before = time.time() - _seconds(older_than)
-    removed = 0
-    for name in _namespaces(where, namespace):
-        with open_existing(where, name) as opened:
-            removed += opened.prune(before)
-    out().print(f"{removed} records removed")
+    print_line(f"{sum(opened.prune(before) for opened in _opened(where, namespace))} records removed")
 
 
 @store.command("export")
 def export_(
     where: StoreUrl,
-    file: Annotated[Path, typer.Argument(metavar="FILE")],
-    namespace: Annotated[
-        str | None, typer.Option(help="Which one (default: the only one that is there).")
-    ] = None,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write.")],
+    namespace: OneNamespace = None,
 ) -> None:
-    """Write what is committed in a namespace to a file."""
+    """Write the committed records of a namespace to a file."""
     with open_existing(where, namespace if namespace is not None else only_namespace(where)) as opened:
         about = opened.info()
-        with Bars("records") as bars:
+        with ProgressBars("records") as bars:
             bars.begin("exporting", about.pages)
             count = export_records(opened, file, lambda: bars.advance(1, 1))
-        name = about.namespace
-    out().print(f"{count} records of {name} exported to {file}", markup=False)
+    print_line(f"{count} records of {about.namespace} exported to {file}")
 
 
 @store.command("import")
 def import_(
-    file: Annotated[Path, typer.Argument(metavar="FILE")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="File that dedupcrawl store export wrote.")],
     where: StoreUrl,
-    namespace: Annotated[str | None, typer.Option(help="Into this one (default: as in the file).")] = None,
+    namespace: Annotated[
+        str | None, typer.Option(help="Namespace to fill (default: as in the file).")
+    ] = None,
 ) -> None:
-    """File what was exported, in a store of any kind; what is there already stays as it is."""
+    """Add exported records to a store of any kind; records that it has already stay unchanged."""
     if where == MEMORY:
         raise SettingError("store", where, "a store that outlives this command")
-    with Bars("records") as bars:
+    with ProgressBars("records") as bars:
         bars.begin("checking", None)
         header = read_header(file, lambda: bars.advance(1, 1))
         name = header.namespace if namespace is None else namespace
@@ -118,70 +107,59 @@ def import_(
             done = import_records(
                 file, opened, lambda records: bars.track("importing", records, header.records)
             )
-    out().print(f"{done.new} records imported into {name}, {done.known} were there", markup=False)
+    print_line(f"{done.new} records imported into {name}, {done.known} were there")
 
 
 def only_namespace(where: str) -> str:
-    """Return the namespace of a store that has one.
+    """Return the namespace of a store that has exactly one.
 
     Raises:
         SettingError: it has several.
         DedupError: it has none.
     """
-    there = list_namespaces(where)
-    if not there:
+    names = list_namespaces(where)
+    if not names:
         raise DedupError(f"The store {hide_password(where)} is empty: nothing was ever filed there.")
-    if len(there) > 1:
-        raise SettingError("--namespace", None, f"one of {', '.join(map(repr, there))}")
-    return there[0]
+    if len(names) > 1:
+        raise SettingError("--namespace", None, f"one of {', '.join(map(repr, names))}")
+    return names[0]
 
 
-def _namespaces(where: str, namespace: str | None) -> list[str]:
-    return [namespace] if namespace is not None else list_namespaces(where)
+def claims_text(info: StoreInfo) -> str:
+    """Return the number of claims, and of those whose lease has ended."""
+    ended = f", {info.ended:,} of them past their lease" if info.ended else ""
+    return f"{info.open:,} open, {info.scraped:,} scraped{ended}"
+
+
+def _opened(where: str, namespace: str | None) -> Iterator[Store]:
+    """Open the namespaces, one after the other."""
+    for name in [namespace] if namespace is not None else list_namespaces(where):
+        with open_existing(where, name) as opened:
+            yield opened
 
 
 def _seconds(age: str) -> float:
     matched = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", age.strip())
     if matched is None:
         raise SettingError("--older-than", age, "a number with s, m, h, d or w behind it, e.g. 90d")
-    return float(matched[1]) * _UNITS[matched[2]]
+    return float(matched[1]) * _AGE_UNITS[matched[2]]
 
 
-def _table(info: StoreInfo) -> Table:
-    table = Table(title=f"{info.url} · {info.namespace}", show_header=False)
-    rows = {
-        "pages": f"{info.pages:,}",
-        "claims": claims_of(info),
-        "keys": f"{info.keys:,}",
-        "bytes": f"{info.bytes:,}" + (f" ({info.bytes / info.pages:,.0f} a page)" if info.pages else ""),
-        "oldest": _when(info.oldest),
-        "newest": _when(info.newest),
-        "filled with": info.scheme,
-    }
+def _info_rows(info: StoreInfo) -> Iterator[tuple[str, str]]:
+    yield "pages", f"{info.pages:,}"
+    yield "claims", claims_text(info)
+    yield "keys", f"{info.keys:,}"
+    yield "bytes", f"{info.bytes:,}" + (f" ({info.bytes / info.pages:,.0f} a page)" if info.pages else "")
+    yield "oldest", _timestamp(info.oldest)
+    yield "newest", _timestamp(info.newest)
+    yield "filled with", info.scheme
     if info.layout:
-        rows["layout"] = info.layout
+        yield "layout", info.layout
     if info.hot is not None:
-        rows["hot buckets"] = _hot(info)
-    table.add_column()
-    table.add_column(overflow="fold")
-    for name, value in rows.items():
-        table.add_row(name, value)
-    return table
+        fullest = ", ".join(f"{each.key} ({BUCKET_CAP + each.beyond:,} filed)" for each in info.hottest)
+        more = ", …" * (len(info.hottest) < info.hot)
+        yield "hot buckets", f"{info.hot:,}: {fullest}{more}" if fullest else f"{info.hot:,}"
 
 
-def claims_of(info: StoreInfo) -> str:
-    """Say how many claims there are, and how many of them nobody holds any more."""
-    ended = f", {info.ended:,} of them past their lease" if info.ended else ""
-    return f"{info.open:,} open, {info.scraped:,} scraped{ended}"
-
-
-def _hot(info: StoreInfo) -> str:
-    """Say which buckets are so full that not all of their records are read."""
-    fullest = ", ".join(f"{each.key} ({BUCKET_CAP + each.beyond:,} filed)" for each in info.hottest)
-    return f"{info.hot:,}" + (
-        f": {fullest}" + ", …" * (len(info.hottest) < (info.hot or 0)) if fullest else ""
-    )
-
-
-def _when(moment: float | None) -> str:
-    return "-" if moment is None else datetime.fromtimestamp(moment, UTC).isoformat(" ", "seconds")
+def _timestamp(time: float | None) -> str:
+    return "-" if time is None else datetime.fromtimestamp(time, UTC).isoformat(" ", "seconds")

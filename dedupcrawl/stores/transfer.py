@@ -21,7 +21,7 @@ from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, check_scheme, scheme_json
 from dedupcrawl.stores.codec import decode, encode
 from dedupcrawl.utils.iteration import chunked
-from dedupcrawl.utils.resources import replacing
+from dedupcrawl.utils.resources import atomic_write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -73,7 +73,7 @@ def export_records(store: Store, path: Path, advance: Callable[[], object] = lam
     Raises:
         StoreError: the store cannot be read, or the file cannot be written.
     """
-    with _file_errors(path, "written"), replacing(path) as part, gzip.open(part, "wb") as stream:
+    with _file_errors(path, "written"), atomic_write(path) as part, gzip.open(part, "wb") as stream:
         return _write(store, _ChecksumStream(cast("IO[bytes]", stream)), advance)
 
 

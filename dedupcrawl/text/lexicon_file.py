@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 import orjson
 
 from dedupcrawl.errors import DedupError
-from dedupcrawl.utils.resources import replacing
+from dedupcrawl.utils.resources import atomic_write
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -98,7 +98,7 @@ def write_counts(path: Path, head: LexiconHeader, frequencies: Mapping[str, int]
     digest = _digest(body)
     data = gzip.compress(body + digest.encode("ascii") + b"\n", 9, mtime=0)
     try:
-        with replacing(path, concurrent=True) as part:
+        with atomic_write(path, concurrent=True) as part:
             part.write_bytes(data)
     except OSError as error:
         raise DedupError(f"{path}: cannot be written: {error}") from error

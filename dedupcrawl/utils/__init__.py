@@ -1,1 +1,1 @@
-"""Helpers that know nothing of pages: files, iteration, formatting, progress."""
+"""Helpers that know nothing of pages: formatting, iteration, files, progress."""

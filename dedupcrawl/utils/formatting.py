@@ -1,6 +1,6 @@
-"""Numbers, sizes, times and URLs as text for a person.
+"""Numbers, sizes, times and URLs as text for the user.
 
-The page of a report formats the same values in the browser (``report/web/data.js``), by the same rules.
+``tools/report/web/data.js`` formats the same values in the browser by the same rules.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _SPANS = ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
 
 
 def count(number: float) -> str:
-    """Return a whole number with commas.
+    """Return a number without decimals, with thousands separators.
 
     >>> count(1234567)
     '1,234,567'
@@ -22,7 +22,7 @@ def count(number: float) -> str:
 
 
 def counted(number: int, what: str) -> str:
-    """Return a number and the noun that it counts, in the plural unless it is 1.
+    """Return a number and its noun, in the plural unless the number is 1.
 
     >>> counted(1, "pair"), counted(1200, "pair")
     ('1 pair', '1,200 pairs')
@@ -31,7 +31,7 @@ def counted(number: int, what: str) -> str:
 
 
 def size(number: float) -> str:
-    """Return a number of bytes in the unit that suits it.
+    """Return a number of bytes in a decimal unit.
 
     >>> size(999), size(1500), size(2.34e9)
     ('999 bytes', '1.5 kB', '2.3 GB')
@@ -44,7 +44,7 @@ def size(number: float) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """Return a share in per cent: "0 %" and "100 %" mean none and all.
+    """Return a percentage; only an exact 0 or 1 becomes "0 %" or "100 %".
 
     >>> share(1, 3), share(1, 100000), share(99999, 100000), share(0, 0)
     ('33 %', '< 1 %', '> 99 %', '0 %')
@@ -58,9 +58,7 @@ def share(part: float, whole: float) -> str:
 
 
 def similarity_text(value: float) -> str:
-    """Return a similarity from 0 to 1 with up to three digits, rounded down: 1 means equal.
-
-    The log, the sentences about verdicts and the pages (``data.js``) show a similarity in this form.
+    """Return a similarity from 0 to 1 with up to three decimals, rounded down, so that "1" means equal.
 
     >>> similarity_text(0.9999), similarity_text(1), similarity_text(0.8)
     ('0.999', '1', '0.8')
@@ -69,7 +67,7 @@ def similarity_text(value: float) -> str:
 
 
 def instant(time: float) -> str:
-    """Return a Unix time in UTC.
+    """Return the UTC date and time of a Unix time.
 
     >>> instant(0), instant(float("inf"))
     ('1970-01-01 00:00:00', '–')
@@ -81,7 +79,7 @@ def instant(time: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a span of time in its two largest units.
+    """Return a number of seconds in its two largest units.
 
     >>> duration(0.25), duration(61), duration(7260), duration(200000), duration(7200)
     ('0.2 s', '1 min 1 s', '2 h 1 min', '2 d 7 h', '2 h')
@@ -96,13 +94,13 @@ def duration(seconds: float) -> str:
 
 
 def hide_password(url: str) -> str:
-    """Return a URL without its passwords, to be shown and logged.
+    """Return a URL with its passwords masked, for output and logs.
 
     >>> hide_password("redis://me:secret@host/0")
     'redis://me:***@host/0'
     """
     head, separator, rest = url.partition("://")
-    # The last @ counts: a password in which somebody left a / or ? unescaped must not be shown either.
+    # Split at the last @: a password may contain an unescaped / or ?.
     user, at, place = rest.rpartition("@")
     host, question, query = place.partition("?")
     if ":" in user:

@@ -1,7 +1,4 @@
-"""Work on many items, some at a time.
-
-Exponential backoff.
-"""
+"""Chunks of items, and pauses for retries."""
 
 from __future__ import annotations
 
@@ -16,9 +13,9 @@ T = TypeVar("T")
 
 
 def chunked(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield the items in lists of ``size``; the last one may be shorter.
+    """Yield the items in lists of ``size``; the last list may be shorter.
 
-    ``itertools.batched`` does the same from Python 3.12 on.
+    Like ``itertools.batched`` of Python 3.12.
 
     >>> list(chunked("abcde", 2))
     [['a', 'b'], ['c', 'd'], ['e']]
@@ -29,11 +26,11 @@ def chunked(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 def backoff(first: float, longest: float) -> Iterator[float]:
-    """Yield pauses without end, each twice as long as the one before.
+    """Yield an endless exponential backoff: each pause is twice as long as the previous one.
 
     Args:
         first: seconds of the first pause, above 0.
-        longest: most seconds of a pause, at least ``first``.
+        longest: upper limit of a pause in seconds, at least ``first``.
 
     >>> from itertools import islice
     >>> list(islice(backoff(0.25, 1.5), 5))

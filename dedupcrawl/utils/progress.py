@@ -1,4 +1,4 @@
-"""Progress callbacks of long runs."""
+"""Callbacks for the progress of long runs."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Receives the progress of a run, which consists of steps."""
+    """Receives the progress of a run, which is a sequence of steps."""
 
     def begin(self, step: str, total: int) -> None:
         """Begin a step.
 
         Args:
-            step: its name, shown to the user.
-            total: the sum of the amounts until its end, in the unit of the step (bytes, rows, records).
+            step: name for the user.
+            total: sum of all amounts of the step, in its unit (bytes, rows, records).
         """
         ...
 
@@ -21,17 +21,17 @@ class Progress(Protocol):
         """Add progress to the current step.
 
         Args:
-            amount: done since the last call, in the unit of the step.
-            pages: how many pages that were.
+            amount: work done since the last call, in the unit of the step.
+            pages: number of pages in this amount.
         """
         ...
 
 
 class NoProgress:
-    """Ignores the progress of a run."""
+    """A :class:`Progress` that does nothing."""
 
     def begin(self, step: str, total: int) -> None:
-        """Ignore it."""
+        """Do nothing."""
 
     def advance(self, amount: int, pages: int = 0) -> None:
-        """Ignore it."""
+        """Do nothing."""

@@ -1,6 +1,6 @@
-"""Files that are written as a whole: other processes see the old content or the new, never a part.
+"""Context managers: files that are replaced atomically, objects with a ``close`` method.
 
-Context managers that close themselves.
+Other processes see the old content of a file or the new content, never a part.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-UNFINISHED = ".unfinished-"  #: before the name of a file that is being written; formats look at its end
+UNFINISHED = ".unfinished-"  #: prefix of temporary files; a suffix would hide the format of the file
 
 
 @contextmanager
-def replacing(path: Path, *, concurrent: bool = False) -> Iterator[Path]:
-    """Yield the path of a temporary file beside ``path``, which replaces ``path`` at the end of the block.
+def atomic_write(path: Path, *, concurrent: bool = False) -> Iterator[Path]:
+    """Yield the path of a temporary file, which replaces ``path`` at the end of the block.
 
-    The data is on the disk before the file is renamed. After an error the temporary file is removed.
+    The data is flushed to disk before the rename. After an error the temporary file is removed.
 
     Args:
-        path: the file to write; its folder exists.
-        concurrent: whether several processes may write ``path`` at once; the temporary file of each has its
-            own name then. Otherwise a file that a killed process left behind is overwritten.
+        path: file to write, in an existing folder.
+        concurrent: give the temporary file a random name, so that several processes can write ``path`` at
+            once. Without it, the temporary file that a killed process left is overwritten.
 
     Raises:
         OSError: the file cannot be written.
@@ -48,26 +48,26 @@ def replacing(path: Path, *, concurrent: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """Do the same as :func:`replacing`, and create the folder of ``path`` where it is missing.
+def atomic_output(path: Path) -> Iterator[Path]:
+    """Do the same as :func:`atomic_write`, and create missing folders.
 
     Raises:
         DedupError: the file or its folder cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as part:
+        with atomic_write(path) as part:
             yield part
     except OSError as error:
         raise DedupError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 class Closing(ABC):
-    """A context manager whose end calls :meth:`close`."""
+    """A context manager that calls :meth:`close` at the end."""
 
     @abstractmethod
     def close(self) -> None:
-        """Release what the object holds."""
+        """Release the resources."""
 
     def __enter__(self) -> Self:
         return self

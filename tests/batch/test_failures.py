@@ -19,7 +19,7 @@ from dedupcrawl.batch.fingerprinting import write_fingerprints
 from dedupcrawl.batch.workdir import Workdir
 from dedupcrawl.config import Config
 from dedupcrawl.errors import DedupError, SettingError
-from dedupcrawl.utils.resources import UNFINISHED, whole
+from dedupcrawl.utils.resources import UNFINISHED, atomic_output
 from tests.batch.corpus import Batch, lines, page, split, write_lines
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def test_a_disk_that_is_full_from_the_beginning(batch: Batch) -> None:
 
 def test_what_was_there_stays_until_the_new_is_whole(tmp_path: Path) -> None:
     target = tmp_path / "deep" / "a.txt"
-    with whole(target) as path:
+    with atomic_output(target) as path:
         path.write_text("old")
     with pytest.raises(DedupError, match=r"a.txt: cannot be written: No space left on device"):
         fill_up(target)
@@ -207,7 +207,7 @@ def test_what_was_there_stays_until_the_new_is_whole(tmp_path: Path) -> None:
 
 
 def fill_up(target: Path) -> None:
-    with whole(target) as path:
+    with atomic_output(target) as path:
         path.write_text("half")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

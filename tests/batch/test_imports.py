@@ -25,7 +25,7 @@ def test_a_worker_loads_what_it_needs_and_has_its_tables_from_the_start() -> Non
 
 
 def test_the_command_loads_what_it_needs() -> None:
-    statements = "import dedupcrawl.cli.main, dedupcrawl.cli.batch, dedupcrawl.batch.runner"
+    statements = "import dedupcrawl.cli.commands, dedupcrawl.cli.batch, dedupcrawl.batch.runner"
     assert loaded_by(statements, f"{HEAVY} jinja2 typer") == "typer"
     assert loaded_by("from dedupcrawl.cli import main", "typer rich numpy") == ""
 

@@ -1,4 +1,4 @@
-"""What the command says to a user who got something wrong."""
+"""Error messages of the command."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dedupcrawl.cli import main
 
 
 def complaint(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *args: str) -> str:
-    """Run the command, which must end with status 2 and one line."""
+    """Run the command, which must exit with status 2 and print one line; return the line."""
     monkeypatch.setattr(sys, "argv", ["dedupcrawl", *args])
     with pytest.raises(SystemExit) as caught:
         main()

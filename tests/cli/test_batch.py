@@ -1,4 +1,4 @@
-"""``dedupcrawl batch`` as a user types it."""
+"""``dedupcrawl batch`` on the command line."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def figures(shown: str) -> dict[str, str]:
     return {name: value for name, value, *_ in cells}
 
 
-def test_the_table_says_what_was_done(folder: Path) -> None:
+def test_the_table_shows_the_summary(folder: Path) -> None:
     found = figures(run("in", "--out", "out", "--set", "min_chars=10"))
     assert found["pages"] == "4"
     assert found["kept"] == "3 (75.0%)"
@@ -93,7 +93,7 @@ def test_fields_and_preference_by_name(folder: Path) -> None:
     assert [row["u"] for row in lines(folder / "hosts" / "feed.jsonl")] == [row["u"] for row in rows[1:]]
 
 
-def test_the_latest_wins_and_the_store_is_told(folder: Path) -> None:
+def test_the_latest_page_is_kept_and_added_to_the_store(folder: Path) -> None:
     with Deduplicator("lmdb://store", "news", detectors=("simhash",)) as dedup:
         dedup.add(**page(1, "old"))
     shown = run(
@@ -124,7 +124,7 @@ def test_the_latest_wins_and_the_store_is_told(folder: Path) -> None:
         (("in", "--out", "out", "--against", "elsewhere"), "elsewhere: no folder of a batch"),
     ],
 )
-def test_what_a_user_gets_wrong_is_one_sentence(
+def test_an_error_is_one_sentence(
     args: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert said in complaint(monkeypatch, capsys, *args)
@@ -133,19 +133,19 @@ def test_what_a_user_gets_wrong_is_one_sentence(
 def test_without_pyarrow_the_extra_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("dedupcrawl.cli.batch.find_spec", lambda name: None)
+    monkeypatch.setattr("dedupcrawl.cli.report.find_spec", lambda name: None)
     assert "pip install 'dedupcrawl[batch]'" in complaint(monkeypatch, capsys, "in", "--out", "out")
 
 
 def test_the_configuration_of_a_project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is that of the crawl, so that the crawl's store can be used."""
+    """With the configuration of the crawl, the batch can use the store of the crawl."""
     (folder / "scrapy.cfg").write_text("[settings]\ndefault = newsproject\n")
     (folder / "newsproject.py").write_text(
         'DEDUP_DETECTORS = {"simhash": {"distance": 5}}\nDEDUP_NAMESPACE = "news"\n'
         'DEDUP_STORE = "lmdb://store"\nDEDUP_COMMIT = "feed_slot_closed"\n'
     )
     monkeypatch.syspath_prepend(str(folder))
-    monkeypatch.setattr(os, "environ", os.environ.copy())  # Scrapy notes there which project it is in
+    monkeypatch.setattr(os, "environ", os.environ.copy())  # Scrapy sets variables of the project there
     os.environ.pop("SCRAPY_SETTINGS_MODULE", None)
     summary: dict[str, Any] = orjson.loads(
         run("in", "--out", "out", "--project", "--update", "lmdb://store", "--json")

@@ -1,3 +1,5 @@
+"""``dedupcrawl read``, ``compare``, ``eval pages`` and ``store`` on the command line."""
+
 from __future__ import annotations
 
 import gzip
@@ -85,7 +87,7 @@ def test_read_takes_packed_files_and_bytes_in_gbk(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [["read"], ["read", "--blocks"], ["compare"]])
-def test_a_page_cannot_steer_a_terminal(tmp_path: Path, command: list[str]) -> None:
+def test_control_characters_of_a_page_are_removed(tmp_path: Path, command: list[str]) -> None:
     path = tmp_path / "page.html"
     path.write_text(f"<title>\x1b]0;Mine\x07</title><p>Gone: \x1b[2J\x9b31m\u202e{ENGLISH}", "utf-8")
     places = [str(path)] * (2 if command == ["compare"] else 1)
@@ -100,7 +102,7 @@ def test_read_gives_a_program_the_text_as_it_is(tmp_path: Path) -> None:
     assert "Gone: \x1b[2J" in run("read", str(path))
 
 
-def test_a_packed_file_is_not_unpacked_without_end(
+def test_decompression_is_limited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "page.html.gz"
@@ -117,7 +119,7 @@ def test_read_shows_every_block_with_its_reason(files: dict[str, str]) -> None:
     assert all(block["reason"] for block in blocks)
 
 
-def test_compare_says_what_both_share(files: dict[str, str]) -> None:
+def test_compare_shows_common_passages(files: dict[str, str]) -> None:
     said = orjson.loads(run("compare", "--json", files["first"], files["copy"]))
     assert said["verdict"]["relation"] == "near-duplicate"
     assert said["verdict"]["evidence"]
@@ -130,7 +132,7 @@ def test_compare_says_what_both_share(files: dict[str, str]) -> None:
     assert "Nobody was hurt." in shown
 
 
-def test_compare_of_strangers(files: dict[str, str]) -> None:
+def test_compare_of_different_pages(files: dict[str, str]) -> None:
     said = orjson.loads(run("compare", "--json", files["first"], files["other"]))
     assert said["verdict"]["status"] == "unique"
     assert {passage["in"] for passage in said["passages"]} == {"first", "second"}
@@ -139,7 +141,7 @@ def test_compare_of_strangers(files: dict[str, str]) -> None:
     assert "minhash: similarity 0.0" in run("compare", files["first"], files["other"])
 
 
-def test_compare_says_where_there_is_nothing_to_measure(tmp_path: Path) -> None:
+def test_compare_shows_when_there_is_nothing_to_measure(tmp_path: Path) -> None:
     for name, text in (("whole", ENGLISH), ("part", "Ice. " * 30)):
         (tmp_path / f"{name}.txt").write_text(text)
     where = [str(tmp_path / f"{name}.txt") for name in ("whole", "part")]
@@ -159,14 +161,14 @@ def test_compare_measures_what_is_no_copy(tmp_path: Path) -> None:
     assert said["measured"]["minhash"]["new_in_old"] > 0.7
     assert 0.2 < said["measured"]["spotsigs"]["similarity"] < 0.8
     assert "random_projection" in said["measured"]["combined"]
-    assert said["measured"]["segments"]["similarity"] == 0  # they are cut elsewhere, and none is the same
+    assert said["measured"]["segments"]["similarity"] == 0  # no segment is equal
     said = run("compare", *where)
     assert "relation" not in said
     assert "minhash: similarity 0." in said
 
 
 def test_compare_of_long_pages_full_of_repetitions_ends(tmp_path: Path) -> None:
-    """Without a bound this takes many minutes."""
+    """Without a limit for repeated sentences this takes many minutes."""
     for name in ("first", "second"):
         posts = (f"Post {n} of the {name} page.\nReply.\nShare." for n in range(2000))
         (tmp_path / f"{name}.txt").write_text("\n".join(("A shared beginning.", *posts)))
@@ -176,7 +178,7 @@ def test_compare_of_long_pages_full_of_repetitions_ends(tmp_path: Path) -> None:
     assert said["passages"][0]["in"] == "both"
 
 
-def test_compare_says_when_the_earlier_page_cannot_be_judged(files: dict[str, str], tmp_path: Path) -> None:
+def test_compare_shows_that_the_earlier_page_is_unchecked(files: dict[str, str], tmp_path: Path) -> None:
     index = tmp_path / "index.html"
     index.write_text("".join(f'<p><a href="/{n}">Section {n} of all</a></p>' for n in range(40)))
     said = orjson.loads(run("compare", "--json", str(index), files["first"]))
@@ -266,7 +268,7 @@ def test_store_commands(tmp_path: Path) -> None:
         (("store", "prune", "lmdb:///absent", "--older-than", "soon"), "soon"),
     ],
 )
-def test_what_a_user_got_wrong_is_one_sentence(
+def test_an_error_is_one_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], args: tuple[str, ...], said: str
 ) -> None:
     text = complaint(monkeypatch, capsys, *args)

@@ -1,4 +1,4 @@
-"""``dedupcrawl eval duplicates``: tables, JSON, sweeps, and what a user gets wrong."""
+"""``dedupcrawl eval duplicates``: tables, JSON, sweeps and errors."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def report(*args: str) -> Any:
 
 
 def rows_of(shown: str) -> dict[str, list[str]]:
-    """The rows of the first table, by what they are about."""
+    """Return the rows of the first table by their first cell."""
     table = shown.split("\n\n", maxsplit=1)[0].splitlines()
     cells = (line.rsplit(maxsplit=FIGURES) for line in table[4:])
     return {name.strip(): figures for name, *figures in cells}
@@ -81,7 +81,7 @@ def test_all_is_one_table_with_a_row_each(file: str) -> None:
     assert "…" not in shown
 
 
-def test_kinds_of_edit_tell_missed_copies_from_wrong_drops(file: str) -> None:
+def test_edit_tables_distinguish_missed_copies_and_wrong_drops(file: str) -> None:
     shown = run(file, "--detector", "exact")
     table = shown.split("\n\n")[1].splitlines()
     assert table[1].split() == [
@@ -158,7 +158,7 @@ def test_sweep_names_the_best_setting(file: str) -> None:
     assert report(*args, "--pairs")["measure"] == "pairs"
 
 
-def test_sweep_is_drawn(file: str, tmp_path: Path) -> None:
+def test_sweep_is_plotted(file: str, tmp_path: Path) -> None:
     sweep = (file, "--detector", "minhash", "--sweep", "threshold=0.5:0.9:0.1", "--plot")
     run(*sweep, str(tmp_path / "curve.png"))
     run(*sweep, str(tmp_path / "curve.svg"))
@@ -202,7 +202,7 @@ def test_mistakes_are_listed(file: str) -> None:
         (("--reader", "clairvoyant"), "clairvoyant"),
     ],
 )
-def test_what_a_user_got_wrong_is_one_sentence(
+def test_an_error_is_one_sentence(
     file: str,
     args: tuple[str, ...],
     said: str,

@@ -1,4 +1,4 @@
-"""``dedupcrawl explain`` as a user types it."""
+"""``dedupcrawl explain`` on the command line."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def told(*args: str) -> Any:
 
 
 @pytest.mark.parametrize("columns", ["80", "160"])
-def test_what_a_person_reads(store: str, copy: str, columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_text_output(store: str, copy: str, columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     said = run(SECOND, "--store", store, "--file", copy)
     assert "duplicate, dropped: near-duplicate" in said
@@ -81,7 +81,7 @@ def test_what_a_person_reads(store: str, copy: str, columns: str, monkeypatch: p
     assert max(map(len, said.splitlines())) <= max(int(columns), 90)  # a note may be longer in a pipe
 
 
-def test_what_a_program_reads(store: str, copy: str) -> None:
+def test_the_json_output(store: str, copy: str) -> None:
     found = told(SECOND, "--store", store, "--file", copy)
     assert found["verdict"]["of"] == FIRST
     assert found["pair"]["met"] is True
@@ -96,7 +96,7 @@ def test_what_a_program_reads(store: str, copy: str) -> None:
     assert sources["threshold"] == "default"
 
 
-def test_a_record_of_the_store_and_a_page_of_ones_choice(store: str) -> None:
+def test_a_record_of_the_store_and_another_page(store: str) -> None:
     found = told(FIRST, "--store", store, "--other", "https://a.example/lamps")
     assert found["origin"] == "a record of the store"
     assert found["record"]["state"] == "committed"
@@ -133,7 +133,7 @@ def test_a_page_that_is_fetched(store: str, copy: str) -> None:
     ],
     ids=str,
 )
-def test_the_store_says_by_what_it_was_filled(tmp_path: Path, copy: str, changes: dict[str, Any]) -> None:
+def test_the_configuration_is_read_from_the_store(tmp_path: Path, copy: str, changes: dict[str, Any]) -> None:
     store = filled(tmp_path, **changes)
     found = told(SECOND, "--store", store, "--file", copy)
     with Deduplicator(store, "news", config=Config(**changes)) as dedup:
@@ -154,7 +154,7 @@ def test_constants_and_where_they_come_from(tmp_path: Path, copy: str) -> None:
     assert found["verdict"]["keep"] is True
 
 
-def test_the_project_says_the_rest(
+def test_the_project_gives_the_other_constants(
     store: str, copy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = mine.settings\n")
@@ -204,7 +204,7 @@ def ledger(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_a_run_says_what_it_saw(store: str, ledger: str) -> None:
+def test_a_page_from_a_ledger(store: str, ledger: str) -> None:
     found = told(SECOND, "--store", store, "--run", ledger)
     assert "the text that the run noted" in found["origin"]
     assert found["verdict"]["relation"] == "near-duplicate"
@@ -220,7 +220,7 @@ def test_a_run_says_what_it_saw(store: str, ledger: str) -> None:
     assert (kept["origin"], kept["then"]["fate"]) == ("a record of the store", "kept")
 
 
-def test_what_a_run_could_not_judge(store: str, ledger: str) -> None:
+def test_an_unchecked_page_of_a_ledger(store: str, ledger: str) -> None:
     found = told("https://a.example/", "--store", store, "--run", ledger)
     assert (found["verdict"]["reason"], found["record"], found["pair"]) == ("index", None, None)
     assert "unchecked(index), kept" in run("https://a.example/", "--store", store, "--run", ledger)
@@ -229,7 +229,7 @@ def test_what_a_run_could_not_judge(store: str, ledger: str) -> None:
 # -- hostile, and wrong -----------------------------------------------------------------------
 
 
-def test_what_comes_from_pages_steers_no_terminal(tmp_path: Path) -> None:
+def test_control_characters_of_a_page_are_removed(tmp_path: Path) -> None:
     url = "https://a.example/[red]\x1b[2J\u202e"
     store = f"lmdb://{tmp_path}/seen"
     with Deduplicator(store, "news", config=Config(detectors=["feature_code", "keywords"])) as dedup:
@@ -253,7 +253,7 @@ def test_what_comes_from_pages_steers_no_terminal(tmp_path: Path) -> None:
         (("--file", "nowhere.html"), "nowhere.html"),
     ],
 )
-def test_what_is_wrong_is_one_sentence(
+def test_an_error_is_one_sentence(
     store: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

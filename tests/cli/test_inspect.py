@@ -34,7 +34,7 @@ def run(*args: str) -> Result:
     return result
 
 
-def test_a_page_is_written_under_a_name_of_its_own(here: Path) -> None:
+def test_the_default_file_name(here: Path) -> None:
     said = run("flood.html").output
     assert "Flood: article, 3 of 4 blocks kept" in said
     assert "written to flood.inspect.html" in said
@@ -45,7 +45,7 @@ def test_a_page_is_written_under_a_name_of_its_own(here: Path) -> None:
 
 
 @pytest.mark.parametrize("reader", ["topic", "text", "tests.page.user_readers:echo"])
-def test_each_reader_can_be_asked(reader: str, here: Path) -> None:
+def test_each_reader(reader: str, here: Path) -> None:
     (here / "flood.html.gz").write_bytes(gzip.compress(PAGE.encode()))
     run("flood.html.gz", "--reader", reader, "-o", "out.html")
     assert f"reader <b>{reader}</b>" in (here / "out.html").read_text("utf-8")
@@ -61,7 +61,7 @@ def test_a_constant_can_be_changed(here: Path) -> None:
     )
 
 
-def test_a_store_and_another_page_say_whom_it_matches(here: Path) -> None:
+def test_matches_in_a_store_and_with_another_page(here: Path) -> None:
     with Deduplicator("lmdb://store", threshold=0.7) as dedup:
         dedup.add(read_page(PAGE, "https://a.example/first"))
     (here / "other.html").write_text(PAGE.replace("river", "brook"), "utf-8")
@@ -69,10 +69,10 @@ def test_a_store_and_another_page_say_whom_it_matches(here: Path) -> None:
     assert "Against the store: Dropped: the same text as https://a.example/first" in said
     assert "Against the other page, which came first: " in said
     with Deduplicator("lmdb://store", threshold=0.7) as dedup:
-        assert dedup.info().pages == 1  # it only looked
+        assert dedup.info().pages == 1  # nothing was added
 
 
-def test_the_address_of_a_saved_page_can_be_told(here: Path) -> None:
+def test_the_url_of_a_saved_page(here: Path) -> None:
     with Deduplicator("lmdb://store") as dedup:
         dedup.add(read_page(PAGE, "https://a.example/first"))
     said = run("flood.html", "--against", "lmdb://store", "--url", "https://a.example/first").output
@@ -80,7 +80,7 @@ def test_the_address_of_a_saved_page_can_be_told(here: Path) -> None:
     assert (here / "a.example-first.inspect.html").exists()
 
 
-def test_it_is_opened_when_asked(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_is_opened_on_request(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
 
     def open_(url: str) -> bool:
@@ -92,7 +92,7 @@ def test_it_is_opened_when_asked(here: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert opened == [(here / "flood.inspect.html").as_uri()]
 
 
-def test_a_page_cannot_steer_the_terminal(here: Path) -> None:
+def test_control_characters_of_a_page_are_removed(here: Path) -> None:
     title = "Fl\x1b[31m\x9b2J\u202eood"
     (here / "flood.html").write_text(PAGE.replace("Flood", title), "utf-8")
     with Deduplicator("lmdb://store") as dedup:
@@ -103,7 +103,7 @@ def test_a_page_cannot_steer_the_terminal(here: Path) -> None:
     assert not {"\x1b", "\x9b", "\u202e"} & set(said)
 
 
-def test_that_no_browser_can_be_opened_is_said(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_browser_is_reported(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("webbrowser.open", lambda _: False)
     assert (
         "no browser can be opened here; the page is flood.inspect.html" in run("flood.html", "--open").output
@@ -146,7 +146,7 @@ def test_names_are_plain(where: str, name: str) -> None:
         (("flood.html", "--project"), "scrapy.cfg"),
     ],
 )
-def test_what_goes_wrong_is_one_sentence(
+def test_an_error_is_one_sentence(
     args: tuple[str, ...],
     said: str,
     here: Path,

@@ -1,4 +1,4 @@
-"""``dedupcrawl label``: a process of its own, its page, and what a user gets wrong."""
+"""``dedupcrawl label``: the process, its local page, and errors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def labelling(*args: object) -> Iterator[tuple[subprocess.Popen[str], str, list[str]]]:
-    """Start the command; give it, the address of its page, and what it said before."""
+    """Start the command; yield the process, the URL of its page, and the lines before it."""
     env = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
     with subprocess.Popen(
         [*_COMMAND, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env
@@ -64,16 +64,16 @@ def send(address: str, what: str, sent: object = None) -> Any:
     return json.loads(data) if answer.getheader("Content-Type") == "application/json" else data.decode()
 
 
-def test_a_session_from_its_address_to_its_end(run: Path, tmp_path: Path) -> None:
+def test_a_whole_session(run: Path, tmp_path: Path) -> None:
     file = tmp_path / "labels.jsonl"
     with labelling(run, "-o", file, "--pairs", 3) as (process, address, said):
         assert "pairs to ask about, around 0.8" in said[0]
-        assert "Are these the same article?" in send(address, "")
+        assert "Are these two the same article?" in send(address, "")
         state = send(address, "state")
         for answer in ("same", "different", "skip"):
             state = send(address, "answer", {"id": state["question"]["id"], "answer": answer})
         assert state["question"] is None
-        assert len(read_labels(file)) == 3  # while it still runs
+        assert len(read_labels(file)) == 3  # before the session ends
         send(address, "done", {})
         rest, _ = process.communicate(timeout=60)
     assert process.returncode == 0
@@ -130,12 +130,12 @@ def test_a_run_without_pairs_serves_nothing(tmp_path: Path) -> None:
         (("redis://127.0.0.1/0",), "a store has no texts to show"),
         (("{folder}", "{run}"), "ledgers of one crawl"),
         (("{run}", "--around", "1"), "above 0 and below 1"),
-        (("{run}", "--port", "70000"), "port 70000 cannot be used"),
+        (("{run}", "--port", "70000"), "port 70000 cannot be had"),
         (("{page}",), "is the page; its ledger is"),
         (("{beside}",), "no folder of a batch; ledgers in it: "),
     ],
 )
-def test_what_a_user_got_wrong_is_one_sentence(
+def test_an_error_is_one_sentence(
     run: Path,
     tmp_path: Path,
     args: tuple[str, ...],
@@ -150,3 +150,8 @@ def test_what_a_user_got_wrong_is_one_sentence(
     assert said in complained
     assert "URL of a store" not in complained
     assert list(tmp_path.iterdir()) == []
+
+
+def test_ledgers_are_labelled_without_pyarrow() -> None:
+    code = "import sys; sys.modules['pyarrow'] = None; import dedupcrawl.tools.label.sources"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -67,7 +67,7 @@ def test_lines_of_pages_and_of_texts(
     assert (counts["the"], counts["harbour"], counts["committee"]) == (3, 2, 1)
     assert "imprint" not in counts
     assert f"{len(counts)} words of 3 documents" in capsys.readouterr().out
-    assert opened(file, segmenter="any.thing:else") == counts  # no word of it was cut by a segmenter
+    assert opened(file, segmenter="any.thing:else") == counts  # the segmenter was not used
 
 
 def test_text_files_pages_and_folders_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +82,7 @@ def test_text_files_pages_and_folders_of_them(tmp_path: Path, monkeypatch: pytes
     assert run(monkeypatch, "lexicon", "build", tmp_path / "corpus", "-o", file, "--language", "zh") == 0
     counts = opened(file, language="zh")
     assert (counts["的"], counts["港口"]) == (3, 2)
-    assert "委员会" not in counts  # stands in one document only
+    assert "委员会" not in counts  # only one document contains it
     assert opened(file, segmenter="rjieba") == counts
 
 
@@ -116,7 +116,7 @@ def test_traditional_texts_are_counted_folded(tmp_path: Path, monkeypatch: pytes
     assert opened(file) == {"台湾大学": 2}
 
 
-def test_a_segmenter_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_custom_segmenter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = lines(tmp_path / "feed.jsonl", {"text": "ไทย 北京"}, {"text": "ไทย"})
     file = tmp_path / "lexicon"
     assert run(monkeypatch, "lexicon", "build", corpus, "-o", file, "--segmenter", f"{HERE}:characters") == 0
@@ -178,7 +178,7 @@ def test_a_store_without_these_words_is_refused(
         (["good.jsonl", "--segmenter", "nope"], "--segmenter = 'nope' is not accepted"),
     ],
 )
-def test_what_cannot_be_counted_is_told_in_one_sentence(
+def test_an_error_is_one_sentence(
     arguments: list[str],
     said: str,
     tmp_path: Path,
@@ -200,7 +200,7 @@ def test_what_cannot_be_counted_is_told_in_one_sentence(
     assert not Path("out.lexicon").exists()
 
 
-def test_a_folder_that_is_not_there_is_told(
+def test_a_missing_folder_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     corpus = lines(tmp_path / "feed.jsonl", {"text": "a"}, {"text": "a"})
@@ -232,7 +232,7 @@ def test_info_of_the_built_in_one(
     assert (shown["language"], shown["words"]) == ("zh, en", 300_132)
 
 
-def test_info_of_what_is_no_lexicon(
+def test_info_of_another_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(monkeypatch, "lexicon", "info", tmp_path / "nowhere") == 2

@@ -1,4 +1,4 @@
-"""Bars of commands that take long: on a real terminal, and nowhere else."""
+"""Progress bars of long commands: on a terminal only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.cli import app
-from dedupcrawl.cli.console import Bars
+from dedupcrawl.cli.console import ProgressBars
 from tests.batch.corpus import story
 from tests.cli.test_suggest import GIVEN, written
 from tests.stores.factories import lmdb_url
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-CLEARED, CURSOR = "\x1b[2K", "\x1b[?25h"  #: what a terminal is told: empty this line, show the cursor
+CLEARED, CURSOR = "\x1b[2K", "\x1b[?25h"  #: escape sequences: erase the line, show the cursor
 PAGES = 6
 
 
 class Terminal:
-    """What was written to a terminal."""
+    """Collects the output to a terminal."""
 
     def __init__(self, end: int) -> None:
         self._end = end
@@ -44,7 +44,7 @@ class Terminal:
         while True:
             try:
                 read = os.read(self._end, 65536)
-            except OSError:  # nobody has the other end any more
+            except OSError:  # the other end is closed
                 return
             if not read:
                 return
@@ -57,7 +57,7 @@ class Terminal:
 
 @contextmanager
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
-    """Let standard error be a terminal of our own."""
+    """Make standard error a pseudo-terminal."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 110))
     monkeypatch.setenv("TERM", "xterm")
@@ -168,9 +168,9 @@ def test_where_there_is_no_terminal_nothing_is_shown(
     assert result.err == ""
 
 
-def test_bars_are_one_below_the_other_or_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stacked_bars_and_single_bars(monkeypatch: pytest.MonkeyPatch) -> None:
     for stacked in (True, False):
-        with terminal(monkeypatch) as end, Bars("files", stacked=stacked) as bars:
+        with terminal(monkeypatch) as end, ProgressBars("files", stacked=stacked) as bars:
             bars.begin("first", 3)
             bars.advance(2, 2000)
             bars.begin("second", None)
@@ -180,9 +180,9 @@ def test_bars_are_one_below_the_other_or_one_at_a_time(monkeypatch: pytest.Monke
         assert ("2,000 files" in end.text().rpartition("first")[2]) is stacked
 
 
-def test_a_step_that_fails_gives_the_terminal_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_restores_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> None:
-        with Bars() as bars:
+        with ProgressBars() as bars:
             for _ in bars.track("reading", range(3), 3):
                 raise OSError("gone")
 

@@ -1,4 +1,4 @@
-"""``dedupcrawl report`` and ``dedupcrawl batch --report`` as a user types them."""
+"""``dedupcrawl report`` and ``dedupcrawl batch --report`` on the command line."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_store_becomes_a_page(folder: Path) -> None:
     assert "1 page, 0 dropped" in run("report", "lmdb://store", "--namespace", "news")
     page = (folder / "report.html").read_text("utf-8")
     assert "<dt>Pages</dt>" in page
-    assert "<dt>Dropped</dt>" not in page  # which a store does not know
+    assert "<dt>Dropped</dt>" not in page  # a store does not know dropped pages
 
 
 def test_all_that_is_shown_as_json(folder: Path) -> None:
@@ -109,8 +109,8 @@ def test_all_that_is_shown_as_json(folder: Path) -> None:
     assert not (folder / "report.html").exists()
 
 
-def test_half_a_character_is_no_obstacle(folder: Path) -> None:
-    """URLs and texts of a batch may hold halves of surrogate pairs; UTF-8 has no place for them."""
+def test_lone_surrogates(folder: Path) -> None:
+    """URLs and texts of a batch may contain lone surrogates, which UTF-8 cannot encode."""
     text = ROWS[0]["text"]
     lines = [f'{{"url": "https://{host}.example/\\ud800", "text": "{text} \\udfff"}}\n' for host in "ab"]
     (folder / "feed.jsonl").write_text("".join(lines))
@@ -120,7 +120,7 @@ def test_half_a_character_is_no_obstacle(folder: Path) -> None:
     assert json.loads(run("report", "out", "--json"))["figures"]["dropped"] == 1
 
 
-def test_it_is_opened_when_that_is_asked_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_is_opened_on_request(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     monkeypatch.setattr("webbrowser.open", opened.append)
     write(folder / "run.ledger", web()[:2])
@@ -152,7 +152,7 @@ def test_it_is_opened_when_that_is_asked_for(folder: Path, monkeypatch: pytest.M
         (["run.ledger", "-o", "feed.jsonl/report.html"], "feed.jsonl/report.html: cannot be written"),
     ],
 )
-def test_what_is_wrong_is_told(
+def test_an_error_is_one_sentence(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -169,7 +169,7 @@ def test_what_is_wrong_is_told(
     assert (folder / "feed.jsonl").read_bytes() == before
 
 
-def test_a_batch_says_so_before_it_begins(
+def test_a_batch_checks_the_report_file_first(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_lines(folder / "feed.jsonl", ROWS)
@@ -178,7 +178,7 @@ def test_a_batch_says_so_before_it_begins(
     assert not (folder / "out").exists()
 
 
-def test_a_batch_that_is_not_done_is_told(
+def test_an_unfinished_batch_is_an_error(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_lines(folder / "feed.jsonl", ROWS)
@@ -209,7 +209,7 @@ def test_a_bar_is_drawn_on_a_terminal(folder: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=slave, text=True) as running:
         os.close(slave)
         shown = b""
-        with suppress(OSError):  # so a terminal ends on Linux
+        with suppress(OSError):  # Linux reports a closed terminal as an error
             while piece := os.read(master, 1 << 16):
                 shown += piece
         os.close(master)

@@ -1,4 +1,4 @@
-"""``dedupcrawl eval pairs`` and ``--suggest``: tables, JSON, advice, and what a user gets wrong."""
+"""``dedupcrawl eval pairs`` and ``--suggest``: tables, JSON, advice and errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def file(tmp_path: Path) -> str:
 
 @pytest.fixture
 def pages(tmp_path: Path) -> str:
-    """Labelled pages: copies that were touched up, and others that look like a page before them."""
+    """Labelled pages: edited copies, and different pages that are similar to an earlier one."""
     rows = []
     for number in range(60):
         text, kind = story(number, words=300), "copy" if number < 45 else "other"
@@ -83,7 +83,7 @@ def test_constants_may_be_set(file: str) -> None:
     assert strict["wrong"] == 0
 
 
-def test_of_several_files_the_last_word_counts(file: str, tmp_path: Path) -> None:
+def test_of_several_files_the_last_label_counts(file: str, tmp_path: Path) -> None:
     other = written(
         tmp_path / "more.jsonl", [label(60, 9, Answer.SAME, NEAR), label(99, 1, Answer.SAME, NEAR)]
     )
@@ -118,7 +118,7 @@ def test_what_is_in_force_may_be_best(tmp_path: Path) -> None:
     )
 
 
-def test_too_few_labels_are_told(tmp_path: Path) -> None:
+def test_too_few_labels(tmp_path: Path) -> None:
     few = written(tmp_path / "few.jsonl", GIVEN[:12])
     shown = " ".join(run("pairs", few, "--suggest").split())
     assert "There are too few labels to show a precision of 0.99" in shown
@@ -128,13 +128,13 @@ def test_too_few_labels_are_told(tmp_path: Path) -> None:
     assert found["advice"].startswith("There are too few labels")
 
 
-def test_labels_of_another_threshold_are_told(tmp_path: Path) -> None:
+def test_labels_of_another_threshold(tmp_path: Path) -> None:
     other = Stratum("a run", "near-duplicate", "near", 0.7, 300)
     path = written(tmp_path / "other.jsonl", [label(number, 1, Answer.SAME, other) for number in range(60)])
     assert "The labels were drawn around 0.7" in run("pairs", path, "--suggest", "--precision", "0.9")
 
 
-def test_pages_speak_by_their_drops(pages: str) -> None:
+def test_suggestion_from_labelled_pages(pages: str) -> None:
     args = ("duplicates", pages, "--suggest", "--precision", "0.9")
     found = report(*args)
     assert found["in_force"]["precision"]["low"] < 0.9 <= found["suggested"]["precision"]["low"]
@@ -146,7 +146,7 @@ def test_pages_speak_by_their_drops(pages: str) -> None:
     assert really["drops"]["missed"] == found["suggested"]["missed"]
 
 
-def test_too_few_pages_are_told(pages: str) -> None:
+def test_too_few_pages(pages: str) -> None:
     shown = " ".join(run("duplicates", pages, "--suggest").split())
     assert "There are too few labels to show a precision of 0.99" in shown
     assert "more labelled copies" in shown
@@ -175,7 +175,7 @@ def test_tables_fit_the_terminal(file: str, columns: str, monkeypatch: pytest.Mo
         (("duplicates", "{pages}", "--suggest", "--detector", "all"), "one detector, or several together"),
     ],
 )
-def test_what_a_user_got_wrong_is_one_sentence(
+def test_an_error_is_one_sentence(
     file: str,
     pages: str,
     args: tuple[str, ...],

@@ -1,4 +1,4 @@
-"""``dedupcrawl store watch``: the figures of real crawls, real terminals, a server that comes and goes."""
+"""``dedupcrawl store watch``: figures of real crawls, real terminals, server outages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from typer.testing import CliRunner
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.cli import app
-from dedupcrawl.cli.snapshot import SPARED, Sight, Snapshot, Watcher
+from dedupcrawl.cli.snapshot import COUNT_INTERVAL_FACTOR, NamespaceSnapshot, StoreMonitor, StoreSnapshot
 from dedupcrawl.cli.watch import dashboard
 from dedupcrawl.stores.base import HotBucket, StoreInfo
 from dedupcrawl.stores.workers import ServerMemory, Worker, WorkersInfo
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-LIVE, NO_LONGER_LIVE, CURSOR = b"\x1b[?1049h", b"\x1b[?1049l", b"\x1b[?25h"  #: what a terminal is told
-BOUND = 120  #: seconds after which something has gone wrong
+LIVE, NO_LONGER_LIVE, CURSOR = b"\x1b[?1049h", b"\x1b[?1049l", b"\x1b[?25h"  #: escape sequences
+BOUND = 120  #: seconds until a test fails
 ARTICLES = 30
 COMMAND = (sys.executable, "-c", "from dedupcrawl.cli import main; main()", "store", "watch")
 
@@ -57,7 +57,7 @@ def server() -> Iterator[Server]:
 
 
 class Watching:
-    """The command in a process of its own, that writes a line at each look."""
+    """The command in a subprocess that writes a line for each snapshot."""
 
     def __init__(self, *arguments: str) -> None:
         self.process = subprocess.Popen(
@@ -78,13 +78,13 @@ class Watching:
         return tick
 
     def interrupt(self) -> tuple[int, bytes]:
-        """Press Ctrl-C; return how it ended, and what it complained of."""
+        """Press Ctrl-C; return the exit code and standard error."""
         self.process.send_signal(signal.SIGINT)
         _, complaint = self.process.communicate(timeout=BOUND)
         return self.process.returncode, complaint
 
-    def nobody_reads_on(self) -> tuple[int, bytes]:
-        """Close the pipe, as ``head`` does; return the same."""
+    def close_pipe(self) -> tuple[int, bytes]:
+        """Close the pipe, as ``head`` does; return the same values."""
         assert self.process.stdout is not None
         assert self.process.stderr is not None
         self.process.stdout.close()
@@ -111,7 +111,7 @@ def settled(space: dict[str, Any]) -> bool:
 # -- real crawls --------------------------------------------------------------------------------
 
 
-def test_what_is_shown_of_two_workers_is_what_their_stats_say(tmp_path: Path, server: Server) -> None:
+def test_figures_equal_the_stats_of_two_workers(tmp_path: Path, server: Server) -> None:
     settings = {"DEDUP_STORE": server.url, "DEDUP_NAMESPACE": "news", "DEDUP_WAIT": 60, "DEDUP_LEASE": 6}
     with Site() as site, Watching(server.url) as watching:
         assert watching.next()["namespaces"] == []
@@ -162,7 +162,7 @@ def test_a_server_that_goes_away_is_shown_as_away_until_it_is_back(own_server: S
         own_server.start()
         back = watching.until(lambda tick: not tick["away"])
         assert [each["pages"] for each in back["namespaces"]] == [1]
-        assert watching.nobody_reads_on() == (0, b"")
+        assert watching.close_pipe() == (0, b"")
 
 
 @pytest.fixture
@@ -180,7 +180,7 @@ def own_server() -> Iterator[Server]:
 
 @contextmanager
 def terminal(*arguments: str, columns: int, rows: int = 24) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """Run the command in a terminal; yield the process and the other end of the terminal."""
+    """Run the command in a terminal; yield the process and the other end."""
     ours, theirs = pty.openpty()
     size = {"COLUMNS": str(columns), "LINES": str(rows), "TERM": "xterm"}
     environment = {**os.environ, **size, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -203,7 +203,7 @@ def terminal(*arguments: str, columns: int, rows: int = 24) -> Iterator[tuple[su
 
 
 def read_until(end: int, *needles: bytes) -> bytes:
-    """Read from a terminal until all these were written, or it ended."""
+    """Read from a terminal until it has written all needles, or has ended."""
     written, deadline = b"", time.monotonic() + BOUND
     while not needles or not all(needle in written for needle in needles):
         assert time.monotonic() < deadline, written
@@ -215,7 +215,7 @@ def read_until(end: int, *needles: bytes) -> bytes:
     return written
 
 
-def test_a_terminal_is_given_back_as_it_was(server: Server) -> None:
+def test_the_terminal_is_restored(server: Server) -> None:
     with Deduplicator(server.url, "news") as dedup:
         dedup.add(text=ENGLISH, url="https://a.example/1")
     with ExitStack() as stack:
@@ -229,7 +229,7 @@ def test_a_terminal_is_given_back_as_it_was(server: Server) -> None:
             after = read_until(end)
             assert process.wait(BOUND) == 0
             assert after.count(NO_LONGER_LIVE) == after.count(CURSOR) == 1
-            assert b"news" in after.partition(NO_LONGER_LIVE)[2]  # what was seen last stays to be read
+            assert b"news" in after.partition(NO_LONGER_LIVE)[2]  # the last snapshot stays visible
             assert b"Traceback" not in seen + after
         seen = read_until(end_of_once)
         assert once.wait(BOUND) == 0
@@ -246,7 +246,7 @@ def run(*arguments: str) -> str:
     return result.output
 
 
-def test_where_there_is_no_terminal_it_looks_once(tmp_path: Path) -> None:
+def test_without_a_terminal_there_is_one_snapshot(tmp_path: Path) -> None:
     url = lmdb_url(tmp_path / "store")
     for name in ("news", "blogs"):
         with Deduplicator(url, name) as dedup:
@@ -261,7 +261,7 @@ def test_where_there_is_no_terminal_it_looks_once(tmp_path: Path) -> None:
     assert [(each["namespace"], each["pages"]) for each in spaces] == [("news", 2)]
 
 
-def test_names_cannot_steer_a_terminal(server: Server) -> None:
+def test_control_characters_of_names_are_removed(server: Server) -> None:
     name = "ne\x1b[2J\u009b31m\u202ews"
     with Deduplicator(server.url, name) as dedup:
         dedup.add(text=ENGLISH, url="https://a.example/1")
@@ -278,7 +278,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
     return errors.complaint(monkeypatch, capsys, "store", "watch", *arguments)
 
 
-def test_what_cannot_be_watched_is_told_in_a_sentence(
+def test_an_error_is_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url = lmdb_url(tmp_path / "store")
@@ -296,31 +296,29 @@ def test_what_cannot_be_watched_is_told_in_a_sentence(
         assert "hunter2" not in said
 
 
-# -- looking ------------------------------------------------------------------------------------
+# -- snapshots ------------------------------------------------------------------------------------
 
 
-def test_growth_is_the_difference_between_looks(tmp_path: Path) -> None:
+def test_growth_is_the_difference_between_snapshots(tmp_path: Path) -> None:
     url, clock = lmdb_url(tmp_path / "store"), Clock()
     with Deduplicator(url, "news") as dedup:
-        watcher = Watcher(url, None, clock)
-        assert watcher.look().sights[0].growth is None
+        monitor = StoreMonitor(url, None, clock)
+        assert monitor.snapshot().namespaces[0].growth is None
         dedup.add(text=ENGLISH, url="https://a.example/1")
         dedup.add(text=CHINESE, url="https://a.example/2")
         clock.now += 4
-        assert watcher.look().sights[0].growth == 0.5
+        assert monitor.snapshot().namespaces[0].growth == 0.5
         for _ in range(5):
             clock.now += 4
-            seen = watcher.look()
-        assert seen.sights[0].growth == 0
+            seen = monitor.snapshot()
+        assert seen.namespaces[0].growth == 0
         dedup.forget("https://a.example/1")
         clock.now += 2
-        assert -0.2 <= (watcher.look().sights[0].growth or 0) < 0
-        watcher.close()
+        assert -0.2 <= (monitor.snapshot().namespaces[0].growth or 0) < 0
+        monitor.close()
 
 
-def test_a_store_that_takes_long_to_count_is_counted_seldom(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_count_is_repeated_seldom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url, clock, counted = lmdb_url(tmp_path / "store"), Clock(), []
     with Deduplicator(url, "news") as dedup:
         info = type(dedup.store).info
@@ -331,34 +329,34 @@ def test_a_store_that_takes_long_to_count_is_counted_seldom(
             return info(store)
 
         monkeypatch.setattr(type(dedup.store), "info", slow)
-        watcher = Watcher(url, "news", clock)
-        for _ in range(10 * SPARED):
-            watcher.look()
+        monitor = StoreMonitor(url, "news", clock)
+        for _ in range(10 * COUNT_INTERVAL_FACTOR):
+            monitor.snapshot()
             clock.now += 3
-        watcher.close()
+        monitor.close()
     assert 8 <= len(counted) <= 12
 
 
 def test_a_namespace_that_comes_later_is_found_and_one_that_is_damaged_hides_no_other(server: Server) -> None:
     clock = Clock()
-    watcher = Watcher(server.url, None, clock)
-    assert watcher.look().sights == ()
+    monitor = StoreMonitor(server.url, None, clock)
+    assert monitor.snapshot().namespaces == ()
     for name in ("blogs", "news"):
         with Deduplicator(server.url, name) as dedup:
             dedup.add(text=ENGLISH, url="https://a.example/1")
         clock.now += 60
-        watcher.look()
+        monitor.snapshot()
     with server.client() as client:
         client.hset("dedupcrawl:{blogs}:claims", "1", "mine")
     clock.now += 60
-    blogs, news = watcher.look().sights
-    assert "key 'dedupcrawl:{blogs}:claims' has a value at 1" in blogs.trouble
+    blogs, news = monitor.snapshot().namespaces
+    assert "key 'dedupcrawl:{blogs}:claims' has a value at 1" in blogs.error
     assert news.info is not None
     with server.client() as client:
         client.hdel("dedupcrawl:{blogs}:claims", "1")
     clock.now += 60
-    assert [each.trouble for each in watcher.look().sights] == ["", ""]
-    watcher.close()
+    assert [each.error for each in monitor.snapshot().namespaces] == ["", ""]
+    monitor.close()
 
 
 # -- the layout ---------------------------------------------------------------------------------
@@ -381,18 +379,18 @@ INFO = StoreInfo(
 )
 
 
-def snapshot(count: int, **changed: Any) -> Snapshot:
+def snapshot(count: int, **changed: Any) -> StoreSnapshot:
     made = [
         Worker(f"{n:016x}", "here", 3.0, replace(STATS, process=n, host=f"crawl-{n}.example", **changed))
         for n in range(count)
     ]
     dead = [replace(made[0], state="gone"), replace(made[0], state="done"), replace(made[0], stats=None)]
     fleet = WorkersInfo((*made, *dead), ServerMemory(900_000_000, 2_000_000_000), "key 'k' has values")
-    sight = Sight("news", INFO, fleet, 41.25)
-    return Snapshot("redis://:***@127.0.0.1/0", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), (sight,))
+    sight = NamespaceSnapshot("news", INFO, fleet, 41.25)
+    return StoreSnapshot("redis://:***@127.0.0.1/0", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), (sight,))
 
 
-def drawn(seen: Snapshot, width: int, height: int | None = None) -> list[str]:
+def drawn(seen: StoreSnapshot, width: int, height: int | None = None) -> list[str]:
     console = Console(width=width, file=io.StringIO(), force_terminal=False)
     console.print(dashboard(seen, width, height, 2.0))
     assert isinstance(console.file, io.StringIO)
@@ -408,7 +406,7 @@ def test_it_fits_into_any_terminal(width: int, spider: str) -> None:
     assert sum(":4" in line for line in lines) >= 1
 
 
-def test_what_a_person_reads_at_80_columns() -> None:
+def test_the_layout_at_80_columns() -> None:
     shown = "\n".join(drawn(snapshot(2), 80))
     for told in (
         "1,234,567, +41.2 a second",
@@ -426,10 +424,10 @@ def test_what_a_person_reads_at_80_columns() -> None:
     assert worker.split() == ["crawl-1.example:1", "reader", "2.5", "100", "80", "15", "7", "1.2", "33"]
 
 
-def test_pages_that_were_counted_long_ago_are_said_to_be() -> None:
+def test_the_age_of_an_old_count_is_shown() -> None:
     seen = snapshot(1)
     assert not any("counted" in line for line in drawn(seen, 80))
-    seen = replace(seen, sights=(replace(seen.sights[0], counted=42.0),))
+    seen = replace(seen, namespaces=(replace(seen.namespaces[0], age=42.0),))
     assert any("1,234,567, +41.2 a second, counted 42 s ago" in line for line in drawn(seen, 80))
 
 
@@ -446,8 +444,8 @@ def test_workers_beyond_the_terminals_height_are_counted() -> None:
     assert len(drawn(snapshot(60), 80)) > 70
 
 
-def test_a_store_that_is_away_is_said_above_what_was_last_seen() -> None:
-    away = replace(snapshot(1), away="The store redis:// cannot be reached: refused.", away_for=75.0)
+def test_an_outage_is_shown_above_the_last_snapshot() -> None:
+    away = replace(snapshot(1), error="The store redis:// cannot be reached: refused.", outage=75.0)
     lines = drawn(away, 80)
     assert lines[1] == "away for 1 min 15 s: The store redis:// cannot be reached: refused."
     assert "news, as it was last seen" in lines
@@ -456,8 +454,10 @@ def test_a_store_that_is_away_is_said_above_what_was_last_seen() -> None:
 
 def test_memory_just_below_a_unit_is_shown_in_the_next_one() -> None:
     seen = snapshot(1)
-    (sight, *_) = seen.sights
+    (sight, *_) = seen.namespaces
     assert sight.info is not None
-    lines = drawn(replace(seen, sights=(replace(sight, info=replace(sight.info, bytes=999_970_000)),)), 80)
+    lines = drawn(
+        replace(seen, namespaces=(replace(sight, info=replace(sight.info, bytes=999_970_000)),)), 80
+    )
     (memory,) = [line for line in lines if line.startswith("memory")]
     assert "1.0 GB," in memory

@@ -10,7 +10,7 @@ import typer
 from typer.main import get_command
 
 from dedupcrawl import Deduplicator
-from dedupcrawl.cli.main import app
+from dedupcrawl.cli.commands import app
 from dedupcrawl.tools.evaluation.dataset import read_labelled_pages
 from tests.docs.comparing import shows_lines, shows_values
 from tests.docs.labelscenes import pair_labels, tuning

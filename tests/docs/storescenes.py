@@ -14,7 +14,7 @@ from redis import Redis
 from rich.console import Console
 
 from dedupcrawl import Deduplicator
-from dedupcrawl.cli.snapshot import Sight, Snapshot
+from dedupcrawl.cli.snapshot import NamespaceSnapshot, StoreSnapshot
 from dedupcrawl.cli.watch import dashboard
 from dedupcrawl.crawl.stats import CrawlStats
 from dedupcrawl.errors import StoreUnreachableError
@@ -115,11 +115,11 @@ def _worker(host: str, process: int, state: str, checked: int, kept: int, copies
     )
 
 
-_SEEN = Snapshot(
+_SEEN = StoreSnapshot(
     "redis://redis.example/0",
     datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
     (
-        Sight(
+        NamespaceSnapshot(
             "news",
             StoreInfo(
                 url="redis://redis.example/0", namespace="news", pages=84_203, open=31, scraped=0, keys=0,

@@ -15,10 +15,10 @@ from benchmarks.sizing import (
     Shape,
     growth,
     in_memory,
-    needed,
     on_disk,
     record,
     shapes,
+    total_text,
 )
 from dedupcrawl.ledger.ledger_schema import LedgerLimits
 from dedupcrawl.tools.report.html_report import MAX_PAGE_BYTES
@@ -42,7 +42,7 @@ def test_totals_are_bytes_a_page_times_pages() -> None:
     assert len(planned) > 4
     for name, a_page, *totals, _ in planned:
         each = int(a_page.replace(",", ""))
-        assert totals == [needed(each, pages) for pages in PLANNED], name
+        assert totals == [total_text(each, pages) for pages in PLANNED], name
 
 
 @pytest.mark.parametrize("name", CHOICES)
@@ -84,7 +84,7 @@ def test_growth_finds_what_one_more_page_takes(a_page: int, fixed: int, few: int
     [(1, 999, "999 B"), (600, 10**6, "600 MB"), (605, 10**8, "60.5 GB"), (2000, 10**9, "2,000 GB")],
 )
 def test_needed_is_told_in_the_unit_that_fits(a_page: int, pages: int, shown: str) -> None:
-    assert needed(a_page, pages) == shown
+    assert total_text(a_page, pages) == shown
 
 
 def test_stores_are_filled_and_grow(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from functools import partial
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, TypeAlias
 
-from dedupcrawl.page.blocks import link_runs
+from dedupcrawl.page.blocks import build_block_tree, link_runs
 from dedupcrawl.page.flatten import ANCHOR, BREAK, LINK, MARK, UNLINK, flatten
 from dedupcrawl.page.topic import segments, walk
 

@@ -22,7 +22,6 @@ from dedupcrawl.tools.label.sampling import (
     zone_of,
 )
 from dedupcrawl.tools.report.diff import MAX_CHARS
-from dedupcrawl.tools.report.from_batch import input_from_batch
 from dedupcrawl.tools.report.report_builder import ReportLimits
 from dedupcrawl.utils.progress import NoProgress
 
@@ -81,6 +80,8 @@ def load_batch(folder: Path, around: float | None, progress: Progress) -> Loaded
     Raises:
         DedupError: the folder has no batch, an unfinished one, or one of another version.
     """
+    from dedupcrawl.tools.report.from_batch import input_from_batch  # noqa: PLC0415  # needs pyarrow
+
     material = input_from_batch(folder, _LIMITS, progress)
     title, began = str(material.about["title"]), float(material.about["began"])
     threshold = threshold_of(material.histograms) if around is None else around

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dedupcrawl.errors import DedupError
-from dedupcrawl.utils.resources import whole
+from dedupcrawl.utils.resources import atomic_output
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ def save_report(report: Report, path: Path) -> int:
     from dedupcrawl.tools.report.html_report import render_report  # noqa: PLC0415  # slow import, end of a crawl
 
     page = render_report(report).encode("utf-8", "replace")
-    with whole(path) as unfinished:
+    with atomic_output(path) as unfinished:
         unfinished.write_bytes(page)
     return len(page)
 

@@ -7,7 +7,16 @@ from itertools import islice
 import pytest
 
 from benchmarks.claims import RATIOS, UNBOUND, report
-from benchmarks.links import Sample, Tally, anchors, bundled, marked, shares, tallies, tally
+from benchmarks.links import (
+    LinkCounts,
+    Sample,
+    anchors,
+    bundled,
+    count_all_links,
+    count_links,
+    marked,
+    shares,
+)
 from dedupcrawl.page import ReadOptions
 from dedupcrawl.tools.evaluation.dataset import ParsedPageCache, read_labelled_pages
 from tests.data import data
@@ -46,12 +55,12 @@ def test_links_are_judged_one_by_one() -> None:
 
 
 def test_the_definitions_differ_in_words_that_also_stand_in_a_menu() -> None:
-    by_text = tally(SAMPLE, ReadOptions(), in_sentence=False)
-    assert by_text == Tally(
+    by_text = count_links(SAMPLE, ReadOptions(), in_sentence=False)
+    assert by_text == LinkCounts(
         statements=2, statements_kept=1, guides=6, guides_removed=5
     )  # "Health" of the menu
-    in_sentence = tally(SAMPLE, ReadOptions(), in_sentence=True)
-    assert in_sentence == Tally(
+    in_sentence = count_links(SAMPLE, ReadOptions(), in_sentence=True)
+    assert in_sentence == LinkCounts(
         statements=1, statements_kept=1, guides=7, guides_removed=6
     )  # "Ann Lee" stays
 
@@ -66,7 +75,9 @@ def test_runs_in_mixed_blocks_lose_their_links_only() -> None:
 
 
 def test_shares_are_of_links_and_of_pages() -> None:
-    found = shares([Tally(2, 2, 10, 10), Tally(2, 1, 10, 9), Tally(0, 0, 20, 10), Tally(0, 0, 0, 0)])
+    found = shares(
+        [LinkCounts(2, 2, 10, 10), LinkCounts(2, 1, 10, 9), LinkCounts(0, 0, 20, 10), LinkCounts(0, 0, 0, 0)]
+    )
     assert (found.kept, found.pages_keeping_all) == (0.75, 0.5)
     removed = [found.removed, found.pages_rid_of_all, found.pages_rid_of_most]
     assert removed == pytest.approx([29 / 40, 1 / 3, 2 / 3])
@@ -89,7 +100,7 @@ def test_the_reader_cuts_what_the_rules_leave_outside_the_main_text() -> None:
 @pytest.mark.parametrize("in_sentence", [False, True])
 def test_on_the_bundled_pages_statement_links_stay_and_guide_links_go(*, in_sentence: bool) -> None:
     """The source: at least 98 in 100 of both. By their text alone, menus hold statements too: they go."""
-    found = shares(tallies(bundled(), in_sentence=in_sentence, whole=True))
+    found = shares(count_all_links(bundled(), in_sentence=in_sentence, whole=True))
     assert found.guides > 3000
     assert found.removed >= 0.98
     assert found.statements >= 40
@@ -99,7 +110,7 @@ def test_on_the_bundled_pages_statement_links_stay_and_guide_links_go(*, in_sent
 @pytest.mark.parametrize("name", ["aeb", "cwced"])
 def test_link_rules_keep_links_in_sentences(name: str) -> None:
     """The source: on all pages. How many guide links they remove is in the docs: fewer than it says."""
-    found = shares(tallies(marked(data("pages", name)), in_sentence=True))
+    found = shares(count_all_links(marked(data("pages", name)), in_sentence=True))
     assert found.statements > 200
     assert found.kept >= 0.98
 
