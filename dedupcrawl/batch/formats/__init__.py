@@ -1,4 +1,4 @@
-"""Corpora on disk: which files there are, what rows they have, and how kept rows are written again."""
+"""Input files of a corpus: how they are found, read, and written again."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 
 
 def format_named(name: str) -> Format:
-    """Return the format of a part. Only what is used is loaded: packages are extras."""
+    """Return the format ``jsonlines``, ``warc`` or ``parquet``; imports its optional packages."""
     makers: dict[str, Callable[[], Format]] = {"jsonlines": _jsonlines, "warc": _warc, "parquet": _parquet}
     return makers[name]()
 

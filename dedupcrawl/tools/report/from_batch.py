@@ -66,12 +66,12 @@ class BatchPairs:
         self._judge = judge
         self._room = room
         self._teller = teller
-        self._lengths = finished.corpus.prints.numbers("length")
+        self._lengths = finished.corpus.table.numbers("length")
 
     def weigh(self, new: int, old: int) -> tuple[Opinion, ...]:
         """Return what each detector says of two rows."""
-        prints = self._finished.corpus.prints
-        return self._judge.opinions(prints.judged(new), prints.judged(old))
+        prints = self._finished.corpus.table
+        return self._judge.opinions(prints.sketch_record(new), prints.sketch_record(old))
 
     def __call__(self, wanted: Sequence[PairKey]) -> Iterator[PairInput]:
         """Give pairs in their order; as many with texts as there is room for."""
@@ -92,7 +92,7 @@ class BatchPairs:
 
     def _both(self, pair: RowPair, pages: dict[int, Page]) -> PairInput:
         new, old = pair
-        told, url = self._told, self._finished.corpus.prints.url
+        told, url = self._told, self._finished.corpus.table.url
         opinions = self.weigh(new, old)
         related = told.of[new] == old and told.relation[new] != NONE
         decided = told.detectors[told.detector[new]] if related else ""
@@ -146,8 +146,8 @@ class _BatchReader:
     def __init__(self, finished: FinishedBatch, most: ReportLimits, teller: Progress) -> None:
         self._finished = finished
         self._most = most
-        self._given = finished.corpus.given
-        self._prints = prints = finished.corpus.prints
+        self._given = finished.corpus.prior
+        self._prints = prints = finished.corpus.table
         self._told = told = read_verdicts(finished)
         self._detectors = {each.name: each for each in build_detectors(finished.job.config)}
         judge = Matcher(tuple(self._detectors.values()))
@@ -253,7 +253,7 @@ class _BatchReader:
         return ClusterSize(self._cluster(founder), len(members), first, last)
 
     def _cluster(self, founder: int) -> str:
-        return cluster_of(self._prints.judged(founder))
+        return cluster_of(self._prints.sketch_record(founder))
 
     def _listed(self, row: int) -> ListedPage:
         told, verdict = self._told, self._verdict(row)
@@ -297,7 +297,7 @@ class _BatchReader:
         if detector not in self._places:  # the URL alone
             return {}
         place = self._places[detector]
-        mine, other = (self._prints.judged(row).sketches[place] for row in (new, old))
+        mine, other = (self._prints.sketch_record(row).sketches[place] for row in (new, old))
         match = self._detectors[detector].compare(mine, other)
         return match.evidence if match else {}
 
