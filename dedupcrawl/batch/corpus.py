@@ -44,10 +44,7 @@ class Corpus:
 def open_corpus(work: Workdir, parts: Sequence[Part], *, prior: bool = True) -> Corpus:
     """Map the fingerprints of a run into memory.
 
-    Args:
-        work: the work folder of the run.
-        parts: the input files, in order of arrival.
-        prior: whether to put the prior pages in front, if there are any.
+    ``prior``: put the prior pages in front, if there are any.
     """
     first = read_batches(work.prior_pages) if prior and work.prior_pages.exists() else []
     batches = [read_batches(work.fingerprints(part.name)) for part in parts]

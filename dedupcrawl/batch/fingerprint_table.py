@@ -37,9 +37,6 @@ def fingerprint_schema(sketches: int) -> pa.Schema:
     the page joined the cluster of another. ``keys`` are 6-byte keys as integers. ``probes`` is null in a
     whole batch if the probes of all its pages equal their keys. A page that no detector can judge has a
     ``reason``, no keys, and empty sketches.
-
-    Args:
-        sketches: number of sketches of each record, at least 1.
     """
     return pa.schema(
         [
@@ -98,11 +95,7 @@ def to_text(data: bytes) -> str:
 
 
 class FingerprintTableBuilder:
-    """Collects rows and makes record batches of them.
-
-    Args:
-        sketches: number of sketches of each record, at least 1.
-    """
+    """Collects rows and makes record batches of them."""
 
     def __init__(self, sketches: int) -> None:
         self._schema = fingerprint_schema(sketches)
@@ -124,12 +117,7 @@ class FingerprintTableBuilder:
     ) -> None:
         """Add a fingerprinted page.
 
-        Args:
-            row: its number in its part.
-            record: its URL, keys, probes, sketches, and cluster.
-            time: Unix time in seconds, if known.
-            length: characters of the main text.
-            size: bytes of the page.
+        ``time`` is Unix time in seconds, ``length`` characters of main text, ``size`` bytes of the page.
         """
         probes, cluster = record.looks_under, to_bytes(record.cluster) if record.cluster else None
         self._has_probes |= probes != record.keys and set(probes) != set(record.keys)
@@ -171,11 +159,7 @@ def _key_column(keys: Sequence[tuple[bytes, ...]]) -> pa.ListArray:
 
 
 class FingerprintTable:
-    """The rows of some record batches, numbered from 0 across all batches.
-
-    Args:
-        batches: with the columns of :func:`fingerprint_schema`; further columns are ignored.
-    """
+    """The rows of some record batches, numbered from 0 across all batches."""
 
     def __init__(self, batches: Sequence[pa.RecordBatch]) -> None:
         self.batches = [batch for batch in batches if batch.num_rows]
@@ -283,11 +267,7 @@ class _BytesColumn:
 
 
 class ListColumn:
-    """A column of lists of integers; an empty list for a null.
-
-    Args:
-        column: list array with 32-bit offsets.
-    """
+    """A column of lists of integers; an empty list for a null."""
 
     def __init__(self, column: pa.ListArray) -> None:
         self._offsets = _offsets(column, column.buffers()[1])

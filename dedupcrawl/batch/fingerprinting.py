@@ -54,11 +54,7 @@ class FingerprintedChunk:
 
 
 class RowFingerprinter:
-    """Fingerprints rows; created once in each process.
-
-    Args:
-        job: names the columns of the rows and the configuration.
-    """
+    """Fingerprints rows; created once in each process."""
 
     def __init__(self, job: Job) -> None:
         self._fields = job.fields
@@ -66,12 +62,7 @@ class RowFingerprinter:
         self._dedup = Deduplicator(config=job.config)
 
     def fingerprint(self, format: str, chunk: Chunk) -> FingerprintedChunk:
-        """Parse and fingerprint a chunk; unreadable rows are returned, not raised.
-
-        Args:
-            format: key of :func:`~dedupcrawl.batch.formats.format_named`.
-            chunk: rows of a file of this format.
-        """
+        """Parse and fingerprint a chunk; unreadable rows are returned, not raised."""
         builder, bad = FingerprintTableBuilder(self._sketches), []
         end = chunk.first + chunk.count
         broken: tuple[int, str] | None = None
@@ -138,13 +129,7 @@ class _ParsedRow(NamedTuple):
 
 
 def fingerprint_chunk(job: bytes, format: str, chunk: Chunk) -> FingerprintedChunk:
-    """Fingerprint a chunk in a worker process.
-
-    Args:
-        job: the pickled :class:`~dedupcrawl.batch.job.Job`.
-        format: key of :func:`~dedupcrawl.batch.formats.format_named`.
-        chunk: rows of a file of this format.
-    """
+    """Fingerprint a chunk in a worker process."""
     return _fingerprinter(job).fingerprint(format, chunk)
 
 
@@ -155,13 +140,9 @@ def _fingerprinter(job: bytes) -> RowFingerprinter:
 
 def fingerprint_part(job: Job, work: Workdir, part: Part) -> PartState:
     """Fingerprint a whole part in this process; arguments and errors as :func:`write_fingerprints`."""
-    return write_fingerprints(job, work, part, _fingerprint_chunks(job, part))
-
-
-def _fingerprint_chunks(job: Job, part: Part) -> Iterator[FingerprintedChunk]:
-    fingerprinter = RowFingerprinter(job)
-    for chunk in format_named(part.format).chunks(part, job.fields):
-        yield fingerprinter.fingerprint(part.format, chunk)
+    fingerprinter, chunks = RowFingerprinter(job), format_named(part.format).chunks(part, job.fields)
+    found = (fingerprinter.fingerprint(part.format, chunk) for chunk in chunks)
+    return write_fingerprints(job, work, part, found)
 
 
 def write_fingerprints(
@@ -169,18 +150,8 @@ def write_fingerprints(
 ) -> PartState:
     """Write the fingerprints of a part, then the state of the file they were made from.
 
-    Args:
-        job: the configuration, and whether to skip what cannot be read.
-        work: the work folder.
-        part: the input file.
-        chunks: the fingerprints, in the order of the rows.
-
-    Returns:
-        What was written as the state.
-
-    Raises:
-        DedupError: the files cannot be written, the input changes while it is read, or a row cannot be read
-            and the job does not skip it.
+    Raises DedupError if the files cannot be written, if the input changes while it is read, and for bad
+    rows unless the job skips them.
     """
     state = _current_state(job, part)
     with whole(work.fingerprints(part.name)) as path:

@@ -83,11 +83,7 @@ class BatchVerdicts:
 
 
 def open_finished_batch(folder: Path) -> FinishedBatch:
-    """Open the ``--out`` folder of a batch.
-
-    Raises:
-        DedupError: it has no batch, an unfinished one, or one of another version of dedupcrawl.
-    """
+    """Open the ``--out`` folder of a batch; raises DedupError unless it is finished and of this version."""
     work = Workdir(folder.resolve())
     about, _, summary = read_finished(work, folder)
     parts = tuple(
@@ -182,13 +178,8 @@ def read_pages_again(
     """Read pages again from the input files.
 
     Prior pages are read from the inputs of their batch. Pages of stores, and of files that were changed or
-    cannot be read, are left out.
-
-    Args:
-        finished: the batch.
-        rows: rows of its corpus.
-        max_chars: texts are cut to this length.
-        progress: gets a step ``texts``, in bytes.
+    cannot be read, are left out. Texts are cut to ``max_chars``. Progress is reported in bytes, as step
+    ``texts``.
     """
     to_read = [each for each in _rows_by_part(finished, sorted(set(rows))) if each.batch.has_input(each.part)]
     progress.begin("texts", sum(each.batch.state_of(each.part).size for each in to_read))

@@ -111,23 +111,16 @@ class Job:
         """What the text of a page depends on, beyond :attr:`scheme`."""
         return asdict(self.config.reading) | {"min_chars": self.config.min_chars}
 
-    def _own_constants(self) -> dict[str, Any]:
-        """Return the constants that were set for single detectors, including those used only to compare."""
-        chosen = self.config.detectors
-        return (
-            {name: _to_json(of) for name, of in chosen.items() if of} if isinstance(chosen, Mapping) else {}
-        )
-
     def request(self) -> dict[str, Any]:
         """Return everything the output depends on as JSON values, without passwords."""
-        constants = {
-            name: _to_json(getattr(self.config, name)) for name in CONFIG_FIELDS if name not in _CRAWL_ONLY
-        }
+        names = [name for name in CONFIG_FIELDS if name not in _CRAWL_ONLY]
+        detectors = self.config.detectors
+        own = detectors if isinstance(detectors, Mapping) else {}  # constants set for single detectors
         return {
             "detectors": self.scheme,
-            "constants": self._own_constants(),
+            "constants": {name: _to_json(of) for name, of in own.items() if of},
             "reading": self.reading,
-            "configuration": constants,
+            "configuration": {name: _to_json(getattr(self.config, name)) for name in names},
             "fields": asdict(self.fields),
             "annotate": self.annotate,
             "prefer": list(self.prefer),
@@ -162,14 +155,7 @@ def _to_json(value: object) -> object:
 
 
 def check_prefer(prefer: Sequence[str]) -> None:
-    """Check the value of ``--prefer``.
-
-    Args:
-        prefer: one of :data:`PREFERENCES`, or host names.
-
-    Raises:
-        SettingError: it is neither.
-    """
+    """Raise SettingError unless a preference is one of :data:`PREFERENCES`, or consists of host names."""
     hosts = [name for name in prefer if name not in PREFERENCES]
     one = len(prefer) == 1
     if not prefer or not (one or len(hosts) == len(prefer)) or not all(map(_HOST.fullmatch, hosts)):
@@ -191,7 +177,9 @@ def ranked_rows(
     """
     if latest:
         times = table.numbers("time")
-        return _newest_first(times if not np.isnan(times[prior:]).all() else np.full(len(times), np.nan))
+        if np.isnan(times[prior:]).all():
+            times = np.full(len(times), np.nan)
+        return np.lexsort((-np.arange(len(times)), np.where(np.isnan(times), np.inf, -times)))
     new = _preference_key(table, prefer)[prior:]
     return np.concatenate([np.arange(prior), prior + np.argsort(new, kind="stable")])
 
@@ -208,10 +196,6 @@ def _preference_key(table: FingerprintTable, prefer: Sequence[str]) -> Numbers:
     ranks = {host.lower(): place for place, host in reversed(list(enumerate(prefer)))}
     urls = (table.url(row) for row in range(len(table)))
     return np.fromiter((_host_rank(url, ranks, len(prefer)) for url in urls), np.int64, len(table))
-
-
-def _newest_first(times: Numbers) -> Numbers:
-    return np.lexsort((-np.arange(len(times)), np.where(np.isnan(times), np.inf, -times)))
 
 
 def _host_rank(url: str, ranks: dict[str, int], last: int) -> int:

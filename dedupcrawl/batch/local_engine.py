@@ -37,12 +37,7 @@ T = TypeVar("T")
 
 
 class LocalEngine:
-    """Runs the three steps of a batch on this machine (:class:`~dedupcrawl.batch.runner.Engine`).
-
-    Args:
-        job: what to do.
-        work: the work folder.
-    """
+    """Runs the three steps of a batch on this machine (:class:`~dedupcrawl.batch.runner.Engine`)."""
 
     def __init__(self, job: Job, work: Workdir) -> None:
         self._job = job
@@ -143,11 +138,9 @@ class WorkerPool(Protocol):
     @property
     def count(self) -> int:
         """Number of tasks that run at a time."""
-        ...
 
     def submit(self, task: Callable[..., T], /, *args: Any) -> Future[T]:
         """Schedule a task; pass the future to :func:`result_of`."""
-        ...
 
 
 @contextmanager
@@ -177,12 +170,9 @@ def open_worker_pool(workers: int) -> Iterator[WorkerPool]:
 def result_of(future: Future[T], place: str) -> T:
     """Wait for a task and return its result.
 
-    Args:
-        future: from :meth:`WorkerPool.submit`.
-        place: what the task works on, for the error message.
+    ``place`` names, in the error message, what the task works on.
 
-    Raises:
-        DedupError: its process died. Errors of the task itself are raised as they are.
+    Raises DedupError if its process died; errors of the task itself are raised as they are.
     """
     try:
         return future.result()

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.workdir import Workdir
 
 COUNTERS = ("dropped", "related", "unchecked")
+_ZERO: Counter[str] = Counter()
 
 
 def write_output(job: Job, work: Workdir, part: Part) -> int:
     """Write the output of a part, then its state; return the number of rows in it.
 
-    Raises:
-        DedupError: it cannot be written, or the input has changed since it was fingerprinted.
+    Raises DedupError if it cannot be written, or if the input has changed since it was fingerprinted.
     """
     state = read_part_state(work, part.name)
     assert state is not None
@@ -42,14 +42,14 @@ def write_output(job: Job, work: Workdir, part: Part) -> int:
         with whole(target) as path:
             rows = _write_rows(job, work, part, path, state)
             _check_unchanged(job, part, state)
-    written = {"by": _verdict_signature(work), "rows": rows, "size": _file_size(target)}
+    written = {"by": _verdict_signature(work), "rows": rows, "size": file_size(target)}
     write_state(work.output_state(part.name), written)
     return rows
 
 
 def is_output_current(work: Workdir, part: Part) -> bool:
     """Return whether the output of a part exists and was written from the current verdicts."""
-    state, size = read_state(work.output_state(part.name)), _file_size(work.output(part.name))
+    state, size = read_state(work.output_state(part.name)), file_size(work.output(part.name))
     return state is not None and (state.get("by"), state.get("size")) == (_verdict_signature(work), size)
 
 
@@ -87,7 +87,8 @@ def _verdict_signature(work: Workdir) -> str:
     return str((read_state(work.solution) or {}).get("signature", ""))
 
 
-def _file_size(path: Path) -> int:
+def file_size(path: Path) -> int:
+    """Return the size of a file in bytes; -1 if it does not exist."""
     try:
         return path.stat().st_size
     except OSError:
@@ -105,13 +106,7 @@ def summarize(
 ) -> dict[str, Any]:
     """Return the contents of ``summary.json``.
 
-    Args:
-        job: the job.
-        work: its work folder.
-        parts: the input files.
-        states: the state of each part.
-        seconds: duration of this run.
-        fingerprinted: number of pages that this run fingerprinted; earlier runs did the others.
+    ``seconds`` and ``fingerprinted`` (pages) are those of this run alone.
     """
     solution = read_state(work.solution) or {}
     files = [
@@ -126,7 +121,9 @@ def summarize(
         "request": job.request(),
         "pages": pages,
         "kept": sum(file["kept"] for file in files),
-        **{name: _sum_counters(file[name] for file in files) for name in COUNTERS},
+        **{
+            name: dict(sum((Counter(file[name]) for file in files), _ZERO).most_common()) for name in COUNTERS
+        },
         "bytes": {
             name: sum(file[of] for file in files) for name, of in (("read", "bytes"), ("kept", "kept_bytes"))
         },
@@ -153,10 +150,3 @@ def _read_errors(part: Part, state: PartState) -> dict[str, Any]:
         "bad_rows": [{"row": row, "why": why} for row, why in state.bad_rows],
         "broken": broken,
     }
-
-
-def _sum_counters(counts: Any) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for each in counts:
-        total.update(each)
-    return dict(total.most_common())

@@ -55,20 +55,16 @@ class PriorSource(Protocol):
     @property
     def name(self) -> str:
         """Its location, without a password."""
-        ...
 
     @property
     def signature(self) -> str:
         """Changes if the verdicts of a later batch may change, as far as that can be known."""
-        ...
 
     def reference(self) -> dict[str, Any]:
         """Return what a later batch needs to open it again, as JSON values."""
-        ...
 
     def replaced(self) -> set[RowLocation]:
         """Return the pages of other sources that pages of this one have replaced."""
-        ...
 
     def batches(self, job: Job, keys: Numbers, excluded: set[RowLocation]) -> Iterator[pa.RecordBatch]:
         """Yield the kept pages with any of the keys, the oldest first.
@@ -81,7 +77,6 @@ class PriorSource(Protocol):
         Returns:
             The columns of :func:`fingerprint_schema` and ``PART_FIELD``.
         """
-        ...
 
 
 def open_prior_sources(job: Job) -> tuple[PriorSource, ...]:
@@ -176,14 +171,8 @@ class BatchSource:
     def open(cls, where: str, job: Job, *, referrer: str = "") -> Self:
         """Open a folder.
 
-        Args:
-            where: path of the folder.
-            job: the batch that reads it.
-            referrer: the folder of a batch that had it as a source, for error messages.
-
-        Raises:
-            DedupError: it has no batch, or one that is not finished.
-            StoreMismatchError: its fingerprints were made with another configuration.
+        ``referrer`` is the folder of a batch that names this one as a source, for error messages.
+        Raises DedupError without a finished batch, StoreMismatchError if it has another configuration.
         """
         work = Workdir(Path(where).resolve())
         about, solution, _ = read_finished(
@@ -284,9 +273,8 @@ class StoreSource:
     def open(cls, url: str, namespace: str, job: Job) -> Self:
         """Check that a store exists and can be opened; raises StoreError if not."""
         open_existing(url, namespace).close()
-        source = cls(url, namespace)
-        source._connect(job).close()
-        return source
+        connect(url, namespace, job).close()
+        return cls(url, namespace)
 
     @property
     def name(self) -> str:
@@ -310,7 +298,7 @@ class StoreSource:
     def batches(self, job: Job, keys: Numbers, excluded: set[RowLocation]) -> Iterator[pa.RecordBatch]:
         """Yield its committed pages with any of the keys, in the order in which they were filed."""
         builder = FingerprintTableBuilder(job.sketches)
-        with closing(self._connect(job)) as store:
+        with closing(connect(self.url, self.namespace, job)) as store:
             for each in self._candidates(store, keys):
                 if each.state is ClaimState.COMMITTED and (self.name, "", each.id) not in excluded:
                     builder.add(each.id, each.record, time=each.record.seen)
@@ -334,17 +322,17 @@ class StoreSource:
             found |= {each.id: each for each in store.find(query)}
         return [each for _, each in sorted(found.items())]
 
-    def _connect(self, job: Job) -> Store:
-        lease, ttl = job.config.lease, job.config.ttl
-        return open_store(self.url, namespace=self.namespace, scheme=job.scheme, lease=lease, ttl=ttl)
+
+def connect(url: str, namespace: str, job: Job) -> Store:
+    """Open a store with the configuration of a job."""
+    lease, ttl = job.config.lease, job.config.ttl
+    return open_store(url, namespace=namespace, scheme=job.scheme, lease=lease, ttl=ttl)
 
 
 def existing_namespace(url: str, namespace: str | None) -> str:
     """Return ``namespace``, or if it is None the only one in the store.
 
-    Raises:
-        SettingError: the store has none, or more than one.
-        StoreError: the store does not exist or cannot be reached.
+    Raises SettingError if it has none or several, StoreError if it does not exist or cannot be reached.
     """
     if namespace is not None:
         return namespace

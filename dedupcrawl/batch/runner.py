@@ -15,7 +15,7 @@ from dedupcrawl.batch.fingerprinting import check_readable
 from dedupcrawl.batch.formats import find_parts
 from dedupcrawl.batch.job import digest
 from dedupcrawl.batch.local_engine import LocalEngine
-from dedupcrawl.batch.output import is_output_current, summarize
+from dedupcrawl.batch.output import file_size, is_output_current, summarize
 from dedupcrawl.batch.prior_sources import open_prior_sources, write_prior_pages
 from dedupcrawl.batch.store_export import check_export_target, check_not_exported, export_to_store
 from dedupcrawl.batch.verdicts import VerdictWriter, write_superseded
@@ -46,28 +46,18 @@ if TYPE_CHECKING:
 class Engine(Protocol):
     """Does the three steps of a batch. It writes the files that :class:`Workdir` names.
 
-    Progress is reported in bytes of input while fingerprinting, else in rows.
+    Progress is reported in bytes of input while fingerprinting, else in rows. All methods raise DedupError if
+    a file cannot be read or written.
     """
 
     def fingerprint(self, parts: Sequence[Part], progress: Progress) -> None:
-        """Write the fingerprints of parts as :func:`~dedupcrawl.batch.fingerprinting.fingerprint_part` does.
-
-        Raises:
-            DedupError: a part cannot be read, or its fingerprints cannot be written.
-        """
-        ...
+        """Write the fingerprints of parts as ``fingerprint_part`` does."""
 
     def solve(self, corpus: Corpus, progress: Progress) -> Solution:
         """Judge every row of a corpus as :func:`~dedupcrawl.batch.solver.solve` does."""
-        ...
 
     def write(self, parts: Sequence[Part], progress: Progress) -> None:
-        """Write the output of parts with :func:`~dedupcrawl.batch.output.write_output`.
-
-        Raises:
-            DedupError: a part cannot be read, or its output cannot be written.
-        """
-        ...
+        """Write the output of parts with :func:`~dedupcrawl.batch.output.write_output`."""
 
 
 def run(job: Job, engine: Engine | None = None, progress: Progress | None = None) -> dict[str, Any]:
@@ -193,7 +183,7 @@ class _BatchRun:
     def _fingerprint(self, parts: Sequence[Part]) -> None:
         if not parts:
             return
-        self._progress.begin("fingerprints", sum(_file_size(part) for part in parts))
+        self._progress.begin("fingerprints", sum(max(file_size(part.path), 0) for part in parts))
         self._engine.fingerprint(parts, self._progress)
         states = [self._state_of(part) for part in parts]
         self._fingerprinted = sum(state.rows - state.bad for state in states)
@@ -250,13 +240,6 @@ class _BatchRun:
         }
         write_state(self._work.summary, recorded)
         return recorded | {"already": summary["already"] and exported["already"]}
-
-
-def _file_size(part: Part) -> int:
-    try:
-        return part.path.stat().st_size
-    except OSError:  # reported when the part is read
-        return 0
 
 
 def _check_folder(work: Workdir) -> None:

@@ -71,9 +71,7 @@ class Rules:
     def decide(self, record: Record, candidates: Iterable[tuple[int, Record]]) -> Decision:
         """Decide on a page.
 
-        Args:
-            record: the page.
-            candidates: kept pages before it, each with a number that rises with the order.
+        ``candidates`` are the kept pages before it, with numbers that rise with the order.
         """
         known = [Candidate(number, old, ClaimState.COMMITTED, mine=False) for number, old in candidates]
         findings = self._matcher.findings(record, known, versions=True)
@@ -90,14 +88,9 @@ def solve(
     prior: int = 0,
     on_progress: Callable[[int], object] = lambda _: None,
 ) -> Solution:
-    """Judge every row.
+    """Judge every row in this order (default: that of the table).
 
-    Args:
-        table: the fingerprints.
-        rules: decides on each page.
-        order: the rows in the order in which they are judged; default: the order of the table.
-        prior: how many rows, at the front of ``order``, are kept without being judged.
-        on_progress: called now and then with the number of rows done so far.
+    The first ``prior`` rows are kept without being judged. ``on_progress`` gets the number of rows done.
     """
     rows = np.arange(len(table)) if order is None else np.asarray(order, np.int64)
     return _Solver(table, rules, rows, prior).run(on_progress)
@@ -106,11 +99,7 @@ def solve(
 def record_decision(solution: Solution, row: int, decision: Decision, row_of: Callable[[int], int]) -> bool:
     """Write a decision into the arrays of a solution, and return whether the page is kept.
 
-    Args:
-        solution: is changed.
-        row: the page.
-        decision: on the page.
-        row_of: returns the row of a candidate's number.
+    ``row_of`` returns the row of a candidate's number.
     """
     because = decision.because
     if because is not None:
@@ -143,7 +132,16 @@ class _Solver:
         self._ranks = array("q")  # for each entry: the place of its page in the order
         self._crowded: set[int] = set()
         self._crowded_pages = 0
-        self._solution = _empty_solution(len(table), rules.detectors)
+        rows = len(table)
+        self._solution = Solution(
+            keep=np.ones(rows, bool),
+            of=np.full(rows, NONE, np.int64),
+            relation=np.full(rows, NONE, np.int8),
+            similarity=np.full(rows, np.nan),
+            detector=np.full(rows, NONE, np.int8),
+            founder=np.arange(rows),
+            detectors=rules.detectors,
+        )
 
     def run(self, on_progress: Callable[[int], object]) -> Solution:
         done = 0
@@ -199,18 +197,6 @@ class _Solver:
             self._heads[bucket] = len(self._ranks)
             self._ranks.append(rank)
             self._counts[bucket] += 1
-
-
-def _empty_solution(rows: int, detectors: tuple[str, ...]) -> Solution:
-    return Solution(
-        keep=np.ones(rows, bool),
-        of=np.full(rows, NONE, np.int64),
-        relation=np.full(rows, NONE, np.int8),
-        similarity=np.full(rows, np.nan),
-        detector=np.full(rows, NONE, np.int8),
-        founder=np.arange(rows),
-        detectors=detectors,
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,11 @@ import numpy as np
 from dedupcrawl.batch.corpus import read_table
 from dedupcrawl.batch.fingerprint_table import to_text
 from dedupcrawl.batch.job import display_location
-from dedupcrawl.batch.prior_sources import target_namespace
+from dedupcrawl.batch.prior_sources import connect, target_namespace
 from dedupcrawl.batch.verdicts import read_keep, read_superseded
 from dedupcrawl.batch.workdir import read_state, write_state
 from dedupcrawl.errors import DedupError, StoreError, StoreUnreachableError
-from dedupcrawl.stores import open_existing, open_store
+from dedupcrawl.stores import open_existing
 from dedupcrawl.stores.transfer import Upsert, file_records
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.corpus import Corpus
     from dedupcrawl.batch.job import Job
     from dedupcrawl.batch.workdir import Workdir
-    from dedupcrawl.stores.base import Store
     from dedupcrawl.utils.progress import Progress
 
 PROGRESS_STEP = 200  #: records after which progress is reported
@@ -39,20 +38,15 @@ def export_to_store(job: Job, work: Workdir, corpus: Corpus, progress: Progress)
     Pages that the store has are left alone, so the export can be repeated; a complete one is not repeated.
     Pages that were replaced are removed from the store.
 
-    Returns:
-        What ``summary.json`` records as ``handed``, and as ``already`` whether it had been complete before.
-
-    Raises:
-        SettingError: the namespace has to be named.
-        StoreMismatchError: the store was filled with another configuration.
-        StoreError: it cannot be opened or written.
+    Returns what ``summary.json`` records as ``handed``. Raises SettingError if the namespace has to be named,
+    StoreMismatchError if the store has another configuration, StoreError if it cannot be opened or written.
     """
     namespace = target_namespace(job.update, job.namespace)
     name = f"{display_location(job.update)} {namespace}"
     exports = read_state(work.exports) or {}
     if exports.get(name, {}).get("done"):
         return {**exports[name], "already": True}
-    with _open_target(job, namespace) as store:
+    with connect(job.update, namespace, job) as store:
         about = {"store": display_location(job.update), "namespace": namespace, "done": False}
         write_state(work.exports, exports | {name: about})
         rows = _kept_rows(job, work, corpus)
@@ -75,12 +69,7 @@ def check_export_target(job: Job) -> None:
         raise
     except StoreError:  # the export creates it
         return
-    _open_target(job, namespace).close()
-
-
-def _open_target(job: Job, namespace: str) -> Store:
-    config = job.config
-    return open_store(job.update, namespace=namespace, scheme=job.scheme, lease=config.lease, ttl=config.ttl)
+    connect(job.update, namespace, job).close()
 
 
 def check_not_exported(work: Workdir, *, changed: bool) -> None:

@@ -75,10 +75,7 @@ class PartCounts:
 class VerdictWriter:
     """Writes a solution as verdict files.
 
-    Args:
-        corpus: the pages.
-        solution: their verdicts.
-        name_all: whether to name clusters of one page too.
+    ``name_all``: name clusters of one page too.
     """
 
     def __init__(self, corpus: Corpus, solution: Solution, *, name_all: bool) -> None:
@@ -95,11 +92,7 @@ class VerdictWriter:
     def write(self, path: Path, start: int, stop: int, rows: int) -> None:
         """Write the verdicts of a part.
 
-        Args:
-            path: file to write.
-            start: first row of the part in the corpus.
-            stop: the row after its last one.
-            rows: rows of the part; those that are not in the corpus are bad rows.
+        Its rows in the corpus are ``start`` to ``stop``; of its ``rows`` the others are bad.
         """
         with (
             whole(path) as temporary,

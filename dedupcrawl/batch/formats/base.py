@@ -140,7 +140,6 @@ class Format(Protocol):
         Raises:
             DedupError: a named column is missing, or no column holds pages.
         """
-        ...
 
     def rows(self, chunk: Chunk, fields: Fields) -> Iterator[Row | BadRow]:
         """Parse a chunk.
@@ -152,7 +151,6 @@ class Format(Protocol):
         Returns:
             One ``Row`` or ``BadRow`` for each number from ``chunk.first`` on.
         """
-        ...
 
     def copy(self, part: Part, target: Path, keep: KeepMask, *, truncated: bool = False) -> int:
         """Copy the kept rows to a new file of the same format and compression.
@@ -167,7 +165,6 @@ class Format(Protocol):
         Returns:
             The number of rows written.
         """
-        ...
 
     def annotate(self, part: Part, target: Path, columns: pa.Table, *, truncated: bool = False) -> int:
         """Copy all rows and add columns.
@@ -182,7 +179,6 @@ class Format(Protocol):
         Returns:
             The number of rows written.
         """
-        ...
 
 
 def in_chunks(rows: Iterable[tuple[object, int]], read: Callable[[], int]) -> Iterator[Chunk]:

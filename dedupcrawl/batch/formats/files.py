@@ -171,10 +171,7 @@ def distinct_names(files: Sequence[tuple[Path, str]]) -> list[str]:
     """Return unique names for files.
 
     Parent folders are put before equal names, and before a name that is that of a folder of others, until all
-    names differ.
-
-    Args:
-        files: distinct absolute paths, each with the wanted name, which is the end of the path.
+    names differ. The files are distinct absolute paths, each with the wanted name: the end of the path.
     """
     names = [name for _, name in files]
     while True:

@@ -48,8 +48,7 @@ _SAMPLED_ROWS = 10_000  #: rows that are searched for the named columns
 class JsonLinesFormat:
     """JSON Lines (:class:`~dedupcrawl.batch.formats.base.Format`). Blank lines are not rows.
 
-    Args:
-        max_bytes: a longer line is a bad row.
+    A line longer than ``max_bytes`` is a bad row.
     """
 
     max_bytes: int = MAX_RECORD_BYTES
@@ -123,12 +122,7 @@ class JsonLinesFormat:
 class LineReader:
     """Iterates over the lines of a part without the blank ones; yields None for a line that is too long.
 
-    Args:
-        part: the file.
-        max_bytes: maximal length of a line.
-
-    Raises:
-        PartError: the rest cannot be read; the last line before damage counts as damaged too.
+    Raises PartError where the rest cannot be read; the last line before damage counts as damaged too.
     """
 
     def __init__(self, part: Part, max_bytes: int = MAX_RECORD_BYTES) -> None:

@@ -166,12 +166,7 @@ def _value(name: str, scalar: pa.Scalar) -> object:
 class ParquetReader:
     """Reads a part in batches.
 
-    Args:
-        part: the file.
-
-    Raises:
-        PartError: the footer cannot be read; from :meth:`batches`: a page cannot be read.
-        DedupError: pyarrow is not installed.
+    Raises PartError if the footer, or later a page, cannot be read, DedupError without pyarrow.
     """
 
     def __init__(self, part: Part) -> None:

@@ -60,8 +60,7 @@ _is_chunk_header = re.compile(rb"[0-9a-fA-F]{1,8}[ \t]*(;[^\r\n]*)?\r?\n").match
 class WarcFormat:
     """WARC (:class:`~dedupcrawl.batch.formats.base.Format`). Records without a complete page stay unchecked.
 
-    Args:
-        max_bytes: a larger block is never held in memory.
+    A block larger than ``max_bytes`` is never held in memory.
     """
 
     max_bytes: int = MAX_RECORD_BYTES

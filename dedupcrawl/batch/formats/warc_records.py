@@ -62,13 +62,10 @@ class WarcRecord:
 class WarcReader:
     """Iterates over the records of a part.
 
-    Args:
-        part: the file.
-        max_bytes: a larger block is not held in memory.
-        spool: write larger blocks to a temporary file, which exists until the next record is read.
+    A block larger than ``max_bytes`` is not held in memory; ``spool`` puts it into a temporary file, which
+    exists until the next record is read.
 
-    Raises:
-        PartError: the rest cannot be read.
+    Raises PartError where the rest cannot be read.
     """
 
     def __init__(self, part: Part, max_bytes: int = MAX_RECORD_BYTES, *, spool: bool = False) -> None:
@@ -199,11 +196,7 @@ def _skip_to_next_record(source: PushbackReader) -> None:
 
 
 class PushbackReader:
-    """Reads bytes that can be pushed back, to read them again after damage.
-
-    Args:
-        raw: where the bytes come from.
-    """
+    """Reads bytes that can be pushed back, to read them again after damage."""
 
     def __init__(self, raw: DecompressedFile) -> None:
         self._raw = raw

@@ -54,14 +54,10 @@ _SPARK_NAMES = {
 
 def spark_fingerprint_schema(sketches: int) -> pa.Schema:
     """Return columns of :func:`fingerprint_schema`; ``page`` is the place in the order."""
+    sketch_fields = ((sketch_name(place), pa.binary()) for place in range(sketches))
+    keys = pa.list_(pa.int64())
     return pa.schema(
-        [
-            ("page", pa.int64()),
-            ("url", pa.binary()),
-            ("keys", pa.list_(pa.int64())),
-            ("probes", pa.list_(pa.int64())),
-            *((sketch_name(place), pa.binary()) for place in range(sketches)),
-        ]
+        [("page", pa.int64()), ("url", pa.binary()), ("keys", keys), ("probes", keys), *sketch_fields]
     )
 
 

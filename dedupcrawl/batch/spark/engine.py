@@ -41,11 +41,7 @@ logger = logging.getLogger(__name__)
 class SparkEngine:
     """Runs the three steps of a batch on Spark (:class:`~dedupcrawl.batch.runner.Engine`).
 
-    Args:
-        session: returns the session; called when it is needed.
-        job: what to do.
-        work: the work folder, on a disk that all workers share.
-        bounds: when to end sweeps; None: read from the session.
+    ``work`` is on a disk that all workers share. ``bounds`` of None are read from the session.
     """
 
     def __init__(

@@ -56,9 +56,6 @@ class CommandSession:
     """The active session, or a session that is started when it is first requested.
 
     The output of its Java goes to a file, unless ``spark-submit`` has started it.
-
-    Args:
-        master: ``local[2]``, ``spark://HOST:PORT``…
     """
 
     master: str
