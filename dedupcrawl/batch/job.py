@@ -165,15 +165,11 @@ def check_prefer(prefer: Sequence[str]) -> None:
 def ranked_rows(
     table: FingerprintTable, prefer: Sequence[str], *, prior: int = 0, latest: bool = False
 ) -> Numbers:
-    """Return the rows in the order in which they are judged. Ties are in order of arrival.
+    """Return the rows in the order in which they are judged; ties are in order of arrival.
 
-    Args:
-        table: the fingerprints, in order of arrival.
-        prefer: as for :func:`check_prefer`.
-        prior: rows at the front of the table that are kept already; they stay in front, except for
-            ``latest``.
-        latest: put the newest page first instead; ties, and pages without a time after the others, in reverse
-            order of arrival. Times are ignored if no row after the prior ones has any.
+    The first ``prior`` rows, which are kept already, stay in front. With ``latest`` all rows are sorted
+    instead: the newest first, pages without a time last, ties in reverse order of arrival. Times are ignored
+    if no row after the prior ones has any.
     """
     if latest:
         times = table.numbers("time")

@@ -145,13 +145,9 @@ class WorkerPool(Protocol):
 
 @contextmanager
 def open_worker_pool(workers: int) -> Iterator[WorkerPool]:
-    """Start worker processes, and stop them at the end of the block.
+    """Start worker processes, and stop them at the end of the block; an error cancels tasks not started yet.
 
-    When the block ends with an error, tasks that have not started are cancelled.
-
-    Args:
-        workers: number of processes; 0: one for each CPU core that this process may use; 1: no process is
-            started, tasks run in this one.
+    ``workers`` of 0: one for each CPU core that this process may use; 1: tasks run in this process.
     """
     count = workers or _available_cores()
     if count == 1:

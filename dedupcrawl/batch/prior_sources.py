@@ -69,23 +69,16 @@ class PriorSource(Protocol):
     def batches(self, job: Job, keys: Numbers, excluded: set[RowLocation]) -> Iterator[pa.RecordBatch]:
         """Yield the kept pages with any of the keys, the oldest first.
 
-        Args:
-            job: the batch that reads them.
-            keys: in ascending order, as :func:`pack_keys` returns them.
-            excluded: pages that are not kept any more.
-
-        Returns:
-            The columns of :func:`fingerprint_schema` and ``PART_FIELD``.
+        ``keys`` are integers (:func:`pack_keys`) in ascending order; ``excluded`` pages are not kept any
+        more. The columns are those of :func:`fingerprint_schema`, and ``PART_FIELD``.
         """
 
 
 def open_prior_sources(job: Job) -> tuple[PriorSource, ...]:
     """Open the sources of ``--against``, the oldest first; before a folder come the sources of that batch.
 
-    Raises:
-        DedupError: a source does not exist, or is not finished.
-        SettingError: it is the output folder of the job, or one of several namespaces has to be named.
-        StoreMismatchError: it was filled with another configuration.
+    Raises DedupError if a source does not exist or is not finished, SettingError if it is the output folder
+    of the job or its namespace has to be named, StoreMismatchError if it has another configuration.
     """
     named = {display_location(where): where for where in job.against}
     if str(job.out.resolve()) in named:
@@ -171,8 +164,8 @@ class BatchSource:
     def open(cls, where: str, job: Job, *, referrer: str = "") -> Self:
         """Open a folder.
 
-        ``referrer`` is the folder of a batch that names this one as a source, for error messages.
-        Raises DedupError without a finished batch, StoreMismatchError if it has another configuration.
+        ``referrer`` is the folder of a batch that names this one as a source, for error messages. Raises
+        DedupError without a finished batch, StoreMismatchError if it has another configuration.
         """
         work = Workdir(Path(where).resolve())
         about, solution, _ = read_finished(

@@ -127,7 +127,7 @@ class _BatchRun:
     def _check_same_job(self, here: dict[str, Any]) -> None:
         """Raise DedupError if the folder has fingerprints of another job; the message names what differs."""
         there = read_state(self._work.job)
-        if there is None or not self._work.has_fingerprints():
+        if there is None or not any(self._work.part_state("").parent.rglob("*.json")):
             return
         names = {part["name"]: part["path"] for part in here["parts"]}
         gone = [part for part in there.get("parts", []) if names.get(part["name"]) != part["path"]]

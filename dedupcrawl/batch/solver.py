@@ -96,26 +96,6 @@ def solve(
     return _Solver(table, rules, rows, prior).run(on_progress)
 
 
-def record_decision(solution: Solution, row: int, decision: Decision, row_of: Callable[[int], int]) -> bool:
-    """Write a decision into the arrays of a solution, and return whether the page is kept.
-
-    ``row_of`` returns the row of a candidate's number.
-    """
-    because = decision.because
-    if because is not None:
-        verdict = decision.verdict
-        old = row_of(because.candidate.id)
-        solution.keep[row] = verdict.keep
-        solution.of[row] = old
-        solution.relation[row] = RELATIONS.index(because.relation)
-        if verdict.similarity is not None:
-            solution.similarity[row] = verdict.similarity
-        solution.detector[row] = solution.detectors.index(because.detector)
-        if decision.cluster:
-            solution.founder[row] = solution.founder[old]
-    return decision.verdict.keep
-
-
 class _Solver:
     """One run. The kept pages of each bucket form a linked list of entries, the newest first."""
 
@@ -172,7 +152,18 @@ class _Solver:
         table, order = self._table, self._order
         candidates = ((rank, table.sketch_record(int(order[rank]))) for rank in sorted(ranks))
         decision = self._rules.decide(table.sketch_record(row), candidates)
-        return record_decision(self._solution, row, decision, lambda rank: int(order[rank]))
+        because, verdict, solution = decision.because, decision.verdict, self._solution
+        if because is not None:
+            old = int(order[because.candidate.id])
+            solution.keep[row] = verdict.keep
+            solution.of[row] = old
+            solution.relation[row] = RELATIONS.index(because.relation)
+            if verdict.similarity is not None:
+                solution.similarity[row] = verdict.similarity
+            solution.detector[row] = solution.detectors.index(because.detector)
+            if decision.cluster:
+                solution.founder[row] = solution.founder[old]
+        return verdict.keep
 
     def _candidates(self, row: int) -> set[int]:
         """Return the ranks of the newest kept pages in the buckets that a page probes."""

@@ -99,10 +99,6 @@ class Workdir:
         """The summary; written last."""
         return self.out / SUMMARY_FILE
 
-    def has_fingerprints(self) -> bool:
-        """Return whether any part has been fingerprinted."""
-        return any(self.fingerprints("").parent.rglob("*.json"))
-
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Lock the folder against other runs; raises DedupError if it is locked or cannot be written."""
@@ -150,9 +146,8 @@ def write_state(path: Path, state: Any) -> None:
     """Write a dictionary of JSON values, or a dataclass of them."""
     values = state if isinstance(state, dict) else asdict(state)
     with whole(path) as temporary:
-        temporary.write_text(
-            json.dumps(values, ensure_ascii=False, indent=2) + "\n", "utf-8", "surrogatepass"
-        )
+        text = json.dumps(values, ensure_ascii=False, indent=2) + "\n"
+        temporary.write_text(text, "utf-8", "surrogatepass")
 
 
 def read_state(path: Path) -> dict[str, Any] | None:

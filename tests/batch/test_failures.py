@@ -1,4 +1,4 @@
-"""What goes wrong from outside: dead workers, full disks, an interrupt. None of it ends as a success."""
+"""Failures from outside (killed workers, full disks, interrupts): no run ends as a success."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which copy is kept: the first that arrived, the longest, the newest, the oldest, or that of a host."""
+"""Which copy is kept: ``--prefer`` arrival, longest, newest, oldest, or hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an earlier batch or a crawl's store has is dropped, as one crawl over all would have dropped it."""
+"""``--against``: pages of earlier batches and stores are dropped, as in one crawl over all pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run over a corpus: its verdicts, its output, and what it does when it is started again."""
+"""Runs over a corpus: verdicts, output, and what a repeated run does."""
 
 from __future__ import annotations
 

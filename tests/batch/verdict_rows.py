@@ -1,4 +1,4 @@
-"""The verdicts of a crawl and those of a batch, in one form."""
+"""The verdicts of a crawl and of a batch in one form, to compare them."""
 
 from __future__ import annotations
 

@@ -22,7 +22,6 @@ from dedupcrawl.errors import DedupError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
-    from types import TracebackType
     from typing import Self
 
     import pyarrow as pa
@@ -187,9 +186,7 @@ class ParquetReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
     def groups_before(self, row: int) -> Iterator[int]:

@@ -24,7 +24,7 @@ from dedupcrawl.batch.formats.base import (
     unix_time,
 )
 from dedupcrawl.batch.formats.compression import compression_of, warc_dictionary_frame, write_frame
-from dedupcrawl.batch.formats.warc_records import WarcReader, parse_header
+from dedupcrawl.batch.formats.warc_records import WarcReader, first_value, parse_header
 from dedupcrawl.errors import DedupError
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ class RecordLinks:
         place = len(self._decisions)
         is_row = record.number is not None
         self._decisions.append((_KEEP if keep else _DROP) if is_row else _UNKNOWN)
-        self._ids.append(_id_hash(record.field(b"warc-record-id")))
+        self._ids.append(_id_hash(first_value(record.fields, b"warc-record-id")))
         # The other fields of a row refer to other captures of its page, which are rows of their own.
         for name in _REFERENCES[:1] if is_row else _REFERENCES:
             for each in record.fields.get(name, ()):

@@ -43,10 +43,6 @@ class WarcRecord:
     spool: BinaryIO | None  #: a file with a block that is too large, if requested
     damage: str | None  #: what is wrong; such a record is a bad row
 
-    def field(self, name: bytes) -> bytes:
-        """Return the first value of a header field; b"" if it is missing."""
-        return _first_value(self.fields, name)
-
     def pieces(self, header: bytes) -> Iterator[bytes]:
         """Yield the bytes of the record with another header."""
         yield header
@@ -112,7 +108,7 @@ class WarcReader:
         source.skip_newlines()
         if source.has_gap(place):
             damage = "the packed data is damaged"
-        is_row = bool(damage) or _first_value(fields, b"warc-type").lower() in ROW_TYPES
+        is_row = bool(damage) or first_value(fields, b"warc-type").lower() in ROW_TYPES
         number = self.rows if is_row else None
         return WarcRecord(number, start, header, fields, size, block, spool, damage)
 
@@ -165,12 +161,13 @@ def parse_header(header: bytes) -> dict[bytes, list[bytes]]:
     return fields
 
 
-def _first_value(fields: Mapping[bytes, list[bytes]], name: bytes) -> bytes:
+def first_value(fields: Mapping[bytes, list[bytes]], name: bytes) -> bytes:
+    """Return the first value of a header field; b"" if it is missing."""
     return (fields.get(name) or [b""])[0]
 
 
 def _content_length(fields: Mapping[bytes, list[bytes]]) -> tuple[int, str | None]:
-    value = _first_value(fields, b"content-length")
+    value = first_value(fields, b"content-length")
     if not value.isdigit() or len(value) > 18:
         return 0, "it has no Content-Length"
     return int(value), None

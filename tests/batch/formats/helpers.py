@@ -1,4 +1,4 @@
-"""Parts for tests: files of a corpus, and what is read of them."""
+"""Read, copy and annotate single files in tests."""
 
 from __future__ import annotations
 

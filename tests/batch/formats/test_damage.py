@@ -1,4 +1,4 @@
-"""Whatever is done to a file: what is read can be copied, and what is copied can be read."""
+"""Damaged files: all rows that can be read can be copied, and all copied rows can be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fingerprints solved on Spark, and here."""
+"""Solve fingerprints by sweeps on Spark, and by the solver."""
 
 from __future__ import annotations
 

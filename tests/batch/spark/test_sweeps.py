@@ -1,4 +1,4 @@
-"""Whatever the corpus, the sweeps come to what the solver comes to."""
+"""The sweeps find the same verdicts as the solver."""
 
 from __future__ import annotations
 
