@@ -119,7 +119,7 @@ class FingerprintTableBuilder:
 
         ``time`` is Unix time in seconds, ``length`` characters of main text, ``size`` bytes of the page.
         """
-        probes, cluster = record.looks_under, to_bytes(record.cluster) if record.cluster else None
+        probes, cluster = record.lookup_keys, to_bytes(record.cluster) if record.cluster else None
         self._has_probes |= probes != record.keys and set(probes) != set(record.keys)
         self._rows.append((row, to_bytes(record.url), None, cluster, time, length, size))
         self._keys.append(record.keys)
