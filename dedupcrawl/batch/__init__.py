@@ -1,4 +1,4 @@
-"""Corpora that are there already, deduplicated by the rules of the crawl."""
+"""Batch deduplication of corpora on disk and of Spark DataFrames, with the detectors and rules of a crawl."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["deduplicate"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load what needs Spark when it is asked for."""
+    """Import ``deduplicate`` on first use: it needs Spark, an optional dependency."""
     if name == "deduplicate":
         from dedupcrawl.batch.spark.requirements import check_installed  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""All fingerprints of a run, where they lie: first pages that were kept before, then the parts in order."""
+"""All fingerprints of a run, mapped from files: first the prior pages, then the parts in order."""
 
 from __future__ import annotations
 
@@ -26,25 +26,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Fingerprints, and whose they are."""
+    """The fingerprints of a run and where they come from."""
 
-    prints: FingerprintTable
-    given: int  #: rows in front that are of earlier batches and stores
-    spans: tuple[tuple[Part, int, int], ...]  #: of each part: its first row, and the one behind its last
+    table: FingerprintTable
+    prior: int  #: rows at the front that come from earlier batches and stores
+    spans: tuple[tuple[Part, int, int], ...]  #: for each part: its first row and the row after its last
 
     def order(self, job: Job) -> Numbers:
         """Return the rows in the order in which they are judged."""
-        return ranked_rows(self.prints, job.prefer, given=self.given, latest=job.latest)
+        return ranked_rows(self.table, job.prefer, prior=self.prior, latest=job.latest)
 
-    def kept_before(self, job: Job) -> int:
-        """How many rows at the front of the order are kept already, whatever comes."""
-        return 0 if job.latest else self.given
+    def always_kept(self, job: Job) -> int:
+        """Return how many rows at the front of :meth:`order` are kept without being judged."""
+        return 0 if job.latest else self.prior
 
 
-def open_corpus(work: Workdir, parts: Sequence[Part], *, given: bool = True) -> Corpus:
-    """Map the fingerprints of all parts, and those of what was given first, into memory."""
-    first = read_batches(work.given) if given and work.given.exists() else []
-    batches = [read_batches(work.prints(part.name)) for part in parts]
+def open_corpus(work: Workdir, parts: Sequence[Part], *, prior: bool = True) -> Corpus:
+    """Map the fingerprints of a run into memory.
+
+    ``prior``: put the prior pages in front, if there are any.
+    """
+    first = read_batches(work.prior_pages) if prior and work.prior_pages.exists() else []
+    batches = [read_batches(work.fingerprints(part.name)) for part in parts]
     counts = [sum(batch.num_rows for batch in of_one) for of_one in (first, *batches)]
     spans = pairwise(accumulate(counts))
     return Corpus(
@@ -55,11 +58,11 @@ def open_corpus(work: Workdir, parts: Sequence[Part], *, given: bool = True) -> 
 
 
 def read_table(path: Path) -> pa.Table:
-    """Return the rows of an Arrow file, as :func:`read_batches` does."""
+    """Return the rows of an Arrow file, mapped into memory."""
     return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
 
 
 def read_batches(path: Path) -> list[pa.RecordBatch]:
-    """Return the batches of an Arrow file; the system keeps in memory what is looked at."""
+    """Return the batches of an Arrow file, mapped into memory."""
     reader = pa.ipc.open_file(pa.memory_map(str(path)))
     return [reader.get_batch(number) for number in range(reader.num_record_batches)]

@@ -1,6 +1,6 @@
-"""Fingerprints as Arrow columns: a row for each page, in the order of the corpus.
+"""The Arrow table of fingerprints: its columns, a builder, and a reader.
 
-The fingerprints of a corpus, read where they lie: batches of Arrow, in memory or mapped from files.
+A table has one row for each page. It consists of record batches, in memory or mapped from files.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ if TYPE_CHECKING:
 
     Numbers = np.ndarray[tuple[int], np.dtype[Any]]
 
-
-LAYOUT_VERSION = 1  #: of the layout
-PART_FIELD = pa.field(
-    "part", pa.string()
-)  #: behind the others, where pages of several corpora stand together
+LAYOUT_VERSION = 1  #: of the columns below
+#: Last column of tables that hold pages of several corpora: the part that a page comes from.
+PART_FIELD = pa.field("part", pa.string())
+RECORD_CACHE_SIZE = 4096  #: decoded records that a table keeps in memory
 _PAD = bytes(8 - KEY_BYTES)
-_TEXT = ("utf-8", "surrogatepass")
+_ENCODING = ("utf-8", "surrogatepass")
+_SCALAR_COLUMNS = ("row", "url", "reason", "cluster", "time", "length", "size")
 
 
 def fingerprint_schema(sketches: int) -> pa.Schema:
-    """Return the columns of a corpus of which every record has so many sketches.
+    """Return the columns of a table of fingerprints.
 
-    ``url`` and ``cluster`` are UTF-8 that may hold lone surrogates, hence bytes; ``cluster`` is null unless
-    the record joined one before. ``keys`` are the six bytes of a key as a number; ``probes`` are null in all
-    rows of a batch in which every page looks where it is filed. A page that no detector can judge has a
-    ``reason``, and neither keys nor sketches.
+    ``url`` and ``cluster`` are UTF-8 that may hold lone surrogates, hence binary. ``cluster`` is null unless
+    the page joined the cluster of another. ``keys`` are 6-byte keys as integers. ``probes`` is null in a
+    whole batch if the probes of all its pages equal their keys. A page that no detector can judge has a
+    ``reason``, no keys, and empty sketches.
     """
     return pa.schema(
         [
-            pa.field("row", pa.int64(), nullable=False),  # number in its part
+            pa.field("row", pa.int64(), nullable=False),  # number in its part, from 0
             pa.field("url", pa.binary(), nullable=False),
             pa.field("reason", pa.string()),
             pa.field("keys", pa.list_(pa.uint64()), nullable=False),
             pa.field("probes", pa.list_(pa.uint64())),
             *(pa.field(sketch_name(place), pa.binary(), nullable=False) for place in range(sketches)),
             pa.field("cluster", pa.binary()),
-            pa.field("time", pa.float64()),  # Unix time in seconds, null where the corpus does not tell
+            pa.field("time", pa.float64()),  # Unix time in seconds; null if unknown
             pa.field("length", pa.int32(), nullable=False),  # characters of the main text
             pa.field("size", pa.int64(), nullable=False),  # bytes of the page
         ]
@@ -55,56 +55,56 @@ def fingerprint_schema(sketches: int) -> pa.Schema:
 
 
 def sketch_name(place: int) -> str:
-    """Name the column of a detector's sketches."""
+    """Return the name of the column with the sketches at this place of a record."""
     return f"sketch_{place}"
 
 
 def fill_probes(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Say of every page where it looks, if it is said of any: of batches that are joined all have to."""
+    """Return a batch in which ``probes`` is null in all rows or in none.
+
+    Batches with and without probes can be joined; then missing probes are copied from the keys.
+    """
     probes = batch.column("probes")
     if not 0 < probes.null_count < len(batch):
         return batch
-    import pyarrow.compute as pc  # noqa: PLC0415  # few need it, and it takes long to load
+    import pyarrow.compute as pc  # noqa: PLC0415  # rarely needed and slow to import
 
     place = batch.schema.get_field_index("probes")
     return batch.set_column(place, batch.schema.field(place), pc.coalesce(probes, batch.column("keys")))
 
 
 def pack_keys(keys: Iterable[bytes]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-    """Return keys as numbers, big-endian, so that they are ordered alike."""
+    """Return keys as integers, big-endian so that both sort alike."""
     joined = _PAD.join((b"", *keys))
     return np.frombuffer(joined, ">u8").astype(np.uint64)
 
 
 def unpack_keys(numbers: Iterable[int]) -> tuple[bytes, ...]:
-    """Return the keys that these numbers stand for."""
+    """Return the keys that :func:`pack_keys` turned into integers."""
     return tuple(int(number).to_bytes(KEY_BYTES, "big") for number in numbers)
 
 
 def to_bytes(text: str) -> bytes:
-    """Pack a URL or the name of a cluster."""
-    return text.encode(*_TEXT)
+    """Encode a URL or the name of a cluster; lone surrogates are kept."""
+    return text.encode(*_ENCODING)
 
 
 def to_text(data: bytes) -> str:
-    """Unpack what :func:`to_bytes` packed."""
-    return data.decode(*_TEXT)
-
-
-_SCALAR_COLUMNS = ("row", "url", "reason", "cluster", "time", "length", "size")
+    """Decode what :func:`to_bytes` encoded."""
+    return data.decode(*_ENCODING)
 
 
 class FingerprintTableBuilder:
-    """Collects rows, and makes a batch of them."""
+    """Collects rows and makes record batches of them."""
 
     def __init__(self, sketches: int) -> None:
         self._schema = fingerprint_schema(sketches)
-        self._none = (b"",) * sketches
-        self._begin()
+        self._no_sketches = (b"",) * sketches
+        self._clear()
 
-    def _begin(self) -> None:
-        self._differ = False
-        self._rows: list[tuple[Any, ...]] = []  # row, url, reason, cluster, time, length, size
+    def _clear(self) -> None:
+        self._has_probes = False
+        self._rows: list[tuple[Any, ...]] = []  # values of _SCALAR_COLUMNS
         self._keys: list[tuple[bytes, ...]] = []
         self._probes: list[tuple[bytes, ...]] = []
         self._sketches: list[tuple[bytes, ...]] = []
@@ -115,30 +115,33 @@ class FingerprintTableBuilder:
     def add(
         self, row: int, record: Record, *, time: float | None = None, length: int = 0, size: int = 0
     ) -> None:
-        """Add a page that was fingerprinted."""
+        """Add a fingerprinted page.
+
+        ``time`` is Unix time in seconds, ``length`` characters of main text, ``size`` bytes of the page.
+        """
         probes, cluster = record.lookup_keys, to_bytes(record.cluster) if record.cluster else None
-        self._differ |= probes != record.keys and set(probes) != set(record.keys)
+        self._has_probes |= probes != record.keys and set(probes) != set(record.keys)
         self._rows.append((row, to_bytes(record.url), None, cluster, time, length, size))
         self._keys.append(record.keys)
         self._probes.append(probes)
         self._sketches.append(record.sketches)
 
-    def add_unfit(
+    def add_unchecked(
         self, row: int, url: str, reason: str, *, time: float | None = None, length: int = 0, size: int = 0
     ) -> None:
-        """Add a page that no detector can judge."""
+        """Add a page that no detector can judge, and the reason; the rest as in :meth:`add`."""
         self._rows.append((row, to_bytes(url), reason, None, time, length, size))
         self._keys.append(())
         self._probes.append(())
-        self._sketches.append(self._none)
+        self._sketches.append(self._no_sketches)
 
     def batch(self) -> pa.RecordBatch:
-        """Return the rows, and begin anew."""
-        plain = dict(zip(_SCALAR_COLUMNS, zip(*self._rows, strict=True), strict=True)) if self._rows else {}
+        """Return the rows that were added since the last call."""
+        scalars = dict(zip(_SCALAR_COLUMNS, zip(*self._rows, strict=True), strict=True)) if self._rows else {}
         sketches = enumerate(zip(*self._sketches, strict=True))
-        columns: dict[str, Any] = plain | {sketch_name(place): column for place, column in sketches}
+        columns: dict[str, Any] = scalars | {sketch_name(place): column for place, column in sketches}
         lists = {"keys": _key_column(self._keys)}
-        if self._differ:
+        if self._has_probes:
             lists["probes"] = _key_column(self._probes)
         arrays = [
             lists[field.name]
@@ -146,7 +149,7 @@ class FingerprintTableBuilder:
             else pa.array(columns.get(field.name, (None,) * len(self)), field.type)
             for field in self._schema
         ]
-        self._begin()
+        self._clear()
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
 
@@ -155,17 +158,15 @@ def _key_column(keys: Sequence[tuple[bytes, ...]]) -> pa.ListArray:
     return pa.ListArray.from_arrays(ends, pack_keys(chain.from_iterable(keys)))
 
 
-RECORD_CACHE_SIZE = 4096  #: unpacked records that are held ready
-
-
 class FingerprintTable:
-    """All rows of some batches of :func:`fingerprint_schema`, numbered through from 0."""
+    """The rows of some record batches, numbered from 0 across all batches."""
 
     def __init__(self, batches: Sequence[pa.RecordBatch]) -> None:
         self.batches = [batch for batch in batches if batch.num_rows]
         self._batches = [_BatchColumns(batch) for batch in self.batches]
         self._starts = [0, *accumulate(len(batch) for batch in self._batches)]
-        self.judged = lru_cache(RECORD_CACHE_SIZE)(self._judged)
+        #: Returns the record of a row without keys and probes: all that detectors compare.
+        self.sketch_record = lru_cache(RECORD_CACHE_SIZE)(self._sketch_record)
 
     def __len__(self) -> int:
         return self._starts[-1]
@@ -176,16 +177,15 @@ class FingerprintTable:
         return to_text(batch.urls[at])
 
     def record(self, row: int) -> Record:
-        """Return what was filed of a row, its time left out."""
+        """Return the full record of a row; ``seen`` is 0."""
         batch, at = self._find(row)
         return replace(
-            self._judged(row),
+            self.sketch_record(row),
             keys=unpack_keys(batch.keys.of(at)),
-            probes=unpack_keys(batch.probes.of(at)) if batch.looks_elsewhere else None,
+            probes=unpack_keys(batch.probes.of(at)) if batch.has_probes else None,
         )
 
-    def _judged(self, row: int) -> Record:
-        """Return what a row is judged by, which is its record without keys."""
+    def _sketch_record(self, row: int) -> Record:
         batch, at = self._find(row)
         cluster = batch.clusters[at]
         return Record(
@@ -196,14 +196,14 @@ class FingerprintTable:
             cluster=to_text(cluster) if cluster else "",
         )
 
-    def fit(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Return of each row whether a detector can judge it."""
+    def judgeable(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Return for each row whether a detector can judge it."""
         return np.asarray(
-            self._all("reason", lambda column: column.is_null().to_numpy(zero_copy_only=False)), bool
+            self._concatenate("reason", lambda column: column.is_null().to_numpy(zero_copy_only=False)), bool
         )
 
     def reasons(self) -> Iterator[tuple[int, str]]:
-        """Return the rows that no detector can judge, and why."""
+        """Yield the rows that no detector can judge, each with the reason."""
         for start, batch in zip(self._starts, self._batches, strict=False):
             reasons = batch.batch.column("reason")
             if reasons.null_count < len(reasons):
@@ -212,25 +212,25 @@ class FingerprintTable:
                 )
 
     def numbers(self, name: str) -> Numbers:
-        """Return a column of numbers; NaN where a float is null."""
-        return np.asarray(self._all(name, lambda column: column.to_numpy(zero_copy_only=False)))
+        """Return a numeric column, one value for each row; NaN for nulls of a float column."""
+        return np.asarray(self._concatenate(name, lambda column: column.to_numpy(zero_copy_only=False)))
 
-    def filed(self) -> list[ListColumn]:
-        """Return the keys under which the rows of each batch are filed."""
+    def keys(self) -> list[ListColumn]:
+        """Return the keys of the rows, one column for each batch."""
         return [batch.keys for batch in self._batches]
 
-    def sought(self) -> list[ListColumn]:
-        """Return those under which they look."""
-        return [batch.probes if batch.looks_elsewhere else batch.keys for batch in self._batches]
+    def probes(self) -> list[ListColumn]:
+        """Return the probes of the rows, one column for each batch."""
+        return [batch.probes if batch.has_probes else batch.keys for batch in self._batches]
 
     @property
-    def look_elsewhere(self) -> bool:
-        """Whether any page looks where it is not filed."""
-        return any(batch.looks_elsewhere for batch in self._batches)
+    def has_probes(self) -> bool:
+        """Whether the probes of any page differ from its keys."""
+        return any(batch.has_probes for batch in self._batches)
 
-    def _all(self, name: str, read: Any) -> Any:
-        parts = [read(batch.batch.column(name)) for batch in self._batches]
-        return np.concatenate(parts) if parts else np.zeros(0)
+    def _concatenate(self, name: str, read: Any) -> Any:
+        arrays = [read(batch.batch.column(name)) for batch in self._batches]
+        return np.concatenate(arrays) if arrays else np.zeros(0)
 
     def _find(self, row: int) -> tuple[_BatchColumns, int]:
         batch = bisect_right(self._starts, row) - 1
@@ -238,7 +238,7 @@ class FingerprintTable:
 
 
 class _BatchColumns:
-    """One batch, its columns at hand."""
+    """The columns of one batch."""
 
     def __init__(self, batch: pa.RecordBatch) -> None:
         self.batch = batch
@@ -248,14 +248,14 @@ class _BatchColumns:
         self.sketches = [_BytesColumn(batch.column(sketch_name(place))) for place in range(count)]
         self.keys = ListColumn(batch.column("keys"))
         self.probes = ListColumn(batch.column("probes"))
-        self.looks_elsewhere = batch.column("probes").null_count < batch.num_rows
+        self.has_probes = batch.column("probes").null_count < batch.num_rows
 
     def __len__(self) -> int:
         return int(self.batch.num_rows)
 
 
 class _BytesColumn:
-    """A column of byte strings; b"" where one is null."""
+    """A column of byte strings; b"" for a null."""
 
     def __init__(self, column: pa.BinaryArray) -> None:
         _, offsets, data = column.buffers()
@@ -267,25 +267,25 @@ class _BytesColumn:
 
 
 class ListColumn:
-    """A column of lists of numbers; an empty one where one is null."""
+    """A column of lists of integers; an empty list for a null."""
 
     def __init__(self, column: pa.ListArray) -> None:
         self._offsets = _offsets(column, column.buffers()[1])
         self._values = column.values.to_numpy()
 
     def of(self, at: int) -> Numbers:
-        """Return one list."""
+        """Return the list at a place of the column."""
         values: Numbers = self._values[self._offsets[at] : self._offsets[at + 1]]
         return values
 
     @property
     def counts(self) -> Numbers:
-        """How long each list is."""
+        """The length of each list."""
         return np.diff(self._offsets)
 
     @property
     def values(self) -> Numbers:
-        """All numbers, list by list."""
+        """The values of all lists, concatenated."""
         values: Numbers = self._values[self._offsets[0] : self._offsets[-1]]
         return values
 

@@ -1,6 +1,6 @@
-"""Step 1, in whatever process it is done: a chunk of a corpus in, its fingerprints out.
+"""Step 1 of a batch: fingerprint the rows of a part and write them to an Arrow file.
 
-The fingerprints of a part, written as they come.
+Chunks are fingerprinted in worker processes (:func:`fingerprint_chunk`); one process writes the results.
 """
 
 from __future__ import annotations
@@ -30,21 +30,23 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.job import Job
     from dedupcrawl.batch.workdir import Workdir
 
-
-_CHARS_PER_BATCH = 1 << 20  #: characters of pages that are read before they are fingerprinted together
+ROWS_PER_BATCH = 4096  #: rows of a record batch that is written, at least; small batches are joined
+MAX_LISTED_BAD_ROWS = 1000  #: bad rows of a part that are listed; all are counted
+SKIP_HINT = "--skip-bad leaves out what cannot be read, and lists it"
+_CHARS_PER_BATCH = 1 << 20  #: characters of main text that are fingerprinted together
 
 
 @dataclass(frozen=True, slots=True)
 class FingerprintedChunk:
-    """What became of a chunk. It travels between processes."""
+    """The fingerprints of a chunk. It is pickled between processes."""
 
-    end: int  #: number behind the last row that was read
+    end: int  #: number after the last row that was read
     read: int  #: bytes of the file before the end of the chunk
-    rows: int  #: with a fingerprint or a reason
-    data: bytes  #: a batch of them, as Arrow sends it
-    sketches: int
+    rows: int  #: rows in ``data``
+    data: bytes  #: a serialized record batch
+    sketches: int  #: sketches of each record
     bad: tuple[BadRow, ...] = ()
-    broken: tuple[int, str] | None = None  #: first row of a rest that cannot be read, and why
+    broken: tuple[int, str] | None = None  #: first row from which on the file cannot be read, and why
 
     def batch(self) -> pa.RecordBatch:
         """Return the fingerprints."""
@@ -52,20 +54,20 @@ class FingerprintedChunk:
 
 
 class RowFingerprinter:
-    """Fingerprints rows; made once in each process."""
+    """Fingerprints rows; created once in each process."""
 
     def __init__(self, job: Job) -> None:
         self._fields = job.fields
         self._sketches = job.sketches
         self._dedup = Deduplicator(config=job.config)
 
-    def file(self, format: str, chunk: Chunk) -> FingerprintedChunk:
-        """Read and fingerprint a chunk; what cannot be read is told, not raised."""
-        filing, bad = FingerprintTableBuilder(self._sketches), []
+    def fingerprint(self, format: str, chunk: Chunk) -> FingerprintedChunk:
+        """Parse and fingerprint a chunk; unreadable rows are returned, not raised."""
+        builder, bad = FingerprintTableBuilder(self._sketches), []
         end = chunk.first + chunk.count
         broken: tuple[int, str] | None = None
 
-        def fine() -> Iterator[Row]:
+        def readable() -> Iterator[Row]:
             nonlocal end, broken
             try:
                 for row in format_named(format).rows(chunk, self._fields):
@@ -76,162 +78,151 @@ class RowFingerprinter:
             except PartError as error:
                 end, broken = error.row, (error.row, error.why)
 
-        self.add(filing, fine())
-        rows, data = len(filing), filing.batch().serialize().to_pybytes()
+        self.add(builder, readable())
+        rows, data = len(builder), builder.batch().serialize().to_pybytes()
         return FingerprintedChunk(end, chunk.read, rows, data, self._sketches, tuple(bad), broken)
 
-    def add(self, filing: FingerprintTableBuilder, rows: Iterable[Row]) -> None:
-        """Fingerprint rows."""
-        held: list[_RowToFingerprint] = []
+    def add(self, builder: FingerprintTableBuilder, rows: Iterable[Row]) -> None:
+        """Fingerprint rows and add them to a table."""
+        pending: list[_ParsedRow] = []
         size = 0
         for row in rows:
-            held.append(self._read(row))
-            size += held[-1].length
+            pending.append(self._parse(row))
+            size += pending[-1].length
             if size > _CHARS_PER_BATCH:
-                self._file(filing, held)
-                held, size = [], 0
-        self._file(filing, held)
+                self._add_all(builder, pending)
+                pending, size = [], 0
+        self._add_all(builder, pending)
 
-    def _read(self, row: Row) -> _RowToFingerprint:
-        """Read the page of a row, or say why there is none."""
-        told = (row.number, row.url, row.time, row.size)
+    def _parse(self, row: Row) -> _ParsedRow:
+        about = (row.number, row.url, row.time, row.size)
         if row.reason is not None:
-            return _RowToFingerprint(*told, row.reason)
+            return _ParsedRow(*about, row.reason)
         page = self._dedup.read(html=row.html, text=row.text, url=row.url, content_type=row.content_type)
-        return _RowToFingerprint(*told, page if isinstance(page, Page) else page.reason or "error")
+        return _ParsedRow(*about, page if isinstance(page, Page) else page.reason or "error")
 
-    def _file(self, filing: FingerprintTableBuilder, held: Sequence[_RowToFingerprint]) -> None:
-        records = iter(self._dedup.file_many([each.found for each in held if isinstance(each.found, Page)]))
-        for each in held:
-            record = next(records) if isinstance(each.found, Page) else each.found
+    def _add_all(self, builder: FingerprintTableBuilder, rows: Sequence[_ParsedRow]) -> None:
+        records = iter(self._dedup.file_many([each.page for each in rows if isinstance(each.page, Page)]))
+        for each in rows:
+            record = next(records) if isinstance(each.page, Page) else each.page
             about: dict[str, Any] = {"time": each.time, "length": each.length, "size": each.size}
             if isinstance(record, Record):
-                filing.add(each.number, record, **about)
+                builder.add(each.number, record, **about)
             else:
                 why = record if isinstance(record, str) else record.reason or "error"
-                filing.add_unfit(each.number, without_fragment(each.url), why, **about)
+                builder.add_unchecked(each.number, without_fragment(each.url), why, **about)
 
 
-class _RowToFingerprint(NamedTuple):
-    """A row whose page was read, if it could be."""
+class _ParsedRow(NamedTuple):
+    """A row and its page."""
 
     number: int
     url: str
     time: float | None
     size: int
-    found: Page | str  #: why there is none
+    page: Page | str  #: or the reason why there is none
 
     @property
     def length(self) -> int:
-        """How long the main text is."""
-        return len(self.found.text) if isinstance(self.found, Page) else 0
+        """Characters of the main text."""
+        return len(self.page.text) if isinstance(self.page, Page) else 0
 
 
 def fingerprint_chunk(job: bytes, format: str, chunk: Chunk) -> FingerprintedChunk:
-    """Fingerprint a chunk for a pickled job."""
-    return _fingerprinter(job).file(format, chunk)
+    """Fingerprint a chunk in a worker process."""
+    return _fingerprinter(job).fingerprint(format, chunk)
 
 
 @lru_cache(1)
 def _fingerprinter(job: bytes) -> RowFingerprinter:
-    return RowFingerprinter(pickle.loads(job))  # noqa: S301  # made by the process that started this one
-
-
-ROWS_PER_BATCH = 4096  #: rows that are written together, about
-MAX_LISTED_BAD_ROWS = 1000  #: bad rows of a part that are listed; all are counted
-SKIP_HINT = "--skip-bad leaves out what cannot be read, and lists it"
+    return RowFingerprinter(pickle.loads(job))  # noqa: S301  # pickled by the parent process
 
 
 def fingerprint_part(job: Job, work: Workdir, part: Part) -> PartState:
-    """Fingerprint a part from its beginning to its end, in this process."""
-    return write_fingerprints(job, work, part, _fingerprint_chunks(job, part))
-
-
-def _fingerprint_chunks(job: Job, part: Part) -> Iterator[FingerprintedChunk]:
-    clerk = RowFingerprinter(job)
-    for chunk in format_named(part.format).chunks(part, job.fields):
-        yield clerk.file(part.format, chunk)
+    """Fingerprint a whole part in this process; arguments and errors as :func:`write_fingerprints`."""
+    fingerprinter, chunks = RowFingerprinter(job), format_named(part.format).chunks(part, job.fields)
+    found = (fingerprinter.fingerprint(part.format, chunk) for chunk in chunks)
+    return write_fingerprints(job, work, part, found)
 
 
 def write_fingerprints(
-    job: Job, work: Workdir, part: Part, pieces: Iterable[FingerprintedChunk]
+    job: Job, work: Workdir, part: Part, chunks: Iterable[FingerprintedChunk]
 ) -> PartState:
-    """Write the fingerprints of a part, and then what they were made of.
+    """Write the fingerprints of a part, then the state of the file they were made from.
 
-    Raises :class:`~dedupcrawl.errors.DedupError` when they cannot be written, when the file changes
-    meanwhile, and for what cannot be read, unless the job skips that.
+    Raises DedupError if the files cannot be written, if the input changes while it is read, and for bad
+    rows unless the job skips them.
     """
-    made = _current_state(job, part)
-    with atomic_output(work.prints(part.name)) as path:
-        made = _write_chunks(job, part, path, pieces, made)
-        if made.broken is None and not _current_state(job, part).fits(made):
+    state = _current_state(job, part)
+    with atomic_output(work.fingerprints(part.name)) as path:
+        state = _write_chunks(job, part, path, chunks, state)
+        if state.broken is None and not _current_state(job, part).has_same_input(state):
             raise DedupError(f"{part.path}: the file was changed while it was read")
-    write_state(work.made(part.name), made)
-    return made
+    write_state(work.part_state(part.name), state)
+    return state
 
 
-def check_readable(part: Part, made: PartState) -> None:
-    """Raise :class:`~dedupcrawl.errors.DedupError` if something of a part could not be read."""
-    if made.bad_rows:
-        number, why = made.bad_rows[0]
+def check_readable(part: Part, state: PartState) -> None:
+    """Raise :class:`~dedupcrawl.errors.DedupError` if any row of a part could not be read."""
+    if state.bad_rows:
+        number, why = state.bad_rows[0]
         raise DedupError(f"{part.path}, row {number}: {why} ({SKIP_HINT})")
-    if made.broken:
-        number, why = made.broken
+    if state.broken:
+        number, why = state.broken
         raise DedupError(f"{PartError(str(part.path), number, why)} ({SKIP_HINT})")
 
 
 def _current_state(job: Job, part: Part) -> PartState:
     try:
-        return PartState.of(part.path, job.making)
+        return PartState.of(part.path, job.fingerprint_digest)
     except OSError as error:
         raise DedupError(f"{part.path}: cannot be read: {error.strerror}") from error
 
 
 def _write_chunks(
-    job: Job, part: Part, path: Path, pieces: Iterable[FingerprintedChunk], made: PartState
+    job: Job, part: Part, path: Path, chunks: Iterable[FingerprintedChunk], state: PartState
 ) -> PartState:
     try:
-        with _ArrowWriter(path, job.sketches) as out:
-            for filed in _raise_at_break(part, pieces):
-                out.add(filed.batch())
-                made = _with_bad_rows(made, filed)
+        with _ArrowWriter(path, job.sketches) as writer:
+            for chunk in _raise_at_break(part, chunks):
+                writer.write(chunk.batch())
+                state = _with_bad_rows(state, chunk)
                 if not job.skip_bad:
-                    check_readable(part, made)
+                    check_readable(part, state)
     except PartError as error:
-        made = replace(made, rows=error.row, broken=[error.row, error.why])
+        state = replace(state, rows=error.row, broken=[error.row, error.why])
     if not job.skip_bad:
-        check_readable(part, made)
-    return made
+        check_readable(part, state)
+    return state
 
 
-def _raise_at_break(part: Part, pieces: Iterable[FingerprintedChunk]) -> Iterator[FingerprintedChunk]:
-    """Raise, behind what was read before it, what a worker was told of the rest."""
-    for filed in pieces:
-        yield filed
-        if filed.broken:
-            raise PartError(str(part.path), *filed.broken)
+def _raise_at_break(part: Part, chunks: Iterable[FingerprintedChunk]) -> Iterator[FingerprintedChunk]:
+    """Yield chunks, and raise PartError after one at whose end the file cannot be read on."""
+    for chunk in chunks:
+        yield chunk
+        if chunk.broken:
+            raise PartError(str(part.path), *chunk.broken)
 
 
-def _with_bad_rows(made: PartState, filed: FingerprintedChunk) -> PartState:
-    more: list[list[Any]] = [
-        [bad.number, bad.why] for bad in filed.bad[: MAX_LISTED_BAD_ROWS - len(made.bad_rows)]
-    ]
+def _with_bad_rows(state: PartState, chunk: FingerprintedChunk) -> PartState:
+    room = MAX_LISTED_BAD_ROWS - len(state.bad_rows)
+    more: list[list[Any]] = [[bad.number, bad.why] for bad in chunk.bad[:room]]
     return replace(
-        made,
-        rows=filed.end,
-        bad=made.bad + len(filed.bad),
-        bad_rows=[*made.bad_rows, *more] if more else made.bad_rows,
+        state,
+        rows=chunk.end,
+        bad=state.bad + len(chunk.bad),
+        bad_rows=[*state.bad_rows, *more] if more else state.bad_rows,
     )
 
 
 class _ArrowWriter:
-    """An Arrow file; small batches are joined, so that a corpus of many rows has few of them."""
+    """Writes an Arrow file; joins small batches to at least :data:`ROWS_PER_BATCH` rows."""
 
     def __init__(self, path: Path, sketches: int) -> None:
         self._schema = fingerprint_schema(sketches)
         self._file = pa.OSFile(str(path), "wb")
         self._writer = pa.ipc.new_file(self._file, self._schema)
-        self._held: list[pa.RecordBatch] = []
+        self._pending: list[pa.RecordBatch] = []
 
     def __enter__(self) -> Self:
         return self
@@ -244,14 +235,13 @@ class _ArrowWriter:
         finally:
             self._file.close()
 
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Write some rows."""
-        self._held.append(batch)
-        if sum(each.num_rows for each in self._held) >= ROWS_PER_BATCH:
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._pending.append(batch)
+        if sum(each.num_rows for each in self._pending) >= ROWS_PER_BATCH:
             self._flush()
 
     def _flush(self) -> None:
-        if self._held:
-            for batch in pa.Table.from_batches(self._held).combine_chunks().to_batches():
+        if self._pending:
+            for batch in pa.Table.from_batches(self._pending).combine_chunks().to_batches():
                 self._writer.write_batch(fill_probes(batch))
-            self._held = []
+            self._pending = []

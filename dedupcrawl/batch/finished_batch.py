@@ -1,7 +1,4 @@
-"""The folder of a batch that is done, opened again to be looked at.
-
-Single pages of a corpus, read from its files once more.
-"""
+"""A finished batch, reopened for reports: its verdicts, and texts read again from its inputs."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ from dedupcrawl.batch.formats.base import Fields
 from dedupcrawl.batch.formats.files import format_of
 from dedupcrawl.batch.job import Job, is_store_url
 from dedupcrawl.batch.solver import NONE, RELATIONS
-from dedupcrawl.batch.workdir import PartState, Workdir, read_part_state, read_state
+from dedupcrawl.batch.workdir import PartState, Workdir, read_finished, read_part_state
 from dedupcrawl.config import Config
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import DedupError
@@ -32,88 +29,80 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from dedupcrawl.batch.corpus import Corpus
-    from dedupcrawl.batch.formats import Chunk
     from dedupcrawl.utils.progress import Progress
 
     Numbers = np.ndarray[tuple[int], np.dtype[Any]]
 
-
-_TEXT_SCHEME = "text"  #: stands beside the detectors in what a store is filled with
+_TEXT_SCHEME = "text"  #: the entry of a scheme that is not a detector
 
 
 @dataclass(frozen=True)
 class FinishedBatch:
-    """A batch that has come to its end."""
+    """A batch with a ``summary.json``."""
 
     work: Workdir
-    job: Job  #: as it was asked for, its inputs left out
+    job: Job  #: as it was run, without its inputs
     parts: tuple[Part, ...]
     summary: dict[str, Any]
 
     @cached_property
     def corpus(self) -> Corpus:
-        """All fingerprints; the given ones first."""
+        """All fingerprints; those of prior pages first."""
         return open_corpus(self.work, self.parts)
 
-    def made(self, part: Part) -> PartState:
-        """Return what the fingerprints of a part were made of."""
-        made = read_part_state(self.work, part.name)
-        if made is None:
-            raise DedupError(f"{self.work.prints(part.name)}: the fingerprints are not there any more")
-        return made
+    def state_of(self, part: Part) -> PartState:
+        """Return the state of the file that a part was made from."""
+        state = read_part_state(self.work, part.name)
+        if state is None:
+            path = self.work.fingerprints(part.name)
+            raise DedupError(f"{path}: the fingerprints are not there any more")
+        return state
 
     def has_input(self, part: Part) -> bool:
-        """Whether the file that a part was made of is there, and as it was."""
+        """Return whether the file that a part was made from exists and has not changed."""
         try:
-            return PartState.of(part.path, self.job.making).fits(self.made(part))
+            now = PartState.of(part.path, self.job.fingerprint_digest)
+            return now.has_same_input(self.state_of(part))
         except OSError:
             return False
 
 
 @dataclass(frozen=True)
 class BatchVerdicts:
-    """What is said of each row of the corpus; nothing is said of the given ones, which are kept."""
+    """The verdicts of a batch: one value in each array for each row of the corpus. Prior pages are kept."""
 
     keep: np.ndarray[tuple[int], np.dtype[np.bool_]]
-    relation: Numbers  #: a place in ``RELATIONS``, ``NOBODY`` if there is none
-    of: Numbers  #: row, ``NOBODY`` if there is none
-    founder: Numbers  #: row
-    similarity: Numbers  #: NaN where nothing was measured
-    detector: Numbers  #: a place in ``detectors``, ``NOBODY`` if there is none
-    reason: Numbers  #: why it is unchecked: a place in ``reasons``, ``NOBODY`` if it was judged
+    relation: Numbers  #: a place in ``RELATIONS``, or ``NONE``
+    of: Numbers  #: the row that it relates to, or ``NONE``
+    founder: Numbers  #: the row after which its cluster is named
+    similarity: Numbers  #: 0 to 1; NaN where nothing was measured
+    detector: Numbers  #: a place in ``detectors``, or ``NONE``
+    reason: Numbers  #: why it is unchecked: a place in ``reasons``; ``NONE`` if it was judged
     detectors: tuple[str, ...]
     reasons: tuple[str, ...]
 
 
 def open_finished_batch(folder: Path) -> FinishedBatch:
-    """Open the ``--out`` of a batch.
-
-    Raises :class:`~dedupcrawl.errors.DedupError` if there is no batch, one that has not come to its end, or
-    one that another version of dedupcrawl has made.
-    """
+    """Open the ``--out`` folder of a batch; raises DedupError unless it is finished and of this version."""
     work = Workdir(folder.resolve())
-    told, summary = read_state(work.job), read_state(work.summary)
-    if told is None:
-        raise DedupError(f"{folder}: no folder of a batch")
-    if summary is None:
-        raise DedupError(f"{folder}: the batch there has not come to its end; run it again first")
+    about, _, summary = read_finished(work, folder)
     parts = tuple(
         Part(number, Path(each["path"]), each["name"], format_of(Path(each["path"])) or "")
-        for number, each in enumerate(told["parts"])
+        for number, each in enumerate(about["parts"])
     )
     try:
-        job = _job_from_request(work.out, told["request"])
+        job = _job_from_request(work.out, about["request"])
     except KeyError:
-        raise DedupError(_other_version_error(folder)) from None
-    if told["layout"] != LAYOUT_VERSION or job.request()["detectors"] != told["request"]["detectors"]:
-        raise DedupError(_other_version_error(folder))
+        raise _other_version_error(folder) from None
+    if about["layout"] != LAYOUT_VERSION or job.request()["detectors"] != about["request"]["detectors"]:
+        raise _other_version_error(folder)
     return FinishedBatch(work, job, parts, summary)
 
 
 def _job_from_request(out: Path, request: dict[str, Any]) -> Job:
-    own = request["constants"]
+    constants = request["constants"]
     names = [name for name in request["detectors"] if name != _TEXT_SCHEME]
-    config = Config(detectors={name: own.get(name, {}) for name in names}, **request["configuration"])
+    config = Config(detectors={name: constants.get(name, {}) for name in names}, **request["configuration"])
     return Job(
         inputs=(),
         out=out,
@@ -124,41 +113,42 @@ def _job_from_request(out: Path, request: dict[str, Any]) -> Job:
     )
 
 
-def read_verdicts(finished: FinishedBatch) -> BatchVerdicts:
-    """Return the verdicts of a batch by the rows of its corpus.
+def _other_version_error(folder: Path) -> DedupError:
+    return DedupError(
+        f"{folder}: another version of dedupcrawl made this batch; do it again, into another folder"
+    )
 
-    Raises :class:`~dedupcrawl.errors.DedupError` for what another version of dedupcrawl has written.
-    """
+
+def read_verdicts(finished: FinishedBatch) -> BatchVerdicts:
+    """Return the verdicts of a batch; raises DedupError if another version of dedupcrawl wrote them."""
     corpus, relations = finished.corpus, [str(each) for each in RELATIONS]
-    detectors = (*finished.job.rules().detectors,)
-    reasons = tuple(sorted({why for _, why in corpus.prints.reasons()}))
-    columns: dict[str, list[Numbers]] = {
-        name: [part] for name, part in _columns_of_prior_pages(corpus.given).items()
-    }
-    numbers = corpus.prints.numbers("row").astype(np.int64)  # of no rows they are floats
+    detectors = finished.job.rules().detectors
+    reasons = tuple(sorted({why for _, why in corpus.table.reasons()}))
+    columns = {name: [values] for name, values in _columns_of_prior_pages(corpus.prior).items()}
+    numbers = corpus.table.numbers("row").astype(np.int64)  # without rows they are floats
     for part, start, stop in corpus.spans:
         table = read_table(finished.work.verdicts(part.name))
         if "founder" not in table.schema.names:
-            raise DedupError(_other_version_error(finished.work.out))
-        there = table.take(numbers[start:stop])
-        columns["keep"].append(np.asarray(there.column("keep").to_numpy(), bool))
-        columns["relation"].append(_indices_of(there, "relation", relations))
-        columns["detector"].append(_indices_of(there, "detector", detectors))
-        columns["reason"].append(_indices_of(there, "reason", reasons))
-        columns["of"].append(there.column("of_row").fill_null(NONE).to_numpy())
-        columns["founder"].append(there.column("founder").to_numpy())
-        columns["similarity"].append(there.column("similarity").to_numpy())
-    whole = {name: np.concatenate(of_parts) for name, of_parts in columns.items()}
-    return BatchVerdicts(**whole, detectors=detectors, reasons=reasons)
+            raise _other_version_error(finished.work.out)
+        rows = table.take(numbers[start:stop])
+        columns["keep"].append(np.asarray(rows.column("keep").to_numpy(), bool))
+        columns["relation"].append(_indices_of(rows, "relation", relations))
+        columns["detector"].append(_indices_of(rows, "detector", detectors))
+        columns["reason"].append(_indices_of(rows, "reason", reasons))
+        columns["of"].append(rows.column("of_row").fill_null(NONE).to_numpy())
+        columns["founder"].append(rows.column("founder").to_numpy())
+        columns["similarity"].append(rows.column("similarity").to_numpy())
+    arrays = {name: np.concatenate(of_parts) for name, of_parts in columns.items()}
+    return BatchVerdicts(**arrays, detectors=detectors, reasons=reasons)
 
 
 def _columns_of_prior_pages(rows: int) -> dict[str, Numbers]:
-    nobody = np.full(rows, NONE, np.int8)
+    none = np.full(rows, NONE, np.int8)
     return {
         "keep": np.ones(rows, bool),
-        "relation": nobody,
-        "detector": nobody,
-        "reason": nobody,
+        "relation": none,
+        "detector": none,
+        "reason": none,
         "of": np.full(rows, NONE, np.int64),
         "founder": np.arange(rows),
         "similarity": np.full(rows, np.nan),
@@ -166,7 +156,7 @@ def _columns_of_prior_pages(rows: int) -> dict[str, Numbers]:
 
 
 def _indices_of(table: pa.Table, name: str, known: Sequence[str]) -> Numbers:
-    """Return texts as their places among those that are known."""
+    """Replace the texts of a column by their places in ``known``, nulls by ``NONE``."""
     encoded = table.column(name).combine_chunks().dictionary_encode()
     if hasattr(encoded, "combine_chunks"):
         encoded = encoded.combine_chunks()
@@ -174,12 +164,8 @@ def _indices_of(table: pa.Table, name: str, known: Sequence[str]) -> Numbers:
     return np.asarray(places[encoded.indices.fill_null(len(places) - 1).to_numpy()])
 
 
-def _other_version_error(folder: Path) -> str:
-    return f"{folder}: another version of dedupcrawl made this batch; do it again, into another folder"
-
-
 class _RowsToRead(NamedTuple):
-    """Rows of a part that are to be read."""
+    """Rows of one part."""
 
     batch: FinishedBatch
     part: Part
@@ -187,50 +173,49 @@ class _RowsToRead(NamedTuple):
 
 
 def read_pages_again(
-    finished: FinishedBatch, rows: Iterable[int], most: int, teller: Progress
+    finished: FinishedBatch, rows: Iterable[int], max_chars: int, progress: Progress
 ) -> dict[int, Page]:
-    """Return the pages of these rows of the corpus, as far as their files are there as they were.
+    """Read pages again from the input files.
 
-    What was given by an earlier batch is read from that one's files; stores have no texts. What cannot be
-    read is left out. Texts are cut behind ``most`` characters.
+    Prior pages are read from the inputs of their batch. Pages of stores, and of files that were changed or
+    cannot be read, are left out. Texts are cut to ``max_chars``. Progress is reported in bytes, as step
+    ``texts``.
     """
-    wanted = [each for each in _rows_by_part(finished, sorted(set(rows))) if each.batch.has_input(each.part)]
-    teller.begin("texts", sum(each.batch.made(each.part).size for each in wanted))
+    to_read = [each for each in _rows_by_part(finished, sorted(set(rows))) if each.batch.has_input(each.part)]
+    progress.begin("texts", sum(each.batch.state_of(each.part).size for each in to_read))
     pages: dict[int, Page] = {}
-    reader = Deduplicator(config=finished.job.config)
-    for each in wanted:
+    dedup = Deduplicator(config=finished.job.config)
+    for each in to_read:
         try:
-            for row in _read_rows(each, teller):
-                page = reader.read(html=row.html, text=row.text, url=row.url, content_type=row.content_type)
+            for row in _read_rows(each, progress):
+                page = dedup.read(html=row.html, text=row.text, url=row.url, content_type=row.content_type)
                 if isinstance(page, Page):
-                    pages[each.rows[row.number]] = replace(page, text=page.text[:most], rest="")
-        except (DedupError, OSError):  # it has changed since it was looked at
+                    pages[each.rows[row.number]] = replace(page, text=page.text[:max_chars], rest="")
+        except (DedupError, OSError):  # changed since has_input()
             continue
     return pages
 
 
 def _rows_by_part(finished: FinishedBatch, rows: list[int]) -> Iterator[_RowsToRead]:
-    numbers = finished.corpus.prints.numbers("row")
-    yield from _rows_of_prior_batches(finished, [row for row in rows if row < finished.corpus.given])
+    numbers = finished.corpus.table.numbers("row")
+    yield from _rows_of_prior_batches(finished, [row for row in rows if row < finished.corpus.prior])
     for part, start, stop in finished.corpus.spans:
-        there = {int(numbers[row]): row for row in rows if start <= row < stop}
-        if there:
-            yield _RowsToRead(finished, part, there)
+        if found := {int(numbers[row]): row for row in rows if start <= row < stop}:
+            yield _RowsToRead(finished, part, found)
 
 
-def _rows_of_prior_batches(finished: FinishedBatch, given: list[int]) -> Iterator[_RowsToRead]:
-    """Find the given rows in the folders that they are of."""
-    if not given:
+def _rows_of_prior_batches(finished: FinishedBatch, rows: list[int]) -> Iterator[_RowsToRead]:
+    if not rows:
         return
-    found: defaultdict[tuple[str, str], dict[int, int]] = defaultdict(dict)
-    told = read_table(finished.work.given).select(["source", "part", "row"]).take(given).to_pylist()
-    for row, each in zip(given, told, strict=True):
-        found[each["source"], each["part"]][each["row"]] = row
-    for (source, name), rows in found.items():
+    by_part: defaultdict[tuple[str, str], dict[int, int]] = defaultdict(dict)
+    columns = read_table(finished.work.prior_pages).select(["source", "part", "row"])
+    for row, each in zip(rows, columns.take(rows).to_pylist(), strict=True):
+        by_part[each["source"], each["part"]][each["row"]] = row
+    for (source, name), found in by_part.items():
         batch = None if is_store_url(source) else _open_or_none(Path(source))
         for part in batch.parts if batch else ():
             if batch and part.name == name:
-                yield _RowsToRead(batch, part, rows)
+                yield _RowsToRead(batch, part, found)
 
 
 def _open_or_none(folder: Path) -> FinishedBatch | None:
@@ -240,23 +225,19 @@ def _open_or_none(folder: Path) -> FinishedBatch | None:
         return None
 
 
-def _read_rows(wanted: _RowsToRead, teller: Progress) -> Iterator[Row]:
-    """Give the rows of a part; only chunks that hold one are parsed."""
+def _read_rows(wanted: _RowsToRead, progress: Progress) -> Iterator[Row]:
+    """Yield rows of a part; only chunks with such rows are parsed."""
     fields, part = wanted.batch.job.fields, wanted.part
-    kind, read, last = format_named(part.format), 0, max(wanted.rows)
-    for chunk in kind.chunks(part, fields):
-        teller.advance(chunk.read - read)
+    file_format, read, last = format_named(part.format), 0, max(wanted.rows)
+    for chunk in file_format.chunks(part, fields):
+        progress.advance(chunk.read - read)
         read = chunk.read
-        if _contains_any(chunk, wanted.rows):
+        if any(number in wanted.rows for number in range(chunk.first, chunk.first + chunk.count)):
             try:
-                for row in kind.rows(chunk, fields):
+                for row in file_format.rows(chunk, fields):
                     if isinstance(row, Row) and row.number in wanted.rows and row.reason is None:
                         yield row
-            except PartError:  # what is behind it was no part of the batch either
+            except PartError:  # the batch did not read any further either
                 return
         if chunk.first + chunk.count > last:
             return
-
-
-def _contains_any(chunk: Chunk, numbers: dict[int, int]) -> bool:
-    return any(number in numbers for number in range(chunk.first, chunk.first + chunk.count))

@@ -1,7 +1,4 @@
-"""All that a run over a corpus is told.
-
-Which of several copies comes first, and so is kept: the order in which pages are judged.
-"""
+"""The description of a batch (:class:`Job`), and the order in which its pages are judged."""
 
 from __future__ import annotations
 
@@ -30,106 +27,46 @@ from dedupcrawl.stores.opening import MEMORY
 from dedupcrawl.utils.formatting import hide_password
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from dedupcrawl.batch.fingerprint_table import FingerprintTable
 
     Numbers = np.ndarray[tuple[int], np.dtype[Any]]
 
-
 ARRIVAL, LONGEST, NEWEST, OLDEST = PREFERENCES = ("arrival", "longest", "newest", "oldest")
 ACCEPTED = f"{', '.join(PREFERENCES)}, or hosts, the most wanted first: reuters.com,apnews.com"
 _HOST = re.compile(r"localhost|[^\s/:@]+\.[^\s/:@]+")
-
-
-def check_prefer(prefer: Sequence[str]) -> None:
-    """Raise :class:`~dedupcrawl.errors.SettingError` for a preference that is none."""
-    hosts = [name for name in prefer if name not in PREFERENCES]
-    one = len(prefer) == 1
-    if not prefer or not (one or len(hosts) == len(prefer)) or not all(map(_HOST.fullmatch, hosts)):
-        raise SettingError("--prefer", ",".join(prefer), ACCEPTED)
-
-
-def ranked_rows(
-    prints: FingerprintTable, prefer: Sequence[str], *, given: int = 0, latest: bool = False
-) -> Numbers:
-    """Return the rows in the order in which they are judged.
-
-    The first ``given`` rows, which are kept already, stay in front, unless the latest page is to win: then
-    they have to stand up to the newer ones like all others. What is equal comes by arrival; where the latest
-    wins, the last that arrived is first, and times do not count where no page behind the given ones has any.
-    """
-    if latest:
-        times = prints.numbers("time")
-        return _newest_first(times if not np.isnan(times[given:]).all() else np.full(len(times), np.nan))
-    behind = _preference_key(prints, prefer)[given:]
-    return np.concatenate([np.arange(given), given + np.argsort(behind, kind="stable")])
-
-
-def _preference_key(prints: FingerprintTable, prefer: Sequence[str]) -> Numbers:
-    """Return a number for each row, the least for the one that is wanted most."""
-    if prefer[0] == ARRIVAL:
-        return np.zeros(len(prints))
-    if prefer[0] == LONGEST:
-        return -prints.numbers("length").astype(np.int64)
-    if prefer[0] in (NEWEST, OLDEST):
-        times = prints.numbers("time")  # NaN, where there is none, is sorted to the end
-        return times if prefer[0] == OLDEST else -times
-    return _host_ranks((prints.url(row) for row in range(len(prints))), prefer, len(prints))
-
-
-def _newest_first(times: Numbers) -> Numbers:
-    """Return the newest first; of equals, and of those without a time, the last that arrived."""
-    return np.lexsort((-np.arange(len(times)), np.where(np.isnan(times), np.inf, -times)))
-
-
-def _host_ranks(urls: Iterable[str], hosts: Sequence[str], rows: int) -> Numbers:
-    places = {host.lower(): place for place, host in reversed(list(enumerate(hosts)))}
-    return np.fromiter((_host_rank(url, places, len(hosts)) for url in urls), np.int64, rows)
-
-
-def _host_rank(url: str, places: dict[str, int], nowhere: int) -> int:
-    """Return the place of a URL's host, or of the nearest domain above it that is named."""
-    try:
-        name = (urlsplit(url).hostname or "").rstrip(".")
-    except ValueError:
-        return nowhere
-    while name:
-        if name in places:
-            return places[name]
-        name = name.partition(".")[2]
-    return nowhere
-
-
-_CRAWL_ONLY = frozenset(
-    {"detectors", "lease", "wait", "ttl"}
-)  #: decide no verdict, or are told in another way
+#: Fields of the configuration that are recorded elsewhere (detectors) or decide no verdict of a batch.
+_CRAWL_ONLY = frozenset({"detectors", "lease", "wait", "ttl"})
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """What to read, how to judge it, and where to write it.
 
-    Raises :class:`~dedupcrawl.errors.SettingError` for what makes no sense together.
+    Raises:
+        SettingError: a value is not accepted, or two values contradict each other.
     """
 
-    inputs: tuple[str, ...]  #: files, globs and folders
-    out: Path
+    inputs: tuple[str, ...]  #: files, patterns and folders
+    out: Path  #: folder for the output
     config: Config = field(default_factory=Config)
-    fields: Fields = field(default_factory=Fields)
-    annotate: bool = False  #: whether all rows are written, with what is said of them, or the kept ones alone
-    prefer: tuple[str, ...] = ("arrival",)  #: which of several copies is kept: see ``ordering``
-    against: tuple[str, ...] = ()  #: stores, and folders of earlier batches, whose pages count as kept
-    update: str = ""  #: URL of a store that gets the kept fingerprints; "": none
-    namespace: str | None = None  #: of these stores; None: the only one that is there
-    skip_bad: bool = False  #: whether what cannot be read is left out and listed, or ends the run
-    workers: int = 0  #: processes; 0: one for each core
+    fields: Fields = field(default_factory=Fields)  #: columns that hold the pages
+    annotate: bool = False  #: whether to write all rows with their verdicts, or the kept rows alone
+    prefer: tuple[str, ...] = ("arrival",)  #: which of several copies is kept: see :func:`check_prefer`
+    against: tuple[str, ...] = ()  #: URLs of stores and folders of earlier batches whose pages count as kept
+    update: str = ""  #: URL of a store to which the kept fingerprints are exported; "": none
+    namespace: str | None = None  #: namespace in these stores; None: the only one that exists
+    skip_bad: bool = False  #: whether to leave out and list unreadable rows instead of stopping
+    workers: int = 0  #: number of worker processes; 0: one for each core
 
     def __post_init__(self) -> None:
         check_prefer(self.prefer)
         if self.latest and self.prefer != ("arrival",):
             raise SettingError(
-                "--prefer", ",".join(self.prefer), 'nothing beside keep = "latest": the newest page is kept'
+                "--prefer",
+                ",".join(self.prefer),
+                'no preference with keep = "latest": the newest page is kept',
             )
         for name, where in (*(("--against", each) for each in self.against), ("--update", self.update)):
             if where == MEMORY:
@@ -137,59 +74,53 @@ class Job:
                     name, where, "a store that outlives its process: lmdb://PATH or redis://HOST/DB"
                 )
         if self.workers < 0:
-            raise SettingError("--workers", self.workers, "a number of processes, or 0 for one a core")
+            raise SettingError("--workers", self.workers, "a number of processes, or 0 for one for each core")
 
     @property
     def latest(self) -> bool:
-        """Whether the newest copy is kept, and the older ones are listed."""
+        """Whether the newest copy is kept and the older ones are listed."""
         return self.config.keep == "latest"
 
     def rules(self) -> Rules:
-        """Return what decides a verdict.
+        """Return what decides on the pages.
 
-        Where the latest page is kept, an older text under its URL goes too, as it does in a crawl's store.
+        If the latest page is kept, an older text under the same URL is dropped too, as in the store of a
+        crawl.
         """
         also = {Relation.UPDATED} if self.latest else set()
         return Rules(Matcher(build_detectors(self.config)), Policy(self.config.drop | also, "first"))
 
     @property
     def scheme(self) -> dict[str, dict[str, object]]:
-        """What the fingerprints depend on, as stores know it."""
+        """The scheme of the fingerprints, as stores record it."""
         return schemes(build_detectors(self.config), self.config)
 
     @property
     def sketches(self) -> int:
-        """How many sketches a record has."""
+        """The number of sketches of a record."""
         names = [detector.name for detector in build_detectors(self.config)]
         return len(names) + (Exact.name not in names)
 
     @property
-    def making(self) -> str:
-        """Return a digest of all that fingerprints depend on but the pages."""
+    def fingerprint_digest(self) -> str:
+        """A digest of everything that fingerprints depend on, except the pages."""
         return digest((self.scheme, self.reading, asdict(self.fields), LAYOUT_VERSION, package_version()))
 
     @property
     def reading(self) -> dict[str, object]:
-        """What a page's text depends on, beyond what stores know of."""
+        """What the text of a page depends on, beyond :attr:`scheme`."""
         return asdict(self.config.reading) | {"min_chars": self.config.min_chars}
 
-    def _own_constants(self) -> dict[str, Any]:
-        """Return the constants that single detectors were given, those that only comparing uses too."""
-        chosen = self.config.detectors
-        return (
-            {name: _to_json(of) for name, of in chosen.items() if of} if isinstance(chosen, Mapping) else {}
-        )
-
     def request(self) -> dict[str, Any]:
-        """Return what decides the output, in JSON values; passwords are hidden."""
-        constants = {
-            name: _to_json(getattr(self.config, name)) for name in CONFIG_FIELDS if name not in _CRAWL_ONLY
-        }
+        """Return everything the output depends on as JSON values, without passwords."""
+        names = [name for name in CONFIG_FIELDS if name not in _CRAWL_ONLY]
+        detectors = self.config.detectors
+        own = detectors if isinstance(detectors, Mapping) else {}  # constants set for single detectors
         return {
             "detectors": self.scheme,
-            "constants": self._own_constants(),
+            "constants": {name: _to_json(of) for name, of in own.items() if of},
             "reading": self.reading,
-            "configuration": constants,
+            "configuration": {name: _to_json(getattr(self.config, name)) for name in names},
             "fields": asdict(self.fields),
             "annotate": self.annotate,
             "prefer": list(self.prefer),
@@ -199,25 +130,78 @@ class Job:
 
 
 def is_store_url(where: str) -> bool:
-    """Whether a user means a store, not a folder."""
+    """Return whether a location is the URL of a store, not a folder."""
     return "://" in where
 
 
 def display_location(where: str) -> str:
-    """Return a store's URL without its password, or a folder's whole path."""
+    """Return the URL of a store without its password, or the absolute path of a folder."""
     return hide_password(where) if is_store_url(where) else str(Path(where).resolve())
 
 
-def digest(told: object) -> str:
-    """Return a short name of JSON values; equal ones have the same."""
-    text = json.dumps(told, sort_keys=True, default=str)
+def digest(values: object) -> str:
+    """Return a digest of JSON values: 32 hexadecimal digits."""
+    text = json.dumps(values, sort_keys=True, default=str)
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _to_json(value: object) -> object:
-    """Return what JSON makes of a value."""
+    """Convert sets, mappings and tuples to JSON values."""
     if isinstance(value, AbstractSet):
         return sorted(value, key=str)
     if isinstance(value, Mapping):
         return {str(name): _to_json(each) for name, each in value.items()}
     return [_to_json(each) for each in value] if isinstance(value, tuple | list) else value
+
+
+def check_prefer(prefer: Sequence[str]) -> None:
+    """Raise SettingError unless a preference is one of :data:`PREFERENCES`, or consists of host names."""
+    hosts = [name for name in prefer if name not in PREFERENCES]
+    one = len(prefer) == 1
+    if not prefer or not (one or len(hosts) == len(prefer)) or not all(map(_HOST.fullmatch, hosts)):
+        raise SettingError("--prefer", ",".join(prefer), ACCEPTED)
+
+
+def ranked_rows(
+    table: FingerprintTable, prefer: Sequence[str], *, prior: int = 0, latest: bool = False
+) -> Numbers:
+    """Return the rows in the order in which they are judged; ties are in order of arrival.
+
+    The first ``prior`` rows, which are kept already, stay in front. With ``latest`` all rows are sorted
+    instead: the newest first, pages without a time last, ties in reverse order of arrival. Times are ignored
+    if no row after the prior ones has any.
+    """
+    if latest:
+        times = table.numbers("time")
+        if np.isnan(times[prior:]).all():
+            times = np.full(len(times), np.nan)
+        return np.lexsort((-np.arange(len(times)), np.where(np.isnan(times), np.inf, -times)))
+    new = _preference_key(table, prefer)[prior:]
+    return np.concatenate([np.arange(prior), prior + np.argsort(new, kind="stable")])
+
+
+def _preference_key(table: FingerprintTable, prefer: Sequence[str]) -> Numbers:
+    """Return a sort key for each row; the most wanted row has the smallest."""
+    if prefer[0] == ARRIVAL:
+        return np.zeros(len(table))
+    if prefer[0] == LONGEST:
+        return -table.numbers("length").astype(np.int64)
+    if prefer[0] in (NEWEST, OLDEST):
+        times = table.numbers("time")  # NaN, for no time, is sorted to the end
+        return times if prefer[0] == OLDEST else -times
+    ranks = {host.lower(): place for place, host in reversed(list(enumerate(prefer)))}
+    urls = (table.url(row) for row in range(len(table)))
+    return np.fromiter((_host_rank(url, ranks, len(prefer)) for url in urls), np.int64, len(table))
+
+
+def _host_rank(url: str, ranks: dict[str, int], last: int) -> int:
+    """Return the rank of a URL's host or of its nearest parent domain that has one; else ``last``."""
+    try:
+        name = (urlsplit(url).hostname or "").rstrip(".")
+    except ValueError:
+        return last
+    while name:
+        if name in ranks:
+            return ranks[name]
+        name = name.partition(".")[2]
+    return last

@@ -1,7 +1,4 @@
-"""The processes that do the work of a run, and how their end is noticed.
-
-The engine of one machine: fingerprints and output in processes, the verdicts in this one.
-"""
+"""The engine for one machine: fingerprints and output in worker processes, verdicts in this one."""
 
 from __future__ import annotations
 
@@ -34,34 +31,129 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.workdir import Workdir
     from dedupcrawl.utils.progress import Progress
 
+CHUNKS_AHEAD = 3  #: chunks for each worker that are submitted before their results are needed
 
 T = TypeVar("T")
 
 
+class LocalEngine:
+    """Runs the three steps of a batch on this machine (:class:`~dedupcrawl.batch.runner.Engine`)."""
+
+    def __init__(self, job: Job, work: Workdir) -> None:
+        self._job = job
+        self._work = work
+
+    def fingerprint(self, parts: Sequence[Part], progress: Progress) -> None:
+        """Fingerprint parts, their chunks in all worker processes."""
+        with open_worker_pool(self._job.workers) as workers:
+            chunks = _ChunkQueue(self._job, workers, parts, progress)
+            for part in parts:
+                write_fingerprints(self._job, self._work, part, chunks.of(part))
+
+    def solve(self, corpus: Corpus, progress: Progress) -> Solution:
+        """Judge every row, in this process."""
+        done = 0
+
+        def on_progress(rows: int) -> None:
+            nonlocal done
+            progress.advance(rows - done, rows - done)
+            done = rows
+
+        order, prior = corpus.order(self._job), corpus.always_kept(self._job)
+        return solve(corpus.table, self._job.rules(), order, prior=prior, on_progress=on_progress)
+
+    def write(self, parts: Sequence[Part], progress: Progress) -> None:
+        """Write the output of parts, one process for each part."""
+        with open_worker_pool(1 if len(parts) == 1 else self._job.workers) as workers:
+            submitted = [(part, workers.submit(write_output, self._job, self._work, part)) for part in parts]
+            for part, future in submitted:
+                rows = result_of(future, str(part.path))
+                progress.advance(rows, rows)
+
+
+class _ChunkQueue:
+    """Submits the chunks of all parts in order, some ahead, and returns their fingerprints in order."""
+
+    def __init__(self, job: Job, workers: WorkerPool, parts: Sequence[Part], progress: Progress) -> None:
+        self._job = pickle.dumps(job)
+        self._fields = job.fields
+        self._workers = workers
+        self._progress = progress
+        self._chunks = self._cut(parts)
+        self._submitted: deque[tuple[Part, Chunk | PartError | None, Future[FingerprintedChunk] | None]]
+        self._submitted = deque()
+        self._finished: set[Part] = set()  # their remaining chunks are not needed
+
+    def of(self, part: Part) -> Iterator[FingerprintedChunk]:
+        """Yield the fingerprints of a part; parts have to be asked for in order."""
+        read = 0
+        try:
+            while True:
+                self._submit_ahead()
+                owner, chunk, future = self._submitted.popleft()
+                if owner is not part:
+                    continue
+                if isinstance(chunk, PartError):
+                    raise chunk
+                if chunk is None or future is None:
+                    break
+                result = result_of(future, f"{part.path}, rows from {chunk.first} on")
+                self._progress.advance(result.read - read, result.rows)
+                read = result.read
+                yield result
+        finally:
+            self._finished.add(part)
+
+    def _submit_ahead(self) -> None:
+        while len(self._submitted) < CHUNKS_AHEAD * self._workers.count:
+            part, chunk = next(self._chunks, (None, None))
+            if part is None:
+                return
+            future = None
+            if isinstance(chunk, Chunk):
+                future = self._workers.submit(fingerprint_chunk, self._job, part.format, chunk)
+            self._submitted.append((part, chunk, future))
+
+    def _cut(self, parts: Sequence[Part]) -> Iterator[tuple[Part, Chunk | PartError | None]]:
+        """Yield the chunks of each part, and at its end None, or the error that ended it."""
+        for part in parts:
+            rows = 0
+            try:
+                for chunk in format_named(part.format).chunks(part, self._fields):
+                    if part in self._finished:
+                        break
+                    rows = chunk.first + chunk.count
+                    yield part, chunk
+            except PartError as error:
+                yield part, error
+            except OSError as error:
+                yield part, PartError(str(part.path), rows, error.strerror or str(error))
+            else:
+                yield part, None
+
+
 class WorkerPool(Protocol):
-    """Who does a piece of work."""
+    """Runs tasks."""
 
     @property
     def count(self) -> int:
-        """How many pieces are done at a time."""
-        ...
+        """Number of tasks that run at a time."""
 
-    def submit(self, work: Callable[..., T], /, *args: Any) -> Future[T]:
-        """Begin a piece of work."""
-        ...
+    def submit(self, task: Callable[..., T], /, *args: Any) -> Future[T]:
+        """Schedule a task; pass the future to :func:`result_of`."""
 
 
 @contextmanager
 def open_worker_pool(workers: int) -> Iterator[WorkerPool]:
-    """Give so many processes (0: one for each core that this one may use); 1 is this process alone.
+    """Start worker processes, and stop them at the end of the block; an error cancels tasks not started yet.
 
-    When the block ends with an error, pieces that were not begun are not done.
+    ``workers`` of 0: one for each CPU core that this process may use; 1: tasks run in this process.
     """
     count = workers or _available_cores()
     if count == 1:
         yield _InlinePool()
         return
-    # A forked copy of a process that has threads, and maps files, is not to be relied upon.
+    # Forking a process that has threads and memory-mapped files is not safe.
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["dedupcrawl.batch.preload"])
     executor = ProcessPoolExecutor(count, context, _init_worker)
@@ -72,9 +164,11 @@ def open_worker_pool(workers: int) -> Iterator[WorkerPool]:
 
 
 def result_of(future: Future[T], place: str) -> T:
-    """Wait for a piece of work.
+    """Wait for a task and return its result.
 
-    Raises :class:`~dedupcrawl.errors.DedupError`, naming the place, if its process is dead.
+    ``place`` names, in the error message, what the task works on.
+
+    Raises DedupError if its process died; errors of the task itself are raised as they are.
     """
     try:
         return future.result()
@@ -90,7 +184,7 @@ def _available_cores() -> int:
 
 
 def _init_worker() -> None:
-    """Begin as a worker: the terminal's interrupt is for the parent, and with the parent it ends."""
+    """Leave the terminal's interrupt to the parent process, and exit when the parent does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_exit_with_parent, args=(multiprocessing.parent_process(),), daemon=True).start()
 
@@ -105,126 +199,28 @@ class _ProcessPool:
     executor: ProcessPoolExecutor
     count: int
 
-    def submit(self, work: Callable[..., T], /, *args: Any) -> Future[T]:
+    def submit(self, task: Callable[..., T], /, *args: Any) -> Future[T]:
         try:
-            return self.executor.submit(work, *args)
-        except BrokenProcessPool as error:  # it is told where the outcome is asked for
+            return self.executor.submit(task, *args)
+        except BrokenProcessPool as error:  # raised by result_of(), which names the place
             return _failed_future(error)
 
 
 def _failed_future(error: BaseException) -> Future[T]:
-    done: Future[T] = Future()
-    done.set_exception(error)
-    return done
+    future: Future[T] = Future()
+    future.set_exception(error)
+    return future
 
 
 class _InlinePool:
-    """This very process."""
+    """Runs each task in this process when it is submitted."""
 
     count = 1
 
-    def submit(self, work: Callable[..., T], /, *args: Any) -> Future[T]:
-        done: Future[T] = Future()
+    def submit(self, task: Callable[..., T], /, *args: Any) -> Future[T]:
+        future: Future[T] = Future()
         try:
-            done.set_result(work(*args))
-        except Exception as error:  # noqa: BLE001  # as a process would hand it over
+            future.set_result(task(*args))
+        except Exception as error:  # noqa: BLE001  # raised by result_of(), as with processes
             return _failed_future(error)
-        return done
-
-
-CHUNKS_AHEAD = 3  #: chunks for each worker that are begun before what comes of them is needed
-
-
-class LocalEngine:
-    """Does the three steps of a run on this machine."""
-
-    def __init__(self, job: Job, work: Workdir) -> None:
-        self._job = job
-        self._work = work
-
-    def fingerprint(self, parts: Sequence[Part], teller: Progress) -> None:
-        """Fingerprint parts, their chunks over all processes."""
-        with open_worker_pool(self._job.workers) as workers:
-            ahead = _ChunkQueue(self._job, workers, parts, teller)
-            for part in parts:
-                write_fingerprints(self._job, self._work, part, ahead.of(part))
-
-    def solve(self, corpus: Corpus, teller: Progress) -> Solution:
-        """Judge every row."""
-        done = 0
-
-        def tell(rows: int) -> None:
-            nonlocal done
-            teller.advance(rows - done, rows - done)
-            done = rows
-
-        order = corpus.order(self._job)
-        return solve(corpus.prints, self._job.rules(), order, given=corpus.kept_before(self._job), tell=tell)
-
-    def write(self, parts: Sequence[Part], teller: Progress) -> None:
-        """Write the output of parts, each in a process."""
-        with open_worker_pool(1 if len(parts) == 1 else self._job.workers) as workers:
-            begun = [(part, workers.submit(write_output, self._job, self._work, part)) for part in parts]
-            for part, future in begun:
-                rows = result_of(future, str(part.path))
-                teller.advance(rows, rows)
-
-
-class _ChunkQueue:
-    """Hands out the chunks of all parts in their order, some ahead, and gives back what came of them."""
-
-    def __init__(self, job: Job, workers: WorkerPool, parts: Sequence[Part], teller: Progress) -> None:
-        self._job = pickle.dumps(job)
-        self._fields = job.fields
-        self._workers = workers
-        self._teller = teller
-        self._chunks = self._cut(parts)
-        self._begun: deque[tuple[Part, Chunk | PartError | None, Future[FingerprintedChunk] | None]] = deque()
-        self._left: set[Part] = set()  # of which no more is wanted
-
-    def of(self, part: Part) -> Iterator[FingerprintedChunk]:
-        """Give what came of the chunks of a part; parts are asked for in their order."""
-        read = 0
-        try:
-            while True:
-                self._begin_some()
-                owner, chunk, future = self._begun.popleft()
-                if owner is not part:
-                    continue
-                if isinstance(chunk, PartError):
-                    raise chunk
-                if chunk is None or future is None:
-                    break
-                filed = result_of(future, f"{part.path}, rows from {chunk.first} on")
-                self._teller.advance(filed.read - read, filed.rows)
-                read = filed.read
-                yield filed
-        finally:
-            self._left.add(part)
-
-    def _begin_some(self) -> None:
-        while len(self._begun) < CHUNKS_AHEAD * self._workers.count:
-            part, chunk = next(self._chunks, (None, None))
-            if part is None:
-                return
-            future = None
-            if isinstance(chunk, Chunk):
-                future = self._workers.submit(fingerprint_chunk, self._job, part.format, chunk)
-            self._begun.append((part, chunk, future))
-
-    def _cut(self, parts: Sequence[Part]) -> Iterator[tuple[Part, Chunk | PartError | None]]:
-        """Give the chunks of each part, and behind them None, or what is wrong with the rest."""
-        for part in parts:
-            rows = 0
-            try:
-                for chunk in format_named(part.format).chunks(part, self._fields):
-                    if part in self._left:
-                        break
-                    rows = chunk.first + chunk.count
-                    yield part, chunk
-            except PartError as error:
-                yield part, error
-            except OSError as error:
-                yield part, PartError(str(part.path), rows, error.strerror or str(error))
-            else:
-                yield part, None
+        return future

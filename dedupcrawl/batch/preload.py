@@ -1,12 +1,12 @@
-"""What every process of a batch needs, loaded once: those that are forked after it have it from the start."""
+"""Imported once by the fork server, so that worker processes start with all modules and tables loaded."""
 
 from __future__ import annotations
 
 import gc
 
 import dedupcrawl.batch.fingerprinting
-import dedupcrawl.batch.output  # noqa: F401  # both are loaded for the processes that are forked
+import dedupcrawl.batch.output  # noqa: F401
 from dedupcrawl.text.normalize import roles
 
-roles()  # with it the table of all code points is made
-gc.freeze()  # a collection would touch, and so copy, all that is shared with the process that was forked
+roles()  # builds the table of all code points
+gc.freeze()  # a garbage collection in a worker would write to, and so copy, the memory it shares

@@ -1,8 +1,6 @@
-"""The pages that count as kept already: those of earlier batches, and of the stores of crawls.
+"""Pages that count as kept before a batch starts: those of earlier batches and of the stores of crawls.
 
-The folder of an earlier batch as a source of pages that are kept already.
-
-The store of a crawl as a source of pages that are kept already.
+Only prior pages that share a key with a page of the corpus are read.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ from dedupcrawl.batch.fingerprint_table import (
 )
 from dedupcrawl.batch.job import ARRIVAL, display_location, is_store_url, ranked_rows
 from dedupcrawl.batch.verdicts import replaced_prior_pages
-from dedupcrawl.batch.workdir import Workdir, read_state
+from dedupcrawl.batch.workdir import Workdir, read_finished
 from dedupcrawl.errors import DedupError, SettingError, StoreError, StoreMismatchError
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
 from dedupcrawl.stores.base import ClaimState, differences
@@ -43,332 +41,107 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.base import Candidate, Store
 
     Numbers = np.ndarray[tuple[int], np.dtype[Any]]
-    RowLocation = tuple[str, str, int]
+    RowLocation = tuple[str, str, int]  # name of the source, part, row
 
-
-@dataclass(frozen=True)
-class BatchSource:
-    """A finished batch."""
-
-    work: Workdir
-    job: dict[str, Any]
-    solved: dict[str, Any]
-
-    @classmethod
-    def there(cls, where: str, job: Job, *, said_by: str = "") -> Self:
-        """Look at a folder.
-
-        Raises:
-            DedupError: no batch is there, or one that has not come to its end.
-            StoreMismatchError: its fingerprints were made under another configuration.
-        """
-        work = Workdir(Path(where).resolve())
-        told, solved = read_state(work.job), read_state(work.solved)
-        remembered = f" ({said_by} stands against it)" if said_by else ""
-        if told is None:
-            raise DedupError(f"{where}: no folder of a batch{remembered}")
-        if solved is None or not work.summary.exists():
-            raise DedupError(
-                f"{where}: the batch there has not come to its end{remembered}; run it again first"
-            )
-        _check_same_configuration(where, told, job)
-        return cls(work, told, solved)
-
-    @property
-    def name(self) -> str:
-        """Its whole path."""
-        return str(self.work.out)
-
-    @property
-    def state(self) -> str:
-        """Which verdicts are there."""
-        return f"{self.name} {self.solved['signature']}"
-
-    @property
-    def against(self) -> list[dict[str, Any]]:
-        """What it stood against itself, the oldest first."""
-        return list(self.solved.get("against", []))
-
-    def told(self) -> dict[str, Any]:
-        """Say where it is."""
-        return {"where": self.name, "namespace": None, "hidden": False}
-
-    def replaced(self) -> set[RowLocation]:
-        """Return the pages that it was given, and that have lost their place to one of its own."""
-        return replaced_prior_pages(self.work)
-
-    def batches(self, job: Job, sought: Numbers, without: set[RowLocation]) -> Iterator[pa.RecordBatch]:
-        """Give its kept pages with one of these keys, in the order in which a store would have them."""
-        table = pa.Table.from_batches(
-            self._kept(sought, without), fingerprint_schema(job.sketches).append(PART_FIELD)
-        )
-        request = self.job["request"]
-        prefer, latest = request["prefer"], request["configuration"]["keep"] == "latest"
-        if prefer != [ARRIVAL] or latest:
-            prints = FingerprintTable(table.to_batches())
-            order = ranked_rows(prints, prefer, latest=latest)
-            table = table.take(order[::-1] if latest else order)
-        yield from map(fill_probes, table.to_batches())
-
-    def _kept(self, sought: Numbers, without: set[RowLocation]) -> Iterator[pa.RecordBatch]:
-        """Give the kept pages by arrival."""
-        for part in (each["name"] for each in self.job["parts"]):
-            lost = {row for name, of, row in without if (name, of) == (self.name, part)}
-            for batch in self._of(part, sought, lost):
-                yield batch.append_column(PART_FIELD, pa.array([part] * len(batch), PART_FIELD.type))
-
-    def _of(self, part: str, sought: Numbers, without: set[int]) -> Iterator[pa.RecordBatch]:
-        """Give the kept pages of a part, each with the cluster that it is in."""
-        verdicts = read_table(self.work.verdicts(part))
-        keep = verdicts.column("keep").to_numpy()
-        joined = verdicts.column("joined").to_numpy()
-        clusters = verdicts.column("cluster")
-        for batch in read_batches(self.work.prints(part)):
-            numbers = batch.column("row").to_numpy()
-            wanted = keep[numbers] & _has_any_key(batch, sought) & ~np.isin(numbers, list(without))
-            if wanted.any():
-                picked, rows = batch.filter(pa.array(wanted)), numbers[wanted]
-                names = [clusters[row].as_py() if joined[row] else None for row in rows.tolist()]
-                place = picked.schema.get_field_index("cluster")
-                yield picked.set_column(place, picked.schema.field(place), pa.array(names, pa.binary()))
-
-
-def _has_any_key(batch: pa.RecordBatch, sought: Numbers) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Return of each row whether it is filed under one of these keys."""
-    lists = ListColumn(batch.column("keys"))
-    if not len(sought):
-        return np.zeros(len(batch), bool)
-    places = np.minimum(np.searchsorted(sought, lists.values), len(sought) - 1)
-    until = np.concatenate([[0], np.cumsum(sought[places] == lists.values)])
-    ends = np.concatenate([[0], np.cumsum(lists.counts)])
-    return np.asarray(np.diff(until[ends]) > 0)
-
-
-def _check_same_configuration(where: str, told: dict[str, Any], job: Job) -> None:
-    there, here = told["request"], job.request()
-    found = [text for name in ("detectors", "reading") for text in differences(there[name], here[name])]
-    if told["layout"] != LAYOUT_VERSION:
-        found = [f"layout is {told['layout']} there, {LAYOUT_VERSION} here"]
-    if found:
-        raise StoreMismatchError(
-            f"The batch in {where} was made under another configuration: {'; '.join(found)}. "
-            "Use the former settings, or do that batch again."
-        )
-
-
-KEYS_PER_QUERY = 64  #: keys that a store is asked for at a time, so that a server's other clients do not wait
-STORE_BATCH_ROWS = 4096  #: rows
-
-
-@dataclass(frozen=True, slots=True)
-class StoreSource:
-    """A namespace of a store. What is claimed there, and not committed, may be given back and is left out."""
-
-    url: str
-    namespace: str
-
-    @classmethod
-    def there(cls, url: str, namespace: str, job: Job) -> Self:
-        """Open a store that exists, to see that it can be.
-
-        Raises :class:`~dedupcrawl.errors.StoreError` if it is not there, or was filled under another
-        configuration.
-        """
-        open_existing(url, namespace).close()
-        found = cls(url, namespace)
-        found._open(job).close()
-        return found
-
-    @property
-    def name(self) -> str:
-        """The URL without its password, and the namespace."""
-        return f"{display_location(self.url)} {self.namespace}"
-
-    @property
-    def state(self) -> str:
-        """Which one it is: what is in it changes all the time."""
-        return self.name
-
-    def told(self) -> dict[str, Any]:
-        """Say where it is, and whether that is all."""
-        where = display_location(self.url)
-        return {"where": where, "namespace": self.namespace, "hidden": where != self.url}
-
-    def replaced(self) -> set[RowLocation]:
-        """Return nothing: a store has forgotten what was replaced in it."""
-        return set()
-
-    def batches(self, job: Job, sought: Numbers, without: set[RowLocation]) -> Iterator[pa.RecordBatch]:
-        """Give its committed pages with one of these keys, in the order in which they were filed."""
-        filing = FingerprintTableBuilder(job.sketches)
-        with closing(self._open(job)) as store:
-            for each in self._candidates(store, sought):
-                if each.state is ClaimState.COMMITTED and (self.name, "", each.id) not in without:
-                    filing.add(each.id, each.record, time=each.record.seen)
-                if len(filing) >= STORE_BATCH_ROWS:
-                    yield _with_empty_part(filing.batch())
-        if len(filing):
-            yield _with_empty_part(filing.batch())
-
-    def _candidates(self, store: Store, sought: Numbers) -> Iterable[Candidate]:
-        """Walk the store, or ask it for each key, whichever is less."""
-        if store.info().pages <= len(sought):
-            known = set(sought.tolist())
-            return (
-                each for each in store.records() if not known.isdisjoint(pack_keys(each.record.keys).tolist())
-            )
-        found: dict[int, Candidate] = {}
-        for start in range(0, len(sought), KEYS_PER_QUERY):
-            keys = unpack_keys(sought[start : start + KEYS_PER_QUERY].tolist())
-            found |= {each.id: each for each in store.find(keys)}
-        return [each for _, each in sorted(found.items())]
-
-    def _open(self, job: Job) -> Store:
-        config = job.config
-        return open_store(
-            self.url, namespace=self.namespace, scheme=job.scheme, lease=config.lease, ttl=config.ttl
-        )
-
-
-def _with_empty_part(batch: pa.RecordBatch) -> pa.RecordBatch:
-    return batch.append_column(PART_FIELD, pa.array([""] * len(batch), PART_FIELD.type))
-
-
-def existing_namespace(url: str, namespace: str | None) -> str:
-    """Return the namespace that is meant: the one that is named, else the only one that is there.
-
-    Raises:
-        SettingError: there is none, or more than one.
-        StoreError: the store cannot be asked, or is not there.
-    """
-    if namespace is not None:
-        return namespace
-    there = list_namespaces(url)
-    if len(there) != 1:
-        accepted = f"one of {', '.join(map(repr, there))}" if there else "a name: that of the crawl's spider"
-        raise SettingError("--namespace", None, accepted)
-    return there[0]
-
-
-def target_namespace(url: str, namespace: str | None) -> str:
-    """Return the namespace that a store is to be filled in, whether there is a store yet or not.
-
-    Raises :class:`~dedupcrawl.errors.SettingError` if it has to be named.
-    """
-    try:
-        return existing_namespace(url, namespace)
-    except StoreError as error:
-        accepted = f"a name: that of the crawl's spider, unless DEDUP_NAMESPACE is set ({error})"
-        raise SettingError("--namespace", None, accepted) from None
-
-
-#: Behind the columns of the fingerprints, and the part that they are of: whose they are.
+#: Last column of the table of prior pages: the name of the source.
 SOURCE_FIELD = pa.field("source", pa.string())
+KEYS_PER_QUERY = 64  #: keys of one query to a store; few, so that other clients of a server do not wait
+STORE_BATCH_ROWS = 4096  #: rows of a record batch read from a store
 
 
 class PriorSource(Protocol):
-    """Where earlier pages are."""
+    """A source of pages that count as kept."""
 
     @property
     def name(self) -> str:
-        """How it is shown, without a password."""
-        ...
+        """Its location, without a password."""
 
     @property
-    def state(self) -> str:
-        """What the verdicts of a later batch depend on, as far as it can be told."""
-        ...
+    def signature(self) -> str:
+        """Changes if the verdicts of a later batch may change, as far as that can be known."""
 
-    def told(self) -> dict[str, Any]:
-        """What a later batch has to know to find it again."""
-        ...
+    def reference(self) -> dict[str, Any]:
+        """Return what a later batch needs to open it again, as JSON values."""
 
     def replaced(self) -> set[RowLocation]:
-        """Return the pages of other sources that have lost their place to a page of this one."""
-        ...
+        """Return the pages of other sources that pages of this one have replaced."""
 
-    def batches(self, job: Job, sought: Numbers, without: set[RowLocation]) -> Iterator[pa.RecordBatch]:
-        """Give the kept pages with one of the keys ``sought``, oldest first, and of which part each is.
+    def batches(self, job: Job, keys: Numbers, excluded: set[RowLocation]) -> Iterator[pa.RecordBatch]:
+        """Yield the kept pages with any of the keys, the oldest first.
 
-        ``sought`` rises; ``without`` are pages that are not kept any more.
+        ``keys`` are integers (:func:`pack_keys`) in ascending order; ``excluded`` pages are not kept any
+        more. The columns are those of :func:`fingerprint_schema`, and ``PART_FIELD``.
         """
-        ...
 
 
 def open_prior_sources(job: Job) -> tuple[PriorSource, ...]:
-    """Return what a job stands against, the oldest first: what a folder stood against comes before it.
+    """Open the sources of ``--against``, the oldest first; before a folder come the sources of that batch.
 
-    Raises:
-        DedupError: something is not there, or not finished.
-        SettingError: it is the job's own output, or there are several namespaces to choose from.
-        StoreMismatchError: it was filled under another configuration.
+    Raises DedupError if a source does not exist or is not finished, SettingError if it is the output folder
+    of the job or its namespace has to be named, StoreMismatchError if it has another configuration.
     """
     named = {display_location(where): where for where in job.against}
     if str(job.out.resolve()) in named:
         raise SettingError(
             "--against", named[str(job.out.resolve())], "the folder of another batch than --out"
         )
-    found: dict[str, PriorSource] = {}
+    sources: dict[str, PriorSource] = {}
     for where in job.against:
         for source in _with_predecessors(job, where, named):
-            found.setdefault(source.name, source)
-    return tuple(found.values())
+            sources.setdefault(source.name, source)
+    return tuple(sources.values())
 
 
 def _with_predecessors(job: Job, where: str, named: dict[str, str]) -> Iterator[PriorSource]:
-    """Give a source, and before it those that it stood against itself."""
     if is_store_url(where):
-        yield StoreSource.there(where, existing_namespace(where, job.namespace), job)
+        yield StoreSource.open(where, existing_namespace(where, job.namespace), job)
         return
-    folder = BatchSource.there(where, job)
-    for before in folder.against:
-        yield _open_predecessor(job, folder, before, named)
-    yield folder
+    batch = BatchSource.open(where, job)
+    for reference in batch.against:
+        yield _open_predecessor(job, batch, reference, named)
+    yield batch
 
 
 def _open_predecessor(
-    job: Job, folder: BatchSource, before: dict[str, Any], named: dict[str, str]
+    job: Job, batch: BatchSource, reference: dict[str, Any], named: dict[str, str]
 ) -> PriorSource:
-    where = named.get(before["where"], before["where"])
-    if before["hidden"] and where not in named.values():
+    where = named.get(reference["where"], reference["where"])
+    if reference["hidden"] and where not in named.values():
         raise DedupError(
-            f"{folder.name} stands against {where}, whose password is not kept: name it in --against too"
+            f"{batch.name} stands against {where}, whose password is not kept: name it in --against too"
         )
     if is_store_url(where):
-        return StoreSource.there(where, before["namespace"], job)
-    return BatchSource.there(where, job, said_by=folder.name)
+        return StoreSource.open(where, reference["namespace"], job)
+    return BatchSource.open(where, job, referrer=batch.name)
 
 
 def write_prior_pages(job: Job, work: Workdir, parts: Sequence[Part], sources: Sequence[PriorSource]) -> None:
-    """Write down those earlier pages that share a key with one of this corpus."""
+    """Write the prior pages that share a key with a page of these parts."""
     if not sources:
-        work.given.unlink(missing_ok=True)
+        work.prior_pages.unlink(missing_ok=True)
         return
-    sought = _probe_keys(work, parts)
-    without = {place for source in sources for place in source.replaced()}
+    table = open_corpus(work, parts, prior=False).table
+    keys = np.unique(np.concatenate([np.zeros(0, np.uint64), *(lists.values for lists in table.probes())]))
+    excluded = {page for source in sources for page in source.replaced()}
     columns = pa.schema([*fingerprint_schema(job.sketches), PART_FIELD, SOURCE_FIELD])
     seen: set[tuple[bytes, ...]] = set()
     with (
-        atomic_output(work.given) as path,
+        atomic_output(work.prior_pages) as path,
         pa.OSFile(str(path), "wb") as file,
-        pa.ipc.new_file(file, columns) as out,
+        pa.ipc.new_file(file, columns) as writer,
     ):
         for source in sources:
-            for batch in source.batches(job, sought, without):
-                fresh = _without_seen(batch, seen) if len(sources) > 1 else batch
-                out.write_batch(
-                    fresh.append_column(SOURCE_FIELD, pa.array([source.name] * len(fresh), SOURCE_FIELD.type))
-                )
+            for batch in source.batches(job, keys, excluded):
+                new = _without_seen(batch, seen) if len(sources) > 1 else batch
+                writer.write_batch(_with_constant(new, SOURCE_FIELD, source.name))
 
 
-def _probe_keys(work: Workdir, parts: Sequence[Part]) -> Numbers:
-    """Return the keys under which the pages of these parts look, rising."""
-    prints = open_corpus(work, parts, given=False).prints
-    return np.unique(np.concatenate([np.zeros(0, np.uint64), *(lists.values for lists in prints.sought())]))
+def _with_constant(batch: pa.RecordBatch, field: pa.Field, value: str) -> pa.RecordBatch:
+    return batch.append_column(field, pa.array([value] * len(batch), field.type))
 
 
 def _without_seen(batch: pa.RecordBatch, seen: set[tuple[bytes, ...]]) -> pa.RecordBatch:
-    """Leave out what another source has given: a store has the pages of a batch that was handed to it."""
+    """Leave out pages of another source: a batch may have been exported to a store."""
     columns = [
         batch.column(name) for name in batch.schema.names if name == "url" or name.startswith("sketch_")
     ]
@@ -377,3 +150,196 @@ def _without_seen(batch: pa.RecordBatch, seen: set[tuple[bytes, ...]]) -> pa.Rec
         keep.append(page not in seen)
         seen.add(page)
     return batch.filter(pa.array(keep, pa.bool_()))
+
+
+@dataclass(frozen=True)
+class BatchSource:
+    """The output folder of a finished batch (:class:`PriorSource`)."""
+
+    work: Workdir
+    job: dict[str, Any]  #: ``job.json``
+    solution: dict[str, Any]  #: ``solved.json``
+
+    @classmethod
+    def open(cls, where: str, job: Job, *, referrer: str = "") -> Self:
+        """Open a folder.
+
+        ``referrer`` is the folder of a batch that names this one as a source, for error messages. Raises
+        DedupError without a finished batch, StoreMismatchError if it has another configuration.
+        """
+        work = Workdir(Path(where).resolve())
+        about, solution, _ = read_finished(
+            work, where, f" ({referrer} stands against it)" if referrer else ""
+        )
+        _check_same_configuration(where, about, job)
+        return cls(work, about, solution)
+
+    @property
+    def name(self) -> str:
+        """Its absolute path."""
+        return str(self.work.out)
+
+    @property
+    def signature(self) -> str:
+        """Changes with its verdicts."""
+        return f"{self.name} {self.solution['signature']}"
+
+    @property
+    def against(self) -> list[dict[str, Any]]:
+        """References to its own prior sources, the oldest first."""
+        return list(self.solution.get("against", []))
+
+    def reference(self) -> dict[str, Any]:
+        """Return its path."""
+        return {"where": self.name, "namespace": None, "hidden": False}
+
+    def replaced(self) -> set[RowLocation]:
+        """Return the prior pages that its own pages have replaced."""
+        return replaced_prior_pages(self.work)
+
+    def batches(self, job: Job, keys: Numbers, excluded: set[RowLocation]) -> Iterator[pa.RecordBatch]:
+        """Yield its kept pages with any of the keys, in the order in which it judged them."""
+        kept = pa.Table.from_batches(
+            self._kept(keys, excluded), fingerprint_schema(job.sketches).append(PART_FIELD)
+        )
+        request = self.job["request"]
+        prefer, latest = request["prefer"], request["configuration"]["keep"] == "latest"
+        if prefer != [ARRIVAL] or latest:
+            order = ranked_rows(FingerprintTable(kept.to_batches()), prefer, latest=latest)
+            kept = kept.take(order[::-1] if latest else order)
+        yield from map(fill_probes, kept.to_batches())
+
+    def _kept(self, keys: Numbers, excluded: set[RowLocation]) -> Iterator[pa.RecordBatch]:
+        """Yield the pages in order of arrival."""
+        for part in (each["name"] for each in self.job["parts"]):
+            replaced = {row for name, of, row in excluded if (name, of) == (self.name, part)}
+            for batch in self._kept_of_part(part, keys, replaced):
+                yield _with_constant(batch, PART_FIELD, part)
+
+    def _kept_of_part(self, part: str, keys: Numbers, replaced: set[int]) -> Iterator[pa.RecordBatch]:
+        """Yield the pages of a part, each with its cluster."""
+        verdicts = read_table(self.work.verdicts(part))
+        keep = verdicts.column("keep").to_numpy()
+        joined = verdicts.column("joined").to_numpy()
+        clusters = verdicts.column("cluster")
+        for batch in read_batches(self.work.fingerprints(part)):
+            numbers = batch.column("row").to_numpy()
+            wanted = keep[numbers] & _has_any_key(batch, keys) & ~np.isin(numbers, list(replaced))
+            if wanted.any():
+                pages, rows = batch.filter(pa.array(wanted)), numbers[wanted]
+                names = [clusters[row].as_py() if joined[row] else None for row in rows.tolist()]
+                place = pages.schema.get_field_index("cluster")
+                yield pages.set_column(place, pages.schema.field(place), pa.array(names, pa.binary()))
+
+
+def _has_any_key(batch: pa.RecordBatch, keys: Numbers) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Return for each row whether it has any of the keys, which are in ascending order."""
+    lists = ListColumn(batch.column("keys"))
+    if not len(keys):
+        return np.zeros(len(batch), bool)
+    places = np.minimum(np.searchsorted(keys, lists.values), len(keys) - 1)
+    until = np.concatenate([[0], np.cumsum(keys[places] == lists.values)])
+    ends = np.concatenate([[0], np.cumsum(lists.counts)])
+    return np.asarray(np.diff(until[ends]) > 0)
+
+
+def _check_same_configuration(where: str, about: dict[str, Any], job: Job) -> None:
+    there, here = about["request"], job.request()
+    found = [text for name in ("detectors", "reading") for text in differences(there[name], here[name])]
+    if about["layout"] != LAYOUT_VERSION:
+        found = [f"layout is {about['layout']} there, {LAYOUT_VERSION} here"]
+    if found:
+        raise StoreMismatchError(
+            f"The batch in {where} was made under another configuration: {'; '.join(found)}. "
+            "Use the former settings, or do that batch again."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSource:
+    """The committed pages of a namespace of a store (:class:`PriorSource`)."""
+
+    url: str
+    namespace: str
+
+    @classmethod
+    def open(cls, url: str, namespace: str, job: Job) -> Self:
+        """Check that a store exists and can be opened; raises StoreError if not."""
+        open_existing(url, namespace).close()
+        connect(url, namespace, job).close()
+        return cls(url, namespace)
+
+    @property
+    def name(self) -> str:
+        """The URL without its password, and the namespace."""
+        return f"{display_location(self.url)} {self.namespace}"
+
+    @property
+    def signature(self) -> str:
+        """The name alone: the contents of a store change all the time."""
+        return self.name
+
+    def reference(self) -> dict[str, Any]:
+        """Return URL, namespace, and whether a password was left out."""
+        where = display_location(self.url)
+        return {"where": where, "namespace": self.namespace, "hidden": where != self.url}
+
+    def replaced(self) -> set[RowLocation]:
+        """Return nothing: replaced pages have been removed from a store."""
+        return set()
+
+    def batches(self, job: Job, keys: Numbers, excluded: set[RowLocation]) -> Iterator[pa.RecordBatch]:
+        """Yield its committed pages with any of the keys, in the order in which they were filed."""
+        builder = FingerprintTableBuilder(job.sketches)
+        with closing(connect(self.url, self.namespace, job)) as store:
+            for each in self._candidates(store, keys):
+                if each.state is ClaimState.COMMITTED and (self.name, "", each.id) not in excluded:
+                    builder.add(each.id, each.record, time=each.record.seen)
+                if len(builder) >= STORE_BATCH_ROWS:
+                    yield _with_constant(builder.batch(), PART_FIELD, "")
+        if len(builder):
+            yield _with_constant(builder.batch(), PART_FIELD, "")
+
+    def _candidates(self, store: Store, keys: Numbers) -> Iterable[Candidate]:
+        """Scan the store, or query the keys, whichever is less work."""
+        if store.info().pages <= len(keys):
+            wanted = set(keys.tolist())
+            return (
+                each
+                for each in store.records()
+                if not wanted.isdisjoint(pack_keys(each.record.keys).tolist())
+            )
+        found: dict[int, Candidate] = {}
+        for start in range(0, len(keys), KEYS_PER_QUERY):
+            query = unpack_keys(keys[start : start + KEYS_PER_QUERY].tolist())
+            found |= {each.id: each for each in store.find(query)}
+        return [each for _, each in sorted(found.items())]
+
+
+def connect(url: str, namespace: str, job: Job) -> Store:
+    """Open a store with the configuration of a job."""
+    lease, ttl = job.config.lease, job.config.ttl
+    return open_store(url, namespace=namespace, scheme=job.scheme, lease=lease, ttl=ttl)
+
+
+def existing_namespace(url: str, namespace: str | None) -> str:
+    """Return ``namespace``, or if it is None the only one in the store.
+
+    Raises SettingError if it has none or several, StoreError if it does not exist or cannot be reached.
+    """
+    if namespace is not None:
+        return namespace
+    names = list_namespaces(url)
+    if len(names) != 1:
+        accepted = f"one of {', '.join(map(repr, names))}" if names else "a name: that of the crawl's spider"
+        raise SettingError("--namespace", None, accepted)
+    return names[0]
+
+
+def target_namespace(url: str, namespace: str | None) -> str:
+    """Return the namespace to fill in a store that may not exist; raises SettingError if it is not named."""
+    try:
+        return existing_namespace(url, namespace)
+    except StoreError as error:
+        accepted = f"a name: that of the crawl's spider, unless DEDUP_NAMESPACE is set ({error})"
+        raise SettingError("--namespace", None, accepted) from None

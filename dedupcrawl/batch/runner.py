@@ -1,4 +1,7 @@
-"""The course of a run: what is done already is found and left, the rest is done, and then it is told."""
+"""A run of a batch: does the steps that are not done yet, then writes the summary.
+
+A run that was interrupted continues where it stopped.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from dedupcrawl.batch.fingerprinting import check_readable
 from dedupcrawl.batch.formats import find_parts
 from dedupcrawl.batch.job import digest
 from dedupcrawl.batch.local_engine import LocalEngine
-from dedupcrawl.batch.output import is_output_current, summarize
+from dedupcrawl.batch.output import file_size, is_output_current, summarize
 from dedupcrawl.batch.prior_sources import open_prior_sources, write_prior_pages
 from dedupcrawl.batch.store_export import check_export_target, check_not_exported, export_to_store
 from dedupcrawl.batch.verdicts import VerdictWriter, write_superseded
@@ -41,72 +44,79 @@ if TYPE_CHECKING:
 
 
 class Engine(Protocol):
-    """Who does the three steps. What it writes lies where ``Work`` says."""
+    """Does the three steps of a batch. It writes the files that :class:`Workdir` names.
 
-    def fingerprint(self, parts: Sequence[Part], teller: Progress) -> None:
-        """Fingerprint these parts: :func:`fingerprint_part` for each, or the same."""
-        ...
+    Progress is reported in bytes of input while fingerprinting, else in rows. All methods raise DedupError if
+    a file cannot be read or written.
+    """
 
-    def solve(self, corpus: Corpus, teller: Progress) -> Solution:
-        """Judge every row."""
-        ...
+    def fingerprint(self, parts: Sequence[Part], progress: Progress) -> None:
+        """Write the fingerprints of parts as ``fingerprint_part`` does."""
 
-    def write(self, parts: Sequence[Part], teller: Progress) -> None:
-        """Write their output: :func:`~dedupcrawl.batch.output.write_output` for each."""
-        ...
+    def solve(self, corpus: Corpus, progress: Progress) -> Solution:
+        """Judge every row of a corpus as :func:`~dedupcrawl.batch.solver.solve` does."""
+
+    def write(self, parts: Sequence[Part], progress: Progress) -> None:
+        """Write the output of parts with :func:`~dedupcrawl.batch.output.write_output`."""
 
 
-def run(job: Job, engine: Engine | None = None, teller: Progress | None = None) -> dict[str, Any]:
-    """Do what is left to do of a job.
+def run(job: Job, engine: Engine | None = None, progress: Progress | None = None) -> dict[str, Any]:
+    """Do what is not done yet of a job.
+
+    Args:
+        job: what to do.
+        engine: does the work; default: a :class:`LocalEngine`.
+        progress: receives the progress of each step.
 
     Returns:
-        What ``summary.json`` holds, and as ``already`` whether all was done before.
+        The contents of ``summary.json``, and as ``already`` whether everything had been done before.
 
     Raises:
-        DedupError: anything could not be read, written or agreed upon; then there is no ``summary.json``.
+        DedupError: something cannot be read or written, or the output folder has another batch; then no
+            ``summary.json`` is written.
     """
     work = Workdir(job.out)
     _check_folder(work)
     parts = find_parts(job.inputs, out=job.out)
     _check_superseded_name(job, parts)
-    with work.held():
-        return _BatchRun(job, work, parts, engine or LocalEngine(job, work), teller or NoProgress()).run()
+    with work.locked():
+        return _BatchRun(job, work, parts, engine or LocalEngine(job, work), progress or NoProgress()).run()
 
 
 class _BatchRun:
-    """One run, once it has the folder for itself."""
+    """A run that has locked its folder."""
 
     def __init__(
-        self, job: Job, work: Workdir, parts: Sequence[Part], engine: Engine, teller: Progress
+        self, job: Job, work: Workdir, parts: Sequence[Part], engine: Engine, progress: Progress
     ) -> None:
         self._job = job
         self._work = work
         self._parts = parts
         self._engine = engine
-        self._teller = teller
+        self._progress = progress
         self._began = time.monotonic()
         self._fingerprinted = 0  # pages, by this run
 
     def run(self) -> dict[str, Any]:
-        self._refuse_other()
+        about = self._about()
+        self._check_same_job(about)
         sources = open_prior_sources(self._job)
         check_export_target(self._job)
-        write_state(self._work.job, self._told())
-        left = [part for part in self._parts if not self._is_made(part)]
-        if not left and (done := self._done(sources)) is not None:
-            return self._handed(done | {"already": True})
-        check_not_exported(self._work, changed=bool(left) or not self._is_solved(sources))
+        write_state(self._work.job, about)
+        remaining = [part for part in self._parts if not self._is_fingerprinted(part)]
+        if not remaining and (summary := self._finished_summary(sources)) is not None:
+            return self._export(summary | {"already": True})
+        check_not_exported(self._work, changed=bool(remaining) or not self._is_solved(sources))
         self._work.summary.unlink(missing_ok=True)
-        self._fingerprint(left)
+        self._fingerprint(remaining)
         if not self._is_solved(sources):
             self._solve(sources)
         self._write()
-        return self._handed(self._finish() | {"already": False})
+        return self._export(self._summarize() | {"already": False})
 
-    # -- what has been done -------------------------------------------------------------------
+    # -- what is done already -----------------------------------------------------------------
 
-    def _told(self) -> dict[str, Any]:
-        """Return what this job is, in JSON values."""
+    def _about(self) -> dict[str, Any]:
         return {
             "layout": LAYOUT_VERSION,
             "version": package_version(),
@@ -114,113 +124,126 @@ class _BatchRun:
             "parts": [{"name": part.name, "path": str(part.path.resolve())} for part in self._parts],
         }
 
-    def _refuse_other(self) -> None:
-        """Refuse the folder of another job, if that has come to anything."""
+    def _check_same_job(self, here: dict[str, Any]) -> None:
+        """Raise DedupError if the folder has fingerprints of another job; the message names what differs."""
         there = read_state(self._work.job)
-        if there is not None and self._work.has_prints():
-            _check_same_job(self._job, there, self._told())
+        if there is None or not any(self._work.part_state("").parent.rglob("*.json")):
+            return
+        names = {part["name"]: part["path"] for part in here["parts"]}
+        gone = [part for part in there.get("parts", []) if names.get(part["name"]) != part["path"]]
+        found = differences(there.get("request", {}), here["request"])
+        if there.get("layout") != here["layout"]:
+            found = [f"layout is {there.get('layout')} there, {here['layout']} here"]
+        if gone:
+            found.append(f"{gone[0]['path']} is among the inputs there, and is not here")
+        if found:
+            raise DedupError(
+                f"{self._job.out}: holds another batch: {'; '.join(found)}. Give this one another --out"
+            )
 
-    def _is_made(self, part: Part) -> bool:
-        """Whether the fingerprints of a part are there. Raises for what this run is not to skip."""
-        made = read_part_state(self._work, part.name)
+    def _is_fingerprinted(self, part: Part) -> bool:
+        """Return whether a part has current fingerprints; raises DedupError for bad rows."""
+        state = read_part_state(self._work, part.name)
         try:
-            fits = made is not None and made.fits(PartState.of(part.path, self._job.making))
+            now = PartState.of(part.path, self._job.fingerprint_digest)
         except OSError:
             return False
-        if fits and made is not None and not self._job.skip_bad:
-            check_readable(part, made)
-        return fits
+        if state is None or not state.has_same_input(now):
+            return False
+        if not self._job.skip_bad:
+            check_readable(part, state)
+        return True
 
     def _signature(self, sources: Sequence[PriorSource]) -> str:
-        """Name all that the verdicts depend on; what is in a store counts as it was when it was asked."""
-        made = [(part.name, asdict(_state_of_part(self._work, part))) for part in self._parts]
-        return digest((self._job.request(), made, [source.state for source in sources]))
+        """Return a digest of everything the verdicts depend on, except the contents of stores."""
+        states = [(part.name, asdict(self._state_of(part))) for part in self._parts]
+        return digest((self._job.request(), states, [source.signature for source in sources]))
 
     def _is_solved(self, sources: Sequence[PriorSource]) -> bool:
         if any(read_part_state(self._work, part.name) is None for part in self._parts):
             return False
-        solved = read_state(self._work.solved)
-        return solved is not None and solved.get("signature") == self._signature(sources)
+        solution = read_state(self._work.solution)
+        return solution is not None and solution.get("signature") == self._signature(sources)
 
-    def _done(self, sources: Sequence[PriorSource]) -> dict[str, Any] | None:
-        """Return the summary of a run that has nothing left to do."""
-        whole = self._is_solved(sources) and all(is_output_current(self._work, part) for part in self._parts)
-        return read_state(self._work.summary) if whole else None
+    def _finished_summary(self, sources: Sequence[PriorSource]) -> dict[str, Any] | None:
+        """Return the summary if verdicts and output are current."""
+        is_finished = self._is_solved(sources) and all(
+            is_output_current(self._work, part) for part in self._parts
+        )
+        return read_state(self._work.summary) if is_finished else None
+
+    def _state_of(self, part: Part) -> PartState:
+        state = read_part_state(self._work, part.name)
+        if state is None:
+            raise DedupError(f"{self._work.fingerprints(part.name)}: the fingerprints are not there")
+        return state
 
     # -- what is left to do -------------------------------------------------------------------
 
     def _fingerprint(self, parts: Sequence[Part]) -> None:
         if not parts:
             return
-        self._teller.begin("fingerprints", sum(_file_size(part) for part in parts))
-        self._engine.fingerprint(parts, self._teller)
-        made = [_state_of_part(self._work, part) for part in parts]
-        self._fingerprinted = sum(each.rows - each.bad for each in made)
+        self._progress.begin("fingerprints", sum(max(file_size(part.path), 0) for part in parts))
+        self._engine.fingerprint(parts, self._progress)
+        states = [self._state_of(part) for part in parts]
+        self._fingerprinted = sum(state.rows - state.bad for state in states)
 
     def _solve(self, sources: Sequence[PriorSource]) -> None:
         write_prior_pages(self._job, self._work, self._parts, sources)
         corpus = open_corpus(self._work, self._parts)
-        self._teller.begin("verdicts", len(corpus.prints))
-        found = self._engine.solve(corpus, self._teller)
-        telling = VerdictWriter(corpus, found, name_all=self._job.annotate)
+        self._progress.begin("verdicts", len(corpus.table))
+        solution = self._engine.solve(corpus, self._progress)
+        writer = VerdictWriter(corpus, solution, name_all=self._job.annotate)
         for part, start, stop in corpus.spans:
-            telling.write(self._work.verdicts(part.name), start, stop, _state_of_part(self._work, part).rows)
-        superseded = write_superseded(self._job, self._work, corpus, found)
+            writer.write(self._work.verdicts(part.name), start, stop, self._state_of(part).rows)
+        superseded = write_superseded(self._job, self._work, corpus, solution)
         state = {
             "signature": self._signature(sources),
-            "given": corpus.given,
-            "against": [source.told() for source in sources],
+            "given": corpus.prior,
+            "against": [source.reference() for source in sources],
             "superseded": superseded,
-            "crowding": asdict(found.crowding),
-            "parts": [asdict(telling.count(part.name, start, stop)) for part, start, stop in corpus.spans],
+            "crowding": asdict(solution.crowding),
+            "parts": [asdict(writer.count(part.name, start, stop)) for part, start, stop in corpus.spans],
         }
-        write_state(self._work.solved, state)
+        write_state(self._work.solution, state)
 
     def _write(self) -> None:
-        left = [part for part in self._parts if not is_output_current(self._work, part)]
-        if left:
-            self._teller.begin("output", sum(_state_of_part(self._work, part).rows for part in left))
-            self._engine.write(left, self._teller)
+        remaining = [part for part in self._parts if not is_output_current(self._work, part)]
+        if remaining:
+            self._progress.begin("output", sum(self._state_of(part).rows for part in remaining))
+            self._engine.write(remaining, self._progress)
 
-    def _finish(self) -> dict[str, Any]:
-        """Write the summary; it is the sign that all is done."""
+    def _summarize(self) -> dict[str, Any]:
+        """Write the summary, which marks the run as finished."""
         for part in self._parts:
             if not is_output_current(self._work, part):
                 raise DedupError(f"{self._work.output(part.name)}: the output is not there")
-        seconds = time.monotonic() - self._began
-        made = [_state_of_part(self._work, part) for part in self._parts]
         summary = summarize(
-            self._job, self._work, self._parts, made, seconds=seconds, fingerprinted=self._fingerprinted
+            self._job,
+            self._work,
+            self._parts,
+            [self._state_of(part) for part in self._parts],
+            seconds=time.monotonic() - self._began,
+            fingerprinted=self._fingerprinted,
         )
         write_state(self._work.summary, summary)
         return summary
 
-    def _handed(self, summary: dict[str, Any]) -> dict[str, Any]:
-        """Give the fingerprints to the store that is to have them."""
+    def _export(self, summary: dict[str, Any]) -> dict[str, Any]:
+        """Export the fingerprints to the store of ``--update``, and add that to the summary."""
         if not self._job.update:
             return summary
-        handed = export_to_store(self._job, self._work, open_corpus(self._work, self._parts), self._teller)
-        plain = {name: value for name, value in summary.items() if name != "already"} | {"handed": handed}
-        write_state(self._work.summary, plain)
-        return plain | {"already": summary["already"] and handed["already"]}
-
-
-def _state_of_part(work: Workdir, part: Part) -> PartState:
-    made = read_part_state(work, part.name)
-    if made is None:
-        raise DedupError(f"{work.prints(part.name)}: the fingerprints are not there")
-    return made
-
-
-def _file_size(part: Part) -> int:
-    try:
-        return part.path.stat().st_size
-    except OSError:  # it is told when the part is read
-        return 0
+        corpus = open_corpus(self._work, self._parts)
+        exported = export_to_store(self._job, self._work, corpus, self._progress)
+        recorded = {name: value for name, value in summary.items() if name != "already"} | {
+            "handed": exported
+        }
+        write_state(self._work.summary, recorded)
+        return recorded | {"already": summary["already"] and exported["already"]}
 
 
 def _check_folder(work: Workdir) -> None:
-    """Refuse a folder with files that no run has put there."""
+    """Raise DedupError if the output folder has files that no run wrote."""
     if work.out.exists() and not work.out.is_dir():
         raise DedupError(f"{work.out}: the output goes into a folder, and this is none")
     if work.out.is_dir() and not work.job.exists():
@@ -233,22 +256,9 @@ def _check_folder(work: Workdir) -> None:
 
 
 def _check_superseded_name(job: Job, parts: Sequence[Part]) -> None:
-    """Refuse an input whose output would lie where the list of what is superseded goes."""
+    """Raise DedupError if the output of an input would overwrite the list of superseded pages."""
     for part in parts:
         if job.latest and part.name == SUPERSEDED_FILE:
             raise DedupError(
                 f"{part.path}: where the latest page is kept, {SUPERSEDED_FILE} lists the old ones; rename it"
             )
-
-
-def _check_same_job(job: Job, there: dict[str, Any], here: dict[str, Any]) -> None:
-    """Refuse to write into the folder of another job, naming what differs."""
-    names = {part["name"]: part["path"] for part in here["parts"]}
-    gone = [part for part in there.get("parts", []) if names.get(part["name"]) != part["path"]]
-    found = differences(there.get("request", {}), here["request"])
-    if there.get("layout") != here["layout"]:
-        found = [f"layout is {there.get('layout')} there, {here['layout']} here"]
-    if gone:
-        found.append(f"{gone[0]['path']} is among the inputs there, and is not here")
-    if found:
-        raise DedupError(f"{job.out}: holds another batch: {'; '.join(found)}. Give this one another --out")

@@ -1,9 +1,6 @@
-"""What is said of each row of a part, as Arrow columns, for its output and for later batches.
+"""The verdict files of a run: the verdict of each row, and which page replaces which.
 
-Which page takes the place of which, where the latest one wins.
-
-The list is what the reduce step of the patent's MapReduce mode gives: a new page, and all older ones that it
-repeats.
+They are read to write the output, by later batches, and by reports.
 """
 
 from __future__ import annotations
@@ -12,6 +9,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import groupby
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +17,7 @@ import orjson
 import pyarrow as pa
 
 from dedupcrawl.batch.corpus import read_batches, read_table
-from dedupcrawl.batch.fingerprint_table import to_bytes
+from dedupcrawl.batch.fingerprint_table import to_bytes, to_text
 from dedupcrawl.batch.formats import ANNOTATION_COLUMNS
 from dedupcrawl.batch.solver import NONE, RELATIONS
 from dedupcrawl.batch.workdir import SUPERSEDED_FILE
@@ -38,72 +36,67 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.workdir import Workdir
 
     Numbers = np.ndarray[tuple[int], np.dtype[Any]]
-    Pairs = tuple[Numbers, Numbers]
 
-
-#: A row for each row of the part; bad ones have no status, and are not kept.
+#: One row for each row of the part. A bad row has no status and is not kept.
 VERDICT_SCHEMA = pa.schema(
     [
         pa.field("keep", pa.bool_(), nullable=False),
         pa.field("status", pa.string()),
         pa.field("reason", pa.string()),
         pa.field("relation", pa.string()),
-        pa.field("of", pa.binary()),  # URL, as in the fingerprints
+        pa.field("of", pa.binary()),  # URL, encoded as in the fingerprints
         pa.field("similarity", pa.float64()),
         pa.field("detector", pa.string()),
-        pa.field(
-            "cluster", pa.binary()
-        ),  # null where the page founded its own, and nobody asked for its name
-        pa.field("joined", pa.bool_(), nullable=False),  # whether it is another page's cluster
-        pa.field("of_row", pa.int64()),  # row of the corpus, the given ones first
-        pa.field("founder", pa.int64()),  # row of the corpus that its cluster is named after
+        pa.field("cluster", pa.binary()),  # null for a page that joined no cluster, unless all are named
+        pa.field("joined", pa.bool_(), nullable=False),  # whether the cluster is that of another page
+        pa.field("of_row", pa.int64()),  # row of the corpus; prior pages come first
+        pa.field("founder", pa.int64()),  # row of the corpus after which the cluster is named
     ]
 )
-ROWS_PER_BATCH = 65_536  #: that are put together at a time
+ROWS_PER_BATCH = 65_536  #: rows of a record batch that is written, at most
+#: Relations by which a newer page replaces an older one.
+_REPLACING = tuple(RELATIONS.index(each) for each in sorted(DUPLICATE_RELATIONS | {Relation.UPDATED}))
 
 
 @dataclass(frozen=True, slots=True)
 class PartCounts:
-    """What the verdicts on a part amount to."""
+    """The verdicts of a part, counted."""
 
     name: str
     pages: int = 0
     kept: int = 0
-    bytes: int = 0  #: of the pages
-    kept_bytes: int = 0
+    bytes: int = 0  #: of all pages
+    kept_bytes: int = 0  #: of the kept pages
     dropped: dict[str, int] = field(default_factory=dict)  #: by relation
     related: dict[str, int] = field(default_factory=dict)  #: kept pages, by relation
     unchecked: dict[str, int] = field(default_factory=dict)  #: by reason
 
 
 class VerdictWriter:
-    """Puts a solution into words.
+    """Writes a solution as verdict files.
 
-    Args:
-        corpus: what was judged.
-        found: the verdicts.
-        name_all: whether clusters of one page are named too.
+    ``name_all``: name clusters of one page too.
     """
 
-    def __init__(self, corpus: Corpus, found: Solution, *, name_all: bool) -> None:
-        self._prints = corpus.prints
-        self._found = found
+    def __init__(self, corpus: Corpus, solution: Solution, *, name_all: bool) -> None:
+        self._table = corpus.table
+        self._solution = solution
         self._name_all = name_all
-        self._reasons = dict(corpus.prints.reasons())
-        self._numbers = corpus.prints.numbers("row")
-        self._sizes = corpus.prints.numbers("size")
-        self._relations = np.array([*map(str, RELATIONS), None], object)  # NOBODY is the last place
-        self._detectors = np.array([*found.detectors, None], object)
+        self._reasons = dict(corpus.table.reasons())
+        self._numbers = corpus.table.numbers("row")
+        self._sizes = corpus.table.numbers("size")
+        self._relations = np.array([*map(str, RELATIONS), None], object)  # NONE is the last place
+        self._detectors = np.array([*solution.detectors, None], object)
         self._duplicates = np.array([each in DUPLICATE_RELATIONS for each in RELATIONS] + [False])
 
     def write(self, path: Path, start: int, stop: int, rows: int) -> None:
-        """Write what is said of a part, whose rows in the corpus are those from ``start`` to ``stop``.
+        """Write the verdicts of a part.
 
-        ``rows`` is how many the part has; those that are not in the corpus are bad.
+        Its rows in the corpus are ``start`` to ``stop``; of its ``rows`` the others are bad.
         """
         with (
-            atomic_output(path) as unfinished,
-            pa.OSFile(str(unfinished), "wb") as file,
+            atomic_output(path) as temporary,
+            pa.OSFile(str(temporary), "wb") as file,
             pa.ipc.new_file(file, VERDICT_SCHEMA) as writer,
         ):
             for first in range(0, rows, ROWS_PER_BATCH):
@@ -112,10 +105,11 @@ class VerdictWriter:
                 writer.write_batch(self._batch(int(left), int(right), first, end - first))
 
     def count(self, name: str, start: int, stop: int) -> PartCounts:
-        """Count what is said of a part."""
-        keep = self._found.keep[start:stop]
+        """Count the verdicts of a part, whose rows in the corpus are ``start`` to ``stop``."""
+        keep = self._solution.keep[start:stop]
         sizes = self._sizes[start:stop]
-        relations = self._relations[self._found.relation[start:stop]]
+        relations = self._relations[self._solution.relation[start:stop]]
+        reasons = (self._reasons[row] for row in range(start, stop) if row in self._reasons)
         return PartCounts(
             name=name,
             pages=stop - start,
@@ -124,44 +118,40 @@ class VerdictWriter:
             kept_bytes=int(sizes[keep].sum()),
             dropped=_count_by_name(relations[~keep]),
             related=_count_by_name(each for each in relations[keep] if each is not None),
-            unchecked=_count_by_name(
-                self._reasons[row] for row in range(start, stop) if row in self._reasons
-            ),
+            unchecked=_count_by_name(reasons),
         )
 
     def _batch(self, left: int, right: int, first: int, rows: int) -> pa.RecordBatch:
-        """Say what there is to say of the rows of the corpus from ``left`` to ``right``."""
-        found, span = self._found, slice(left, right)
+        """Return the verdicts of ``rows`` rows of a part; ``left`` to ``right`` are rows of the corpus."""
+        solution, span, table = self._solution, slice(left, right), self._table
         places = self._numbers[span] - first
-        relation = found.relation[span]
-        similarity = found.similarity[span]
-        joined = found.founder[span] != np.arange(left, right)
-        told: dict[str, Iterable[Any]] = {
-            "keep": found.keep[span],
+        of, founder = solution.of[span].tolist(), solution.founder[span]
+        joined = founder != np.arange(left, right)
+        values: dict[str, Iterable[Any]] = {
+            "keep": solution.keep[span],
             "status": self._statuses(left, right),
             "reason": [self._reasons.get(row) for row in range(left, right)],
-            "relation": self._relations[relation],
-            "of": [None if of == NONE else to_bytes(self._prints.url(of)) for of in found.of[span].tolist()],
-            "similarity": [None if each != each else each for each in similarity.tolist()],  # noqa: PLR0124  # NaN
-            "detector": self._detectors[found.detector[span]],
+            "relation": self._relations[solution.relation[span]],
+            "of": [None if old == NONE else to_bytes(table.url(old)) for old in of],
+            "similarity": [None if isnan(each) else each for each in solution.similarity[span].tolist()],
+            "detector": self._detectors[solution.detector[span]],
             "cluster": [
-                self._cluster(row) if far or self._name_all else None
-                for row, far in zip(range(left, right), joined.tolist(), strict=True)
+                self._cluster(row) if is_other or self._name_all else None
+                for row, is_other in zip(range(left, right), joined.tolist(), strict=True)
             ],
             "joined": joined,
-            "of_row": [None if of == NONE else of for of in found.of[span].tolist()],
-            "founder": found.founder[span],
+            "of_row": [None if old == NONE else old for old in of],
+            "founder": founder,
         }
         empty = {"keep": False, "joined": False}
         columns = [
-            pa.array(_scatter(told[each.name], places, rows, empty.get(each.name)), each.type)
+            pa.array(_scatter(values[each.name], places, rows, empty.get(each.name)), each.type)
             for each in VERDICT_SCHEMA
         ]
         return pa.RecordBatch.from_arrays(columns, schema=VERDICT_SCHEMA)
 
     def _statuses(self, left: int, right: int) -> list[str]:
-        """Return the status of each row."""
-        duplicate = self._duplicates[self._found.relation[left:right]].tolist()
+        duplicate = self._duplicates[self._solution.relation[left:right]].tolist()
         return [
             str(Status.UNCHECKED if row in self._reasons else Status.DUPLICATE if copy else Status.UNIQUE)
             for row, copy in zip(range(left, right), duplicate, strict=True)
@@ -170,93 +160,90 @@ class VerdictWriter:
     def _cluster(self, row: int) -> bytes | None:
         if row in self._reasons:
             return None
-        return to_bytes(cluster_of(self._prints.judged(int(self._found.founder[row]))))
-
-
-def read_keep(path: Path) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Return of each row of a part whether it is kept."""
-    return np.asarray(read_table(path).column("keep").to_numpy(), bool)
-
-
-def read_annotations(path: Path) -> pa.Table:
-    """Return what is said of each row of a part, as it is written beside its own columns."""
-    told = read_table(path)
-    of, cluster = (_as_strings(told.column(name)) for name in ("of", "cluster"))
-    columns = [told.column("status"), told.column("relation"), of, told.column("similarity"), cluster]
-    return pa.table([*columns, told.column("detector")], names=list(ANNOTATION_COLUMNS))
-
-
-def _as_strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return URLs as texts; half surrogate pairs, which Arrow has no place for, become "?"."""
-    try:
-        return column.cast(pa.string())
-    except pa.ArrowInvalid:
-        texts = (
-            None if each is None else each.decode("utf-8", "surrogatepass") for each in column.to_pylist()
-        )
-        plain = (text if text is None else text.encode("utf-8", "replace").decode() for text in texts)
-        return pa.chunked_array([pa.array(plain, pa.string())])
+        return to_bytes(cluster_of(self._table.sketch_record(int(self._solution.founder[row]))))
 
 
 def _scatter(values: Iterable[Any], places: Numbers, rows: int, empty: object) -> Any:
-    """Put values at their places; the others are empty."""
-    spread = np.full(rows, empty, object)
-    given = np.empty(len(places), object)
-    given[:] = list(values)
-    spread[places] = given
-    return spread
+    """Return an array with the values at these places and ``empty`` elsewhere."""
+    scattered = np.full(rows, empty, object)
+    objects = np.empty(len(places), object)
+    objects[:] = list(values)
+    scattered[places] = objects
+    return scattered
 
 
 def _count_by_name(values: Iterable[Any]) -> dict[str, int]:
     return dict(sorted(Counter(map(str, values)).items()))
 
 
-#: Relations by which an older page loses its place to a newer one.
-_REPLACING_RELATIONS = tuple(
-    RELATIONS.index(each) for each in sorted(DUPLICATE_RELATIONS | {Relation.UPDATED})
-)
+def read_keep(path: Path) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Return for each row of a part whether it is kept."""
+    return np.asarray(read_table(path).column("keep").to_numpy(), bool)
 
 
-def write_superseded(job: Job, work: Workdir, corpus: Corpus, found: Solution) -> int:
-    """List the pages of this corpus that take the place of older, or given, ones; return how many."""
+def read_annotations(path: Path) -> pa.Table:
+    """Return the columns that ``--annotate`` adds to the rows of a part."""
+    verdicts = read_table(path)
+    of, cluster = (_as_strings(verdicts.column(name)) for name in ("of", "cluster"))
+    status, relation, similarity, detector = (
+        verdicts.column(name) for name in ("status", "relation", "similarity", "detector")
+    )
+    return pa.table([status, relation, of, similarity, cluster, detector], names=list(ANNOTATION_COLUMNS))
+
+
+def _as_strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return encoded texts as strings; lone surrogates, which Arrow does not accept, become "?"."""
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowInvalid:
+        texts = (None if each is None else to_text(each) for each in column.to_pylist())
+        valid = (text if text is None else text.encode("utf-8", "replace").decode() for text in texts)
+        return pa.chunked_array([pa.array(valid, pa.string())])
+
+
+def write_superseded(job: Job, work: Workdir, corpus: Corpus, solution: Solution) -> int:
+    """Write which pages replace older or prior ones; return how many replace any.
+
+    ``superseded.jsonl`` has the form of the output of the reduce step of the patent's MapReduce mode: a new
+    page and all older pages that it repeats.
+    """
     if not job.latest:
         for path in (work.superseded, work.out / SUPERSEDED_FILE):
             path.unlink(missing_ok=True)
         return 0
-    new, old = _superseded_pairs(corpus, found)
+    new, old = _superseded_pairs(corpus, solution)
     with atomic_output(work.superseded) as path:
         batch = pa.record_batch({"new": pa.array(new, pa.int64()), "old": pa.array(old, pa.int64())})
-        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, batch.schema) as out:
-            out.write_batch(batch)
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
+            writer.write_batch(batch)
+    url = corpus.table.url
     with atomic_output(work.out / SUPERSEDED_FILE) as path, path.open("wb") as lines:
-        for row, olds in groupby(zip(new.tolist(), old.tolist(), strict=True), key=lambda pair: pair[0]):
-            urls = [corpus.prints.url(each) for _, each in olds]
-            lines.write(_json_line({"url": corpus.prints.url(row), "old": urls}))
+        for row, pairs in groupby(zip(new.tolist(), old.tolist(), strict=True), key=lambda pair: pair[0]):
+            lines.write(_json_line({"url": url(row), "old": [url(each) for _, each in pairs]}))
     return len(np.unique(new))
 
 
 def read_superseded(work: Workdir) -> Iterator[tuple[int, int]]:
-    """Give the rows of the corpus that took another's place, each with the row that lost it."""
+    """Yield rows of the corpus: a page, and an older page that it replaces."""
     if work.superseded.exists():
         for batch in read_batches(work.superseded):
             yield from zip(batch.column("new").to_pylist(), batch.column("old").to_pylist(), strict=True)
 
 
 def replaced_prior_pages(work: Workdir) -> set[tuple[str, str, int]]:
-    """Return the source, part and row of the given pages that lost their place."""
-    if not work.superseded.exists() or not work.given.exists():
+    """Return source, part and row of the prior pages that were replaced."""
+    if not work.superseded.exists() or not work.prior_pages.exists():
         return set()
-    given = read_table(work.given).select(["source", "part", "row"])
-    lost = sorted({old for _, old in read_superseded(work) if old < len(given)})
-    rows = given.take(lost).to_pylist()
+    prior = read_table(work.prior_pages).select(["source", "part", "row"])
+    rows = prior.take(sorted({old for _, old in read_superseded(work) if old < len(prior)})).to_pylist()
     return {(row["source"], row["part"], row["row"]) for row in rows}
 
 
-def _superseded_pairs(corpus: Corpus, found: Solution) -> Pairs:
-    """Return the new and the old rows, by the new ones' place in the corpus."""
-    lost = ~found.keep & np.isin(found.relation, _REPLACING_RELATIONS) & (found.of != NONE)
-    old = np.flatnonzero(lost & (found.of >= corpus.given))
-    new = found.of[old]
+def _superseded_pairs(corpus: Corpus, solution: Solution) -> tuple[Numbers, Numbers]:
+    """Return new and old rows, sorted by new row."""
+    is_old = ~solution.keep & np.isin(solution.relation, _REPLACING) & (solution.of != NONE)
+    old = np.flatnonzero(is_old & (solution.of >= corpus.prior))
+    new = solution.of[old]
     order = np.lexsort((old, new))
     return new[order], old[order]
 
@@ -264,5 +251,5 @@ def _superseded_pairs(corpus: Corpus, found: Solution) -> Pairs:
 def _json_line(value: dict[str, Any]) -> bytes:
     try:
         return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
-    except TypeError:  # half a surrogate pair
+    except TypeError:  # a lone surrogate
         return json.dumps(value).encode() + b"\n"

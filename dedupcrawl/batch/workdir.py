@@ -1,20 +1,20 @@
-"""The folder in which a run keeps what it has done, so that it can go on after a break.
+"""The work folder of a run: what is finished, so that an interrupted run can continue.
 
-Below the output's folder, in ``_dedupcrawl``:
+Below the output folder, in ``_dedupcrawl``:
 
 ========================  ==============================================================================
-``job.json``              what was asked for, and of which files
-``prints/NAME.arrow``     the fingerprints of a part (Arrow), with ``NAME.json``:
-                          what they were made of, and which rows could not be read
-``given.arrow``           pages of earlier batches and stores that share a key with one of this corpus
-``verdicts/NAME.arrow``   what is said of each row of a part (:mod:`dedupcrawl.batch.verdicts`)
-``superseded.arrow``      which page takes the place of which, where the latest one wins
-``solved.json``           of which fingerprints these verdicts are, and what they amount to
-``written/NAME.json``     which verdicts an output was written by, and how large it is
-``handed.json``           which stores were given the fingerprints
+``job.json``              the job and its input files
+``prints/NAME.arrow``     the fingerprints of a part (Arrow)
+``prints/NAME.json``      the file they were made from, and the rows that could not be read
+``given.arrow``           pages of earlier batches and stores that share a key with a page of this corpus
+``verdicts/NAME.arrow``   the verdict of each row of a part (:mod:`dedupcrawl.batch.verdicts`)
+``superseded.arrow``      which page replaces which, if the latest page is kept
+``solved.json``           from which fingerprints the verdicts were made, and their counts
+``written/NAME.json``     from which verdicts an output file was written, and its size
+``handed.json``           to which stores the fingerprints were exported
 ========================  ==============================================================================
 
-Every file is written beside its place and renamed when it is whole; the JSON comes after what it tells of.
+Every file is written under a temporary name and then renamed; a JSON file after the data it describes.
 """
 
 from __future__ import annotations
@@ -40,75 +40,68 @@ SUPERSEDED_FILE = "superseded.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Workdir:
-    """The places of all that a run writes below ``out``."""
+    """The paths of all files that a run writes below ``out``; ``name`` is that of a part."""
 
     out: Path
 
     @property
     def folder(self) -> Path:
-        """Where fingerprints and verdicts are."""
+        """The work folder."""
         return self.out / WORK_FOLDER
 
-    def prints(self, name: str) -> Path:
+    def fingerprints(self, name: str) -> Path:
         """The fingerprints of a part."""
         return self.folder / "prints" / f"{name}.arrow"
 
-    def made(self, name: str) -> Path:
-        """What they were made of."""
+    def part_state(self, name: str) -> Path:
+        """The :class:`PartState` of these fingerprints."""
         return self.folder / "prints" / f"{name}.json"
 
     def verdicts(self, name: str) -> Path:
-        """What is said of its rows."""
+        """The verdicts of a part."""
         return self.folder / "verdicts" / f"{name}.arrow"
 
-    def written(self, name: str) -> Path:
-        """What its output was written by."""
+    def output_state(self, name: str) -> Path:
+        """From which verdicts the output of a part was written."""
         return self.folder / "written" / f"{name}.json"
 
     def output(self, name: str) -> Path:
-        """Where its output goes."""
+        """The output of a part."""
         return self.out / name
 
     @property
     def job(self) -> Path:
-        """What was asked for."""
+        """The job and its input files."""
         return self.folder / "job.json"
 
     @property
-    def solved(self) -> Path:
-        """Of what the verdicts are."""
+    def solution(self) -> Path:
+        """From what the verdicts were made, and their counts."""
         return self.folder / "solved.json"
 
     @property
-    def handed(self) -> Path:
-        """Who was given the fingerprints."""
+    def exports(self) -> Path:
+        """The stores to which the fingerprints were exported."""
         return self.folder / "handed.json"
 
     @property
-    def given(self) -> Path:
-        """Pages that were kept before."""
+    def prior_pages(self) -> Path:
+        """The fingerprints of pages that count as kept."""
         return self.folder / "given.arrow"
 
     @property
     def superseded(self) -> Path:
-        """Which page takes the place of which: rows, those that were given first in front."""
+        """Rows of pages that replace others."""
         return self.folder / "superseded.arrow"
 
     @property
     def summary(self) -> Path:
-        """What it all came to; there only when everything else is."""
+        """The summary; written last."""
         return self.out / SUMMARY_FILE
 
-    def has_prints(self) -> bool:
-        """Whether any part was fingerprinted."""
-        return any(self.prints("").parent.rglob("*.json"))
-
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Keep other runs out.
-
-        Raises :class:`~dedupcrawl.errors.DedupError` if one is in, or the folder cannot be written.
-        """
+    def locked(self) -> Iterator[None]:
+        """Lock the folder against other runs; raises DedupError if it is locked or cannot be written."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             lock = FileLock(self.folder / "lock", timeout=0)
@@ -125,39 +118,40 @@ class Workdir:
 
 @dataclass(frozen=True, slots=True)
 class PartState:
-    """What the fingerprints of a part were made of, and what could not be read."""
+    """The file that the fingerprints of a part were made from, and what could not be read."""
 
     path: str
     size: int  #: of the file, in bytes
     mtime: int  #: of the file, in nanoseconds since 1970
     making: str  #: digest of the configuration
-    rows: int = 0  #: in the part, bad ones included
-    bad: int = 0
+    rows: int = 0  #: including bad ones
+    bad: int = 0  #: rows that could not be read
     bad_rows: list[list[Any]] = field(default_factory=list)  #: the first of them: number and reason
-    broken: list[Any] | None = None  #: the first row of a rest that cannot be read, and why
+    broken: list[Any] | None = None  #: first row from which on the file cannot be read, and why
 
     @classmethod
     def of(cls, path: Path, making: str) -> Self:
-        """Look at the file as it is now. Raises :class:`OSError` where it cannot be seen."""
-        there = path.stat()
-        return cls(str(path.resolve()), there.st_size, there.st_mtime_ns, making)
+        """Return the state of a file as it is now; raises OSError if it cannot be read."""
+        stat = path.stat()
+        return cls(str(path.resolve()), stat.st_size, stat.st_mtime_ns, making)
 
-    def fits(self, other: PartState) -> bool:
-        """Whether both are made of the same."""
+    def has_same_input(self, other: PartState) -> bool:
+        """Return whether file and configuration are the same."""
         return (self.path, self.size, self.mtime, self.making) == (
             other.path, other.size, other.mtime, other.making
         )  # fmt: skip
 
 
 def write_state(path: Path, state: Any) -> None:
-    """Write JSON values, or a dataclass of them."""
-    plain = state if isinstance(state, dict) else asdict(state)
-    with atomic_output(path) as part:
-        part.write_text(json.dumps(plain, ensure_ascii=False, indent=2) + "\n", "utf-8", "surrogatepass")
+    """Write a dictionary of JSON values, or a dataclass of them."""
+    values = state if isinstance(state, dict) else asdict(state)
+    with atomic_output(path) as temporary:
+        text = json.dumps(values, ensure_ascii=False, indent=2) + "\n"
+        temporary.write_text(text, "utf-8", "surrogatepass")
 
 
 def read_state(path: Path) -> dict[str, Any] | None:
-    """Read what :func:`write_state` wrote; None where nothing is, or what cannot be read."""
+    """Read a file of :func:`write_state`; None if it is missing or damaged."""
     try:
         state = json.loads(path.read_text("utf-8", "surrogatepass"))
     except (OSError, ValueError):
@@ -166,11 +160,27 @@ def read_state(path: Path) -> dict[str, Any] | None:
 
 
 def read_part_state(work: Workdir, name: str) -> PartState | None:
-    """Return what the fingerprints of a part were made of, if they are there."""
-    state = read_state(work.made(name))
-    if state is None or not work.prints(name).exists():
+    """Return the state of a part; None if it has not been fingerprinted."""
+    state = read_state(work.part_state(name))
+    if state is None or not work.fingerprints(name).exists():
         return None
     try:
         return PartState(**state)
     except TypeError:
         return None
+
+
+def read_finished(
+    work: Workdir, where: object, note: str = ""
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Return ``job.json``, ``solved.json`` and ``summary.json`` of a finished batch.
+
+    Raises DedupError if the folder has no batch, or an unfinished one; the message names ``where`` and adds
+    ``note``.
+    """
+    job, solution, summary = map(read_state, (work.job, work.solution, work.summary))
+    if job is None:
+        raise DedupError(f"{where}: no folder of a batch{note}")
+    if solution is None or summary is None:
+        raise DedupError(f"{where}: the batch there has not come to its end{note}; run it again first")
+    return job, solution, summary

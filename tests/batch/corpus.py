@@ -1,4 +1,4 @@
-"""Corpora on disk, small ones made by hand and the labelled reprints, and what a run makes of them."""
+"""Small corpora and the labelled reprints on disk, and the output of batches over them."""
 
 from __future__ import annotations
 

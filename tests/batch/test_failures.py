@@ -1,4 +1,4 @@
-"""What goes wrong from outside: dead workers, full disks, an interrupt. None of it ends as a success."""
+"""Failures from outside (killed workers, full disks, interrupts): no run ends as a success."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_a_run_that_is_interrupted_goes_on_later(batch: Batch, readers: str, how
     split(rows, batch.folder / "in", 4)
     arguments = ("in", "--out", "out", "--set", f"reader={readers}.slow", "--workers", "2")
     process = started(batch.folder, *arguments)
-    wait_for(Workdir(batch.folder / "out").made("part-0.jsonl").exists)
+    wait_for(Workdir(batch.folder / "out").part_state("part-0.jsonl").exists)
     workers = [int(path.name.partition("-")[2]) for path in batch.folder.glob("called-*")]
     if how is signal.SIGINT:
         os.killpg(process.pid, how)
@@ -224,7 +224,7 @@ def test_a_file_that_changes_while_it_is_read_is_noticed(
             file.write(b'{"url": "x", "text": "y"}\n')
         return made
 
-    monkeypatch.setattr("dedupcrawl.batch.fingerprinting.write_fingerprints", appending)
+    monkeypatch.setattr("dedupcrawl.batch.local_engine.write_fingerprints", appending)
     with pytest.raises(DedupError, match="has changed since it was fingerprinted"):
         batch.run(path)
     assert not Workdir(job.out).output("a.jsonl").exists()

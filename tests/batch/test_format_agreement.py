@@ -1,4 +1,4 @@
-"""The same pages in every format come to the same verdicts, which are those of a crawl."""
+"""The same pages get the same verdicts in every format: those of a crawl."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the processes of a batch load: starting them costs as much as thousands of pages."""
+"""Which modules a worker process and the command import: imports cost as much as thousands of pages."""
 
 from __future__ import annotations
 

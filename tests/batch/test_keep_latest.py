@@ -1,4 +1,4 @@
-"""The latest page wins: the older ones are dropped, listed, and removed where they had been kept before."""
+"""``keep = "latest"``: older pages are dropped, listed, and removed from stores."""
 
 from __future__ import annotations
 

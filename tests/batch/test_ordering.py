@@ -1,4 +1,4 @@
-"""Which copy is kept: the first that arrived, the longest, the newest, the oldest, or that of a host."""
+"""Which copy is kept: ``--prefer`` arrival, longest, newest, oldest, or hosts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PAGES = st.lists(
 def prints_of(pages: list[tuple[str, float | None, int]]) -> FingerprintTable:
     filing = FingerprintTableBuilder(1)
     for row, (url, time, length) in enumerate(pages):
-        filing.add_unfit(row, url, "short", time=time, length=length)
+        filing.add_unchecked(row, url, "short", time=time, length=length)
     return FingerprintTable([filing.batch()])
 
 
@@ -43,7 +43,7 @@ def test_given_rows_come_first_and_equal_ones_by_arrival(
     pages: list[tuple[str, float | None, int]], given_rows: int, prefer: str
 ) -> None:
     given_rows = min(given_rows, len(pages))
-    order = ranked_rows(prints_of(pages), prefer.split(","), given=given_rows).tolist()
+    order = ranked_rows(prints_of(pages), prefer.split(","), prior=given_rows).tolist()
     assert sorted(order) == list(range(len(pages)))
     assert order[:given_rows] == list(range(given_rows))
     rest = order[given_rows:]
@@ -66,7 +66,7 @@ def test_the_latest_is_first_also_among_given_rows(
 ) -> None:
     """Of equally old ones the last that arrived; those without a time behind all others, if some have one."""
     given_rows = min(given_rows, len(pages))
-    order = ranked_rows(prints_of(pages), ["arrival"], given=given_rows, latest=True).tolist()
+    order = ranked_rows(prints_of(pages), ["arrival"], prior=given_rows, latest=True).tolist()
     timed = any(time is not None for _, time, _ in pages[given_rows:])
     times = [-np.inf if time is None or not timed else time for _, time, _ in pages]
     assert order == sorted(range(len(pages)), key=lambda row: (-times[row], -row))

@@ -1,4 +1,4 @@
-"""What an earlier batch or a crawl's store has is dropped, as one crawl over all would have dropped it."""
+"""``--against``: pages of earlier batches and stores are dropped, as in one crawl over all pages."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def test_a_password_is_kept_nowhere(batch: Batch, monkeypatch: pytest.MonkeyPatc
         opened.append(url)
         return StoreSource(url, namespace)
 
-    monkeypatch.setattr(StoreSource, "there", there)
+    monkeypatch.setattr(StoreSource, "open", there)
     monkeypatch.setattr(StoreSource, "batches", lambda *_: iter(()))
     server = "redis://:secret@127.0.0.1:1/0"
     path = write_lines(batch.folder / "in" / "a.jsonl", [page(1, "a")])

@@ -1,4 +1,4 @@
-"""A run over a corpus: its verdicts, its output, and what it does when it is started again."""
+"""Runs over a corpus: verdicts, output, and what a repeated run does."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_run_that_was_broken_off_goes_on_where_it_was(
         done.append(part.name)
         return through(job, work, part, pieces)
 
-    monkeypatch.setattr("dedupcrawl.batch.fingerprinting.write_fingerprints", breaking)
+    monkeypatch.setattr("dedupcrawl.batch.local_engine.write_fingerprints", breaking)
     with pytest.raises(KeyboardInterrupt):
         batch.run(batch.folder / "in")
     assert not (batch.folder / "out" / "summary.json").exists()
@@ -208,7 +208,7 @@ def test_a_folder_with_other_files_is_left_alone(batch: Batch) -> None:
 def test_two_runs_do_not_write_at_a_time(batch: Batch) -> None:
     split(ROWS, batch.folder / "in")
     with (
-        Workdir(batch.folder / "out").held(),
+        Workdir(batch.folder / "out").locked(),
         pytest.raises(DedupError, match="another run is writing there"),
     ):
         batch.run(batch.folder / "in")

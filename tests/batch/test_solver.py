@@ -56,13 +56,13 @@ def test_what_an_earlier_run_kept_counts_as_kept(pages: list[Page], cut: int) ->
     before = kept_records(prints, whole, cut)
     rest = filed(config, pages[cut:])
     both = FingerprintTable([*prints_of(before, 2).batches, *rest.batches])
-    later = solved(config, both, given=len(before))
+    later = solved(config, both, prior=len(before))
     assert said(both, later)[len(before) :] == said(prints, whole)[cut:]
 
 
 def kept_records(prints: FingerprintTable, found: Solution, until: int) -> list[Record]:
     """The records of the kept pages among the first, with the clusters that they joined."""
-    rows = [row for row in np.flatnonzero(found.keep[:until]).tolist() if prints.fit()[row]]
+    rows = [row for row in np.flatnonzero(found.keep[:until]).tolist() if prints.judgeable()[row]]
     names = [cluster_of(prints.record(int(found.founder[row]))) for row in rows]
     return [replace(prints.record(row), cluster=name) for row, name in zip(rows, names, strict=True)]
 

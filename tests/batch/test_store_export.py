@@ -1,4 +1,4 @@
-"""What a batch hands to a crawl's store: the crawl goes on where the batch ended."""
+"""``--update``: a crawl continues from the store that a batch has filled."""
 
 from __future__ import annotations
 

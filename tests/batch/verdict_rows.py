@@ -1,4 +1,4 @@
-"""The verdicts of a crawl and those of a batch, in one form."""
+"""The verdicts of a crawl and of a batch in one form, to compare them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def filed(config: Config, pages: Iterable[Page], size: int = 50) -> FingerprintT
         if isinstance(record, Record):
             filings[-1].add(row, record)
         else:
-            filings[-1].add_unfit(row, page.url, record.reason or "")
+            filings[-1].add_unchecked(row, page.url, record.reason or "")
     return FingerprintTable([filing.batch() for filing in filings])
 
 
@@ -88,6 +88,6 @@ def _said(prints: FingerprintTable, found: Solution, row: int, reason: str | Non
 
 
 def solved(
-    config: Config, prints: FingerprintTable, order: Sequence[int] | None = None, given: int = 0
+    config: Config, prints: FingerprintTable, order: Sequence[int] | None = None, prior: int = 0
 ) -> Solution:
-    return solve(prints, rules_of(config), order, given=given)
+    return solve(prints, rules_of(config), order, prior=prior)

@@ -1,8 +1,8 @@
-"""Corpora on disk: which files there are, what rows they have, and how kept rows are written again."""
+"""Input files of a corpus: how they are found, read, and written again."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
 
 from dedupcrawl.batch.formats.base import (
     ANNOTATION_COLUMNS,
@@ -15,9 +15,6 @@ from dedupcrawl.batch.formats.base import (
     Row,
 )
 from dedupcrawl.batch.formats.files import find_parts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = [
     "ANNOTATION_COLUMNS",
@@ -33,25 +30,10 @@ __all__ = [
 ]
 
 
+_CLASSES = {"jsonlines": "JsonLinesFormat", "parquet": "ParquetFormat", "warc": "WarcFormat"}
+
+
 def format_named(name: str) -> Format:
-    """Return the format of a part. Only what is used is loaded: packages are extras."""
-    makers: dict[str, Callable[[], Format]] = {"jsonlines": _jsonlines, "warc": _warc, "parquet": _parquet}
-    return makers[name]()
-
-
-def _jsonlines() -> Format:
-    from dedupcrawl.batch.formats.jsonlines import JsonLinesFormat  # noqa: PLC0415
-
-    return JsonLinesFormat()
-
-
-def _warc() -> Format:
-    from dedupcrawl.batch.formats.warc import WarcFormat  # noqa: PLC0415
-
-    return WarcFormat()
-
-
-def _parquet() -> Format:
-    from dedupcrawl.batch.formats.parquet import ParquetFormat  # noqa: PLC0415
-
-    return ParquetFormat()
+    """Return the format ``jsonlines``, ``parquet`` or ``warc``; imports its optional packages."""
+    found: Format = getattr(import_module(f"dedupcrawl.batch.formats.{name}"), _CLASSES[name])()
+    return found

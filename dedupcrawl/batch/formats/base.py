@@ -1,9 +1,4 @@
-"""The contract of a file format: how the rows of a corpus are read, and written again.
-
-When a page was fetched or published, however a corpus writes it.
-
-Which columns of a corpus hold what, and what their values say.
-"""
+"""The contract of a file format, and how the columns of a row become a page."""
 
 from __future__ import annotations
 
@@ -25,23 +20,35 @@ if TYPE_CHECKING:
 
     KeepMask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
-
-#: What ``annotate`` adds to each row, in this order.
+#: The columns that ``annotate`` adds to each row, in this order.
 ANNOTATION_COLUMNS = (
     "dedup_status", "dedup_relation", "dedup_of", "dedup_similarity", "dedup_cluster", "dedup_detector",
 )  # fmt: skip
-
-CHUNK_BYTES = 1 << 20  #: a chunk is about so large; one row that is larger is a chunk of its own
-MAX_RECORD_BYTES = 64 << 20  #: of a line or a record; a longer one is a bad row, and is never held in memory
+CHUNK_BYTES = 1 << 20  #: approximate size of a chunk; a larger row is a chunk of its own
+#: Maximal size of a line or record. A longer one is a bad row and is never held in memory.
+MAX_RECORD_BYTES = 64 << 20
+#: Column names that are looked for if none are given, the most likely first.
+URL_COLUMNS = ("url", "link", "uri", "page_url", "source_url", "target_uri", "WARC-Target-URI", "href")
+HTML_COLUMNS = ("html", "raw_html", "html_content", "content_html", "page_html", "body_html", "body")
+TEXT_COLUMNS = (
+    "text", "content", "main_text", "maintext", "article_text", "raw_text", "raw_content", "plain_text",
+)  # fmt: skip
+TIME_COLUMNS = (
+    "time", "timestamp", "date", "fetched", "fetched_at", "fetch_time", "crawled", "crawled_at", "crawl_time",
+    "scraped_at", "published", "published_at", "date_published", "publish_date", "pub_date", "datetime",
+    "created_at",
+)  # fmt: skip
+_is_number = re.compile(r"-?\d+(\.\d*)?").fullmatch
+_is_archive_time = re.compile(r"\d{14}").fullmatch  # yyyymmddhhmmss, as web archives write it
 
 
 class PartError(DedupError):
-    """The rest of a part cannot be read; all rows before ``row`` are intact.
+    """A part cannot be read to its end; all rows before ``row`` are intact.
 
     Args:
-        part: the file.
-        row: the number of the first row that cannot be read.
-        why: what is wrong, in words.
+        part: path of the file.
+        row: number of the first row that cannot be read, from 0.
+        why: what is wrong.
     """
 
     def __init__(self, part: str, row: int, why: str) -> None:
@@ -56,19 +63,19 @@ class PartError(DedupError):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A file of the corpus."""
+    """An input file."""
 
-    number: int  #: its place in the order of arrival
+    number: int  #: its place in the order of arrival, from 0
     path: Path
-    name: str  #: of its output: a relative path with slashes, another one for each part
+    name: str  #: unique relative path of its output, with slashes
     format: str  #: key of :func:`~dedupcrawl.batch.formats.format_named`
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """In which columns the pages are; "" looks for the usual names.
+    """The columns that hold the pages; "": look for the usual names.
 
-    Where ``html`` or ``text`` is named, the other is not looked for. HTML counts before text.
+    If only one of ``html`` and ``text`` is named, the other is not used. HTML takes precedence over text.
     """
 
     url: str = ""
@@ -79,46 +86,20 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some rows that follow each other, not parsed yet: cheap to make and to send to another process."""
+    """Consecutive rows that are not parsed yet: cheap to create and to send to another process."""
 
     first: int  #: number of the first row
-    count: int  #: rows, bad ones included
-    read: int  #: bytes of the file that lie before the end of the chunk, as near as the format can tell
-    data: Any  #: known to the format alone; it can be pickled
-
-
-def in_chunks(rows: Iterable[tuple[object, int]], read: Callable[[], int]) -> Iterator[Chunk]:
-    """Yield rows in chunks of about :data:`CHUNK_BYTES`.
-
-    Args:
-        rows: each with its size in bytes.
-        read: returns how many bytes of the file have been read so far.
-
-    Raises :class:`PartError`, after a chunk of the rows before it, where the rows cannot be read on.
-    """
-    held: list[object] = []
-    first = size = 0
-    try:
-        for row, length in rows:
-            held.append(row)
-            size += length
-            if size >= CHUNK_BYTES:
-                yield Chunk(first, len(held), read(), tuple(held))
-                first, held, size = first + len(held), [], 0
-    except PartError:
-        if held:
-            yield Chunk(first, len(held), read(), tuple(held))
-        raise
-    if held:
-        yield Chunk(first, len(held), read(), tuple(held))
+    count: int  #: number of rows, including bad ones
+    read: int  #: bytes of the file before the end of the chunk; may be approximate
+    data: Any  #: the rows, in a form that only the format knows; can be pickled
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """A page of the corpus.
 
-    Where ``reason`` is None exactly one of ``html`` and ``text`` is given, which may be empty. A row with a
-    ``reason`` is to stay unchecked(reason), whatever it holds: what is no page, or no whole one.
+    If ``reason`` is None, exactly one of ``html`` and ``text`` is not None; it may be empty. A row with a
+    ``reason`` is not a complete page; it stays unchecked for this reason.
     """
 
     number: int  #: in its part, from 0
@@ -133,80 +114,223 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that is damaged; those after it can be read."""
+    """A damaged row; the rows after it can be read."""
 
     number: int
     why: str
 
 
 class Format(Protocol):
-    """Reads and writes the files of one kind. Rows have the same numbers in all four methods.
+    """Reads and writes the files of one format. Row numbers are the same in all four methods.
 
-    Every method raises :class:`PartError` where the rest of a file cannot be read, and
-    :class:`~dedupcrawl.errors.DedupError` where an optional package is missing. None holds more than a few
-    chunks of the file in memory.
+    No method holds more than a few chunks of a file in memory.
+
+    Raises:
+        PartError: a file cannot be read to its end, or has changed.
+        DedupError: an optional package is missing.
     """
 
     def chunks(self, part: Part, fields: Fields) -> Iterator[Chunk]:
         """Cut a file into chunks.
 
-        Raises :class:`~dedupcrawl.errors.DedupError` if a column that is named, or any page, is not there.
+        Args:
+            part: the file.
+            fields: the columns that hold the pages.
+
+        Raises:
+            DedupError: a named column is missing, or no column holds pages.
         """
-        ...
 
     def rows(self, chunk: Chunk, fields: Fields) -> Iterator[Row | BadRow]:
-        """Parse a chunk: one ``Row`` or ``Bad`` for each number from ``first`` on."""
-        ...
-
-    def copy(self, part: Part, target: Path, keep: KeepMask, *, cut: bool = False) -> int:
-        """Write those rows to ``target`` whose place in ``keep`` is True, and return how many.
+        """Parse a chunk.
 
         Args:
-            part: what is copied, packed like it.
-            target: a path that is written at once; what is there after an error is not whole.
-            keep: for each row of the part. Bad rows must be False.
-            cut: end after the rows of ``keep``, for the rest cannot be read. Otherwise a file with more rows
-                raises :class:`PartError`, as does one with fewer: it is not the one that was judged.
-        """
-        ...
+            chunk: from :meth:`chunks`.
+            fields: the columns that hold the pages.
 
-    def annotate(self, part: Part, target: Path, columns: pa.Table, *, cut: bool = False) -> int:
-        """Write all rows with :data:`COLUMNS`, which replace any of these names; return how many.
-
-        ``columns`` has a row for each row of the part. One whose ``dedup_status`` is null, a bad row, is left
-        out. The rest is as in ``copy``.
+        Returns:
+            One ``Row`` or ``BadRow`` for each number from ``chunk.first`` on.
         """
-        ...
+
+    def copy(self, part: Part, target: Path, keep: KeepMask, *, truncated: bool = False) -> int:
+        """Copy the kept rows to a new file of the same format and compression.
+
+        Args:
+            part: the file to copy.
+            target: the file to write; incomplete after an error.
+            keep: for each row whether to copy it; False for bad rows.
+            truncated: stop after the rows of ``keep``, since the rest cannot be read. Otherwise a file with
+                more or fewer rows raises PartError.
+
+        Returns:
+            The number of rows written.
+        """
+
+    def annotate(self, part: Part, target: Path, columns: pa.Table, *, truncated: bool = False) -> int:
+        """Copy all rows and add columns.
+
+        Args:
+            part: the file to copy.
+            target: the file to write; incomplete after an error.
+            columns: :data:`ANNOTATION_COLUMNS` of each row; existing columns of these names are replaced. Bad
+                rows, whose ``dedup_status`` is null, are left out.
+            truncated: as in :meth:`copy`.
+
+        Returns:
+            The number of rows written.
+        """
+
+
+def in_chunks(rows: Iterable[tuple[object, int]], read: Callable[[], int]) -> Iterator[Chunk]:
+    """Yield rows, given with their sizes in bytes, in chunks of about :data:`CHUNK_BYTES`.
+
+    ``read`` returns the number of bytes read from the file so far. If ``rows`` raises PartError, the rows
+    before the error are yielded first.
+    """
+    pending: list[object] = []
+    first = size = 0
+    try:
+        for row, length in rows:
+            pending.append(row)
+            size += length
+            if size >= CHUNK_BYTES:
+                yield Chunk(first, len(pending), read(), tuple(pending))
+                first, pending, size = first + len(pending), [], 0
+    except PartError:
+        if pending:
+            yield Chunk(first, len(pending), read(), tuple(pending))
+        raise
+    if pending:
+        yield Chunk(first, len(pending), read(), tuple(pending))
 
 
 def check_complete(part: Part, seen: int, expected: int) -> None:
-    """Raise :class:`PartError` if a file has ended before all rows that were expected."""
+    """Raise :class:`PartError` if a file has fewer rows than expected."""
     if seen < expected:
-        raise PartError(str(part.path), seen, f"the file has changed: it had {expected} rows")
+        raise _changed(part, seen, expected)
 
 
-def is_beyond_end(part: Part, number: int, expected: int, *, cut: bool) -> bool:
-    """Whether a row is one too many, behind a cut. Raises :class:`PartError` where there is no cut."""
-    if number >= expected and not cut:
-        raise PartError(str(part.path), number, f"the file has changed: it had {expected} rows")
+def is_beyond_end(part: Part, number: int, expected: int, *, truncated: bool) -> bool:
+    """Return whether a row of a truncated file is to be ignored; raises PartError if it is not truncated."""
+    if number >= expected and not truncated:
+        raise _changed(part, number, expected)
     return number >= expected
 
 
+def _changed(part: Part, row: int, expected: int) -> PartError:
+    return PartError(str(part.path), row, f"the file has changed: it had {expected} rows")
+
+
 def annotation_rows(columns: pa.Table) -> Iterator[dict[str, Any]]:
-    """Give :data:`COLUMNS` row by row."""
+    """Yield the values of :data:`ANNOTATION_COLUMNS` of each row."""
     for batch in columns.select(ANNOTATION_COLUMNS).to_batches(max_chunksize=1024):
         yield from batch.to_pylist()
 
 
-_is_number = re.compile(r"-?\d+(\.\d*)?").fullmatch
-_is_archive_time = re.compile(r"\d{14}").fullmatch  # yyyymmddhhmmss, as web archives write it
+@dataclass(frozen=True, slots=True)
+class ColumnNames:
+    """The columns to look for, in order of precedence."""
+
+    url: tuple[str, ...]
+    html: tuple[str, ...]
+    text: tuple[str, ...]
+    time: tuple[str, ...]
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """All names, without repetitions."""
+        return tuple(dict.fromkeys((*self.url, *self.html, *self.text, *self.time)))
+
+
+def column_names(fields: Fields) -> ColumnNames:
+    """Return the columns to look for. If HTML or text is named, the other is not looked for."""
+    named = bool(fields.html or fields.text)
+    return ColumnNames(
+        url=(fields.url,) if fields.url else URL_COLUMNS,
+        html=(fields.html,) if fields.html else () if named else HTML_COLUMNS,
+        text=(fields.text,) if fields.text else () if named else TEXT_COLUMNS,
+        time=(fields.time,) if fields.time else TIME_COLUMNS,
+    )
+
+
+def missing_column(fields: Fields, columns: Collection[str]) -> str | None:
+    """Return an error message if a column that is needed is not among these; else None."""
+    named = {name: what for what in ("url", "html", "text", "time") if (name := getattr(fields, what))}
+    for name, what in named.items():
+        if name not in columns:
+            return f"no column {name!r}, named as that of the {what}"
+    names = column_names(fields)
+    if not any(name in columns for name in (*names.html, *names.text)):
+        return "no column of the usual names of HTML or text"
+    return None
+
+
+def check_columns(path: object, fields: Fields, columns: Collection[str]) -> None:
+    """Raise DedupError if a column that is needed is not among these."""
+    error = missing_column(fields, columns)
+    if error:
+        raise DedupError(f"{path}: {error}; it has {', '.join(sorted(columns)) or 'none'}")
+
+
+def row_from_columns(number: int, get: Callable[[str], object], names: ColumnNames) -> Row | BadRow:
+    """Return the row of a page; ``get`` returns the value of a column, or None if it is missing."""
+    try:
+        html: bytes | str | None = _first_value(get, names.html, _html_value)
+        text = None if html else _first_value(get, names.text, _as_text)
+        url = _first_value(get, names.url, _as_text) or ""
+        time = _time_value(get, names.time)
+    except TypeError as error:
+        return BadRow(number, str(error))
+    if html:
+        return Row(number, url, html, None, time, _byte_size(html))
+    return Row(number, url, None, text or "", time, _byte_size(text or ""))
+
+
+def _first_value(
+    get: Callable[[str], object], names: Iterable[str], convert: Callable[[str, object], Any]
+) -> Any:
+    """Return the first value that is not empty."""
+    for name in names:
+        value = get(name)
+        if value is not None and (found := convert(name, value)):
+            return found
+    return None
+
+
+def _html_value(name: str, value: object) -> bytes | str | None:
+    return value if isinstance(value, bytes) else _as_text(name, value)  # the page reader detects encodings
+
+
+def _time_value(get: Callable[[str], object], names: Iterable[str]) -> float | None:
+    for name in names:
+        value = get(name)
+        if value is not None and (found := unix_time(value)) is not None:
+            return found
+    return None
+
+
+def _as_text(name: str, value: object) -> str | None:
+    """Convert a value to text; raises TypeError for other types."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, list):
+        return "\n".join(filter(None, (_as_text(name, each) for each in value)))
+    if isinstance(value, int | float):
+        return str(value)
+    raise TypeError(f"column {name!r} holds {type(value).__name__}, which is neither text nor HTML")
+
+
+def _byte_size(page: bytes | str) -> int:
+    return len(page) if isinstance(page, bytes) or page.isascii() else len(page.encode("utf-8", "replace"))
 
 
 def unix_time(value: object) -> float | None:
-    """Return Unix seconds, or None for what is no time.
+    """Return a time as Unix seconds; None if it is not a time.
 
-    Numbers are Unix seconds; strings are ISO 8601, or as in e-mail and HTTP (RFC 2822, RFC 7231), or 14
-    digits. Without a time zone a time is UTC.
+    A number is Unix seconds. A string is ISO 8601, a date of e-mail or HTTP (RFC 2822, RFC 7231), or 14
+    digits (``yyyymmddhhmmss``). A time without a time zone is UTC.
 
     >>> unix_time("2026-01-31T12:00:00+01:00") == unix_time("Sat, 31 Jan 2026 11:00:00 GMT") == 1769857200
     True
@@ -233,9 +357,9 @@ def _finite(value: float) -> float | None:
 
 
 def _parse_text(text: str) -> float | None:
-    for read in (_parse_archive_time, _parse_number, datetime.fromisoformat, parsedate_to_datetime):
+    for parse in (_parse_archive_time, _parse_number, datetime.fromisoformat, parsedate_to_datetime):
         try:
-            return _seconds(read(text))
+            return _seconds(parse(text))
         except (ValueError, TypeError, IndexError, OverflowError):
             continue
     return None
@@ -257,127 +381,3 @@ def _seconds(value: datetime | float) -> float:
     if not isinstance(value, datetime):
         return value
     return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
-
-
-#: The usual names, the likeliest first.
-URL_COLUMNS = ("url", "link", "uri", "page_url", "source_url", "target_uri", "WARC-Target-URI", "href")
-HTML_COLUMNS = ("html", "raw_html", "html_content", "content_html", "page_html", "body_html", "body")
-TEXT_COLUMNS = (
-    "text",
-    "content",
-    "main_text",
-    "maintext",
-    "article_text",
-    "raw_text",
-    "raw_content",
-    "plain_text",
-)
-TIME_COLUMNS = (
-    "time", "timestamp", "date", "fetched", "fetched_at", "fetch_time", "crawled", "crawled_at", "crawl_time",
-    "scraped_at", "published", "published_at", "date_published", "publish_date", "pub_date", "datetime",
-    "created_at",
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnNames:
-    """Which columns are asked, in turn, for each of the four."""
-
-    url: tuple[str, ...]
-    html: tuple[str, ...]
-    text: tuple[str, ...]
-    time: tuple[str, ...]
-
-    @property
-    def all(self) -> tuple[str, ...]:
-        """All of them, each once."""
-        return tuple(dict.fromkeys((*self.url, *self.html, *self.text, *self.time)))
-
-
-def column_names(fields: Fields) -> ColumnNames:
-    """Return which columns are asked. Where HTML or text is named, the other is not guessed."""
-    named = bool(fields.html or fields.text)
-    return ColumnNames(
-        url=(fields.url,) if fields.url else URL_COLUMNS,
-        html=(fields.html,) if fields.html else () if named else HTML_COLUMNS,
-        text=(fields.text,) if fields.text else () if named else TEXT_COLUMNS,
-        time=(fields.time,) if fields.time else TIME_COLUMNS,
-    )
-
-
-def missing_column(fields: Fields, there: Collection[str]) -> str | None:
-    """Say which column is missing among those that are there; None: all that is needed is there."""
-    named = {name: what for what in ("url", "html", "text", "time") if (name := getattr(fields, what))}
-    for name, what in named.items():
-        if name not in there:
-            return f"no column {name!r}, named as that of the {what}"
-    names = column_names(fields)
-    if not any(name in there for name in (*names.html, *names.text)):
-        return "no column of the usual names of HTML or text"
-    return None
-
-
-def check_columns(path: object, fields: Fields, there: Collection[str]) -> None:
-    """Raise :class:`~dedupcrawl.errors.DedupError` if a column is missing, naming those that are there."""
-    lacking = missing_column(fields, there)
-    if lacking:
-        raise DedupError(f"{path}: {lacking}; it has {', '.join(sorted(there)) or 'none'}")
-
-
-def row_from_columns(number: int, get: Callable[[str], object], names: ColumnNames) -> Row | BadRow:
-    """Make a row of the values of its columns; ``get`` returns None for what is not there."""
-    try:
-        html = _html_value(get, names.html)
-        text = None if html else _text_value(get, names.text)
-        url = _text_value(get, names.url) or ""
-        time = _time_value(get, names.time)
-    except TypeError as error:
-        return BadRow(number, str(error))
-    if html:
-        return Row(number, url, html, None, time, _byte_size(html))
-    return Row(number, url, None, text or "", time, _byte_size(text or ""))
-
-
-def _html_value(get: Callable[[str], object], names: Iterable[str]) -> bytes | str | None:
-    """Return the first HTML that is there; bytes are left to the reader of pages, which knows encodings."""
-    for name in names:
-        value = get(name)
-        if value is None:
-            continue
-        found = value if isinstance(value, bytes) else _as_text(name, value)
-        if found:
-            return found
-    return None
-
-
-def _text_value(get: Callable[[str], object], names: Iterable[str]) -> str | None:
-    for name in names:
-        value = get(name)
-        if value is not None and (found := _as_text(name, value)):
-            return found
-    return None
-
-
-def _time_value(get: Callable[[str], object], names: Iterable[str]) -> float | None:
-    for name in names:
-        value = get(name)
-        if value is not None and (found := unix_time(value)) is not None:
-            return found
-    return None
-
-
-def _as_text(name: str, value: object) -> str | None:
-    """Return the text of a value. Raises TypeError for what is none."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if isinstance(value, list):
-        return "\n".join(filter(None, (_as_text(name, each) for each in value)))
-    if isinstance(value, int | float):
-        return str(value)
-    raise TypeError(f"column {name!r} holds {type(value).__name__}, which is neither text nor HTML")
-
-
-def _byte_size(page: bytes | str) -> int:
-    return len(page) if isinstance(page, bytes) or page.isascii() else len(page.encode("utf-8", "replace"))

@@ -1,7 +1,4 @@
-"""How files are packed, and writing them: gzip, Zstandard, or plain.
-
-Packed files, unpacked as they are read, and on behind damage where that is possible.
-"""
+"""Compressed files (gzip, Zstandard): writing them, and reading them, after damage too if possible."""
 
 from __future__ import annotations
 
@@ -21,51 +18,57 @@ if TYPE_CHECKING:
 
     from _typeshed import WriteableBuffer
 
-
 COMPRESSION_SUFFIXES = (".gz", ".zst")
-_GZIP_LEVEL = 6
-_ZSTD_LEVEL = 3
+GAP_MARK = b"\r\n\r\n"  #: replaces bytes that could not be decompressed; ends a record of a WARC file
+_GZIP_LEVEL = 6  #: the default of zlib
+_ZSTD_LEVEL = 3  #: the default of Zstandard
+_GZIP_WBITS = 31  #: of zlib: the largest window, with the header and checksum of gzip
+_READ_BYTES = 1 << 16  #: compressed bytes that are read from a file at a time
+#: Compressed bytes that are decompressed at a time. Zstandard can make 32,000 times as many bytes of it, gzip
+#: 1,000 times.
+_STEP_BYTES = 1 << 13
+_MAGIC = {".gz": b"\x1f\x8b\x08", ".zst": b"\x28\xb5\x2f\xfd"}  #: first bytes of a frame: RFC 1952, RFC 8878
+#: First bytes of a frame that holds a dictionary: "Zstandard Compression for WARC Files" 1.0, IIPC.
+_DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18"
+_DICTIONARY_HEAD_BYTES = 8  #: the magic bytes and a 32-bit size
+_MAX_DICTIONARY_BYTES = 100 << 20
 
 
 def compression_of(path: Path) -> str:
-    """Return the suffix of a packing, or "" for a plain file."""
+    """Return ".gz", ".zst", or "" for an uncompressed file, by its name."""
     suffix = path.suffix.lower()
     return suffix if suffix in COMPRESSION_SUFFIXES else ""
 
 
 @contextmanager
-def open_compressed(path: Path, packing: str) -> Iterator[BinaryIO]:
-    """Write a file, packed in one piece; the same bytes give the same file."""
+def open_compressed(path: Path, compression: str) -> Iterator[BinaryIO]:
+    """Open a file to write it as one frame; the same bytes always give the same file."""
     with path.open("wb") as file:
-        if packing == ".gz":
-            with gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0) as packed:
-                yield packed  # type: ignore[misc]  # it writes bytes
-        elif packing == ".zst":
+        if compression == ".gz":
+            with gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0) as compressed:
+                yield compressed  # type: ignore[misc]  # it writes bytes
+        elif compression == ".zst":
             compressor = import_zstandard().ZstdCompressor(level=_ZSTD_LEVEL, write_checksum=True)
-            with compressor.stream_writer(file, closefd=False) as packed:
-                yield packed
+            with compressor.stream_writer(file, closefd=False) as compressed:
+                yield compressed
         else:
             yield file
 
 
-def write_frame(file: BinaryIO, packing: str, pieces: Iterable[bytes]) -> None:
-    """Write pieces as one frame that can be unpacked by itself."""
-    packer = _compressor(packing)
-    file.writelines(packer.compress(piece) if packer else piece for piece in pieces)
-    if packer:
-        file.write(packer.flush())
-
-
-def _compressor(packing: str) -> Any:
-    if packing == ".gz":
-        return zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, 31)
-    if packing == ".zst":
-        return import_zstandard().ZstdCompressor(level=_ZSTD_LEVEL, write_checksum=True).compressobj()
-    return None
+def write_frame(file: BinaryIO, compression: str, pieces: Iterable[bytes]) -> None:
+    """Write pieces as one frame, which can be decompressed by itself."""
+    compressor: Any = None
+    if compression == ".gz":
+        compressor = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WBITS)
+    elif compression == ".zst":
+        compressor = import_zstandard().ZstdCompressor(level=_ZSTD_LEVEL, write_checksum=True).compressobj()
+    file.writelines(compressor.compress(piece) if compressor else piece for piece in pieces)
+    if compressor:
+        file.write(compressor.flush())
 
 
 def import_zstandard() -> Any:
-    """Import zstandard, or raise :class:`~dedupcrawl.errors.DedupError`."""
+    """Import zstandard, or raise DedupError."""
     try:
         import zstandard as module  # noqa: PLC0415  # an extra
     except ImportError:
@@ -73,22 +76,12 @@ def import_zstandard() -> Any:
     return module
 
 
-_READ_BYTES = 1 << 16
-#: So much is unpacked at a time. Zstandard can make 32,000 times as many bytes of it, gzip 1,000 times.
-_STEP_BYTES = 1 << 13
-_MAGIC = {".gz": b"\x1f\x8b\x08", ".zst": b"\x28\xb5\x2f\xfd"}  #: how frames begin
-_DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18"  # how the frame begins that holds one
-_DICTIONARY_HEAD_BYTES = 8
-_MAX_DICTIONARY_BYTES = 100 << 20
-GAP_MARK = b"\r\n\r\n"  #: what stands for bytes that could not be unpacked
-
-
 class CompressionError(ValueError):
-    """A packed file is damaged, or cut off."""
+    """A compressed file is damaged or cut off."""
 
 
 class _Decompressor(Protocol):
-    """One member of gzip, or one frame of Zstandard, that is being unpacked."""
+    """Decompresses one member of gzip or one frame of Zstandard."""
 
     @property
     def eof(self) -> bool: ...
@@ -99,35 +92,35 @@ class _Decompressor(Protocol):
 
 
 class DecompressedFile(io.RawIOBase):
-    """The bytes in a file. Raises :class:`PackedError` behind the last that can be unpacked.
+    """The decompressed bytes of a file. Reading raises :class:`CompressionError` at damage.
 
     Args:
-        path: the file; its name tells how it is packed.
-        frame_start: how the bytes in each frame begin, where every frame can be read by itself. Then
-            ``starts`` is filled, and a damaged frame is no end: line ends and the next frame follow, and
-            ``breaks`` tells where.
+        path: the file; its name gives the compression.
+        frame_start: first decompressed bytes of every frame, if each frame can be read by itself. Then the
+            places of frames are recorded (:meth:`frame_at`), and a damaged frame does not end the file:
+            ``GAP_MARK`` and the next frame follow, and ``gaps`` records the place.
     """
 
     def __init__(self, path: Path, frame_start: bytes = b"") -> None:
         self._file: BinaryIO = path.open("rb", buffering=0)
-        self._packing = compression_of(path)
+        self._compression = compression_of(path)
         self._frame_start = frame_start
-        preface = warc_dictionary_frame(path)
-        self._file.seek(len(preface))
-        self._begin = _decompressor_factory(self._packing, preface)
-        self._frame: _Decompressor | None = None
-        self._packed = b""  # read, and not unpacked
-        self._unpacked = memoryview(b"")  # unpacked, and not asked for
-        self._made = 0  # bytes that were unpacked
-        self._began = self._frame_made = 0  # where the frame begins, in the file and in the bytes
-        self.taken = len(preface)  #: bytes of the file that were unpacked
-        self.starts: deque[tuple[int, int]] = (
-            deque()
-        )  #: of each frame: its place in the bytes, and in the file
-        self.breaks: list[int] = []  #: places in the bytes where some are missing
+        dictionary_frame = warc_dictionary_frame(path)
+        self._file.seek(len(dictionary_frame))
+        self._new_decompressor = _decompressor_factory(self._compression, dictionary_frame)
+        self._decompressor: _Decompressor | None = None
+        self._compressed = b""  # read from the file
+        self._decompressed = memoryview(b"")  # not read by the user yet
+        self._produced = 0  # decompressed bytes so far
+        self._frame_offset = self._frame_place = (
+            0  # start of the frame: in the file, in the decompressed bytes
+        )
+        self.consumed = len(dictionary_frame)  #: bytes of the file that were decompressed
+        self._frames: deque[tuple[int, int]] = deque()  # start of each frame: decompressed, in the file
+        self.gaps: list[int] = []  #: places in the decompressed bytes where some are missing
 
     def readable(self) -> bool:
-        """It can be read."""
+        """Return True."""
         return True
 
     def close(self) -> None:
@@ -136,135 +129,135 @@ class DecompressedFile(io.RawIOBase):
         super().close()
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Fill a part of the buffer; 0 is the end."""
+        """Fill a part of the buffer and return its size; 0 at the end."""
         space = memoryview(buffer).cast("B")
-        while not self._unpacked:
-            more = self._more()
-            if more is None:
+        while not self._decompressed:
+            data = self._next_data()
+            if data is None:
                 return 0
-            self._made += len(more)
-            self._unpacked = memoryview(more)
-        count = min(len(space), len(self._unpacked))
-        space[:count] = self._unpacked[:count]
-        self._unpacked = self._unpacked[count:]
+            self._produced += len(data)
+            self._decompressed = memoryview(data)
+        count = min(len(space), len(self._decompressed))
+        space[:count] = self._decompressed[:count]
+        self._decompressed = self._decompressed[count:]
         return count
 
     def frame_at(self, place: int) -> int | None:
-        """Return where in the file the frame begins whose bytes begin at this place; places only rise."""
-        if not self._packing:
-            return place
-        while self.starts and self.starts[0][0] < place:
-            self.starts.popleft()
-        return self.starts[0][1] if self.starts and self.starts[0][0] == place else None
+        """Return the offset in the file of the frame that starts at a place of the decompressed bytes.
 
-    def _more(self) -> bytes | None:
-        """Unpack a step; None at the end."""
-        if not self._packed:
-            self._packed = self._file.read(_READ_BYTES)
-        if not self._packing:
-            data, self._packed = self._packed, b""
-            self.taken += len(data)
+        None if no frame starts there. ``place`` must not decrease from call to call.
+        """
+        if not self._compression:
+            return place
+        while self._frames and self._frames[0][0] < place:
+            self._frames.popleft()
+        return self._frames[0][1] if self._frames and self._frames[0][0] == place else None
+
+    def _next_data(self) -> bytes | None:
+        """Decompress a step; None at the end."""
+        if not self._compressed:
+            self._compressed = self._file.read(_READ_BYTES)
+        if not self._compression:
+            data, self._compressed = self._compressed, b""
+            self.consumed += len(data)
             return data or None
-        if self._frame is None and not self._next_frame():
+        if self._decompressor is None and not self._next_frame():
             return None
         try:
-            return self._unpack()
+            return self._decompress_step()
         except CompressionError:
-            if not self._frame_start or not self._skip():
-                self._packed = b""  # asked again, it fails again
+            if not self._frame_start or not self._skip_to_next_frame():
+                self._compressed = b""  # the next call fails too
                 raise
-            return self._mend()
+            return self._gap()
 
     def _next_frame(self) -> bool:
-        """Begin a frame, if there is one. Zeros behind the last are there to fill a block."""
-        while self._packing == ".gz" and self.taken and self._packed.startswith(b"\0"):
-            padding = len(self._packed) - len(self._packed.lstrip(b"\0"))
-            self.taken += padding
-            self._packed = self._packed[padding:] or self._file.read(_READ_BYTES)
-        if not self._packed:
-            if not self.taken:
+        """Start a frame; return whether there is one. Zeros after the last are padding."""
+        while self._compression == ".gz" and self.consumed and self._compressed.startswith(b"\0"):
+            padding = len(self._compressed) - len(self._compressed.lstrip(b"\0"))
+            self.consumed += padding
+            self._compressed = self._compressed[padding:] or self._file.read(_READ_BYTES)
+        if not self._compressed:
+            if not self.consumed:
                 raise CompressionError("it is cut off: a packed file has some bytes, and this has none")
             return False
-        self._frame = self._begin()
-        self._began, self._frame_made = self.taken, self._made
+        self._decompressor = self._new_decompressor()
+        self._frame_offset, self._frame_place = self.consumed, self._produced
         if self._frame_start:
-            self.starts.append((self._made, self.taken))
+            self._frames.append((self._produced, self.consumed))
         return True
 
-    def _unpack(self) -> bytes:
-        step, rest = self._packed[:_STEP_BYTES], self._packed[_STEP_BYTES:]
+    def _decompress_step(self) -> bytes:
+        step, rest = self._compressed[:_STEP_BYTES], self._compressed[_STEP_BYTES:]
         if not step:
             raise CompressionError("it is cut off: the packed data has no end")
-        assert self._frame is not None
-        data = _decompress(self._frame, step)
-        unused = self._frame.unused_data if self._frame.eof else b""
-        if self._frame.eof:
-            self._frame = None
-        self._packed = unused + rest
-        self.taken += len(step) - len(unused)
+        assert self._decompressor is not None
+        data = _decompress(self._decompressor, step)
+        unused = self._decompressor.unused_data if self._decompressor.eof else b""
+        if self._decompressor.eof:
+            self._decompressor = None
+        self._compressed = unused + rest
+        self.consumed += len(step) - len(unused)
         return data
 
-    def _mend(self) -> bytes:
-        """Return what stands for a damaged frame: a line of its own, if nothing of it was given."""
-        empty = self._made == self._frame_made
-        place = self._made + len(GAP_MARK) * empty
-        self.breaks.append(place)
-        if empty:
-            self.starts.append((place, self._began))
-        return GAP_MARK + b"damaged\r\n" * empty
+    def _gap(self) -> bytes:
+        """Return what replaces a damaged frame: a line of its own if none of its bytes were returned."""
+        is_empty = self._produced == self._frame_place
+        place = self._produced + len(GAP_MARK) * is_empty
+        self.gaps.append(place)
+        if is_empty:
+            self._frames.append((place, self._frame_offset))
+        return GAP_MARK + b"damaged\r\n" * is_empty
 
-    def _skip(self) -> bool:
-        """Go to the next place where a frame begins as it should; False if there is none."""
-        sign, searched = _MAGIC[self._packing], self._began + 1
-        self._file.seek(searched)
+    def _skip_to_next_frame(self) -> bool:
+        """Go to the next place where a valid frame starts; return whether there is one."""
+        magic, offset = _MAGIC[self._compression], self._frame_offset + 1
+        self._file.seek(offset)
         window = b""
-        while more := self._file.read(_READ_BYTES):
-            window += more
-            while (place := window.find(sign)) >= 0:
-                if self._begins_at(searched + place):
-                    return self._go(searched + place)
-                window, searched = window[place + 1 :], searched + place + 1
-            searched += len(window) - min(len(window), len(sign) - 1)
-            window = window[-(len(sign) - 1) :]
+        while data := self._file.read(_READ_BYTES):
+            window += data
+            while (place := window.find(magic)) >= 0:
+                if self._starts_frame(offset + place):
+                    self._file.seek(offset + place)
+                    self._compressed, self._decompressor, self.consumed = b"", None, offset + place
+                    return True
+                window, offset = window[place + 1 :], offset + place + 1
+            offset += len(window) - min(len(window), len(magic) - 1)
+            window = window[-(len(magic) - 1) :]
         return False
 
-    def _begins_at(self, place: int) -> bool:
-        """Whether a frame can be unpacked from there, and begins as it should."""
-        behind, start = self._file.tell(), b""
-        frame = self._begin()
-        self._file.seek(place)
+    def _starts_frame(self, offset: int) -> bool:
+        """Return whether a frame with the expected first bytes starts at an offset of the file."""
+        end, start = self._file.tell(), b""
+        decompressor = self._new_decompressor()
+        self._file.seek(offset)
         try:
-            while len(start) < len(self._frame_start) and not frame.eof:
+            while len(start) < len(self._frame_start) and not decompressor.eof:
                 step = self._file.read(_STEP_BYTES)
                 if not step:
                     return False
-                start += _decompress(frame, step)
+                start += _decompress(decompressor, step)
             return start.startswith(self._frame_start)
         except CompressionError:
             return False
         finally:
-            self._file.seek(behind)
-
-    def _go(self, place: int) -> bool:
-        self._file.seek(place)
-        self._packed, self._frame, self.taken = b"", None, place
-        return True
+            self._file.seek(end)
 
 
-def _decompress(frame: _Decompressor, step: bytes) -> bytes:
+def _decompress(decompressor: _Decompressor, step: bytes) -> bytes:
     try:
-        return frame.decompress(step)
+        return decompressor.decompress(step)
     except Exception as error:
         if not isinstance(error, zlib.error) and type(error).__name__ != "ZstdError":
             raise
         raise CompressionError(f"the packed data is damaged: {error}") from error
 
 
-def _decompressor_factory(packing: str, preface: bytes) -> Callable[[], _Decompressor]:
-    if packing != ".zst":
-        return lambda: zlib.decompressobj(31)  # one that knows the head and the check of gzip
+def _decompressor_factory(compression: str, dictionary_frame: bytes) -> Callable[[], _Decompressor]:
+    if compression != ".zst":
+        return lambda: zlib.decompressobj(_GZIP_WBITS)
     module = import_zstandard()
-    dictionary = preface[_DICTIONARY_HEAD_BYTES:]
+    dictionary = dictionary_frame[_DICTIONARY_HEAD_BYTES:]
     try:
         if dictionary.startswith(_MAGIC[".zst"]):
             dictionary = module.ZstdDecompressor().decompress(
@@ -273,12 +266,12 @@ def _decompressor_factory(packing: str, preface: bytes) -> Callable[[], _Decompr
         data = module.ZstdCompressionDict(dictionary) if dictionary else None
     except module.ZstdError as error:
         raise CompressionError(f"its dictionary is damaged: {error}") from error
-    begin: Callable[[], _Decompressor] = module.ZstdDecompressor(dict_data=data).decompressobj
-    return begin
+    new_decompressor: Callable[[], _Decompressor] = module.ZstdDecompressor(dict_data=data).decompressobj
+    return new_decompressor
 
 
 def warc_dictionary_frame(path: Path) -> bytes:
-    """Return the dictionary with which a WARC file packed by Zstandard begins, as it stands there; else b"".
+    """Return the frame with the dictionary of a WARC file compressed by Zstandard; b"" if it has none.
 
     Source: "Zstandard Compression for WARC Files" 1.0, IIPC.
     """
@@ -287,6 +280,5 @@ def warc_dictionary_frame(path: Path) -> bytes:
     with path.open("rb") as file:
         head = file.read(_DICTIONARY_HEAD_BYTES)
         size = int.from_bytes(head[4:], "little")
-        return (
-            head + file.read(size) if head[:4] == _DICTIONARY_MAGIC and size <= _MAX_DICTIONARY_BYTES else b""
-        )
+        has_dictionary = head[:4] == _DICTIONARY_MAGIC and size <= _MAX_DICTIONARY_BYTES
+        return head + file.read(size) if has_dictionary else b""

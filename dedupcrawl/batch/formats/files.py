@@ -1,7 +1,4 @@
-"""The files of a corpus: those that are named, match a pattern, or lie in a folder.
-
-Names for outputs: short, and another one for each file.
-"""
+"""The input files of a corpus: found by path, pattern or folder, with unique names for their outputs."""
 
 from __future__ import annotations
 
@@ -19,34 +16,7 @@ from dedupcrawl.errors import DedupError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-
-def distinct_names(files: Sequence[tuple[Path, str]]) -> list[str]:
-    """Name each file; of those with one name, folders are set before the name until they differ.
-
-    So they are before a name that is that of a folder of others.
-
-    Args:
-        files: absolute paths, each another one, and the name that each would like: the end of its path.
-    """
-    names = [name for _, name in files]
-    while True:
-        counts = Counter(names)
-        folders = {str(folder) for name in names for folder in PurePosixPath(name).parents}
-        longer = [
-            _with_parent(path, name) if counts[name] > 1 or name in folders else name
-            for (path, _), name in zip(files, names, strict=True)
-        ]
-        if longer == names:
-            return names
-        names = longer
-
-
-def _with_parent(path: Path, name: str) -> str:
-    parts = [part for part in path.parts if part != path.anchor]
-    return "/".join(parts[-(name.count("/") + 2) :])
-
-
-#: How files are named, without their packing, and the format that reads them.
+#: The format of a file by its suffix, without that of a compression.
 FORMAT_BY_SUFFIX = {
     ".jsonl": "jsonlines",
     ".jl": "jsonlines",
@@ -56,7 +26,6 @@ FORMAT_BY_SUFFIX = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
-_INTERNALLY_COMPRESSED = ("parquet",)  #: formats that pack their insides
 ACCEPTED = (
     "files that end in .jsonl, .jl, .ndjson, .warc or .wet (packed as .gz or .zst, or not), .parquet or .pq, "
     "folders of them, and patterns"
@@ -64,26 +33,25 @@ ACCEPTED = (
 
 
 def find_parts(inputs: Iterable[str | Path], *, out: Path | None = None) -> tuple[Part, ...]:
-    """Return the files of a corpus in the order of arrival.
+    """Return the files of a corpus in order of arrival.
 
-    That is the order of the inputs; within a folder, or a pattern, that of the names. In folders, files of
-    other kinds are left alone, and all whose name, or whose folder's, begins with "." or "_"; so is the list
-    of what was superseded in an earlier batch.
+    The order is that of the inputs; within a folder or a pattern, that of the paths. In folders these files
+    are ignored: those of other formats, those below a name that starts with "." or "_", and the list of
+    superseded pages of an earlier batch.
 
     Args:
-        inputs: files, folders, and patterns of the shell with *, ?, [] or **.
-        out: where results are to be written: what folders and patterns find there is left alone.
+        inputs: files, folders, and patterns of the shell with ``*``, ``?``, ``[]`` or ``**``.
+        out: the output folder; folders and patterns ignore the files in it.
 
     Raises:
-        DedupError: an input is not there, has no file of a corpus in it, names one that another has named
-            before, lies in ``out``, or has a name that is not UTF-8.
+        DedupError: an input does not exist, has no file of a known format, names a file twice, is in ``out``,
+            or has a name that is not UTF-8.
     """
     found = [each for where in inputs for each in _files_of_input(str(where), out)]
     if not found:
         raise DedupError(f"no input; accepted are {ACCEPTED}")
     _check_utf8([*(path for path, _ in found), *([out] if out else [])])
-    resolved = [path.resolve() for path, _ in found]
-    _check_distinct(resolved)
+    _check_distinct([path.resolve() for path, _ in found])
     names = distinct_names([(_absolute(path), name) for path, name in found])
     return tuple(
         Part(number, path, name, format_of(path) or "")
@@ -92,16 +60,16 @@ def find_parts(inputs: Iterable[str | Path], *, out: Path | None = None) -> tupl
 
 
 def format_of(path: Path) -> str | None:
-    """Return the format of a file by its name."""
+    """Return the format of a file by its name; None if it is unknown."""
     name = path.name.lower()
-    packed = name.endswith(COMPRESSION_SUFFIXES)
-    stem = name.rpartition(".")[0] if packed else name
+    is_compressed = name.endswith(COMPRESSION_SUFFIXES)
+    stem = name.rpartition(".")[0] if is_compressed else name
     known = FORMAT_BY_SUFFIX.get(Path(stem).suffix)
-    return None if packed and known in _INTERNALLY_COMPRESSED else known
+    return None if is_compressed and known == "parquet" else known  # Parquet compresses its columns itself
 
 
 def _files_of_input(where: str, out: Path | None) -> Iterator[tuple[Path, str]]:
-    """Give the files of one input, and the names they would like."""
+    """Yield the files of one input, each with the name its output should have."""
     path = Path(where)
     if path.is_dir():
         files = [file for file in _files_below(path) if format_of(file) and not _is_inside(file, out)]
@@ -119,13 +87,12 @@ def _files_of_input(where: str, out: Path | None) -> Iterator[tuple[Path, str]]:
 
 
 def _output_name(file: Path, base: Path) -> str:
-    """Name a file by its place below a folder, without any ".."."""
     whole, start = _absolute(file), _absolute(base)
     return whole.relative_to(start).as_posix() if whole.is_relative_to(start) else whole.name
 
 
 def _absolute(path: Path) -> Path:
-    return Path(os.path.abspath(path))  # noqa: PTH100  # it takes ".." out and leaves links as they are named
+    return Path(os.path.abspath(path))  # noqa: PTH100  # removes ".." without resolving links
 
 
 def _checked_file(path: Path, out: Path | None) -> Path:
@@ -137,13 +104,12 @@ def _checked_file(path: Path, out: Path | None) -> Path:
 
 
 def _files_below(folder: Path) -> list[Path]:
-    """Return the files below a folder in the order of their paths."""
+    """Return the files below a folder, sorted by path."""
     found: list[Path] = []
     for base, folders, files in os.walk(folder, onerror=_raise_unreadable):
         folders[:] = [name for name in folders if not name.startswith((".", "_"))]
         found += (Path(base, name) for name in files if not name.startswith((".", "_")))
-    found = [path for path in found if not _is_superseded_list(path)]
-    return sorted(found, key=lambda path: path.parts)
+    return sorted((path for path in found if not _is_superseded_list(path)), key=lambda path: path.parts)
 
 
 def _raise_unreadable(error: OSError) -> None:
@@ -151,24 +117,24 @@ def _raise_unreadable(error: OSError) -> None:
 
 
 def _matching_files(pattern: str) -> list[Path]:
-    """Return the files that match, in order, and those in folders that match.
+    """Return the files that match, and those in folders that match, sorted by path.
 
-    As no sign of a pattern stands for a "." at the beginning of a name, none stands for a "_".
+    Wildcards do not match a leading "_", as they do not match a leading ".".
     """
     files: dict[Path, None] = {}
-    base, asked = _base_folder(Path(pattern)), any(part.startswith("_") for part in Path(pattern).parts)
-    for match in sorted(glob.glob(pattern, recursive=True)):  # noqa: PTH207  # it takes absolute ones too
+    base, wants_all = _base_folder(Path(pattern)), any(part.startswith("_") for part in Path(pattern).parts)
+    for match in sorted(glob.glob(pattern, recursive=True)):  # noqa: PTH207  # accepts absolute patterns
         path = Path(match)
-        if not asked and any(part.startswith("_") for part in path.parts[len(base.parts) :]):
+        if not wants_all and any(part.startswith("_") for part in path.parts[len(base.parts) :]):
             continue
-        within = _files_below(path) if path.is_dir() and "**" not in pattern else [path]
-        within = [file for file in within if not _is_superseded_list(file)]
-        files |= dict.fromkeys(file for file in within if file.is_file() and format_of(file))
+        found = _files_below(path) if path.is_dir() and "**" not in pattern else [path]
+        found = [file for file in found if not _is_superseded_list(file)]
+        files |= dict.fromkeys(file for file in found if file.is_file() and format_of(file))
     return list(files)
 
 
 def _base_folder(pattern: Path) -> Path:
-    """Return the folder before the first sign of a pattern."""
+    """Return the folder before the first wildcard."""
     fixed = []
     for part in pattern.parts[:-1]:
         if glob.has_magic(part):
@@ -182,12 +148,11 @@ def _is_inside(path: Path, out: Path | None) -> bool:
 
 
 def _is_superseded_list(path: Path) -> bool:
-    """Whether a file lists what was superseded in the batch whose output it lies with."""
     return path.name == SUPERSEDED_FILE and (path.parent / WORK_FOLDER).is_dir()
 
 
 def _check_utf8(paths: list[Path]) -> None:
-    """Refuse names that Arrow, which takes them for UTF-8, cannot open."""
+    """Raise DedupError for names that Arrow cannot open, since they are not UTF-8."""
     for path in paths:
         try:
             str(path).encode()
@@ -197,8 +162,30 @@ def _check_utf8(paths: list[Path]) -> None:
 
 
 def _check_distinct(paths: list[Path]) -> None:
-    seen: set[Path] = set()
-    for path in paths:
-        if path in seen:
+    for path, count in Counter(paths).items():
+        if count > 1:
             raise DedupError(f"{path}: the file is among the inputs twice")
-        seen.add(path)
+
+
+def distinct_names(files: Sequence[tuple[Path, str]]) -> list[str]:
+    """Return unique names for files.
+
+    Parent folders are put before equal names, and before a name that is that of a folder of others, until all
+    names differ. The files are distinct absolute paths, each with the wanted name: the end of the path.
+    """
+    names = [name for _, name in files]
+    while True:
+        counts = Counter(names)
+        folders = {str(folder) for name in names for folder in PurePosixPath(name).parents}
+        longer = [
+            _with_parent(path, name) if counts[name] > 1 or name in folders else name
+            for (path, _), name in zip(files, names, strict=True)
+        ]
+        if longer == names:
+            return names
+        names = longer
+
+
+def _with_parent(path: Path, name: str) -> str:
+    parts = [part for part in path.parts if part != path.anchor]
+    return "/".join(parts[-(name.count("/") + 2) :])

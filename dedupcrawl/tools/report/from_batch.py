@@ -66,8 +66,8 @@ class _BatchReader:
         self._finished = finished
         self._limits = limits
         self._progress = progress
-        self._given = finished.corpus.given
-        self._prints = prints = finished.corpus.prints
+        self._given = finished.corpus.prior
+        self._prints = prints = finished.corpus.table
         self._verdicts = read_verdicts(finished)
         self._detectors = {each.name: each for each in build_detectors(finished.job.config)}
         self._matcher = Matcher(tuple(self._detectors.values()))
@@ -171,7 +171,7 @@ class _BatchReader:
         return ClusterSize(self._cluster(founder), len(members), first, last)
 
     def _cluster(self, founder: int) -> str:
-        return cluster_of(self._prints.judged(founder))
+        return cluster_of(self._prints.sketch_record(founder))
 
     def _listed(self, row: int) -> ListedPage:
         verdict, of = self._verdict(row), int(self._verdicts.of[row])
@@ -215,14 +215,14 @@ class _BatchReader:
         if detector not in self._detectors:  # the URL decided
             return {}
         index = list(self._detectors).index(detector)
-        own, other = (self._prints.judged(row).sketches[index] for row in (new, old))
+        own, other = (self._prints.sketch_record(row).sketches[index] for row in (new, old))
         match = self._detectors[detector].compare(own, other)
         return match.evidence if match else {}
 
     # -- pairs --------------------------------------------------------------------------------
 
     def _opinions(self, new: int, old: int) -> tuple[Opinion, ...]:
-        return self._matcher.opinions(self._prints.judged(new), self._prints.judged(old))
+        return self._matcher.opinions(self._prints.sketch_record(new), self._prints.sketch_record(old))
 
     def _pairs(self, wanted: Sequence[PairKey]) -> Iterator[PairInput]:
         """Yield pairs, the first ones with texts, as far as the limit of characters allows."""

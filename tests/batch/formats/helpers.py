@@ -1,4 +1,4 @@
-"""Parts for tests: files of a corpus, and what is read of them."""
+"""Read, copy and annotate single files in tests."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def rows_of(path: Path, fields: Fields = USUAL) -> list[Any]:
     return rows
 
 
-def copy(path: Path, keep: list[bool], target: Path, *, cut: bool = False) -> int:
+def copy(path: Path, keep: list[bool], target: Path, *, truncated: bool = False) -> int:
     part = part_of(path)
-    return format_named(part.format).copy(part, target, np.array(keep, bool), cut=cut)
+    return format_named(part.format).copy(part, target, np.array(keep, bool), truncated=truncated)
 
 
-def annotate(path: Path, statuses: list[str | None], target: Path, *, cut: bool = False) -> int:
+def annotate(path: Path, statuses: list[str | None], target: Path, *, truncated: bool = False) -> int:
     part = part_of(path)
-    return format_named(part.format).annotate(part, target, told(statuses), cut=cut)
+    return format_named(part.format).annotate(part, target, told(statuses), truncated=truncated)
 
 
 def told(statuses: list[str | None]) -> pa.Table:

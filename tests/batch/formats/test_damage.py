@@ -1,4 +1,4 @@
-"""Whatever is done to a file: what is read can be copied, and what is copied can be read."""
+"""Damaged files: all rows that can be read can be copied, and all copied rows can be read."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_what_is_read_is_copied_and_what_is_copied_is_read(
     rows, error = read(path)
     keep = [not isinstance(row, BadRow) for row in rows]
     assert error is None or error.row == len(rows)
-    assert copy(path, keep, target, cut=error is not None) == sum(keep)
+    assert copy(path, keep, target, truncated=error is not None) == sum(keep)
     again, error_again = read(target)
     assert error_again is None
     wanted = [row for row in rows if not isinstance(row, BadRow)]
@@ -64,7 +64,7 @@ def test_what_is_read_is_copied_and_what_is_copied_is_read(
     ]
     assert len(again) == len(wanted)
     statuses = ["unique" if kept else None for kept in keep]
-    assert annotate(path, statuses, target, cut=error is not None) == sum(keep)
+    assert annotate(path, statuses, target, truncated=error is not None) == sum(keep)
     assert len(read(target)[0]) == sum(keep)
 
 

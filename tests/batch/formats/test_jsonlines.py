@@ -108,11 +108,11 @@ def test_utf_16_is_told(tmp_path: Path) -> None:
 def test_a_line_that_is_too_long_is_a_bad_row(tmp_path: Path) -> None:
     long = b'{"text":"%s"}\n' % (b"x" * 300_000)
     part = part_of(lines_in(tmp_path, LINES[0], long, LINES[1], long[:-1]))
-    form = JsonLinesFormat(most=1000)
+    form = JsonLinesFormat(max_bytes=1000)
     rows = [row for chunk in form.chunks(part, Fields()) for row in form.rows(chunk, Fields())]
     assert [isinstance(row, BadRow) for row in rows] == [False, True, False, True]
     assert rows[1] == BadRow(1, "the line is longer than 1000 bytes")
-    assert next(JsonLinesFormat(most=len(long)).chunks(part, Fields())).data[1] == long
+    assert next(JsonLinesFormat(max_bytes=len(long)).chunks(part, Fields())).data[1] == long
 
 
 def test_kept_lines_are_copied_byte_for_byte(tmp_path: Path, packing: str) -> None:
@@ -128,7 +128,7 @@ def test_a_file_that_has_changed_is_not_copied(tmp_path: Path) -> None:
             copy(path, [True] * count, target)
         with pytest.raises(PartError, match="the file has changed: it had"):
             annotate(path, ["unique"] * count, target)
-    assert copy(path, [True] * 4, target, cut=True) == 4
+    assert copy(path, [True] * 4, target, truncated=True) == 4
 
 
 def test_a_stream_that_is_cut_off_gives_what_was_before(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_stream_that_is_cut_off_gives_what_was_before(tmp_path: Path) -> None:
         assert error.row == len(rows)
         with pytest.raises(PartError, match="cut off"):
             copy(path, [True] * 6000, tmp_path / f"out.jsonl{packing}")
-        assert copy(path, [True] * len(rows), tmp_path / f"out.jsonl{packing}", cut=True) == len(rows)
+        assert copy(path, [True] * len(rows), tmp_path / f"out.jsonl{packing}", truncated=True) == len(rows)
         assert unpack(tmp_path / f"out.jsonl{packing}") == b"".join(lines[: len(rows)])
 
 

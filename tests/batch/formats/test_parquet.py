@@ -151,9 +151,9 @@ def test_a_broken_footer_and_a_broken_page(tmp_path: Path) -> None:
     target = tmp_path / "out.parquet"
     with pytest.raises(PartError):
         copy(path, [True] * 600, target)
-    assert copy(path, [True] * len(rows), target, cut=True) == len(rows)
+    assert copy(path, [True] * len(rows), target, truncated=True) == len(rows)
     assert pq.read_table(target).equals(table[: len(rows)])
-    assert annotate(path, ["unique"] * len(rows), target, cut=True) == len(rows)
+    assert annotate(path, ["unique"] * len(rows), target, truncated=True) == len(rows)
 
 
 def test_damage_in_a_column_that_is_not_judged_ends_the_rows_too(tmp_path: Path) -> None:
@@ -174,8 +174,8 @@ def test_damage_in_a_column_that_is_not_judged_ends_the_rows_too(tmp_path: Path)
     assert error is not None
     assert error.row == len(rows) == 3
     assert {row.url for row in rows if not isinstance(row, BadRow)} == set(TABLE["url"].to_pylist()[:3])
-    assert copy(path, [True] * 3, tmp_path / "out.parquet", cut=True) == 3
-    assert annotate(path, ["unique"] * 3, tmp_path / "out.parquet", cut=True) == 3
+    assert copy(path, [True] * 3, tmp_path / "out.parquet", truncated=True) == 3
+    assert annotate(path, ["unique"] * 3, tmp_path / "out.parquet", truncated=True) == 3
 
 
 def test_no_parquet_and_a_file_that_has_changed(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_no_parquet_and_a_file_that_has_changed(tmp_path: Path) -> None:
     for count in (6, 8):
         with pytest.raises(PartError, match="the file has changed: it had"):
             copy(path, [True] * count, tmp_path / "out.parquet")
-    assert copy(path, [True] * 6, tmp_path / "out.parquet", cut=True) == 6
+    assert copy(path, [True] * 6, tmp_path / "out.parquet", truncated=True) == 6
 
 
 @given(st.integers(0, 700), st.integers(60, 700), st.integers(1, 900), st.randoms(use_true_random=False))

@@ -188,11 +188,11 @@ def test_records_that_a_wrong_length_swallowed_are_found(tmp_path: Path) -> None
     length = b"Content-Length: %d" % (len(OK) + 11)
     damaged = PAGES[1].replace(length, b"Content-Length: %d" % (1 << 30))
     path = warc_in(tmp_path, damaged, *pages, packing="")
-    records = list(WarcReader(part_of(path), most=1 << 31))
+    records = list(WarcReader(part_of(path), max_bytes=1 << 31))
     assert "cut off" in (records[0].damage or "")
     assert [record.damage for record in records[1:]] == [None] * 3000
     assert [record.number for record in records] == list(range(3001))
-    short = list(WarcReader(part_of(path), most=1000))  # too much to be read twice
+    short = list(WarcReader(part_of(path), max_bytes=1000))  # too much to be read twice
     assert [record.damage for record in short] == [records[0].damage]
 
 
@@ -238,9 +238,9 @@ def test_a_stream_that_is_cut_off_gives_what_was_before(tmp_path: Path, packing:
     assert (len(rows), error.row) == (3, 3)
     with pytest.raises(PartError, match="cut off"):
         copy(path, [True] * 3, target)
-    assert copy(path, [True, False, True], target, cut=True) == 2
+    assert copy(path, [True, False, True], target, truncated=True) == 2
     assert unpack(target) == PAGES[0] + PAGES[2]
-    assert annotate(path, ["unique"] * 3, target, cut=True) == 3
+    assert annotate(path, ["unique"] * 3, target, truncated=True) == 3
 
 
 def test_a_file_that_has_changed_is_not_copied(tmp_path: Path, packing: str) -> None:
@@ -250,7 +250,7 @@ def test_a_file_that_has_changed_is_not_copied(tmp_path: Path, packing: str) -> 
             copy(path, [True] * count, target)
         with pytest.raises(PartError, match="the file has changed: it had"):
             annotate(path, ["unique"] * count, target)
-    assert copy(path, [True] * 3, target, cut=True) == 3
+    assert copy(path, [True] * 3, target, truncated=True) == 3
     assert unpack(target) == b"".join(PAGES[:3])
 
 
@@ -285,7 +285,7 @@ def test_a_dictionary_of_a_whole_file(tmp_path: Path) -> None:
 
 
 def test_blocks_too_large_for_memory_are_kept(tmp_path: Path, packing: str) -> None:
-    form = WarcFormat(most=1000)
+    form = WarcFormat(max_bytes=1000)
     large = response("big", b"<p>" + b"x" * 5000)
     path, target = tmp_path / f"in.warc{packing}", tmp_path / f"out.warc{packing}"
     path.write_bytes(pack(b"".join([PAGES[0], large, PAGES[1]]), packing))

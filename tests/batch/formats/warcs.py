@@ -1,4 +1,4 @@
-"""WARC files for tests."""
+"""Build WARC files for tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A standalone master and its workers on this machine, each a process that is ended by its number."""
+"""A standalone Spark master and its workers, each a process on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Spark needs of a machine, and how little of it tests take."""
+"""What Spark needs on this machine, and settings for small test runs."""
 
 from __future__ import annotations
 

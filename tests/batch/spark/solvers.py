@@ -1,4 +1,4 @@
-"""Fingerprints solved on Spark, and here."""
+"""Solve fingerprints by sweeps on Spark, and by the solver."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def on_spark(
     prints: FingerprintTable,
     config: Config,
     *,
-    given: int = 0,
+    prior: int = 0,
     bounds: Bounds = SWEEPS_ALONE,
 ) -> tuple[Solution, SweepResult]:
     """Solve by sweeps, in a folder of its own."""
     job = Job((), folder, config)
     tables = Checkpoints(spark, (folder / uuid4().hex).as_uri())
     table = tables.save(table_of(spark, prints, job.sketches), "prints")
-    settled = SweepSolver(tables, table, job.rules, given, bounds).run()
+    settled = SweepSolver(tables, table, job.rules, prior, bounds).run()
     said = with_founders(tables, settled.verdicts).toArrow()
     return solution_of(said, np.arange(len(prints)), job.rules().detectors, settled.crowding), settled
 

@@ -1,4 +1,4 @@
-"""The command on a standalone cluster of two workers; the benchmark kills some on the way."""
+"""The command on a standalone cluster of two workers; the benchmark kills some of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of a DataFrame, for users who own a session."""
+"""``deduplicate`` on DataFrames."""
 
 from __future__ import annotations
 

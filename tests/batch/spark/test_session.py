@@ -1,4 +1,4 @@
-"""The session of the command."""
+"""The session of the command, and the errors of Spark as sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever the corpus, the sweeps come to what the solver comes to."""
+"""The sweeps find the same verdicts as the solver."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_ten_thousand_copies_and_three_thousand_strangers(spark: SparkSession, t
     assert found.keep[:10_000].sum() == 1
     assert found.keep[10_000:].all()
     assert found.crowding == Crowding(buckets=1, pages=3_000 - BUCKET_CAP - 1, fullest=3_000)
-    assert (settled.sweeps, settled.here) == (2, 0)
+    assert (settled.sweeps, settled.on_driver) == (2, 0)
 
 
 def test_copies_behind_more_than_are_read_of_a_bucket(spark: SparkSession, tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_copies_behind_more_than_are_read_of_a_bucket(spark: SparkSession, tmp_p
     found, settled = on_spark(spark, tmp_path, prints, CONFIG)
     assert columns(found) == columns(solve(prints, rules(CONFIG)))
     assert found.crowding.pages > 0
-    assert settled.here == 0
+    assert settled.on_driver == 0
 
 
 @pytest.mark.parametrize("bounds", [Bounds(sweeps=2, tail=0), Bounds(tail=100)])
@@ -81,7 +81,7 @@ def test_a_chain_is_left_to_the_driver(spark: SparkSession, tmp_path: Path, boun
     found, settled = on_spark(spark, tmp_path, prints, CONFIG, bounds=bounds)
     assert found.keep.tolist() == [number % 2 == 0 for number in range(21)]
     assert columns(found) == columns(solve(prints, rules(CONFIG)))
-    assert settled.here == 21
+    assert settled.on_driver == 21
 
 
 def test_what_is_given_is_kept_and_clusters_are_named_after_the_first(
@@ -90,10 +90,10 @@ def test_what_is_given_is_kept_and_clusters_are_named_after_the_first(
     """Nothing is dropped here, so a page joins the cluster of one that joined another's."""
     config = Config(detectors=("simhash",), min_chars=1, drop=frozenset())
     prints = prints_of([*copies(3), *chain(6), *crowd(60)], 2)
-    found, settled = on_spark(spark, tmp_path, prints, config, given=2)
-    assert columns(found) == columns(solve(prints, rules(config), given=2))
+    found, settled = on_spark(spark, tmp_path, prints, config, prior=2)
+    assert columns(found) == columns(solve(prints, rules(config), prior=2))
     assert set(found.founder[3:9].tolist()) == {3}
-    assert settled.here == 0
+    assert settled.on_driver == 0
 
 
 def test_a_session_says_where_sweeps_end(spark: SparkSession) -> None:
@@ -116,14 +116,14 @@ rows_of_buckets = st.lists(
 
 
 def batches(rows: list[Row], size: int) -> list[pa.RecordBatch]:
-    names = ["bucket", "page", "filed", "sought", "kept"]
+    names = ["bucket", "page", "filed", "probed", "kept"]
     cut = [rows[start : start + size] for start in range(0, len(rows), size)]
     return [pa.RecordBatch.from_pylist([dict(zip(names, row, strict=True)) for row in each]) for each in cut]
 
 
 def met(rows: list[Row], size: int = 1000) -> list[tuple[int, list[int]]]:
     found = (pair for batch in find_candidates(batches(rows, size)) for pair in batch.to_pylist())
-    return [(each["page"], each["met"]) for each in found]
+    return [(each["page"], each["candidates"]) for each in found]
 
 
 @given(rows_of_buckets, st.integers(1, 20))

@@ -358,11 +358,11 @@ def test_near_misses_are_all_pairs_that_share_a_key(detectors: tuple[str, ...]) 
         Deduplicator(config=config).read(text=row["text"], url=row["url"]) for row in rows() if row["text"]
     ]
     prints = filed(config, pages)  # type: ignore[arg-type]
-    judge = rules_of(config)._judge
+    judge = rules_of(config)._matcher
     kept, of = np.ones(len(prints), bool), np.full(len(prints), NONE)
 
     def weigh(new: int, old: int) -> Any:
-        return judge.opinions(prints.judged(new), prints.judged(old))
+        return judge.opinions(prints.sketch_record(new), prints.sketch_record(old))
 
     found = find_near_misses(prints, np.arange(len(prints)), kept, of, compare=weigh, progress=NoProgress())
     expected = set()
