@@ -238,23 +238,25 @@ class SpoolFile:
         A batch counts as replayed when the next one is requested. Two records of a batch share no key, so
         they may be filed in any order. Damaged entries are skipped.
         """
-        at = self._done
-        batch: list[Record] = []
-        seen: set[bytes] = set()
-        while at < self._size:
-            record, following = self._entry(at)
-            keys = {*record.keys, *record.looks_under} if record is not None else set()
-            if len(batch) == most or not seen.isdisjoint(keys):
+        while self._done < self._size:  # entries may be appended while a batch is filed
+            batch, at = self._batch(most)
+            if batch:
                 yield batch
-                self._done = at
-                batch, seen = [], set()
+            self._done = at
+
+    def _batch(self, most: int) -> tuple[list[Record], int]:
+        """Return the next batch and the position after it."""
+        at, batch, seen = self._done, list[Record](), set[bytes]()
+        while at < self._size and len(batch) < most:
+            record, following = self._entry(at)
             if record is not None:
+                keys = {*record.keys, *record.looks_under}
+                if not seen.isdisjoint(keys):
+                    break
                 batch.append(record)
                 seen |= keys
             at = following
-        if batch:
-            yield batch
-        self._done = max(self._done, at)
+        return batch, at
 
     def retain(self, record: Record) -> None:
         """Keep a replayed record, which the store refused, for another process."""

@@ -1,9 +1,9 @@
 """The store client: a circuit breaker around a thread pool, through which a crawl calls its store.
 
-A failed call is due to one damaged record, or to an outage. To find out, the client renews the leases. During
-an outage it makes no other calls, so that no page waits for a connection. After growing pauses one call probes
-the store. When the store is back, the backlog is delivered before other calls are made. A full store counts as
-away, although it still renews leases.
+A failed call is due to one damaged record, or to an outage. To find out, the client renews the leases.
+During an outage it makes no other calls, so that no page waits for a connection. After growing pauses one
+call probes the store. When the store is back, the backlog is delivered before other calls are made. A full
+store counts as away, although it still renews leases.
 """
 
 from __future__ import annotations
