@@ -102,7 +102,7 @@ def test_records_that_come_while_the_last_batch_is_filed_are_replayed_too(tmp_pa
     spool = Spool(tmp_path)
     spool.append(map(record, range(3)))
     (file,) = spool.files()
-    found = []
+    found: list[Record] = []
     for batch in file.batches(16):
         if not found:
             spool.append([record(3)])
