@@ -250,7 +250,7 @@ class SpoolFile:
         while at < self._size and len(batch) < most:
             record, following = self._entry(at)
             if record is not None:
-                keys = {*record.keys, *record.looks_under}
+                keys = {*record.keys, *record.lookup_keys}
                 if not seen.isdisjoint(keys):
                     break
                 batch.append(record)
@@ -319,6 +319,6 @@ class SpoolFile:
 
 def _pack(record: Record) -> bytes:
     value = encode(record)
-    differ = record.looks_under != record.keys
-    probes = encode(Record("", record.looks_under, (), record.seen)) if differ else b""
+    differ = record.lookup_keys != record.keys
+    probes = encode(Record("", record.lookup_keys, (), record.seen)) if differ else b""
     return _LENGTHS.pack(len(value), len(probes)) + value + probes

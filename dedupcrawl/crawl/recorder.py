@@ -106,12 +106,12 @@ class PageRecorder:
     def record_state(self, claim: ItemClaim) -> None:
         """Record the state of a page that was not dropped."""
         if self._writer is not None and claim.entry is not None and claim.entry.fate is not Fate.DROPPED:
-            self._writer.ledger.outcome(claim.entry, claim.state.fate)
+            self._writer.ledger.set_fate(claim.entry, claim.state.fate)
 
     def record_saved_requests(self, claim: ItemClaim, requests: int) -> None:
         """Record how many requests a dropped page saved."""
         if self._writer is not None and claim.entry is not None:
-            self._writer.ledger.saved(claim.entry, requests)
+            self._writer.ledger.add_saved_requests(claim.entry, requests)
 
     async def close(self) -> None:
         """Write the rest of the ledger and make the report, in a thread: other crawls may go on."""

@@ -52,8 +52,8 @@ def test_what_goes_in_comes_out(tmp_path_factory: pytest.TempPathFactory, record
     assert spool.append(records) == len(records)
     spool.close()
     found = read(Spool(folder))
-    assert [(each.url, each.keys, each.looks_under, each.sketches, each.seen) for each in found] == [
-        (each.url, each.keys, each.looks_under, each.sketches, each.seen) for each in records
+    assert [(each.url, each.keys, each.lookup_keys, each.sketches, each.seen) for each in found] == [
+        (each.url, each.keys, each.lookup_keys, each.sketches, each.seen) for each in records
     ]
 
 

@@ -110,7 +110,7 @@ def _pairs(pages: Sequence[Told]) -> Iterator[tuple[Told, Told]]:
 
 
 def _meet(new: Record, old: Record) -> bool:
-    return not set(new.looks_under).isdisjoint(old.keys)
+    return not set(new.lookup_keys).isdisjoint(old.keys)
 
 
 def _is_dropped(dedup: Deduplicator, new: Record, old: Record) -> bool:
