@@ -41,10 +41,11 @@ from dedupcrawl import Addon, Claim, Config, Page, Status, Verdict
 from dedupcrawl.crawl.claims import ClaimManager
 from dedupcrawl.crawl.context import CrawlContext
 from dedupcrawl.crawl.items import ResponseTracker
+from dedupcrawl.crawl.recorder import PageRecorder
+from dedupcrawl.crawl.responses import PageJudge, ResponseReader
 from dedupcrawl.crawl.settings import Options
 from dedupcrawl.crawl.stats import CrawlStats
 from dedupcrawl.crawl.store_client import StoreClient
-from dedupcrawl.page import ReadOptions
 from dedupcrawl.stores.base import Record, Store
 
 if TYPE_CHECKING:
@@ -194,8 +195,8 @@ class NullDeduplicator:
         """Do nothing."""
 
 
-class NullContext(CrawlContext):
-    """A context that does not read pages."""
+class ShellReader(ResponseReader):
+    """A reader that does not read."""
 
     def read(self, response: Response) -> Page:
         """Return a page with nothing but its URL."""
@@ -214,7 +215,10 @@ class NullAddon(Addon):
         client = StoreClient(crawler, options, stats)
         client.connect(NullDeduplicator())  # type: ignore[arg-type]
         claims = ClaimManager(crawler, client, options, stats)
-        return NullContext(options, ReadOptions(), ResponseTracker(), client, claims, stats, None)
+        recorder, responses = PageRecorder(), ResponseTracker()
+        reader = ShellReader(options.config.reading, responses, stats)
+        judge = PageJudge(options, reader, claims, stats, recorder)
+        return CrawlContext(options, responses, client, claims, reader, judge, stats, recorder)
 
 
 async def crawl(mode: str, url: str, store: str) -> tuple[float, int]:

@@ -8,7 +8,7 @@ NEWSPIDER_MODULE = "dedupcrawl.spiders"
 
 ADDONS = {"dedupcrawl.Addon": 500}
 
-# Polite crawling.
+# Polite defaults for other people's servers.
 USER_AGENT = "dedupcrawl (Scrapy)"
 ROBOTSTXT_OBEY = True
 CONCURRENT_REQUESTS_PER_DOMAIN = 2

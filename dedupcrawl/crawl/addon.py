@@ -1,4 +1,4 @@
-"""The add-on: ``ADDONS = {"dedupcrawl.Addon": 500}`` is the whole installation."""
+"""The add-on, which installs dedupcrawl: ``ADDONS = {"dedupcrawl.Addon": 500}``."""
 
 from __future__ import annotations
 
@@ -15,18 +15,26 @@ from dedupcrawl.errors import SettingError
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-DOWNLOADER_ORDER = 540  #: nearer to the spider than decompression, retry and redirect
+DOWNLOADER_ORDER = 540  #: after decompression, retry and redirect have processed the response
 SPIDER_ORDER = 10  #: next to the engine
-PIPELINE_ORDER = 50  #: before what stores items
+PIPELINE_ORDER = 50  #: before the pipelines that store items
 
 
 class Addon(ContextOwner):
-    """Installs the components and owns the context that they share."""
+    """Adds the two middlewares and the item pipeline to a crawl.
+
+    The components share one :class:`~dedupcrawl.crawl.context.CrawlContext`, which the add-on owns.
+    """
 
     pipeline = DedupPipeline
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Put the components in their places, unless ``DEDUP_ENABLED`` is False."""
+        """Add the components, unless ``DEDUP_ENABLED`` is False.
+
+        Raises:
+            SettingError: ``DEDUP_ENABLED`` is not a boolean.
+            NotConfigured: it is False; Scrapy then ignores the add-on.
+        """
         try:
             enabled = is_enabled(settings)
         except SettingError as error:
@@ -34,7 +42,7 @@ class Addon(ContextOwner):
             raise
         if not enabled:
             raise NotConfigured
-        place = settings.setdefault_in_component_priority_dict
-        place("DOWNLOADER_MIDDLEWARES", DedupDownloaderMiddleware, DOWNLOADER_ORDER)
-        place("SPIDER_MIDDLEWARES", DedupSpiderMiddleware, SPIDER_ORDER)
-        place("ITEM_PIPELINES", self.pipeline, PIPELINE_ORDER)
+        add = settings.setdefault_in_component_priority_dict
+        add("DOWNLOADER_MIDDLEWARES", DedupDownloaderMiddleware, DOWNLOADER_ORDER)
+        add("SPIDER_MIDDLEWARES", DedupSpiderMiddleware, SPIDER_ORDER)
+        add("ITEM_PIPELINES", self.pipeline, PIPELINE_ORDER)

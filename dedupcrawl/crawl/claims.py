@@ -1,4 +1,8 @@
-"""Pages are judged here, and their claims are committed or released."""
+"""Claims the content of pages in the store, and commits or releases the claims.
+
+A call of the store takes time, and other items arrive meanwhile. So the state of a page changes before the
+store is called.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,6 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.stats import CrawlStats
     from dedupcrawl.crawl.store_client import StoreClient
     from dedupcrawl.deduplicator import Deduplicator
-    from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.page import Page
     from dedupcrawl.stores.base import Record
     from dedupcrawl.verdict import Claim
@@ -35,24 +38,21 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-FIRST_PAUSE = 0.05  #: seconds before another worker's claim is looked at again; doubles up to
-LONGEST_PAUSE = 1.0
-CHUNK = 256  #: most claims committed at once, so that the reactor runs in between
-CLOSE_REASON = "dedup_store_error"  #: why a crawl ends that must not go on without its store
+FIRST_PAUSE = 0.05  #: seconds before another worker's claim is checked again; doubles each time
+LONGEST_PAUSE = 1.0  #: seconds; the limit of that
+CHUNK = 256  #: most claims in one call, so that the reactor runs in between
+CLOSE_REASON = "dedup_store_error"  #: finish reason of a crawl that is closed because its store is away
 
 
 class ClaimManager:
     """Judges pages, and commits or releases their claims.
 
-    A call of the store may take its time, and other items come meanwhile: a page changes its state before
-    the store is called.
-
     Args:
-        crawler: closed when its store is away for too long.
-        client: of the store.
+        crawler: is closed when its store is away for too long.
+        client: calls the store.
         options: the settings in force.
-        stats: counts what is released, and faults.
-        recorder: records which pages are released.
+        stats: count released claims and errors.
+        recorder: records released pages.
     """
 
     def __init__(
@@ -71,16 +71,13 @@ class ClaimManager:
         self._registry = ClaimRegistry(crawler, client, waits=options.on_store_error == "wait")
         self._heartbeat = Heartbeat(crawler, stats, client.times)
         self._background = BackgroundTasks()
-        self._unfiled: set[ItemClaim] = set()  # kept unchecked, to be filed once their items are safe
+        self._unfiled: set[ItemClaim] = set()  # kept unchecked; filed once their items are durable
         self._is_renewing = False
 
     # -- opening and closing ------------------------------------------------------------------
 
     async def open(self) -> None:
-        """Open a store across a network, unless one is open; file what earlier crawls could not.
-
-        Raises :class:`~dedupcrawl.errors.DedupError` when it cannot be opened.
-        """
+        """Open the store if it is not open, or raise ``DedupError``; file what earlier crawls left."""
         if not self._client.is_open:
             await self._client.open()
         if self._options.on_store_error != "keep":
@@ -90,16 +87,14 @@ class ClaimManager:
         self._client.deliver_left_behind()
 
     async def close(self) -> None:
-        """Commit what is left when no item will come any more, and close the store."""
+        """Commit the remaining claims when no more items will come, and close the store."""
         left = [claim for claim in (*self._registry.open.values(), *self._unfiled) if not claim.feeds]
-        await self._commit(
-            _advance((each for each in left if each.state is PageState.SCRAPED), PageState.COMMITTED)
-        )
+        await self._commit(_advance(left, PageState.SCRAPED, PageState.COMMITTED))
         self._publish()
         await self._client.close()
 
     async def renew(self) -> None:
-        """Renew the leases of all claims, and publish the figures of this worker."""
+        """Renew the leases of all claims, and publish the stats of this worker."""
         if self._is_renewing:  # the last renewal has not ended yet
             return
         self._is_renewing = True
@@ -112,7 +107,7 @@ class ClaimManager:
             await self._client.deliver_backlog()
 
     def _publish(self) -> None:
-        self._client.dedup.store.publish(self._heartbeat.figures(len(self._registry.open)))
+        self._client.dedup.store.publish(self._heartbeat.worker_stats(len(self._registry.open)))
 
     async def _close_crawl_when_given_up(self) -> None:
         if await self._client.wait_until_given_up():
@@ -123,7 +118,7 @@ class ClaimManager:
     # -- verdicts -----------------------------------------------------------------------------
 
     async def check(self, page: Page) -> ItemClaim:
-        """Judge a page by what is known of it, and file nothing."""
+        """Judge a page by the pages in the store; file nothing."""
         dedup = self._client.dedup
         try:
             record = dedup.file(page)
@@ -134,11 +129,17 @@ class ClaimManager:
             return ItemClaim(verdict, comparison=Comparison(record, found))
         except StoreError:
             return ItemClaim(unchecked(page.url, "store"))
-        except Exception as error:  # noqa: BLE001  # a page is never lost for a fault of ours
+        except Exception as error:  # noqa: BLE001  # an error of ours must not lose a page
             return ItemClaim(self._crashed(page, error))
 
     async def judge(self, page: Page, response: ResponseState | None, *, track_url: bool = True) -> ItemClaim:
-        """Claim a page's content; wait as long as it repeats one that is neither committed nor released."""
+        """Judge a page and claim its content; wait while a page that it repeats is not settled.
+
+        Args:
+            page: to judge.
+            response: whose items share the verdict; None: a single item is judged.
+            track_url: whether an earlier page of the same URL counts as an earlier version.
+        """
         dedup = self._client.dedup
         try:
             record = dedup.file(page, track_url=track_url)
@@ -148,12 +149,8 @@ class ClaimManager:
                 return await self._registry.claim(dedup, record, page.url, response, versions=track_url)
             except StoreError:
                 return self._unchecked(record, page.url, response)
-        except Exception as error:  # noqa: BLE001  # the same
+        except Exception as error:  # noqa: BLE001  # as in check()
             return ItemClaim(self._crashed(page, error), response)
-
-    def weigh(self, new: Record, old: Record) -> tuple[Opinion, ...]:
-        """Return the opinion of each detector of a new and an older page."""
-        return self._client.dedup.opinions(new, old)
 
     def _unchecked(self, record: Record, url: str, response: ResponseState | None) -> ItemClaim:
         self._client.count_unchecked()
@@ -168,35 +165,33 @@ class ClaimManager:
     # -- outcomes of items --------------------------------------------------------------------
 
     async def item_scraped(self, claim: ItemClaim, *, is_first: bool) -> None:
-        """Note that one more of the items under ``claim`` passed all pipelines."""
+        """Handle an item that passed all pipelines; ``is_first``: the first one of its claim."""
         claim.in_flight -= 1
         await self.settle([claim])
         if is_first and claim.claim is not None and not claim.state.is_settled:
             is_stored = await self._call(claim.claim.scraped)
-            if not is_stored and not claim.state.is_settled:  # else a later state is deferred by now
+            if not is_stored and not claim.state.is_settled:  # else a later state is in the backlog
                 self._client.defer_claims([claim.claim], PageState.SCRAPED)
             claim.outcome.set()
 
     async def item_refused(self, claim: ItemClaim) -> None:
-        """Note that one of the items under ``claim`` was dropped or failed."""
+        """Handle an item that a pipeline dropped, or for which it raised."""
         claim.in_flight -= 1
         if not claim.is_refused:
             await self.settle([claim])
         elif claim.is_filed:
-            await self._release(_advance([claim], PageState.RELEASED))
+            await self._release(_advance([claim], PageState.OPEN, PageState.RELEASED))
         else:
             if claim.state.allows(PageState.REFUSED):
                 claim.advance(PageState.REFUSED)
             self._recorder.record_state(claim)
 
     async def settle(self, claims: Iterable[ItemClaim]) -> None:
-        """Commit those of ``claims`` whose items are all safe; release those that a feed lost."""
+        """Commit the claims whose items are all durable; release those whose feed was not stored."""
         complete = [claim for claim in claims if claim.is_complete]
-        safe = _advance(
-            (claim for claim in complete if claim.state is PageState.SCRAPED), PageState.COMMITTED
-        )
-        lost = _advance((claim for claim in complete if claim.state is PageState.LOST), PageState.RELEASED)
-        await self._commit(safe)
+        durable = _advance(complete, PageState.SCRAPED, PageState.COMMITTED)
+        lost = _advance(complete, PageState.LOST, PageState.RELEASED)
+        await self._commit(durable)
         await self._release(lost)
 
     async def _commit(self, claims: Sequence[ItemClaim]) -> None:
@@ -215,7 +210,7 @@ class ClaimManager:
             filed = _filed(chunk)
             if filed and not await self._call(self._client.dedup.release, filed):
                 self._client.defer_claims(filed, PageState.RELEASED)
-            self._stats.released(len(filed))
+            self._stats.count("released", len(filed))
             for claim in chunk:
                 self._recorder.record_state(claim)
             self._finish(chunk)
@@ -227,12 +222,12 @@ class ClaimManager:
             claim.outcome.set()
 
     async def _call(self, function: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> bool:
-        """Make a call that the crawl can do without: a store that fails costs no item."""
+        """Call the store; return whether that succeeded. A store that fails must not lose an item."""
         return await self._succeeds(self._client.call(function, *args, **kwargs))
 
-    async def _succeeds(self, answer: Awaitable[object]) -> bool:
+    async def _succeeds(self, call: Awaitable[object]) -> bool:
         try:
-            await answer
+            await call
         except StoreError:
             return False
         except Exception as error:  # noqa: BLE001  # pages may wait for the outcome
@@ -242,15 +237,15 @@ class ClaimManager:
 
 
 class ClaimRegistry:
-    """Makes claims, and knows those that are open.
+    """Makes claims, and knows the open ones.
 
-    Answers of a store across a network may come in another order than it gave them. So a claim is registered
-    in one step with its answer, and a page that repeats an own claim whose answer is still under way waits
-    for that.
+    The answers of a remote store may arrive in another order than it gave them. So a claim is registered in
+    the same step in which its answer arrives, and a page that repeats a claim of this process whose answer
+    has not arrived yet waits for it.
 
     Args:
-        crawler: a crawl that ends waits for no other worker.
-        client: of the store.
+        crawler: a crawl that ends does not wait for other workers.
+        client: calls the store.
         waits: whether pages wait for a store that is away.
     """
 
@@ -258,18 +253,20 @@ class ClaimRegistry:
         self._crawler = crawler
         self._client = client
         self._waits = waits
-        self._offers: set[OneShotEvent] = set()  # under way; their ids are not known here yet
+        self._offers: set[OneShotEvent] = (
+            set()
+        )  # calls without an answer; the ids of their claims are unknown
         self.open: dict[int, ItemClaim] = {}
 
     def remove(self, claim: ItemClaim) -> None:
-        """Forget a claim that is committed or released."""
+        """Remove a committed or released claim."""
         if claim.claim is not None and claim.claim.id is not None:
             self.open.pop(claim.claim.id, None)
 
     async def claim(
         self, dedup: Deduplicator, record: Record, url: str, response: ResponseState | None, *, versions: bool
     ) -> ItemClaim:
-        """Claim the content of a page; wait as long as it repeats one that is neither committed nor released.
+        """Claim the content of a page; wait while a page that it repeats is not settled.
 
         Raises :class:`~dedupcrawl.errors.StoreError` when the store cannot be called.
         """
@@ -281,7 +278,7 @@ class ClaimRegistry:
             if isinstance(answer, ItemClaim):
                 return answer
             own = await self._own(answer)
-            # A store that failed may show a claim as open although its outcome is known here.
+            # After a failure the store may report a claim as open although its outcome is known here.
             if own is not None and not own.outcome.is_set:
                 await own.outcome.wait()
             else:
@@ -289,7 +286,7 @@ class ClaimRegistry:
                 gives_up = patience <= 0
 
     async def retry(self, call: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call again where that may help: once if the store is there, and after an outage if pages wait."""
+        """Call again after a failure: once if the store is there, after an outage if pages wait for it."""
         failures = 0
         while True:
             try:
@@ -325,7 +322,7 @@ class ClaimRegistry:
         return registered
 
     async def _own(self, pending: Pending) -> ItemClaim | None:
-        """Return our own claim that a page waits for; the answer that names it may come after this one."""
+        """Return the claim of this process that a page waits for; its answer may arrive after this one."""
         if pending.mine and pending.id not in self.open:
             for answered in tuple(self._offers):
                 await answered.wait()
@@ -334,25 +331,29 @@ class ClaimRegistry:
     async def _wait_for(self, dedup: Deduplicator, pending: Pending, patience: float) -> float:
         """Wait until another worker's claim is settled; return the seconds of patience that are left.
 
-        The time of an outage does not count, for nobody can settle anything meanwhile.
+        The time of an outage does not count: no worker can settle a claim meanwhile.
         """
         pauses = backoff(FIRST_PAUSE, LONGEST_PAUSE)
-        began, away = time.monotonic(), self._client.seconds_away
-        end = began + patience
-        while (
-            left := end - time.monotonic() + self._client.seconds_away - away
-        ) > 0 and self._crawler.crawling:
+        end = time.monotonic() + patience - self._client.seconds_away
+
+        def remaining() -> float:
+            return end + self._client.seconds_away - time.monotonic()
+
+        while (left := remaining()) > 0 and self._crawler.crawling:
             await sleep(min(next(pauses), left))
             if await self.retry(self._client.call, dedup.is_settled, pending.id):
-                return end - time.monotonic() + self._client.seconds_away - away
+                return remaining()
         return 0
 
 
-def _advance(claims: Iterable[ItemClaim], state: PageState) -> Sequence[ItemClaim]:
-    """Change the state of claims before the store is called, so that none is settled twice."""
-    advanced = list(claims)
+def _advance(claims: Iterable[ItemClaim], old: PageState, new: PageState) -> Sequence[ItemClaim]:
+    """Change the state of the claims that are in state ``old``, and return them.
+
+    This is done before the store is called, so that no claim is settled twice.
+    """
+    advanced = [claim for claim in claims if claim.state is old]
     for claim in advanced:
-        claim.advance(state)
+        claim.advance(new)
     return advanced
 
 

@@ -1,7 +1,7 @@
-"""Threads, events and tasks for coroutines, on every reactor and without one.
+"""Threads, events and tasks for coroutines, with every reactor and without one.
 
-``scrapy.utils.asyncio.run_in_thread`` would share its threads with name resolution and feed uploads: six
-threads on a machine with two cores. A store that hangs would block all three.
+``scrapy.utils.asyncio.run_in_thread`` shares its threads with name resolution and feed uploads: six threads
+on a machine with two cores. A store that hangs would block both.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ URGENT_THREADS = 2  #: threads for calls that must not queue
 
 
 class ThreadPool:
-    """At most ``MAX_THREADS`` threads; further calls queue.
+    """Runs up to ``MAX_THREADS`` calls at once; further calls queue.
 
-    Urgent calls (lease renewals) have threads of their own: behind a slow store the queue may take longer
+    Urgent calls (lease renewals) have threads of their own: with a slow store the queue may take longer
     than a lease.
     """
 
@@ -36,32 +36,33 @@ class ThreadPool:
         self._urgent = ThreadPoolExecutor(URGENT_THREADS, thread_name_prefix="dedupcrawl-urgent")
 
     async def run(self, work: Callable[[], T], *, urgent: bool = False) -> T:
-        """Make a call in a thread; return its result, or raise its error."""
+        """Call ``work`` in a thread; return its result, or raise its error."""
         pool = self._urgent if urgent else self._pool
         if is_asyncio_available():
             return await asyncio.get_running_loop().run_in_executor(pool, work)
-        return await maybe_deferred_to_future(self._deferred(pool, work))
+        return await maybe_deferred_to_future(_run_without_asyncio(pool, work))
 
     def close(self) -> None:
-        """Let the threads end after the calls that they are making."""
+        """Cancel queued calls; the threads end after their current call."""
         for pool in (self._pool, self._urgent):
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _deferred(self, pool: ThreadPoolExecutor, work: Callable[[], T]) -> Deferred[T]:
-        from twisted.internet import reactor  # noqa: PLC0415  # importing it installs one
 
-        done: Deferred[T] = Deferred()
+def _run_without_asyncio(pool: ThreadPoolExecutor, work: Callable[[], T]) -> Deferred[T]:
+    from twisted.internet import reactor  # noqa: PLC0415  # importing it installs one
 
-        def run() -> None:
-            result: T | Failure
-            try:
-                result = work()
-            except BaseException:  # noqa: BLE001  # the awaiting coroutine gets it
-                result = Failure()  # type: ignore[no-untyped-call]
-            reactor.callFromThread(done.callback, result)
+    done: Deferred[T] = Deferred()
 
-        pool.submit(run)
-        return done
+    def run() -> None:
+        result: T | Failure
+        try:
+            result = work()
+        except BaseException:  # noqa: BLE001  # raised again in the waiting coroutine
+            result = Failure()  # type: ignore[no-untyped-call]
+        reactor.callFromThread(done.callback, result)
+
+    pool.submit(run)
+    return done
 
 
 class OneShotEvent:
@@ -74,7 +75,7 @@ class OneShotEvent:
         self._waiting: list[Deferred[None]] = []
 
     async def wait(self) -> None:
-        """Return once it is set."""
+        """Return as soon as the event is set."""
         if self.is_set:
             return
         waiter: Deferred[None] = Deferred()
@@ -82,7 +83,7 @@ class OneShotEvent:
         await maybe_deferred_to_future(waiter)
 
     def set(self) -> None:
-        """Wake all waiting coroutines."""
+        """Set the event and wake the waiting coroutines."""
         self.is_set = True
         waiting, self._waiting = self._waiting, []
         for waiter in waiting:
@@ -90,20 +91,20 @@ class OneShotEvent:
 
 
 async def sleep(seconds: float) -> None:
-    """Let other coroutines run for some time."""
+    """Wait without blocking the reactor."""
     waiter: Deferred[None] = Deferred()
     call_later(seconds, waiter.callback, None)
     await maybe_deferred_to_future(waiter)
 
 
 async def gather(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Run coroutines side by side; return their results, or raise the first error when all have ended."""
+    """Run coroutines concurrently; return their results, or raise the first error when all have ended."""
     if is_asyncio_available():
         ended: list[T | BaseException] = await asyncio.gather(*works, return_exceptions=True)
     else:
         deferreds = [deferred_from_coro(work) for work in works]
         pairs = await maybe_deferred_to_future(DeferredList(deferreds, consumeErrors=True))
-        ended = [result if well else result.value for well, result in pairs]
+        ended = [result if succeeded else result.value for succeeded, result in pairs]
     for each in ended:
         if isinstance(each, BaseException):
             raise each
@@ -111,7 +112,7 @@ async def gather(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 class BackgroundTasks:
-    """Runs coroutines that nobody awaits."""
+    """Runs coroutines that are not awaited."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()  # asyncio keeps no strong reference

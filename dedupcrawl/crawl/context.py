@@ -1,10 +1,10 @@
-"""What the components of one crawl share."""
+"""The context of a crawl: the objects that its components share."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -17,48 +17,40 @@ from dedupcrawl.crawl.claims import ClaimManager
 from dedupcrawl.crawl.feeds import FeedTracker
 from dedupcrawl.crawl.items import ResponseTracker
 from dedupcrawl.crawl.recorder import PageRecorder
-from dedupcrawl.crawl.responses import read_page_of
+from dedupcrawl.crawl.responses import PageJudge, ResponseReader
 from dedupcrawl.crawl.settings import FEED_MODE, Options
 from dedupcrawl.crawl.stats import CrawlStats
 from dedupcrawl.crawl.store_client import StoreClient
-from dedupcrawl.decision import unchecked
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.stores.opening import is_local
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
     from scrapy.settings import BaseSettings
-
-    from dedupcrawl.page import Page, ReadOptions
-    from dedupcrawl.verdict import Verdict
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlContext:
-    """The options, store and memory of one crawl."""
+    """The objects that the components of one crawl share."""
 
     options: Options
-    reading: ReadOptions
     responses: ResponseTracker
     client: StoreClient
     claims: ClaimManager
+    reader: ResponseReader
+    judge: PageJudge
     stats: CrawlStats
-    feeds: FeedTracker | None  #: None: claims do not wait for feeds
-    task: asyncio.Task[Any] | None = None  #: that the crawl runs in
-    recorder: PageRecorder = field(default_factory=PageRecorder)
+    recorder: PageRecorder
+    feeds: FeedTracker | None = None  #: None: claims do not wait for feeds
+    task: asyncio.Task[Any] | None = None  #: in which the crawl runs
 
     @classmethod
     def create(cls, crawler: Crawler, pipeline: type[object]) -> CrawlContext:
-        """Check the settings and open a store on this machine.
+        """Check the settings, and open the store if it is local; ``pipeline`` is that of deduplication.
 
-        An error ends the crawl before its first request; it is logged in one sentence.
-
-        Args:
-            crawler: of the crawl.
-            pipeline: the item pipeline of deduplication; others may stand before it.
+        Raises ``DedupError``, after it was logged; it ends the crawl before its first request.
         """
         try:
             return cls._create(crawler, pipeline)
@@ -68,7 +60,8 @@ class CrawlContext:
 
     @classmethod
     def _create(cls, crawler: Crawler, pipeline: type[object]) -> CrawlContext:
-        options = Options.from_settings(crawler.settings, _spider_name(crawler))
+        # The crawler's spider may have been renamed when it was created.
+        options = Options.from_settings(crawler.settings, (crawler.spider or crawler.spidercls).name)
         feeds = _feeds(crawler) if options.commit_with_feeds else None
         recorder = PageRecorder(crawler, options.report)
         stats = CrawlStats(crawler, options.on_store_error, recorder)
@@ -77,40 +70,26 @@ class CrawlContext:
         if is_local(options.store):
             client.open_now()
         responses = ResponseTracker(may_be_replaced=_has_earlier_pipelines(crawler.settings, pipeline))
-        return cls(
-            options, options.config.reading, responses, client, claims, stats, feeds, _task(), recorder
-        )
+        reader = ResponseReader(options.config.reading, responses, stats)
+        judge = PageJudge(options, reader, claims, stats, recorder)
+        return cls(options, responses, client, claims, reader, judge, stats, recorder, feeds, _task())
 
     async def open(self, crawler: Crawler) -> None:
-        """Open a store across a network, and the ledger.
-
-        An error ends the crawl as one of :meth:`create` does.
-        """
+        """Open the store if it is remote, and the ledger; raises ``DedupError`` as :meth:`create` does."""
         try:
             await self.claims.open()
-            self.recorder.open(self.options, self.claims.weigh, self.stats.counts)
+            self.recorder.open(self.options, self.client.dedup.opinions, self.stats.counts)
         except DedupError as error:
             log_fatal(error, self.task)
-            # Scrapy closes a spider that it has not opened, and its own statistics count on the opening.
+            # Scrapy now closes a spider that was not opened, and CoreStats fails without this call.
             stats = crawler.get_extension(CoreStats)
             if stats is not None and crawler.spider is not None:
                 stats.spider_opened(crawler.spider)
             raise
 
-    def read(self, response: Response) -> Page | Verdict:
-        """Read a response once."""
-        state = self.responses.of(response)
-        if state.subject is None:
-            try:
-                state.subject = read_page_of(response, self.reading)
-            except Exception as error:  # noqa: BLE001  # no page may end a crawl
-                self.stats.crashed(response.url, error)
-                state.subject = unchecked(response.url, "error")
-        return state.subject
-
 
 class ContextOwner:
-    """The base of the add-on: an add-on of this class gives the components of a crawl their context."""
+    """Base class of the add-on; the other components find it by this class and take its context."""
 
     pipeline: ClassVar[type[object]]  #: the item pipeline of deduplication
 
@@ -119,17 +98,17 @@ class ContextOwner:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Belong to one crawl."""
+        """Create the add-on of a crawl."""
         return cls(crawler)
 
     @cached_property
     def context(self) -> CrawlContext:
-        """What the components share; created when the first asks for it, with the settings final."""
+        """The context, created on first use: the settings are final by then."""
         return CrawlContext.create(self._crawler, self.pipeline)
 
 
 def context_of(crawler: Crawler) -> CrawlContext:
-    """Return the context that the add-on of this crawl owns."""
+    """Return the context of a crawl; raises ``SettingError`` if the add-on is not installed."""
     owner = crawler.get_addon(ContextOwner)
     if owner is None:
         raise SettingError("ADDONS", crawler.settings["ADDONS"], 'a dict with "dedupcrawl.Addon": 500')
@@ -137,10 +116,10 @@ def context_of(crawler: Crawler) -> CrawlContext:
 
 
 def log_fatal(error: DedupError, task: asyncio.Task[Any] | None = None) -> None:
-    """Log an error that ends the crawl in one sentence.
+    """Log an error that ends the crawl as one line, without a traceback.
 
-    It is still raised, so that the command fails and a script can catch it; but asyncio need not
-    print its traceback when the crawl's task is thrown away.
+    The error is still raised: the command fails, and a script can catch it. Retrieving the exception of the
+    crawl's task keeps asyncio from logging its traceback.
     """
     logger.error("dedupcrawl: %(error)s", {"error": error})
     task = task or _task()
@@ -153,11 +132,6 @@ def _task() -> asyncio.Task[Any] | None:
         return asyncio.current_task()
     except RuntimeError:
         return None
-
-
-def _spider_name(crawler: Crawler) -> str:
-    """Return the name that the spider bears now: it may have been given one as it was made."""
-    return (crawler.spider or crawler.spidercls).name
 
 
 def _has_earlier_pipelines(settings: BaseSettings, pipeline: type[object]) -> bool:

@@ -1,4 +1,4 @@
-"""Which feed took which item, and whether it was stored."""
+"""Tracks which feed contains which item, and whether the feed was stored."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class FeedTracker:
-    """Follows the slots of Scrapy's feed exporter, each of which becomes one file.
+    """Tracks the slots of Scrapy's feed exporter; each slot becomes one file.
 
-    ``feed_slot_closed`` is sent after a failed upload too, and stats only count failures by the kind
-    of storage; so the storage of every slot is watched.
+    Scrapy sends ``feed_slot_closed`` after a failed upload too, and its stats count failures by kind of
+    storage only. So the method ``store`` of each slot's storage is wrapped.
     """
 
     def __init__(self, exporter: FeedExporter) -> None:
@@ -33,17 +33,17 @@ class FeedTracker:
         self._closed: WeakSet[FeedSlot] = WeakSet()
 
     def find_grown(self) -> list[FeedSlot]:
-        """Return the slots that have grown since the last look; new ones are watched from now on."""
+        """Return the slots with more items than at the last call; track new slots from now on."""
         for slot in self._exporter.slots:
             if slot not in self._counts and slot not in self._closed:
                 self._counts[slot] = 0
-                self._watch(slot)
+                self._wrap_store(slot)
         grown = [slot for slot, count in self._counts.items() if slot.itemcount > count]
         self._counts = {slot: slot.itemcount for slot in self._counts if slot not in self._closed}
         return grown
 
     def item_exported(self, item: Any, claim: ItemClaim | None) -> None:
-        """Note which feeds have just taken an item that was scraped, right after the exporter got it."""
+        """Record the feeds that contain a scraped item; called directly after the exporter received it."""
         grown = self.find_grown()
         if claim is None:
             return
@@ -58,7 +58,7 @@ class FeedTracker:
             _mark_lost(claim)
 
     def slot_closed(self, slot: FeedSlot) -> Iterable[ItemClaim]:
-        """Note that a slot is closed; return the claims that waited for it."""
+        """Mark a slot as closed; return the claims that waited for it."""
         self._closed.add(slot)
         claims = self._claims.pop(slot, set())
         for claim in claims:
@@ -67,14 +67,15 @@ class FeedTracker:
                 _mark_lost(claim)
         return claims
 
-    def _has_failed(self, item: Any, took: set[str]) -> bool:
-        """Whether a feed that accepts the item has not taken it: writing it raised."""
-        return any(_accepts(slot, item) for slot in self._exporter.slots if slot.uri_template not in took)
+    def _has_failed(self, item: Any, written: set[str]) -> bool:
+        """Whether a feed accepts the item but has not written it: the exporter raised."""
+        return any(_accepts(slot, item) for slot in self._exporter.slots if slot.uri_template not in written)
 
-    def _watch(self, slot: FeedSlot) -> None:
-        store = slot.storage.store
+    def _wrap_store(self, slot: FeedSlot) -> None:
+        storage: Any = slot.storage
+        store = storage.store
 
-        def watched(file: Any) -> Any:
+        def wrapped(file: Any) -> Any:
             result = store(file)
             if isinstance(result, Deferred):
                 return result.addCallback(self._mark_stored, slot)
@@ -82,8 +83,7 @@ class FeedTracker:
                 return self._await_stored(result, slot)
             return self._mark_stored(result, slot)
 
-        storage: Any = slot.storage
-        storage.store = watched
+        storage.store = wrapped
 
     async def _await_stored(self, storing: Awaitable[Any], slot: FeedSlot) -> Any:
         return self._mark_stored(await storing, slot)
@@ -101,5 +101,5 @@ def _mark_lost(claim: ItemClaim) -> None:
 def _accepts(slot: FeedSlot, item: Any) -> bool:
     try:
         return slot.filter.accepts(item)
-    except Exception:  # noqa: BLE001  # the exporter's own question failed so too, and left the item out
+    except Exception:  # noqa: BLE001  # the exporter got the same error, and did not write the item
         return True

@@ -1,11 +1,12 @@
-"""The life cycle of a page in a crawl: its responses, its items and the claim that they share."""
+"""The life cycle of a page in a crawl: the state of a response, and the claim that its items share."""
 
 from __future__ import annotations
 
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from weakref import WeakKeyDictionary, ref
 
 from dedupcrawl.crawl.concurrency import OneShotEvent
@@ -29,36 +30,40 @@ MAX_LINKS = 10_000  #: items between spider and pipelines; more than Scrapy queu
 
 
 class PageState(Enum):
-    """How far a page has come, from its verdict on.
+    """The state of a judged page, with its state in the store and in the ledger."""
 
-    The store persists :attr:`stored` of a claimed page; the ledger records :attr:`fate`.
-    """
+    stored: ClaimState | None  #: state of its claim in the store; None: the store has no claim
+    fate: Fate  #: state in the ledger
 
-    OPEN = "open"  #: judged; its items are in the pipelines
-    DROPPED = "dropped"  #: its items go no further
-    REFUSED = "refused"  #: nothing is filed, and all its items so far were refused; another may still pass
-    SCRAPED = "scraped"  #: at least one of its items passed all pipelines
-    LOST = "lost"  #: scraped, but a feed that had taken one of its items could not be stored
-    COMMITTED = "committed"  #: all its items are durable
-    RELEASED = "released"  #: its items were not stored: the claim is withdrawn, the page may be judged again
+    #: Judged; its items are in the pipelines.
+    OPEN = "open", ClaimState.OPEN, Fate.OPEN
+    #: A duplicate: its items are dropped.
+    DROPPED = "dropped", None, Fate.DROPPED
+    #: Not filed, and the pipelines refused all its items so far; a later item may still pass.
+    REFUSED = "refused", None, Fate.RELEASED
+    #: At least one of its items passed all pipelines.
+    SCRAPED = "scraped", ClaimState.SCRAPED, Fate.KEPT
+    #: Scraped, but a feed with one of its items could not be stored.
+    LOST = "lost", ClaimState.SCRAPED, Fate.KEPT
+    #: All its items are durable.
+    COMMITTED = "committed", ClaimState.COMMITTED, Fate.KEPT
+    #: Its items were not stored: the claim is withdrawn, and the page may be judged again.
+    RELEASED = "released", None, Fate.RELEASED
 
-    @property
-    def stored(self) -> ClaimState | None:
-        """The state of its claim in the store; None: no claim."""
-        return _STORED.get(self)
-
-    @property
-    def fate(self) -> Fate:
-        """What the ledger records of it."""
-        return _FATES[self]
+    def __new__(cls, value: str, stored: ClaimState | None, fate: Fate) -> Self:
+        """Create a state whose value is its name in lower case."""
+        state = object.__new__(cls)
+        state._value_ = value
+        state.stored, state.fate = stored, fate
+        return state
 
     @property
     def is_settled(self) -> bool:
-        """Whether it is committed or released."""
+        """Whether the page is committed or released."""
         return self in (PageState.COMMITTED, PageState.RELEASED)
 
     def allows(self, state: PageState) -> bool:
-        """Whether a page may go from this state to another."""
+        """Whether the transition to ``state`` exists."""
         return state in _TRANSITIONS.get(self, ())
 
 
@@ -70,87 +75,44 @@ _TRANSITIONS: Mapping[PageState, tuple[PageState, ...]] = MappingProxyType(
         PageState.LOST: (PageState.RELEASED,),
     }
 )
-_STORED: Mapping[PageState, ClaimState] = MappingProxyType(
-    {
-        PageState.OPEN: ClaimState.OPEN,
-        PageState.SCRAPED: ClaimState.SCRAPED,
-        PageState.LOST: ClaimState.SCRAPED,
-        PageState.COMMITTED: ClaimState.COMMITTED,
-    }
-)
-_FATES: Mapping[PageState, Fate] = MappingProxyType(
-    {
-        PageState.OPEN: Fate.OPEN,
-        PageState.DROPPED: Fate.DROPPED,
-        PageState.REFUSED: Fate.RELEASED,
-        PageState.SCRAPED: Fate.KEPT,
-        PageState.LOST: Fate.KEPT,
-        PageState.COMMITTED: Fate.KEPT,
-        PageState.RELEASED: Fate.RELEASED,
-    }
-)
 
 
 class Comparison(NamedTuple):
-    """What a page was compared with."""
+    """A page and the earlier pages that it was compared with."""
 
     record: Record
     candidates: Sequence[Candidate]
 
 
+@dataclass(eq=False, slots=True)
 class ItemClaim:
-    """A verdict, the claim that goes with it, and how far the items under it have come.
+    """A verdict, its claim in the store, and the state of the items that share them."""
 
-    Only :meth:`advance` changes its state. ``outcome`` is set when the store knows whether the content was
-    scraped: pages that repeat it wait for that.
-    """
-
-    __slots__ = (
-        "_state",
-        "claim",
-        "comparison",
-        "feeds",
-        "in_flight",
-        "note",
-        "outcome",
-        "record",
-        "response",
-        "verdict",
-    )
-
-    def __init__(
-        self,
-        verdict: Verdict,
-        response: ResponseState | None = None,
-        claim: Claim | None = None,
-        record: Record | None = None,
-        comparison: Comparison | None = None,
-    ) -> None:
-        self.verdict = verdict
-        self.response = response  #: whose items share it; None: it is for one item alone
-        self.claim = claim  #: None when nothing is filed
-        self.record = record  #: to be filed once its items are safe: the store could not be asked
-        self.comparison = comparison  #: until it is recorded; a claim may last until the feed is closed
-        self.note: EntryHandle | None = None  #: its entry in the ledger
-        self._state = PageState.OPEN
-        self.in_flight = 0  #: items in the pipelines
-        self.feeds: set[FeedSlot] = set()  #: open feeds that have taken one of its items
-        self.outcome = OneShotEvent()
+    verdict: Verdict
+    response: ResponseState | None = None  #: whose items share the claim; None: a single item's
+    claim: Claim | None = None  #: None when nothing is filed
+    record: Record | None = None  #: to file once the items are durable: the store could not be called
+    comparison: Comparison | None = None  #: until the recorder has read it
+    entry: EntryHandle | None = None  #: in the ledger
+    in_flight: int = 0  #: items in the pipelines
+    feeds: set[FeedSlot] = field(default_factory=set)  #: open feeds that contain one of its items
+    outcome: OneShotEvent = field(default_factory=OneShotEvent)  #: scraped or settled; copies wait for it
+    _state: PageState = PageState.OPEN
 
     @property
     def state(self) -> PageState:
-        """How far the page has come."""
+        """The current state; :meth:`advance` alone changes it."""
         return self._state
 
     def advance(self, state: PageState) -> None:
-        """Go on to another state; raises :class:`ValueError` for a transition that does not exist."""
+        """Change the state; raises :class:`ValueError` for a transition that does not exist."""
         if not self._state.allows(state):
             raise ValueError(f"a page cannot go from {self._state.value} to {state.value}")
         self._state = state
 
     @property
     def is_filed(self) -> bool:
-        """Whether the store has a record of it, or is to get one."""
+        """Whether the store has a record of the page, or will get one."""
         return self.claim is not None or self.record is not None
 
     @property
@@ -160,27 +122,25 @@ class ItemClaim:
 
     @property
     def is_refused(self) -> bool:
-        """Whether every item that came so far was dropped or failed."""
+        """Whether the pipelines refused every item so far."""
         return not self.in_flight and self.state in (PageState.OPEN, PageState.REFUSED)
 
 
+@dataclass(eq=False, slots=True)
 class ResponseState:
-    """One response on its way through spider and pipelines."""
+    """The state of one response between the spider and the end of the pipelines."""
 
-    __slots__ = ("awaited", "claim", "deciding", "note", "output_ended", "subject", "urls")
-
-    def __init__(self) -> None:
-        self.subject: Page | Verdict | None = None  #: as it was read, or why it cannot be judged
-        self.claim: ItemClaim | None = None  #: the last one that its items shared
-        self.deciding: OneShotEvent | None = None  #: exists while one of its items asks for all of them
-        self.note: EntryHandle | None = None  #: its entry in the ledger, should it be judged again
-        self.awaited = 0  #: items that the spider yielded and the pipelines have not begun
-        self.output_ended = OneShotEvent()  #: the spider will yield no more
-        self.urls: set[str] = set()  #: own URLs of its items, when items are judged
+    subject: Page | Verdict | None = None  #: the page, or why it cannot be judged
+    claim: ItemClaim | None = None  #: the last claim that its items shared
+    judging: OneShotEvent | None = None  #: exists while the page is being judged
+    entry: EntryHandle | None = None  #: in the ledger; used again when the page is judged again
+    awaited: int = 0  #: items that the spider yielded and the pipeline has not received
+    output_ended: OneShotEvent = field(default_factory=OneShotEvent)  #: the spider will yield no more
+    item_urls: set[str] = field(default_factory=set)  #: when items are judged
 
     @property
     def valid_claim(self) -> ItemClaim | None:
-        """The claim that its items share now; None: it is not judged yet, or must be judged again."""
+        """The claim that its items share now; None: the page must be judged, for the first time or again."""
         claim = self.claim
         return None if claim is None or claim.state is PageState.RELEASED else claim
 
@@ -191,54 +151,52 @@ class ResponseState:
 
 
 class ResponseTracker:
-    """The responses of a crawl that are under way.
+    """Finds the response that an item came from.
 
     The spider middleware registers items with :meth:`add_item`, the pipeline looks up their response
-    with :meth:`pop_item`. An item of an errback never passes a spider middleware, so it has no source
-    although the context that it runs in may well stem from another response. So the context is
-    used only where an earlier pipeline can have put another object in an item's place.
+    with :meth:`pop_item`. The current context is used only if an earlier pipeline may have replaced the
+    item: the item of an errback has no response, although its context may be that of another one.
 
     Args:
-        may_be_replaced: whether other pipelines stand before this one.
+        may_be_replaced: whether other pipelines run before the pipeline of deduplication.
     """
 
     def __init__(self, *, may_be_replaced: bool = False) -> None:
         self._may_be_replaced = may_be_replaced
         self._states: WeakKeyDictionary[Response, ResponseState] = WeakKeyDictionary()
-        # The item itself is kept, for an id may be used again once its object is gone; a spider may
-        # yield one object several times.
+        # By id. The item is stored too, since the id of a deleted object may be used again. A spider may
+        # yield one object several times, hence the list.
         self._links: dict[int, tuple[Any, list[Response]]] = {}
 
     def of(self, response: Response) -> ResponseState:
-        """Return the state of a response."""
+        """Return the state of a response; create it if there is none."""
         state = self._states.get(response)
         if state is None:
             state = self._states[response] = ResponseState()
         return state
 
     def find(self, response: Response) -> ResponseState | None:
-        """Return the state of a response, None when nothing came from it."""
+        """Return the state of a response, None if it has none."""
         return self._states.get(response)
 
     def add_item(self, item: Any, response: Response) -> None:
-        """Remember where an item comes from until a pipeline takes it up."""
+        """Store the response of an item until the pipeline receives the item."""
         self._links.setdefault(id(item), (item, []))[1].append(response)
         self.of(response).awaited += 1
         if len(self._links) > MAX_LINKS:
             self._unlink(next(iter(self._links)))
 
     def pop_item(self, item: Any) -> Response | None:
-        """Return the response that an item came from; None: none is known."""
-        if id(item) in self._links:
-            return self._unlink(id(item))
-        return self._pop_replaced() if self._may_be_replaced else None
+        """Return the response of an item, None if it is unknown."""
+        response = self.discard_item(item)
+        return self._pop_replaced() if response is None and self._may_be_replaced else response
 
     def discard_item(self, item: Any) -> Response | None:
-        """Forget an item that an earlier pipeline refused; return its response if it was still awaited."""
+        """Return the response of an item that an earlier pipeline refused, None if it is unknown."""
         return self._unlink(id(item)) if id(item) in self._links else None
 
     def _pop_replaced(self) -> Response | None:
-        """Find the source of an item that an earlier pipeline put in another's place."""
+        """Return the response of an item that an earlier pipeline replaced by another object."""
         current = CURRENT_RESPONSE.get()
         response = current() if current else None
         links = self._links.items()

@@ -1,4 +1,4 @@
-"""One middleware links items to their responses, the other withholds known duplicates from the spider."""
+"""The middlewares: one links items to their responses, the other withholds duplicates from the spider."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 class DedupDownloaderMiddleware:
-    """In use with ``DEDUP_FOLLOW_DUPLICATES = False`` only.
+    """Withholds known pages from the spider, if ``DEDUP_FOLLOW_DUPLICATES`` is False.
 
-    Otherwise a page is read when its first item comes: most responses of a crawl are lists that
-    yield no item, and reading them would be in vain.
+    By default a page is read when its first item arrives: most responses are lists of links without items,
+    which need not be read.
     """
 
     def __init__(self, context: CrawlContext) -> None:
@@ -36,18 +36,18 @@ class DedupDownloaderMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Use the context of the crawl; raises ``NotConfigured`` where duplicates are followed."""
+        """Use the context of the crawl; raises ``NotConfigured`` if duplicates are followed."""
         context = context_of(crawler)
         if context.options.follow_duplicates:
             raise NotConfigured
         return cls(context)
 
     async def process_response(self, request: Request, response: Response) -> Response:
-        """Return the response unless its content is known."""
-        # Its request is not the response's yet.
+        """Return the response; raises ``IgnoreRequest`` if the store knows its content."""
+        # The request is checked here since ``response.request`` is not set yet.
         if request.callback is NO_CALLBACK or request.meta.get(SKIP):
             return response
-        page = self._context.read(response)
+        page = self._context.reader.read(response)
         if not isinstance(page, Page):
             return response
         claim = await self._context.claims.check(page)
@@ -56,7 +56,8 @@ class DedupDownloaderMiddleware:
             return response
         claim.advance(PageState.DROPPED)
         self._context.stats.judged(verdict)
-        self._context.stats.withheld(verdict, size)
+        self._context.stats.count("withheld")
+        self._context.stats.dropped(verdict, size)
         self._context.recorder.record_verdict(claim, page, size)
         raise IgnoreRequest(describe(verdict))
 
@@ -64,7 +65,7 @@ class DedupDownloaderMiddleware:
 class DedupSpiderMiddleware:
     """Links items to their responses.
 
-    It stands next to the engine, so that it sees items as the pipelines will.
+    It is next to the engine, and so receives each item as the pipelines will.
     """
 
     def __init__(self, context: CrawlContext) -> None:
@@ -77,13 +78,13 @@ class DedupSpiderMiddleware:
         return cls(context_of(crawler))
 
     def process_spider_input(self, response: Response) -> None:
-        """Name the response to whatever runs in this context from here on."""
+        """Store the response in the current context."""
         CURRENT_RESPONSE.set(ref(response))
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        """Register each item with its response, and note the end of the output."""
+        """Register the response of each item; mark the end of the output."""
         add_item = self._responses.add_item
         try:
             async for output in result:

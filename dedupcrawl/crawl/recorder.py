@@ -1,4 +1,4 @@
-"""Records in the ledger of the report what becomes of the pages of a crawl."""
+"""Records the verdicts and outcomes of pages in the ledger, from which the report is made."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MAX_WAITING = 4096  #: pages in memory; beyond them the crawl waits for the disk
-FLUSH_INTERVAL = 2.0  #: seconds; a killed process loses at most the pages of so long
-_NOT_DECISIVE = ("lease", "wait", "ttl")  #: constants that decide no verdict
+MAX_WAITING = 4096  #: pages in memory; beyond that the crawl waits until they are written
+FLUSH_INTERVAL = 2.0  #: seconds; a killed process loses at most the pages of this time
+_NOT_DECISIVE = ("lease", "wait", "ttl")  #: constants that do not influence a verdict
 
 
 class PageRecorder:
-    """Keeps the ledger of a crawl; does nothing without paths for it.
+    """Writes the ledger of a crawl; does nothing without paths for it.
 
-    A fault in it costs neither a page nor the crawl: it is logged once of a kind, and the report states it.
+    An error loses no page and does not end the crawl: it is logged once of each type, and the report
+    states that it is not complete.
     """
 
     def __init__(self, crawler: Crawler | None = None, paths: ReportPaths | None = None) -> None:
@@ -50,14 +51,9 @@ class PageRecorder:
         self._logged: set[str] = set()
 
     def open(self, options: Options, weigh: Compare, counts: Mapping[str, int]) -> None:
-        """Open the ledger, or the one of the crawl that is resumed.
+        """Open a new ledger, or that of the crawl that is resumed; raises ``DedupError``.
 
-        Args:
-            options: the settings in force.
-            weigh: returns the opinion of each detector of two pages.
-            counts: what was counted before.
-
-        Raises :class:`~dedupcrawl.errors.DedupError` when it cannot be written.
+        ``weigh`` returns the opinion of each detector on two pages, ``counts`` are those of the stats so far.
         """
         if self._crawler is None or self._paths is None:
             return
@@ -68,7 +64,7 @@ class PageRecorder:
             self.count(name, by)
 
     def count(self, name: str, by: int) -> None:
-        """Add to a counter, named as the stat is without ``dedup/``."""
+        """Add to a counter; ``name`` is that of the stat without ``dedup/``."""
         if self._writer is not None:
             self._writer.ledger.count(name, by)
 
@@ -79,13 +75,13 @@ class PageRecorder:
         size: int,
         response: ResponseState | None = None,
     ) -> None:
-        """Record a page that was judged.
+        """Record a judged page.
 
         Args:
-            claim: with the verdict, and what the page was compared with.
-            subject: the page as it was read, or why it was not.
-            size: bytes.
-            response: where its items come from, if they share the verdict; it may be judged again.
+            claim: contains the verdict, and the pages that the page was compared with.
+            subject: the page, if it could be read.
+            size: of the response's body or the item's text, in bytes.
+            response: whose items share the verdict; if the page is judged again, its entry is replaced.
         """
         comparison, claim.comparison = claim.comparison, None
         if self._writer is None:
@@ -104,21 +100,21 @@ class PageRecorder:
                 else (),
             )
             self._add(self._writer, entry, claim, response)
-        except Exception as error:  # noqa: BLE001  # no page is lost for the sake of the report
+        except Exception as error:  # noqa: BLE001  # an error in the report must not lose a page
             self._failed(error)
 
     def record_state(self, claim: ItemClaim) -> None:
-        """Record how far a page has come; what was dropped stays so."""
-        if self._writer is not None and claim.note is not None and claim.note.fate is not Fate.DROPPED:
-            self._writer.ledger.set_fate(claim.note, claim.state.fate)
+        """Record the state of a page that was not dropped."""
+        if self._writer is not None and claim.entry is not None and claim.entry.fate is not Fate.DROPPED:
+            self._writer.ledger.set_fate(claim.entry, claim.state.fate)
 
     def record_saved_requests(self, claim: ItemClaim, requests: int) -> None:
-        """Record that requests were not made since a page was dropped."""
-        if self._writer is not None and claim.note is not None:
-            self._writer.ledger.add_saved_requests(claim.note, requests)
+        """Record how many requests a dropped page saved."""
+        if self._writer is not None and claim.entry is not None:
+            self._writer.ledger.add_saved_requests(claim.entry, requests)
 
     async def close(self) -> None:
-        """Write what is left and make the report, in a thread: others may crawl on."""
+        """Write the rest of the ledger and make the report, in a thread: other crawls may go on."""
         writer, self._writer = self._writer, None
         if writer is None:
             return
@@ -132,12 +128,12 @@ class PageRecorder:
         self, writer: LedgerWriter, entry: Entry, claim: ItemClaim, response: ResponseState | None
     ) -> None:
         ledger = writer.ledger
-        again = None if response is None else response.note
+        again = None if response is None else response.entry
         if again is None:
             ledger.count("bytes", entry.bytes)
-        claim.note = ledger.add(entry, claim.state.fate, again=again)
+        claim.entry = ledger.add(entry, claim.state.fate, again=again)
         if response is not None:
-            response.note = claim.note
+            response.entry = claim.entry
         if ledger.pending >= MAX_WAITING:
             ledger.flush()
         elif ledger.is_due:
@@ -147,7 +143,7 @@ class PageRecorder:
         paths = writer.paths
         try:
             writer.close()
-        except Exception as error:  # noqa: BLE001  # whatever is wrong with it, the crawl itself went well
+        except Exception as error:  # noqa: BLE001  # the crawl itself succeeded
             self._failed(error)
         try:
             size = writer.make_report()
@@ -179,12 +175,12 @@ def _unexpected(error: Exception) -> Exception | None:
 
 
 class LedgerWriter:
-    """A thread that writes a ledger, and then makes the report of it.
+    """A thread that writes a ledger, and makes the report at the end.
 
     Args:
         paths: of the report.
-        ledger: does not flush by itself.
-        failed: called with errors, in that thread.
+        ledger: must not flush by itself.
+        failed: called with each error, in the thread.
     """
 
     def __init__(
@@ -199,18 +195,18 @@ class LedgerWriter:
         self._thread.start()
 
     def wake(self) -> None:
-        """Write now."""
+        """Flush the ledger now."""
         self._wake.set()
 
     def close(self) -> None:
-        """Write the rest and the end of the run; raises :class:`~dedupcrawl.errors.DedupError`."""
+        """Write the remaining entries and the end of the run; raises ``DedupError``."""
         self._is_closed = True
         self._wake.set()
         self._thread.join()
         self.ledger.close()
 
     def make_report(self) -> int:
-        """Make the page; return its size in bytes."""
+        """Write the report; return its size in bytes."""
         from dedupcrawl.tools.report.from_ledgers import report_from_ledgers  # noqa: PLC0415  # heavy, and needed at the end alone
         from dedupcrawl.tools.report.report_file import save_report  # noqa: PLC0415
 
@@ -222,7 +218,7 @@ class LedgerWriter:
             self._wake.clear()
             try:
                 self.ledger.flush()
-            except Exception as error:  # noqa: BLE001  # the next pages may be written again
+            except Exception as error:  # noqa: BLE001  # writing the next pages may succeed
                 self._failed(error)
 
 
@@ -231,15 +227,14 @@ def open_ledger(
 ) -> LedgerWriter:
     """Open the ledger and start its writer.
 
-    Raises :class:`~dedupcrawl.errors.DedupError` when it cannot be written, or is another program's file.
+    Raises ``DedupError`` when the ledger cannot be written, or one of the files belongs to another program.
     """
     from dedupcrawl.ledger.ledger import Ledger  # noqa: PLC0415  # most crawls need no ledger
     from dedupcrawl.tools.report.report_file import require_report_or_nothing  # noqa: PLC0415  # the same
 
     paths = paths.resumed(crawler.settings["JOBDIR"])
-    name = (crawler.spider or crawler.spidercls).name
     about = {
-        "title": f"Crawl of the spider {name}",
+        "title": f"Crawl of the spider {(crawler.spider or crawler.spidercls).name}",
         "kind": "crawl",
         "version": package_version(),
         "settings": settings_text(options),
@@ -255,7 +250,7 @@ def open_ledger(
 
 
 def settings_text(options: Options) -> dict[str, str]:
-    """Return the settings that decide verdicts, as a user would write them, without passwords."""
+    """Return the settings that influence verdicts, as JSON by name, without passwords."""
     config = options.config
     values: dict[str, object] = {
         "store": hide_password(options.store),

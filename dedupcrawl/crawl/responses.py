@@ -1,14 +1,18 @@
-"""What is read from responses and items, and what is written into items."""
+"""Reads the text of responses and items, and judges them."""
 
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
 from scrapy.http import HtmlResponse, JsonResponse, TextResponse, XmlResponse
+from scrapy.utils.asyncio import call_later
 
+from dedupcrawl.crawl.concurrency import BackgroundTasks, OneShotEvent
+from dedupcrawl.crawl.items import ItemClaim, PageState
 from dedupcrawl.decision import unchecked
 from dedupcrawl.page import Page, PageError, read_response
 from dedupcrawl.page.document import check_body
@@ -20,17 +24,175 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from dedupcrawl.crawl.claims import ClaimManager
+    from dedupcrawl.crawl.items import ResponseState, ResponseTracker
+    from dedupcrawl.crawl.recorder import PageRecorder
+    from dedupcrawl.crawl.settings import Options
+    from dedupcrawl.crawl.stats import CrawlStats
     from dedupcrawl.page import ReadOptions
     from dedupcrawl.verdict import Verdict
 
 SKIP = "dedup_skip"  #: key of ``Request.meta``
-SKIPPED = "skip"
-FIELD = "dedup"  #: of an item, for the verdict
-MAX_REMEMBERED = 100_000  #: URLs of files and images; those beyond them may be counted twice
+SKIPPED = "skip"  #: reason of the verdict on such a request
+FIELD = "dedup"  #: item field for the verdict
+
+BATCH_SECONDS = 0.02  #: how long a page waits for others
+BATCH_SIZE = 16  #: pages of a batch: it blocks the reactor for no more than about 20 ms
+MAX_MEDIA_URLS = 100_000  #: URLs of files and images in memory; further ones may be counted twice
+
+
+class ResponseReader:
+    """Reads each response once; its state in ``responses`` stores the page."""
+
+    def __init__(self, options: ReadOptions, responses: ResponseTracker, stats: CrawlStats) -> None:
+        self._options = options
+        self._stats = stats
+        self.responses = responses
+
+    def read(self, response: Response) -> Page | Verdict:
+        """Return the page of a response, or the verdict ``unchecked`` if it cannot be judged."""
+        state = self.responses.of(response)
+        if state.subject is None:
+            try:
+                state.subject = read_page_of(response, self._options)
+            except Exception as error:  # noqa: BLE001  # no page may end a crawl
+                self._stats.crashed(response.url, error)
+                state.subject = unchecked(response.url, "error")
+        return state.subject
+
+
+class PageJudge:
+    """Returns the claim of an item: of its page, or its own with ``DEDUP_ITEM_FIELDS``."""
+
+    def __init__(
+        self,
+        options: Options,
+        reader: ResponseReader,
+        claims: ClaimManager,
+        stats: CrawlStats,
+        recorder: PageRecorder,
+    ) -> None:
+        self._options = options
+        self._responses = reader.responses
+        self._claims = claims
+        self._stats = stats
+        self._recorder = recorder
+        self._batcher = MicroBatcher(reader, claims)
+
+    async def claim(self, item: Any, response: Response | None) -> ItemClaim:
+        """Return the claim of an item; ``response`` is where it came from, if that is known."""
+        if self._options.item_fields:
+            claim = await self._claim_item(item, response)
+        elif response is not None:
+            claim = await self._claim_page(response)
+        else:
+            claim = self._judged(ItemClaim(unchecked(own_url(item), "no-response")), None)
+        claim.in_flight += 1
+        return claim
+
+    async def _claim_page(self, response: Response) -> ItemClaim:
+        """Return the claim that all items of a response share; its first item has the page judged."""
+        state = self._responses.of(response)
+        while (claim := state.valid_claim) is None:
+            if state.judging is not None:
+                await state.judging.wait()
+            else:
+                await self._judge_page(state, response)
+        return claim
+
+    async def _judge_page(self, state: ResponseState, response: Response) -> None:
+        state.judging = judging = OneShotEvent()
+        try:
+            claim = await self._batcher.judge(state, response)
+            state.claim = self._judged(claim, state.subject, len(response.body), state)
+            state.subject = None  # saves memory; if the claim is released, the page is read again
+        finally:
+            state.judging = None
+            judging.set()
+
+    async def _claim_item(self, item: Any, response: Response | None) -> ItemClaim:
+        """Judge an item by its own text.
+
+        Versions are tracked under a URL of its own only. Several items of a page may have the page's URL:
+        the second would be a new version of the first.
+        """
+        url, base, seen = own_url(item), "", set[str]()
+        if response is not None:
+            if is_skipped(response):
+                return self._judged(ItemClaim(unchecked(response.url, SKIPPED)), None)
+            base, seen = response.url, self._responses.of(response).item_urls
+        is_own = bool(url) and url != base and url not in seen
+        seen.add(url)
+        page = read_item(item, self._options.item_fields, url or base)
+        claim = await self._claims.judge(page, None, track_url=is_own)
+        return self._judged(claim, page, len(page.text.encode("utf-8", "replace")))
+
+    def _judged(
+        self,
+        claim: ItemClaim,
+        subject: Page | Verdict | None,
+        size: int = 0,
+        response: ResponseState | None = None,
+    ) -> ItemClaim:
+        self._stats.judged(claim.verdict, again=response is not None and response.claim is not None)
+        if self._options.drops and not claim.verdict.keep:
+            claim.advance(PageState.DROPPED)
+            self._stats.dropped(claim.verdict, size)
+        self._recorder.record_verdict(claim, subject, size, response)
+        return claim
+
+
+class MicroBatcher:
+    """Collects the pages of ``BATCH_SECONDS`` and judges them in one go.
+
+    Between two pages Scrapy's own work would drive code and tables out of the processor's caches; loading
+    them again is a large part of the cost of a page.
+    """
+
+    def __init__(self, reader: ResponseReader, claims: ClaimManager) -> None:
+        self._reader = reader
+        self._claims = claims
+        self._entries: list[_Entry] = []
+        self._background = BackgroundTasks()
+
+    async def judge(self, state: ResponseState, response: Response) -> ItemClaim:
+        """Read a response and claim its content in the next batch."""
+        entry = _Entry(state, response, ItemClaim(unchecked(response.url, "error"), state))
+        self._entries.append(entry)
+        if len(self._entries) == BATCH_SIZE:
+            self._start_batch()
+        elif len(self._entries) == 1:
+            call_later(BATCH_SECONDS, self._start_batch)
+        await entry.judged.wait()
+        return entry.claim
+
+    def _start_batch(self) -> None:
+        entries, self._entries = self._entries, []
+        subjects = [self._reader.read(entry.response) for entry in entries]
+        for entry, subject in zip(entries, subjects, strict=True):
+            # Each in a task of its own: it may have to wait for an item of another one.
+            self._background.start(self._judge(entry, subject))
+
+    async def _judge(self, entry: _Entry, subject: Page | Verdict) -> None:
+        try:
+            if isinstance(subject, Page):
+                entry.claim = await self._claims.judge(subject, entry.state)
+            else:
+                entry.claim = ItemClaim(subject, entry.state)
+        finally:
+            entry.judged.set()
+
+
+@dataclass(eq=False, slots=True)
+class _Entry:
+    state: ResponseState
+    response: Response
+    claim: ItemClaim
+    judged: OneShotEvent = field(default_factory=OneShotEvent)
 
 
 def read_page_of(response: Response, options: ReadOptions) -> Page | Verdict:
-    """Read a page from the tree that the spider has parsed anyway, or return why it is not judged."""
+    """Read a page from the parsed tree of its response; return why if it cannot be judged."""
     refusal = _refusal(response)
     if refusal:
         return unchecked(response.url, refusal)
@@ -45,76 +207,34 @@ def read_page_of(response: Response, options: ReadOptions) -> Page | Verdict:
 
 
 def read_item(item: Any, names: Sequence[str], url: str) -> Page:
-    """Make a page of an item's own text; fields that it does not have are passed over."""
+    """Make a page of the text in the fields ``names`` of an item; missing fields are ignored."""
     adapter = ItemAdapter(item) if ItemAdapter.is_item(item) else {}
     texts = (_text(adapter.get(name)) for name in names)
     return Page.from_text("\n".join(text for text in texts if text), url)
 
 
 def own_url(item: Any) -> str:
-    """Return what an item names as its URL, "" if it names none."""
+    """Return the field ``url`` of an item, "" if it has none."""
     url = ItemAdapter(item).get("url") if ItemAdapter.is_item(item) else ""
     return url if isinstance(url, str) else ""
 
 
 def is_skipped(response: Response) -> bool:
-    """Whether the request is excluded from deduplication."""
+    """Whether the request is excluded from deduplication by its meta key ``dedup_skip``."""
     return bool(response.request is not None and response.request.meta.get(SKIP))
 
 
 def tag(item: Any, verdict: Verdict) -> None:
-    """Write the verdict into the field ``dedup`` of an item that takes one; leave others as they are."""
-    # What an item class does with a foreign field is its own affair: KeyError, AttributeError of a
-    # frozen class, ValidationError of pydantic, TypeError of what is no item at all…
+    """Write the verdict into the field ``dedup`` of an item, if the item accepts that field."""
+    # Each kind of item refuses a field in its own way: KeyError, AttributeError of a frozen class,
+    # ValidationError of pydantic, TypeError of an object that is no item…
     with suppress(Exception):
         ItemAdapter(item)[FIELD] = verdict.to_dict()
 
 
 def is_informative(verdict: Verdict) -> bool:
-    """Whether a verdict says more than that the page is new."""
+    """Whether a verdict contains more than that the page is new."""
     return verdict.status is not Status.UNIQUE or verdict.relation is not None
-
-
-class MediaRequests:
-    """Counts the requests of Scrapy's files and images pipelines that a dropped item saves.
-
-    Only pipelines after ours count, for earlier ones have fetched already; and only those that make their
-    requests as Scrapy does, for the requests of others cannot be foreseen.
-    """
-
-    def __init__(self) -> None:
-        self._fields: tuple[str, ...] = ()
-        self._seen: set[bytes] = set()
-
-    @property
-    def is_active(self) -> bool:
-        """Whether there is anything to save."""
-        return bool(self._fields)
-
-    def find_pipelines(self, crawler: Crawler, ours: object) -> None:
-        """Find such pipelines after ``ours``; the engine must exist."""
-        pipelines = crawler.engine.scraper.itemproc.middlewares if crawler.engine else ()
-        later = pipelines[pipelines.index(ours) + 1 :] if ours in pipelines else ()
-        self._fields = tuple(dict.fromkeys(field for each in later if (field := _field_of(each))))
-
-    def add_kept(self, item: Any) -> None:
-        """Remember the URLs of an item that goes on: no copy of it saves their requests."""
-        if self._fields:
-            for url in _urls(item, self._fields):
-                self._is_new(url)
-
-    def count_saved(self, item: Any) -> int:
-        """Count requests that would have been made for an item; each URL is asked for once in a crawl."""
-        if not self._fields:
-            return 0
-        return sum(self._is_new(url) for url in _urls(item, self._fields))
-
-    def _is_new(self, url: str) -> bool:
-        hashed = blake2b(url.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        is_new = hashed not in self._seen
-        if is_new and len(self._seen) < MAX_REMEMBERED:
-            self._seen.add(hashed)
-        return is_new
 
 
 def _refusal(response: Response) -> str:
@@ -138,22 +258,58 @@ def _text(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _field_of(pipeline: object) -> str:
-    """Return the field with URLs that a pipeline fetches, "" if it is none of Scrapy's kind."""
+class MediaRequests:
+    """Counts the requests of Scrapy's files and images pipelines that a dropped item saves.
+
+    Pipelines that run before deduplication have made their requests already. Pipelines that override
+    ``get_media_requests`` are not counted: their requests are unknown.
+    """
+
+    def __init__(self) -> None:
+        self._fields: tuple[str, ...] = ()
+        self._seen: set[bytes] = set()
+
+    @property
+    def is_active(self) -> bool:
+        """Whether such a pipeline exists."""
+        return bool(self._fields)
+
+    def find_pipelines(self, crawler: Crawler, ours: object) -> None:
+        """Find the media pipelines after the pipeline ``ours``; the engine must exist."""
+        pipelines = crawler.engine.scraper.itemproc.middlewares if crawler.engine else ()
+        later = pipelines[pipelines.index(ours) + 1 :] if ours in pipelines else ()
+        self._fields = tuple(dict.fromkeys(field for each in later if (field := _urls_field(each))))
+
+    def count_new(self, item: Any) -> int:
+        """Return how many of an item's URLs are new: each URL is requested once in a crawl.
+
+        Of a kept item they are requested now, of a dropped item they are saved.
+        """
+        return sum(map(self._is_new, _urls(item, self._fields))) if self._fields else 0
+
+    def _is_new(self, url: str) -> bool:
+        hashed = blake2b(url.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        is_new = hashed not in self._seen
+        if is_new and len(self._seen) < MAX_MEDIA_URLS:
+            self._seen.add(hashed)
+        return is_new
+
+
+def _urls_field(pipeline: object) -> str:
+    """Return the item field with the URLs that a pipeline requests, "" if they are unknown."""
     from scrapy.pipelines.files import FilesPipeline  # noqa: PLC0415  # heavy, and rarely needed
     from scrapy.pipelines.images import ImagesPipeline  # noqa: PLC0415
 
-    if not isinstance(pipeline, FilesPipeline):
-        return ""
-    asks = type(pipeline).get_media_requests
-    if isinstance(pipeline, ImagesPipeline):
-        return pipeline.images_urls_field if asks is ImagesPipeline.get_media_requests else ""
-    return pipeline.files_urls_field if asks is FilesPipeline.get_media_requests else ""
+    for base, name in ((ImagesPipeline, "images_urls_field"), (FilesPipeline, "files_urls_field")):
+        if isinstance(pipeline, base):
+            is_standard = type(pipeline).get_media_requests is base.get_media_requests
+            return str(getattr(pipeline, name)) if is_standard else ""
+    return ""
 
 
 def _urls(item: Any, fields: tuple[str, ...]) -> Iterator[str]:
     adapter = ItemAdapter(item) if ItemAdapter.is_item(item) else {}
-    for field in fields:
-        urls = adapter.get(field)
+    for name in fields:
+        urls = adapter.get(name)
         if isinstance(urls, list | tuple):
             yield from (url for url in urls if isinstance(url, str))

@@ -24,13 +24,14 @@ from dedupcrawl.stores.opening import MEMORY
 from dedupcrawl.stores.redis.address import SCRAPY_REDIS, url_from_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from scrapy.settings import BaseSettings
 
-FEED_MODE = "feed_slot_closed"
+FEED_MODE = "feed_slot_closed"  #: value of ``DEDUP_COMMIT``
 
-_RIM = (
+#: Settings that are no constants of a Config.
+_CRAWL_SETTINGS = (
     "enabled",
     "action",
     "store",
@@ -50,31 +51,29 @@ _REPORT_ACCEPTED = (
     'a path that ends in ".html", in a folder that exists and can be written; '
     "%(name)s, %(time)s and %(pid)s in it stand for the spider, the time and the process"
 )
-_REPORT_MEMORY = "dedup-report.json"  #: in JOBDIR
+_REPORT_STATE = "dedup-report.json"  #: in JOBDIR: the paths of the report of the whole job
 
-SETTINGS = tuple(setting_name(name) for name in (*_RIM, *CONFIG_FIELDS))
+#: Names of all settings.
+SETTINGS = tuple(setting_name(name) for name in (*_CRAWL_SETTINGS, *CONFIG_FIELDS))
 
 
 @dataclass(frozen=True, slots=True)
 class ReportPaths:
-    """Where the report of a crawl goes, and its ledger beside it."""
+    """The paths of the report of a crawl and of its ledger."""
 
-    template: str  #: as the user gave it
-    page: Path
-    job: str = ""  #: what tells the job of a resumed crawl from others; "" without JOBDIR
-    resumes: bool = False  #: whether this crawl goes on with an earlier one's ledger
+    template: str  #: value of ``DEDUP_REPORT``
+    page: Path  #: the report
+    job: str = ""  #: random name of the job that ``JOBDIR`` resumes; "" without JOBDIR
+    resumes: bool = False  #: whether this crawl appends to an earlier crawl's ledger
 
     @property
     def ledger(self) -> Path:
-        """The ledger: what the report is made from."""
+        """The ledger, from which the report is made."""
         return self.page.with_suffix(".ledger")
 
     @classmethod
     def named(cls, value: object, spider_name: str) -> Self | None:
-        """Read ``DEDUP_REPORT``; None: there shall be no report.
-
-        Raises :class:`~dedupcrawl.errors.SettingError`, before anything is written.
-        """
+        """Read ``DEDUP_REPORT``; return None if it is empty. Raises ``SettingError``; writes nothing."""
         if isinstance(value, os.PathLike):
             value = os.fspath(value)
         if not isinstance(value, str):
@@ -88,63 +87,55 @@ class ReportPaths:
         return cls(value, page)
 
     def resumed(self, job: str | None) -> ReportPaths:
-        """Return the paths of the crawl that is resumed, if the folder ``job`` (``JOBDIR``) names one."""
+        """Return the paths stored in the folder ``job`` (``JOBDIR``), or store these paths there."""
         if not job:
             return self
-        memory = Path(job, _REPORT_MEMORY)
-        return self._remembered(memory) or self._remember(memory)
-
-    def _remembered(self, memory: Path) -> ReportPaths | None:
-        try:
-            stored = json.loads(memory.read_text("utf-8"))
+        state = Path(job, _REPORT_STATE)
+        with suppress(OSError, ValueError, LookupError, TypeError):
+            stored = json.loads(state.read_text("utf-8"))
             earlier = ReportPaths(stored["template"], Path(stored["page"]), stored["job"], resumes=True)
-        except (OSError, ValueError, LookupError, TypeError):
-            return None
-        return earlier if earlier.template == self.template and earlier._is_there() else None
+            if earlier.template == self.template and earlier._has_ledger():
+                return earlier
+        paths = replace(self, job=token_hex(8))
+        try:
+            state.parent.mkdir(parents=True, exist_ok=True)
+            stored = {"template": paths.template, "page": str(paths.page), "job": paths.job}
+            state.write_text(json.dumps(stored), "utf-8")
+        except OSError as error:
+            raise DedupError(f"{state} cannot be written: {error.strerror}") from None
+        return paths
 
-    def _is_there(self) -> bool:
+    def _has_ledger(self) -> bool:
         from dedupcrawl.ledger.ledger import Ledger  # noqa: PLC0415  # most crawls need no ledger
 
-        try:
-            with Ledger.open(self.ledger) as ledger:
-                return ledger.runs[-1].about.get("job") == self.job
-        except (DedupError, IndexError):
-            return False
-
-    def _remember(self, memory: Path) -> ReportPaths:
-        paths = replace(self, job=token_hex(8))
-        stored = {"template": paths.template, "page": str(paths.page), "job": paths.job}
-        try:
-            memory.parent.mkdir(parents=True, exist_ok=True)
-            memory.write_text(json.dumps(stored), "utf-8")
-        except OSError as error:
-            raise DedupError(f"{memory} cannot be written: {error.strerror}") from None
-        return paths
+        with suppress(DedupError, IndexError), Ledger.open(self.ledger) as ledger:
+            return ledger.runs[-1].about.get("job") == self.job
+        return False
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a user chose, valid as a whole."""
+    """The settings of a crawl, checked one by one and together."""
 
     store: str  #: URL
     namespace: str
     config: Config
     drops: bool = True  #: False: every page is kept, and tagged
-    item_fields: tuple[str, ...] = ()  #: whose text is judged; (): the page that the item came from
-    follow_duplicates: bool = True  #: False: the spider does not see pages that the store knows
-    commit_with_feeds: bool = False  #: an item is safe when its feeds are stored, not when it was scraped
-    on_store_error: str = "keep"  #: "keep", "wait" or "close": what becomes of pages while the store is away
-    store_patience: float = 300.0  #: seconds for which "wait" waits before the crawl is closed
-    log_interval: float = 0.0  #: seconds between two lines that say how far the crawl is; 0: there are none
-    report: ReportPaths | None = None  #: where the report goes; None: there is none
-    spool: Path | None = None  #: where pages kept meanwhile are remembered; None: a store that ends with us
+    item_fields: tuple[str, ...] = ()  #: their text is judged; (): the page of the item is judged
+    follow_duplicates: bool = True  #: False: known pages are withheld from the spider
+    commit_with_feeds: bool = False  #: an item is durable when its feeds are stored; else when it was scraped
+    on_store_error: str = "keep"  #: "keep", "wait" or "close": policy during an outage of the store
+    store_patience: float = 300.0  #: seconds of an outage after which "wait" closes the crawl
+    log_interval: float = 0.0  #: seconds between two progress lines; 0: none is logged
+    report: ReportPaths | None = None  #: None: no report
+    spool: Path | None = None  #: folder of the spools; None: none is needed with a store in memory
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, spider_name: str) -> Self:
         """Read and check all settings that start with ``DEDUP_``.
 
-        Raises :class:`~dedupcrawl.errors.SettingError`, naming the setting, for a value that is not
-        accepted and for a name that does not exist.
+        Raises :class:`~dedupcrawl.errors.SettingError` for a value that is not accepted, and for a name that
+        does not exist.
         """
         _refuse_unknown(settings)
         given = _given(settings)
@@ -179,27 +170,22 @@ class Options:
 
 
 def config_in(settings: BaseSettings) -> Config:
-    """Return the configuration of a project, whatever its spiders are.
-
-    Raises :class:`~dedupcrawl.errors.SettingError` as :meth:`Options.from_settings` does.
-    """
+    """Return the configuration of a project; raises ``SettingError``."""
     _refuse_unknown(settings)
     return _config(_given(settings))
 
 
 def namespace_in(settings: BaseSettings) -> str | None:
-    """Return the namespace that a project names for all of its spiders."""
+    """Return the namespace that a project sets for all its spiders, if any."""
     return _text(_given(settings), "namespace") or None
 
 
 def is_enabled(settings: BaseSettings) -> bool:
-    """Read ``DEDUP_ENABLED``."""
-    given = {"DEDUP_ENABLED": settings["DEDUP_ENABLED"]} if settings["DEDUP_ENABLED"] is not None else {}
-    return _boolean(given, "enabled", default=True)
+    """Read ``DEDUP_ENABLED``, and no other setting; raises ``SettingError``."""
+    return _boolean(_given(settings, ["DEDUP_ENABLED"]), "enabled", default=True)
 
 
 def _log_interval(settings: BaseSettings) -> float:
-    """Read the setting that Scrapy's own line goes by."""
     value = settings["LOGSTATS_INTERVAL"]
     try:
         seconds = float(value or 0)
@@ -209,29 +195,24 @@ def _log_interval(settings: BaseSettings) -> float:
 
 
 def _store(given: Mapping[str, object], settings: BaseSettings) -> str:
-    """Return the URL of the store, which the settings of scrapy-redis may name."""
-    url = _text(given, "store") or default_store(settings)
+    url = _text(given, "store") or f"lmdb://{_folder(settings, 'dedup')}"
     return url_from_settings(settings) if url == SCRAPY_REDIS else url
 
 
-def default_store(settings: BaseSettings) -> str:
-    """Return the URL of an LMDB store below ``JOBDIR``, else below the project's data folder."""
-    return f"lmdb://{_folder(settings, 'dedup')}"
-
-
 def as_setting(error: SettingError) -> SettingError:
-    """Name a constant of :class:`~dedupcrawl.config.Config` as the setting that it came from."""
+    """Return an error about a constant of ``Config`` as one about its setting."""
     if error.name.startswith(PREFIX):
         return error
     constant, bracket, detail = error.name.partition("[")
     return SettingError(setting_name(constant) + bracket + detail, error.value, error.accepted)
 
 
-def _given(settings: BaseSettings) -> dict[str, object]:
-    return {name: _plain(settings[name], name) for name in SETTINGS if settings[name] is not None}
+def _given(settings: BaseSettings, names: Iterable[str] = SETTINGS) -> dict[str, object]:
+    return {name: _parsed(settings[name], name) for name in names if settings[name] is not None}
 
 
 def _folder(settings: BaseSettings, name: str) -> Path:
+    """Return a folder in ``JOBDIR``, or in the project's data folder ``.scrapy``."""
     job = settings["JOBDIR"]
     return (Path(job, name) if job else Path(data_path(name))).absolute()
 
@@ -243,8 +224,8 @@ def _refuse_unknown(settings: BaseSettings) -> None:
             raise SettingError(name, settings[name], f"there is no such setting; the nearest is {near[0]}")
 
 
-def _plain(value: object, setting: str) -> object:
-    """Read what the command line can only give as text."""
+def _parsed(value: object, setting: str) -> object:
+    """Parse the text of a setting that was given on the command line."""
     if not isinstance(value, str):
         return value
     name = setting.removeprefix(PREFIX).lower()
@@ -258,16 +239,16 @@ def _plain(value: object, setting: str) -> object:
 
 
 def _from_json(value: str, setting: str) -> object:
-    """Read JSON, and refuse a name that an object has twice, of which ``json`` would drop the first."""
+    """Parse JSON; refuse an object with a name twice, of which ``json`` would ignore the first."""
 
-    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
         for name, count in Counter(name for name, _ in pairs).items():
             if count > 1:
                 raise SettingError(setting, value, f"each name once, and {name!r} stands there {count} times")
         return dict(pairs)
 
     try:
-        return json.loads(value, object_pairs_hook=once)
+        return json.loads(value, object_pairs_hook=unique)
     except json.JSONDecodeError:
         return value
 
@@ -290,7 +271,7 @@ def _config(given: Mapping[str, object]) -> Config:
     if "drop" in names:
         names["drop"] = _relations(names["drop"])
     try:
-        return Config(**names)  # type: ignore[arg-type]  # Config checks its values itself
+        return Config(**names)  # type: ignore[arg-type]  # Config checks its values
     except SettingError as error:
         raise as_setting(error) from None
 
@@ -340,7 +321,7 @@ def _boolean(given: Mapping[str, object], name: str, *, default: bool) -> bool:
 
 
 def _filled(value: str, spider_name: str) -> str:
-    """Put names in the places of placeholders, as Scrapy's ``FEEDS`` does."""
+    """Replace placeholders, as Scrapy does in ``FEEDS``."""
     now = datetime.now(UTC).replace(microsecond=0, tzinfo=None).isoformat()
     try:
         return value % {"name": spider_name, "time": now.replace(":", "-"), "pid": os.getpid()}

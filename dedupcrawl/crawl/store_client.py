@@ -1,9 +1,9 @@
-"""The store client, a circuit breaker around a thread pool: all calls of a crawl to its store go through it.
+"""The store client: a circuit breaker around a thread pool, through which a crawl calls its store.
 
-A call that fails may have met one damaged record, or the beginning of an outage: the leases are renewed
-at once to find out. A store that is full counts as away, although it renews leases. During an outage no other
-call is made, so that no page waits for a connection that will not come; with growing pauses one call probes
-whether the store is back. Then the backlog is delivered, and only then are pages judged again.
+A failed call is due to one damaged record, or to an outage. To find out, the client renews the leases.
+During an outage it makes no other calls, so that no page waits for a connection. After growing pauses one
+call probes the store. When the store is back, the backlog is delivered before other calls are made. A full
+store counts as away, although it still renews leases.
 """
 
 from __future__ import annotations
@@ -39,27 +39,27 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-FIRST_PAUSE = 0.25  #: seconds before the store is probed again; doubles up to
-LONGEST_PAUSE = 8.0  #: or a third of the lease, if that is shorter
+FIRST_PAUSE = 0.25  #: seconds before the first probe of an outage; doubles each time
+LONGEST_PAUSE = 8.0  #: seconds; the limit of that, unless a third of the lease is less
 STEADY = 60.0  #: seconds without an outage after which the pauses start again at the first
-OPEN_PAUSE = 1.0  #: seconds before a store that cannot be opened is tried again
-CONCURRENT_DELIVERIES = 16  #: calls side by side: pages wait until the backlog is empty
+OPEN_PAUSE = 1.0  #: seconds between two attempts to open the store
+CONCURRENT_DELIVERIES = 16  #: concurrent calls that deliver the backlog, while pages wait
 
 
 class StoreAwayError(StoreError):
-    """The store was not called, for it is known to be away."""
+    """The store was not called, because it is known to be away."""
 
 
 class StoreClient:
-    """Calls the store of a crawl, in a thread if it is remote, and keeps the backlog of what it missed.
+    """Calls the store of a crawl, in a thread if it is remote, and delivers the backlog.
 
-    With ``DEDUP_ON_STORE_ERROR`` "wait" or "close" an outage may last too long: then
-    :meth:`wait_until_given_up` returns, and the crawl is to be closed.
+    With ``DEDUP_ON_STORE_ERROR`` "wait" or "close" the patience with an outage is limited. When it is over,
+    :meth:`wait_until_given_up` returns, and the crawl must be closed.
 
     Args:
-        crawler: whether it still crawls decides whether waiting for the store makes sense.
-        options: the store, and what to do while it is away.
-        stats: counts failures, outages and returns.
+        crawler: while it crawls, waiting for the store makes sense.
+        options: the store, and the policy during an outage.
+        stats: count failures and outages.
     """
 
     def __init__(self, crawler: Crawler, options: Options, stats: CrawlStats) -> None:
@@ -70,15 +70,15 @@ class StoreClient:
         self._lease = options.config.lease
         self._longest = max(FIRST_PAUSE, min(LONGEST_PAUSE, self._lease / 3))
         self._threads: ThreadPool | None = None
-        self._examining: OneShotEvent | None = None
-        self._delivering: OneShotEvent | None = None
-        self._nap: OneShotEvent | None = None
+        self._examining: OneShotEvent | None = None  # exists while an error is examined
+        self._delivering: OneShotEvent | None = None  # exists while the backlog is delivered
+        self._pause: OneShotEvent | None = None  # ends the current pause
         self._background = BackgroundTasks()
         self._closed = False
         self._step = FIRST_PAUSE
-        self._returned = -inf  # when the store came back the last time
-        self._away = 0.0  # seconds of the outages that are over
-        self._given_up = OneShotEvent()  # an outage lasted too long, or the client is closed
+        self._returned = -inf  # time of the end of the last outage
+        self._away = 0.0  # seconds of the ended outages
+        self._given_up = OneShotEvent()  # the patience is over, or the client is closed
         self.dedup: Deduplicator
         self.backlog: Backlog
         self.is_open = False
@@ -93,36 +93,29 @@ class StoreClient:
         self.backlog = Backlog(self._options, dedup.scheme, self._stats)
         self.is_open = True
         if dedup.store.remote:
-            self.use_threads()
+            self._threads = self._threads or ThreadPool()
 
     def open_now(self) -> None:
-        """Open the store.
-
-        Raises :class:`~dedupcrawl.errors.DedupError`; a constant that is not accepted is named as a setting.
-        """
+        """Open a local store; raises :class:`~dedupcrawl.errors.DedupError`."""
         self.connect(self._opened())
 
     async def open(self) -> None:
-        """Open a store across a network; with ``DEDUP_ON_STORE_ERROR = "wait"`` wait until it answers.
+        """Open a remote store; with ``DEDUP_ON_STORE_ERROR = "wait"`` wait until it answers.
 
-        Raises :class:`~dedupcrawl.errors.DedupError`: a crawl that has not begun loses nothing by ending.
+        Raises :class:`~dedupcrawl.errors.DedupError`: nothing has been fetched yet that could be lost.
         """
-        self.use_threads()
+        self._threads = ThreadPool()
         try:
             self.connect(await self._open_patiently())
         except BaseException:
-            self._close_threads()
+            self._threads.close()
             raise
 
-    def use_threads(self) -> None:
-        """Make every call in a thread from now on."""
-        self._threads = self._threads or ThreadPool()
-
     async def close(self) -> None:
-        """Close the store, after one last attempt to deliver the backlog if the store is away."""
+        """Deliver the backlog, or try to if the store is away, and close the store."""
         self._closed = True
-        if self._nap is not None:
-            self._nap.set()
+        if self._pause is not None:
+            self._pause.set()
         while busy := self._examining or self._delivering:
             await busy.wait()
         if self.outage is None:
@@ -133,7 +126,8 @@ class StoreClient:
             await self._run(self.dedup.close)
         except StoreError as error:
             self._stats.store_failed(error, quiet=self.outage is not None)
-        self._close_threads()
+        if self._threads is not None:
+            self._threads.close()
         self.backlog.close()
         self._given_up.set()
 
@@ -155,37 +149,33 @@ class StoreClient:
                 if time.monotonic() - began + OPEN_PAUSE > patience or not self._crawler.crawling:
                     raise
                 if not is_logged:
-                    self._stats.store_left(error)
+                    self._stats.outage_began(error)
                     is_logged = True
                 await sleep(OPEN_PAUSE)
             else:
                 if is_logged:
-                    self._stats.store_returned(time.monotonic() - began, 0)
+                    self._stats.outage_ended(time.monotonic() - began, 0)
                 return dedup
-
-    def _close_threads(self) -> None:
-        if self._threads is not None:
-            self._threads.close()
 
     # -- calls --------------------------------------------------------------------------------
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Make a call, after the delivery of the backlog if one is going on.
+        """Call ``function`` after a delivery of the backlog; return its result.
 
-        Raises :class:`~dedupcrawl.errors.StoreError`; :class:`StoreAwayError` when it was not made at all.
+        Raises :class:`~dedupcrawl.errors.StoreError`; :class:`StoreAwayError` if the store was not called.
         """
         while self._delivering is not None:
             await self._delivering.wait()
         return await self._call(partial(function, *args, **kwargs), urgent=False)
 
     async def call_urgently(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Make a call whatever the backlog, before those that queue for a thread; raises as :meth:`call`."""
+        """Do the same without waiting for the backlog or for the calls that queue for a thread."""
         return await self._call(partial(function, *args, **kwargs), urgent=True)
 
     async def _call(self, function: Callable[[], T], *, urgent: bool) -> T:
         def checked() -> T:
-            # A call may have queued for a thread while others found out that the store is away. Leases are
-            # renewed as soon as it is back: delivering the backlog may take longer than a lease.
+            # The store may have gone away while the call queued for a thread. Leases are renewed as soon as
+            # it is back: delivering the backlog may take longer than a lease.
             if self.outage is not None and not (urgent and self._delivering is not None):
                 raise StoreAwayError(str(self.outage.error))
             return function()
@@ -199,7 +189,7 @@ class StoreClient:
             raise
 
     async def _run(self, function: Callable[[], T], *, urgent: bool = False) -> T:
-        """Make a call, whatever is known of the store."""
+        """Call ``function`` even during an outage."""
         if self._threads is None:
             return function()
         with self.times.measuring(unless=StoreAwayError):
@@ -208,17 +198,17 @@ class StoreClient:
     # -- the backlog --------------------------------------------------------------------------
 
     def defer_claims(self, claims: Sequence[Claim], state: PageState) -> None:
-        """Deliver the state of claims as soon as the store can take it."""
+        """Store the state of claims as soon as possible."""
         self.backlog.add_claims(claims, state)
         self._background.start(self.deliver_backlog())
 
     def defer_records(self, records: Sequence[Record]) -> None:
-        """File pages whose items are stored as soon as the store can take them."""
+        """File pages, whose items are durable, as soon as possible."""
         self.backlog.add_records(records)
         self._background.start(self.deliver_backlog())
 
     def deliver_left_behind(self) -> None:
-        """File, beside other calls, what earlier crawls could not."""
+        """Start to file the pages that earlier crawls left in the spool."""
         if self.backlog.has_files:
             self._background.start(self.deliver_backlog())
 
@@ -229,7 +219,7 @@ class StoreClient:
                 await self._deliver()
             except StoreError as error:
                 await self._examine(error)
-            except Exception as error:  # noqa: BLE001  # the store must be closed nevertheless
+            except Exception as error:  # noqa: BLE001  # the store must still be closed
                 self._stats.crashed("the backlog of the store", error)
 
     async def _deliver(self) -> None:
@@ -242,28 +232,25 @@ class StoreClient:
             delivering.set()
 
     async def _deliver_all(self) -> None:
-        """Deliver claims and records until nothing is left.
+        """Deliver claims and records until nothing is pending.
 
-        Raises :class:`~dedupcrawl.errors.StoreError` when the store is away; the rest is kept then.
-        What the store refuses, being there, is not tried again; it stays in the spool for the next crawl.
+        A record that the store refuses although it is there stays in the spool for the next crawl. Raises
+        :class:`~dedupcrawl.errors.StoreError` when the store is away; the backlog keeps what is pending.
         """
         is_first = True
         while is_first or self.backlog.is_pending:
             await self._deliver_claims()
             if is_first:
                 await self._recover()
-            await self._deliver_records()
+            with closing(self.backlog.spool_files()) as files:
+                for file in files:
+                    await self._replay(file)
             is_first = False
 
     async def _deliver_claims(self) -> None:
         while claims := self.backlog.claims(CONCURRENT_DELIVERIES):
-            await gather(self._attempt(_deliver_state, *entry) for entry in claims.values())
+            await gather(self._attempt(_store_state, *entry) for entry in claims.values())
             self.backlog.remove_claims(claims)
-
-    async def _deliver_records(self) -> None:
-        with closing(self.backlog.spool_files()) as files:
-            for file in files:
-                await self._replay(file)
 
     async def _replay(self, file: SpoolFile) -> None:
         answers: list[bool | None] = []
@@ -281,7 +268,7 @@ class StoreClient:
             self._stats.replayed(*map(answers.count, (True, False, None)))
 
     async def _attempt(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-        """Make a call that was missed; None: the store is there, and refuses it.
+        """Make a deferred call; return None if the store refuses it although it is there.
 
         Raises :class:`~dedupcrawl.errors.StoreError` when the store is away.
         """
@@ -295,10 +282,10 @@ class StoreClient:
             return None
 
     async def _recover(self) -> None:
-        """Give a store that is back the time that it, and other workers, need before pages are filed again.
+        """After a long outage, wait until every worker has renewed its leases.
 
-        Leases may have ended meanwhile. All workers find out within a pause that the store is back, and renew
-        theirs: until then a claim that seems dead may be that of a worker who lives and stores its page.
+        Leases may have ended meanwhile. Each worker probes the store within ``LONGEST_PAUSE``, and renews its
+        leases then. Before that, a claim that seems dead may be that of a worker that is alive.
 
         Raises :class:`~dedupcrawl.errors.StoreError` if the store is still full.
         """
@@ -313,65 +300,57 @@ class StoreClient:
 
     @property
     def seconds_away(self) -> float:
-        """How long the store has been away so far, in all outages."""
+        """Duration of all outages so far."""
         return self._away + (self.outage.seconds if self.outage is not None else 0.0)
 
     async def wait_for_return(self) -> bool:
-        """Wait for the end of an outage; False: it lasted too long."""
+        """Wait for the end of an outage; return False if the patience is over."""
         if self.outage is not None:
             await self.outage.over.wait()
         return self.outage is None
 
     async def wait_until_given_up(self) -> bool:
-        """Wait until an outage has lasted too long; False: the client was closed instead."""
+        """Wait until the patience is over; return False if the client was closed instead."""
         await self._given_up.wait()
         return not self._closed
 
     def count_unchecked(self) -> None:
-        """Count a page that is kept unchecked since the store is away."""
+        """Count a page that is kept unchecked during an outage."""
         if self.outage is not None:
             self.outage.pages += 1
 
     async def _probe(self) -> None:
-        """Make a cheap call that changes something in the store; raises if the store is away."""
+        """Make a cheap call that writes to the store; raises if the store is away."""
         await self._run(self.dedup.renew, urgent=True)
 
     async def _examine(self, error: StoreError) -> None:
-        """Find out whether the store is away, or failed this once."""
+        """Find out whether the store is away, or only this call failed."""
         if self._examining is not None:
             await self._examining.wait()
+        elif self.outage is None and isinstance(error, StoreFullError):
+            self._begin_outage(error)
         elif self.outage is None:
             self._examining = examining = OneShotEvent()
             try:
-                reason = await self._reason(error)
-                if reason is not None:
-                    self._begin_outage(reason)
+                await self._probe()
+            except StoreError as reason:
+                self._begin_outage(reason)
             finally:
                 self._examining = None
                 examining.set()
         self._stats.store_failed(error, quiet=self.outage is not None)
 
-    async def _reason(self, error: StoreError) -> StoreError | None:
-        """Return why the store is away; None: it is there."""
-        if isinstance(error, StoreFullError):
-            return error
-        try:
-            await self._probe()
-        except StoreError as reason:
-            return reason
-        return None
-
     def _begin_outage(self, error: StoreError) -> None:
         self.outage = Outage(error)
         if time.monotonic() - self._returned > STEADY:
             self._step = FIRST_PAUSE
-        self._stats.store_left(error)
+        self._stats.outage_began(error)
         if not self._closed:
             self._check_patience(self.outage)
             self._background.start(self._watch(self.outage))
 
     async def _watch(self, outage: Outage) -> None:
-        """Probe the store again and again until it is back."""
+        """Probe the store until it is back."""
         while not self._closed:
             await self._sleep(self._step)
             self._step = min(2 * self._step, self._longest)
@@ -380,21 +359,22 @@ class StoreClient:
             self._check_patience(outage)
 
     async def _sleep(self, seconds: float) -> None:
-        self._nap = nap = OneShotEvent()
-        timer = call_later(seconds, nap.set)
-        await nap.wait()
+        """Wait, at most until the client is closed."""
+        self._pause = pause = OneShotEvent()
+        timer = call_later(seconds, pause.set)
+        await pause.wait()
         timer.cancel()
-        self._nap = None
+        self._pause = None
 
     async def _retry(self, *, last: bool = False) -> bool:
-        """Probe whether the store is back, and if so deliver the backlog."""
+        """Probe the store, and deliver the backlog if it is back; return whether that succeeded."""
         try:
             await self._probe()
-            if last or not self._closed:  # else the last attempt has begun meanwhile
+            if last or not self._closed:  # else close() makes the last attempt
                 await self._deliver()
         except StoreError:
             return False
-        except Exception as error:  # noqa: BLE001  # pages may wait for its return
+        except Exception as error:  # noqa: BLE001  # pages may wait for the end of the outage
             self._stats.crashed("the backlog of the store", error)
             return False
         return True
@@ -404,7 +384,7 @@ class StoreClient:
         if outage is not None:
             self._returned = time.monotonic()
             self._away += outage.seconds
-            self._stats.store_returned(outage.seconds, outage.pages)
+            self._stats.outage_ended(outage.seconds, outage.pages)
             outage.over.set()
 
     def _check_patience(self, outage: Outage) -> None:
@@ -416,8 +396,7 @@ class StoreClient:
             self._given_up.set()
 
 
-def _deliver_state(claim: Claim, state: PageState) -> None:
-    """Bring the stored state of a claim up to date."""
+def _store_state(claim: Claim, state: PageState) -> None:
     if state.stored is ClaimState.SCRAPED:
         claim.scraped()
     elif state.stored is ClaimState.COMMITTED:

@@ -1,4 +1,4 @@
-"""The spider ``site``: every page of one or more hosts, an item each."""
+"""The spider ``site``: crawls one or more hosts, and makes an item of each page."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ _ACCEPTED = 'one or more addresses joined by commas, as in -a url="https://examp
 
 @dataclass
 class SitePage:
-    """What is stored of a page."""
+    """The item of a page."""
 
     url: str
-    site: str  #: host, with the port if it is not the usual one
+    site: str  #: host, and port if it is not the default
     title: str
-    text: str  #: main text, a paragraph a line
+    text: str  #: main text, one paragraph per line
     kind: str  #: article, index or empty; "" if it could not be read
-    published: str = ""  #: as the page writes it
+    published: str = ""  #: as written in the page
     language: str = ""
     canonical: str = ""
-    dedup: dict[str, Any] | None = None  #: the verdict, as :meth:`dedupcrawl.Verdict.to_dict` gives it
+    dedup: dict[str, Any] | None = None  #: :meth:`dedupcrawl.Verdict.to_dict`
 
 
 class SiteSpider(Spider):
-    """Follows every link; those that leave the hosts it starts from (and their subdomains) are not requested.
+    """Follows every link to the start hosts and their subdomains.
 
     Args:
-        url: where to start; several addresses are joined by commas. The ports of a host are one.
+        url: start address, or several joined by commas; all ports of a host are crawled.
 
     Raises:
         SettingError: ``url`` is missing, or is no http(s) address.
@@ -59,12 +59,12 @@ class SiteSpider(Spider):
         self._links = LinkExtractor()
 
     async def start(self) -> AsyncIterator[Request]:
-        """Request the addresses given, once each although pages link back to them."""
+        """Request each start address; a link back to it is filtered as a duplicate request."""
         for address in self.starts:
             yield Request(address)
 
     def parse(self, response: Response, **_: Any) -> Iterator[SitePage | Request]:
-        """Yield the page, then what it links to."""
+        """Yield the item of the page, then requests for its links."""
         if not isinstance(response, HtmlResponse):
             return
         yield _item(response)

@@ -16,7 +16,7 @@ from scrapy.extensions.feedexport import BlockingFeedStorage, FileFeedStorage
 from scrapy.pipelines.files import FilesPipeline
 
 from dedupcrawl.crawl import recorder
-from dedupcrawl.crawl.claims import ClaimManager
+from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import StoreError
 from dedupcrawl.ledger.ledger_writer import LedgerTables
 from dedupcrawl.stores.memory import MemoryStore
@@ -229,10 +229,10 @@ class ClumsyAddon:
     """Lets collecting fail where pages are weighed."""
 
     def update_settings(self, settings: BaseSettings) -> None:
-        def weigh(self: ClaimManager, new: Any, old: Any) -> Any:
+        def opinions(self: Deduplicator, new: Any, old: Any) -> Any:
             raise RuntimeError("clumsy")
 
-        ClaimManager.weigh = weigh  # type: ignore[method-assign]
+        Deduplicator.opinions = opinions  # type: ignore[method-assign]
 
 
 class NoDatabase:

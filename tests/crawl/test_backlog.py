@@ -98,6 +98,19 @@ def test_an_own_file_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert not spool.has_pending
 
 
+def test_records_that_come_while_the_last_batch_is_filed_are_replayed_too(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    spool.append(map(record, range(3)))
+    (file,) = spool.files()
+    found: list[Record] = []
+    for batch in file.batches(16):
+        if not found:
+            spool.append([record(3)])
+        found += batch
+    file.compact()
+    assert found == [record(n) for n in range(4)]
+
+
 def test_what_the_store_refuses_stays_for_another_process(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
     spool.append(map(record, range(3)))

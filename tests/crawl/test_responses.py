@@ -65,7 +65,7 @@ def test_only_pipelines_after_ours_that_ask_as_scrapy_does() -> None:
     assert not looking(files, ours, object(), made(Own), ours=ours).is_active
     assert not looking(ours=ours).is_active
     media = looking(ours, files, named, ours=ours)
-    assert media.count_saved({"file_urls": ["a"], "papers": ["b", "c"], "image_urls": ["d"]}) == 3
+    assert media.count_new({"file_urls": ["a"], "papers": ["b", "c"], "image_urls": ["d"]}) == 3
 
 
 URLS = st.lists(st.sampled_from("abcdefgh"), max_size=6)
@@ -79,9 +79,9 @@ def test_each_url_is_asked_for_once(items: list[tuple[bool, list[str]]]) -> None
     for is_dropped, urls in items:
         if is_dropped:
             saved += len(set(urls) - known)
-            assert media.count_saved({"file_urls": urls}) == len(set(urls) - known)
+            assert media.count_new({"file_urls": urls}) == len(set(urls) - known)
         else:
-            media.add_kept({"file_urls": urls})
+            media.count_new({"file_urls": urls})
         known |= set(urls)
     assert saved <= len(known)
 
@@ -90,6 +90,6 @@ def test_items_of_any_kind_do_no_harm() -> None:
     ours = object()
     media = looking(ours, made(FilesPipeline, "/tmp"), ours=ours)
     assert [
-        media.count_saved(item) for item in ({}, {"file_urls": "abc"}, {"file_urls": [None, 7]}, "text", None)
+        media.count_new(item) for item in ({}, {"file_urls": "abc"}, {"file_urls": [None, 7]}, "text", None)
     ] == [0] * 5
-    assert media.count_saved({"file_urls": ["half \ud83d"]}) == 1
+    assert media.count_new({"file_urls": ["half \ud83d"]}) == 1

@@ -28,13 +28,13 @@ class Told:
     def store_failed(self, error: Exception, *, quiet: bool = False) -> None:
         self.notes.append("failed quietly" if quiet else "failed")
 
-    def store_left(self, error: Exception) -> None:
+    def outage_began(self, error: Exception) -> None:
         self.notes.append("left")
 
     def crashed(self, what: str, error: Exception) -> None:
         self.notes.append(f"{what}: {error}")
 
-    def store_returned(self, seconds: float, pages: int) -> None:
+    def outage_ended(self, seconds: float, pages: int) -> None:
         self.notes.append(f"back, {pages} missed")
 
 

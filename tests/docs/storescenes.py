@@ -51,8 +51,8 @@ def outage(block: Block, reader: Follower) -> None:
     try:
         with pytest.raises(StoreUnreachableError) as away:
             Deduplicator(f"redis://127.0.0.1:{free_port()}/0")
-        stats.store_left(away.value)
-        stats.store_returned(63.2, 412)
+        stats.outage_began(away.value)
+        stats.outage_ended(63.2, 412)
         stats.replayed(430, 9, 0)
     finally:
         told.removeHandler(heard)
