@@ -195,7 +195,7 @@ class NullDeduplicator:
         """Do nothing."""
 
 
-class ShellReader(ResponseReader):
+class NullReader(ResponseReader):
     """A reader that does not read."""
 
     def read(self, response: Response) -> Page:
@@ -216,7 +216,7 @@ class NullAddon(Addon):
         client.connect(NullDeduplicator())  # type: ignore[arg-type]
         claims = ClaimManager(crawler, client, options, stats)
         recorder, responses = PageRecorder(), ResponseTracker()
-        reader = ShellReader(options.config.reading, responses, stats)
+        reader = NullReader(options.config.reading, responses, stats)
         judge = PageJudge(options, reader, claims, stats, recorder)
         return CrawlContext(options, responses, client, claims, reader, judge, stats, recorder)
 
