@@ -19,7 +19,8 @@ from dedupcrawl.stores.base import KEY_BYTES, Record
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    Numbers = np.ndarray[tuple[int], np.dtype[Any]]
+    from dedupcrawl.utils.arrays import Numbers
+
 
 LAYOUT_VERSION = 1  #: of the columns below
 #: Last column of tables that hold pages of several corpora: the part that a page comes from.

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from dedupcrawl.batch.corpus import Corpus
+    from dedupcrawl.utils.arrays import Numbers
     from dedupcrawl.utils.progress import Progress
 
-    Numbers = np.ndarray[tuple[int], np.dtype[Any]]
 
 _TEXT_SCHEME = "text"  #: the entry of a scheme that is not a detector
 

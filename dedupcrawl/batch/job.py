@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dedupcrawl.batch.fingerprint_table import FingerprintTable
+    from dedupcrawl.utils.arrays import Numbers
 
-    Numbers = np.ndarray[tuple[int], np.dtype[Any]]
 
 ARRIVAL, LONGEST, NEWEST, OLDEST = PREFERENCES = ("arrival", "longest", "newest", "oldest")
 ACCEPTED = f"{', '.join(PREFERENCES)}, or hosts, the most wanted first: reuters.com,apnews.com"

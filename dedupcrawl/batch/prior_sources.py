@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.formats import Part
     from dedupcrawl.batch.job import Job
     from dedupcrawl.stores.base import Candidate, Store
+    from dedupcrawl.utils.arrays import Numbers
 
-    Numbers = np.ndarray[tuple[int], np.dtype[Any]]
     RowLocation = tuple[str, str, int]  # name of the source, part, row
 
 #: Last column of the table of prior pages: the name of the source.

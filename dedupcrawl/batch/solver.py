@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.fingerprint_table import FingerprintTable, ListColumn
     from dedupcrawl.decision import Matcher, Policy
     from dedupcrawl.stores.base import Record
+    from dedupcrawl.utils.arrays import Numbers
 
-    Numbers = np.ndarray[tuple[int], np.dtype[Any]]
 
 NONE = -1  #: "no row", "no relation" or "no detector" in an integer column
 RELATIONS = tuple(Relation)  #: a column of relations holds places in this tuple

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.job import Job
     from dedupcrawl.batch.solver import Solution
     from dedupcrawl.batch.workdir import Workdir
+    from dedupcrawl.utils.arrays import Numbers
 
-    Numbers = np.ndarray[tuple[int], np.dtype[Any]]
 
 #: One row for each row of the part. A bad row has no status and is not kept.
 VERDICT_SCHEMA = pa.schema(

@@ -38,11 +38,26 @@ SUMMARY_FILE = "summary.json"
 SUPERSEDED_FILE = "superseded.jsonl"
 
 
+class _WorkFile:
+    """A file in the work folder of a :class:`Workdir`."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, work: Workdir, owner: type[Workdir]) -> Path:
+        return work.folder / self._name
+
+
 @dataclass(frozen=True, slots=True)
 class Workdir:
     """The paths of all files that a run writes below ``out``; ``name`` is that of a part."""
 
     out: Path
+    job = _WorkFile("job.json")  #: the job and its input files
+    solution = _WorkFile("solved.json")  #: from what the verdicts were made, and their counts
+    exports = _WorkFile("handed.json")  #: the stores to which the fingerprints were exported
+    prior_pages = _WorkFile("given.arrow")  #: the fingerprints of pages that count as kept
+    superseded = _WorkFile("superseded.arrow")  #: rows of pages that replace others
 
     @property
     def folder(self) -> Path:
@@ -68,31 +83,6 @@ class Workdir:
     def output(self, name: str) -> Path:
         """The output of a part."""
         return self.out / name
-
-    @property
-    def job(self) -> Path:
-        """The job and its input files."""
-        return self.folder / "job.json"
-
-    @property
-    def solution(self) -> Path:
-        """From what the verdicts were made, and their counts."""
-        return self.folder / "solved.json"
-
-    @property
-    def exports(self) -> Path:
-        """The stores to which the fingerprints were exported."""
-        return self.folder / "handed.json"
-
-    @property
-    def prior_pages(self) -> Path:
-        """The fingerprints of pages that count as kept."""
-        return self.folder / "given.arrow"
-
-    @property
-    def superseded(self) -> Path:
-        """Rows of pages that replace others."""
-        return self.folder / "superseded.arrow"
 
     @property
     def summary(self) -> Path:

@@ -39,11 +39,7 @@ Suggest = Annotated[
 ]
 Detectors = Annotated[
     list[str] | None,
-    typer.Option(
-        "--detector",
-        metavar="NAME",
-        help=f'Use this detector instead of the defaults; repeatable. "{ALL}": each detector alone.',
-    ),
+    typer.Option("--detector", metavar="NAME", help=f'Use this detector; repeatable. "{ALL}": each alone.'),
 ]
 
 

@@ -58,10 +58,7 @@ def explain(
         Path | None,
         typer.Option("--file", metavar="FILE", help="Read the HTML of the page from this file."),
     ] = None,
-    other: Annotated[
-        str,
-        typer.Option(metavar="URL|FILE", help="Compare with this page instead of the related one."),
-    ] = "",
+    other: Annotated[str, typer.Option(metavar="URL|FILE", help="Compare with this page.")] = "",
     run: Annotated[
         Path | None,
         typer.Option(

@@ -16,7 +16,7 @@ from dedupcrawl.detectors.base import Exhibit, Match, Opinion, Relation
 
 if TYPE_CHECKING:
     from dedupcrawl.detectors.base import Bar, Detector
-    from dedupcrawl.text.hashing import Hashes
+    from dedupcrawl.text.shingles import Hashes
 
 Counts = npt.NDArray[np.int64]
 

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
-from dedupcrawl.text.hashing import seeded_hash
 from dedupcrawl.text.lexicon import keywords, open_lexicon
+from dedupcrawl.text.shingles import seeded_hash
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,13 +59,13 @@ class Boolean(Detector):
     seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:
+        self.check_language()
         self.check_integer("count", 1, 256)
         self.check_integer("differing", 0, min(2 * self.count, 64) - 1)
         self.check_number(
             "length_difference", "a number of at least 0, below 1", lambda value: 0 <= value < 1
         )
         self.check_seed()
-        self.check_language()
         self._idfs  # noqa: B018 - report an unreadable lexicon at once
 
     def fingerprint(self, features: Features) -> Fingerprint | None:

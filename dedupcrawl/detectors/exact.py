@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from dedupcrawl.detectors.base import Bar, Detector, Fingerprint, Match, Opinion, Relation
-from dedupcrawl.text.hashing import seeded_hash
+from dedupcrawl.text.shingles import seeded_hash
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

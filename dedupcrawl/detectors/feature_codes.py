@@ -17,8 +17,7 @@ import numpy.typing as npt
 from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
 from dedupcrawl.detectors.lsh import bucket_keys
 from dedupcrawl.detectors.relations import MatchBounds, Overlap, OverlapMeasurement, TextSize, length_ratio
-from dedupcrawl.text.hashing import Hashes, seeded_constants
-from dedupcrawl.text.shingles import MAX_SHINGLE, hash_runs
+from dedupcrawl.text.shingles import MAX_SHINGLE, Hashes, hash_runs, seeded_constants
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 
 from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
-from dedupcrawl.text.hashing import mix, seeded_constants, seeded_hash
 from dedupcrawl.text.lexicon import open_lexicon
+from dedupcrawl.text.shingles import mix, seeded_constants, seeded_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

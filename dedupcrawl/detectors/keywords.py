@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 
 from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
-from dedupcrawl.text.hashing import seeded_hash
 from dedupcrawl.text.lexicon import keywords, open_lexicon
+from dedupcrawl.text.shingles import seeded_hash
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from dedupcrawl.text.hashing import Hashes, light_mix, mix, seeded_constants
+from dedupcrawl.text.shingles import Hashes, light_mix, mix, seeded_constants
 
 if TYPE_CHECKING:
     from dedupcrawl.text.normalize import Indices

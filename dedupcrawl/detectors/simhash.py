@@ -27,8 +27,8 @@ from dedupcrawl.detectors.bits import (
     read_bits,
     sign_bits,
 )
-from dedupcrawl.text.hashing import GOLDEN, MASK64, seeded_constants, split_mix
 from dedupcrawl.text.normalize import ROLE_SHIFT, Role
+from dedupcrawl.text.shingles import GOLDEN, MASK64, seeded_constants, split_mix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -38,9 +38,8 @@ if TYPE_CHECKING:
     from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.detectors.bits import Counts
     from dedupcrawl.text.features import Features
-    from dedupcrawl.text.hashing import Hashes
     from dedupcrawl.text.normalize import Indices
-    from dedupcrawl.text.shingles import Tokens
+    from dedupcrawl.text.shingles import Hashes, Tokens
 
 T = TypeVar("T", bound=np.generic)
 

@@ -25,8 +25,8 @@ import numpy.typing as npt
 
 from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
 from dedupcrawl.detectors.lsh import bucket_keys
-from dedupcrawl.text.hashing import seeded_hash
 from dedupcrawl.text.normalize import normalize
+from dedupcrawl.text.shingles import seeded_hash
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence

@@ -10,8 +10,7 @@ from lxml import etree
 
 from dedupcrawl.page.block_reader import read_blocks, with_main_text
 from dedupcrawl.page.blocks import build_block_tree
-from dedupcrawl.page.document import check_body, check_depth, parse, to_text
-from dedupcrawl.page.encoding import is_plausible
+from dedupcrawl.page.document import check_body, check_depth, is_plausible, parse, to_text
 from dedupcrawl.page.flatten import flatten
 from dedupcrawl.page.model import Block, Kind, Page, PageError, ReaderError
 from dedupcrawl.page.options import ReadOptions, import_reader

@@ -22,9 +22,8 @@ from dedupcrawl.text.shingles import (
 from dedupcrawl.text.words import sentence_ends, words
 
 if TYPE_CHECKING:
-    from dedupcrawl.text.hashing import Hashes
     from dedupcrawl.text.normalize import Indices, Points
-    from dedupcrawl.text.shingles import Tokens
+    from dedupcrawl.text.shingles import Hashes, Tokens
 
 LONGEST_REPEATED = 64  #: highest number of letters and digits of a repeated word
 _BEGINNING_LENGTH = 512  #: characters checked first for a repeated word

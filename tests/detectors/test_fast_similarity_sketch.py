@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dedupcrawl.detectors import lsh as module
 from dedupcrawl.detectors.lsh import ROUNDS, fast_similarity_sketch, fast_similarity_sketches
-from dedupcrawl.text.hashing import Hashes, mix
+from dedupcrawl.text.shingles import Hashes, mix
 
 sets = st.sets(st.integers(0, 200), min_size=1, max_size=150)
 

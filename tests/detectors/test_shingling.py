@@ -16,12 +16,12 @@ from dedupcrawl.detectors.shingling import _CHUNK_SHINGLES, Shingling, minima, s
 from dedupcrawl.errors import SettingError
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.features import Features
-from dedupcrawl.text.hashing import MASK64, seeded_constants
+from dedupcrawl.text.shingles import MASK64, seeded_constants
 from tests import oracles
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
 if TYPE_CHECKING:
-    from dedupcrawl.text.hashing import Hashes
+    from dedupcrawl.text.shingles import Hashes
 
 SHINGLING = Shingling()
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scrapy.http import HtmlResponse
 
 from dedupcrawl.page import read_page, read_response
-from dedupcrawl.page.encoding import decode
+from dedupcrawl.page.document import decode
 from tests.page.samples import CHINESE, CHINESE_TWO
 
 TRADITIONAL = "昨夜的大雨讓河水漲到了橋下一掌的地方，清晨全村的人都來到岸邊觀看，誰也說不清自己在等待什麼。"

@@ -97,7 +97,7 @@ def test_a_word_longer_than_a_part_counts_to_its_end() -> None:
 
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=30), st.integers(1, 12))
 def test_runs_are_polynomials(numbers: list[int], length: int) -> None:
-    from dedupcrawl.text.hashing import mix, seeded_constants
+    from dedupcrawl.text.shingles import mix, seeded_constants
 
     factor = int(seeded_constants(3, "shingle", 1)[0])
     expected = [

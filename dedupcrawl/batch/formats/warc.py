@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from dedupcrawl.batch.formats.base import Chunk, Fields, KeepMask, Part
     from dedupcrawl.batch.formats.warc_records import WarcRecord
+    from dedupcrawl.utils.arrays import Numbers
 
-    Numbers = np.ndarray[tuple[int], np.dtype[Any]]
 
 #: Header, block or its beginning, size of the block in bytes, and damage of a record.
 RawRecord = tuple[bytes, bytes, int, str | None]

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.job import Job
     from dedupcrawl.batch.solver import Crowding
     from dedupcrawl.batch.workdir import Workdir
+    from dedupcrawl.utils.arrays import Numbers
 
-    Numbers = np.ndarray[tuple[int], np.dtype[Any]]
 
 #: The candidates that a page is compared with. Pages are numbered by their place in the order.
 CANDIDATE_SCHEMA = pa.schema([("page", pa.int64()), ("candidates", pa.list_(pa.int64()))])

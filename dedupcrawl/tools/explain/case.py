@@ -63,6 +63,16 @@ class Case:
         return [_share_key(detectors, self.record, each.record) for each in self.earlier]
 
 
+class PairReason(StrEnum):
+    """Why a pair was selected."""
+
+    ASKED = "you asked for it"
+    DECIDES = "the verdict rests on it"
+    LATER = "it came later, and relates to the page"
+    MET = "of the pages that it met, this one is the nearest"
+    NEAREST = "of all pages in the store, this one is the nearest"
+
+
 def _share_key(detectors: Iterable[Detector], new: Record, old: Record) -> bool | None:
     """Return whether two pages share a key of these detectors; None: their sketches do not give the keys."""
     if new.url and new.url == old.url:
@@ -147,16 +157,6 @@ def _by_id(found: dict[int, Candidate]) -> tuple[Candidate, ...]:
 def max_similarity(opinions: Iterable[Opinion]) -> float | None:
     """Return the highest similarity that a detector measured; None: no detector measured one."""
     return max((each.similarity for each in opinions if each.similarity is not None), default=None)
-
-
-class PairReason(StrEnum):
-    """Why a pair was selected."""
-
-    ASKED = "you asked for it"
-    DECIDES = "the verdict rests on it"
-    LATER = "it came later, and relates to the page"
-    MET = "of the pages that it met, this one is the nearest"
-    NEAREST = "of all pages in the store, this one is the nearest"
 
 
 @dataclass(frozen=True, slots=True)

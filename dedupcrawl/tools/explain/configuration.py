@@ -22,6 +22,16 @@ _CRAWL = "crawl"  #: kind of the runs whose ledger holds settings as JSON
 _GENERAL = ("min_chars", "drop", "keep")  #: constants that belong to no detector and decide every verdict
 
 
+class ConstantSource(StrEnum):
+    """Where the value of a constant comes from."""
+
+    STORE = "the store"
+    GIVEN = "the command line"
+    PROJECT = "the project"
+    RUN = "the run"
+    DEFAULT = "the defaults"
+
+
 @dataclass(frozen=True, slots=True)
 class RunSettings:
     """Settings of a crawl."""
@@ -111,16 +121,6 @@ def _members(config: Config) -> tuple[str, dict[str, dict[str, Any]]]:
     if isinstance(members, Mapping):
         return rule, {name: dict(constants or {}) for name, constants in members.items()}
     return rule, {name: {} for name in members}
-
-
-class ConstantSource(StrEnum):
-    """Where the value of a constant comes from."""
-
-    STORE = "the store"
-    GIVEN = "the command line"
-    PROJECT = "the project"
-    RUN = "the run"
-    DEFAULT = "the defaults"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -37,10 +37,9 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.finished_batch import BatchVerdicts
     from dedupcrawl.batch.solver import RowBuckets
     from dedupcrawl.detectors.base import Opinion
+    from dedupcrawl.utils.arrays import Flags, Numbers
     from dedupcrawl.utils.progress import Progress
 
-    Numbers = np.ndarray[tuple[int], np.dtype[Any]]
-    Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
     Compare = Callable[[int, int], Sequence[Opinion]]
 
 MAX_HOSTS = 200_000  #: hosts that are counted one by one

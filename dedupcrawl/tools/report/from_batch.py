@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.page.model import Page
     from dedupcrawl.tools.report.report_model import PairKey, Report
+    from dedupcrawl.utils.arrays import Numbers
     from dedupcrawl.utils.progress import Progress
 
     RowPair = tuple[int, int]  # new and earlier row
-    Numbers = np.ndarray[tuple[int], np.dtype[Any]]
 
 
 def report_from_batch(
