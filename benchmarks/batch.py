@@ -204,9 +204,7 @@ def truth(given: argparse.Namespace, scratch: Path) -> bool:
     longer = np.maximum(lengths[earlier], lengths[later])
     fits = longer <= LENGTH_RATIO * np.minimum(lengths[earlier], lengths[later])
     earlier, later, similar = earlier[fits], later[fits], similar[fits]
-    print(
-        f"truth: {len(earlier):,} pairs with J >= {THRESHOLD} and fitting lengths among {len(pages):,} pages"
-    )
+    print(f"truth: {len(earlier):,} pairs with J >= {THRESHOLD} and fitting lengths among {len(pages):,} pages")
     print(f"truth: their J: {_histogram(similar)}")
     kept = {"ours": _kept_by_us(source, scratch)}
     for name in TIMES:
@@ -245,9 +243,7 @@ def _wrongly_dropped(source: Path, scratch: Path, sets: Sequence[Any]) -> bool:
     ]
     wrong = [each for each in found if each[0] < WRONG_BELOW]
     low = sum(each[0] < THRESHOLD for each in found)
-    print(
-        f"truth: {len(found):,} dropped, {low:,} of them for a page with J < {THRESHOLD}; lowest {min(found)}"
-    )
+    print(f"truth: {len(found):,} dropped, {low:,} of them for a page with J < {THRESHOLD}; lowest {min(found)}")
     edits = Counter(row["edit"] for row in rows if row["dedup_status"] == "duplicate")
     print(f"truth: dropped by kind: {dict(edits)}")
     return check_bar(not wrong, f"{len(wrong)} dropped for a page with J < {WRONG_BELOW} (bar: 0)")
@@ -303,8 +299,7 @@ def skew(given: argparse.Namespace, scratch: Path) -> bool:
     ]
     ratio = median(b / a for a, b in costs)
     ended = check_bar(
-        ratio < SHARE,
-        f"{extra:,} almost equal pages cost {ratio:.2f} x what as many others cost (bar: {SHARE} x)",
+        ratio < SHARE, f"{extra:,} almost equal pages cost {ratio:.2f} x what as many others cost (bar: {SHARE} x)"
     )
     return ended & _bounded()
 
@@ -359,10 +354,7 @@ def _one_by_one(source: Path, detector: str) -> list[tuple[Any, ...]]:
     config = Config() if detector == "default" else Config(detectors=(detector,))
     with Deduplicator(config=config) as dedup:
         said = (dedup.add(text=page["text"], url=page["url"]) for page in lines_of(source))
-        return [
-            (each.status, each.relation, each.of, each.similarity, each.cluster, each.detector)
-            for each in said
-        ]
+        return [(each.status, each.relation, each.of, each.similarity, each.cluster, each.detector) for each in said]
 
 
 def _in_two_steps(
@@ -400,8 +392,7 @@ def _agree(name: str, said: list[tuple[Any, ...]], out: Path, files: Sequence[st
 
 def _same(one: tuple[Any, ...], two: tuple[Any, ...]) -> bool:
     return all(
-        (None if a is None else str(a)) == (None if b is None else str(b))
-        for a, b in zip(one, two, strict=True)
+        (None if a is None else str(a)) == (None if b is None else str(b)) for a, b in zip(one, two, strict=True)
     )
 
 
@@ -412,13 +403,10 @@ def kill(given: argparse.Namespace, scratch: Path) -> bool:
     """Kill an executor, and later a whole worker, of a standalone cluster with two workers."""
     from tests.batch.spark.test_cluster import on_cluster  # noqa: PLC0415  # needs Spark
 
-    rows = [
-        {"url": page["url"], "text": page["text"]} for page in lines_of(corpus(given.killed, given.cache))
-    ]
+    rows = [{"url": page["url"], "text": page["text"]} for page in lines_of(corpus(given.killed, given.cache))]
     killed = on_cluster(scratch, rows, 8, kill=True)
     return check_bar(
-        len(killed) > 2,
-        f"{len(killed)} processes of Spark killed with -9, {len(rows):,} pages: the same files",
+        len(killed) > 2, f"{len(killed)} processes of Spark killed with -9, {len(rows):,} pages: the same files"
     )
 
 
@@ -436,9 +424,7 @@ PARTS: dict[str, Callable[[argparse.Namespace, Path], bool]] = {
 
 def main() -> int:
     """Run the requested parts; return 1 if a bar is missed."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", default=[], help=", ".join(PARTS))
     parser.add_argument("--pages", type=int, default=50_000)
     parser.add_argument("--growth", type=int, nargs="+", default=[10_000, 50_000, 200_000])

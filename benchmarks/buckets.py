@@ -161,10 +161,7 @@ def _print(
     for name, filed in contestants.items():
         candidates, matching, lost, largest = filed.row(copies, fresh)
         keys = statistics.mean(filed.counts)
-        print(
-            f"{name:<30}{keys:>6.1f}{candidates:>12.2f}{largest:>16,}{matching:>10.3f}{lost:>8.3f}",
-            flush=True,
-        )
+        print(f"{name:<30}{keys:>6.1f}{candidates:>12.2f}{largest:>16,}{matching:>10.3f}{lost:>8.3f}", flush=True)
 
 
 if __name__ == "__main__":

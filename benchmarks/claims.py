@@ -57,9 +57,7 @@ class Claim:
     check: Callable[[ParsedPageCache], Finding]
 
 
-def report(
-    shelf: ParsedPageCache, detector: str, reader: str = "blocks", **constants: object
-) -> DuplicatesReport:
+def report(shelf: ParsedPageCache, detector: str, reader: str = "blocks", **constants: object) -> DuplicatesReport:
     """Evaluate one detector on the labelled reprints."""
     config = Config(detectors={detector: constants}, reader=reader)
     return judge_pages(shelf.read(config), config)

@@ -44,9 +44,7 @@ LENGTHS = {"en": 1800, "zh": 600}  #: minimum characters of a section
 LEAST = {"en": 400, "zh": 150}  #: minimum characters of a page
 REPRINTED = 0.34  #: of all pages
 _HAN = re.compile(r"[\u4e00-\u9fff]")
-_MACRO = re.compile(
-    r"^[.'](?:SH|SS|TP|PP|IP|B|I|BR|BI|IR|RB|RI|IB)? ?|\\f[A-Z]|\\[&|^]|^\.\\\".*$", re.MULTILINE
-)
+_MACRO = re.compile(r"^[.'](?:SH|SS|TP|PP|IP|B|I|BR|BI|IR|RB|RI|IB)? ?|\\f[A-Z]|\\[&|^]|^\.\\\".*$", re.MULTILINE)
 
 
 # -- fetching and reading -----------------------------------------------------------------------
@@ -148,9 +146,7 @@ def credited(text: str, language: str, rng: Random) -> str:
     """Add the line of a reprinting site."""
     name = "".join(rng.choices("abcdefghij", k=8))
     line = (
-        f"(来源:{name} 网, 编辑 {rng.randrange(999)})"
-        if language == "zh"
-        else f"Source: {name} news, {name}.example"
+        f"(来源:{name} 网, 编辑 {rng.randrange(999)})" if language == "zh" else f"Source: {name} news, {name}.example"
     )
     return f"{line}\n{text}" if rng.random() < 0.5 else f"{text}\n{line}"
 
@@ -199,10 +195,7 @@ WEIGHTS = (25, 25, 12, 15, 13, 6, 4)
 def pages(count: int, cache: Path, chinese: float = 0.3) -> Iterator[dict[str, object]]:
     """Build a corpus; it is deterministic for the same packages."""
     rng = Random(count)
-    sources = {
-        "en": originals(ENGLISH.split(), cache, "en"),
-        "zh": originals(CHINESE.split(), cache, "zh"),
-    }
+    sources = {"en": originals(ENGLISH.split(), cache, "en"), "zh": originals(CHINESE.split(), cache, "zh")}
     for texts in sources.values():
         rng.shuffle(texts)
     taken = dict.fromkeys(sources, 0)
@@ -239,9 +232,7 @@ def corpus(count: int, cache: Path = CACHE) -> Path:
 
 def main() -> int:
     """Build a corpus and print its composition."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pages", type=int, nargs="?", default=50_000)
     parser.add_argument("--cache", type=Path, default=CACHE)
     given = parser.parse_args()

@@ -99,16 +99,12 @@ def sentence(chance: random.Random, words: int) -> str:
 
 def menu(entries: int) -> str:
     """Generate the list of links that every page has."""
-    return "".join(
-        f'<li class="menu-item"><a href="/section/{i}">Section {i}</a></li>\n' for i in range(entries)
-    )
+    return "".join(f'<li class="menu-item"><a href="/section/{i}">Section {i}</a></li>\n' for i in range(entries))
 
 
 def comments(chance: random.Random) -> str:
     """Generate a few comments."""
-    return "".join(
-        f'<div class="comment"><b>reader{i}</b><p>{sentence(chance, 25)}</p></div>\n' for i in range(16)
-    )
+    return "".join(f'<div class="comment"><b>reader{i}</b><p>{sentence(chance, 25)}</p></div>\n' for i in range(16))
 
 
 def serve(pages: int, delay: float = 0.0) -> None:

@@ -131,9 +131,7 @@ def segmentation(rounds: int) -> None:
     print(f"\n{'segmentation, µs a page':<30}" + "".join(f"{language:>10}" for language in text))
     for segmenter in ("jieba", "rjieba"):
         calls = [_segmenting(story, segmenter) for story in text.values()]
-        print(
-            f"{segmenter:<30}" + "".join(f"{statistics.median(us):>10.0f}" for us in time_all(calls, rounds))
-        )
+        print(f"{segmenter:<30}" + "".join(f"{statistics.median(us):>10.0f}" for us in time_all(calls, rounds)))
 
 
 def _segmenting(text: str, segmenter: str) -> Call:

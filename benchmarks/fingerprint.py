@@ -115,15 +115,8 @@ def _seconds(call: Contestant, text: str, count: int) -> float:
 def speed(case: Case, rounds: int) -> bool:
     """Print one row; return whether the bar is met."""
     normal = normalize(case.text)
-    assert len(set(plain_shingles(normal))) == len(
-        np.unique(shingles(tokens(pack(case.text)), CHARACTERS, WORDS, 0))
-    )
-    contestants = [
-        (by_dedupcrawl, case.text),
-        (by_datasketch, normal),
-        (by_rensa, normal),
-        (fingerprint, case.text),
-    ]
+    assert len(set(plain_shingles(normal))) == len(np.unique(shingles(tokens(pack(case.text)), CHARACTERS, WORDS, 0)))
+    contestants = [(by_dedupcrawl, case.text), (by_datasketch, normal), (by_rensa, normal), (fingerprint, case.text)]
     times = time_all(contestants, rounds)
     us = [statistics.median(column) * 1e6 for column in times]
     ratios = [statistics.median(np.divide(column, times[0]).tolist()) for column in times]

@@ -112,13 +112,7 @@ async def take_turns(_: object, base: str, rounds: int, parts: int) -> None:
     told = {f"{1000 * key:.0f} ms": round(statistics.median(each), 1) for key, each in rates.items()}
     print(
         json.dumps(
-            {
-                "pages_per_second": told,
-                "rounds": rounds,
-                "ratio": round(ratio, 3),
-                "bar": BAR,
-                "holds": ratio >= BAR,
-            }
+            {"pages_per_second": told, "rounds": rounds, "ratio": round(ratio, 3), "bar": BAR, "holds": ratio >= BAR}
         )
     )
 
@@ -136,15 +130,7 @@ def main() -> None:
     if asked.serve:
         serve(asked.pages, asked.delay)
         return
-    me = [
-        sys.executable,
-        "-m",
-        "benchmarks.latency",
-        "--pages",
-        str(asked.pages),
-        "--delay",
-        str(asked.delay),
-    ]
+    me = [sys.executable, "-m", "benchmarks.latency", "--pages", str(asked.pages), "--delay", str(asked.delay)]
     with subprocess.Popen([*me, "--serve"], stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         site = json.loads(server.stdout.readline())

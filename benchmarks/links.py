@@ -107,9 +107,7 @@ def _sentence(raw: str, match: re.Match[str]) -> str:
     return _squeezed(before + match[2] + after)
 
 
-def count_links(
-    sample: Sample, options: ReadOptions, *, in_sentence: bool, whole: bool = False
-) -> LinkCounts:
+def count_links(sample: Sample, options: ReadOptions, *, in_sentence: bool, whole: bool = False) -> LinkCounts:
     """Count the links of a page by kind and result.
 
     ``in_sentence`` uses the narrower definition; ``whole`` as in :func:`anchors`.

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.tools.evaluation.extraction import ExtractionReport
 
-DATA = Path(
-    os.environ.get("DEDUPCRAWL_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data")
-)
+DATA = Path(os.environ.get("DEDUPCRAWL_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"))
 F1 = {"aeb": 0.96, "cwced": 0.95}
 RATIO = 1.2
 HEADING = "set      reader       pages      F1 precision  recall  ms/page  /parse"

@@ -82,11 +82,7 @@ class Meter:
     def spent(self) -> dict[str, float]:
         """Return the time since the start."""
         cpu, wall = plain.cpu() - self.began[0], time.perf_counter() - self.began[1]
-        return {
-            "cpu": cpu - self.making[0],
-            "wall": wall - self.making[1],
-            "page_cpu": self.making[0],
-        }
+        return {"cpu": cpu - self.making[0], "wall": wall - self.making[1], "page_cpu": self.making[0]}
 
     def watch(self, before_page: Callable[[], object] = lambda: None) -> None:
         """Measure the writing of the HTML page separately."""
@@ -220,8 +216,7 @@ def report(told: list[dict[str, Any]], memory: dict[str, Any], pages: int) -> di
     return {
         "kept_and_dropped": [memory["with"]["kept"], memory["with"]["dropped"]],
         "ms_per_page": {
-            name: {way: round(1000 * one / pages, 3) for way, one in each.items()}
-            for name, each in least.items()
+            name: {way: round(1000 * one / pages, 3) for way, one in each.items()} for name, each in least.items()
         },
         "percent_added": added,
         "microseconds_of_cpu_in_collecting_per_page": {name: round(n) for name, n in collecting.items()},

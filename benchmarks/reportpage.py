@@ -49,9 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         file.write_bytes(page)
         opened = [_open(file) for _ in range(options.opened)]
     ready = [each[0] for each in opened]
-    print(
-        f"{options.pages:,} pages, {len(report.pairs):,} pairs: {len(page):,} bytes, laid out in {laid:.1f} s"
-    )
+    print(f"{options.pages:,} pages, {len(report.pairs):,} pairs: {len(page):,} bytes, laid out in {laid:.1f} s")
     print(f"first paint  {median(each[1] for each in opened):6.2f} s (median of {len(opened)})")
     print(f"ready        {median(ready):6.2f} s, {min(ready):.2f} to {max(ready):.2f}")
     passes = len(page) < BYTES and median(ready) < SECONDS

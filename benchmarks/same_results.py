@@ -237,9 +237,7 @@ def fingerprints() -> Section:
         dedup = Deduplicator(detectors=[detector])
         singly = [dedup.file(page) for _, page in pages]
         together = dedup.file_many([page for _, page in pages[::GROUPED]])
-        found |= {
-            f"{detector} {name}": digest_of_record(one) for (name, _), one in zip(pages, singly, strict=True)
-        }
+        found |= {f"{detector} {name}": digest_of_record(one) for (name, _), one in zip(pages, singly, strict=True)}
         for (name, _), one in zip(pages[::GROUPED], together, strict=True):
             found[f"{detector} in a group {name}"] = digest_of_record(one)
     return found

@@ -267,9 +267,7 @@ def growth(server: Server, small: int, large: int) -> bool:
 
     Other load on the machine then affects all of them alike.
     """
-    stores = {
-        (layout, pages): _grown(server, layout, pages) for layout in PAGE_BYTES for pages in (small, large)
-    }
+    stores = {(layout, pages): _grown(server, layout, pages) for layout in PAGE_BYTES for pages in (small, large)}
     times: dict[tuple[str, int], list[float]] = {name: [] for name in stores}
     for turn in range(ROUNDS):
         fresh = [make_page(10**7 + turn * 200 + n).record for n in range(200)]
@@ -288,9 +286,7 @@ def growth(server: Server, small: int, large: int) -> bool:
     for layout in PAGE_BYTES:
         pairs = zip(times[layout, large], times[layout, small], strict=True)
         ratio = statistics.median(much / little for much, little in pairs)
-        fine &= check_bar(
-            ratio <= FLAT, f"{layout}: {ratio:.2f} x the time with {large:,} pages (bar: {FLAT} x)"
-        )
+        fine &= check_bar(ratio <= FLAT, f"{layout}: {ratio:.2f} x the time with {large:,} pages (bar: {FLAT} x)")
     for store in stores.values():
         store.close()
     return fine
@@ -420,9 +416,7 @@ def empty(server: Server) -> None:
 
 def main() -> int:
     """Run the parts that were requested; return 1 if a bar is missed."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", default=[], help="race, peers, growth, hot")
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--pages", type=int, nargs=2, default=[10_000, 500_000])

@@ -152,9 +152,7 @@ def in_memory(found: Sequence[Shape], marks: Sequence[int]) -> list[int]:
             tracemalloc.stop()
 
 
-def on_disk(
-    folder: Path, found: Sequence[Shape], marks: Sequence[int], together: int = 1
-) -> list[tuple[int, int]]:
+def on_disk(folder: Path, found: Sequence[Shape], marks: Sequence[int], together: int = 1) -> list[tuple[int, int]]:
     """Return the bytes of an LMDB store, and of its export, at each mark."""
     data, export, took = folder / "store" / "data.mdb", folder / "export", []
     with open_store(f"lmdb://{folder}/store", namespace="sizing", scheme={}) as store:

@@ -58,9 +58,7 @@ def make_page(number: int) -> SyntheticPage:
         exact = chance.randbytes(16)
         changed = chance.sample(range(BANDS), chance.randrange(1, BANDS - 1))
         bands = [chance.randbytes(KEY_BYTES) if n in changed else band for n, band in enumerate(bands)]
-    path = (
-        f"{chance.randrange(2010, 2026)}/{chance.randrange(1, 13):02}/{number}/{chance.randbytes(16).hex()}"
-    )
+    path = f"{chance.randrange(2010, 2026)}/{chance.randrange(1, 13):02}/{number}/{chance.randbytes(16).hex()}"
     url = f"https://{chance.choice(SITES)}/{path}.html"
     record = Record(url, (exact[:KEY_BYTES], *bands, url_key(url)), (exact, sketch), 1.7e9 + number)
     return SyntheticPage(record, _signature(bands))
@@ -166,9 +164,7 @@ NAMES = ("memory", "lmdb", "datasketch")
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument(
-        "--pages", type=int, default=200_000, help="how many pages to offer (a multiple of 1000)"
-    )
+    parser.add_argument("--pages", type=int, default=200_000, help="how many pages to offer (a multiple of 1000)")
     parser.add_argument("--json", action="store_true", help="print the rows as JSON in the end")
     options = parser.parse_args()
     print(f"{BANDS} bands of {ROWS} slots, {BANDS + 2} keys a page")

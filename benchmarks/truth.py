@@ -67,9 +67,7 @@ def _candidates(ranked: Sequence[Numbers], t: float) -> tuple[Numbers, Numbers]:
     )
     order = np.lexsort((sizes[pages], elements))
     pages, elements = pages[order], elements[order]
-    starts: Any = (
-        np.flatnonzero(np.concatenate([[True], elements[1:] != elements[:-1]])) if len(elements) else []
-    )
+    starts: Any = np.flatnonzero(np.concatenate([[True], elements[1:] != elements[:-1]])) if len(elements) else []
     codes: list[Numbers] = []
     waiting: list[Numbers] = []
     for start, end in zip(starts, [*starts[1:], len(elements)], strict=True):

@@ -116,10 +116,7 @@ _ACCEPTED: Mapping[str, tuple[Callable[[Config], bool], str]] = {
     "keep": (lambda c: c.keep in ("first", "latest"), '"first" or "latest"'),
     "lease": (lambda c: 0 < c.lease <= _MAX_SECONDS, "seconds above 0, at most a billion"),
     "wait": (lambda c: c.wait >= 0, "seconds of at least 0"),
-    "ttl": (
-        lambda c: c.ttl is None or 0 < c.ttl <= _MAX_SECONDS,
-        "seconds above 0, at most a billion, or None",
-    ),
+    "ttl": (lambda c: c.ttl is None or 0 < c.ttl <= _MAX_SECONDS, "seconds above 0, at most a billion, or None"),
     "seed": (lambda c: _is_integer(c.seed) and 0 <= c.seed < 2**64, "a whole number from 0 to 2**64 - 1"),
 }
 

@@ -172,9 +172,7 @@ class Policy:
         relation, old = first.relation, first.candidate.record
         measured = None if first.detector == BY_URL else round(first.match.similarity, 4)
         # If only the URL relates an updated page to the old one, they have no text in common.
-        same_content = relation in DUPLICATE_RELATIONS or (
-            relation is Relation.UPDATED and measured is not None
-        )
+        same_content = relation in DUPLICATE_RELATIONS or (relation is Relation.UPDATED and measured is not None)
         cluster = cluster_of(old) if same_content else ""
         replaces = self._replaces(first)
         verdict = Verdict(
@@ -207,9 +205,7 @@ def cluster_of(record: Record) -> str:
     """Return the cluster of a record: the one it joined, else a hash of its own URL and sketches."""
     if record.cluster:
         return record.cluster
-    return blake2b(
-        b"\0".join((record.url.encode("utf-8", "replace"), *record.sketches)), digest_size=6
-    ).hexdigest()
+    return blake2b(b"\0".join((record.url.encode("utf-8", "replace"), *record.sketches)), digest_size=6).hexdigest()
 
 
 def _by_url(candidate: Candidate, similarity: float) -> Finding:

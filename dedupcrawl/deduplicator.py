@@ -145,9 +145,7 @@ class Deduplicator(Closing):
         """Return the result of each detector for a new and an older page, matched or not, in order."""
         return self._matcher.opinions(new, old)
 
-    def check(
-        self, page: Page | None = None, *, html: Html = None, text: str | None = None, url: str = ""
-    ) -> Verdict:
+    def check(self, page: Page | None = None, *, html: Html = None, text: str | None = None, url: str = "") -> Verdict:
         """Return the verdict on a page from committed pages. Changes nothing."""
         found = self._record(page, html, text, url)
         return found if isinstance(found, Verdict) else self.check_record(*found)
@@ -160,9 +158,7 @@ class Deduplicator(Closing):
         """Return the verdict on a fingerprinted page that is compared with these candidates only."""
         return self._policy.verdict(url, record, self._matcher.findings(record, candidates, versions=True))
 
-    def add(
-        self, page: Page | None = None, *, html: Html = None, text: str | None = None, url: str = ""
-    ) -> Verdict:
+    def add(self, page: Page | None = None, *, html: Html = None, text: str | None = None, url: str = "") -> Verdict:
         """Check a page and, if it is to be kept, file it as committed."""
         found = self._record(page, html, text, url)
         if isinstance(found, Verdict):
@@ -193,14 +189,10 @@ class Deduplicator(Closing):
         try:
             return self._with_retries(partial(self._file, record, page.url, committed=True)).verdict
         except StoreError:
-            logger.exception(
-                "The store failed while checking %(url)s, which stays unchecked", {"url": page.url}
-            )
+            logger.exception("The store failed while checking %(url)s, which stays unchecked", {"url": page.url})
             return unchecked(page.url, "store")
 
-    def claim(
-        self, page: Page | None = None, *, html: Html = None, text: str | None = None, url: str = ""
-    ) -> Claim:
+    def claim(self, page: Page | None = None, *, html: Html = None, text: str | None = None, url: str = "") -> Claim:
         """Check a page, and reserve its content until the claim is committed or released.
 
         If the page matches a claim that is still open, wait for it, at most ``config.wait`` seconds; then the
@@ -309,9 +301,7 @@ class Deduplicator(Closing):
             earlier = (each for each in offer.candidates if lost is None or each.id < lost)
             seen.update((candidate.id, candidate) for candidate in earlier)
 
-    def _offer(
-        self, record: Record, since: int, lost: int | None, supersede: tuple[int, ...] | None
-    ) -> Offer:
+    def _offer(self, record: Record, since: int, lost: int | None, supersede: tuple[int, ...] | None) -> Offer:
         """File a record as committed, or as a claim if ``supersede`` is None; ``lost`` is its claim."""
         if supersede is None:
             return self.store.offer(record, since) if lost is None else Offer(lost)
@@ -382,9 +372,7 @@ class Deduplicator(Closing):
         """Withdraw the claims that are still open, and close the store."""
         self.store.close()
 
-    def _record(
-        self, page: Page | None, html: Html, text: str | None, url: str
-    ) -> tuple[Record, str] | Verdict:
+    def _record(self, page: Page | None, html: Html, text: str | None, url: str) -> tuple[Record, str] | Verdict:
         """Return the record and the URL of a page, or an unchecked verdict."""
         subject = self._subject(page, html, text, url)
         record = subject if isinstance(subject, Verdict) else self.file(subject)

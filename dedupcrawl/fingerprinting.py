@@ -62,9 +62,7 @@ class Fingerprinter:
         ]
         return self._record(page, prints, exact_only, track_url=track_url)
 
-    def fingerprint_many(
-        self, pages: Sequence[Page], *, track_url: bool = True
-    ) -> list[Record | Uncheckable]:
+    def fingerprint_many(self, pages: Sequence[Page], *, track_url: bool = True) -> list[Record | Uncheckable]:
         """Do the same as :meth:`fingerprint` for each page, faster for many short ones."""
         found: list[Record | Uncheckable] = []
         for batch in _in_batches(pages):
@@ -121,9 +119,7 @@ class Fingerprinter:
         found = [(index, each) for index, each in enumerate(prints) if each]
         keys = probes = _bucket_keys([(index, each.keys) for index, each in found])
         if [each for _, each in found if each.probes is not None]:
-            probes = _bucket_keys(
-                [(index, each.keys if each.probes is None else each.probes) for index, each in found]
-            )
+            probes = _bucket_keys([(index, each.keys if each.probes is None else each.probes) for index, each in found])
         if track_url:
             probes = own + probes
         return Record(url, own + keys, sketches, self.clock(), probes=probes)

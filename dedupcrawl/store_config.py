@@ -44,9 +44,7 @@ def recovered(scheme: Mapping[str, Any], base: Config) -> Recovered:
     described = {name: constants for name, constants in scheme.items() if name != _TEXT}
     for name in described:
         if name not in DETECTORS:
-            raise StoreError(
-                f"The store was filled with detector {name!r}, which this version does not have."
-            )
+            raise StoreError(f"The store was filled with detector {name!r}, which this version does not have.")
     chosen = {name: _constants(name, constants) for name, constants in described.items()}
     banded = [(name, constants, chosen[name]) for name, constants in described.items()]
     banded += [
@@ -76,9 +74,7 @@ def _constants(name: str, described: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _with_threshold(
-    name: str, described: Mapping[str, Any], constants: dict[str, Any], base: Config
-) -> str | None:
+def _with_threshold(name: str, described: Mapping[str, Any], constants: dict[str, Any], base: Config) -> str | None:
     """Add the threshold that gives the stored bands; return a note if it is not that of ``base``."""
     if not {"bands", "rows"} <= described.keys():
         return None
@@ -91,10 +87,7 @@ def _with_threshold(
         return None  # opening the store will fail, with a message that names the bands
     constants["threshold"] = found
     bands, rows = wanted
-    return (
-        f"{name} was filed in {bands} bands of {rows} slots, as with a threshold of some {found}, "
-        "which is assumed."
-    )
+    return f"{name} was filed in {bands} bands of {rows} slots, as with a threshold of some {found}, which is assumed."
 
 
 def _threshold(slots: int, miss_weight: float, wanted: tuple[int, int]) -> float | None:

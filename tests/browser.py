@@ -64,16 +64,12 @@ class Tab:
         """Return the violations that axe calls serious or critical."""
         found: list[dict[str, Any]] = Axe().run(self.page).response["violations"]
         return [
-            f"{each['id']}: {each['help']}: {each['nodes'][0]['html']}"
-            for each in found
-            if each["impact"] in _GRAVE
+            f"{each['id']}: {each['help']}: {each['nodes'][0]['html']}" for each in found if each["impact"] in _GRAVE
         ]
 
     def is_wider_than_screen(self) -> bool:
         """Whether the page as a whole scrolls sideways."""
-        wide = self.page.evaluate(
-            "document.documentElement.scrollWidth > document.documentElement.clientWidth"
-        )
+        wide = self.page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
         return bool(wide)
 
     def _note(self, url: str) -> None:

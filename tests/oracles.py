@@ -30,9 +30,7 @@ def shingles(text: str, characters: int = 5, words: int = 3) -> list[tuple[str, 
     stream = tokens(text)
     lengths = [characters if is_character(token) else words for token in stream]
     found = [
-        (length, tuple(stream[at : at + length]))
-        for at, length in enumerate(lengths)
-        if at + length <= len(stream)
+        (length, tuple(stream[at : at + length])) for at, length in enumerate(lengths) if at + length <= len(stream)
     ]
     if stream and not found:
         return [tuple(stream)]

@@ -31,12 +31,8 @@ def retouched(text: str) -> str:
 
 
 @pytest.mark.parametrize("stories", [(ENGLISH, OTHER_ENGLISH), (CHINESE, OTHER_CHINESE)])
-def test_stories_beside_the_same_long_list_are_not_alike(
-    dedup: Deduplicator, stories: tuple[str, str]
-) -> None:
-    rest = "\n".join(
-        f"In the town of {n} the council has met {n} times about bridge {n}." for n in range(999)
-    )
+def test_stories_beside_the_same_long_list_are_not_alike(dedup: Deduplicator, stories: tuple[str, str]) -> None:
+    rest = "\n".join(f"In the town of {n} the council has met {n} times about bridge {n}." for n in range(999))
     first, second, again = (
         dedup.add(Page(url=f"https://a.example/{n}", text=story, rest=rest))
         for n, story in enumerate((*stories, stories[0]))
@@ -164,8 +160,7 @@ def test_unreadable_html_is_kept_and_says_why(dedup: Deduplicator) -> None:
 def test_html_and_page_are_judged_alike(dedup: Deduplicator) -> None:
     paragraphs = "".join(f"<p>{sentence}.</p>" for sentence in ENGLISH.split(". "))
     dedup.add(
-        html=f"<html><body><nav><a href=/>Home</a></nav><article>{paragraphs}</article>",
-        url="https://a.example/1",
+        html=f"<html><body><nav><a href=/>Home</a></nav><article>{paragraphs}</article>", url="https://a.example/1"
     )
     assert dedup.add(
         html=f"<table><tr><td>{paragraphs}</td></tr></table>".encode(), url="https://b.example/"
@@ -342,10 +337,7 @@ def test_items_of_one_page_are_no_versions_of_it(dedup: Deduplicator) -> None:
     second = held(dedup.try_claim(page(OTHER_ENGLISH, "https://a.example/1"), track_url=False))
     assert second.verdict.relation is None
     second.commit()
-    assert (
-        held(dedup.try_claim(page(ENGLISH, "https://a.example/1"), track_url=False)).verdict.relation
-        == "unchanged"
-    )
+    assert held(dedup.try_claim(page(ENGLISH, "https://a.example/1"), track_url=False)).verdict.relation == "unchanged"
     assert dedup.lookup("https://a.example/1") is not None
     assert dedup.forget("https://a.example/1") == 2
 
@@ -357,11 +349,7 @@ def test_latest_copy_replaces_the_first(store: str) -> None:
     with Deduplicator(store, keep="latest") as dedup:
         first = dedup.add(text=ENGLISH, url="https://a.example/1")
         second = dedup.add(text=retouched(ENGLISH), url="https://b.example/2")
-        assert (second.keep, second.status, second.supersedes) == (
-            True,
-            Status.DUPLICATE,
-            "https://a.example/1",
-        )
+        assert (second.keep, second.status, second.supersedes) == (True, Status.DUPLICATE, "https://a.example/1")
         assert second.cluster == first.cluster
         assert dedup.lookup("https://a.example/1") is None
         third = dedup.add(text=ENGLISH, url="https://c.example/3")
@@ -467,13 +455,7 @@ def test_many_pages_at_once_are_judged_as_one_after_the_other(dedup: Deduplicato
     pages = [Page.from_text(text, f"https://b.example/{n}") for n, text in enumerate(texts)]
     found = dedup.add_many(pages)
     assert [verdict.keep for verdict in found] == [False, True, True, True, False]
-    assert [verdict.of for verdict in found] == [
-        "https://a.example/1",
-        None,
-        None,
-        None,
-        "https://b.example/1",
-    ]
+    assert [verdict.of for verdict in found] == ["https://a.example/1", None, None, None, "https://b.example/1"]
     assert found[2].reason == "empty"
     with Deduplicator() as other:
         other.add(text=ENGLISH, url="https://a.example/1")
@@ -490,9 +472,7 @@ def test_of_many_pages_a_new_version_takes_the_place_of_the_old_one(store: str) 
         assert dedup.lookup("https://a.example/1") is None
 
 
-def test_a_second_look_that_fails_keeps_the_page(
-    dedup: Deduplicator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_look_that_fails_keeps_the_page(dedup: Deduplicator, monkeypatch: pytest.MonkeyPatch) -> None:
     dedup.add(text=ENGLISH, url="https://a.example/1")
 
     def fail(*_: object) -> None:

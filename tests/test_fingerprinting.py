@@ -22,9 +22,7 @@ CHOICES: list[tuple[str, ...]] = [
     ("exact",),
     ("shingling", "spotsigs"),
 ]
-FINGERPRINTERS = {
-    names: Fingerprinter(build_detectors(Config(detectors=names)), 40, lambda: 5.0) for names in CHOICES
-}
+FINGERPRINTERS = {names: Fingerprinter(build_detectors(Config(detectors=names)), 40, lambda: 5.0) for names in CHOICES}
 pages = st.builds(
     lambda bodies, rest, kind: [
         Page(url=f"https://a.example/{place}#x", text=body, rest=rest * (place % 2), kind=kind or _kind(body))

@@ -25,8 +25,7 @@ def test_sizes(count: int, told: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
-    [(0.4, "0.4 s"), (59.4, "59 s"), (61, "1 min 1 s"), (3660, "1 h 1 min"), (86400 * 3, "3 d")],
+    ("seconds", "told"), [(0.4, "0.4 s"), (59.4, "59 s"), (61, "1 min 1 s"), (3660, "1 h 1 min"), (86400 * 3, "3 d")]
 )
 def test_durations(seconds: float, told: str) -> None:
     assert duration(seconds) == told

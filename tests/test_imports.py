@@ -15,9 +15,7 @@ ROOT = Path(dedupcrawl.__file__).parent
 
 def modules(root: Path) -> dict[str, Path]:
     """Return the files of a package by the names of their modules."""
-    names = {
-        path: ".".join(path.relative_to(root.parent).with_suffix("").parts) for path in root.rglob("*.py")
-    }
+    names = {path: ".".join(path.relative_to(root.parent).with_suffix("").parts) for path in root.rglob("*.py")}
     return {name.removesuffix(".__init__"): path for path, name in names.items()}
 
 

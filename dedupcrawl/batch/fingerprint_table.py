@@ -113,9 +113,7 @@ class FingerprintTableBuilder:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def add(
-        self, row: int, record: Record, *, time: float | None = None, length: int = 0, size: int = 0
-    ) -> None:
+    def add(self, row: int, record: Record, *, time: float | None = None, length: int = 0, size: int = 0) -> None:
         """Add a fingerprinted page.
 
         ``time`` is Unix time in seconds, ``length`` characters of main text, ``size`` bytes of the page.
@@ -208,9 +206,7 @@ class FingerprintTable:
         for start, batch in zip(self._starts, self._batches, strict=False):
             reasons = batch.batch.column("reason")
             if reasons.null_count < len(reasons):
-                yield from (
-                    (start + at, why) for at, why in enumerate(reasons.to_pylist()) if why is not None
-                )
+                yield from ((start + at, why) for at, why in enumerate(reasons.to_pylist()) if why is not None)
 
     def numbers(self, name: str) -> Numbers:
         """Return a numeric column, one value for each row; NaN for nulls of a float column."""

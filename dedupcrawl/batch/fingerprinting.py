@@ -145,9 +145,7 @@ def fingerprint_part(job: Job, work: Workdir, part: Part) -> PartState:
     return write_fingerprints(job, work, part, found)
 
 
-def write_fingerprints(
-    job: Job, work: Workdir, part: Part, chunks: Iterable[FingerprintedChunk]
-) -> PartState:
+def write_fingerprints(job: Job, work: Workdir, part: Part, chunks: Iterable[FingerprintedChunk]) -> PartState:
     """Write the fingerprints of a part, then the state of the file they were made from.
 
     Raises DedupError if the files cannot be written, if the input changes while it is read, and for bad

@@ -114,9 +114,7 @@ def _job_from_request(out: Path, request: dict[str, Any]) -> Job:
 
 
 def _other_version_error(folder: Path) -> DedupError:
-    return DedupError(
-        f"{folder}: another version of dedupcrawl made this batch; do it again, into another folder"
-    )
+    return DedupError(f"{folder}: another version of dedupcrawl made this batch; do it again, into another folder")
 
 
 def read_verdicts(finished: FinishedBatch) -> BatchVerdicts:

@@ -64,15 +64,11 @@ class Job:
         check_prefer(self.prefer)
         if self.latest and self.prefer != ("arrival",):
             raise SettingError(
-                "--prefer",
-                ",".join(self.prefer),
-                'no preference with keep = "latest": the newest page is kept',
+                "--prefer", ",".join(self.prefer), 'no preference with keep = "latest": the newest page is kept'
             )
         for name, where in (*(("--against", each) for each in self.against), ("--update", self.update)):
             if where == MEMORY:
-                raise SettingError(
-                    name, where, "a store that outlives its process: lmdb://PATH or redis://HOST/DB"
-                )
+                raise SettingError(name, where, "a store that outlives its process: lmdb://PATH or redis://HOST/DB")
         if self.workers < 0:
             raise SettingError("--workers", self.workers, "a number of processes, or 0 for one for each core")
 
@@ -162,9 +158,7 @@ def check_prefer(prefer: Sequence[str]) -> None:
         raise SettingError("--prefer", ",".join(prefer), ACCEPTED)
 
 
-def ranked_rows(
-    table: FingerprintTable, prefer: Sequence[str], *, prior: int = 0, latest: bool = False
-) -> Numbers:
+def ranked_rows(table: FingerprintTable, prefer: Sequence[str], *, prior: int = 0, latest: bool = False) -> Numbers:
     """Return the rows in the order in which they are judged; ties are in order of arrival.
 
     The first ``prior`` rows, which are kept already, stay in front. With ``latest`` all rows are sorted

@@ -54,11 +54,7 @@ def is_output_current(work: Workdir, part: Part) -> bool:
 
 
 def _write_rows(job: Job, work: Workdir, part: Part, path: Path, state: PartState) -> int:
-    file_format, truncated, verdicts = (
-        format_named(part.format),
-        state.broken is not None,
-        work.verdicts(part.name),
-    )
+    file_format, truncated, verdicts = (format_named(part.format), state.broken is not None, work.verdicts(part.name))
     try:
         if job.annotate:
             rows = file_format.annotate(part, path, read_annotations(verdicts), truncated=truncated)
@@ -78,9 +74,7 @@ def _check_unchanged(job: Job, part: Part, state: PartState) -> None:
     with suppress(OSError):
         if PartState.of(part.path, job.fingerprint_digest).has_same_input(state):
             return
-    raise DedupError(
-        f"{part.path}: the file has changed since it was fingerprinted; run the same command again"
-    )
+    raise DedupError(f"{part.path}: the file has changed since it was fingerprinted; run the same command again")
 
 
 def _verdict_signature(work: Workdir) -> str:
@@ -96,13 +90,7 @@ def file_size(path: Path) -> int:
 
 
 def summarize(
-    job: Job,
-    work: Workdir,
-    parts: Sequence[Part],
-    states: Sequence[PartState],
-    *,
-    seconds: float,
-    fingerprinted: int,
+    job: Job, work: Workdir, parts: Sequence[Part], states: Sequence[PartState], *, seconds: float, fingerprinted: int
 ) -> dict[str, Any]:
     """Return the contents of ``summary.json``.
 
@@ -110,8 +98,7 @@ def summarize(
     """
     solution = read_state(work.solution) or {}
     files = [
-        counts | _read_errors(part, state)
-        for counts, part, state in zip(solution["parts"], parts, states, strict=True)
+        counts | _read_errors(part, state) for counts, part, state in zip(solution["parts"], parts, states, strict=True)
     ]
     pages = sum(file["pages"] for file in files)
     workdir_bytes = sum(path.stat().st_size for path in work.folder.rglob("*") if path.is_file())
@@ -121,12 +108,8 @@ def summarize(
         "request": job.request(),
         "pages": pages,
         "kept": sum(file["kept"] for file in files),
-        **{
-            name: dict(sum((Counter(file[name]) for file in files), _ZERO).most_common()) for name in COUNTERS
-        },
-        "bytes": {
-            name: sum(file[of] for file in files) for name, of in (("read", "bytes"), ("kept", "kept_bytes"))
-        },
+        **{name: dict(sum((Counter(file[name]) for file in files), _ZERO).most_common()) for name in COUNTERS},
+        "bytes": {name: sum(file[of] for file in files) for name, of in (("read", "bytes"), ("kept", "kept_bytes"))},
         "bad": {
             "rows": sum(file["bad"] for file in files),
             "broken": sum(file["broken"] is not None for file in files),

@@ -82,9 +82,7 @@ def open_prior_sources(job: Job) -> tuple[PriorSource, ...]:
     """
     named = {display_location(where): where for where in job.against}
     if str(job.out.resolve()) in named:
-        raise SettingError(
-            "--against", named[str(job.out.resolve())], "the folder of another batch than --out"
-        )
+        raise SettingError("--against", named[str(job.out.resolve())], "the folder of another batch than --out")
     sources: dict[str, PriorSource] = {}
     for where in job.against:
         for source in _with_predecessors(job, where, named):
@@ -102,14 +100,10 @@ def _with_predecessors(job: Job, where: str, named: dict[str, str]) -> Iterator[
     yield batch
 
 
-def _open_predecessor(
-    job: Job, batch: BatchSource, reference: dict[str, Any], named: dict[str, str]
-) -> PriorSource:
+def _open_predecessor(job: Job, batch: BatchSource, reference: dict[str, Any], named: dict[str, str]) -> PriorSource:
     where = named.get(reference["where"], reference["where"])
     if reference["hidden"] and where not in named.values():
-        raise DedupError(
-            f"{batch.name} stands against {where}, whose password is not kept: name it in --against too"
-        )
+        raise DedupError(f"{batch.name} stands against {where}, whose password is not kept: name it in --against too")
     if is_store_url(where):
         return StoreSource.open(where, reference["namespace"], job)
     return BatchSource.open(where, job, referrer=batch.name)
@@ -142,9 +136,7 @@ def _with_constant(batch: pa.RecordBatch, field: pa.Field, value: str) -> pa.Rec
 
 def _without_seen(batch: pa.RecordBatch, seen: set[tuple[bytes, ...]]) -> pa.RecordBatch:
     """Leave out pages of another source: a batch may have been exported to a store."""
-    columns = [
-        batch.column(name) for name in batch.schema.names if name == "url" or name.startswith("sketch_")
-    ]
+    columns = [batch.column(name) for name in batch.schema.names if name == "url" or name.startswith("sketch_")]
     keep = []
     for page in zip(*(column.to_pylist() for column in columns), strict=True):
         keep.append(page not in seen)
@@ -168,9 +160,7 @@ class BatchSource:
         DedupError without a finished batch, StoreMismatchError if it has another configuration.
         """
         work = Workdir(Path(where).resolve())
-        about, solution, _ = read_finished(
-            work, where, f" ({referrer} stands against it)" if referrer else ""
-        )
+        about, solution, _ = read_finished(work, where, f" ({referrer} stands against it)" if referrer else "")
         _check_same_configuration(where, about, job)
         return cls(work, about, solution)
 
@@ -199,9 +189,7 @@ class BatchSource:
 
     def batches(self, job: Job, keys: Numbers, excluded: set[RowLocation]) -> Iterator[pa.RecordBatch]:
         """Yield its kept pages with any of the keys, in the order in which it judged them."""
-        kept = pa.Table.from_batches(
-            self._kept(keys, excluded), fingerprint_schema(job.sketches).append(PART_FIELD)
-        )
+        kept = pa.Table.from_batches(self._kept(keys, excluded), fingerprint_schema(job.sketches).append(PART_FIELD))
         request = self.job["request"]
         prefer, latest = request["prefer"], request["configuration"]["keep"] == "latest"
         if prefer != [ARRIVAL] or latest:
@@ -304,11 +292,7 @@ class StoreSource:
         """Scan the store, or query the keys, whichever is less work."""
         if store.info().pages <= len(keys):
             wanted = set(keys.tolist())
-            return (
-                each
-                for each in store.records()
-                if not wanted.isdisjoint(pack_keys(each.record.keys).tolist())
-            )
+            return (each for each in store.records() if not wanted.isdisjoint(pack_keys(each.record.keys).tolist()))
         found: dict[int, Candidate] = {}
         for start in range(0, len(keys), KEYS_PER_QUERY):
             query = unpack_keys(keys[start : start + KEYS_PER_QUERY].tolist())

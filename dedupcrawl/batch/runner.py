@@ -86,9 +86,7 @@ def run(job: Job, engine: Engine | None = None, progress: Progress | None = None
 class _BatchRun:
     """A run that has locked its folder."""
 
-    def __init__(
-        self, job: Job, work: Workdir, parts: Sequence[Part], engine: Engine, progress: Progress
-    ) -> None:
+    def __init__(self, job: Job, work: Workdir, parts: Sequence[Part], engine: Engine, progress: Progress) -> None:
         self._job = job
         self._work = work
         self._parts = parts
@@ -137,9 +135,7 @@ class _BatchRun:
         if gone:
             found.append(f"{gone[0]['path']} is among the inputs there, and is not here")
         if found:
-            raise DedupError(
-                f"{self._job.out}: holds another batch: {'; '.join(found)}. Give this one another --out"
-            )
+            raise DedupError(f"{self._job.out}: holds another batch: {'; '.join(found)}. Give this one another --out")
 
     def _is_fingerprinted(self, part: Part) -> bool:
         """Return whether a part has current fingerprints; raises DedupError for bad rows."""
@@ -167,9 +163,7 @@ class _BatchRun:
 
     def _finished_summary(self, sources: Sequence[PriorSource]) -> dict[str, Any] | None:
         """Return the summary if verdicts and output are current."""
-        is_finished = self._is_solved(sources) and all(
-            is_output_current(self._work, part) for part in self._parts
-        )
+        is_finished = self._is_solved(sources) and all(is_output_current(self._work, part) for part in self._parts)
         return read_state(self._work.summary) if is_finished else None
 
     def _state_of(self, part: Part) -> PartState:
@@ -235,9 +229,7 @@ class _BatchRun:
             return summary
         corpus = open_corpus(self._work, self._parts)
         exported = export_to_store(self._job, self._work, corpus, self._progress)
-        recorded = {name: value for name, value in summary.items() if name != "already"} | {
-            "handed": exported
-        }
+        recorded = {name: value for name, value in summary.items() if name != "already"} | {"handed": exported}
         write_state(self._work.summary, recorded)
         return recorded | {"already": summary["already"] and exported["already"]}
 

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dedupcrawl.cli.console import (
-    ProgressBars,
-    facts_table,
-    output_console,
-    print_error,
-    print_json,
-    print_line,
-)
+from dedupcrawl.cli.console import ProgressBars, facts_table, output_console, print_error, print_json, print_line
 from dedupcrawl.cli.options import (
     AsJson,
     Assignments,
@@ -53,9 +46,7 @@ def batch(
     ],
     *,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Output folder; files keep their names.")],
-    annotate: Annotated[
-        bool, typer.Option("--annotate", help="Write all pages, with dedup_* fields.")
-    ] = False,
+    annotate: Annotated[bool, typer.Option("--annotate", help="Write all pages, with dedup_* fields.")] = False,
     detector: DetectorNames = None,
     assignments: Assignments = None,
     project: UseProject = False,
@@ -90,12 +81,10 @@ def batch(
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip and list unreadable rows.")] = False,
     workers: Annotated[int, typer.Option(min=0, help="Number of processes (default: one per core).")] = 0,
     master: Annotated[
-        str,
-        typer.Option(metavar="URL", help="Run on Spark: local[2], spark://HOST:7077, … (shared --out)."),
+        str, typer.Option(metavar="URL", help="Run on Spark: local[2], spark://HOST:7077, … (shared --out).")
     ] = "",
     page: Annotated[
-        Path | None,
-        typer.Option("--report", metavar="FILE", help="Write an HTML report of what was dropped, and why."),
+        Path | None, typer.Option("--report", metavar="FILE", help="Write an HTML report of what was dropped, and why.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dedupcrawl.cli.console import ProgressBars, facts_table, output_console, print_json
-from dedupcrawl.cli.eval_runs import (
-    run_contest,
-    run_drop_suggestion,
-    run_pair_suggestion,
-    run_pairs,
-    run_sweep,
-)
+from dedupcrawl.cli.eval_runs import run_contest, run_drop_suggestion, run_pair_suggestion, run_pairs, run_sweep
 from dedupcrawl.cli.options import READER, AsJson, Assignments, parse_assignments
 from dedupcrawl.config import Config
 from dedupcrawl.errors import SettingError
@@ -34,9 +28,7 @@ if TYPE_CHECKING:
 PRECISION = 0.99  #: default of --precision
 
 evaluation = typer.Typer(help="Score readers and detectors on labelled pages.", no_args_is_help=True)
-Suggest = Annotated[
-    bool, typer.Option("--suggest", help="Find the constants with the highest recall at a precision.")
-]
+Suggest = Annotated[bool, typer.Option("--suggest", help="Find the constants with the highest recall at a precision.")]
 Detectors = Annotated[
     list[str] | None,
     typer.Option("--detector", metavar="NAME", help=f'Use this detector; repeatable. "{ALL}": each alone.'),
@@ -64,18 +56,14 @@ def pages(
 @evaluation.command()
 def duplicates(
     file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", help="JSON Lines (.gz) with the fields id, url, html|text and cluster."
-        ),
+        Path, typer.Argument(metavar="FILE", help="JSON Lines (.gz) with the fields id, url, html|text and cluster.")
     ],
     *,
     detector: Detectors = None,
     assignments: Assignments = None,
     reader: Annotated[str | None, READER] = None,
     sweep: Annotated[
-        str | None,
-        typer.Option(metavar="NAME=BEGIN:END:STEP", help="Evaluate each of these values of a constant."),
+        str | None, typer.Option(metavar="NAME=BEGIN:END:STEP", help="Evaluate each of these values of a constant.")
     ] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Plot --sweep (.svg, .png).")] = None,
     precision: Annotated[
@@ -83,9 +71,7 @@ def duplicates(
         typer.Option(min=0, max=1, help=f"Least precision for --sweep and --suggest (default: {PRECISION})."),
     ] = None,
     by_pairs: Annotated[bool, typer.Option("--pairs", help="Rank --sweep by pairs, not by drops.")] = False,
-    mistakes: Annotated[
-        bool, typer.Option("--mistakes", help="List wrongly dropped and missed pages.")
-    ] = False,
+    mistakes: Annotated[bool, typer.Option("--mistakes", help="List wrongly dropped and missed pages.")] = False,
     suggest: Suggest = False,
     as_json: AsJson = False,
 ) -> None:

@@ -238,9 +238,7 @@ def _print_rows(headline: str, subject: str, rows: Sequence[PairsRow]) -> None:
     console.print(pairs_table(subject, rows, console.width))
 
 
-def _print_suggestion(
-    values: Mapping[str, float] | None, lines: Sequence[str], advice: str, precision: float
-) -> None:
+def _print_suggestion(values: Mapping[str, float] | None, lines: Sequence[str], advice: str, precision: float) -> None:
     console = output_console()
     if values is None:
         console.print(Text(advice, style="yellow"))
@@ -250,9 +248,7 @@ def _print_suggestion(
             "no other constants that reach it find more."
         )
     else:
-        console.print(
-            f"Reaches a precision of {precision:g}, by the lower limit, and finds the most. In settings.py:"
-        )
+        console.print(f"Reaches a precision of {precision:g}, by the lower limit, and finds the most. In settings.py:")
     for line in lines if values else ():
         print_line(f"    {line}", "bold")
 
@@ -271,10 +267,7 @@ def _print_warnings(labels: Sequence[Label], config: Config, changed: Config | N
         return
     if changed.threshold < min(around, default=0.0):
         console.print(
-            "These figures leave out the pairs that the run did not compare: "
-            "a lower threshold compares more pairs."
+            "These figures leave out the pairs that the run did not compare: a lower threshold compares more pairs."
         )
     if schemes(build_detectors(changed), changed) != schemes(build_detectors(config), config):
-        console.print(
-            "A store that was filled under the constants in force is refused under these: begin a new one."
-        )
+        console.print("A store that was filled under the constants in force is refused under these: begin a new one.")

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from dedupcrawl.tools.evaluation.metrics import Proportion, Scores
 
     Entry = tuple[str, DuplicatesReport]  #: name of a row, and its scores
-    PairsRow = tuple[
-        str, int, int, int, Proportion, Proportion
-    ]  #: name, found, wrong, missed, precision, recall
+    PairsRow = tuple[str, int, int, int, Proportion, Proportion]  #: name, found, wrong, missed, precision, recall
 
 _GROUPS = (
     ("drops\nprec.", "drops\nrecall", "drops\nF1", "wrong\ndrops", "missed\ndrops"),

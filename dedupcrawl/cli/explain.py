@@ -55,15 +55,12 @@ def explain(
     store: Annotated[str, typer.Option(metavar="STORE", help=STORE_HELP)],
     namespace: OneNamespace = None,
     file: Annotated[
-        Path | None,
-        typer.Option("--file", metavar="FILE", help="Read the HTML of the page from this file."),
+        Path | None, typer.Option("--file", metavar="FILE", help="Read the HTML of the page from this file.")
     ] = None,
     other: Annotated[str, typer.Option(metavar="URL|FILE", help="Compare with this page.")] = "",
     run: Annotated[
         Path | None,
-        typer.Option(
-            metavar="LEDGER", help="Show the verdict in this ledger, and use the text stored there."
-        ),
+        typer.Option(metavar="LEDGER", help="Show the verdict in this ledger, and use the text stored there."),
     ] = None,
     detector: DetectorNames = None,
     assignments: Assignments = None,

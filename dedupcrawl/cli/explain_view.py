@@ -107,9 +107,7 @@ def _verdict(verdict: Verdict, *, with_url: bool = True) -> Text:
 
 
 def _side(side: ComparedPage) -> Text:
-    state = (
-        f"filed {_moment(side.record.seen)}, {state_name(side.state)}" if side.state else "not in the store"
-    )
+    state = f"filed {_moment(side.record.seen)}, {state_name(side.state)}" if side.state else "not in the store"
     return Text.assemble(printable(side.url, _MAX_URL_CHARS), (f"\n{state}", "dim"))
 
 
@@ -292,8 +290,7 @@ def _members(where: str, pages: Sequence[tuple[str, float, str]]) -> Iterator[Re
         more = f", of which the first {_MAX_MEMBERS} are shown" if len(pages) > _MAX_MEMBERS else ""
         yield Text(f"{len(pages):,} {where}{more}")
         rows = (
-            (f"{_moment(time)}  {fate}", printable(url, _MAX_URL_CHARS))
-            for url, time, fate in pages[:_MAX_MEMBERS]
+            (f"{_moment(time)}  {fate}", printable(url, _MAX_URL_CHARS)) for url, time, fate in pages[:_MAX_MEMBERS]
         )
         yield facts_table(rows, framed=False)
 
@@ -302,9 +299,7 @@ def _premises(found: Explanation) -> RenderableType:
     sources: dict[str, list[str]] = {}
     for premise in sorted(found.constants, key=lambda each: each.source is ConstantSource.DEFAULT):
         sources.setdefault(str(premise.source), []).append(f"{premise.name} = {_value(premise.value)}")
-    rows = (
-        (f"from {source}", printable("; ".join(each), _MAX_URL_CHARS)) for source, each in sources.items()
-    )
+    rows = ((f"from {source}", printable("; ".join(each), _MAX_URL_CHARS)) for source, each in sources.items())
     table = facts_table(rows, framed=False)
     if ConstantSource.DEFAULT not in sources:
         return table

@@ -142,13 +142,9 @@ def inspect(
         typer.Option("-o", "--output", metavar="FILE", help="File to write (default: named after the page)."),
     ] = None,
     reader: Annotated[str | None, READER] = None,
-    against: Annotated[
-        str | None, typer.Option(metavar="STORE", help="Show its match in this store.")
-    ] = None,
+    against: Annotated[str | None, typer.Option(metavar="STORE", help="Show its match in this store.")] = None,
     namespace: OneNamespace = None,
-    other: Annotated[
-        str | None, typer.Option(metavar="URL|FILE", help="Compare with this earlier page.")
-    ] = None,
+    other: Annotated[str | None, typer.Option(metavar="URL|FILE", help="Compare with this earlier page.")] = None,
     assignments: Assignments = None,
     project: UseProject = False,
     url: Annotated[str | None, typer.Option(metavar="URL", help="URL of a page in a file.")] = None,
@@ -168,9 +164,7 @@ def inspect(
         if store and info:
             name = f"{info.url}, namespace {info.namespace}, {info.pages:,} pages"
             in_store = compare_with_store(inspected.page, store, config, name, notes)
-        beside = (
-            compare_with_page(inspected.page, _inspect_page(other, config).page, config) if other else None
-        )
+        beside = compare_with_page(inspected.page, _inspect_page(other, config).page, config) if other else None
     file = output or Path(default_name(url or where))
     _write(file, render(inspected, in_store, beside))
     _print_result(file, inspected, in_store, beside)

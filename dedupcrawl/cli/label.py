@@ -27,18 +27,15 @@ _ACCEPTED = "ledgers of one crawl (DEDUP_REPORT writes them), or the folder of o
 
 def label(
     runs: Annotated[
-        list[str],
-        typer.Argument(metavar="RUN...", help="Ledgers of a crawl and its workers, or the --out of a batch."),
+        list[str], typer.Argument(metavar="RUN...", help="Ledgers of a crawl and its workers, or the --out of a batch.")
     ],
     *,
     output: Annotated[
-        Path,
-        typer.Option("-o", "--output", metavar="FILE", help="File of the labels; existing labels are kept."),
+        Path, typer.Option("-o", "--output", metavar="FILE", help="File of the labels; existing labels are kept.")
     ] = Path("labels.jsonl"),
     pairs: Annotated[int, typer.Option(min=1, help="Number of pairs to label in this session.")] = 100,
     around: Annotated[
-        float | None,
-        typer.Option(help="Similarity near which most pairs are sampled (default: threshold of the run)."),
+        float | None, typer.Option(help="Similarity near which most pairs are sampled (default: threshold of the run).")
     ] = None,
     port: Annotated[int, typer.Option(help="Port of the local page; 0: any free port.")] = 0,
     open_: OpenInBrowser = False,
@@ -58,9 +55,7 @@ def label(
 def _load(runs: Sequence[str], around: float | None, labels: Iterable[Label]) -> LoadedPairs:
     """Load the pairs of the run, in the strata of the labels that it already has."""
     loaded = _load_around(runs, around)
-    begun = {
-        each.stratum.around for each in labels if each.stratum and each.stratum.run == loaded.sampler.run
-    }
+    begun = {each.stratum.around for each in labels if each.stratum and each.stratum.run == loaded.sampler.run}
     if not begun or loaded.sampler.around in begun:
         return loaded
     first = min(begun)
@@ -92,9 +87,7 @@ def _load_around(runs: Sequence[str], around: float | None) -> LoadedPairs:
 def _print_start(loaded: LoadedPairs, session: LabelSession) -> None:
     progress = session.progress
     labelled = f"; {progress.labelled:,} are labelled" if progress.labelled else ""
-    print_line(
-        f"{loaded.name}: {progress.left:,} pairs to ask about, around {loaded.sampler.around:g}{labelled}"
-    )
+    print_line(f"{loaded.name}: {progress.left:,} pairs to ask about, around {loaded.sampler.around:g}{labelled}")
     if loaded.without_text:
         print_line(f"{loaded.without_text:,} pairs cannot be shown: a text of theirs was not kept")
 
@@ -118,8 +111,7 @@ def _print_end(session: LabelSession, file: Path) -> None:
     progress = session.progress
     if not progress.done and not progress.left:
         print_line(
-            "There is no pair to ask about: the run has no near-duplicate, excerpt or near miss "
-            "without a label."
+            "There is no pair to ask about: the run has no near-duplicate, excerpt or near miss without a label."
         )
         return
     following = f" Next: dedupcrawl eval pairs {file} --suggest" if progress.labelled else ""

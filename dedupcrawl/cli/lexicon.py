@@ -22,13 +22,7 @@ from dedupcrawl.page import Page, PageError, ReadOptions, read_page
 from dedupcrawl.stores import list_namespaces, open_existing
 from dedupcrawl.text.features import Features
 from dedupcrawl.text.lexicon import built_in, read_lexicon
-from dedupcrawl.text.lexicon_file import (
-    DocumentFrequencies,
-    LexiconFileError,
-    LexiconHeader,
-    is_language,
-    write_counts,
-)
+from dedupcrawl.text.lexicon_file import DocumentFrequencies, LexiconFileError, LexiconHeader, is_language, write_counts
 from dedupcrawl.text.segmenters import check_segmenter
 from dedupcrawl.text.words import is_unspaced
 
@@ -64,14 +58,11 @@ def build(
         list[str] | None,
         typer.Option(metavar="NAME", help="JSON field with the text, instead of html or text; repeatable."),
     ] = None,
-    min_documents: Annotated[
-        int, typer.Option(min=1, help="Leave out words that fewer documents contain.")
-    ] = 2,
+    min_documents: Annotated[int, typer.Option(min=1, help="Leave out words that fewer documents contain.")] = 2,
     language: Annotated[str, typer.Option(help="Language of the corpus, e.g. en, zh, th.")] = "",
     segmenter: Annotated[str, typer.Option(help="Word segmenter, as in DEDUP_SEGMENTER.")] = "jieba",
     fold_chinese: Annotated[
-        bool,
-        typer.Option("--fold-chinese", help="As DEDUP_FOLD_CHINESE: read traditional Chinese as simplified."),
+        bool, typer.Option("--fold-chinese", help="As DEDUP_FOLD_CHINESE: read traditional Chinese as simplified.")
     ] = False,
 ) -> None:
     """Count the words of a corpus and write a file for DEDUP_LEXICON."""
@@ -90,8 +81,7 @@ def build(
     counts = frequencies.frequencies(min_documents)
     if not counts:
         raise DedupError(
-            f"no word stands in {min_documents} or more of the "
-            f"{frequencies.documents:,} documents that have text"
+            f"no word stands in {min_documents} or more of the {frequencies.documents:,} documents that have text"
         )
     header = LexiconHeader(
         language=primary_language,
@@ -146,9 +136,7 @@ def _documents(
 
 
 def _print_result(output: Path, header: LexiconHeader, unreadable: int) -> None:
-    text = (
-        f"{output}: {header.words:,} words of {header.documents:,} documents, {output.stat().st_size:,} bytes"
-    )
+    text = f"{output}: {header.words:,} words of {header.documents:,} documents, {output.stat().st_size:,} bytes"
     if unreadable:
         text += f"; {unreadable:,} documents without text left out"
     if header.missed:

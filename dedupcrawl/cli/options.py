@@ -13,9 +13,7 @@ from dedupcrawl.page.options import READER_ACCEPTED
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON.")]
 OpenInBrowser = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
-PageSource = Annotated[
-    str, typer.Argument(metavar="URL|FILE", help="An http(s) URL, or a file (.gz is decompressed).")
-]
+PageSource = Annotated[str, typer.Argument(metavar="URL|FILE", help="An http(s) URL, or a file (.gz is decompressed).")]
 OneNamespace = Annotated[str | None, typer.Option(help="Namespace of the store (default: the only one).")]
 READER = typer.Option("--reader", metavar="NAME", help=f"Reader of the main text: {READER_ACCEPTED}.")
 DetectorNames = Annotated[

@@ -28,8 +28,7 @@ _LMDB_FILE = "data.mdb"  #: exists in the folder of an LMDB store
 
 def report(
     runs: Annotated[
-        list[str],
-        typer.Argument(metavar="RUN...", help="Ledgers of a crawl, the --out of a batch, or a store's URL."),
+        list[str], typer.Argument(metavar="RUN...", help="Ledgers of a crawl, the --out of a batch, or a store's URL.")
     ],
     *,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="File to write.")] = Path(

@@ -140,9 +140,7 @@ class StoreMonitor:
             each.close()
         self._monitors.clear()
 
-    def _make(
-        self, namespaces: tuple[NamespaceSnapshot, ...], error: str = "", outage: float = 0.0
-    ) -> StoreSnapshot:
+    def _make(self, namespaces: tuple[NamespaceSnapshot, ...], error: str = "", outage: float = 0.0) -> StoreSnapshot:
         store = printable(hide_password(self._url))
         return StoreSnapshot(store, datetime.now(UTC), namespaces, error, outage)
 

@@ -54,9 +54,7 @@ def forget(
     namespace: Namespace = None,
 ) -> None:
     """Remove the records of these URLs, so that a crawl keeps their content again."""
-    removed = sum(
-        opened.forget(without_fragment(url)) for opened in _opened(where, namespace) for url in urls
-    )
+    removed = sum(opened.forget(without_fragment(url)) for opened in _opened(where, namespace) for url in urls)
     print_line(f"{removed} records forgotten")
     if not removed:
         raise typer.Exit(1)
@@ -92,9 +90,7 @@ def export_(
 def import_(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="File that dedupcrawl store export wrote.")],
     where: StoreUrl,
-    namespace: Annotated[
-        str | None, typer.Option(help="Namespace to fill (default: as in the file).")
-    ] = None,
+    namespace: Annotated[str | None, typer.Option(help="Namespace to fill (default: as in the file).")] = None,
 ) -> None:
     """Add exported records to a store of any kind; records that it has already stay unchanged."""
     if where == MEMORY:
@@ -104,9 +100,7 @@ def import_(
         header = read_header(file, lambda: bars.advance(1, 1))
         name = header.namespace if namespace is None else namespace
         with open_store(where, namespace=name, scheme=json.loads(header.scheme)) as opened:
-            done = import_records(
-                file, opened, lambda records: bars.track("importing", records, header.records)
-            )
+            done = import_records(file, opened, lambda records: bars.track("importing", records, header.records))
     print_line(f"{done.new} records imported into {name}, {done.known} were there")
 
 

@@ -110,9 +110,7 @@ def _print(snapshot: StoreSnapshot) -> None:
     console.print(dashboard(snapshot, console.width))
 
 
-def dashboard(
-    snapshot: StoreSnapshot, width: int, height: int | None = None, every: float | None = None
-) -> Group:
+def dashboard(snapshot: StoreSnapshot, width: int, height: int | None = None, every: float | None = None) -> Group:
     """Lay out a snapshot for a terminal of ``width`` columns and ``height`` rows (None: any number).
 
     ``every`` is the number of seconds between two snapshots; None if there is only one.
@@ -136,12 +134,8 @@ def _header(snapshot: StoreSnapshot, width: int, every: float | None) -> Text:
     return Text.assemble(store, "  ", (clock, "dim"), no_wrap=True)
 
 
-def _namespace(
-    snapshot: NamespaceSnapshot, width: int, rows: int | None, *, is_old: bool
-) -> list[RenderableType]:
-    title = Text.assemble(
-        (snapshot.namespace, "bold cyan"), (", as it was last seen" if is_old else "", "dim")
-    )
+def _namespace(snapshot: NamespaceSnapshot, width: int, rows: int | None, *, is_old: bool) -> list[RenderableType]:
+    title = Text.assemble((snapshot.namespace, "bold cyan"), (", as it was last seen" if is_old else "", "dim"))
     if snapshot.info is None:
         return [title, Text(snapshot.error, "bold red")]
     facts = facts_table(_namespace_rows(snapshot, snapshot.info, is_old=is_old), framed=False)
@@ -154,9 +148,7 @@ def _namespace(
     return parts
 
 
-def _namespace_rows(
-    snapshot: NamespaceSnapshot, info: StoreInfo, *, is_old: bool
-) -> Iterator[tuple[str, str]]:
+def _namespace_rows(snapshot: NamespaceSnapshot, info: StoreInfo, *, is_old: bool) -> Iterator[tuple[str, str]]:
     growth = "" if is_old or snapshot.growth is None else f", {snapshot.growth:+.1f} a second"
     counted = f", counted {duration(snapshot.age)} ago" if snapshot.age >= OLD_COUNT else ""
     yield "pages", f"{info.pages:,}{growth}{counted}"

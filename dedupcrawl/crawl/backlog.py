@@ -179,9 +179,7 @@ class Spool:
             return file.acquire()
         except OSError as error:
             # Another user's file, or a folder: this process's own records must be filed nevertheless.
-            logger.warning(
-                "The pages in %(path)s cannot be filed: %(error)s", {"path": file.path, "error": error}
-            )
+            logger.warning("The pages in %(path)s cannot be filed: %(error)s", {"path": file.path, "error": error})
             self._passed.add(file.path)
             return False
 

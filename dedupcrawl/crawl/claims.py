@@ -253,9 +253,7 @@ class ClaimRegistry:
         self._crawler = crawler
         self._client = client
         self._waits = waits
-        self._offers: set[OneShotEvent] = (
-            set()
-        )  # calls without an answer; the ids of their claims are unknown
+        self._offers: set[OneShotEvent] = set()  # calls without an answer; the ids of their claims are unknown
         self.open: dict[int, ItemClaim] = {}
 
     def remove(self, claim: ItemClaim) -> None:

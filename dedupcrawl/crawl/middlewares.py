@@ -81,9 +81,7 @@ class DedupSpiderMiddleware:
         """Store the response in the current context."""
         CURRENT_RESPONSE.set(ref(response))
 
-    async def process_spider_output(
-        self, response: Response, result: AsyncIterator[Any]
-    ) -> AsyncIterator[Any]:
+    async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Register the response of each item; mark the end of the output."""
         add_item = self._responses.add_item
         try:

@@ -69,11 +69,7 @@ class PageRecorder:
             self._writer.ledger.count(name, by)
 
     def record_verdict(
-        self,
-        claim: ItemClaim,
-        subject: Page | Verdict | None,
-        size: int,
-        response: ResponseState | None = None,
+        self, claim: ItemClaim, subject: Page | Verdict | None, size: int, response: ResponseState | None = None
     ) -> None:
         """Record a judged page.
 
@@ -124,9 +120,7 @@ class PageRecorder:
         finally:
             threads.close()
 
-    def _add(
-        self, writer: LedgerWriter, entry: Entry, claim: ItemClaim, response: ResponseState | None
-    ) -> None:
+    def _add(self, writer: LedgerWriter, entry: Entry, claim: ItemClaim, response: ResponseState | None) -> None:
         ledger = writer.ledger
         again = None if response is None else response.entry
         if again is None:
@@ -183,9 +177,7 @@ class LedgerWriter:
         failed: called with each error, in the thread.
     """
 
-    def __init__(
-        self, paths: ReportPaths, ledger: LedgerAppender, failed: Callable[[Exception], None]
-    ) -> None:
+    def __init__(self, paths: ReportPaths, ledger: LedgerAppender, failed: Callable[[Exception], None]) -> None:
         self.paths = paths
         self.ledger = ledger
         self._failed = failed

@@ -65,12 +65,7 @@ class PageJudge:
     """Returns the claim of an item: of its page, or its own with ``DEDUP_ITEM_FIELDS``."""
 
     def __init__(
-        self,
-        options: Options,
-        reader: ResponseReader,
-        claims: ClaimManager,
-        stats: CrawlStats,
-        recorder: PageRecorder,
+        self, options: Options, reader: ResponseReader, claims: ClaimManager, stats: CrawlStats, recorder: PageRecorder
     ) -> None:
         self._options = options
         self._responses = reader.responses
@@ -128,11 +123,7 @@ class PageJudge:
         return self._judged(claim, page, len(page.text.encode("utf-8", "replace")))
 
     def _judged(
-        self,
-        claim: ItemClaim,
-        subject: Page | Verdict | None,
-        size: int = 0,
-        response: ResponseState | None = None,
+        self, claim: ItemClaim, subject: Page | Verdict | None, size: int = 0, response: ResponseState | None = None
     ) -> ItemClaim:
         self._stats.judged(claim.verdict, again=response is not None and response.claim is not None)
         if self._options.drops and not claim.verdict.keep:

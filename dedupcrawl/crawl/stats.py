@@ -40,8 +40,7 @@ VERY_SLOW = 1000.0  #: the same for the longest call
 
 _SUMMARY = ("checked", "kept", "dropped", "released")
 _PROGRESS = (
-    "Deduplicated %(checked)d pages (at %(checked_rate)d pages/min), "
-    "kept %(kept)d (at %(kept_rate)d pages/min), "
+    "Deduplicated %(checked)d pages (at %(checked_rate)d pages/min), kept %(kept)d (at %(kept_rate)d pages/min), "
 )
 _DROPPED = "dropped %(repeats)d (at %(repeats_rate)d pages/min)"
 _TAGGED = "found %(repeats)d duplicates (at %(repeats_rate)d pages/min)"
@@ -73,9 +72,7 @@ class CrawlStats:
         recorder: receives the same counts.
     """
 
-    def __init__(
-        self, crawler: Crawler, on_store_error: str = "keep", recorder: PageRecorder | None = None
-    ) -> None:
+    def __init__(self, crawler: Crawler, on_store_error: str = "keep", recorder: PageRecorder | None = None) -> None:
         self._crawler = crawler
         self._recorder = recorder or PageRecorder()
         self._on_store_error = on_store_error
@@ -155,16 +152,12 @@ class CrawlStats:
         """Count pages that could not be written to the spool; the first error is logged."""
         self.count("spool/full", pages)
         if self._is_first("spool"):
-            message = (
-                "The spool cannot be written, copies of pages kept meanwhile will not be known: %(error)s"
-            )
+            message = "The spool cannot be written, copies of pages kept meanwhile will not be known: %(error)s"
             self._log(logging.ERROR, message, error=error)
 
     def spool_left(self, path: Path) -> None:
         """Log that pages remain in the spool."""
-        message = (
-            "Pages that could not be filed are left in %(path)s; the next crawl of this store files them"
-        )
+        message = "Pages that could not be filed are left in %(path)s; the next crawl of this store files them"
         self._log(logging.WARNING, message, path=path)
 
     def replayed(self, filed: int, repeats: int, refused: int) -> None:

@@ -87,9 +87,7 @@ def opinion_by_bits(detector: Detector, new: bytes, old: bytes, bar: Bar, match:
     differing = int.from_bytes(new, "little") ^ int.from_bytes(old, "little")
     found = bits - differing.bit_count()
     exhibit = Exhibit.of_bits("bits", differing, bits)
-    return Opinion(
-        detector.name, match, found / bits, {"bits": f"{found} of {bits}"}, bars=(bar,), exhibits=(exhibit,)
-    )
+    return Opinion(detector.name, match, found / bits, {"bits": f"{found} of {bits}"}, bars=(bar,), exhibits=(exhibit,))
 
 
 def hamming_distance(new: bytes, old: bytes) -> int:
@@ -108,8 +106,7 @@ def block_keys(fingerprint: bytes, blocks: int, distance: int) -> tuple[bytes, .
     value = int.from_bytes(fingerprint, "little")
     masks = _masks(8 * len(fingerprint), blocks, distance)
     return tuple(
-        bytes((number,)) + (value & mask).to_bytes(len(fingerprint), "little")
-        for number, mask in enumerate(masks)
+        bytes((number,)) + (value & mask).to_bytes(len(fingerprint), "little") for number, mask in enumerate(masks)
     )
 
 

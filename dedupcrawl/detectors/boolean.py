@@ -62,9 +62,7 @@ class Boolean(Detector):
         self.check_language()
         self.check_integer("count", 1, 256)
         self.check_integer("differing", 0, min(2 * self.count, 64) - 1)
-        self.check_number(
-            "length_difference", "a number of at least 0, below 1", lambda value: 0 <= value < 1
-        )
+        self.check_number("length_difference", "a number of at least 0, below 1", lambda value: 0 <= value < 1)
         self.check_seed()
         self._idfs  # noqa: B018 - report an unreadable lexicon at once
 
@@ -94,13 +92,7 @@ class Boolean(Detector):
             evidence,
             (
                 Bar("differing", self.differing, differing, at_least=False, measure="ones that differ"),
-                Bar(
-                    "length_difference",
-                    self.length_difference,
-                    difference,
-                    at_least=False,
-                    measure=of_lengths,
-                ),
+                Bar("length_difference", self.length_difference, difference, at_least=False, measure=of_lengths),
             ),
             (Exhibit.of_elements("heaviest words", new_words, old_words),),
         )

@@ -81,9 +81,7 @@ class Combined(Detector):
         if self.all_of:
             return replace(present[0], sketch=sketch)
         keys = _prefix_keys({i: one.keys for i, one in present.items()})
-        probes = _prefix_keys(
-            {i: one.keys if one.probes is None else one.probes for i, one in present.items()}
-        )
+        probes = _prefix_keys({i: one.keys if one.probes is None else one.probes for i, one in present.items()})
         return Fingerprint(keys, sketch, None if probes == keys else probes)
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
@@ -140,11 +138,7 @@ class Combined(Detector):
     def _rules(self) -> dict[str, list[str]]:
         """Return the names of the members."""
         rules = {"all_of": self.all_of, "any_of": self.any_of}
-        return {
-            rule: [member.name for member in members]
-            for rule, members in rules.items()
-            if members is not None
-        }
+        return {rule: [member.name for member in members] for rule, members in rules.items() if members is not None}
 
     def _similarity(self, opinions: list[Opinion]) -> float | None:
         """Return the similarity of a pair that does not match, or ``None``."""

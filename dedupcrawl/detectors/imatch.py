@@ -230,9 +230,7 @@ class IMatchRandomized(IMatch):
             if kept.any():
                 yield signature(compress(words, kept.tolist()))[:_SIGNATURE_BYTES]
 
-    def _measure(
-        self, new: _RandomizedSketch, old: _RandomizedSketch
-    ) -> tuple[int, float, dict[str, object]]:
+    def _measure(self, new: _RandomizedSketch, old: _RandomizedSketch) -> tuple[int, float, dict[str, object]]:
         """Return the number of common signatures, the similarity and the evidence."""
         common, most = len(new.signatures & old.signatures), max(len(new.signatures), len(old.signatures))
         evidence: dict[str, object] = {

@@ -97,9 +97,7 @@ class Keywords(Detector):
             figures["older_md5"] = second.digest.hex()
         elif self._has_weights:
             found, measure = weight_difference(first.weights, second.weights), "difference of the weights"
-            bars.append(
-                Bar("difference", self.difference, found, at_least=False, measure=measure, is_strict=True)
-            )
+            bars.append(Bar("difference", self.difference, found, at_least=False, measure=measure, is_strict=True))
             figures["difference"], similarity = round(found, 5), 1 - found
         unit = "summaries" if self._by_summary else "keywords"
         exhibit = Exhibit.of_elements(unit, self._elements(first), self._elements(second))
@@ -159,9 +157,7 @@ class Keywords(Detector):
     def _fingerprint(self, hashed: bytes, weighted: Sequence[Keyword], shown: str) -> Fingerprint:
         digest = md5(hashed, usedforsecurity=False).digest()
         key = seeded_hash(digest, 8, self.seed)
-        weights = np.array(
-            [keyword.weight for keyword in weighted] if self._has_weights else [], "<f4"
-        ).tobytes()
+        weights = np.array([keyword.weight for keyword in weighted] if self._has_weights else [], "<f4").tobytes()
         text = shown.encode("utf-8", "replace")
         return Fingerprint((key,), _HEADER.pack(_TAG, self.variant, len(text), digest) + weights + text)
 

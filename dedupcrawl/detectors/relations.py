@@ -71,13 +71,7 @@ class OverlapMeasurement:
         return Match(self.overlap.similarity, relation, self._evidence) if relation else None
 
     def opinion(
-        self,
-        detector: str,
-        bounds: MatchBounds,
-        exhibit: Exhibit,
-        minimum: Bar,
-        *,
-        constant: str = "threshold",
+        self, detector: str, bounds: MatchBounds, exhibit: Exhibit, minimum: Bar, *, constant: str = "threshold"
     ) -> Opinion:
         """Return the opinion of ``detector`` on the pair.
 
@@ -90,9 +84,7 @@ class OverlapMeasurement:
         """
         overlap, lengths = self.overlap, (self.new.length, self.old.length)
         unmet = () if minimum.is_met else (minimum,)
-        shorter, contained = (
-            ("new", overlap.new_in_old) if lengths[0] <= lengths[1] else ("older", overlap.old_in_new)
-        )
+        shorter, contained = ("new", overlap.new_in_old) if lengths[0] <= lengths[1] else ("older", overlap.old_in_new)
         part = f"share of the {shorter} page in the other"
         ratio = length_ratio(*lengths)
         return Opinion(
@@ -106,10 +98,7 @@ class OverlapMeasurement:
                 Bar("length_ratio", bounds.length_ratio, ratio, at_least=False, measure="longer / shorter"),
             ),
             (exhibit,),
-            part_bars=(
-                *unmet,
-                Bar("containment", bounds.containment, contained, at_least=True, measure=part),
-            ),
+            part_bars=(*unmet, Bar("containment", bounds.containment, contained, at_least=True, measure=part)),
         )
 
     @property
@@ -146,9 +135,7 @@ class SlotAgreement:
             return None
         return self._measured(new, old).match(bounds)
 
-    def opinion(
-        self, detector: str, new: TextSize, old: TextSize, bounds: MatchBounds, slots: Exhibit
-    ) -> Opinion:
+    def opinion(self, detector: str, new: TextSize, old: TextSize, bounds: MatchBounds, slots: Exhibit) -> Opinion:
         """Return the opinion on two pages, given their sizes and the exhibit of their slots."""
         least = self.slots / _MIN_AGREEMENT
         minimum = Bar("", least, self.agreeing, at_least=True, measure="slots that agree")

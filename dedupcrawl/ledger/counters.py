@@ -195,9 +195,7 @@ def merge_hosts(hosts: Iterable[Host]) -> tuple[Host, ...]:
     for each in hosts:
         name = each.name or OTHER_HOSTS
         before = sums.get(name, Host(name, 0, 0, 0))
-        sums[name] = Host(
-            name, before.pages + each.pages, before.kept + each.kept, before.dropped + each.dropped
-        )
+        sums[name] = Host(name, before.pages + each.pages, before.kept + each.kept, before.dropped + each.dropped)
     return tuple(sorted(sums.values(), key=lambda each: (-each.pages, each.name)))
 
 
@@ -246,6 +244,4 @@ def merge_slices(slices: Iterable[tuple[int, Iterable[Slice]]]) -> tuple[Slice, 
             for kind, n in enumerate(found):
                 sums[number, kind] += n
     numbers = range(min(starts) // width, max(starts) // width + 1)
-    return tuple(
-        Slice(float(number * width), *(sums[number, kind] for kind in range(3))) for number in numbers
-    )
+    return tuple(Slice(float(number * width), *(sums[number, kind] for kind in range(3))) for number in numbers)

@@ -202,8 +202,7 @@ class Ledger(Closing):
     def clusters(self, most: int, least: int = 2) -> tuple[ClusterSize, ...]:
         """Return the ``most`` largest listed clusters (-1: all) with at least ``least`` pages."""
         found = self._query(
-            "SELECT name, pages, first, last FROM clusters WHERE pages >= ? "
-            "ORDER BY pages DESC, name LIMIT ?",
+            "SELECT name, pages, first, last FROM clusters WHERE pages >= ? ORDER BY pages DESC, name LIMIT ?",
             least,
             most,
         )
@@ -224,8 +223,7 @@ class Ledger(Closing):
     def misses(self, most: int) -> tuple[NearMiss, ...]:
         """Return the near misses with the highest similarities of all detectors, highest first."""
         found = self._query(
-            "SELECT page, place, old, detector, similarity FROM misses ORDER BY similarity DESC, id LIMIT ?",
-            most,
+            "SELECT page, place, old, detector, similarity FROM misses ORDER BY similarity DESC, id LIMIT ?", most
         )
         return tuple(NearMiss(*row) for row in found)
 

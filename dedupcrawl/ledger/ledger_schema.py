@@ -82,8 +82,7 @@ def create_database(path: Path) -> sqlite3.Connection:
     """Create a file with empty tables, and open it for writing."""
     connection = _connect(path, "rwc")
     connection.executescript(
-        f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION}; "
-        f"BEGIN; {_SCHEMA} COMMIT;"
+        f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION}; BEGIN; {_SCHEMA} COMMIT;"
     )
     return _configured(connection)
 

@@ -112,9 +112,7 @@ class LedgerTables:
         if self._connection.in_transaction:
             self._connection.rollback()
         one = self._one
-        self.last_page: int = one(
-            "SELECT max(coalesce(max(id), 0), ?) FROM pages", self._state("last_page", 0)
-        )
+        self.last_page: int = one("SELECT max(coalesce(max(id), 0), ?) FROM pages", self._state("last_page", 0))
         self._level, self._bulk_level = self._state("level", 0), self._state("bulk_level", 0)
         self._width = self._state("width", 1)
         self._pages: int = one("SELECT count(*) FROM pages")
@@ -122,9 +120,7 @@ class LedgerTables:
         self._hosts = {name for (name,) in self._connection.execute("SELECT name FROM hosts")}
         self._flows = set(self._connection.execute("SELECT copy, source FROM flows"))
         self._ends = self._connection.execute("SELECT min(place), max(place) FROM slices").fetchone()
-        self._misses = dict(
-            self._connection.execute("SELECT detector, count(*) FROM misses GROUP BY detector")
-        )
+        self._misses = dict(self._connection.execute("SELECT detector, count(*) FROM misses GROUP BY detector"))
         self._floors: dict[str, float] = {}
         for detector in self._misses:
             self._keep_nearest(detector)
@@ -352,9 +348,7 @@ class LedgerAppender(Closing):
     pages of the batch are lost then (see ``Sample.lost``); its counters are written with the next batch.
     """
 
-    def __init__(
-        self, path: Path, lock: FileLock, connection: sqlite3.Connection, limits: LedgerLimits
-    ) -> None:
+    def __init__(self, path: Path, lock: FileLock, connection: sqlite3.Connection, limits: LedgerLimits) -> None:
         self.path = path
         self.auto_flush = True
         self._lock = lock

@@ -52,9 +52,7 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
             tree, reasons, kept = opened
     return Page(
         url=url,
-        text="\n".join(
-            [block[0] for block, reason in zip(tree.blocks, reasons, strict=True) if reason == MAIN_TEXT]
-        ),
+        text="\n".join([block[0] for block, reason in zip(tree.blocks, reasons, strict=True) if reason == MAIN_TEXT]),
         rest=_rest(tree, reasons, kept),
         blocks=_blocks(tree, reasons) if options.blocks else (),
         kind=kind_of(tree, reasons, kept),
@@ -63,13 +61,7 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
 
 
 def with_main_text(
-    root: _Element,
-    url: str,
-    options: ReadOptions,
-    text: str,
-    *,
-    anchors: str = "",
-    blocks: tuple[Block, ...] = (),
+    root: _Element, url: str, options: ReadOptions, text: str, *, anchors: str = "", blocks: tuple[Block, ...] = ()
 ) -> Page:
     """Return the page of the default reader with the main text that another reader found.
 

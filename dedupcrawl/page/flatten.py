@@ -63,9 +63,7 @@ NAMED_BLOCKS = LANDMARKS | {"div", "figure", "form", "ol", "p", "section", "tabl
 STRAY_ELEMENTS = "|".join(sorted(BLOCKS | LANDMARKS)) + "|*[contains(name(), '-')]"
 
 RECURSE = "<xsl:apply-templates/>"
-_NAMES = (
-    '<xsl:text> </xsl:text><xsl:value-of select="@class"/><xsl:text> </xsl:text><xsl:value-of select="@id"/>'
-)
+_NAMES = '<xsl:text> </xsl:text><xsl:value-of select="@class"/><xsl:text> </xsl:text><xsl:value-of select="@id"/>'
 _HEAD = f'<xsl:apply-templates select="title|meta|link|script|{STRAY_ELEMENTS}"/>'
 _PUBLISHED = "substring(substring-after(., '&quot;datePublished&quot;'), 1, 64)"
 

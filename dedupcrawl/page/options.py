@@ -31,9 +31,7 @@ LINK_RULES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
         "a number from link_density_content to 1",
     ),
     "link_run": (
-        lambda rules: (
-            isinstance(rules.link_run, int) and not isinstance(rules.link_run, bool) and rules.link_run >= 0
-        ),
+        lambda rules: isinstance(rules.link_run, int) and not isinstance(rules.link_run, bool) and rules.link_run >= 0,
         "a whole number of at least 0",
     ),
 }

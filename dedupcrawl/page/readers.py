@@ -114,16 +114,10 @@ def read_all_text(root: _Element, url: str, options: ReadOptions) -> Page:
 #: (root of the tree, URL, options) → page.
 TreeReader: TypeAlias = "Callable[[_Element, str, ReadOptions], Page]"
 
-READERS: Mapping[str, TreeReader] = {
-    "blocks": read_blocks,
-    "topic": read_topic,
-    "text": read_all_text,
-}
+READERS: Mapping[str, TreeReader] = {"blocks": read_blocks, "topic": read_topic, "text": read_all_text}
 
 
-def _read_by_user(
-    reader: UserReader, root: _Element, html: str | None, url: str, options: ReadOptions
-) -> Page:
+def _read_by_user(reader: UserReader, root: _Element, html: str | None, url: str, options: ReadOptions) -> Page:
     """Read a page with a user's reader; everything but the main text is read from the tree."""
     if html is None:
         html = etree.tostring(root, encoding="unicode", method="html")

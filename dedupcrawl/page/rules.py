@@ -93,9 +93,7 @@ _points_elsewhere = re.compile(
     r"\s*[:：|>»】\]\n]",
     re.IGNORECASE,
 ).match
-_DATE = (
-    r"\d{4}[-/.年]\s?\d{1,2}[-/.月]\s?\d{1,2}日?\s*(?:\d{1,2}[:：]\d{2}(?:[:：]\d{2})?)?\s*(?:更新|发布)?\s*"
-)
+_DATE = r"\d{4}[-/.年]\s?\d{1,2}[-/.月]\s?\d{1,2}日?\s*(?:\d{1,2}[:：]\d{2}(?:[:：]\d{2})?)?\s*(?:更新|发布)?\s*"
 _credits = re.compile(
     _FRONT + f"(?:{_DATE})?"
     r"(?:(?:Sources?|Author|Written by|Report(?:ed|ing) by|Edit(?:ed|ing) by|Photos? by|Posted"

@@ -59,9 +59,7 @@ MAX_GUIDE_BYTES = -MIN_SCORE - BLOCK_COST  #: from so many bytes a block of guid
 POOR_SCORE = -120.0  #: a container with a lower score is removed…
 POOR_LINK_DENSITY = 0.5  #: …and so is one with a score below 0 and a higher link density
 EXCLUDED_SCORE = -60.0  #: what such a container adds to the score of the one around it
-SIDE_PART_SHARE = (
-    0.4  #: a side part by class is removed if it has less than this share of the positive scores
-)
+SIDE_PART_SHARE = 0.4  #: a side part by class is removed if it has less than this share of the positive scores
 MIN_SIDE_PART = 200.0  #: one with lower positive scores is removed even if no other text is left
 MIN_REMAINING = 200.0  #: positive scores that must be left when comments and notices are removed
 MAX_NOTICE = 1000.0  #: a notice with higher positive scores may be the topic of the page
@@ -225,9 +223,7 @@ class ContainerScores:
         if guides[0] < MIN_TEASERS:
             return
         teasers = [
-            child
-            for child, guiding in enumerate(guides)
-            if guiding and child and 0 < plain[child] < MAX_TEASER_BYTES
+            child for child, guiding in enumerate(guides) if guiding and child and 0 < plain[child] < MAX_TEASER_BYTES
         ]
         siblings = Counter([parents[child] for child in teasers])
         for child in teasers:

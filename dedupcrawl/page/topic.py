@@ -75,9 +75,7 @@ STOP_WORDS = word_set("""
     very was we were what when where which while who whom whose why will with would you your yours
 """)
 #: Chinese stop words of one character: particles, pronouns, conjunctions, prepositions.
-STOP_CHARACTERS = (
-    "的了是在和也就都而及与與着著或这這那不有为為以于於上中下他她它我你们們被把从從到对對将將之其所"
-)
+STOP_CHARACTERS = "的了是在和也就都而及与與着著或这這那不有为為以于於上中下他她它我你们們被把从從到对對将將之其所"
 
 #: Characters of scripts without spaces between words, apart from the main block of Han: 々〆〇, kana, Han.
 _UNSPACED = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\uf900-\ufaff\U00020000-\U0003ffff"
@@ -208,9 +206,7 @@ def segments(root: _Element, options: TopicOptions) -> list[Segment]:
     return [*found, rest] if rest is not None and rest.texts else found
 
 
-def _close(
-    tags: list[str], open_segments: list[Segment | None], found: list[Segment], options: TopicOptions
-) -> None:
+def _close(tags: list[str], open_segments: list[Segment | None], found: list[Segment], options: TopicOptions) -> None:
     """Close the innermost element: its text is a segment, or goes to the element around it."""
     tag, segment = tags.pop(), open_segments.pop()
     if segment is None:

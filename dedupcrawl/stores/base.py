@@ -273,9 +273,7 @@ def differences(there: object, here: object, name: str = "") -> list[str]:
     if isinstance(there, Mapping) and isinstance(here, Mapping):
         names = sorted({*there, *here})
         pairs = ((there.get(each, _MISSING), here.get(each, _MISSING), each) for each in names)
-        return [
-            text for old, new, each in pairs for text in differences(old, new, f"{name}.{each}".strip("."))
-        ]
+        return [text for old, new, each in pairs for text in differences(old, new, f"{name}.{each}".strip("."))]
     return [] if there == here else [f"{name} is {_as_json(there)} there, {_as_json(here)} here"]
 
 

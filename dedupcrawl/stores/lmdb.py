@@ -61,9 +61,7 @@ class LmdbStore(TransactionalStore):
         scheme: JSON of the configuration; None: accept any, and the namespace must exist.
     """
 
-    def __init__(
-        self, url: str, folder: Path, namespace: str, scheme: str | None, **timing: Unpack[Timing]
-    ) -> None:
+    def __init__(self, url: str, folder: Path, namespace: str, scheme: str | None, **timing: Unpack[Timing]) -> None:
         super().__init__(url, namespace, scheme or "", **timing)
         self._closed = False
         with _store_errors(self.url, "opened"):

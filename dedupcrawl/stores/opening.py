@@ -119,9 +119,7 @@ def _folder(url: str) -> Path:
 
 def _check_namespace(namespace: str) -> None:
     if not _is_text(namespace) or not 0 < len(namespace.encode()) <= NAMESPACE_BYTES or "\0" in namespace:
-        raise SettingError(
-            "namespace", namespace, f"1 to {NAMESPACE_BYTES} bytes of UTF-8, none of them zero"
-        )
+        raise SettingError("namespace", namespace, f"1 to {NAMESPACE_BYTES} bytes of UTF-8, none of them zero")
 
 
 def _is_text(value: object) -> bool:

@@ -141,9 +141,7 @@ class LiveRecords:
     now: float  #: Unix time in seconds
     oldest: float  #: records seen before this Unix time are past their time to live
     is_alive: Callable[[bytes], bool]  #: whether the process of another owner is alive
-    _renewed: dict[bytes, float] = field(
-        default_factory=dict
-    )  #: owner -> end of its leases, 0 for a dead one
+    _renewed: dict[bytes, float] = field(default_factory=dict)  #: owner -> end of its leases, 0 for a dead one
 
     def candidate(self, id: int) -> Candidate | None:
         """Return the live record with this id."""
@@ -206,9 +204,7 @@ class LiveRecords:
             oldest = self.tables.first_and_last()[:1]
             if not oldest or decode_seen(oldest[0][1], oldest[0][0]) >= self.oldest:
                 return
-            with suppress(
-                StoreError
-            ):  # a damaged record stays: filing other pages must not fail because of it
+            with suppress(StoreError):  # a damaged record stays: filing other pages must not fail because of it
                 self.remove(oldest[0][0])
 
     def _count_loss(self, token: bytes) -> None:

@@ -170,9 +170,7 @@ def _read_header(path: Path, stream: _ChecksumStream) -> tuple[str, str]:
         raise StoreError(f"The file {path} is not an export of a store.")
     if first != MAGIC + VERSION:
         version = first.removeprefix(MAGIC).decode("ascii", "replace")
-        raise StoreError(
-            f"The file {path} has version {version}, and this release reads version {VERSION.decode()}."
-        )
+        raise StoreError(f"The file {path} has version {version}, and this release reads version {VERSION.decode()}.")
     try:
         about = json.loads(stream.read_line())
         namespace, scheme = about["namespace"], about["scheme"]

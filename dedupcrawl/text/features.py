@@ -11,14 +11,7 @@ import numpy as np
 
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.normalize import CODE, ROLE, PackedTexts, decode, pack, pack_many, simplify
-from dedupcrawl.text.shingles import (
-    ShinglesOfMany,
-    located_tokens,
-    shingles,
-    shingles_of_many,
-    token_spans,
-    tokens,
-)
+from dedupcrawl.text.shingles import ShinglesOfMany, located_tokens, shingles, shingles_of_many, token_spans, tokens
 from dedupcrawl.text.words import sentence_ends, words
 
 if TYPE_CHECKING:
@@ -37,9 +30,7 @@ class Features:
     page: Page
     fold_chinese: bool = False  #: read traditional characters as simplified ones
     _words: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _shingles: dict[tuple[int, int, int], Hashes] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
+    _shingles: dict[tuple[int, int, int], Hashes] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def packed(self) -> Points:

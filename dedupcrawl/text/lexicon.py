@@ -123,9 +123,7 @@ class Lexicon:
         return self.digest == other.digest if isinstance(other, Lexicon) else NotImplemented
 
 
-def open_lexicon(
-    path: str, *, segmenter: str, language: str = "", fold_chinese: bool | None = None
-) -> Lexicon:
+def open_lexicon(path: str, *, segmenter: str, language: str = "", fold_chinese: bool | None = None) -> Lexicon:
     """Open a lexicon file or the built-in lexicon.
 
     Args:

@@ -61,8 +61,7 @@ _CODE_POINTS = 0x110000
 
 #: Soft hyphen, zero-width and bidirectional controls, variation selectors, byte order mark, tags.
 _INVISIBLE = re.compile(
-    "[\xad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
-    "\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
+    "[\xad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
 )
 
 #: The only ranges in which code points change or combine under normalisation. Between them are Han, Hangul,

@@ -227,9 +227,7 @@ class ShinglesOfMany(NamedTuple):
     counts: Indices  #: number of shingles of each text, with repetitions
 
 
-def shingles_of_many(
-    stream: Tokens, bounds: Indices, characters: int, words: int, seed: int
-) -> ShinglesOfMany:
+def shingles_of_many(stream: Tokens, bounds: Indices, characters: int, words: int, seed: int) -> ShinglesOfMany:
     """Hash the shingles of several texts, like :func:`shingles`.
 
     ``bounds`` has the index of the first token of each text, and at the end the number of tokens.
@@ -249,9 +247,7 @@ def shingles_of_many(
     return ShinglesOfMany(hashes, texts, counts)
 
 
-def _shingles_starting_at(
-    hashes: Hashes, starts: Flags, bounds: Indices, length: int, seed: int
-) -> ShinglesOfMany:
+def _shingles_starting_at(hashes: Hashes, starts: Flags, bounds: Indices, length: int, seed: int) -> ShinglesOfMany:
     """Hash every run of ``length`` tokens within one text that starts at a token selected by ``starts``."""
     fits = starts.copy()
     if length > 1:
@@ -260,7 +256,5 @@ def _shingles_starting_at(
         fits[late[late >= 0]] = False
     indices = np.flatnonzero(fits)
     counts = np.diff(np.searchsorted(indices, bounds))
-    runs = (
-        mix(run_polynomials(hashes, length, seed).take(indices)) if len(indices) else np.zeros(0, np.uint64)
-    )
+    runs = mix(run_polynomials(hashes, length, seed).take(indices)) if len(indices) else np.zeros(0, np.uint64)
     return ShinglesOfMany(runs, np.repeat(np.arange(len(counts)), counts), counts)

@@ -106,7 +106,5 @@ def hide_password(url: str) -> str:
     if ":" in user:
         user = user.partition(":")[0] + ":***"
     pairs = (each.partition("=") for each in query.split("&"))
-    query = "&".join(
-        f"{name}{equals}{'***' if 'password' in name else value}" for name, equals, value in pairs
-    )
+    query = "&".join(f"{name}{equals}{'***' if 'password' in name else value}" for name, equals, value in pairs)
     return f"{head}{separator}{user}{at}{host}{question}{query}"

@@ -30,12 +30,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).resolve().parent
 MOST_BYTES = 150_000
 _SIZE = (1280, 900)
-_CRAWL = (
-    "DOWNLOAD_DELAY=0",
-    "AUTOTHROTTLE_ENABLED=0",
-    "DEDUP_REPORT=report.html",
-    "DEDUP_STORE=lmdb://store",
-)
+_CRAWL = ("DOWNLOAD_DELAY=0", "AUTOTHROTTLE_ENABLED=0", "DEDUP_REPORT=report.html", "DEDUP_STORE=lmdb://store")
 
 
 @dataclass(frozen=True)
@@ -107,8 +102,7 @@ def browser() -> Iterator[Browser]:
 def photograph(chromium: Browser, shot: Shot, path: Path) -> bytes:
     """Open a page, and return what is seen of it as PNG."""
     context = chromium.new_context(
-        viewport={"width": shot.size[0], "height": shot.size[1]},
-        color_scheme="dark" if shot.dark else "light",
+        viewport={"width": shot.size[0], "height": shot.size[1]}, color_scheme="dark" if shot.dark else "light"
     )
     page = context.new_page()
     page.goto(path.as_uri())

@@ -50,9 +50,7 @@ def write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
 
 def lines(path: Path) -> Rows:
     body = path.read_bytes()
-    return [
-        orjson.loads(line) for line in (gzip.decompress(body) if path.suffix == ".gz" else body).splitlines()
-    ]
+    return [orjson.loads(line) for line in (gzip.decompress(body) if path.suffix == ".gz" else body).splitlines()]
 
 
 @dataclass

@@ -33,6 +33,4 @@ def _mixed(number: int) -> int:
 
 def _record(number: int, keys: tuple[int, ...], bits: int) -> Record:
     url = f"https://a.example/{number}"
-    return Record(
-        url, tuple(key.to_bytes(6, "big") for key in keys), (b"\x48" + bits.to_bytes(8, "little"),), 0.0
-    )
+    return Record(url, tuple(key.to_bytes(6, "big") for key in keys), (b"\x48" + bits.to_bytes(8, "little"),), 0.0)

@@ -59,9 +59,7 @@ def slow(html, url):
         time.sleep(0.01)
     return html
 """
-    name = (
-        f"readers_{uuid.uuid4().hex}"  # another module for each test: this process keeps what it has imported
-    )
+    name = f"readers_{uuid.uuid4().hex}"  # another module for each test: this process keeps what it has imported
     (tmp_path / f"{name}.py").write_text(module)
     monkeypatch.syspath_prepend(str(tmp_path))
     return name
@@ -212,9 +210,7 @@ def fill_up(target: Path) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_a_file_that_changes_while_it_is_read_is_noticed(
-    batch: Batch, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_changes_while_it_is_read_is_noticed(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_lines(batch.folder / "in" / "a.jsonl", [page(1, "a")])
     job = batch.job(path)
 

@@ -30,8 +30,7 @@ def warc(folder: Path, rows: Rows) -> Path:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"
     kind = "application/http;msgtype=response"
     records = [
-        record("response", head + row["html"].encode(), str(n), type=kind, url=row["url"])
-        for n, row in enumerate(rows)
+        record("response", head + row["html"].encode(), str(n), type=kind, url=row["url"]) for n, row in enumerate(rows)
     ]
     return written(folder / "a.warc.gz", records)
 

@@ -10,18 +10,7 @@ import pytest
 from dedupcrawl import Deduplicator
 from dedupcrawl.config import Config
 from dedupcrawl.errors import DedupError, SettingError
-from tests.batch.corpus import (
-    Batch,
-    Rows,
-    as_said,
-    crawled,
-    lines,
-    page,
-    reprinted_texts,
-    said,
-    story,
-    write_lines,
-)
+from tests.batch.corpus import Batch, Rows, as_said, crawled, lines, page, reprinted_texts, said, story, write_lines
 
 LATEST = Config(detectors=("simhash",), keep="latest")
 
@@ -44,13 +33,7 @@ def url(place: object, number: int) -> str:
 
 
 def test_the_newest_wins_and_the_old_ones_are_listed(batch: Batch) -> None:
-    rows = [
-        page(1, "a", time=10),
-        page(1, "b", time=30),
-        page(1, "c", time=20),
-        page(2, "a", time=5),
-        page(1, "d"),
-    ]
+    rows = [page(1, "a", time=10), page(1, "b", time=30), page(1, "c", time=20), page(2, "a", time=5), page(1, "d")]
     summary = run(batch, rows, "out")
     assert batch.kept() == [url("b", 1), url("a", 2)]
     assert listed(batch, "out") == {url("b", 1): [url("a", 1), url("c", 1), url("d", 1)]}
@@ -101,9 +84,7 @@ def test_the_verdicts_are_those_of_a_crawl_from_the_newest_to_the_oldest(batch: 
 def test_old_pages_of_an_earlier_batch_are_listed_and_do_not_come_back(batch: Batch) -> None:
     """The second batch replaces a page of the first. What is like that page alone is new to the third."""
     run(batch, [page(1, "a", time=1), page(2, "a", time=1)], "one")
-    summary = run(
-        batch, [page(1, "b", time=2), page(3, "b", time=2)], "two", against=(str(batch.folder / "one"),)
-    )
+    summary = run(batch, [page(1, "b", time=2), page(3, "b", time=2)], "two", against=(str(batch.folder / "one"),))
     assert (summary["given"], summary["kept"]) == (1, 2)
     assert listed(batch, "two") == {url("b", 1): [url("a", 1)]}
     run(batch, [page(1, "c", time=3), page(2, "c", time=3)], "three", against=(str(batch.folder / "two"),))

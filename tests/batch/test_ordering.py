@@ -17,9 +17,7 @@ from tests.batch.corpus import Batch, page, story, write_lines
 
 PAGES = st.lists(
     st.tuples(
-        st.sampled_from(
-            ["https://a.example/", "http://www.a.example:80/x", "https://b.example", "c", "http://["]
-        ),
+        st.sampled_from(["https://a.example/", "http://www.a.example:80/x", "https://b.example", "c", "http://["]),
         st.one_of(st.none(), st.integers(-3, 3).map(float)),
         st.integers(0, 3),
     ),
@@ -34,11 +32,7 @@ def prints_of(pages: list[tuple[str, float | None, int]]) -> FingerprintTable:
     return FingerprintTable([filing.batch()])
 
 
-@given(
-    PAGES,
-    st.integers(0, 3),
-    st.sampled_from(["arrival", "longest", "newest", "oldest", "b.example,a.example"]),
-)
+@given(PAGES, st.integers(0, 3), st.sampled_from(["arrival", "longest", "newest", "oldest", "b.example,a.example"]))
 def test_given_rows_come_first_and_equal_ones_by_arrival(
     pages: list[tuple[str, float | None, int]], given_rows: int, prefer: str
 ) -> None:
@@ -53,17 +47,13 @@ def test_given_rows_come_first_and_equal_ones_by_arrival(
         "longest": lambda row: -pages[row][2],
         "newest": lambda row: -times[row],
         "oldest": lambda row: abs(times[row]) if np.isinf(times[row]) else times[row],
-        "b.example,a.example": lambda row: (
-            0 if "b.ex" in pages[row][0] else 1 if "a.ex" in pages[row][0] else 2
-        ),
+        "b.example,a.example": lambda row: 0 if "b.ex" in pages[row][0] else 1 if "a.ex" in pages[row][0] else 2,
     }
     assert rest == sorted(range(given_rows, len(pages)), key=keys[prefer])
 
 
 @given(PAGES, st.integers(0, 3))
-def test_the_latest_is_first_also_among_given_rows(
-    pages: list[tuple[str, float | None, int]], given_rows: int
-) -> None:
+def test_the_latest_is_first_also_among_given_rows(pages: list[tuple[str, float | None, int]], given_rows: int) -> None:
     """Of equally old ones the last that arrived; those without a time behind all others, if some have one."""
     given_rows = min(given_rows, len(pages))
     order = ranked_rows(prints_of(pages), ["arrival"], prior=given_rows, latest=True).tolist()

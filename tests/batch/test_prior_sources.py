@@ -44,9 +44,7 @@ def test_two_batches_come_to_what_one_crawl_does(batch: Batch, detectors: tuple[
     split(rows[:cut], batch.folder / "in1")
     split(rows[cut:], batch.folder / "in2")
     batch.run(batch.folder / "in1", out="one", config=config)
-    batch.run(
-        batch.folder / "in2", out="two", annotate=True, config=config, against=(str(batch.folder / "one"),)
-    )
+    batch.run(batch.folder / "in2", out="two", annotate=True, config=config, against=(str(batch.folder / "one"),))
     assert said(annotated(batch.folder / "two")) == as_said(crawled(config, rows)[cut:])
 
 
@@ -146,9 +144,7 @@ def test_a_store_is_walked_or_asked_and_both_find_the_same(
     from dedupcrawl.batch.fingerprint_table import pack_keys
 
     sought = pack_keys(
-        sorted(
-            record.keys[:2] if not walked else [*record.keys, *(bytes([0, 0, 0, 0, 0, n]) for n in range(99))]
-        )
+        sorted(record.keys[:2] if not walked else [*record.keys, *(bytes([0, 0, 0, 0, 0, n]) for n in range(99))])
     )
     found = list(StoreSource(url, "spider").batches(job, sought, set()))
     assert [batch.column("url").to_pylist() for batch in found] == [[b"https://sa.example/7"]]
@@ -160,14 +156,10 @@ def test_what_does_not_fit_is_refused(batch: Batch) -> None:
     url = f"lmdb://{batch.folder}/store"
     with Deduplicator(url, "spider", detectors=("simhash",)) as dedup:
         dedup.add(**page(1, "b"))
-    with pytest.raises(
-        StoreMismatchError, match=r"simhash is \{.*\} there, nothing here|simhash.bits is 64 there"
-    ):
+    with pytest.raises(StoreMismatchError, match=r"simhash is \{.*\} there, nothing here|simhash.bits is 64 there"):
         batch.run(path, out="two", against=(url,))
     with pytest.raises(StoreMismatchError, match=r"one was made under another configuration: .*minhash"):
-        batch.run(
-            path, out="two", against=(str(batch.folder / "one"),), config=Config(detectors=("simhash",))
-        )
+        batch.run(path, out="two", against=(str(batch.folder / "one"),), config=Config(detectors=("simhash",)))
     with pytest.raises(StoreMismatchError, match=r"min_chars is 100 there, 20 here"):
         batch.run(path, out="two", against=(str(batch.folder / "one"),), config=Config(min_chars=20))
     with pytest.raises(DedupError, match="no folder of a batch"):

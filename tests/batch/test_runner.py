@@ -47,11 +47,7 @@ def test_the_verdicts_are_those_of_a_crawl(batch: Batch, detectors: tuple[str, .
     batch.run(split(rows, batch.folder / "in"), config=config)
     verdicts = crawled(config, rows)
     work = Workdir(batch.folder / "out")
-    told = [
-        row
-        for number in range(3)
-        for row in read_annotations(work.verdicts(f"part-{number}.jsonl")).to_pylist()
-    ]
+    told = [row for number in range(3) for row in read_annotations(work.verdicts(f"part-{number}.jsonl")).to_pylist()]
     assert without_cluster(said(told)) == without_cluster(as_said(verdicts))
     kept = [row for row, verdict in zip(rows, verdicts, strict=True) if verdict.keep]
     assert annotated(batch.folder / "out") == kept
@@ -100,9 +96,7 @@ def stamps(folder: Path) -> dict[str, int]:
     return {str(path): path.stat().st_mtime_ns for path in files}
 
 
-def test_a_run_that_was_broken_off_goes_on_where_it_was(
-    batch: Batch, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_was_broken_off_goes_on_where_it_was(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
     split(ROWS, batch.folder / "in")
     done: list[str] = []
     through = fingerprinting.write_fingerprints
@@ -207,10 +201,7 @@ def test_a_folder_with_other_files_is_left_alone(batch: Batch) -> None:
 
 def test_two_runs_do_not_write_at_a_time(batch: Batch) -> None:
     split(ROWS, batch.folder / "in")
-    with (
-        Workdir(batch.folder / "out").locked(),
-        pytest.raises(DedupError, match="another run is writing there"),
-    ):
+    with Workdir(batch.folder / "out").locked(), pytest.raises(DedupError, match="another run is writing there"):
         batch.run(batch.folder / "in")
 
 

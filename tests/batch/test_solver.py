@@ -79,9 +79,7 @@ def test_another_order_is_another_crawl(pages: list[Page], random: st.randoms) -
 
 
 def _page(number: int, *keys: int, sketch: bytes) -> Record:
-    return Record(
-        f"https://a.example/{number}", tuple(k.to_bytes(6, "big") for k in keys), (sketch,), float(number)
-    )
+    return Record(f"https://a.example/{number}", tuple(k.to_bytes(6, "big") for k in keys), (sketch,), float(number))
 
 
 def _exact(content: int) -> bytes:

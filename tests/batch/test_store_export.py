@@ -40,10 +40,7 @@ def records(url: str, config: Config | None = None) -> list[dict[str, Any]]:
     with Deduplicator(url, "news", config=config) as dedup:
         found = [each.record for each in dedup.store.records()]
         assert dedup.info().open == 0
-    return [
-        {"url": each.url, "sketches": each.sketches, "keys": each.keys, "cluster": each.cluster}
-        for each in found
-    ]
+    return [{"url": each.url, "sketches": each.sketches, "keys": each.keys, "cluster": each.cluster} for each in found]
 
 
 @pytest.mark.parametrize("detectors", [("exact", "minhash"), ("simhash",)])
@@ -74,9 +71,7 @@ def test_a_crawl_drops_what_the_batch_has(batch: Batch, site: Site) -> None:
     assert crawled.dedup["dropped"] == 1
 
 
-def test_a_crawl_s_pages_are_against_a_batch_and_the_other_way_round_on_a_server(
-    batch: Batch, server: Server
-) -> None:
+def test_a_crawl_s_pages_are_against_a_batch_and_the_other_way_round_on_a_server(batch: Batch, server: Server) -> None:
     with Deduplicator(server.url, "news") as dedup:
         dedup.add(**page(1, "a"))
     path = write_lines(batch.folder / "in" / "a.jsonl", [page(1, "b"), page(2, "b"), page(3, "b")])
@@ -97,9 +92,7 @@ def test_the_time_of_a_page_is_when_it_was_seen(batch: Batch) -> None:
     assert 1.7e9 < seen[1] == seen[2] < 9e12
 
 
-def test_a_hand_over_that_was_broken_off_is_done_to_its_end(
-    batch: Batch, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hand_over_that_was_broken_off_is_done_to_its_end(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
     store = f"lmdb://{batch.folder}/store"
     path = write_lines(batch.folder / "in" / "a.jsonl", [page(n, "a") for n in range(250)])
     how = {"update": store, "namespace": "news"}

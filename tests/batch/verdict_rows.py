@@ -87,7 +87,5 @@ def _said(prints: FingerprintTable, found: Solution, row: int, reason: str | Non
     )
 
 
-def solved(
-    config: Config, prints: FingerprintTable, order: Sequence[int] | None = None, prior: int = 0
-) -> Solution:
+def solved(config: Config, prints: FingerprintTable, order: Sequence[int] | None = None, prior: int = 0) -> Solution:
     return solve(prints, rules_of(config), order, prior=prior)

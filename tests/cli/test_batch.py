@@ -36,9 +36,7 @@ def complaint(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
 
 
 def figures(shown: str) -> dict[str, str]:
-    cells = [
-        [cell.strip() for cell in line.strip("│").split("│")] for line in shown.splitlines() if "│" in line
-    ]
+    cells = [[cell.strip() for cell in line.strip("│").split("│")] for line in shown.splitlines() if "│" in line]
     return {name: value for name, value, *_ in cells}
 
 
@@ -61,9 +59,7 @@ def test_the_second_time_there_is_nothing_to_do() -> None:
 
 
 def test_the_summary_as_json(folder: Path) -> None:
-    summary = orjson.loads(
-        run("in/feed.jsonl", "--out", "out", "--json", "--detector", "simhash", "--annotate")
-    )
+    summary = orjson.loads(run("in/feed.jsonl", "--out", "out", "--json", "--detector", "simhash", "--annotate"))
     assert list(summary["request"]["detectors"]) == ["simhash"]
     assert summary["kept"] == 3
     rows = lines(folder / "out" / "feed.jsonl")
@@ -147,9 +143,7 @@ def test_the_configuration_of_a_project(folder: Path, monkeypatch: pytest.Monkey
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.setattr(os, "environ", os.environ.copy())  # Scrapy sets variables of the project there
     os.environ.pop("SCRAPY_SETTINGS_MODULE", None)
-    summary: dict[str, Any] = orjson.loads(
-        run("in", "--out", "out", "--project", "--update", "lmdb://store", "--json")
-    )
+    summary: dict[str, Any] = orjson.loads(run("in", "--out", "out", "--project", "--update", "lmdb://store", "--json"))
     assert summary["request"]["detectors"]["simhash"]["distance"] == 5
     with Deduplicator("lmdb://store", "news", detectors={"simhash": {"distance": 5}}) as dedup:
         assert dedup.check(text=story(1), url="https://d.example/").of == ROWS[0]["url"]

@@ -84,16 +84,7 @@ def test_all_is_one_table_with_a_row_each(file: str) -> None:
 def test_edit_tables_distinguish_missed_copies_and_wrong_drops(file: str) -> None:
     shown = run(file, "--detector", "exact")
     table = shown.split("\n\n")[1].splitlines()
-    assert table[1].split() == [
-        "detector",
-        "appended",
-        "excerpt",
-        "layout",
-        "original",
-        "other",
-        "typos",
-        "wrong",
-    ]
+    assert table[1].split() == ["detector", "appended", "excerpt", "layout", "original", "other", "typos", "wrong"]
     assert table[3].split() == ["pages", "1", "1", "1", "2", "1", "2", "1"]
     assert table[4].split() == ["exact", "·", "·", "·", "·", "·", "2", "1!"]
 
@@ -102,9 +93,7 @@ def test_json_holds_everything(file: str) -> None:
     found = report(file, "--detector", "all")
     assert set(found) == {"pages", "runs"}
     assert found["pages"] == len(ROWS)
-    assert [each["name"] for each in found["runs"]] == [
-        each.label for each in evaluation_runs(Config(), ["all"], {})
-    ]
+    assert [each["name"] for each in found["runs"]] == [each.label for each in evaluation_runs(Config(), ["all"], {})]
     for each in found["runs"]:
         assert set(each) == REPORT | {"name"}
         assert set(each["drops"]) == {"precision", "recall", "f1", "wrongly_dropped", "missed"}
@@ -203,11 +192,7 @@ def test_mistakes_are_listed(file: str) -> None:
     ],
 )
 def test_an_error_is_one_sentence(
-    file: str,
-    args: tuple[str, ...],
-    said: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    file: str, args: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.argv", ["dedupcrawl", "eval", "duplicates", file, *args])
     with pytest.raises(SystemExit) as caught:

@@ -68,13 +68,7 @@ def test_the_text_output(store: str, copy: str, columns: str, monkeypatch: pytes
     monkeypatch.setenv("COLUMNS", columns)
     said = run(SECOND, "--store", store, "--file", copy)
     assert "duplicate, dropped: near-duplicate" in said
-    for part in (
-        "The pair",
-        "What the detectors say",
-        "What would change the verdict",
-        "Cluster",
-        "threshold",
-    ):
+    for part in ("The pair", "What the detectors say", "What would change the verdict", "Cluster", "threshold"):
         assert part in said
     assert "DEDUP_THRESHOLD" in said
     assert "0.9608, must be ≥ 0.8" in said
@@ -86,10 +80,7 @@ def test_the_json_output(store: str, copy: str) -> None:
     assert found["verdict"]["of"] == FIRST
     assert found["pair"]["met"] is True
     assert [each["detector"] for each in found["pair"]["opinions"]] == ["exact", "minhash"]
-    assert {change["name"] for lever in found["levers"] for change in lever["changes"]} >= {
-        "threshold",
-        "drop",
-    }
+    assert {change["name"] for lever in found["levers"] for change in lever["changes"]} >= {"threshold", "drop"}
     assert found["cluster"]["looked_through"] == 2
     assert told(SECOND, "--store", store, "--file", copy, "--quick")["cluster"]["looked_through"] is None
     sources = {each["name"]: each["source"] for each in found["premises"]}
@@ -145,12 +136,7 @@ def test_constants_and_where_they_come_from(tmp_path: Path, copy: str) -> None:
     store = filled(tmp_path, detectors={"simhash": {"distance": 12, "blocks": 13}})
     found = told(SECOND, "--store", store, "--file", copy, "--set", "drop=[]")
     sources = {each["name"]: each["source"] for each in found["premises"]}
-    assert sources == {
-        "simhash.distance": "store",
-        "min_chars": "default",
-        "drop": "given",
-        "keep": "default",
-    }
+    assert sources == {"simhash.distance": "store", "min_chars": "default", "drop": "given", "keep": "default"}
     assert found["verdict"]["keep"] is True
 
 
@@ -188,11 +174,7 @@ def test_a_store_on_a_server_and_its_password(copy: str) -> None:
 @pytest.fixture
 def ledger(tmp_path: Path) -> str:
     path = tmp_path / "report.ledger"
-    settings = {
-        "DEDUP_NAMESPACE": '"news"',
-        "DEDUP_THRESHOLD": "0.75",
-        "DEDUP_DETECTORS": '["exact", "minhash"]',
-    }
+    settings = {"DEDUP_NAMESPACE": '"news"', "DEDUP_THRESHOLD": "0.75", "DEDUP_DETECTORS": '["exact", "minhash"]'}
     about = {"title": "Crawl", "kind": "crawl", "version": "1", "settings": settings}
     with Ledger.create(path, about) as writer:
         copied = Verdict(SECOND, Status.DUPLICATE, keep=False, of=FIRST, cluster="c1")
@@ -209,10 +191,7 @@ def test_a_page_from_a_ledger(store: str, ledger: str) -> None:
     assert "the text that the run noted" in found["origin"]
     assert found["verdict"]["relation"] == "near-duplicate"
     assert (found["then"]["fate"], found["then"]["verdict"]["of"]) == ("dropped", FIRST)
-    assert {each["url"]: each["fate"] for each in found["then"]["cluster"]} == {
-        SECOND: "dropped",
-        FIRST: "kept",
-    }
+    assert {each["url"]: each["fate"] for each in found["then"]["cluster"]} == {SECOND: "dropped", FIRST: "kept"}
     assert "2 in the run" in run(SECOND, "--store", store, "--run", ledger)
     sources = {each["name"]: (each["value"], each["source"]) for each in found["premises"]}
     assert sources["threshold"] == (0.75, "run")

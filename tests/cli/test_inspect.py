@@ -105,9 +105,7 @@ def test_control_characters_of_a_page_are_removed(here: Path) -> None:
 
 def test_a_missing_browser_is_reported(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("webbrowser.open", lambda _: False)
-    assert (
-        "no browser can be opened here; the page is flood.inspect.html" in run("flood.html", "--open").output
-    )
+    assert "no browser can be opened here; the page is flood.inspect.html" in run("flood.html", "--open").output
     assert (here / "flood.inspect.html").exists()
 
 
@@ -147,11 +145,7 @@ def test_names_are_plain(where: str, name: str) -> None:
     ],
 )
 def test_an_error_is_one_sentence(
-    args: tuple[str, ...],
-    said: str,
-    here: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    args: tuple[str, ...], said: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (here / "deep.html").write_text("<div>" * 5000)
     (here / "image.html").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))

@@ -59,10 +59,7 @@ def test_lines_of_pages_and_of_texts(
         {"html": None, "text": "The harbour, the Harbour."},
     )
     file = tmp_path / "en.lexicon"
-    assert (
-        run(monkeypatch, "lexicon", "build", corpus, "-o", file, "--min-documents", 1, "--language", "en-GB")
-        == 0
-    )
+    assert run(monkeypatch, "lexicon", "build", corpus, "-o", file, "--min-documents", 1, "--language", "en-GB") == 0
     counts = opened(file, language="en")
     assert (counts["the"], counts["harbour"], counts["committee"]) == (3, 2, 1)
     assert "imprint" not in counts
@@ -87,23 +84,10 @@ def test_text_files_pages_and_folders_of_them(tmp_path: Path, monkeypatch: pytes
 
 
 def test_fields_of_a_users_items(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    corpus = lines(
-        tmp_path / "feed.jsonl", {"title": "Harbour", "body": ["ice", "ferries"], "text": "left out"}
-    )
+    corpus = lines(tmp_path / "feed.jsonl", {"title": "Harbour", "body": ["ice", "ferries"], "text": "left out"})
     file = tmp_path / "lexicon"
     code = run(
-        monkeypatch,
-        "lexicon",
-        "build",
-        corpus,
-        "-o",
-        file,
-        "--field",
-        "title",
-        "--field",
-        "body",
-        "--min-documents",
-        1,
+        monkeypatch, "lexicon", "build", corpus, "-o", file, "--field", "title", "--field", "body", "--min-documents", 1
     )
     assert code == 0
     assert opened(file) == {"harbour": 1, "ice": 1, "ferries": 1}
@@ -179,11 +163,7 @@ def test_a_store_without_these_words_is_refused(
     ],
 )
 def test_an_error_is_one_sentence(
-    arguments: list[str],
-    said: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("picture.png").write_bytes(b"\x89PNG")
@@ -208,9 +188,7 @@ def test_a_missing_folder_is_an_error(
     assert "cannot be written" in capsys.readouterr().err
 
 
-def test_info_of_a_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_info_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     corpus = lines(tmp_path / "feed.jsonl", {"text": "a b"}, {"text": "a b"}, {"text": "a"})
     file = tmp_path / "lexicon"
     run(monkeypatch, "lexicon", "build", corpus, "-o", file, "--language", "en")
@@ -224,9 +202,7 @@ def test_info_of_a_file(
     assert "commonest" in capsys.readouterr().out
 
 
-def test_info_of_the_built_in_one(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_info_of_the_built_in_one(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(monkeypatch, "lexicon", "info", "--json") == 0
     shown = json.loads(capsys.readouterr().out)
     assert (shown["language"], shown["words"]) == ("zh, en", 300_132)
@@ -239,12 +215,9 @@ def test_info_of_another_file(
     assert "No such file" in capsys.readouterr().err
 
 
-def test_a_lexicon_that_was_built_decides_what_copies_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lexicon_that_was_built_decides_what_copies_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = lines(
-        tmp_path / "feed.jsonl",
-        *({"text": text} for text in (ENGLISH, OTHER_ENGLISH, ENGLISH + OTHER_ENGLISH)),
+        tmp_path / "feed.jsonl", *({"text": text} for text in (ENGLISH, OTHER_ENGLISH, ENGLISH + OTHER_ENGLISH))
     )
     file = tmp_path / "lexicon"
     assert run(monkeypatch, "lexicon", "build", corpus, "-o", file, "--min-documents", 1) == 0

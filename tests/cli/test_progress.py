@@ -89,12 +89,7 @@ def places(tmp_path: Path) -> dict[str, Any]:
     truth = [json.dumps({"id": str(number), "url": "", "text": text}) for number, text in enumerate(texts)]
     (tmp_path / "set" / "truth.jsonl").write_text("\n".join(truth))
     rows = [
-        {
-            "id": f"{place}{number}",
-            "url": f"https://{place}.example/{number}",
-            "text": text,
-            "cluster": number,
-        }
+        {"id": f"{place}{number}", "url": f"https://{place}.example/{number}", "text": text, "cluster": number}
         for number, text in enumerate(texts)
         for place in "ab"
     ]

@@ -153,11 +153,7 @@ def test_the_page_is_opened_on_request(folder: Path, monkeypatch: pytest.MonkeyP
     ],
 )
 def test_an_error_is_one_sentence(
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    args: list[str],
-    says: str,
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], args: list[str], says: str
 ) -> None:
     write(folder / "run.ledger", web()[:2])
     write_lines(folder / "feed.jsonl", ROWS)

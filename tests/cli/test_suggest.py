@@ -45,9 +45,7 @@ def pages(tmp_path: Path) -> str:
     for number in range(60):
         text, kind = story(number, words=300), "copy" if number < 45 else "other"
         words = 1 + number % 3 if kind == "copy" else 9 + number % 3
-        for place, (one, cluster) in enumerate(
-            ((text, ""), (changed(text, words), "" if kind == "copy" else "x"))
-        ):
+        for place, (one, cluster) in enumerate(((text, ""), (changed(text, words), "" if kind == "copy" else "x"))):
             url = f"https://s{place}.example/{number}"
             rows.append({"id": url, "url": url, "text": one, "cluster": f"{number}{cluster}", "edit": kind})
     path = tmp_path / "pages.jsonl"
@@ -84,9 +82,7 @@ def test_constants_may_be_set(file: str) -> None:
 
 
 def test_of_several_files_the_last_label_counts(file: str, tmp_path: Path) -> None:
-    other = written(
-        tmp_path / "more.jsonl", [label(60, 9, Answer.SAME, NEAR), label(99, 1, Answer.SAME, NEAR)]
-    )
+    other = written(tmp_path / "more.jsonl", [label(60, 9, Answer.SAME, NEAR), label(99, 1, Answer.SAME, NEAR)])
     found = report("pairs", file, other)
     assert (found["same"], found["different"]) == (62, 19)
 
@@ -104,18 +100,14 @@ def test_a_line_for_the_settings_is_suggested_that_holds_when_it_is_run(file: st
 
 
 def test_what_was_given_is_among_the_lines(file: str) -> None:
-    found = report(
-        "pairs", file, "--suggest", "--precision", "0.9", "--detector", "simhash", "--set", "min_chars=50"
-    )
+    found = report("pairs", file, "--suggest", "--precision", "0.9", "--detector", "simhash", "--set", "min_chars=50")
     assert "DEDUP_MIN_CHARS = 50" in found["settings"]
     assert any(line.startswith("DEDUP_DETECTORS = ") and "simhash" in line for line in found["settings"])
 
 
 def test_what_is_in_force_may_be_best(tmp_path: Path) -> None:
     good = written(tmp_path / "good.jsonl", GIVEN[:60])
-    assert "What is in force reaches a precision of 0.9" in run(
-        "pairs", good, "--suggest", "--precision", "0.9"
-    )
+    assert "What is in force reaches a precision of 0.9" in run("pairs", good, "--suggest", "--precision", "0.9")
 
 
 def test_too_few_labels(tmp_path: Path) -> None:

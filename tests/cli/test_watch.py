@@ -61,9 +61,7 @@ class Watching:
 
     def __init__(self, *arguments: str) -> None:
         self.process = subprocess.Popen(
-            [*COMMAND, *arguments, "--json", "--every", "0.1"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            [*COMMAND, *arguments, "--json", "--every", "0.1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
 
     def next(self) -> dict[str, Any]:
@@ -132,11 +130,7 @@ def test_figures_equal_the_stats_of_two_workers(tmp_path: Path, server: Server) 
         assert (shown["spider"], shown["claims"]) == ("reader", 0)
         for name in ("checked", "kept", "dropped"):
             assert shown[name] == stats.get(name, 0)
-        for ours, theirs in (
-            ("duplicates", "duplicate/"),
-            ("related", "related/"),
-            ("unchecked", "unchecked/"),
-        ):
+        for ours, theirs in (("duplicates", "duplicate/"), ("related", "related/"), ("unchecked", "unchecked/")):
             told = {name.removeprefix(theirs): n for name, n in stats.items() if name.startswith(theirs)}
             assert shown[ours] == told
     (space,) = counted["namespaces"]
@@ -185,12 +179,7 @@ def terminal(*arguments: str, columns: int, rows: int = 24) -> Iterator[tuple[su
     size = {"COLUMNS": str(columns), "LINES": str(rows), "TERM": "xterm"}
     environment = {**os.environ, **size, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     process = subprocess.Popen(
-        [*COMMAND, *arguments],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env=environment,
-        start_new_session=True,
+        [*COMMAND, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=True
     )
     os.close(theirs)
     try:
@@ -456,8 +445,6 @@ def test_memory_just_below_a_unit_is_shown_in_the_next_one() -> None:
     seen = snapshot(1)
     (sight, *_) = seen.namespaces
     assert sight.info is not None
-    lines = drawn(
-        replace(seen, namespaces=(replace(sight, info=replace(sight.info, bytes=999_970_000)),)), 80
-    )
+    lines = drawn(replace(seen, namespaces=(replace(sight, info=replace(sight.info, bytes=999_970_000)),)), 80)
     (memory,) = [line for line in lines if line.startswith("memory")]
     assert "1.0 GB," in memory

@@ -22,10 +22,7 @@ REACTORS: Mapping[str, Mapping[str, Any]] = {
     "none": {"TWISTED_REACTOR_ENABLED": False},
 }
 #: Pages come one after the other, in the order of their links, however busy the machine is.
-IN_TURN: Mapping[str, Any] = {
-    "CONCURRENT_REQUESTS": 1,
-    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
-}
+IN_TURN: Mapping[str, Any] = {"CONCURRENT_REQUESTS": 1, "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue"}
 
 
 @dataclass(frozen=True)
@@ -96,8 +93,7 @@ def finish(running: Running) -> list[Crawled]:
     out = json.loads(running.report.read_text())
     assert out["deprecated"] == []
     return [
-        Crawled(each["items"], each["stats"], each["reason"], out["log"], out["deprecated"])
-        for each in out["reports"]
+        Crawled(each["items"], each["stats"], each["reason"], out["log"], out["deprecated"]) for each in out["reports"]
     ]
 
 

@@ -70,9 +70,7 @@ class Site:
         self.base = f"http://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
 
-    def put(
-        self, path: str, body: str | bytes, *, status: int = 200, kind: str = "", delay: float = 0.0
-    ) -> str:
+    def put(self, path: str, body: str | bytes, *, status: int = 200, kind: str = "", delay: float = 0.0) -> str:
         """Serve ``body`` under ``path``; return its URL."""
         data = body.encode() if isinstance(body, str) else body
         self.answers[path] = Answer(data, status, kind or "text/html; charset=utf-8", delay)

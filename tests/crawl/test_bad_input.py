@@ -43,8 +43,7 @@ def test_pages_that_cannot_be_judged_are_kept(site: Site, run: Run) -> None:
     crawled = run("Plainly", urls=urls, settings={"HTTPERROR_ALLOW_ALL": True, "LOG_LEVEL": "INFO"})
 
     reasons = {
-        name: {item["dedup"]["reason"] for item in crawled.items if f"/{name}/" in item["url"]}
-        for name in PAGES
+        name: {item["dedup"]["reason"] for item in crawled.items if f"/{name}/" in item["url"]} for name in PAGES
     }
     assert len(crawled.items) == 2 * len(PAGES)
     assert {item["dedup"]["status"] for item in crawled.items} == {"unchecked"}
@@ -69,9 +68,7 @@ def test_pages_that_cannot_be_judged_are_kept(site: Site, run: Run) -> None:
 
 
 def test_pages_that_are_only_odd_are_judged(site: Site, run: Run) -> None:
-    chinese = (
-        "港口在夜里结了冰，到了早晨，渡轮都披着白霜停在码头边。许多渔民自童年以后就没有见过这样的冰。" * 4
-    )
+    chinese = "港口在夜里结了冰，到了早晨，渡轮都披着白霜停在码头边。许多渔民自童年以后就没有见过这样的冰。" * 4
     article = plain("Ice", text(1))
     urls = [
         site.put("/nul/1", article.replace("<h1>", "<h1>\0")),

@@ -166,9 +166,7 @@ def test_only_the_chosen_relations_are_dropped(site: Site, run: Run) -> None:
 def test_two_spiders_of_one_process_may_share_a_store(site: Site, tmp_path: Path) -> None:
     urls = reprints(site)
     settings = {"DEDUP_NAMESPACE": "shared"}
-    both = finish(
-        start(tmp_path, ("Reader", {"urls": urls}), ("AsyncReader", {"urls": urls}), settings=settings)
-    )
+    both = finish(start(tmp_path, ("Reader", {"urls": urls}), ("AsyncReader", {"urls": urls}), settings=settings))
 
     kept = [item["title"].casefold().strip("!") for each in both for item in each.items]
     assert sorted(kept) == ["bridge", "ice", "lamps"]

@@ -44,11 +44,7 @@ def test_each_article_once(site: Site, tmp_path: Path) -> None:
         done = on_every_reactor(tmp_path, ("Reader", {"urls": urls}), settings=settings, reactors=[reactor])
         (crawled,) = done[reactor]
         # Pages that come together are asked for together: which of the copies is first is up to the store.
-        assert sorted(item["title"].upper().strip("!") for item in crawled.items) == [
-            "BRIDGE",
-            "ICE",
-            "LAMPS",
-        ]
+        assert sorted(item["title"].upper().strip("!") for item in crawled.items) == ["BRIDGE", "ICE", "LAMPS"]
         assert (crawled.dedup["checked"], crawled.dedup["kept"], crawled.dedup["dropped"]) == (5, 3, 2)
         (note,) = network.notes()
         assert note["main"] == 0  # not one call in the thread of the reactor
@@ -69,9 +65,7 @@ def test_a_slow_store_slows_no_crawl(site: Site, tmp_path: Path, network: Networ
 
 
 @pytest.mark.parametrize("reactor", REACTORS)
-def test_copies_of_one_process_meet_at_the_store(
-    site: Site, tmp_path: Path, network: Network, reactor: str
-) -> None:
+def test_copies_of_one_process_meet_at_the_store(site: Site, tmp_path: Path, network: Network, reactor: str) -> None:
     urls = [site.put(f"/{n}/{n % 3}", plain(f"T{n % 3}", text(n % 3))) for n in range(24)]
     settings = over(network, latency=0.03, DEDUP_WAIT=60, CONCURRENT_REQUESTS_PER_DOMAIN=16, **SLOW)
     crawled = finish(start(tmp_path, ("Reader", {"urls": urls}), settings=settings, reactor=reactor))[0]
@@ -92,9 +86,7 @@ def test_refused_copies_give_way_to_others(site: Site, tmp_path: Path, network: 
 
 
 @pytest.mark.parametrize("commit", ["item_scraped", "feed_slot_closed"])
-def test_three_workers_store_each_article_once(
-    site: Site, tmp_path: Path, network: Network, commit: str
-) -> None:
+def test_three_workers_store_each_article_once(site: Site, tmp_path: Path, network: Network, commit: str) -> None:
     urls = [site.put(f"/{side}/{n}", plain(f"T{n}", text(n))) for n in range(10) for side in "ab"]
     feeds = {"FEEDS": {f"{tmp_path}/out-WHO-%(batch_id)d.jl": {"format": "jsonlines", "batch_item_count": 1}}}
     settings: Mapping[str, Any] = {"DEDUP_COMMIT": commit, "DEDUP_WAIT": 60, **SLOW}
@@ -133,11 +125,7 @@ def test_leases_are_renewed_over_the_network(site: Site, tmp_path: Path, network
     late = site.put("/b", plain("Lamps", text(2)), delay=5.0)
     settings: dict[str, Any] = {"DEDUP_LEASE": 2.0, "SLOW": 5.0, **SLOW}
     if long == "feed":
-        settings = {
-            "DEDUP_LEASE": 2.0,
-            "DEDUP_COMMIT": "feed_slot_closed",
-            "FEEDS": {"o.jl": {"format": "jl"}},
-        }
+        settings = {"DEDUP_LEASE": 2.0, "DEDUP_COMMIT": "feed_slot_closed", "FEEDS": {"o.jl": {"format": "jl"}}}
     running = begin(tmp_path, network, [url, late], **settings)
     seen: list[str] = []
     with Deduplicator(network.lmdb, "reader", lease=2.0) as beside:
@@ -155,9 +143,7 @@ def test_leases_are_renewed_over_the_network(site: Site, tmp_path: Path, network
         assert beside.info().pages == 2
 
 
-def test_waiting_for_another_worker_ends_however_slow_the_store(
-    site: Site, tmp_path: Path, network: Network
-) -> None:
+def test_waiting_for_another_worker_ends_however_slow_the_store(site: Site, tmp_path: Path, network: Network) -> None:
     url = site.put("/a", plain("Ice", text(1)))
     other = Deduplicator(network.lmdb, "reader")
     page = other.read(html=plain("Ice", text(1)), url="https://else.example/1")

@@ -35,9 +35,7 @@ def articles(site: Site, lay: Callable[..., str] = plain, side: str = "a") -> li
     return [site.put(f"/{side}/{n}", lay(f"T{n}", text(n)), delay=0.1) for n in range(PAGES)]
 
 
-def begin(
-    folder: Path, network: Network, urls: list[str], *, reactor: str = "asyncio", **settings: Any
-) -> Running:
+def begin(folder: Path, network: Network, urls: list[str], *, reactor: str = "asyncio", **settings: Any) -> Running:
     how = over(network, latency=0.01, **{**IN_TURN, **settings})
     return start(folder, ("Reader", {"urls": urls}), settings=how, reactor=reactor)
 
@@ -148,9 +146,7 @@ def test_a_killed_crawl_leaves_its_spool(site: Site, tmp_path: Path, network: Ne
     assert len(again.items) + again.dedup["dropped"] == PAGES
 
 
-def test_other_namespaces_and_configurations_have_other_spools(
-    site: Site, tmp_path: Path, network: Network
-) -> None:
+def test_other_namespaces_and_configurations_have_other_spools(site: Site, tmp_path: Path, network: Network) -> None:
     urls = articles(site)
     at(site, _2=network.cut)
     crawl(tmp_path, network, urls)
@@ -214,9 +210,7 @@ def test_a_stored_item_whose_claim_was_not_committed_is_not_stored_again(
     assert again.items == []
 
 
-def test_a_refused_item_whose_claim_was_not_released_comes_again(
-    site: Site, tmp_path: Path, network: Network
-) -> None:
+def test_a_refused_item_whose_claim_was_not_released_comes_again(site: Site, tmp_path: Path, network: Network) -> None:
     urls = articles(site)
     refuse = {"ITEM_PIPELINES": {"tests.crawl.components.Refuse": 300}, "REFUSE": "/a/"}
     at(site, _4=network.cut, _12=network.mend)
@@ -231,9 +225,7 @@ def test_a_refused_item_whose_claim_was_not_released_comes_again(
     assert len(crawl(tmp_path, network, urls).items) == PAGES
 
 
-def test_a_claim_that_could_not_be_given_back_at_once_is_soon(
-    site: Site, tmp_path: Path, network: Network
-) -> None:
+def test_a_claim_that_could_not_be_given_back_at_once_is_soon(site: Site, tmp_path: Path, network: Network) -> None:
     """One call fails and the store is there: nobody waits for a claim that is owed back to it."""
     refused = site.put("/a/1", plain("Ice", text(1)))
     copy = site.put("/b/1", plain("Ice", text(1)), delay=1)

@@ -36,8 +36,7 @@ def noisy(title: str, body: str, seed: int) -> str:
 
 
 @pytest.mark.parametrize(
-    ("reader", "expected"),
-    [("blocks", ["/a", "/c"]), ("topic", ["/a", "/c"]), ("text", ["/a", "/b", "/c"])],
+    ("reader", "expected"), [("blocks", ["/a", "/c"]), ("topic", ["/a", "/c"]), ("text", ["/a", "/b", "/c"])]
 )
 def test_the_readers_of_the_package(site: Site, run: Run, reader: str, expected: list[str]) -> None:
     urls = [
@@ -108,10 +107,7 @@ def test_what_it_returns_must_be_text(site: Site, run: Run) -> None:
         ("no_such_project.readers:read", "No module named 'no_such_project'"),
         (f"{OWN}absent", "no attribute 'absent'"),
         (f"{OWN}NOT_CALLABLE", "this is a str"),
-        (
-            "tests.page.user_readers:takes_html_only",
-            "it is called with HTML and URL: too many positional arguments",
-        ),
+        ("tests.page.user_readers:takes_html_only", "it is called with HTML and URL: too many positional arguments"),
     ],
 )
 def test_a_name_behind_which_there_is_no_reader(site: Site, tmp_path: Path, reader: str, why: str) -> None:

@@ -98,10 +98,7 @@ def test_whatever_the_settings_are(site: Site, tmp_path: Path) -> None:
         "items": {"DEDUP_ITEM_FIELDS": ["title", "body"]},
         "detectors": {"DEDUP_DETECTORS": ["simhash", "feature_codes"]},
     }
-    own = [
-        {"DEDUP_REPORT": f"{name}.html", "DEDUP_STORE": f"lmdb://store-{name}", **way}
-        for name, way in ways.items()
-    ]
+    own = [{"DEDUP_REPORT": f"{name}.html", "DEDUP_STORE": f"lmdb://store-{name}", **way} for name, way in ways.items()]
     crawls = [("AsyncReader", {"urls": mixed(site), "copies": 2})] * len(ways)
     for name, crawled in zip(ways, finish(start(tmp_path, *crawls, own=own)), strict=True):
         assert crawled.dedup["duplicate"]
@@ -254,9 +251,7 @@ def test_requests_for_media_of_dropped_items_are_counted(site: Site, tmp_path: P
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_without_media_pipelines_after_ours_no_request_is_saved(
-    site: Site, tmp_path: Path, before: bool
-) -> None:
+def test_without_media_pipelines_after_ours_no_request_is_saved(site: Site, tmp_path: Path, before: bool) -> None:
     urls = [site.put("/a", plain("Ice", text(1))), site.put("/b", fancy("Ice", text(1)))]
     pipelines = {"scrapy.pipelines.files.FilesPipeline": 10} if before else {}
     settings = {**IN_TURN, **REPORT, "ITEM_PIPELINES": pipelines, "FILES_STORE": str(tmp_path / "files")}
@@ -335,9 +330,7 @@ def test_the_report_is_made_when_feeds_and_requests_are_stored(site: Site, tmp_p
 
 def test_a_crawl_that_cannot_be_opened_leaves_its_ledger_whole(site: Site, tmp_path: Path) -> None:
     settings = {**REPORT, "ITEM_PIPELINES": {"tests.crawl.components.NoDatabase": 300}}
-    running = start(
-        tmp_path, ("Reader", {"urls": [site.put("/a", plain("Ice", text(1)))]}), settings=settings
-    )
+    running = start(tmp_path, ("Reader", {"urls": [site.put("/a", plain("Ice", text(1)))]}), settings=settings)
     assert running.wait() == 1
     assert "Spider closed (shutdown)" in running.output
     with Ledger.open(tmp_path / "report.ledger") as ledger:
@@ -407,11 +400,7 @@ def test_a_full_disk_costs_no_page_and_the_report_says_so(site: Site, tmp_path: 
 
 def test_a_fault_in_collecting_costs_no_page_and_is_told_once(site: Site, tmp_path: Path) -> None:
     urls = [site.put(f"/{side}/{n}", plain(f"T{n}", text(n))) for side in "ab" for n in range(3)]
-    settings = {
-        **IN_TURN,
-        **REPORT,
-        "ADDONS": {"dedupcrawl.Addon": 500, "tests.crawl.components.ClumsyAddon": 600},
-    }
+    settings = {**IN_TURN, **REPORT, "ADDONS": {"dedupcrawl.Addon": 500, "tests.crawl.components.ClumsyAddon": 600}}
     crawled = crawl(tmp_path, urls=urls, settings=settings)
     assert len(crawled.items) == crawled.dedup["kept"] == crawled.dedup["dropped"] == 3
     (line,) = crawled.lines("The report will not be complete", "ERROR")

@@ -18,9 +18,7 @@ from dedupcrawl.page import Page, ReadOptions
 from dedupcrawl.verdict import Verdict
 
 
-@pytest.mark.parametrize(
-    ("body", "reason"), [(b"So it goes. " * 100, "too-large"), (b"%PDF-1.7 and so on", "binary")]
-)
+@pytest.mark.parametrize(("body", "reason"), [(b"So it goes. " * 100, "too-large"), (b"%PDF-1.7 and so on", "binary")])
 def test_plain_text_is_checked_as_html_is(body: bytes, reason: str) -> None:
     response = TextResponse("https://a.example/", body=body, headers={"Content-Type": "text/plain"})
     said = read_page_of(response, ReadOptions(max_bytes=1000))
@@ -89,7 +87,7 @@ def test_each_url_is_asked_for_once(items: list[tuple[bool, list[str]]]) -> None
 def test_items_of_any_kind_do_no_harm() -> None:
     ours = object()
     media = looking(ours, made(FilesPipeline, "/tmp"), ours=ours)
-    assert [
-        media.count_new(item) for item in ({}, {"file_urls": "abc"}, {"file_urls": [None, 7]}, "text", None)
-    ] == [0] * 5
+    assert [media.count_new(item) for item in ({}, {"file_urls": "abc"}, {"file_urls": [None, 7]}, "text", None)] == [
+        0
+    ] * 5
     assert media.count_new({"file_urls": ["half \ud83d"]}) == 1

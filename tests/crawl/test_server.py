@@ -41,10 +41,7 @@ def over(server: Server, **settings: Any) -> dict[str, Any]:
 def test_two_workers_share_a_server(site: Site, tmp_path: Path, server: Server, reactor: str) -> None:
     urls = [site.put(f"/{side}/{n}", plain(f"T{n}", text(n))) for n in range(PAGES) for side in "ab"]
     settings = over(server, ITEM_PIPELINES={"tests.crawl.components.Slow": 300})
-    runs = [
-        start(tmp_path, ("Reader", {"urls": urls[::way]}), settings=settings, reactor=reactor)
-        for way in (1, -1)
-    ]
+    runs = [start(tmp_path, ("Reader", {"urls": urls[::way]}), settings=settings, reactor=reactor) for way in (1, -1)]
     done = [finish(run)[0] for run in runs]
 
     titles = [item["title"] for crawled in done for item in crawled.items]

@@ -204,9 +204,7 @@ def test_no_report_is_the_default() -> None:
 )
 def test_what_is_not_accepted_is_named(folder: Path, value: object) -> None:
     (folder / "folder.html").mkdir()
-    with pytest.raises(
-        SettingError, match=r'DEDUP_REPORT = .* is not accepted: a path that ends in "\.html"'
-    ):
+    with pytest.raises(SettingError, match=r'DEDUP_REPORT = .* is not accepted: a path that ends in "\.html"'):
         ReportPaths.named(value, "news")
     assert [path.name for path in folder.iterdir()] == ["folder.html"]
 

@@ -66,10 +66,7 @@ def test_a_spider_that_fails_or_lingers_after_its_item(site: Site, tmp_path: Pat
 
 def test_two_processes_share_a_store(site: Site, tmp_path: Path) -> None:
     urls = [site.put(f"/{side}/{n}", plain(f"T{n}", text(n))) for n in range(12) for side in "ab"]
-    settings = {
-        "DEDUP_STORE": f"lmdb://{tmp_path}/shared",
-        "ITEM_PIPELINES": {"tests.crawl.components.Slow": 300},
-    }
+    settings = {"DEDUP_STORE": f"lmdb://{tmp_path}/shared", "ITEM_PIPELINES": {"tests.crawl.components.Slow": 300}}
     crawls = (start(tmp_path, ("Reader", {"urls": urls[::order]}), settings=settings) for order in (1, -1, 1))
     done = [finish(running)[0] for running in list(crawls)]
 
@@ -78,9 +75,7 @@ def test_two_processes_share_a_store(site: Site, tmp_path: Path) -> None:
     assert sum(crawled.dedup["dropped"] for crawled in done) == 3 * 24 - 12
 
 
-def test_another_workers_claim_is_waited_for_so_long_and_no_longer(
-    site: Site, run: Run, tmp_path: Path
-) -> None:
+def test_another_workers_claim_is_waited_for_so_long_and_no_longer(site: Site, run: Run, tmp_path: Path) -> None:
     url = site.put("/a", plain("Ice", text(1)))
     store = f"lmdb://{tmp_path}/shared"
     settings = {"DEDUP_STORE": store, "DEDUP_WAIT": 0.4}

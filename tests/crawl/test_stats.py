@@ -177,9 +177,7 @@ def test_rates_add_up(first: tuple[int, int, int], more: tuple[int, int, int], s
         assert said[f"{name}_rate"] * seconds / 60 == pytest.approx(count)
 
 
-@pytest.mark.parametrize(
-    ("value", "seconds"), [(60.0, 60.0), ("5", 5.0), (0, 0.0), ("0", 0.0), (None, 0.0), (-1, 0.0)]
-)
+@pytest.mark.parametrize(("value", "seconds"), [(60.0, 60.0), ("5", 5.0), (0, 0.0), ("0", 0.0), (None, 0.0), (-1, 0.0)])
 def test_the_interval_is_that_of_scrapy(value: Any, seconds: float) -> None:
     options = Options.from_settings(Settings({"LOGSTATS_INTERVAL": value}), "news")
     assert options.log_interval == seconds

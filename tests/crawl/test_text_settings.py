@@ -22,14 +22,9 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("folds", [True, False])
-def test_a_reprint_in_the_other_script_is_found_when_chinese_is_folded(
-    site: Site, run: Run, folds: bool
-) -> None:
+def test_a_reprint_in_the_other_script_is_found_when_chinese_is_folded(site: Site, run: Run, folds: bool) -> None:
     story = CHINESE * 3
-    urls = [
-        site.put("/cn", plain("港口", story)),
-        site.put("/tw", fancy("港口", OpenCC("s2tw").convert(story))),
-    ]
+    urls = [site.put("/cn", plain("港口", story)), site.put("/tw", fancy("港口", OpenCC("s2tw").convert(story)))]
     crawled = run(urls=urls, settings={**IN_TURN, "DEDUP_FOLD_CHINESE": folds})
 
     assert [item["url"] for item in crawled.items] == urls[: 2 - folds]
@@ -63,16 +58,10 @@ def pairs(run: str) -> list[str]:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (
-            {"DEDUP_DETECTORS": ["no such"]},
-            "DEDUP_DETECTORS = 'no such' is not accepted: one of exact",
-        ),
+        ({"DEDUP_DETECTORS": ["no such"]}, "DEDUP_DETECTORS = 'no such' is not accepted: one of exact"),
         ({"DEDUP_DETECTORS": '{"simhash": {}, "simhash": {"bits": 128}}'}, "simhash"),
         ({"DEDUP_DETECTORS": ["imatch", "imatch"]}, "each name once"),
-        (
-            {"DEDUP_DETECTORS": {"simhash": {"bits": 65}}},
-            "DEDUP_DETECTORS['simhash'].bits = 65",
-        ),
+        ({"DEDUP_DETECTORS": {"simhash": {"bits": 65}}}, "DEDUP_DETECTORS['simhash'].bits = 65"),
         ({"DEDUP_SEGMENTER": "nope"}, "DEDUP_SEGMENTER = 'nope' is not accepted"),
         ({"DEDUP_READER": "nope"}, "DEDUP_READER = 'nope' is not accepted"),
         ({"DEDUP_LEXICON": "missing.gz", "DEDUP_DETECTORS": ["imatch"]}, "DEDUP_LEXICON = 'missing.gz'"),

@@ -19,16 +19,7 @@ if TYPE_CHECKING:
     from dedupcrawl.detectors.base import Detector, Fingerprint
 
 #: Of 1,000 documents, so that idf = ln(1000 / n); the commonest has normalised idf 0, the rarest 1.
-FREQUENCIES = {
-    "the": 1000,
-    "and": 900,
-    "harbour": 100,
-    "ice": 50,
-    "ferry": 30,
-    "sledge": 20,
-    "pier": 10,
-    "krill": 1,
-}
+FREQUENCIES = {"the": 1000, "and": 900, "harbour": 100, "ice": 50, "ferry": 30, "sledge": 20, "pier": 10, "krill": 1}
 
 
 def small_lexicon(path: Path) -> str:

@@ -78,9 +78,7 @@ def by_terms(fields: Iterable[tuple[str, int]], characters: int, words: int) -> 
 
 def by_occurrences(fields: Iterable[tuple[str, int]], characters: int, words: int) -> list[Weighted]:
     """The weight of the field for every time."""
-    return [
-        (shingle, weight) for text, weight in fields for shingle in oracles.shingles(text, characters, words)
-    ]
+    return [(shingle, weight) for text, weight in fields for shingle in oracles.shingles(text, characters, words)]
 
 
 def simhash(weighted: Iterable[Weighted], text: str, moduli: Iterable[int]) -> bytes:

@@ -66,9 +66,7 @@ def test_long_texts_are_summed_in_parts(count: int) -> None:
 @given(st.binary(min_size=8, max_size=48), st.data())
 def test_distance(left: bytes, data: st.DataObject) -> None:
     right = data.draw(st.binary(min_size=len(left), max_size=len(left)))
-    bits = sum(
-        a != b for x, y in zip(left, right, strict=True) for a, b in zip(f"{x:08b}", f"{y:08b}", strict=True)
-    )
+    bits = sum(a != b for x, y in zip(left, right, strict=True) for a, b in zip(f"{x:08b}", f"{y:08b}", strict=True))
     assert hamming_distance(left, right) == bits
     total = 8 * len(left)
     match = match_by_bits(left, right, total - bits)
@@ -86,9 +84,7 @@ def test_no_pair_within_the_distance_is_lost(bits: int, blocks: int, distance: i
         right = left
         for bit in rng.sample(range(bits), distance):
             right ^= 1 << bit
-        keys = [
-            set(block_keys(value.to_bytes(bits // 8, "little"), blocks, distance)) for value in (left, right)
-        ]
+        keys = [set(block_keys(value.to_bytes(bits // 8, "little"), blocks, distance)) for value in (left, right)]
         assert not keys[0].isdisjoint(keys[1])
 
 
@@ -99,10 +95,7 @@ def test_keys_are_as_many_as_choices_and_all_bits_count(bits: int, blocks: int, 
     assert len(set(keys)) == len(keys) == comb(blocks, distance)
     inverse = bytes(255 - octet for octet in value)
     assert set(keys).isdisjoint(block_keys(inverse, blocks, distance))
-    taken = [
-        sum(octet.bit_count() for octet in key[1:])
-        for key in block_keys(b"\xff" * (bits // 8), blocks, distance)
-    ]
+    taken = [sum(octet.bit_count() for octet in key[1:]) for key in block_keys(b"\xff" * (bits // 8), blocks, distance)]
     share = bits * (blocks - distance) / blocks
     assert all(abs(bits_of_key - share) <= blocks - distance for bits_of_key in taken)
     assert sum(taken) == bits * comb(blocks, distance) * (blocks - distance) // blocks

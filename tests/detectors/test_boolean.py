@@ -92,11 +92,7 @@ def test_the_symmetric_difference_decides_and_matches_share_a_key(
 
 def test_real_pages_match_like_brute_force() -> None:
     pages = [
-        (
-            {found.word for found in keywords(page.words(), built_in(), 32)},
-            page.length,
-            DETECTOR.fingerprint(page),
-        )
+        ({found.word for found in keywords(page.words(), built_in(), 32)}, page.length, DETECTOR.fingerprint(page))
         for page in real_pages()
     ]
     matches = 0

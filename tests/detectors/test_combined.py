@@ -137,9 +137,7 @@ def test_all_of_has_the_keys_of_the_first_member() -> None:
     assert fingerprint(Combined(all_of=(one, two))) == Fingerprint(
         (b"o",), b"\x43\x03\0\0\0\x03\0\0\0ooottt", (b"x", b"y")
     )
-    assert fingerprint(Combined(all_of=(two, one))) == Fingerprint(
-        (b"t",), b"\x43\x03\0\0\0\x03\0\0\0tttooo", None
-    )
+    assert fingerprint(Combined(all_of=(two, one))) == Fingerprint((b"t",), b"\x43\x03\0\0\0\x03\0\0\0tttooo", None)
 
 
 def test_any_of_has_the_keys_of_every_member_with_a_prefix() -> None:
@@ -214,8 +212,7 @@ def test_members_that_have_no_two_fingerprints_are_silent() -> None:
 
 
 @pytest.mark.parametrize(
-    "members",
-    [(Shingling(), RandomProjection()), (MinHash(), FeatureCode(), Exact()), (FeatureCode(), MinHash())],
+    "members", [(Shingling(), RandomProjection()), (MinHash(), FeatureCode(), Exact()), (FeatureCode(), MinHash())]
 )
 def test_what_all_or_any_find_is_what_the_members_find(members: tuple[Detector, ...]) -> None:
     of_all, of_any = Combined(all_of=members), Combined(any_of=members)
@@ -311,9 +308,7 @@ PLACE = "detectors['combined']"
         ),
     ],
 )
-def test_a_choice_that_makes_no_sense_is_named_by_its_place(
-    rules: dict[str, Any], name: str, accepted: str
-) -> None:
+def test_a_choice_that_makes_no_sense_is_named_by_its_place(rules: dict[str, Any], name: str, accepted: str) -> None:
     with pytest.raises(SettingError, match=accepted) as caught:
         built(**rules)
     assert caught.value.name == name

@@ -56,9 +56,7 @@ def test_a_slot_goes_to_the_first_element_thrown_into_it(numbers: set[int]) -> N
     thrown = [module._round_hashes(elements, range(r, r + 1), 5).ravel().tolist() for r in range(ROUNDS)]
     sketch = fast_similarity_sketch(elements, 128, 5)
     for slot in range(128):
-        fallen = [
-            (round_, value) for round_, row in enumerate(thrown) for value in row if value >> 57 == slot
-        ]
+        fallen = [(round_, value) for round_, row in enumerate(thrown) for value in row if value >> 57 == slot]
         if fallen:
             assert sketch[slot] == (min(fallen)[1] >> 4) & 0xFF
 
@@ -72,9 +70,7 @@ def errors_of(size: int, trials: int) -> tuple[list[float], list[float]]:
         base = trial * 1_000_000
         left, right = range(base, base + size), range(base + size - shared, base + 2 * size - shared)
         true = shared / (2 * size - shared)
-        agreeing = fast_similarity_sketch(mixed(left), 128, trial) == fast_similarity_sketch(
-            mixed(right), 128, trial
-        )
+        agreeing = fast_similarity_sketch(mixed(left), 128, trial) == fast_similarity_sketch(mixed(right), 128, trial)
         ours.append((agreeing.mean() - 1 / 256) / (1 - 1 / 256) - true)
         theirs.append(by_datasketch(left, trial).jaccard(by_datasketch(right, trial)) - true)
     return ours, theirs

@@ -56,9 +56,7 @@ def test_the_code_is_around_the_first_full_stop_with_room(text: str, size: int, 
     assert first_code(text, size) == code
 
 
-@pytest.mark.parametrize(
-    "text", ["", "没有句号的文字没有句号的文字", "短。", "no stop at all", "。" * 50, "😀。😀"]
-)
+@pytest.mark.parametrize("text", ["", "没有句号的文字没有句号的文字", "短。", "no stop at all", "。" * 50, "😀。😀"])
 def test_a_page_without_such_a_full_stop_has_no_code(text: str) -> None:
     assert ONE.fingerprint(Features(Page.from_text(text))) is None
     assert ALL.fingerprint(Features(Page.from_text(text))) is None

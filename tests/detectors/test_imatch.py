@@ -68,10 +68,7 @@ def test_the_band_is_closed_and_can_be_set(tmp_path: Path) -> None:
     lexicon = small_lexicon(tmp_path / "lexicon")
     everything = IMatch(least_terms=1, lexicon=lexicon, lowest=0, highest=1)
     assert compare("the ice krill", "ice krill", everything) is None
-    assert (
-        compare("the ice", "the krill", IMatch(least_terms=1, lexicon=lexicon, lowest=0, highest=0))
-        is not None
-    )
+    assert compare("the ice", "the krill", IMatch(least_terms=1, lexicon=lexicon, lowest=0, highest=0)) is not None
 
 
 def test_copies_match_and_others_do_not() -> None:
@@ -101,9 +98,7 @@ def test_how_small_a_share_of_known_terms_is_enough(tmp_path: Path) -> None:
     assert IMatch(least_terms=1, lexicon=lexicon).fingerprint(features("ice one two three four")) is not None
     assert IMatch(least_terms=1, lexicon=lexicon).fingerprint(features("ice one two three four five")) is None
     assert (
-        IMatch(least_terms=1, lexicon=lexicon, least_share=0).fingerprint(
-            features("ice one two three four five")
-        )
+        IMatch(least_terms=1, lexicon=lexicon, least_share=0).fingerprint(features("ice one two three four five"))
         is not None
     )
 

@@ -47,9 +47,7 @@ def test_each_lexicon_lacks_its_own_random_share() -> None:
 def test_a_lexicon_lacks_the_same_terms_on_every_page_but_not_under_every_seed() -> None:
     some = WORDS[::100]
     for word in some[:20]:
-        assert [word in one for one in lexicons(DETECTOR, (word,))] == [
-            word in one for one in lexicons(DETECTOR, some)
-        ]
+        assert [word in one for one in lexicons(DETECTOR, (word,))] == [word in one for one in lexicons(DETECTOR, some)]
     assert lexicons(IMatchRandomized(seed=1), some) != lexicons(DETECTOR, some)
     assert lexicons(IMatchRandomized(lexicons=3), some) == lexicons(DETECTOR, some)[:4]
 
@@ -58,9 +56,7 @@ def test_a_worked_example(tmp_path: Path) -> None:
     """The signatures of a page of four terms are those of what each lexicon holds of them."""
     detector = IMatchRandomized(least_terms=1, lexicon=small_lexicon(tmp_path / "lexicon"))
     terms = ("ferry", "harbour", "ice", "pier")
-    wanted = [
-        signature(sorted(word.encode() for word in one))[:8] for one in lexicons(detector, terms) if one
-    ]
+    wanted = [signature(sorted(word.encode() for word in one))[:8] for one in lexicons(detector, terms) if one]
     found = fingerprint(detector, "The pier, the harbour, the ferry, the ice: the krill.")
     assert b"".join(dict.fromkeys(wanted)) in found.sketch
     assert len(found.keys) == len(set(wanted)) > 1
@@ -76,10 +72,7 @@ def test_as_many_changes_are_forgiven_as_chance_has_it(changes: int) -> None:
         found += compare(" ".join(other), " ".join(text)) is not None
         plain = IMatch()
         assert (
-            plain.compare(
-                fingerprint(plain, " ".join(other)).sketch, fingerprint(plain, " ".join(text)).sketch
-            )
-            is None
+            plain.compare(fingerprint(plain, " ".join(other)).sketch, fingerprint(plain, " ".join(text)).sketch) is None
         )
     assert found / pages == pytest.approx(1 - (1 - 0.3**changes) ** 10, abs=0.08)
 
@@ -124,9 +117,7 @@ def test_real_pages_match_like_brute_force() -> None:
     assert matches
 
 
-@pytest.mark.parametrize(
-    "text", ["", "😀" * 200, "the and of to " * 50, "За ночь гавань замёрзла и Microsoft"]
-)
+@pytest.mark.parametrize("text", ["", "😀" * 200, "the and of to " * 50, "За ночь гавань замёрзла и Microsoft"])
 def test_a_page_without_enough_known_terms_has_no_signature(text: str) -> None:
     assert DETECTOR.fingerprint(features(text)) is None
 
@@ -155,7 +146,6 @@ def test_short_texts_that_share_a_word_do_not_match() -> None:
     """A lexicon that lacks the two words in which they differ would be found among ten 61 times in 100."""
     assert DETECTOR.fingerprint(features("Ferry timetable")) is None
     matches = [
-        compare("Ferry timetable", "Ferry prices", IMatchRandomized(seed=seed, least_terms=1))
-        for seed in range(20)
+        compare("Ferry timetable", "Ferry prices", IMatchRandomized(seed=seed, least_terms=1)) for seed in range(20)
     ]
     assert any(matches)

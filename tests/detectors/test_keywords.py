@@ -152,9 +152,7 @@ def test_there_is_one_key(variant: int) -> None:
 
 
 @by_variant
-@pytest.mark.parametrize(
-    "text", ["", "😀" * 200, "buffalo " * 300, "哈" * 4000, "x" * 100_000, "冰", "a b c d"]
-)
+@pytest.mark.parametrize("text", ["", "😀" * 200, "buffalo " * 300, "哈" * 4000, "x" * 100_000, "冰", "a b c d"])
 def test_a_page_of_too_few_keywords_has_no_fingerprint(variant: int, text: str) -> None:
     assert Keywords(variant=variant).fingerprint(features(text)) is None
 

@@ -11,9 +11,7 @@ from dedupcrawl.detectors.lsh import band_keys, choose_bands
 
 
 @pytest.mark.parametrize(("scheme", "chosen"), module._PRECOMPUTED_BANDS.items())
-def test_what_is_known_is_what_datasketch_chooses(
-    scheme: tuple[float, int, float], chosen: tuple[int, int]
-) -> None:
+def test_what_is_known_is_what_datasketch_chooses(scheme: tuple[float, int, float], chosen: tuple[int, int]) -> None:
     threshold, slots, miss_weight = scheme
     index = MinHashLSH(threshold=threshold, num_perm=slots, weights=(1 - miss_weight, miss_weight))
     assert (index.b, index.r) == chosen == choose_bands(*scheme)

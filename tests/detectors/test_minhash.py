@@ -52,12 +52,7 @@ def test_copies_share_a_key_and_match(new: str, old: str) -> None:
 
 @pytest.mark.parametrize(
     ("new", "old"),
-    [
-        (ENGLISH, OTHER_ENGLISH),
-        (CHINESE, OTHER_CHINESE),
-        (ENGLISH[:300] + OTHER_ENGLISH, ENGLISH),
-        (CHINESE, ENGLISH),
-    ],
+    [(ENGLISH, OTHER_ENGLISH), (CHINESE, OTHER_CHINESE), (ENGLISH[:300] + OTHER_ENGLISH, ENGLISH), (CHINESE, ENGLISH)],
 )
 def test_others_do_not_match(new: str, old: str) -> None:
     assert compare(new, old) is None

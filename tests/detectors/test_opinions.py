@@ -82,11 +82,7 @@ def edited(text: str, begin: int, size: int, put: str) -> str:
 @every
 @settings(max_examples=20, deadline=None)
 @given(
-    st.sampled_from(TEXTS),
-    st.integers(0, 2000),
-    st.integers(0, 400),
-    st.text("ab 冰港.。", max_size=30),
-    st.booleans(),
+    st.sampled_from(TEXTS), st.integers(0, 2000), st.integers(0, 400), st.text("ab 冰港.。", max_size=30), st.booleans()
 )
 @example(ENGLISH, 0, 0, "", False)
 @example(CHINESE, 0, 0, "", True)

@@ -81,14 +81,9 @@ def test_a_common_factor_divides_both(left: int, right: int) -> None:
 
 @settings(deadline=None)
 @given(
-    st.lists(st.one_of(words, characters), max_size=12),
-    st.integers(1, 6),
-    st.sampled_from(SEEDS),
-    st.integers(0, 1),
+    st.lists(st.one_of(words, characters), max_size=12), st.integers(1, 6), st.sampled_from(SEEDS), st.integers(0, 1)
 )
-def test_every_run_has_its_remainder(
-    drawn: list[tuple[int, bool]], length: int, seed: int, number: int
-) -> None:
+def test_every_run_has_its_remainder(drawn: list[tuple[int, bool]], length: int, seed: int, number: int) -> None:
     values = [value if alone else word(value) for value, alone in drawn]
     runs = [values[at : at + length] for at in range(len(values) - length + 1)]
     found = rabin_fingerprints(symbols(stream(drawn)), length, seed, number)

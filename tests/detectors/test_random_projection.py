@@ -100,12 +100,7 @@ def test_copies_share_a_key_and_match(new: str, old: str) -> None:
 
 @pytest.mark.parametrize(
     ("new", "old"),
-    [
-        (ENGLISH, OTHER_ENGLISH),
-        (CHINESE, OTHER_CHINESE),
-        (ENGLISH[:300] + OTHER_ENGLISH, ENGLISH),
-        (CHINESE, ENGLISH),
-    ],
+    [(ENGLISH, OTHER_ENGLISH), (CHINESE, OTHER_CHINESE), (ENGLISH[:300] + OTHER_ENGLISH, ENGLISH), (CHINESE, ENGLISH)],
 )
 @pytest.mark.parametrize("detector", [PROJECTION, RandomProjection(characters=2)])
 def test_others_do_not_match(new: str, old: str, detector: RandomProjection) -> None:
@@ -143,9 +138,7 @@ def test_thirteen_keys_and_49_bytes_a_page() -> None:
         ({"seed": -1}, "seed", "from 0"),
     ],
 )
-def test_constants_that_make_no_sense_are_named(
-    constants: dict[str, object], constant: str, accepted: str
-) -> None:
+def test_constants_that_make_no_sense_are_named(constants: dict[str, object], constant: str, accepted: str) -> None:
     with pytest.raises(SettingError, match=accepted) as caught:
         RandomProjection(**constants)  # type: ignore[arg-type]
     assert caught.value.name == f"detectors['random_projection'].{constant}"

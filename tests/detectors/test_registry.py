@@ -49,15 +49,9 @@ def test_the_order_that_filled_stores_count_on_is_pinned() -> None:
 
 def test_the_configuration_is_used_unless_it_is_overridden() -> None:
     config = Config(
-        detectors={"exact": {}, "minhash": {"threshold": 0.6, "words": 2}},
-        threshold=0.7,
-        length_ratio=1.2,
-        seed=9,
+        detectors={"exact": {}, "minhash": {"threshold": 0.6, "words": 2}}, threshold=0.7, length_ratio=1.2, seed=9
     )
-    assert build_detectors(config) == (
-        Exact(seed=9),
-        MinHash(threshold=0.6, words=2, length_ratio=1.2, seed=9),
-    )
+    assert build_detectors(config) == (Exact(seed=9), MinHash(threshold=0.6, words=2, length_ratio=1.2, seed=9))
 
 
 @pytest.mark.parametrize(

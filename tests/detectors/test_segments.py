@@ -32,9 +32,7 @@ def changed(places: range) -> str:
 
 def test_a_worked_example() -> None:
     detector = Segments(count=3, equal=2)
-    hashes = [
-        hashlib.blake2b(word, digest_size=8, key=bytes(8)).digest() for word in (b"one", b"two", b"three")
-    ]
+    hashes = [hashlib.blake2b(word, digest_size=8, key=bytes(8)).digest() for word in (b"one", b"two", b"three")]
     found = fingerprint(detector, "One\n  TWO \n\nthree")
     assert found.sketch == b"S" + b"".join(hashes)
     assert found.keys == tuple(sorted(hashes)[:2])
@@ -69,10 +67,7 @@ def test_without_paragraphs_the_parts_are_equal() -> None:
     assert compare("An " + ENGLISH, ENGLISH) is None  # all that follows has moved
 
 
-@given(
-    st.lists(st.text("ab c", min_size=1, max_size=20).map(normalize).filter(bool), max_size=40),
-    st.integers(1, 12),
-)
+@given(st.lists(st.text("ab c", min_size=1, max_size=20).map(normalize).filter(bool), max_size=40), st.integers(1, 12))
 def test_segments_make_up_the_text(lines: list[str], count: int) -> None:
     text = " ".join(lines)
     segments = cut_into_segments(lines, count)
@@ -98,17 +93,10 @@ def test_paragraphs_are_those_of_the_text_and_of_the_rest() -> None:
 segment = st.sampled_from("abcdefghij")
 
 
-@given(
-    st.lists(segment, min_size=8, max_size=8), st.lists(segment, min_size=8, max_size=8), st.integers(1, 8)
-)
-def test_pages_match_when_m_segments_are_common_and_share_a_key(
-    new: list[str], old: list[str], equal: int
-) -> None:
+@given(st.lists(segment, min_size=8, max_size=8), st.lists(segment, min_size=8, max_size=8), st.integers(1, 8))
+def test_pages_match_when_m_segments_are_common_and_share_a_key(new: list[str], old: list[str], equal: int) -> None:
     detector = Segments(equal=equal)
-    mine, other = (
-        detector.fingerprint(features("\n".join(new))),
-        detector.fingerprint(features("\n".join(old))),
-    )
+    mine, other = (detector.fingerprint(features("\n".join(new))), detector.fingerprint(features("\n".join(old))))
     assert (mine is None) == (len(set(new)) < equal)
     if mine and other:
         match = detector.compare(mine.sketch, other.sketch)

@@ -53,9 +53,7 @@ def test_two_equal_super_shingles_in_their_places_are_a_match() -> None:
     assert SHINGLING.compare(sketch(12, 11, 14, 13, 16, 15), old) is None
     match = SHINGLING.compare(sketch(11, 0, 13, 0, 0, 0), old)
     assert match == Match(
-        (2 / 6) ** (1 / 14),
-        Relation.NEAR_DUPLICATE,
-        {"super_shingles": "2 of 6", "lengths": [100, 100]},
+        (2 / 6) ** (1 / 14), Relation.NEAR_DUPLICATE, {"super_shingles": "2 of 6", "lengths": [100, 100]}
     )
 
 
@@ -196,9 +194,7 @@ def test_six_keys_and_53_bytes_a_page() -> None:
         ({"seed": -1}, "seed", "from 0"),
     ],
 )
-def test_constants_that_make_no_sense_are_named(
-    constants_: dict[str, object], constant: str, accepted: str
-) -> None:
+def test_constants_that_make_no_sense_are_named(constants_: dict[str, object], constant: str, accepted: str) -> None:
     with pytest.raises(SettingError, match=accepted) as caught:
         Shingling(**constants_)  # type: ignore[arg-type]
     assert caught.value.name == f"detectors['shingling'].{constant}"

@@ -21,17 +21,7 @@ from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 SIMHASH = SimHash()
 MIXED = f"{CHINESE} The 3rd issue of 《Harbour News》 cost ３.50 €. {ENGLISH}"
 LONG = f"{ENGLISH} {OTHER_ENGLISH}"
-ODD = [
-    "one",
-    "一",
-    "two words",
-    "一 word",
-    "word 一",
-    "一二三四",
-    "a b 一 c",
-    "buffalo " * 9,
-    "ice. 冰。" * 3,
-]
+ODD = ["one", "一", "two words", "一 word", "word 一", "一二三四", "a b 一 c", "buffalo " * 9, "ice. 冰。" * 3]
 TEXTS = [ENGLISH, CHINESE, MIXED, *ODD]
 PAGE = Page(
     url="",
@@ -42,9 +32,7 @@ PAGE = Page(
     anchors="More on the ice of the harbour",
 )
 FIELDS = (PAGE.title, f"{PAGE.keywords}\n{PAGE.description}", PAGE.text, PAGE.anchors)
-texts = st.lists(
-    st.sampled_from([*"一二三四五的了是", "ice", "the", "a", "harbour"]), min_size=1, max_size=40
-)
+texts = st.lists(st.sampled_from([*"一二三四五的了是", "ice", "the", "a", "harbour"]), min_size=1, max_size=40)
 
 
 def sketch(page: Page | str, detector: SimHash = SIMHASH) -> bytes:
@@ -64,9 +52,7 @@ def test_a_worked_example() -> None:
     assert sorted(weighted) == [(("cold", "ice"), 4), (("ice", "is"), 4), (("is", "cold"), 3)]
     # No weight outweighs the other two, so every bit is that of two of the three hashes.
     numbers, modulus = plain_charikar.symbols("ice is cold"), irreducible_polynomial(0)
-    one, other, third = (
-        plain_charikar.rabin((numbers[t] for t in shingle), modulus) for shingle, _ in weighted
-    )
+    one, other, third = (plain_charikar.rabin((numbers[t] for t in shingle), modulus) for shingle, _ in weighted)
     majority = one & other | one & third | other & third
     assert sketch("Ice is cold ice", SimHash(words=2)) == b"\x48" + majority.to_bytes(8, "little")
 
@@ -81,9 +67,7 @@ def test_it_is_the_definition_for_term_weights(text: str, bits: int) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(texts, st.integers(1, 6), st.integers(1, 4), st.sampled_from([1, 5]))
-def test_it_is_the_definition_for_any_text(
-    tokens: list[str], characters: int, words: int, weight: int
-) -> None:
+def test_it_is_the_definition_for_any_text(tokens: list[str], characters: int, words: int, weight: int) -> None:
     text, moduli = " ".join(tokens), [irreducible_polynomial(0)]
     for name, weigh in (("terms", plain_charikar.by_terms), ("occurrences", plain_charikar.by_occurrences)):
         detector = SimHash(characters=characters, words=words, weights=name, text_weight=weight)
@@ -114,9 +98,7 @@ def test_a_field_of_weight_zero_is_not_read() -> None:
 
 def test_fields_without_a_token_are_passed_over() -> None:
     every = SimHash(title_weight=3, keywords_weight=3)
-    assert sketch(Page(url="", text=ENGLISH, title="…", keywords="  ", anchors="»"), every) == sketch(
-        ENGLISH, every
-    )
+    assert sketch(Page(url="", text=ENGLISH, title="…", keywords="  ", anchors="»"), every) == sketch(ENGLISH, every)
     assert every.fingerprint(Features(Page(url="", text="😀 !!! …", title="A title of words"))) is None
 
 
@@ -146,9 +128,7 @@ def test_the_package_simhash_agrees_when_it_hashes_alike(text: str) -> None:
 def test_shingles_start_where_those_of_the_other_detectors_start(text: str) -> None:
     found = ShingleWeighting(5, 3, 0, 1).by_occurrences([WeightedField(features(text).tokens, 1)])
     numbers, modulus = plain_charikar.symbols(text), irreducible_polynomial(0)
-    expected = [
-        plain_charikar.rabin((numbers[t] for t in shingle), modulus) for shingle in oracles.shingles(text)
-    ]
+    expected = [plain_charikar.rabin((numbers[t] for t in shingle), modulus) for shingle in oracles.shingles(text)]
     assert found.hashes[0].tolist() == expected
     assert len(expected) == len(features(text).shingles(5, 3, 0))
 
@@ -174,9 +154,7 @@ def test_copies_share_a_key_and_match(new: str, old: str) -> None:
     assert match.similarity >= 61 / 64
 
 
-@pytest.mark.parametrize(
-    ("new", "old"), [(ENGLISH, OTHER_ENGLISH), (CHINESE, OTHER_CHINESE), (CHINESE, ENGLISH)]
-)
+@pytest.mark.parametrize(("new", "old"), [(ENGLISH, OTHER_ENGLISH), (CHINESE, OTHER_CHINESE), (CHINESE, ENGLISH)])
 @pytest.mark.parametrize(
     "detector", [SIMHASH, SimHash(bits=128, distance=3, characters=1, words=1, weights="occurrences")]
 )
@@ -189,10 +167,7 @@ def test_typos_in_a_short_text_cost_shingles_more_than_tokens() -> None:
     for right, wrong in (("drill", "dril"), ("sledge", "slegde"), ("basin", "bassin")):
         edited = edited.replace(right, wrong)
     missed = [
-        sum(
-            compare(edited, ENGLISH, SimHash(seed=seed, characters=size, words=size)) is None
-            for seed in range(10)
-        )
+        sum(compare(edited, ENGLISH, SimHash(seed=seed, characters=size, words=size)) is None for seed in range(10))
         for size in (1, 3)
     ]
     assert missed[0] <= 4
@@ -242,9 +217,7 @@ def test_more_blocks_are_more_keys(blocks: int, keys: int) -> None:
         ({"seed": -1}, "seed", "from 0"),
     ],
 )
-def test_constants_that_make_no_sense_are_named(
-    constants: dict[str, object], constant: str, accepted: str
-) -> None:
+def test_constants_that_make_no_sense_are_named(constants: dict[str, object], constant: str, accepted: str) -> None:
     with pytest.raises(SettingError, match=accepted) as caught:
         SimHash(**constants)  # type: ignore[arg-type]
     assert caught.value.name == f"detectors['simhash'].{constant}"

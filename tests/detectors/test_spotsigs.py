@@ -109,10 +109,7 @@ def test_two_thirds_of_the_spots_in_common() -> None:
 
 
 def test_a_spot_counts_as_often_as_it_appears() -> None:
-    pair = (
-        "The alpha beta. " * 4 + "The gamma delta. " * 6,
-        "The alpha beta. " * 6 + "The gamma delta. " * 4,
-    )
+    pair = ("The alpha beta. " * 4 + "The gamma delta. " * 6, "The alpha beta. " * 6 + "The gamma delta. " * 4)
     match = compare(*pair)
     assert match is not None
     assert match.evidence["spots"] == "8 of 12"
@@ -214,11 +211,7 @@ CHINESE_MENU = " ".join(f"频道{at} 图片 视频 购票 天气{at} 交通 登�
 
 
 @pytest.mark.parametrize(
-    ("new", "old"),
-    [
-        (f"{MENU} {ENGLISH}", f"{ENGLISH} {FOOTER}"),
-        (f"{CHINESE_MENU} {CHINESE}", f"{CHINESE} {FOOTER}"),
-    ],
+    ("new", "old"), [(f"{MENU} {ENGLISH}", f"{ENGLISH} {FOOTER}"), (f"{CHINESE_MENU} {CHINESE}", f"{CHINESE} {FOOTER}")]
 )
 def test_copies_inside_noisy_pages_are_found_that_shingling_misses(new: str, old: str) -> None:
     match = compare(new, old)
@@ -303,17 +296,7 @@ taus = st.one_of(st.sampled_from([0.1, 0.3, 0.44, 0.5, 0.6, 0.7, 0.9, 1.0]), st.
 
 def test_the_partitions_for_the_papers_threshold() -> None:
     assert partition_starts(0.44, 8) == (1, 2, 3, 5, 10, 21, 46, 103, 232)
-    assert [partition_of(size, 0.44) for size in (1, 2, 3, 4, 5, 45, 46, 102, 103)] == [
-        0,
-        1,
-        2,
-        2,
-        3,
-        5,
-        6,
-        6,
-        7,
-    ]
+    assert [partition_of(size, 0.44) for size in (1, 2, 3, 4, 5, 45, 46, 102, 103)] == [0, 1, 2, 2, 3, 5, 6, 6, 7]
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _FENCE = re.compile(r"^(?P<indent> *)(?P<fence>```+)(?P<kind>[\w-]*).*$")
-_SAID = re.compile(
-    r"<!--\s*(?P<key>not run|in|shown by|read by|names|left running)(?::\s*(?P<value>.*?))?\s*-->"
-)
+_SAID = re.compile(r"<!--\s*(?P<key>not run|in|shown by|read by|names|left running)(?::\s*(?P<value>.*?))?\s*-->")
 _FILE = re.compile(r"^(?:#|//) (?P<path>[\w./-]+\.(?:py|cfg|toml|jsonl?|html|txt))$")
 
 #: Pages whose commands a test of their own types, several at a time.

@@ -41,9 +41,7 @@ class Follower:
     names: dict[str, Any]  #: of Python
     commands: Path  #: folder of commands that are loaded already
     where: Path = field(init=False)  #: the folder that they are in now
-    errors: dict[int, BaseException | None] = field(
-        default_factory=dict
-    )  #: of each block that was done, by line
+    errors: dict[int, BaseException | None] = field(default_factory=dict)  #: of each block that was done, by line
     running: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -103,9 +101,7 @@ class Follower:
         elif block.kind == "console":
             self._converse(block)
         else:
-            raise AssertionError(
-                f"{block.id}: a block of the kind {block.kind!r} does not say how it is tested"
-            )
+            raise AssertionError(f"{block.id}: a block of the kind {block.kind!r} does not say how it is tested")
 
     def _write(self, block: Block) -> None:
         path = self.where / block.file

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 def is_settings(code: str) -> bool:
     """Whether it only gives values to names in capitals."""
     return all(
-        isinstance(each, ast.Assign)
-        and all(isinstance(name, ast.Name) and name.id.isupper() for name in each.targets)
+        isinstance(each, ast.Assign) and all(isinstance(name, ast.Name) and name.id.isupper() for name in each.targets)
         for each in ast.parse(code).body
     )
 

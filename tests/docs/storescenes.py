@@ -94,25 +94,9 @@ def watching(block: Block, reader: Follower) -> None:
 
 
 def _worker(host: str, process: int, state: str, checked: int, kept: int, copies: int, **said: Any) -> Worker:
-    usual: dict[str, Any] = {
-        "spider": "reader",
-        "uptime": 900.0,
-        "dropped": copies,
-        "related": {},
-        "calls": 9,
-    }
-    usual |= {
-        "duplicates": {},
-        "unchecked": {},
-        "claims": 0,
-        "interval": 20.0,
-        "recent": 0,
-        "mean": 0,
-        "worst": 0,
-    }
-    return Worker(
-        "0", state, 3.0, WorkerStats(host=host, process=process, checked=checked, kept=kept, **usual | said)
-    )
+    usual: dict[str, Any] = {"spider": "reader", "uptime": 900.0, "dropped": copies, "related": {}, "calls": 9}
+    usual |= {"duplicates": {}, "unchecked": {}, "claims": 0, "interval": 20.0, "recent": 0, "mean": 0, "worst": 0}
+    return Worker("0", state, 3.0, WorkerStats(host=host, process=process, checked=checked, kept=kept, **usual | said))
 
 
 _SEEN = StoreSnapshot(

@@ -42,9 +42,7 @@ def section(page: str, heading: str) -> str:
 def rows(text: str) -> list[list[str]]:
     """Return the cells of the rows of all tables, heads left out."""
     cells = [
-        [cell.strip() for cell in line.strip().strip("|").split(" | ")]
-        for line in text.split("\n")
-        if line[:2] == "| "
+        [cell.strip() for cell in line.strip().strip("|").split(" | ")] for line in text.split("\n") if line[:2] == "| "
     ]
     return [row for row in cells if row[0].startswith("`")]
 
@@ -120,9 +118,7 @@ def reasons() -> set[str]:
     said = r'(?<!def )\bunchecked\([^,()]*(?:\([^()]*\))?[^,()]*, "([\w-]+)"'
     literal = re.findall(said, source)
     literal += [
-        part
-        for found in re.findall(r"Uncheckable\(([^()]*)\)", source)
-        for part in re.findall(r'"([\w-]+)"', found)
+        part for found in re.findall(r"Uncheckable\(([^()]*)\)", source) for part in re.findall(r'"([\w-]+)"', found)
     ]
     named = re.findall(r'^(?:BINARY|TOO_LARGE|TOO_DEEP|SKIPPED) = "([\w-]+)"', source, re.MULTILINE)
     refused = re.findall(r'return "([\w-]+)"', (PACKAGE / "crawl" / "responses.py").read_text("utf-8"))
@@ -217,17 +213,14 @@ def test_what_shapes_a_store_is_marked(name: str) -> None:
 @pytest.mark.parametrize("name", DETECTORS)
 def test_the_evidence_of_a_detector_is_listed(name: str) -> None:
     listed = {
-        each: row
-        for row in rows(section("verdict.md", "Evidence"))
-        for each in re.findall(r"`([\w-]+)`", row[0])
+        each: row for row in rows(section("verdict.md", "Evidence")) for each in re.findall(r"`([\w-]+)`", row[0])
     }
     shown = set(re.findall(r"`(\w+)`", listed[name][1]))
     with Deduplicator(detectors=[name]) as dedup:
         first = Page.from_text(f"{ICE} {ENGLISH}", "https://a.example/1")
         dedup.add(first)
         evidence = next(
-            iter(found.match.evidence for found in dedup.findings(replace(first, url="https://b.example/2"))),
-            {},
+            iter(found.match.evidence for found in dedup.findings(replace(first, url="https://b.example/2"))), {}
         )
     assert evidence, name
     if name == "combined":
@@ -246,11 +239,7 @@ def test_every_public_name_has_a_section() -> None:
 
 def test_every_method_of_the_deduplicator_is_named() -> None:
     text = section("api.md", "Deduplicator")
-    public = {
-        name
-        for name in vars(Deduplicator)
-        if not name.startswith("_") and callable(getattr(Deduplicator, name))
-    }
+    public = {name for name in vars(Deduplicator) if not name.startswith("_") and callable(getattr(Deduplicator, name))}
     assert {name for name in public if f"`{name}" not in text} == set()
 
 

@@ -32,12 +32,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     site = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(site)]
     done = subprocess.run(
-        command,
-        cwd=ROOT,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
+        command, cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     assert "WARNING" not in done.stderr
@@ -77,7 +72,5 @@ def test_a_setting_is_found_by_its_name(origin: str) -> None:
         tab.open(f"{origin}/index.html")
         tab.page.keyboard.press("/")
         tab.page.keyboard.type("DEDUP_TTL", delay=20)
-        tab.page.locator(
-            ".md-search-result__link[href*='settings.html'][href$='#dedup_ttl']"
-        ).first.wait_for()
+        tab.page.locator(".md-search-result__link[href*='settings.html'][href$='#dedup_ttl']").first.wait_for()
         assert tab.errors == []

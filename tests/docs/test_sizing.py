@@ -8,18 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.sizing import (
-    CHOICES,
-    DEFAULT,
-    PLANNED,
-    Shape,
-    growth,
-    in_memory,
-    on_disk,
-    record,
-    shapes,
-    total_text,
-)
+from benchmarks.sizing import CHOICES, DEFAULT, PLANNED, Shape, growth, in_memory, on_disk, record, shapes, total_text
 from dedupcrawl.ledger.ledger_schema import LedgerLimits
 from dedupcrawl.tools.report.html_report import MAX_PAGE_BYTES
 from tests.data import ROOT
@@ -30,9 +19,7 @@ if TYPE_CHECKING:
 
 def rows(heading: str) -> list[list[str]]:
     """Return the cells of the table below a heading, its head left out."""
-    text = (
-        (ROOT / "docs" / "sizing.md").read_text("utf-8").partition(f"## {heading}\n")[2].partition("\n## ")[0]
-    )
+    text = (ROOT / "docs" / "sizing.md").read_text("utf-8").partition(f"## {heading}\n")[2].partition("\n## ")[0]
     lines = [line.strip("| ").split(" | ") for line in text.split("\n") if line.startswith("| ")]
     return [[cell.strip() for cell in line] for line in lines[1:]]
 

@@ -41,9 +41,7 @@ def ready(folder: Path) -> Iterator[Path]:
     address = folder / "s"
     for name in COMMANDS:
         command = folder / name
-        command.write_text(
-            _COMMAND.format(python=sys.executable, name=name, address=str(address), size=_SIZE), "utf-8"
-        )
+        command.write_text(_COMMAND.format(python=sys.executable, name=name, address=str(address), size=_SIZE), "utf-8")
         command.chmod(0o755)
     root = Path(__file__).resolve().parents[2]
     start = [sys.executable, "-m", __name__, str(address)]

@@ -62,10 +62,7 @@ def furnish(folder: Path, here: Callable[[str], str]) -> None:
         path.write_text(here(content) if path.suffix == ".py" else content, "utf-8")
     _lines(folder / "crawl-1.jsonl", [_row("a.example/1"), _row("a.example/page"), _row("b.example/2")])
     _lines(folder / "crawl-2.jsonl", [_row("c.example/3"), _row("example.com")])
-    _lines(
-        folder / "feed.jsonl",
-        [{"url": f"https://th.example/{n}", "text": "ฝนตกหนักมาก " * n} for n in range(1, 5)],
-    )
+    _lines(folder / "feed.jsonl", [{"url": f"https://th.example/{n}", "text": "ฝนตกหนักมาก " * n} for n in range(1, 5)])
     (folder / "pages.jsonl.gz").write_bytes(gzip.compress(_json(_labelled()).encode()))
     _marked(folder / "labelled")
 

@@ -26,9 +26,7 @@ class Gate:
         lets: whether an agent gets the n-th article that it asks for; asked again whenever somebody asks.
     """
 
-    def __init__(
-        self, patch: pytest.MonkeyPatch, agents: set[str], lets: Callable[[Gate, str, int], bool]
-    ) -> None:
+    def __init__(self, patch: pytest.MonkeyPatch, agents: set[str], lets: Callable[[Gate, str, int], bool]) -> None:
         self.asked: Counter[str] = Counter()
         self._agents = agents
         self._lets = lets

@@ -83,9 +83,7 @@ class Project:
         """Start a command in the folder."""
         path = self.folder / f"{log}.log"
         with path.open("wb") as output:
-            process = subprocess.Popen(
-                command, cwd=self.folder, env=self.environment, stdout=output, stderr=output
-            )
+            process = subprocess.Popen(command, cwd=self.folder, env=self.environment, stdout=output, stderr=output)
         self.started.append(process)
         return Worker(process, path)
 

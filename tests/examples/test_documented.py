@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from tests.examples.project import Worker
 
 PAGE = (ROOT / "docs" / "scrapy-redis.md").read_text("utf-8")
-COMMANDS = [
-    line for block in re.findall(r"```shell\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()
-]
+COMMANDS = [line for block in re.findall(r"```shell\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
 INSTALLING = ["make install", ". .venv/bin/activate", "cd examples/scrapy_redis"]
 REDIS_PORT, FIRST_PORT = 6379, 28401
 

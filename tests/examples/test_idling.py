@@ -48,9 +48,7 @@ def test_a_worker_ends_when_scrapy_redis_says_so(made: tuple[Crawler, Any]) -> N
 
 
 @pytest.mark.parametrize("trouble", [ConnectionError("refused"), AttributeError("no get"), DontCloseSpider()])
-def test_a_worker_stays_when_it_cannot_take_start_addresses(
-    made: tuple[Crawler, Any], trouble: Exception
-) -> None:
+def test_a_worker_stays_when_it_cannot_take_start_addresses(made: tuple[Crawler, Any], trouble: Exception) -> None:
     spider = made[1]
     spider.trouble = trouble
     with pytest.raises(DontCloseSpider):

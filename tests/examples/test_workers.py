@@ -26,23 +26,17 @@ STATS = ("-s", "STATS_CLASS=scrapy_redis.stats.RedisStatsCollector", "-s", "LOGS
 
 PIPELINES = {"articles.pipelines.JsonLines": 300, "scrapy_redis.pipelines.RedisPipeline": 400}
 ITEMS = ("-s", f"ITEM_PIPELINES={json.dumps(PIPELINES)}", "-s", "REDIS_START_URLS_AS_SET=True")
-LIFO, FIFO = (
-    ("-s", f"SCHEDULER_QUEUE_CLASS=scrapy_redis.queue.{name}") for name in ("LifoQueue", "FifoQueue")
-)
+LIFO, FIFO = (("-s", f"SCHEDULER_QUEUE_CLASS=scrapy_redis.queue.{name}") for name in ("LifoQueue", "FifoQueue"))
 
 
-def test_two_workers_share_all_that_scrapy_redis_shares(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_workers_share_all_that_scrapy_redis_shares(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """RedisCrawlSpider, LifoQueue, RedisPipeline, RedisStatsCollector; a set of start addresses, one bad."""
     names = ("one", "two")
     gate = Gate(monkeypatch, {*names}, lambda gate, *_: gate.asked.keys() == {*names})
     with Redis.from_url(project.redis, decode_responses=True) as redis:
         redis.sadd("sections:start_urls", "17", *(json.dumps({"url": url}) for url in project.starts))
         options = (*FEW, *STATS, *ITEMS, *LIFO)
-        workers = [
-            project.crawl(name, *options, "-s", f"USER_AGENT={name}", spider="sections") for name in names
-        ]
+        workers = [project.crawl(name, *options, "-s", f"USER_AGENT={name}", spider="sections") for name in names]
         logs = [worker.wait() for worker in workers]
         assert redis.exists("sections:requests", "sections:start_urls") == 0
         assert redis.scard("sections:dupefilter") == len(TRUTH)

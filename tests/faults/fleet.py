@@ -86,9 +86,7 @@ class Fleet:
         if self._feeds:
             options = {"format": "jsonlines", "batch_item_count": self._feeds}
             settings["FEEDS"] = {FEED.format(life=life.number): options}
-        process = processes().Process(
-            target=main, args=(str(folder), str(log_of(folder, life)), order, settings)
-        )
+        process = processes().Process(target=main, args=(str(folder), str(log_of(folder, life)), order, settings))
         process.start()
         return process
 

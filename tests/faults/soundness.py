@@ -62,10 +62,7 @@ def examine(towns: Sequence[Content]) -> Soundness:
         apart=tuple(each for web in webs for each in _apart(dedup, web)),
         mixed=tuple(each for web in webs for each in _mixed(dedup, web)),
         within=max((_jaccard(a, b) for web in webs for a, b in _pairs(web)), default=0.0),
-        across=max(
-            (_jaccard(a, b) for one, other in combinations(firsts, 2) for a in one for b in other),
-            default=0.0,
-        ),
+        across=max((_jaccard(a, b) for one, other in combinations(firsts, 2) for a in one for b in other), default=0.0),
     )
 
 

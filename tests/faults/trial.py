@@ -125,9 +125,7 @@ class Trial:
 
     def _await_progress(self, share: float) -> None:
         wanted = share * len(self.web.distinct)
-        self._until(
-            lambda: self._observer.committed >= wanted and time.monotonic() >= self._last + self.plan.pause
-        )
+        self._until(lambda: self._observer.committed >= wanted and time.monotonic() >= self._last + self.plan.pause)
 
     def _strike(self, *, away: bool) -> None:
         """Kill a worker and start it again; ``away``: while the server is away."""

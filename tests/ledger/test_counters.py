@@ -31,9 +31,7 @@ LEDGERS = st.lists(
 
 
 @given(LEDGERS)
-def test_spans_of_several_ledgers_are_put_together(
-    told: list[tuple[int, dict[int, tuple[int, int, int]]]],
-) -> None:
+def test_spans_of_several_ledgers_are_put_together(told: list[tuple[int, dict[int, tuple[int, int, int]]]]) -> None:
     ledgers = [
         (width, [Slice(float(place * width), *counts) for place, counts in sorted(spans.items())])
         for width, spans in told
@@ -73,16 +71,8 @@ def test_histograms_are_added_up_by_detector() -> None:
 
 
 def test_the_headline_is_what_the_stats_say() -> None:
-    counts = {
-        "checked": 5,
-        "unchecked/short": 1,
-        "unchecked/status": 2,
-        "duplicate": 3,
-        "duplicate/identical": 3,
-    }
-    found = totals_from_counters(
-        counts | {"kept": 5, "dropped": 3, "bytes": 9, "bytes_saved": 4, "related/excerpt": 1}
-    )
+    counts = {"checked": 5, "unchecked/short": 1, "unchecked/status": 2, "duplicate": 3, "duplicate/identical": 3}
+    found = totals_from_counters(counts | {"kept": 5, "dropped": 3, "bytes": 9, "bytes_saved": 4, "related/excerpt": 1})
     assert (found.pages, found.checked, found.kept, found.dropped) == (8, 5, 5, 3)
     assert (found.duplicates, found.related) == ({"identical": 3}, {"excerpt": 1})
     assert list(found.unchecked.items()) == [("status", 2), ("short", 1)]
@@ -103,10 +93,7 @@ def test_the_width_is_the_least_doubling_that_fits(seconds: list[int], most: int
         assert max(seconds) // half - min(seconds) // half >= most
 
 
-@given(
-    st.dictionaries(st.integers(-100, 100), st.tuples(*[st.integers(0, 9)] * 3)),
-    st.sampled_from([1, 2, 8]),
-)
+@given(st.dictionaries(st.integers(-100, 100), st.tuples(*[st.integers(0, 9)] * 3)), st.sampled_from([1, 2, 8]))
 def test_folding_loses_nothing(counts: dict[int, tuple[int, int, int]], factor: int) -> None:
     wider = widened(counts, factor)
     assert {place // factor for place in counts} == set(wider)

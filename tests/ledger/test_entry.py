@@ -136,19 +136,14 @@ def test_every_field_comes_back() -> None:
     )
     bare = Opinion("d", None)
     assert all(getattr(opinion, each.name) != getattr(bare, each.name) for each in fields(Opinion)[1:])
-    held = (
-        Comparison("https://a.example/", "c1", (opinion, bare)),
-        Comparison("https://b.example/", "c2", ()),
-    )
+    held = (Comparison("https://a.example/", "c1", (opinion, bare)), Comparison("https://b.example/", "c2", ()))
     assert load_comparisons(dump_comparisons(held, 100)) == held
 
 
 def test_opinions_out_of_proportion_lose_what_pages_made_up_and_keep_their_numbers() -> None:
     words = ("x" * MAX_OPINIONS_BYTES,)
     match = Match(0.5, Relation.IDENTICAL, {"word": words[0]})
-    opinion = Opinion(
-        "d", match, 0.5, {"word": words[0]}, (Bar("a", 1, 2, at_least=True),), (Exhibit("w", "", words),)
-    )
+    opinion = Opinion("d", match, 0.5, {"word": words[0]}, (Bar("a", 1, 2, at_least=True),), (Exhibit("w", "", words),))
     packed = dump_comparisons((Comparison("u", "c", (opinion,)),), 100)
     assert len(packed) < 500
     lean = replace(opinion, figures={}, exhibits=(), match=Match(0.5, Relation.IDENTICAL))
@@ -160,18 +155,7 @@ def test_opinions_out_of_proportion_lose_what_pages_made_up_and_keep_their_numbe
     [
         Verdict("u", Status.UNIQUE, keep=True, cluster="c"),
         Verdict("u", Status.UNCHECKED, keep=True, reason="short"),
-        Verdict(
-            "u",
-            Status.DUPLICATE,
-            True,
-            Relation.UNCHANGED,
-            "o",
-            "c",
-            0.5,
-            "minhash",
-            {"a": [1]},
-            supersedes="o",
-        ),
+        Verdict("u", Status.DUPLICATE, True, Relation.UNCHANGED, "o", "c", 0.5, "minhash", {"a": [1]}, supersedes="o"),
         Verdict("u", Status.UNIQUE, keep=True, evidence={"half": "\ud83d", "long": 2**70}),
     ],
 )

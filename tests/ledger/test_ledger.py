@@ -97,13 +97,9 @@ def test_counts_hosts_flows_and_slices_are_exact_however_little_is_listed(path: 
             ("b.example", 200, 0, 200),
             ("c.example", 1, 1, 0),
         ]
-        assert [(flow.copy, flow.source, flow.pages) for flow in ledger.flows] == [
-            ("b.example", "a.example", 200)
-        ]
+        assert [(flow.copy, flow.source, flow.pages) for flow in ledger.flows] == [("b.example", "a.example", 200)]
         assert ledger.detectors == {"minhash": 200}
-        sums = [
-            sum(getattr(each, name) for each in ledger.slices) for name in ("kept", "dropped", "unchecked")
-        ]
+        sums = [sum(getattr(each, name) for each in ledger.slices) for name in ("kept", "dropped", "unchecked")]
         assert sums == [200, 200, 1]
         [histogram] = ledger.histograms
         assert (histogram.detector, histogram.threshold) == ("minhash", 0.8)
@@ -250,9 +246,7 @@ def test_the_nearest_misses_stay_whatever_their_clusters(path: Path) -> None:
         for i in range(100):
             ledger.add(unique(f"https://old.example/{i}", f"o{i}", "text"))
             similarity = round(0.4 + i * 0.003, 4)
-            ledger.add(
-                near(f"https://new.example/{i}", f"n{i}", f"https://old.example/{i}", similarity, "new")
-            )
+            ledger.add(near(f"https://new.example/{i}", f"n{i}", f"https://old.example/{i}", similarity, "new"))
     with Ledger.open(path) as ledger:
         misses = ledger.misses(3)
         assert [miss.similarity for miss in misses] == [0.697, 0.694, 0.691]
@@ -290,9 +284,7 @@ def test_the_threshold_is_that_of_the_similarity_whatever_the_detector_calls_it(
     )
     with small(path) as ledger:
         ledger.add(
-            unique(
-                "https://a.example/1", "c1", comparisons=(Comparison("https://a.example/0", "c0", opinions),)
-            )
+            unique("https://a.example/1", "c1", comparisons=(Comparison("https://a.example/0", "c0", opinions),))
         )
     with Ledger.open(path) as read:
         found = {each.detector: each.threshold for each in read.histograms}
@@ -335,9 +327,7 @@ def _size_after(path: Path, pages: int) -> int:
 
 def test_a_resumed_run_appends_to_its_ledger(path: Path) -> None:
     for run in range(3):
-        with Ledger.create(
-            path, {**ABOUT, "title": f"run {run}"}, resume=True, limits=LedgerLimits(hosts=2)
-        ) as ledger:
+        with Ledger.create(path, {**ABOUT, "title": f"run {run}"}, resume=True, limits=LedgerLimits(hosts=2)) as ledger:
             ledger.add(unique(f"https://{run}.example/", f"c{run}", at=NOON + 3600 * run))
             ledger.count("checked")
     with Ledger.open(path) as ledger:

@@ -241,7 +241,5 @@ def test_reading_leaves_the_tree_alone_and_is_repeatable(html: str) -> None:
 
 
 def test_endless_class_names_are_read() -> None:
-    page = read_page(
-        article(f"<div class='{'related ' * 100_000}'><p>Elsewhere</p></div><p>{SECOND[::-1]}</p>")
-    )
+    page = read_page(article(f"<div class='{'related ' * 100_000}'><p>Elsewhere</p></div><p>{SECOND[::-1]}</p>"))
     assert "Elsewhere" not in page.text

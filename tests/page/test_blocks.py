@@ -43,9 +43,7 @@ def test_link_noise_at_the_borders(link_length: int, run: int, noise: str | None
     low=st.floats(0, 1),
     high=st.floats(0, 1),
 )
-def test_more_links_never_make_a_block_content(
-    length: int, share: float, run: int, low: float, high: float
-) -> None:
+def test_more_links_never_make_a_block_content(length: int, share: float, run: int, low: float, high: float) -> None:
     options = ReadOptions(link_density_content=min(low, high), link_density_noise=max(low, high))
     link_length = int(share * length)
     if link_noise(length, link_length, run, options):
@@ -71,9 +69,7 @@ def test_links_inside_sentences_are_content() -> None:
     assert "It was the dam above the town that held, wrote the Gazette, and the engineers" in page.text
 
 
-@pytest.mark.parametrize(
-    "file", ["a.mp3", "a.ZIP", "a.pdf?from=list", "a.exe#now", "a.jpg", "get?file=a.tar.gz"]
-)
+@pytest.mark.parametrize("file", ["a.mp3", "a.ZIP", "a.pdf?from=list", "a.exe#now", "a.jpg", "get?file=a.tar.gz"])
 def test_links_to_files_are_never_noise(file: str) -> None:
     page = read_page(
         article(f"<div>{' '.join(links(8, '/files/{}/' + file, 'Recording of the flood, part {}'))}</div>")
@@ -84,9 +80,7 @@ def test_links_to_files_are_never_noise(file: str) -> None:
     assert "Recording of the flood, part 8" in page.text
 
 
-@pytest.mark.parametrize(
-    "target", ["/", "/a", "/a.html", "/a.php?b=c.d", "http://example.com", "#part", "/a.b/c"]
-)
+@pytest.mark.parametrize("target", ["/", "/a", "/a.html", "/a.php?b=c.d", "http://example.com", "#part", "/a.b/c"])
 def test_other_targets_are_pages(target: str) -> None:
     assert leads_to_page(target)
 
@@ -152,9 +146,7 @@ def test_lengths_are_bytes() -> None:
 
 
 def test_a_link_around_blocks_goes_on_in_all_of_them() -> None:
-    html = article(
-        '<a href="/x"><div>First line of a card</div><div>Second line of a card</div></a><div>Plain</div>'
-    )
+    html = article('<a href="/x"><div>First line of a card</div><div>Second line of a card</div></a><div>Plain</div>')
     assert block_with("First line", html).link_density == 1
     assert block_with("Second line", html).link_density == 1
     assert block_with("Plain", html).link_density == 0

@@ -12,12 +12,8 @@ from tests.page.samples import CHINESE, CHINESE_TWO
 TRADITIONAL = "昨夜的大雨讓河水漲到了橋下一掌的地方，清晨全村的人都來到岸邊觀看，誰也說不清自己在等待什麼。"
 JAPANESE = "昨夜の大雨で川の水は橋のすぐ下まで上がり、朝には村じゅうの人が岸に集まって眺めていました。"
 KOREAN = "어젯밤 큰비로 강물이 다리 바로 아래까지 차올랐고 아침에는 온 마을 사람들이 강가에 나와 지켜보았다."
-RUSSIAN = (
-    "Ночью из-за сильного дождя вода в реке поднялась почти до моста, и утром вся деревня вышла посмотреть."
-)
-FRENCH = (
-    "Pendant la nuit, la rivière est montée jusqu'à une main du pont; à l'aube, tout le village était là."
-)
+RUSSIAN = "Ночью из-за сильного дождя вода в реке поднялась почти до моста, и утром вся деревня вышла посмотреть."
+FRENCH = "Pendant la nuit, la rivière est montée jusqu'à une main du pont; à l'aube, tout le village était là."
 
 
 def html(text: str, charset: str = "") -> str:
@@ -80,9 +76,7 @@ def test_nothing_declared(text: str, codec: str) -> None:
     assert text in read_page(html(text).encode(codec)).text
 
 
-@pytest.mark.parametrize(
-    ("true", "claimed"), [("gb18030", "utf-8"), ("utf-8", "gb2312"), ("utf-8", "iso-8859-1")]
-)
+@pytest.mark.parametrize(("true", "claimed"), [("gb18030", "utf-8"), ("utf-8", "gb2312"), ("utf-8", "iso-8859-1")])
 @pytest.mark.parametrize("where", ["meta", "header"])
 def test_lying_label(true: str, claimed: str, where: str) -> None:
     body = html(CHINESE, claimed if where == "meta" else "").encode(true)
@@ -96,18 +90,11 @@ def test_a_lying_header_gives_way_to_a_true_meta() -> None:
 
 
 def test_an_unknown_label_is_passed_over() -> None:
-    assert (
-        CHINESE
-        in read_page(html(CHINESE, "klingon").encode("gbk"), content_type="text/html; charset=x-y").text
-    )
+    assert CHINESE in read_page(html(CHINESE, "klingon").encode("gbk"), content_type="text/html; charset=x-y").text
 
 
 def test_a_few_broken_bytes_do_not_refute_a_label() -> None:
-    body = (
-        html(CHINESE * 20 + CHINESE_TWO, "gbk")
-        .encode("gbk")
-        .replace("磨坊主".encode("gbk"), b"\xff\xff\xff", 1)
-    )
+    body = html(CHINESE * 20 + CHINESE_TWO, "gbk").encode("gbk").replace("磨坊主".encode("gbk"), b"\xff\xff\xff", 1)
     text = read_page(body).text
     assert CHINESE in text
     assert "\ufffd" in text
@@ -133,9 +120,7 @@ def test_iso_2022_jp_is_ascii_bytes_only() -> None:
     ],
 )
 def test_responses(codec: str, header: str) -> None:
-    response = HtmlResponse(
-        "http://example.com/", body=html(CHINESE).encode(codec), headers={"Content-Type": header}
-    )
+    response = HtmlResponse("http://example.com/", body=html(CHINESE).encode(codec), headers={"Content-Type": header})
     assert CHINESE in read_response(response).text
 
 

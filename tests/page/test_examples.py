@@ -45,9 +45,7 @@ def test_trafilatura_finds_copies_in_other_templates() -> None:
 
 
 def test_a_page_of_ones_own_making_is_judged_although_it_lists_links() -> None:
-    offers = "".join(
-        f'<li class="offer"><a href="/{n}">A saw of size {n}, like new</a></li>' for n in range(40)
-    )
+    offers = "".join(f'<li class="offer"><a href="/{n}">A saw of size {n}, like new</a></li>' for n in range(40))
     html = f"<h1>Saws</h1><ul>{offers}</ul>"
     assert Deduplicator().add(html=html).reason == "index"
     dedup = Deduplicator(reader="listings:read")

@@ -66,10 +66,7 @@ def test_comments_go_although_they_are_longer_than_the_article() -> None:
 
 
 def test_a_page_of_comments_alone_is_its_comments() -> None:
-    assert (
-        read_page(f"<div id='comments'><p>{PARAGRAPH}</p><p>{SECOND}</p></div>").text
-        == f"{PARAGRAPH}\n{SECOND}"
-    )
+    assert read_page(f"<div id='comments'><p>{PARAGRAPH}</p><p>{SECOND}</p></div>").text == f"{PARAGRAPH}\n{SECOND}"
 
 
 def test_a_class_word_does_not_cut_most_of_the_text() -> None:
@@ -90,11 +87,7 @@ def test_teasers_of_other_stories_go() -> None:
 
 
 @pytest.mark.parametrize(
-    "inner",
-    [
-        f"<p>{THIRD} {{}}</p>",
-        "<h2><a href='/{0}'>昨夜大雨</a></h2><p>昨夜的大雨让全城的街道都积了水。{0}</p>",
-    ],
+    "inner", [f"<p>{THIRD} {{}}</p>", "<h2><a href='/{0}'>昨夜大雨</a></h2><p>昨夜的大雨让全城的街道都积了水。{0}</p>"]
 )
 def test_articles_inside_the_article_go(inner: str) -> None:
     others = "".join(f"<article>{inner.format(number)}</article>" for number in range(3))
@@ -122,21 +115,15 @@ def test_what_stands_outside_main_does_not_join_the_text_inside() -> None:
     ("story", "notice"),
     [((PARAGRAPH, SECOND), f"{THIRD} {FOURTH}"), ((CHINESE, CHINESE_TWO), CHINESE_TWO[::-1] + CHINESE[::-1])],
 )
-def test_notices_go_although_they_are_as_long_as_the_article(
-    name: str, story: tuple[str, str], notice: str
-) -> None:
-    page = read_page(
-        f"<div><p>{story[0]}</p><p>{story[1]}</p><div class='{name}'><p>{notice}</p></div></div>"
-    )
+def test_notices_go_although_they_are_as_long_as_the_article(name: str, story: tuple[str, str], notice: str) -> None:
+    page = read_page(f"<div><p>{story[0]}</p><p>{story[1]}</p><div class='{name}'><p>{notice}</p></div></div>")
     assert page.text == f"{story[0]}\n{story[1]}"
     assert reason_of(page, notice) == SIDE_CLASS
 
 
 def test_a_long_text_in_a_notice_is_what_the_page_is_about() -> None:
     policy = "".join(f"<p>{number}. {THIRD}</p>" for number in range(12))
-    page = read_page(
-        f"<div class='privacy-policy'>{policy}</div><div><p>{PARAGRAPH}</p><p>{SECOND}</p></div>"
-    )
+    page = read_page(f"<div class='privacy-policy'>{policy}</div><div><p>{PARAGRAPH}</p><p>{SECOND}</p></div>")
     assert f"11. {THIRD}" in page.text
 
 
@@ -199,9 +186,7 @@ def test_text_after_a_paragraph_is_a_block_of_its_own() -> None:
 
 def test_inline_elements_part_no_words() -> None:
     page = read_page(article("<p>It was <b>bold</b>ly<span> said</span>, <i>once</i> <font>more</font>.</p>"))
-    assert (
-        next(block.text for block in page.blocks if "bold" in block.text) == "It was boldly said, once more."
-    )
+    assert next(block.text for block in page.blocks if "bold" in block.text) == "It was boldly said, once more."
 
 
 @pytest.mark.parametrize(
@@ -224,16 +209,13 @@ def test_the_same_article_in_any_template_is_the_same_text(template: str, first:
 
 
 def test_nothing_but_guide_links_is_an_index() -> None:
-    lists = "".join(
-        f"<div><h2>Part {part}</h2><ul><li>{'<li>'.join(links(15))}</ul></div>" for part in range(4)
-    )
+    lists = "".join(f"<div><h2>Part {part}</h2><ul><li>{'<li>'.join(links(15))}</ul></div>" for part in range(4))
     page = read_page(f"<title>Portal</title><nav>{' '.join(links(9))}</nav>{lists}<p>All rights reserved</p>")
     assert page.kind is Kind.INDEX
 
 
 @pytest.mark.parametrize(
-    "owner",
-    ["© 2024 The Gazette. All rights reserved.", "版权所有 江潮晚报 京ICP备05000248号", "The Gazette"],
+    "owner", ["© 2024 The Gazette. All rights reserved.", "版权所有 江潮晚报 京ICP备05000248号", "The Gazette"]
 )
 def test_an_index_is_one_although_its_owner_signs_it(owner: str) -> None:
     lists = "".join(f"<ul><li>{'<li>'.join(links(15))}</ul>" for _ in range(4))
@@ -241,9 +223,7 @@ def test_an_index_is_one_although_its_owner_signs_it(owner: str) -> None:
 
 
 def test_a_footer_does_not_make_an_article_of_an_index() -> None:
-    footer = (
-        "<div id='footer'><p>Notes is held together with string. Entries and comments. 23 queries.</p></div>"
-    )
+    footer = "<div id='footer'><p>Notes is held together with string. Entries and comments. 23 queries.</p></div>"
     assert read_page(f"<ul><li>{'<li>'.join(links(40))}</ul>{footer}").kind is Kind.INDEX
 
 
@@ -297,9 +277,7 @@ def test_words_in_names(names: str, side: SideKind) -> None:
 
 
 def test_what_outweighs_the_main_text_is_the_rest_of_the_page() -> None:
-    terms = (
-        "Orders are shipped within three working days; goods may be returned within thirty days of delivery."
-    )
+    terms = "Orders are shipped within three working days; goods may be returned within thirty days of delivery."
     goods = "".join(f"<div><h3>Saw {n}</h3><span>{n}9.50 EUR</span></div>" for n in range(20))
     page = read_page(f"<div>{goods}</div><div><p>{terms}</p></div>")
     assert page.text == terms
@@ -317,21 +295,11 @@ THREAD = "<div class='{}'><div><a href='/u/{{0}}'>{{1}}</a></div><div>{{2}}</div
 @pytest.mark.parametrize(
     ("author", "post", "rules"),
     [
-        (
-            "member",
-            "I have had the same trouble with pump {}, and only a new valve has put an end to it.",
-            THIRD,
-        ),
-        (
-            "会员",
-            "我家的水泵{}号也有同样的毛病，唯一有用的办法是拆下来把阀门洗干净再反着装回去。",
-            CHINESE_TWO,
-        ),
+        ("member", "I have had the same trouble with pump {}, and only a new valve has put an end to it.", THIRD),
+        ("会员", "我家的水泵{}号也有同样的毛病，唯一有用的办法是拆下来把阀门洗干净再反着装回去。", CHINESE_TWO),
     ],
 )
-def test_a_thread_is_not_taken_for_the_rules_of_its_board(
-    name: str, author: str, post: str, rules: str
-) -> None:
+def test_a_thread_is_not_taken_for_the_rules_of_its_board(name: str, author: str, post: str, rules: str) -> None:
     posts = "".join(THREAD.format(name).format(n, f"{author}{n}", post.format(n)) for n in range(8))
     page = read_page(f"<h1>Pump</h1><div>{posts}</div><div><p>{rules}</p></div>")
     assert post.format(5) in page.text + page.rest
@@ -339,9 +307,7 @@ def test_a_thread_is_not_taken_for_the_rules_of_its_board(
 
 def test_replies_that_are_articles_are_no_less_than_the_rules_of_their_board() -> None:
     replies = "".join(f"<article><a href='/u/{n}'>user{n}</a><p>{TEASE} {n}</p></article>" for n in range(6))
-    page = read_page(
-        f"<article><h1>Pump</h1><p>How do I open it?</p>{replies}</article><div><p>{THIRD}</p></div>"
-    )
+    page = read_page(f"<article><h1>Pump</h1><p>How do I open it?</p>{replies}</article><div><p>{THIRD}</p></div>")
     assert f"{TEASE} 4" in page.text + page.rest
 
 
@@ -367,9 +333,7 @@ def test_terms_do_not_outgrow_what_stands_under_the_heading() -> None:
 
 def test_a_heading_that_is_the_name_of_the_site_draws_no_text_to_it() -> None:
     motto = "The paper of the valley since the first of May of the year 1871."
-    page = read_page(
-        f"<div><h1><a href='/'>Gazette</a></h1><div>{motto}</div></div><article><p>{THIRD}</p></article>"
-    )
+    page = read_page(f"<div><h1><a href='/'>Gazette</a></h1><div>{motto}</div></div><article><p>{THIRD}</p></article>")
     assert page.text == THIRD
 
 

@@ -30,9 +30,7 @@ def test_head_of_a_page() -> None:
 
 def test_what_a_page_does_not_say_is_empty() -> None:
     page = read_page(f"<p>{PARAGRAPH}</p>")
-    assert (page.title, page.description, page.keywords, page.canonical, page.published, page.language) == (
-        "",
-    ) * 6
+    assert (page.title, page.description, page.keywords, page.canonical, page.published, page.language) == ("",) * 6
 
 
 @pytest.mark.parametrize(

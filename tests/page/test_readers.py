@@ -103,9 +103,7 @@ def test_an_index_is_one_for_all(reader: str) -> None:
 
 
 @pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize(
-    "html", ["", " ", "<html><head><title>T</title></head></html>", "<script>1</script>"]
-)
+@pytest.mark.parametrize("html", ["", " ", "<html><head><title>T</title></head></html>", "<script>1</script>"])
 def test_no_text_is_empty_for_all(reader: str, html: str) -> None:
     page = read(html, reader)
     assert (page.text, page.kind) == ("", Kind.EMPTY)
@@ -147,11 +145,7 @@ def test_everything_visible_is_read_in_its_order() -> None:
     )
     assert page.text == "One Two\nIt rained\nall night.\nSnow\nIce\n© Gazette"
     assert {block.reason for block in page.blocks} == {ALL_TEXT}
-    assert [block.text for block in page.blocks] == [
-        "One Two",
-        "It rained\nall night.",
-        *page.text.split("\n")[3:],
-    ]
+    assert [block.text for block in page.blocks] == ["One Two", "It rained\nall night.", *page.text.split("\n")[3:]]
     assert page.blocks[0].link_density == pytest.approx(6 / 7)
 
 
@@ -207,9 +201,7 @@ def test_no_visible_word_is_lost(body: str) -> None:
 
 def test_it_gets_the_decoded_text_and_the_url() -> None:
     html = f"<meta charset=gbk><p>{CHINESE}</p>"
-    assert (
-        read_page(html.encode("gbk"), URL, options=ReadOptions(reader=f"{OWN}echo")).text == f"{URL} {html}"
-    )
+    assert read_page(html.encode("gbk"), URL, options=ReadOptions(reader=f"{OWN}echo")).text == f"{URL} {html}"
 
 
 def test_of_a_response_it_gets_the_text() -> None:
@@ -252,15 +244,8 @@ def test_what_is_no_text_is_told() -> None:
 def test_a_page_on_which_it_fails_stays_unchecked(caplog: pytest.LogCaptureFixture) -> None:
     dedup = Deduplicator(reader=f"{OWN}fails_on_odd", min_chars=10)
     with caplog.at_level(logging.ERROR):
-        verdicts = [
-            dedup.add(html="<h1>The river rose</h1>", url=f"https://a.example/{number}")
-            for number in range(6)
-        ]
-    assert [verdict.status for verdict in verdicts[::2]] == [
-        Status.UNIQUE,
-        Status.DUPLICATE,
-        Status.DUPLICATE,
-    ]
+        verdicts = [dedup.add(html="<h1>The river rose</h1>", url=f"https://a.example/{number}") for number in range(6)]
+    assert [verdict.status for verdict in verdicts[::2]] == [Status.UNIQUE, Status.DUPLICATE, Status.DUPLICATE]
     assert {(verdict.status, verdict.reason, verdict.keep) for verdict in verdicts[1::2]} == {
         (Status.UNCHECKED, "error", True)
     }

@@ -181,7 +181,5 @@ def test_a_page_of_pictures_is_its_captions(pictures: list[str]) -> None:
 
 
 def test_a_recipe_for_cookies_is_no_notice() -> None:
-    steps = [
-        f"Put {count} of the cookies on the tin and bake them until they are brown." for count in range(9)
-    ]
+    steps = [f"Put {count} of the cookies on the tin and bake them until they are brown." for count in range(9)]
     assert read_page(f"<ol>{''.join(f'<li>{step}</li>' for step in steps)}</ol>").text == "\n".join(steps)

@@ -69,9 +69,7 @@ def repeated_block(text: str) -> RawBlock:
     return text, len(text.encode()), 0, 0, 0, "p", 0
 
 
-texts = st.lists(
-    st.sampled_from("abc水").flatmap(lambda sign: st.sampled_from([sign, sign * MIN_REPEATED_BYTES]))
-)
+texts = st.lists(st.sampled_from("abc水").flatmap(lambda sign: st.sampled_from([sign, sign * MIN_REPEATED_BYTES])))
 
 
 @given(texts)

@@ -151,8 +151,7 @@ def test_every_text_is_in_one_segment(body: str, characters: int, levels: int) -
 plain_trees = st.recursive(
     st.sampled_from(["ice", "河水涨了", "x" * 30, "<b>b</b>", "<i></i>"]),
     lambda inner: st.tuples(
-        st.sampled_from(["div", "section", "span", "td", "h2", "nav", "blockquote", "b"]),
-        st.lists(inner, max_size=4),
+        st.sampled_from(["div", "section", "span", "td", "h2", "nav", "blockquote", "b"]), st.lists(inner, max_size=4)
     ).map(lambda pair: f"<{pair[0]}>{''.join(pair[1])}</{pair[0]}>"),
     max_leaves=30,
 )
@@ -254,19 +253,12 @@ def test_blocks_without_words_share_none() -> None:
 def test_a_page_shows_what_became_of_each_block() -> None:
     related = "Related: the river rose through the night until the whole village looked at the bridge"
     anchors = f"<div><a href=/1>{related}, the first</a> <a href=/2>{related}, the second</a></div>"
-    weather = (
-        "Sunny with a light breeze from the south tomorrow; highs of nineteen degrees, lows of ten, no frost."
-    )
+    weather = "Sunny with a light breeze from the south tomorrow; highs of nineteen degrees, lows of ten, no frost."
     story = f"<div><h1>Flood</h1><p>{PARAGRAPH}</p><p>{SECOND}</p></div>"
     page = read(f"<title>Flood</title><div>{weather}</div>{story}{anchors}")
     assert page.text == f"{PARAGRAPH}\n{SECOND}"
     assert page.anchors == f"{related}, the first {related}, the second"
-    assert reasons(page) == [
-        (weather, NOISE),
-        ("Flood", TITLE),
-        (page.text, TOPIC),
-        (page.anchors, TOPIC_ANCHORS),
-    ]
+    assert reasons(page) == [(weather, NOISE), ("Flood", TITLE), (page.text, TOPIC), (page.anchors, TOPIC_ANCHORS)]
     assert [block.kept for block in page.blocks] == [False, False, True, True]
     assert page.blocks[2].length == len(page.text)
     assert page.blocks[3].link_density == pytest.approx(page.blocks[3].link_length / page.blocks[3].length)

@@ -98,9 +98,7 @@ def test_a_missing_url_is_said_in_one_sentence(tmp_path: Path) -> None:
     assert "url = '' is not accepted: one or more addresses" in done.stderr
 
 
-@pytest.mark.parametrize(
-    "url", ["", " , ", "example.com", "ftp://example.com", "http://", "http://[::1", "https:///x"]
-)
+@pytest.mark.parametrize("url", ["", " , ", "example.com", "ftp://example.com", "http://", "http://[::1", "https:///x"])
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(SettingError, match=r"url = .* is not accepted: one or more addresses"):
         SiteSpider(url=url)

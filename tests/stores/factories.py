@@ -79,9 +79,7 @@ class Opener:
                 server_clock=clock,
             )
         else:
-            store = open_store(
-                self.url, namespace=namespace, scheme=scheme, lease=lease, ttl=ttl, clock=clock
-            )
+            store = open_store(self.url, namespace=namespace, scheme=scheme, lease=lease, ttl=ttl, clock=clock)
         self.opened.append(store)
         return store
 

@@ -33,9 +33,7 @@ def commit(store: Store, url: str, *names: object) -> int:
 # -- URLs and namespaces ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "url", ["mysql://host", "lmdb://", "lmdb:/x", "memory", "memory://x", "", "lmdb://a\0b"]
-)
+@pytest.mark.parametrize("url", ["mysql://host", "lmdb://", "lmdb:/x", "memory", "memory://x", "", "lmdb://a\0b"])
 def test_other_urls_are_refused(url: str) -> None:
     with pytest.raises(SettingError, match=r"^store = .*lmdb://relative/folder"):
         open_store(url, namespace="news", scheme={})
@@ -48,9 +46,7 @@ def test_namespaces_that_no_table_can_be_named_after_are_refused(url: str, names
         open_store(url, namespace=namespace, scheme={})
 
 
-def test_a_relative_url_is_a_folder_below_the_working_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_relative_url_is_a_folder_below_the_working_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with open_store("lmdb://some/new folder", namespace="news", scheme={}) as store:
         commit(store, "http://a")
@@ -191,12 +187,7 @@ def test_a_folder_left_by_all_is_tidy(shared: Opener, tmp_path: Path) -> None:
     for store in stores:
         assert (folder / "running").exists()
         store.close()
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "data.mdb",
-        "lock.mdb",
-        "opening.lock",
-        "owners",
-    ]
+    assert sorted(path.name for path in folder.iterdir()) == ["data.mdb", "lock.mdb", "opening.lock", "owners"]
     assert list((folder / "owners").iterdir()) == []
 
 

@@ -95,9 +95,7 @@ class Model:
         doomed = [
             id
             for id, page in self.pages.items()
-            if (
-                page.record.seen < old if page.state is ClaimState.COMMITTED else self.clock.now >= page.until
-            )
+            if (page.record.seen < old if page.state is ClaimState.COMMITTED else self.clock.now >= page.until)
         ]
         for id in doomed:
             del self.pages[id]
@@ -132,9 +130,7 @@ class Stores(RuleBasedStateMachine):
             assert candidate is None
             return
         page = self.model.pages[id]
-        assert candidate == Candidate(
-            id, page.record, page.state, mine=page.state is not ClaimState.COMMITTED
-        )
+        assert candidate == Candidate(id, page.record, page.state, mine=page.state is not ClaimState.COMMITTED)
 
     @rule(target=ids, url=URLS, names=NAMES, since=SINCE, back=st.integers(0, 500))
     def offer(self, url: str, names: list[str], since: int, back: int) -> int:
@@ -148,14 +144,7 @@ class Stores(RuleBasedStateMachine):
                 self.expect(candidate.id, candidate)
         return multiple(*([id] if id else []))  # type: ignore[return-value]  # hypothesis' way to add none
 
-    @rule(
-        target=ids,
-        url=URLS,
-        names=NAMES,
-        since=SINCE,
-        back=st.integers(0, 500),
-        supersede=st.lists(ids, max_size=2),
-    )
+    @rule(target=ids, url=URLS, names=NAMES, since=SINCE, back=st.integers(0, 500), supersede=st.lists(ids, max_size=2))
     def add(self, url: str, names: list[str], since: int, back: int, supersede: list[int]) -> int:
         page = record(url, *names, seen=self.clock.now - back)
         id, found = self.model.add(page, since, supersede)

@@ -53,9 +53,7 @@ class Victim:
         self.process.join()
 
 
-def test_eight_processes_keep_each_page_once(
-    fresh: multiprocessing.context.ForkServerContext, url: str
-) -> None:
+def test_eight_processes_keep_each_page_once(fresh: multiprocessing.context.ForkServerContext, url: str) -> None:
     pages = 200
     with ProcessPoolExecutor(8, mp_context=fresh) as pool:
         kept = list(pool.map(subprocesses.offer_all, [url] * 8, range(8), [pages] * 8))

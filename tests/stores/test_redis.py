@@ -294,9 +294,7 @@ def test_an_addition_of_which_nothing_was_heard_is_taken_back_before_the_next(se
 
 
 @pytest.mark.parametrize(("after", "times"), [(0, 1), (1, 1), (2, 1), (3, 1), (0, 2), (2, 2), (3, 2)])
-def test_a_restoration_whose_replies_are_lost_files_nothing_twice(
-    server: Server, after: int, times: int
-) -> None:
+def test_a_restoration_whose_replies_are_lost_files_nothing_twice(server: Server, after: int, times: int) -> None:
     """A first and the other calls look for the pages; then a first and the others file them."""
     pages = [record(f"http://a/{n}", n) for n in range(20)]
     with warmed(server) as store:
@@ -378,9 +376,7 @@ def test_a_restarted_server_is_found_again_with_what_it_saved(own: Callable[...,
         assert [hit.id for hit in store.find([key(0), key(1)])] == [first, held]
 
 
-def test_a_server_that_lost_everything_is_filled_anew(
-    server: Server, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_server_that_lost_everything_is_filled_anew(server: Server, caplog: pytest.LogCaptureFixture) -> None:
     with plain(server) as store:
         held = file(store, "http://a", "story", commit=False)
         with server.client() as client:
@@ -408,9 +404,7 @@ def test_a_server_that_lost_everything_is_filled_anew_in_the_layout_that_it_had(
         assert silent.info().layout == said.info().layout == "compact"
 
 
-def test_threads_that_find_the_server_emptied_begin_anew_once(
-    server: Server, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_threads_that_find_the_server_emptied_begin_anew_once(server: Server, caplog: pytest.LogCaptureFixture) -> None:
     with plain(server) as store:
         file(store, "http://a", "story")
         with server.client() as client:
@@ -494,10 +488,7 @@ def test_owners_killed_long_ago_are_buried_by_those_who_come(server: Server) -> 
     with plain(server) as store, server.client() as client:
         owners = store._names.key("owners")
         now = time.time()
-        ends = {b"gone-%03d" % n: now - 7200 for n in range(50)} | {
-            b"recently": now - 600,
-            b"isthere-": now + 600,
-        }
+        ends = {b"gone-%03d" % n: now - 7200 for n in range(50)} | {b"recently": now - 600, b"isthere-": now + 600}
         for token, end in ends.items():
             client.hset(owners, token, int(end * 1000).to_bytes(6, "big") + bytes(6))
         client.hset(owners, b"foreign", b"x")

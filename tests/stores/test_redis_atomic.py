@@ -28,9 +28,7 @@ DAY = 86400.0
 
 def state(client: Redis) -> dict[bytes, Any]:
     names = sorted(client.scan_iter("dedupcrawl:*"))
-    return {
-        name: client.hgetall(name) if client.type(name) == b"hash" else client.get(name) for name in names
-    }
+    return {name: client.hgetall(name) if client.type(name) == b"hash" else client.get(name) for name in names}
 
 
 def changes(store: Store, hot: int, claim: int) -> dict[str, Callable[[], object]]:
@@ -79,9 +77,7 @@ def trip(server: Server, layout: str, damage: Callable[[Redis], object]) -> tupl
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("table", ["records", "claims", "buckets", "hot"])
-def test_another_programs_key_is_met_before_anything_is_changed(
-    server: Server, table: str, layout: str
-) -> None:
+def test_another_programs_key_is_met_before_anything_is_changed(server: Server, table: str, layout: str) -> None:
     def put(client: Redis) -> None:
         client.delete(KEYS.key(table))
         client.set(KEYS.key(table), "mine")
@@ -99,10 +95,7 @@ def test_a_highest_id_that_makes_no_sense_is_named(server: Server, value: str) -
 
 
 def test_when_all_ids_are_used_up_nothing_is_filed(server: Server) -> None:
-    with (
-        open_store(server.url, namespace="news", scheme={}) as store,
-        server.client() as client,
-    ):
+    with open_store(server.url, namespace="news", scheme={}) as store, server.client() as client:
         client.hset(KEYS.key("meta"), "last", 2**48 - 2)
         assert file(store, "http://a", "last") == 2**48 - 1
         before = state(client)
@@ -129,21 +122,15 @@ def test_a_count_of_partitions_that_makes_no_sense_is_named(server: Server, valu
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("value", ["", "abc", "1.5"])
-def test_a_count_of_a_hot_bucket_that_makes_no_sense_is_named(
-    server: Server, value: str, layout: str
-) -> None:
+def test_a_count_of_a_hot_bucket_that_makes_no_sense_is_named(server: Server, value: str, layout: str) -> None:
     failed, said = trip(server, layout, lambda client: client.hset(KEYS.key("hot"), key("hot"), value))
     assert failed == {"offer, hot", "add, hot"}
     assert all(f"key {KEYS.key('hot')!r} has a value at {key('hot').hex()}" in each for each in said)
 
 
-@pytest.mark.parametrize(
-    ("table", "field"), [("meta", "keys"), ("meta", "shelves"), ("hot", key("hot"))], ids=str
-)
+@pytest.mark.parametrize(("table", "field"), [("meta", "keys"), ("meta", "shelves"), ("hot", key("hot"))], ids=str)
 @pytest.mark.parametrize("value", ["abc", "nan", "1.5", ""])
-def test_counting_names_the_key_of_a_count_that_is_none(
-    server: Server, table: str, field: Any, value: str
-) -> None:
+def test_counting_names_the_key_of_a_count_that_is_none(server: Server, table: str, field: Any, value: str) -> None:
     with open_store(f"{server.url}?layout=compact", namespace="news", scheme={}) as store:
         file(store, "http://a", "story")
         with server.client() as client:
@@ -156,10 +143,7 @@ def test_counting_names_the_key_of_a_count_that_is_none(
 
 
 def test_partitions_that_another_programs_key_keeps_from_being_split_get_longer(server: Server) -> None:
-    with (
-        open_store(f"{server.url}?layout=compact", namespace="news", scheme={}) as store,
-        server.client() as client,
-    ):
+    with open_store(f"{server.url}?layout=compact", namespace="news", scheme={}) as store, server.client() as client:
         client.set(KEYS.key("buckets:1"), "mine")
         ids = [file(store, f"http://a/{n}", n) for n in range(60)]
         assert [[hit.id for hit in store.find([key(n)])] for n in range(60)] == [[id] for id in ids]

@@ -85,9 +85,7 @@ def test_what_cannot_be_moved_is_reported(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = str(tmp_path / "file")
-    assert "is empty: nothing was ever filed there" in complaint(
-        monkeypatch, capsys, "export", server.url, path
-    )
+    assert "is empty: nothing was ever filed there" in complaint(monkeypatch, capsys, "export", server.url, path)
     for name in ("news", "blogs"):
         with open_store(server.url, namespace=name, scheme={"exact": {}}) as store:
             file(store, "http://a", "story")
@@ -102,10 +100,7 @@ def test_what_cannot_be_moved_is_reported(
 
 
 def test_no_password_is_shown(
-    own: Callable[..., Server],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    own: Callable[..., Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = f"127.0.0.1:{own(password='right').port}/0"
     for command in (("info",), ("prune", "--older-than", "1d"), ("export", str(tmp_path / "file"))):

@@ -97,9 +97,7 @@ def test_no_server_is_reported(tmp_path: Path) -> None:
 def test_a_server_that_never_answers_is_given_up() -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
         begun = time.monotonic()
-        error = refused(
-            f"redis://127.0.0.1:{mute.getsockname()[1]}/0?socket_timeout=0.2", "cannot be reached"
-        )
+        error = refused(f"redis://127.0.0.1:{mute.getsockname()[1]}/0?socket_timeout=0.2", "cannot be reached")
         assert isinstance(error, StoreUnreachableError)
         assert time.monotonic() - begun < 20
 
@@ -474,9 +472,7 @@ BEHIND = " script: on @user_script:262."
             "does not allow this user what is needed: can't run this command",
         ),
         (
-            ResponseError(
-                f"ACL failure in script: User w has no permissions to run the 'hset' command{BEHIND}"
-            ),
+            ResponseError(f"ACL failure in script: User w has no permissions to run the 'hset' command{BEHIND}"),
             StoreError,
             "does not allow this user what is needed: User w has no permissions to run the 'hset' command.$",
         ),
@@ -501,9 +497,7 @@ BEHIND = " script: on @user_script:262."
         (ResponseError("DB index is out of range"), StoreError, "cannot be used: DB index is out of range"),
     ],
 )
-def test_a_refusal_is_told_alike_by_every_version(
-    error: Exception, kind: type[StoreError], match: str
-) -> None:
+def test_a_refusal_is_told_alike_by_every_version(error: Exception, kind: type[StoreError], match: str) -> None:
     said = store_error("redis://a", error)
     assert type(said) is kind
     with pytest.raises(StoreError, match=match):

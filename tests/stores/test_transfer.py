@@ -81,9 +81,7 @@ def test_what_is_there_is_not_filed_twice(kinds: dict[str, Opener], tmp_path: Pa
     pages = filled(store)
     export_records(store, tmp_path / "file")
     store.forget("http://例子/5")
-    assert import_records(tmp_path / "file", store) == ImportCounts(
-        2, len(pages) - 2
-    )  # that, and one without keys
+    assert import_records(tmp_path / "file", store) == ImportCounts(2, len(pages) - 2)  # that, and one without keys
     assert store.lookup("http://例子/5") is not None
 
 
@@ -98,9 +96,7 @@ def test_another_configuration_is_refused(kinds: dict[str, Opener], tmp_path: Pa
 
 
 def test_an_empty_store_is_an_empty_file(kinds: dict[str, Opener], tmp_path: Path) -> None:
-    assert (
-        export_records(kinds["compact"](namespace="新闻", scheme={"b": 1, "a": "é"}), tmp_path / "file") == 0
-    )
+    assert export_records(kinds["compact"](namespace="新闻", scheme={"b": 1, "a": "é"}), tmp_path / "file") == 0
     assert read_header(tmp_path / "file") == ExportHeader("新闻", '{"a":"é","b":1}', 0)
 
 

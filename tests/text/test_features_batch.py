@@ -19,14 +19,8 @@ texts = st.lists(
     st.one_of(
         st.text(st.sampled_from(ALPHABET), max_size=60),
         st.text(max_size=30),
-        st.builds(
-            lambda word, times: word * times,
-            st.text(st.sampled_from("ab 中."), max_size=9),
-            st.integers(2, 99),
-        ),
-        st.sampled_from(
-            [ENGLISH, CHINESE, f"{ENGLISH} {CHINESE}", "", " ", "x", "\u200b", "中", "\0", " \0 "]
-        ),
+        st.builds(lambda word, times: word * times, st.text(st.sampled_from("ab 中."), max_size=9), st.integers(2, 99)),
+        st.sampled_from([ENGLISH, CHINESE, f"{ENGLISH} {CHINESE}", "", " ", "x", "\u200b", "中", "\0", " \0 "]),
     ),
     min_size=1,
     max_size=8,
@@ -57,9 +51,7 @@ def test_pages_are_measured_as_each_alone(given_texts: list[str], fold: bool) ->
 
 @settings(deadline=None)
 @given(texts, st.integers(1, 7), st.integers(1, 7), st.sampled_from([4, 1 << 16]))
-def test_shingles_are_those_of_each_alone(
-    given_texts: list[str], characters: int, words: int, chunk: int
-) -> None:
+def test_shingles_are_those_of_each_alone(given_texts: list[str], characters: int, words: int, chunk: int) -> None:
     pages = [Page.from_text(text) for text in given_texts]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_CHUNK", chunk)

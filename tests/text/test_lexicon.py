@@ -21,15 +21,7 @@ from hypothesis import strategies as st
 from dedupcrawl import Deduplicator
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.page import read_page
-from dedupcrawl.text.lexicon import (
-    Keyword,
-    LanguageIdfs,
-    Lexicon,
-    built_in,
-    keywords,
-    open_lexicon,
-    read_lexicon,
-)
+from dedupcrawl.text.lexicon import Keyword, LanguageIdfs, Lexicon, built_in, keywords, open_lexicon, read_lexicon
 from dedupcrawl.text.lexicon_file import LexiconFileError, LexiconHeader, read_counts, write_counts
 from dedupcrawl.text.normalize import normalize
 from dedupcrawl.text.words import words
@@ -41,11 +33,7 @@ COUNTS = {"the": 8, "harbour": 4, "ferry": 2, "zyzzyva": 1}
 
 
 def written(
-    path: Path,
-    counts: dict[str, int] | None = None,
-    language: str = "en",
-    segmenter: str = "",
-    documents: int = 8,
+    path: Path, counts: dict[str, int] | None = None, language: str = "en", segmenter: str = "", documents: int = 8
 ) -> str:
     counts = COUNTS if counts is None else counts
     write_counts(path, LexiconHeader(language, segmenter, False, documents, len(counts)), counts)
@@ -58,9 +46,7 @@ def test_idf_and_its_normal_form(tmp_path: Path) -> None:
     assert [found.nidf(word) for word in COUNTS] == pytest.approx([0, 1 / 3, 2 / 3, 1])
     assert found.idf("nowhere") is found.nidf("nowhere") is None
     assert found.weight("ferry") == found.idf("ferry")
-    assert (
-        found.weight("nowhere") == found.weight("北京") == found.parts[0].median == pytest.approx(math.log(4))
-    )
+    assert found.weight("nowhere") == found.weight("北京") == found.parts[0].median == pytest.approx(math.log(4))
     assert (len(found), list(found), found.documents) == (4, sorted(COUNTS), 8)
     assert "ferry" in found
     assert "nowhere" not in found
@@ -97,12 +83,7 @@ def test_the_built_in_one_holds_both_each_with_its_own_norm() -> None:
     both, chinese, english = built_in(), built_in("zh"), built_in("en")
     assert len(both) == len(chinese) + len(english)
     assert both.documents == chinese.documents + english.documents
-    for word, part in (
-        ("经济", chinese),
-        ("perjury", english),
-        ("nowhere-to-be-found", english),
-        ("麤麤", chinese),
-    ):
+    for word, part in (("经济", chinese), ("perjury", english), ("nowhere-to-be-found", english), ("麤麤", chinese)):
         assert both.idf(word) == part.idf(word)
         assert both.nidf(word) == part.nidf(word)
         assert both.weight(word) == part.weight(word)
@@ -190,9 +171,7 @@ def test_chinese_that_was_counted_otherwise_is_refused(folded: bool, tmp_path: P
     write_counts(Path(path), LexiconHeader("zh", "jieba", folded, 2, 1), {"北京": 1})
     assert open_lexicon(path, segmenter="jieba", fold_chinese=folded).fold_chinese is folded
     assert open_lexicon(path, segmenter="jieba")
-    with pytest.raises(
-        SettingError, match=f"counted with fold_chinese = {folded}, configured is {not folded}"
-    ):
+    with pytest.raises(SettingError, match=f"counted with fold_chinese = {folded}, configured is {not folded}"):
         Deduplicator(lexicon=path, fold_chinese=not folded)
     assert open_lexicon("", segmenter="jieba", fold_chinese=folded).fold_chinese is None
     assert open_lexicon(written(tmp_path / "en"), segmenter="jieba", fold_chinese=True)
@@ -229,9 +208,7 @@ DAMAGED = {
     _forged(HEAD, ["a", 0]): "a frequency is not from 1 to the number of documents",
     _forged(HEAD, ["a"]): "it is damaged",
     _forged(HEAD): "a frequency is not from 1 to the number of documents",
-    gzip.compress(
-        gzip.decompress(GOOD).replace(b'["a",3]', b'["a",2]')
-    ): "its content does not match its digest",
+    gzip.compress(gzip.decompress(GOOD).replace(b'["a",3]', b'["a",2]')): "its content does not match its digest",
 }
 
 
@@ -247,9 +224,7 @@ def test_a_damaged_file_is_reported_in_one_sentence(data: bytes, said: str, tmp_
     path.write_bytes(data)
     with pytest.raises(SettingError) as caught:
         open_lexicon(str(path), segmenter="jieba")
-    assert str(caught.value).startswith(
-        f"lexicon = {str(path)!r} is not accepted: the path of a file made by"
-    )
+    assert str(caught.value).startswith(f"lexicon = {str(path)!r} is not accepted: the path of a file made by")
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -267,9 +242,7 @@ def test_a_lexicon_that_cannot_be_read_is_refused_whatever_the_detectors() -> No
         Deduplicator(lexicon="nowhere")
 
 
-WORDS = st.dictionaries(
-    st.text(min_size=1, max_size=5).filter(str.isprintable), st.integers(1, 99), min_size=1
-)
+WORDS = st.dictionaries(st.text(min_size=1, max_size=5).filter(str.isprintable), st.integers(1, 99), min_size=1)
 
 
 @given(WORDS)
@@ -314,9 +287,7 @@ def test_a_worked_example() -> None:
     """Of ten words two are too short, and two, twice each, are stop words: four count."""
     found = keywords(["the", "ice", "and", "a", "tea", "tea", "tea", "and", "the", "x"], LEXICON, 5)
     assert [keyword.word for keyword in found] == ["tea", "ice"]
-    assert [keyword.weight for keyword in found] == pytest.approx(
-        [3 / 4 * math.log(10), 1 / 4 * math.log(100)]
-    )
+    assert [keyword.weight for keyword in found] == pytest.approx([3 / 4 * math.log(10), 1 / 4 * math.log(100)])
 
 
 def test_an_unknown_word_has_the_median_idf() -> None:

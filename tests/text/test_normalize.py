@@ -6,16 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dedupcrawl.text.normalize import (
-    CODE,
-    ROLE_SHIFT,
-    Role,
-    decode,
-    encode,
-    normalize,
-    normalize_reference,
-    pack,
-)
+from dedupcrawl.text.normalize import CODE, ROLE_SHIFT, Role, decode, encode, normalize, normalize_reference, pack
 
 #: What combines, expands, vanishes, folds or breaks.
 TRICKY = (
@@ -28,9 +19,7 @@ STILL = (range(0x3400, 0xA490), range(0xAC00, 0xD7A4), range(0xE000, 0xF900), ra
 
 
 @settings(max_examples=400, deadline=None)
-@given(
-    st.text(st.characters()) | st.text(st.characters(max_codepoint=0x33FF)) | st.text(st.sampled_from(TRICKY))
-)
+@given(st.text(st.characters()) | st.text(st.characters(max_codepoint=0x33FF)) | st.text(st.sampled_from(TRICKY)))
 @example("")
 @example("  \n ")
 @example("x \u0301y")
@@ -86,11 +75,7 @@ def test_code_points_come_back(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "role"),
-    [
-        ("aЖ7éह한", Role.WORD),
-        ("中々〇あカก\U00020000", Role.CHARACTER),
-        (" ,.。！…-_€😀\ud800\ue000", Role.SEPARATOR),
-    ],
+    [("aЖ7éह한", Role.WORD), ("中々〇あカก\U00020000", Role.CHARACTER), (" ,.。！…-_€😀\ud800\ue000", Role.SEPARATOR)],
 )
 def test_every_point_carries_its_role(text: str, role: Role) -> None:
     assert {int(packed >> ROLE_SHIFT) for packed in pack(text)} <= {role}

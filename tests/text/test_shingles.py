@@ -101,8 +101,7 @@ def test_runs_are_polynomials(numbers: list[int], length: int) -> None:
 
     factor = int(seeded_constants(3, "shingle", 1)[0])
     expected = [
-        sum(number * factor ** (length - 1 - place) for place, number in enumerate(numbers[at : at + length]))
-        % 2**64
+        sum(number * factor ** (length - 1 - place) for place, number in enumerate(numbers[at : at + length])) % 2**64
         for at in range(len(numbers) - length + 1)
     ]
     found = hash_runs(np.array(numbers, np.uint64), length, 3)

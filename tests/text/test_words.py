@@ -75,9 +75,7 @@ def test_traditional_chinese_is_cut_where_it_is_folded() -> None:
 
 
 SAMPLES = st.lists(
-    st.sampled_from(
-        "的了一鿕鿖我國国北京大学〇々㐀𠀀かなカナー・ไทยខ្មែरहिन् 한국a1_é،م。！😀\ud800\n\t \u3000"
-    )
+    st.sampled_from("的了一鿕鿖我國国北京大学〇々㐀𠀀かなカナー・ไทยខ្មែरहिन् 한국a1_é،م。！😀\ud800\n\t \u3000")
     | st.characters(),
     max_size=60,
 ).map("".join)

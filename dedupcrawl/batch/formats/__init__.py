@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from dedupcrawl.batch.formats.base import (
-    ANNOTATION_COLUMNS,
-    BadRow,
-    Chunk,
-    Fields,
-    Format,
-    Part,
-    PartError,
-    Row,
-)
+from dedupcrawl.batch.formats.base import ANNOTATION_COLUMNS, BadRow, Chunk, Fields, Format, Part, PartError, Row
 from dedupcrawl.batch.formats.files import find_parts
 
 __all__ = [

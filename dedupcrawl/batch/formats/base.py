@@ -286,9 +286,7 @@ def row_from_columns(number: int, get: Callable[[str], object], names: ColumnNam
     return Row(number, url, None, text or "", time, _byte_size(text or ""))
 
 
-def _first_value(
-    get: Callable[[str], object], names: Iterable[str], convert: Callable[[str, object], Any]
-) -> Any:
+def _first_value(get: Callable[[str], object], names: Iterable[str], convert: Callable[[str, object], Any]) -> Any:
     """Return the first value that is not empty."""
     for name in names:
         value = get(name)

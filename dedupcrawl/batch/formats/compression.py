@@ -112,9 +112,7 @@ class DecompressedFile(io.RawIOBase):
         self._compressed = b""  # read from the file
         self._decompressed = memoryview(b"")  # not read by the user yet
         self._produced = 0  # decompressed bytes so far
-        self._frame_offset = self._frame_place = (
-            0  # start of the frame: in the file, in the decompressed bytes
-        )
+        self._frame_offset = self._frame_place = 0  # start of the frame: in the file, in the decompressed bytes
         self.consumed = len(dictionary_frame)  #: bytes of the file that were decompressed
         self._frames: deque[tuple[int, int]] = deque()  # start of each frame: decompressed, in the file
         self.gaps: list[int] = []  #: places in the decompressed bytes where some are missing
@@ -260,9 +258,7 @@ def _decompressor_factory(compression: str, dictionary_frame: bytes) -> Callable
     dictionary = dictionary_frame[_DICTIONARY_HEAD_BYTES:]
     try:
         if dictionary.startswith(_MAGIC[".zst"]):
-            dictionary = module.ZstdDecompressor().decompress(
-                dictionary, max_output_size=_MAX_DICTIONARY_BYTES
-            )
+            dictionary = module.ZstdDecompressor().decompress(dictionary, max_output_size=_MAX_DICTIONARY_BYTES)
         data = module.ZstdCompressionDict(dictionary) if dictionary else None
     except module.ZstdError as error:
         raise CompressionError(f"its dictionary is damaged: {error}") from error

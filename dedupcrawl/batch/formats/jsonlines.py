@@ -23,12 +23,7 @@ from dedupcrawl.batch.formats.base import (
     missing_column,
     row_from_columns,
 )
-from dedupcrawl.batch.formats.compression import (
-    CompressionError,
-    DecompressedFile,
-    compression_of,
-    open_compressed,
-)
+from dedupcrawl.batch.formats.compression import CompressionError, DecompressedFile, compression_of, open_compressed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -45,9 +45,7 @@ RawRecord = tuple[bytes, bytes, int, str | None]
 #: Names of the header fields that ``annotate`` adds. ISO 28500 reserves only names that start with "WARC-".
 ANNOTATION_HEADERS = {name: b"X-" + name.replace("_", "-").title().encode() for name in ANNOTATION_COLUMNS}
 HTML_TYPES = ("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml")
-_BINARY_TYPE = re.compile(
-    rb"(?i)\ncontent-type:[ \t]*(image|audio|video|font|application/(pdf|zip|octet-stream))"
-)
+_BINARY_TYPE = re.compile(rb"(?i)\ncontent-type:[ \t]*(image|audio|video|font|application/(pdf|zip|octet-stream))")
 _BINARY_PREFIX_BYTES = 1 << 12  #: bytes of a record without a page that are sent to a worker
 _COPY_BYTES = 1 << 20
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -92,9 +90,7 @@ class WarcFormat:
             else:
                 compression = compression_of(part.path)
                 # zip() stops at the end of plan.kept before it reads a record that may be unreadable.
-                for kept, record in zip(
-                    plan.kept, WarcReader(part, self.max_bytes, spool=True), strict=False
-                ):
+                for kept, record in zip(plan.kept, WarcReader(part, self.max_bytes, spool=True), strict=False):
                     if kept:
                         write_frame(file, compression, record.pieces(record.header))
             _write_empty_frame(file, part)
@@ -129,9 +125,7 @@ class _CopyPlan:
     @property
     def has_offsets(self) -> bool:
         """Whether the kept records can be copied without decompressing them."""
-        return all(
-            min(self.offsets[at], self.offsets[at + 1]) >= 0 for at, kept in enumerate(self.kept) if kept
-        )
+        return all(min(self.offsets[at], self.offsets[at + 1]) >= 0 for at, kept in enumerate(self.kept) if kept)
 
     def ranges(self) -> Iterator[tuple[int, int]]:
         """Yield the byte ranges of the kept records, adjacent ones joined."""
@@ -268,9 +262,7 @@ def raw_record(record: WarcRecord) -> RawRecord:
     """Return what a worker needs of a record; of images and the like only the beginning."""
     if record.damage:
         return b"", b"", record.size, record.damage
-    is_binary = _BINARY_TYPE.search(record.block, 0, _BINARY_PREFIX_BYTES) or _BINARY_TYPE.search(
-        record.header
-    )
+    is_binary = _BINARY_TYPE.search(record.block, 0, _BINARY_PREFIX_BYTES) or _BINARY_TYPE.search(record.header)
     block = record.block[:_BINARY_PREFIX_BYTES] if is_binary else record.block
     return record.header, block, record.size, None
 

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.batch.formats.base import Part
 
-ROW_TYPES = frozenset(
-    {b"response", b"resource", b"conversion", b"revisit"}
-)  #: types of records that are rows
+ROW_TYPES = frozenset({b"response", b"resource", b"conversion", b"revisit"})  #: types of records that are rows
 NEWLINES = (b"\r\n", b"\n")
 _MAX_HEADER_BYTES = 1 << 16  #: of a record header; also of one line of it
 _BUFFER_BYTES = 1 << 20
@@ -74,10 +72,7 @@ class WarcReader:
 
     def __iter__(self) -> Iterator[WarcRecord]:
         try:
-            with (
-                DecompressedFile(self._part.path, _RECORD_START) as raw,
-                closing(PushbackReader(raw)) as source,
-            ):
+            with DecompressedFile(self._part.path, _RECORD_START) as raw, closing(PushbackReader(raw)) as source:
                 while (record := self._next(source)) is not None:
                     self.read, self.end = raw.consumed, record.start
                     yield record

@@ -56,9 +56,7 @@ def spark_fingerprint_schema(sketches: int) -> pa.Schema:
     """Return columns of :func:`fingerprint_schema`; ``page`` is the place in the order."""
     sketch_fields = ((sketch_name(place), pa.binary()) for place in range(sketches))
     keys = pa.list_(pa.int64())
-    return pa.schema(
-        [("page", pa.int64()), ("url", pa.binary()), ("keys", keys), ("probes", keys), *sketch_fields]
-    )
+    return pa.schema([("page", pa.int64()), ("url", pa.binary()), ("keys", keys), ("probes", keys), *sketch_fields])
 
 
 def spark_fingerprints(batch: pa.RecordBatch, schema: pa.Schema, **columns: pa.Array) -> pa.RecordBatch:
@@ -145,9 +143,7 @@ class _FingerprintReader:
         return pages.filter(batch.column("reason").is_null())
 
 
-def solution_of(
-    verdicts: pa.Table, order: Numbers, detectors: tuple[str, ...], crowding: Crowding
-) -> Solution:
+def solution_of(verdicts: pa.Table, order: Numbers, detectors: tuple[str, ...], crowding: Crowding) -> Solution:
     """Convert a table of ``VERDICT_SCHEMA`` and founders; pages that are not in it are kept."""
     rows = len(order)
     page = order[verdicts.column("page").to_numpy()]
@@ -160,9 +156,7 @@ def solution_of(
     similarity[page] = _float_column(verdicts, "similarity")
     of = _float_column(verdicts, "of")
     related = ~np.isnan(of)
-    relation, detector = (
-        np.nan_to_num(_float_column(verdicts, name), nan=NONE) for name in ("relation", "detector")
-    )
+    relation, detector = (np.nan_to_num(_float_column(verdicts, name), nan=NONE) for name in ("relation", "detector"))
     return Solution(
         keep=keep,
         of=_scatter(rows, page[related], order[of[related].astype(np.int64)], np.int64),

@@ -16,13 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from dedupcrawl.batch.fingerprint_table import FingerprintTableBuilder, to_text
 from dedupcrawl.batch.fingerprinting import RowFingerprinter
 from dedupcrawl.batch.formats import BadRow
-from dedupcrawl.batch.formats.base import (
-    ANNOTATION_COLUMNS,
-    Fields,
-    column_names,
-    missing_column,
-    row_from_columns,
-)
+from dedupcrawl.batch.formats.base import ANNOTATION_COLUMNS, Fields, column_names, missing_column, row_from_columns
 from dedupcrawl.batch.job import Job
 from dedupcrawl.batch.solver import RELATIONS
 from dedupcrawl.batch.spark.checkpoints import (

@@ -41,9 +41,7 @@ _WORKER_LOST = re.compile(
     r"ExecutorLostFailure|executor \S+ exited|Command exited with code|FetchFailed", re.IGNORECASE
 )
 _MAX_CAUSE_CHARS = 400  #: a longer cause is cut
-_RAISED_ERROR = re.compile(
-    r"^(?:: )?(?:[\w.]+\.)?(\w*(?:Error|Exception|Interrupt|Exit)): ?(.*)$", re.MULTILINE
-)
+_RAISED_ERROR = re.compile(r"^(?:: )?(?:[\w.]+\.)?(\w*(?:Error|Exception|Interrupt|Exit)): ?(.*)$", re.MULTILINE)
 _LOGGED_ERROR = re.compile(r" ERROR [\w.$]+: (?:.* Reason: )?(.+)$", re.MULTILINE)
 _OWN_ERROR = re.compile(r"^dedupcrawl\.[\w.]+: (.*)$", re.MULTILINE)
 _MISSING_PACKAGE = (

@@ -27,13 +27,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from dedupcrawl.batch.fingerprint_table import FingerprintTable, fingerprint_schema, to_text
 from dedupcrawl.batch.solver import NONE, RELATIONS, Crowding, solve
-from dedupcrawl.batch.spark.checkpoints import (
-    CANDIDATE_SCHEMA,
-    JUDGED_SCHEMA,
-    VERDICT_SCHEMA,
-    ddl,
-    sketch_columns,
-)
+from dedupcrawl.batch.spark.checkpoints import CANDIDATE_SCHEMA, JUDGED_SCHEMA, VERDICT_SCHEMA, ddl, sketch_columns
 from dedupcrawl.errors import SettingError
 from dedupcrawl.stores.base import BUCKET_CAP, Record
 

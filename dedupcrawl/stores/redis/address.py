@@ -28,14 +28,10 @@ TIMEOUT = 10.0  #: seconds for connecting, and for each reply, where the URL nam
 SCRAPY_REDIS = "scrapy-redis"  #: value of ``DEDUP_STORE`` that selects the server of scrapy-redis
 _SETTINGS = {"REDIS_URL": "url", "REDIS_HOST": "host", "REDIS_PORT": "port", "REDIS_DB": "db"}
 #: Parameters of scrapy-redis for decoding and retries, which a store does in its own way.
-_IGNORED = {
-    "encoding",
-    "encoding_errors",
-    "decode_responses",
-    "redis_cls",
-    "protocol",
-    "socket_keepalive",
-} | {"retry_on_error", "retry_on_timeout"}
+_IGNORED = {"encoding", "encoding_errors", "decode_responses", "redis_cls", "protocol", "socket_keepalive"} | {
+    "retry_on_error",
+    "retry_on_timeout",
+}
 _LOCATION = ("url", "host", "port", "unix_socket_path", "username", "password", "ssl")
 
 
@@ -133,9 +129,7 @@ def _address(parts: SplitResult, shown: str, options: dict[str, Any]) -> Address
         hosts = tuple(_host(each, SENTINEL_PORT) for each in parts.netloc.rpartition("@")[2].split(","))
         return Address(shown, _with_db(options, db), layout, tls, hosts, unquote(service), credentials)
     host, port = _host(parts.netloc.rpartition("@")[2], PORT)
-    return Address(
-        shown, _with_db({"host": host, "port": port, **options}, parts.path.strip("/")), layout, tls
-    )
+    return Address(shown, _with_db({"host": host, "port": port, **options}, parts.path.strip("/")), layout, tls)
 
 
 def _with_db(options: dict[str, Any], path: str) -> dict[str, Any]:

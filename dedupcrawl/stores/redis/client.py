@@ -74,9 +74,7 @@ class RedisSession:
     returns the Unix time in seconds in place of the server's clock, for tests.
     """
 
-    def __init__(
-        self, address: Address, names: KeyNames, server_clock: Callable[[], float] | None = None
-    ) -> None:
+    def __init__(self, address: Address, names: KeyNames, server_clock: Callable[[], float] | None = None) -> None:
         self.ended = False
         self.layout = ""
         self._shown = address.shown
@@ -116,10 +114,7 @@ class RedisSession:
         return self._twice(self._call_once, operation, arguments, again)
 
     def call_many(
-        self,
-        operation: str,
-        requests: Sequence[Sequence[Argument]],
-        again: Sequence[Sequence[Argument]] | None = None,
+        self, operation: str, requests: Sequence[Sequence[Argument]], again: Sequence[Sequence[Argument]] | None = None
     ) -> list[Any]:
         """Do the same as :meth:`call` for many requests in one round trip; return the results in order.
 
@@ -158,9 +153,7 @@ class RedisSession:
                 raise self._error(reply) from reply
         return [first, *replies]
 
-    def _send(
-        self, send: Callable[[Script, int, tuple[Argument, ...], A], T], operation: str, rest: A, now: str
-    ) -> T:
+    def _send(self, send: Callable[[Script, int, tuple[Argument, ...], A], T], operation: str, rest: A, now: str) -> T:
         common: tuple[Argument, ...] = (*self._keys, operation, self._token, now, self.layout)
         try:
             return send(script_of(operation), len(self._keys), common, rest)
@@ -199,13 +192,10 @@ class RedisSession:
         if ours is None:
             return store_error(self._shown, error)
         if ours[1] == "emptied":
-            return NamespaceLostError(
-                f"The store {self._shown} has lost namespace {self._names.namespace!r}."
-            )
+            return NamespaceLostError(f"The store {self._shown} has lost namespace {self._names.namespace!r}.")
         key = self._names.key(_TABLES.get(ours[2], ours[2]))
         return StoreError(
-            f"The store {self._shown} is damaged: key {key!r} has a value at {ours[3]} "
-            "that is not one of ours."
+            f"The store {self._shown} is damaged: key {key!r} has a value at {ours[3]} that is not one of ours."
         )
 
     def _wrong_type(self) -> str:
@@ -305,13 +295,9 @@ class PipelinedConnection:
         size = b"*%d\r\n" % (3 + len(common) + len(rest))
         arguments = pack_command(rest)
         try:
-            return self._exchange(
-                b"%b%b%b" % (size, _packed_head("EVALSHA", script.digest, count, common), arguments)
-            )
+            return self._exchange(b"%b%b%b" % (size, _packed_head("EVALSHA", script.digest, count, common), arguments))
         except NoScriptError:
-            return self._exchange(
-                b"%b%b%b" % (size, _packed_head("EVAL", script.text, count, common), arguments)
-            )
+            return self._exchange(b"%b%b%b" % (size, _packed_head("EVAL", script.text, count, common), arguments))
 
     def call_many(
         self, script: Script, count: int, common: tuple[Argument, ...], rests: Sequence[Sequence[Argument]]
@@ -319,9 +305,7 @@ class PipelinedConnection:
         """Call a script that the server knows many times in one round trip; errors are returned."""
         head = _packed_head("EVALSHA", script.digest, count, common)
         sizes = (b"*%d\r\n" % (3 + len(common) + len(rest)) for rest in rests)
-        data = b"".join(
-            b"%b%b%b" % (size, head, pack_command(rest)) for size, rest in zip(sizes, rests, strict=True)
-        )
+        data = b"".join(b"%b%b%b" % (size, head, pack_command(rest)) for size, rest in zip(sizes, rests, strict=True))
 
         def work(connection: Any) -> list[Any]:
             connection.send_packed_command([data])

@@ -22,9 +22,7 @@ MIN_VERSION = (6, 2)  #: of Redis; every Valkey is newer
 
 # An error inside a script. Redis 6.2: "Error running script (call to f_…): @user_script:9: @user_script: 9:
 # -OOM …"; later versions append "… script: on @user_script:9.".
-_IN_SCRIPT = re.compile(
-    r"^Error running script .*?@user_script: \d+: -?|\s*script: \S* ?on @user_script:\d+\.$"
-)
+_IN_SCRIPT = re.compile(r"^Error running script .*?@user_script: \d+: -?|\s*script: \S* ?on @user_script:\d+\.$")
 _REFUSALS: dict[str, type[exceptions.ResponseError]] = {
     "OOM ": exceptions.OutOfMemoryError,
     "READONLY ": exceptions.ReadOnlyError,
@@ -40,16 +38,10 @@ _TRANSIENT = (
 )
 _NO_WRITES = {"MISCONF": "its server cannot save", "NOREPLICAS": "its server lacks replicas"}
 _MESSAGES: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str], ...] = (
-    (
-        (exceptions.AuthenticationError, exceptions.AuthorizationError),
-        "refuses this user or password: {reason}",
-    ),
+    ((exceptions.AuthenticationError, exceptions.AuthorizationError), "refuses this user or password: {reason}"),
     (exceptions.NoPermissionError, "does not allow this user what is needed: {reason}"),
     (exceptions.ReadOnlyError, "cannot be written: its server is a read-only replica; name the primary"),
-    (
-        exceptions.MovedError,
-        "is a cluster, which this user may not ask about: allow it +info, +cluster and +command",
-    ),
+    (exceptions.MovedError, "is a cluster, which this user may not ask about: allow it +info, +cluster and +command"),
 )
 
 logger = logging.getLogger(__name__)
@@ -75,9 +67,7 @@ def _client(address: Address) -> Redis:
     """Return a client that retries nothing by itself: only the caller knows what may be repeated."""
     options = {**address.options, "protocol": 2, "retry": Retry(NoBackoff(), 0)}
     if not address.sentinels:
-        kind = (
-            UnixDomainSocketConnection if "path" in options else SSLConnection if address.tls else Connection
-        )
+        kind = UnixDomainSocketConnection if "path" in options else SSLConnection if address.tls else Connection
         return Redis(connection_pool=ConnectionPool(connection_class=kind, **options))
     timeouts = {name: options[name] for name in ("socket_timeout", "socket_connect_timeout")}
     certificates = {name: value for name, value in options.items() if name.startswith("ssl_")}

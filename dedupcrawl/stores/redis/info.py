@@ -132,9 +132,7 @@ def workers_info(client: Redis | RedisCluster, names: KeyNames) -> WorkersInfo:
     return WorkersInfo(workers, _server_memory(client, names), problem)
 
 
-def _workers(
-    client: Redis | RedisCluster, names: KeyNames, published: dict[bytes, bytes]
-) -> tuple[Worker, ...]:
+def _workers(client: Redis | RedisCluster, names: KeyNames, published: dict[bytes, bytes]) -> tuple[Worker, ...]:
     tokens = [token for token in published if len(token) == OWNER_BYTES]
     owners: list[Any] = client.hmget(names.key("owners"), tokens) if tokens else []
     seconds, micros = client.time()

@@ -92,8 +92,7 @@ def _parse_meta(mark: bytes | None, scheme: bytes | None, shown: str, key: str) 
     parts = (mark or b"").decode("ascii", "replace").split(" ")
     if len(parts) == 3 and parts[0] != FORMAT and parts[0].isdigit():
         raise StoreError(
-            f"The store {shown} cannot be opened: it has format {parts[0]}, "
-            f"and this version reads format {FORMAT}."
+            f"The store {shown} cannot be opened: it has format {parts[0]}, and this version reads format {FORMAT}."
         )
     try:
         is_object = isinstance(json.loads(scheme or b""), dict)
@@ -120,6 +119,5 @@ def decode_candidate(shown: str, names: KeyNames, hit: tuple[Any, ...]) -> Candi
         return Candidate(id, record, ClaimState(state), mine=bool(mine))
     except ValueError:
         raise StoreError(
-            f"The store {shown} is damaged: key {names.key('claims')!r} has a value at {id} "
-            "that is not one of ours."
+            f"The store {shown} is damaged: key {names.key('claims')!r} has a value at {id} that is not one of ours."
         ) from None

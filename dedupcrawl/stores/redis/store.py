@@ -70,9 +70,7 @@ class RedisStore(Store):
         self._stats = b""
         self._session = RedisSession(address, self._names, server_clock)
         self._call = self._session.call
-        self._offers = OfferClient(
-            self._session, self._on_namespace_lost, clock, lease=self._lease, ttl=self._ttl
-        )
+        self._offers = OfferClient(self._session, self._on_namespace_lost, clock, lease=self._lease, ttl=self._ttl)
         try:
             self._enter()
         except BaseException:
@@ -80,9 +78,7 @@ class RedisStore(Store):
             raise
 
     def _enter(self) -> None:
-        self._meta = open_namespace(
-            self._call, self.url, self._names, scheme=self._scheme, layout=self._layout
-        )
+        self._meta = open_namespace(self._call, self.url, self._names, scheme=self._scheme, layout=self._layout)
         # If the server loses its data, the namespace is created again in the same layout.
         self._layout = self._session.layout = self._meta.layout
         self._offers.mark = self._meta.mark
@@ -112,9 +108,7 @@ class RedisStore(Store):
 
     def restore(self, records: Sequence[Record]) -> int:
         self._offers.withdraw_unconfirmed()  # otherwise records to be withdrawn would count as stored
-        hits = self._session.call_many(
-            "find", [(self._ttl, join_keys(record.own_keys)) for record in records]
-        )
+        hits = self._session.call_many("find", [(self._ttl, join_keys(record.own_keys)) for record in records])
         pairs = zip(records, map(self._candidates, hits), strict=True)
         fresh = [record for record, candidates in pairs if not record.is_among(candidates)]
         if fresh:

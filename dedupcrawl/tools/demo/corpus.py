@@ -158,9 +158,7 @@ def _paragraphs(text: str) -> tuple[str, ...]:
 
 
 def _site(key: str, row: dict[str, Any]) -> Site:
-    sections = tuple(
-        Section(each["path"], each["label"], tuple(each["takes"])) for each in row.pop("sections")
-    )
+    sections = tuple(Section(each["path"], each["label"], tuple(each["takes"])) for each in row.pop("sections"))
     return Site(key=key, sections=sections, **row)
 
 

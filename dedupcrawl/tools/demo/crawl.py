@@ -40,9 +40,7 @@ _COLUMNS = ("", "page", "what it is", "relation", "of", "similarity", "detector"
 Pages = dict[tuple[str, str], "Truth"]
 
 
-def run_crawl(
-    folder: DemoProject, start: str, pages: int, console: Console, settings: Sequence[str] = ()
-) -> None:
+def run_crawl(folder: DemoProject, start: str, pages: int, console: Console, settings: Sequence[str] = ()) -> None:
     """Run ``scrapy crawl site`` in a prepared folder, with a progress bar of ``pages`` pages.
 
     ``start`` is the URL of the first page; ``settings`` are Scrapy settings, each as ``NAME=VALUE``.
@@ -57,11 +55,7 @@ def run_crawl(
     log = folder.path / "crawl.log"
     with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603  # our own command
-            [sys.executable, "-m", *command],
-            cwd=folder.path,
-            env=_environment(),
-            stdout=output,
-            stderr=output,
+            [sys.executable, "-m", *command], cwd=folder.path, env=_environment(), stdout=output, stderr=output
         )
         try:
             _watch(process, folder, pages, console)
@@ -127,9 +121,7 @@ def print_verdicts(
     )
     if not summary.kept:
         console.print("All of it was kept by earlier crawls: nothing new.")
-    console.print(
-        f"Kept so far: {folder / 'items.jsonl'}   Figures: {folder / 'summary.json'}", soft_wrap=True
-    )
+    console.print(f"Kept so far: {folder / 'items.jsonl'}   Figures: {folder / 'summary.json'}", soft_wrap=True)
     if (folder / REPORT).exists():
         console.print(f"To look at: {folder / REPORT}", soft_wrap=True)
 

@@ -95,8 +95,7 @@ class Layout:
 
     def _links(self, pages: Iterable[PlannedPage]) -> tuple[Link, ...]:
         return tuple(
-            Link(page.path, write_story(self.content, page).title, self.content.published(page))
-            for page in pages
+            Link(page.path, write_story(self.content, page).title, self.content.published(page)) for page in pages
         )
 
     def _article(self, page: PlannedPage) -> bytes:
@@ -122,9 +121,7 @@ class Layout:
             return []
         pool = self.content.comments[self.site.language]
         chosen = sorted(pool, key=lambda comment: crc32((page.path + comment[0]).encode()))
-        return [
-            {"name": name, "text": text} for name, text in chosen[: 1 + crc32(page.path.encode()) % _COMMENTS]
-        ]
+        return [{"name": name, "text": text} for name, text in chosen[: 1 + crc32(page.path.encode()) % _COMMENTS]]
 
     def _render(self, view: str, **context: object) -> bytes:
         template = self._environment.get_template(f"{self.site.key}/{view}.html")

@@ -54,9 +54,7 @@ class DemoProject:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             if project.exists() and project.read_text("utf-8") != PROJECT:
-                raise DedupError(
-                    f"{self.path} is a Scrapy project already; give the demo a folder of its own"
-                )
+                raise DedupError(f"{self.path} is a Scrapy project already; give the demo a folder of its own")
             project.write_text(PROJECT, "utf-8")
             if fresh:
                 for name in _FILES:

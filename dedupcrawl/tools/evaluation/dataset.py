@@ -65,9 +65,7 @@ class ParsedPageCache:
         return len(self._rows)
 
     def read(
-        self,
-        config: Config,
-        track: Callable[[Sequence[LabelledPage]], Iterable[LabelledPage]] = lambda rows: rows,
+        self, config: Config, track: Callable[[Sequence[LabelledPage]], Iterable[LabelledPage]] = lambda rows: rows
     ) -> ParsedPages:
         """Return the pages as ``config`` reads them; ``track`` wraps the iteration, to show progress."""
         # reading does not depend on the detectors; this one loads no lexicon

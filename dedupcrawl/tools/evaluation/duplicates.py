@@ -121,9 +121,7 @@ def evaluate_duplicates(rows: Iterable[LabelledPage], config: Config | None = No
     return judge_pages(ParsedPageCache(rows).read(config), config)
 
 
-def judge_pages(
-    parsed: ParsedPages, config: Config, advance: Callable[[], object] = lambda: None
-) -> DuplicatesReport:
+def judge_pages(parsed: ParsedPages, config: Config, advance: Callable[[], object] = lambda: None) -> DuplicatesReport:
     """Judge the stream of pages with a store in memory, and compare all pairs.
 
     ``parsed`` are the pages as ``config`` reads them; ``advance`` is called after each page.

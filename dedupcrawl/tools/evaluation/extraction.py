@@ -169,9 +169,7 @@ def load_pages(folder: Path, track: RowTracker = lambda rows: rows) -> Iterator[
     """
     truth = folder / "truth.jsonl"
     if not truth.is_file():
-        raise PageSetError(
-            f"{folder} is no page set: it has no truth.jsonl (and html/<id>.html.gz beside it)"
-        )
+        raise PageSetError(f"{folder} is no page set: it has no truth.jsonl (and html/<id>.html.gz beside it)")
     try:
         lines = truth.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:

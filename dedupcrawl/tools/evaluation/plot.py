@@ -137,9 +137,7 @@ def _draw_wanted_precision(axes: Axes, curve: SweepCurve) -> None:
         _annotate(axes, f"wanted: {curve.precision:g}", (axes.get_xlim()[0], curve.precision), (4, 4), "left")
 
 
-def _annotate(
-    axes: Axes, text: str, where: tuple[float, float], offset: tuple[float, float], side: _Side
-) -> None:
+def _annotate(axes: Axes, text: str, where: tuple[float, float], offset: tuple[float, float], side: _Side) -> None:
     axes.annotate(text, where, offset, textcoords="offset points", color=_FAINT_COLOR, fontsize=8, ha=side)
 
 
@@ -163,9 +161,7 @@ def _draw_labels(axes: Axes, curve: SweepCurve) -> None:
     taken += [Box.around(x, y, 4 * unit, 4 * unit) for x, y in points_between(pixels, 4 * unit)]
     taken += [Box(*map(float, text.get_window_extent().extents)) for text in axes.texts]
     bounds = Box(*map(float, axes.get_window_extent().extents))
-    for where, values in sorted(
-        _values_by_scores(curve).items(), key=lambda each: not _is_best(curve, each[1])
-    ):
+    for where, values in sorted(_values_by_scores(curve).items(), key=lambda each: not _is_best(curve, each[1])):
         best = curve.best if _is_best(curve, values) else None
         text = _value_range(values) if best is None else _best_label(curve, best, values)
         (pixel,) = _pixels(axes, [where])
@@ -249,11 +245,7 @@ def points_between(points: Sequence[tuple[float, float]], step: float) -> Iterat
 
 
 def place_label(
-    point: tuple[float, float],
-    size: tuple[float, float],
-    taken: Sequence[Box],
-    bounds: Box,
-    unit: float,
+    point: tuple[float, float], size: tuple[float, float], taken: Sequence[Box], bounds: Box, unit: float
 ) -> tuple[Box, tuple[float, float]]:
     """Choose the position of a label of ``size`` pixels: the nearest that is free, else the least covered.
 
@@ -265,9 +257,7 @@ def place_label(
     return best, (x / unit, y / unit)
 
 
-def _beside(
-    point: tuple[float, float], size: tuple[float, float], direction: tuple[float, float], far: float
-) -> Box:
+def _beside(point: tuple[float, float], size: tuple[float, float], direction: tuple[float, float], far: float) -> Box:
     """Return the box of a label whose nearest edge is ``far`` pixels away."""
     (x, y), (width, height) = point, size
     across = direction[0] * (far + width / 2) if direction[0] else 0.0

@@ -64,9 +64,7 @@ def all_runs(config: Config, assignments: Assignments) -> list[EvaluationRun]:
         if wrong := complaint(every_detector, name):
             raise SettingError(name, value, wrong)
     base = replace(config, **general)
-    found = [
-        _variant(base, name, variant, own) for name in DETECTORS for variant in VARIANTS.get(name, ({},))
-    ]
+    found = [_variant(base, name, variant, own) for name in DETECTORS for variant in VARIANTS.get(name, ({},))]
     if len(constants_of(config)) > 1:
         used = constants_of(base)
         of_used = {name: value for name, value in own.items() if name.partition(".")[0] in used}

@@ -97,10 +97,7 @@ def suggest_for_pairs(
 
 
 def _verified(
-    options: Iterable[PairOption],
-    config: Config,
-    wanted: float,
-    run: Callable[[Config], Sequence[JudgedPair]],
+    options: Iterable[PairOption], config: Config, wanted: float, run: Callable[[Config], Sequence[JudgedPair]]
 ) -> Iterator[tuple[PairOption, Config]]:
     """Yield the options that reach ``wanted`` in a run, in which pairs must also share keys."""
     for option in options:
@@ -272,9 +269,7 @@ def explain_shortfall(suggestion: PairSuggestion) -> str:
     if option is None:
         return "None of the labelled pairs is found, whatever the constants: there is nothing to suggest."
     scores, where = option.scores, _assignments(option.values)
-    counted = (
-        f"{where}: {scores.found:,} of the labelled pairs are found, {scores.found - scores.wrong:,} rightly"
-    )
+    counted = f"{where}: {scores.found:,} of the labelled pairs are found, {scores.found - scores.wrong:,} rightly"
     return _shortfall(counted, scores.found_counts, suggestion.wanted, "labels of such pairs")
 
 

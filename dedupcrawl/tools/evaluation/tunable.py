@@ -103,9 +103,7 @@ def measurements_of(opinions: Sequence[Sequence[Opinion]], config: Config) -> Pa
     return PairMeasurements(tuple(_measurements(*each, count, config) for each in by_name.items()), count)
 
 
-def _measurements(
-    detector: str, opinions: Mapping[int, Opinion], pairs: int, config: Config
-) -> DetectorMeasurements:
+def _measurements(detector: str, opinions: Mapping[int, Opinion], pairs: int, config: Config) -> DetectorMeasurements:
     applies = np.zeros(pairs, dtype=bool)
     bars: dict[str, dict[int, Bar]] = defaultdict(dict)
     for place, opinion in opinions.items():

@@ -134,12 +134,7 @@ class EffectiveConstant:
     def as_dict(self) -> dict[str, object]:
         """Return plain JSON values."""
         value = sorted(map(str, self.value)) if isinstance(self.value, frozenset) else self.value
-        return {
-            "name": self.name,
-            "setting": setting_of(self.name),
-            "value": value,
-            "source": self.source.name.lower(),
-        }
+        return {"name": self.name, "setting": setting_of(self.name), "value": value, "source": self.source.name.lower()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +152,7 @@ class EffectiveConfig:
         bars = ((each.detector, bar) for each in opinions for bar in (*each.bars, *each.part_bars))
         named = (constant_name(self.config, detector, bar.constant) for detector, bar in bars if bar.constant)
         names = dict.fromkeys((*named, *_GENERAL))
-        return tuple(
-            EffectiveConstant(name, constant_value(self.config, name), self._source(name)) for name in names
-        )
+        return tuple(EffectiveConstant(name, constant_value(self.config, name), self._source(name)) for name in names)
 
     def _source(self, name: str) -> ConstantSource:
         if name in self.given:

@@ -65,12 +65,7 @@ class SettingChange:
 
     def as_dict(self) -> dict[str, object]:
         """Return plain JSON values."""
-        return {
-            "name": self.name,
-            "setting": self.setting,
-            "now": _plain(self.now),
-            "then": _plain(self.then),
-        }
+        return {"name": self.name, "setting": self.setting, "now": _plain(self.now), "then": _plain(self.then)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +131,7 @@ def constant_changes(config: Config, opinions: Iterable[Opinion]) -> Iterator[tu
                 yield (change,)
 
 
-def joint_constant_changes(
-    config: Config, opinions: Iterable[Opinion]
-) -> Iterator[tuple[SettingChange, ...]]:
+def joint_constant_changes(config: Config, opinions: Iterable[Opinion]) -> Iterator[tuple[SettingChange, ...]]:
     """Yield for every detector with several unmet bars the changes that turn all of them."""
     for opinion in opinions:
         for bars in (opinion.bars, opinion.part_bars):

@@ -71,8 +71,7 @@ REASONS = {
 }
 _PENDING = "The older page is claimed, not committed yet: a crawl waits for its outcome, and then decides."
 _OTHERWISE = (
-    "The run said otherwise at its time: what the store holds, a constant, or the text of the page is not "
-    "what it was."
+    "The run said otherwise at its time: what the store holds, a constant, or the text of the page is not what it was."
 )
 
 
@@ -86,9 +85,7 @@ class Explainer:
             only the records under shared keys.
     """
 
-    def __init__(
-        self, effective: EffectiveConfig, store: Store, advance: Callable[[int], None] | None = None
-    ) -> None:
+    def __init__(self, effective: EffectiveConfig, store: Store, advance: Callable[[int], None] | None = None) -> None:
         self._effective = effective
         self._config: Config = effective.config
         self._store = store
@@ -153,9 +150,7 @@ class Explainer:
         length = self._features(subject.page).length if isinstance(subject.page, Page) else None
         return replace(base, length=length, silent=tuple(each.name for each in self._matcher.detectors))
 
-    def _scan(
-        self, cluster: str, start: Iterable[Candidate], side: ComparedPage, *, nearest: bool
-    ) -> ClusterScan:
+    def _scan(self, cluster: str, start: Iterable[Candidate], side: ComparedPage, *, nearest: bool) -> ClusterScan:
         if self._advance is None:
             return scan_keys(self._store, cluster, start)
 
@@ -217,12 +212,7 @@ def _length(opinions: Iterable[Opinion]) -> int | None:
 
 
 def _remarks(
-    effective: EffectiveConfig,
-    subject: Subject,
-    verdict: Verdict,
-    pair: ComparedPair | None,
-    *,
-    is_scanned: bool,
+    effective: EffectiveConfig, subject: Subject, verdict: Verdict, pair: ComparedPair | None, *, is_scanned: bool
 ) -> tuple[str, ...]:
     found = [*effective.notes]
     if verdict.reason:

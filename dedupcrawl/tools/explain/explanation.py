@@ -60,12 +60,8 @@ class Explanation:
     length: int | None  #: characters of the normalised text; None: unknown
     silent: tuple[str, ...]  #: detectors that have no fingerprint of it
     pair: ComparedPair | None
-    counterfactuals: tuple[
-        Counterfactual, ...
-    ]  #: single constants that change the verdict on the pair's new page
-    together: tuple[
-        Counterfactual, ...
-    ]  #: several constants at once, if no single one of a detector suffices
+    counterfactuals: tuple[Counterfactual, ...]  #: single constants that change the verdict on the pair's new page
+    together: tuple[Counterfactual, ...]  #: several constants at once, if no single one of a detector suffices
     constants: tuple[EffectiveConstant, ...]
     remarks: tuple[str, ...] = ()
     then: PastVerdict | None = None

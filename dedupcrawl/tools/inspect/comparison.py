@@ -102,9 +102,7 @@ def compare_with_page(page: Page, other: Page, config: Config) -> ComparisonResu
     return ComparisonResult("other", heading, other.url, verdict, note, (("", pair),))
 
 
-def _pair(
-    page: Page, candidate: Candidate, opinions: tuple[Opinion, ...], finding: Finding | None
-) -> tuple[str, Pair]:
+def _pair(page: Page, candidate: Candidate, opinions: tuple[Opinion, ...], finding: Finding | None) -> tuple[str, Pair]:
     committed = candidate.state is ClaimState.COMMITTED
     state = "" if committed else f" ({candidate.state.name.lower()}, not settled yet)"
     pair = Pair(
@@ -123,15 +121,11 @@ def _pair(
 def _remarks(met: Sequence[Candidate], pairs: int) -> list[str]:
     found = []
     if not met:
-        found.append(
-            "No page of the store is filed under a key of this one: none was compared. A crawl would keep it."
-        )
+        found.append("No page of the store is filed under a key of this one: none was compared. A crawl would keep it.")
     if pairs:
         found.append("A store keeps no texts: to compare them, give the address of the page as --other.")
     if pairs > MAX_PAIRS:
-        found.append(
-            f"{pairs} pages of the store share a key with it; the {MAX_PAIRS} that tell most are shown."
-        )
+        found.append(f"{pairs} pages of the store share a key with it; the {MAX_PAIRS} that tell most are shown.")
     return found
 
 

@@ -130,9 +130,7 @@ def _notes(seen: _PlacedPage, html: str, *, is_cut: bool) -> Iterator[str]:
         yield "This page is very large: only its beginning is shown. It was read to its end."
 
 
-def _with_text_blocks(
-    page: Page, root: _Element, url: str, options: ReadOptions
-) -> tuple[Page, list[float | None]]:
+def _with_text_blocks(page: Page, root: _Element, url: str, options: ReadOptions) -> tuple[Page, list[float | None]]:
     """Give a page without blocks those of the reader "text", kept if its main text contains them."""
     whole = read_tree(root, url, replace(options, reader="text"))
     found = shares(page.text, [block.text for block in whole.blocks])

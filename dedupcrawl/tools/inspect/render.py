@@ -43,9 +43,7 @@ class LegendEntry:
         return count(self.blocks)
 
 
-def render(
-    inspection: Inspection, store: ComparisonResult | None = None, other: ComparisonResult | None = None
-) -> str:
+def render(inspection: Inspection, store: ComparisonResult | None = None, other: ComparisonResult | None = None) -> str:
     """Return the HTML.
 
     Args:
@@ -111,8 +109,7 @@ def _values(
         ],
         "whys": list(whys),
         "rules": [
-            {"reason": rule.reason, "family": rule.family, "sign": rule.sign, "kept": rule.kept}
-            for rule in rules
+            {"reason": rule.reason, "family": rule.family, "sign": rule.sign, "kept": rule.kept} for rule in rules
         ],
         "bounds": {"content": options.link_density_content, "noise": options.link_density_noise}
         if options.reader in _BY_LINKS

@@ -84,10 +84,7 @@ def rule_of(reason: str, *, kept: bool) -> Rule:
     return Rule(reason, family, sign, "So says your reader.")
 
 
-_CLASS_WORDS = {
-    rules.SIDE_CLASS: SIDE_WORDS | NOTICE_WORDS | COMMENT_WORDS,
-    rules.COMMENTS: COMMENT_WORDS,
-}
+_CLASS_WORDS = {rules.SIDE_CLASS: SIDE_WORDS | NOTICE_WORDS | COMMENT_WORDS, rules.COMMENTS: COMMENT_WORDS}
 
 
 def explain_block(

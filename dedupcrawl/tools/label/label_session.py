@@ -120,6 +120,4 @@ class LabelSession:
     def _next(self) -> OfferedPair | None:
         if len(self._answers) >= self._goal:
             return None
-        return self._sampler.next_pair(
-            self._file.labels.keys(), self._answers[-1][0] if self._answers else None
-        )
+        return self._sampler.next_pair(self._file.labels.keys(), self._answers[-1][0] if self._answers else None)

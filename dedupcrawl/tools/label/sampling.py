@@ -134,9 +134,7 @@ class StratifiedSampler:
         Another pair of the cluster of ``last``, the previous pair, comes only if there is no other.
         """
         queues = self._ordered()
-        firsts = {
-            key: next((pair for pair in queue if pair.id not in asked), None) for key, queue in queues.items()
-        }
+        firsts = {key: next((pair for pair in queue if pair.id not in asked), None) for key, queue in queues.items()}
         heads = {key: pair for key, pair in firsts.items() if pair is not None}
         others = {key: pair for key, pair in heads.items() if last is None or pair.cluster != last.cluster}
         free = others or heads

@@ -57,9 +57,7 @@ class LoadedPairs:
 def threshold_of(histograms: Iterable[Histogram]) -> float:
     """Return the threshold of the detector that measured the most pairs."""
     found = [
-        (sum(each.matched) + sum(each.missed), each.threshold)
-        for each in histograms
-        if each.threshold is not None
+        (sum(each.matched) + sum(each.missed), each.threshold) for each in histograms if each.threshold is not None
     ]
     return max(found)[1] if found else DEFAULT_THRESHOLD
 
@@ -89,8 +87,7 @@ def load_batch(folder: Path, around: float | None, progress: Progress) -> Loaded
     rows = _rows(material)
     chosen = _chosen(rows, sampler)
     hidden = sum(
-        not _add_pair(sampler, both, rows.get(both.key))
-        for both in material.pairs([*chosen, *material.misses])
+        not _add_pair(sampler, both, rows.get(both.key)) for both in material.pairs([*chosen, *material.misses])
     )
     return LoadedPairs(sampler, title, hidden)
 
@@ -99,9 +96,7 @@ def _rows(material: ReportInput) -> dict[PairKey, PageRow]:
     return {
         listed.pair: listed.row
         for listed in material.rows
-        if listed.pair is not None
-        and listed.row.relation in ASKED_RELATIONS
-        and listed.row.similarity is not None
+        if listed.pair is not None and listed.row.relation in ASKED_RELATIONS and listed.row.similarity is not None
     }
 
 
@@ -138,9 +133,7 @@ def _add_pair(sampler: StratifiedSampler, both: PairInput, row: PageRow | None) 
     return True
 
 
-def load_ledgers(
-    paths: Sequence[Path], around: float | None = None, progress: Progress | None = None
-) -> LoadedPairs:
+def load_ledgers(paths: Sequence[Path], around: float | None = None, progress: Progress | None = None) -> LoadedPairs:
     """Read the pairs of one crawl, except identical texts and pages of one URL, which need no answer.
 
     Args:
@@ -178,9 +171,7 @@ class _ComparedRow:
     stands_for: int
 
 
-def _add_ledger(
-    ledger: Ledger, ledgers: Sequence[Ledger], sampler: StratifiedSampler, progress: Progress
-) -> int:
+def _add_ledger(ledger: Ledger, ledgers: Sequence[Ledger], sampler: StratifiedSampler, progress: Progress) -> int:
     """Add the pairs of a ledger; return how many have no texts."""
     hidden = 0
     for met in _compared_rows(ledger, progress):
@@ -235,9 +226,7 @@ def _as_compared(row: LedgerRow, held: Comparison, one_in: int) -> _ComparedRow 
     if relation and relation not in ASKED_RELATIONS:
         return None
     dropped = row.fate is Fate.DROPPED and is_decided
-    return _ComparedRow(
-        row, held, str(relation or ""), similarity, detector, dropped, one_in if relation else 1
-    )
+    return _ComparedRow(row, held, str(relation or ""), similarity, detector, dropped, one_in if relation else 1)
 
 
 def _deciding_opinion(held: Comparison) -> Opinion | None:

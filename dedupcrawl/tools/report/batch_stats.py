@@ -96,13 +96,9 @@ class HostIndex:
     def flows(self, copies: Numbers, sources: Numbers) -> tuple[Flow, ...]:
         """Count pairs of rows by their hosts, most pairs first."""
         size = len(self.names)
-        pairs, counts = np.unique(
-            self._of[copies].astype(np.int64) * size + self._of[sources], return_counts=True
-        )
+        pairs, counts = np.unique(self._of[copies].astype(np.int64) * size + self._of[sources], return_counts=True)
         order = np.argsort(-counts, kind="stable").tolist()
-        return tuple(
-            Flow(self.names[pairs[at] // size], self.names[pairs[at] % size], int(counts[at])) for at in order
-        )
+        return tuple(Flow(self.names[pairs[at] // size], self.names[pairs[at] % size], int(counts[at])) for at in order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,9 +232,7 @@ def largest_clusters(verdicts: BatchVerdicts, given: int, most: int) -> list[tup
     founders, starts, counts = np.unique(verdicts.founder[rows], return_index=True, return_counts=True)
     largest = np.argsort(-counts, kind="stable")[:most]
     return [
-        (int(founders[at]), rows[starts[at] : starts[at] + counts[at]])
-        for at in largest.tolist()
-        if counts[at] > 1
+        (int(founders[at]), rows[starts[at] : starts[at] + counts[at]]) for at in largest.tolist() if counts[at] > 1
     ]
 
 
@@ -262,9 +256,7 @@ def count_slices(verdicts: BatchVerdicts, given: int, times: Numbers) -> tuple[S
         verdicts.reason[known] != NONE,
     )
     counts = [np.bincount(places[fate] - first, minlength=size) for fate in fates]
-    return tuple(
-        Slice(float((first + at) * width), *(int(of_one[at]) for of_one in counts)) for at in range(size)
-    )
+    return tuple(Slice(float((first + at) * width), *(int(of_one[at]) for of_one in counts)) for at in range(size))
 
 
 def similarity_histograms(

@@ -25,13 +25,7 @@ _STEPS = (
 )  #: seconds between two ticks of a time axis
 _LOGARITHMIC_ABOVE = 40  #: counts above it need a logarithmic scale, or a count of 1 is invisible
 _SHADES = 6  #: shades of the host matrix
-_WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM = (
-    400,
-    44,
-    14,
-    22,
-    40,
-)  #: size and margins of the similarity chart, pixels
+_WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM = (400, 44, 14, 22, 40)  #: size and margins of the similarity chart, pixels
 _HEIGHT_ABOVE, _HEIGHT_BELOW = 110, 70  #: heights above and below its axis
 _MIN_BAR = 2.0  #: height of its lowest bars
 _TIME_LEFT, _TIME_RIGHT, _TIME_TOP, _TIME_BOTTOM = 48, 12, 8, 24  #: margins of the time chart, pixels
@@ -182,9 +176,7 @@ def draw_similarity(histogram: Histogram) -> SimilarityChart | None:
         _WIDTH - _RIGHT,
         axis,
         tuple(_histogram_bars(histogram, scale, axis)),
-        tuple(
-            Tick(_similarity_x(histogram, value), f"{value:.2g}") for value in _round_similarities(histogram)
-        ),
+        tuple(Tick(_similarity_x(histogram, value), f"{value:.2g}") for value in _round_similarities(histogram)),
         tuple(_count_ticks(scale, axis, has_missed=missed > 0)),
         _threshold_tick(histogram),
         scale.is_logarithmic,

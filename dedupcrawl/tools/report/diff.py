@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 
 MAX_CHARS = 20_000  #: characters of each text that are compared
 ANCHOR_TOKENS = 4  #: tokens of an anchor
-MAX_GAP_AREA = (
-    1 << 26
-)  #: tokens of a gap in the old text times those in the new text; larger gaps are not filled
+MAX_GAP_AREA = 1 << 26  #: tokens of a gap in the old text times those in the new text; larger gaps are not filled
 MAX_ISLAND_LETTERS = 12  #: letters of a short match between large differences, which is ignored as accidental
 MAX_ISLAND_PASSES = 8  #: passes that remove such matches; a removal can isolate its neighbours
 
@@ -266,9 +264,7 @@ def _align_to_sentences(old: _Tokens, new: _Tokens, matches: Sequence[TokenMatch
 def _slide_passage(matches: list[TokenMatch], index: int, text: _Tokens, side: int) -> None:
     """Move the passage before the match at ``index``, which only the text of this side has."""
     words, start, stop = text.words, matches[index - 1][side] + 1, matches[index][side]
-    left = _slide_distance(
-        matches, index - 1, -1, lambda step: words[start - 1 - step] == words[stop - 1 - step]
-    )
+    left = _slide_distance(matches, index - 1, -1, lambda step: words[start - 1 - step] == words[stop - 1 - step])
     right = _slide_distance(matches, index, 1, lambda step: words[start + step] == words[stop + step])
     best = max(range(-left, right + 1), key=lambda by: (_start_score(text, start + by), -abs(by)))
     for step in range(abs(best)):

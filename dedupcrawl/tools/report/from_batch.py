@@ -37,9 +37,7 @@ if TYPE_CHECKING:
     RowPair = tuple[int, int]  # new and earlier row
 
 
-def report_from_batch(
-    folder: Path, *, limits: ReportLimits | None = None, progress: Progress | None = None
-) -> Report:
+def report_from_batch(folder: Path, *, limits: ReportLimits | None = None, progress: Progress | None = None) -> Report:
     """Build a report from the output folder (``--out``) of a batch.
 
     If an input was changed or deleted, its pages are shown without texts, and the report names the input.
@@ -184,9 +182,7 @@ class _BatchReader:
             bytes=int(self._sizes[row]),
             fate="kept" if verdict.keep else "dropped",
         )
-        return ListedPage(
-            page, sampling_hash(page.cluster or page.url), row, (row, of) if of != NONE else None
-        )
+        return ListedPage(page, sampling_hash(page.cluster or page.url), row, (row, of) if of != NONE else None)
 
     def _verdict(self, row: int) -> Verdict:
         """Return the stored verdict of a row; the evidence comes from a new comparison."""

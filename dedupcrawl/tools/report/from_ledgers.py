@@ -7,13 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.errors import SettingError
-from dedupcrawl.ledger.counters import (
-    merge_flows,
-    merge_histograms,
-    merge_hosts,
-    merge_slices,
-    totals_from_counters,
-)
+from dedupcrawl.ledger.counters import merge_flows, merge_histograms, merge_hosts, merge_slices, totals_from_counters
 from dedupcrawl.ledger.entry import Fate, host_of
 from dedupcrawl.ledger.ledger import ClusterSize, Ledger
 from dedupcrawl.ledger.ledger_schema import is_sampled, sampling_hash
@@ -199,9 +193,7 @@ class _LedgersReader:
             return against[index] if index < len(against) else None
         return next((each for each in against if each.url == row.entry.verdict.of), None)
 
-    def _earlier_page(
-        self, number: int, new: LedgerRow, url: str, cluster: str
-    ) -> tuple[LedgerRow | None, str | None]:
+    def _earlier_page(self, number: int, new: LedgerRow, url: str, cluster: str) -> tuple[LedgerRow | None, str | None]:
         """Return an earlier page of any ledger, and its text.
 
         Versions of a page, and items of a page, share a URL: a page of the right cluster is preferred.

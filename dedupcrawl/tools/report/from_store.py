@@ -44,19 +44,11 @@ _NOT_STORED = (
     "It has no texts, titles or sizes either: pairs are shown by what their fingerprints have in common.",
     "How alike copies must be is not in it: what is marked as a threshold is the usual one.",
 )
-_STORED_SETTINGS = (
-    "DEDUP_DETECTORS",
-    "DEDUP_READER",
-    "DEDUP_FOLD_CHINESE",
-)  #: that a store contains
+_STORED_SETTINGS = ("DEDUP_DETECTORS", "DEDUP_READER", "DEDUP_FOLD_CHINESE")  #: that a store contains
 
 
 def report_from_store(
-    url: str,
-    namespace: str | None = None,
-    *,
-    limits: ReportLimits | None = None,
-    progress: Progress | None = None,
+    url: str, namespace: str | None = None, *, limits: ReportLimits | None = None, progress: Progress | None = None
 ) -> Report:
     """Build a report from a namespace of a store.
 
@@ -233,9 +225,7 @@ class StoreNeighbours:
         progress: receives the progress.
     """
 
-    def __init__(
-        self, store: Store, ids: Sequence[int], matcher: Matcher, most: int, progress: Progress
-    ) -> None:
+    def __init__(self, store: Store, ids: Sequence[int], matcher: Matcher, most: int, progress: Progress) -> None:
         self.nearest: list[PairInput] = []  #: highest similarity first
         self._compared = 0  # pairs
         self._lookups = len(ids)

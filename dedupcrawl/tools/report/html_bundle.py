@@ -26,12 +26,7 @@ _END_OF_ELEMENT = re.compile(r"</|<!--")
 _UNSAFE_IN_JSON = re.compile("[<\u2028\u2029\ud800-\udfff]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _NOT_ALLOWED_IN_HTML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-_BASE_POLICY = {
-    "default-src": "'none'",
-    "img-src": "data:",
-    "base-uri": "'none'",
-    "form-action": "'none'",
-}
+_BASE_POLICY = {"default-src": "'none'", "img-src": "data:", "base-uri": "'none'", "form-action": "'none'"}
 
 
 def assemble_page(

@@ -112,10 +112,7 @@ def _shrink_to_fit(count: int, most: int, encode: Callable[[int], Markup]) -> tu
 
 def _encode_pages(report: Report, rows: int) -> Markup:
     listed = (tuple(index for index in each.pages if index < rows) for each in report.clusters)
-    clusters = [
-        cluster_values(replace(each, pages=pages))
-        for each, pages in zip(report.clusters, listed, strict=True)
-    ]
+    clusters = [cluster_values(replace(each, pages=pages)) for each, pages in zip(report.clusters, listed, strict=True)]
     data = {"pages": page_columns(report.pages[:rows]), "clusters": clusters}
     return deflated_json_element("page-data", data)
 
@@ -126,9 +123,7 @@ def _encode_pairs(report: Report, most: int) -> tuple[Markup, int]:
 
     def encode(count: int) -> Markup:
         complete = set(wanted[:count])
-        pairs = (
-            each if index in complete else _without_texts(each) for index, each in enumerate(report.pairs)
-        )
+        pairs = (each if index in complete else _without_texts(each) for index, each in enumerate(report.pairs))
         data = {"pairs": [pair_values(each) for each in pairs], "misses": list(report.misses)}
         return deflated_json_element("pair-data", data)
 
@@ -176,9 +171,7 @@ def page_columns(pages: Sequence[PageRow]) -> dict[str, object]:
         "relation": names("relation"),
         "detector": names("detector"),
         "reason": names("reason"),
-        "cluster": _dictionary_encoded(
-            truncate(page.cluster) if sizes[page.cluster] > 1 else "" for page in pages
-        ),
+        "cluster": _dictionary_encoded(truncate(page.cluster) if sizes[page.cluster] > 1 else "" for page in pages),
         "similarity": [_rounded(page.similarity, 4) for page in pages],
         "of": _related_rows(pages),
         "why": [truncate(page.why.replace(page.of, _RELATED_URL) if page.of else page.why) for page in pages],

@@ -37,9 +37,7 @@ class ReportLimits:
     flows: int = 20_000
 
 
-def build_report(
-    source: ReportInput, limits: ReportLimits | None = None, progress: Progress | None = None
-) -> Report:
+def build_report(source: ReportInput, limits: ReportLimits | None = None, progress: Progress | None = None) -> Report:
     """Build a report."""
     return _ReportBuilder(source, limits or ReportLimits(), progress or NoProgress()).run()
 
@@ -61,10 +59,7 @@ def choose_rows(rows: Iterable[ListedPage], most: int, clusters: Collection[str]
 
 
 def choose_pairs(
-    misses: Sequence[PairKey],
-    members: Mapping[str, Sequence[ListedPage]],
-    rows: Iterable[ListedPage],
-    most: int,
+    misses: Sequence[PairKey], members: Mapping[str, Sequence[ListedPage]], rows: Iterable[ListedPage], most: int
 ) -> list[PairKey]:
     """Return the keys of at most ``most`` pairs, the most informative first.
 
@@ -125,16 +120,11 @@ class _ReportBuilder:
         of_dropped = f"all {dropped:,}" if listed >= dropped else f"{listed:,} of the {dropped:,}"
         chosen = ", chosen by cluster" if len(rows) == self._limits.pages else ""  # or the source has no more
         self._notes.append(
-            f"The table holds {len(rows):,} of {pages:,} pages{chosen}; "
-            f"{of_dropped} dropped pages are among them."
+            f"The table holds {len(rows):,} of {pages:,} pages{chosen}; {of_dropped} dropped pages are among them."
         )
 
     def _cluster(
-        self,
-        size: ClusterSize,
-        members: Sequence[ListedPage],
-        indexes: Mapping[int, int],
-        titles: Mapping[str, str],
+        self, size: ClusterSize, members: Sequence[ListedPage], indexes: Mapping[int, int], titles: Mapping[str, str]
     ) -> Cluster:
         known = (each.row.title or titles.get(each.row.url, "") for each in members)
         return Cluster(
@@ -178,9 +168,7 @@ class _ReportBuilder:
         shown, rest = flows[: self._limits.flows], flows[self._limits.flows :]
         if not rest:
             return tuple(shown)
-        self._notes.append(
-            f"{len(shown):,} of {len(flows):,} pairs of hosts are named, those with most copies."
-        )
+        self._notes.append(f"{len(shown):,} of {len(flows):,} pairs of hosts are named, those with most copies.")
         return (*shown, Flow(OTHER_HOSTS, OTHER_HOSTS, sum(each.pages for each in rest)))
 
 

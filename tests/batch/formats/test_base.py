@@ -82,16 +82,9 @@ def test_what_is_missing() -> None:
 
 @pytest.mark.parametrize(
     ("package", "name"),
-    [
-        ("pyarrow", "a.parquet"),
-        ("fastwarc", "a.warc"),
-        ("zstandard", "a.jsonl.zst"),
-        ("zstandard", "a.warc.zst"),
-    ],
+    [("pyarrow", "a.parquet"), ("fastwarc", "a.warc"), ("zstandard", "a.jsonl.zst"), ("zstandard", "a.warc.zst")],
 )
-def test_a_missing_package_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, name: str
-) -> None:
+def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, name: str) -> None:
     (tmp_path / name).write_bytes(b"x")
     part = find_parts([tmp_path / name])[0]
     monkeypatch.setitem(sys.modules, package, None)

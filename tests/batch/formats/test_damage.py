@@ -17,17 +17,10 @@ from tests.batch.formats.warcs import INFO, metadata, request, response
 PAGES = [f"<p>page {number} " + Random(number).randbytes(number * 30).hex() for number in range(12)]
 RECORDS = [
     INFO,
-    *(
-        each
-        for n, page in enumerate(PAGES)
-        for each in (request(f"q{n}", f"r{n}"), response(f"r{n}", page.encode()))
-    ),
+    *(each for n, page in enumerate(PAGES) for each in (request(f"q{n}", f"r{n}"), response(f"r{n}", page.encode()))),
     metadata("m", "r11"),
 ]
-LINES = [
-    json.dumps({"url": f"https://a.example/{n}", "html": page}).encode() + b"\n"
-    for n, page in enumerate(PAGES)
-]
+LINES = [json.dumps({"url": f"https://a.example/{n}", "html": page}).encode() + b"\n" for n, page in enumerate(PAGES)]
 PIECES = {".jsonl": LINES, ".warc": RECORDS}
 
 
@@ -39,11 +32,7 @@ PIECES = {".jsonl": LINES, ".warc": RECORDS}
 )
 @settings(max_examples=120, deadline=None)
 def test_what_is_read_is_copied_and_what_is_copied_is_read(
-    tmp_path_factory: pytest.TempPathFactory,
-    kind: str,
-    packing: str,
-    damage: list[tuple[float, str]],
-    one: bool,
+    tmp_path_factory: pytest.TempPathFactory, kind: str, packing: str, damage: list[tuple[float, str]], one: bool
 ) -> None:
     folder = tmp_path_factory.mktemp("damage")
     pieces = [b"".join(PIECES[kind])] if one else PIECES[kind]

@@ -59,12 +59,7 @@ def test_a_folder_is_searched_in_the_order_of_its_names(folder: Path) -> None:
 
 
 def test_inputs_come_in_their_order_and_names_are_told_apart(folder: Path) -> None:
-    assert found("c.ndjson.zst", "b", "a/x.parquet") == [
-        "c.ndjson.zst",
-        "sub/y.warc.gz",
-        "x.jsonl",
-        "x.parquet",
-    ]
+    assert found("c.ndjson.zst", "b", "a/x.parquet") == ["c.ndjson.zst", "sub/y.warc.gz", "x.jsonl", "x.parquet"]
     assert found("b", "a") == ["sub/y.warc.gz", "b/x.jsonl", "a/x.jsonl", "x.parquet"]
     assert found(folder / "b" / "x.jsonl", "a/x.jsonl") == ["b/x.jsonl", "a/x.jsonl"]
 
@@ -138,9 +133,7 @@ def test_a_name_that_is_not_utf_8_is_refused_in_a_sentence(folder: Path) -> None
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    st.sets(st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(lambda path: "/" + "/".join(path)))
-)
+@given(st.sets(st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(lambda path: "/" + "/".join(path))))
 def test_each_file_has_a_name_of_its_own(paths: set[str]) -> None:
     files = [Path(path) for path in paths]
     names = distinct_names([(path, path.name) for path in files])

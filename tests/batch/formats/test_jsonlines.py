@@ -31,23 +31,13 @@ def lines_in(folder: Path, *lines: bytes, name: str = "in.jsonl", packing: str =
 
 def test_rows_carry_what_their_columns_say(tmp_path: Path, packing: str) -> None:
     item = {"link": "https://a.example/", "body": "<p>A", "text": "B", "date": "2026-01-01T00:00:00Z"}
-    row, other = rows_of(
-        lines_in(tmp_path, *(_line(each) for each in (item, {"text": "ü"})), packing=packing)
-    )
-    assert (row.url, row.html, row.text, row.time, row.size) == (
-        "https://a.example/",
-        "<p>A",
-        None,
-        1767225600,
-        4,
-    )
+    row, other = rows_of(lines_in(tmp_path, *(_line(each) for each in (item, {"text": "ü"})), packing=packing))
+    assert (row.url, row.html, row.text, row.time, row.size) == ("https://a.example/", "<p>A", None, 1767225600, 4)
     assert (other.url, other.html, other.text, other.time, other.size) == ("", None, "ü", None, 2)
 
 
 def test_named_columns_are_the_only_ones(tmp_path: Path) -> None:
-    path = lines_in(
-        tmp_path, _line({"url": "u", "u2": "v", "html": "<p>A", "words": ["one", "two"], "at": "5"})
-    )
+    path = lines_in(tmp_path, _line({"url": "u", "u2": "v", "html": "<p>A", "words": ["one", "two"], "at": "5"}))
     (row,) = rows_of(path, Fields(url="u2", text="words", time="at"))
     assert (row.url, row.html, row.text, row.time) == ("v", None, "one\ntwo", 5)
 
@@ -177,10 +167,7 @@ def test_several_members_or_frames_are_one_file(tmp_path: Path) -> None:
 
 def test_columns_are_added_behind_the_others(tmp_path: Path, packing: str) -> None:
     odd = b' { "n" : 1.50 , "text":"\\ud83d" } \r\n'
-    path, target = (
-        lines_in(tmp_path, odd, b"{bad\n", LINES[1], packing=packing),
-        tmp_path / f"out.jsonl{packing}",
-    )
+    path, target = (lines_in(tmp_path, odd, b"{bad\n", LINES[1], packing=packing), tmp_path / f"out.jsonl{packing}")
     assert annotate(path, ["unique", None, "duplicate"], target) == 2
     first, second = unpack(target).splitlines(keepends=True)
     assert first.startswith(b' { "n" : 1.50 , "text":"\\ud83d", "dedup_status": "unique", ')
@@ -195,11 +182,7 @@ def test_columns_replace_those_of_a_run_before(tmp_path: Path) -> None:
     annotate(path, ["unique", "unchecked"], tmp_path / "out.jsonl")
     first, second = map(json.loads, (tmp_path / "out.jsonl").read_bytes().splitlines())
     assert list(first) == ["text", "dedup_mine", *ANNOTATION_COLUMNS]
-    assert (first["text"], first["dedup_status"], list(second)) == (
-        "\ud83d",
-        "unique",
-        list(ANNOTATION_COLUMNS),
-    )
+    assert (first["text"], first["dedup_status"], list(second)) == ("\ud83d", "unique", list(ANNOTATION_COLUMNS))
 
 
 @given(
@@ -217,9 +200,7 @@ def test_all_four_count_the_same_rows(
     rows = rows_of(path)
     keep = [not isinstance(row, BadRow) and random.random() < 0.5 for row in rows]
     assert copy(path, keep, target) == sum(keep) == len(rows_of(target))
-    assert [row.text for row in rows_of(target)] == [
-        row.text for row, kept in zip(rows, keep, strict=True) if kept
-    ]
+    assert [row.text for row in rows_of(target)] == [row.text for row, kept in zip(rows, keep, strict=True) if kept]
     statuses = [None if isinstance(row, BadRow) else "unique" for row in rows]
     assert annotate(path, statuses, target) == len(rows) - statuses.count(None) == len(rows_of(target))
 

@@ -15,9 +15,7 @@ from dedupcrawl.batch.formats import ANNOTATION_COLUMNS, BadRow, Fields, PartErr
 from dedupcrawl.errors import DedupError
 from tests.batch.formats.helpers import annotate, copy, read, rows_of
 
-TABLE = pa.table(
-    {"url": [f"https://a.example/{n}" for n in range(7)], "text": [f"page {n}" for n in range(7)]}
-)
+TABLE = pa.table({"url": [f"https://a.example/{n}" for n in range(7)], "text": [f"page {n}" for n in range(7)]})
 
 
 def file_in(folder: Path, table: pa.Table, name: str = "in.parquet", **options: Any) -> Path:
@@ -26,13 +24,10 @@ def file_in(folder: Path, table: pa.Table, name: str = "in.parquet", **options: 
 
 
 @pytest.mark.parametrize(
-    "kind",
-    [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.dictionary(pa.int32(), pa.string())],
+    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.dictionary(pa.int32(), pa.string())]
 )
 def test_columns_of_all_kinds_of_text(tmp_path: Path, kind: pa.DataType) -> None:
-    table = pa.table(
-        {"url": pa.array(["ü", None, "c"]).cast(kind), "text": pa.array(["A", "ü", None]).cast(kind)}
-    )
+    table = pa.table({"url": pa.array(["ü", None, "c"]).cast(kind), "text": pa.array(["A", "ü", None]).cast(kind)})
     rows = rows_of(file_in(tmp_path, table))
     assert [(row.url, row.text, row.size) for row in rows] == [("ü", "A", 1), ("", "ü", 2), ("c", "", 0)]
 
@@ -194,15 +189,11 @@ def test_all_four_count_the_same_rows(
     tmp_path_factory: pytest.TempPathFactory, count: int, group: int, length: int, random: Random
 ) -> None:
     folder = tmp_path_factory.mktemp("rows")
-    path = file_in(
-        folder, pa.table({"text": [f"{n} " * (length // 4) for n in range(count)]}), row_group_size=group
-    )
+    path = file_in(folder, pa.table({"text": [f"{n} " * (length // 4) for n in range(count)]}), row_group_size=group)
     rows = rows_of(path)
     assert len(rows) == count
     keep = [random.random() < 0.5 for _ in rows]
     target = folder / "out.parquet"
     assert copy(path, keep, target) == sum(keep)
-    assert [row.text for row in rows_of(target)] == [
-        row.text for row, kept in zip(rows, keep, strict=True) if kept
-    ]
+    assert [row.text for row in rows_of(target)] == [row.text for row, kept in zip(rows, keep, strict=True) if kept]
     assert annotate(path, ["unique"] * count, target) == count == len(rows_of(target))

@@ -93,9 +93,7 @@ GZIP, CHUNKED = b"Content-Encoding: gzip\r\n", b"Transfer-Encoding: chunked\r\n"
         (b"Content-Encoding: none-such\r\n", PAGE),
     ],
 )
-def test_codings_are_undone_unless_the_crawler_has_done_so(
-    tmp_path: Path, coding: bytes, body: bytes
-) -> None:
+def test_codings_are_undone_unless_the_crawler_has_done_so(tmp_path: Path, coding: bytes, body: bytes) -> None:
     (row,) = rows_of(warc_in(tmp_path, response("a", body, OK + coding)))
     assert (row.html, row.reason) == (PAGE, None)
 
@@ -300,9 +298,7 @@ def test_blocks_too_large_for_memory_are_kept(tmp_path: Path, packing: str) -> N
 
 
 @given(
-    st.lists(
-        st.sampled_from([*PAGES, INFO, request("q", "r1"), metadata("m", "r2"), b"junk\r\n", PAGES[3][:-9]])
-    ),
+    st.lists(st.sampled_from([*PAGES, INFO, request("q", "r1"), metadata("m", "r2"), b"junk\r\n", PAGES[3][:-9]])),
     st.sampled_from(["", ".gz", ".zst"]),
     st.randoms(use_true_random=False),
 )
@@ -316,9 +312,7 @@ def test_all_four_count_the_same_rows(
     keep = [not isinstance(row, BadRow) and random.random() < 0.5 for row in rows]
     assert copy(path, keep, target) == sum(keep)
     kept = rows_of(target)
-    assert [row.html for row in kept] == [
-        row.html for row, is_kept in zip(rows, keep, strict=True) if is_kept
-    ]
+    assert [row.html for row in kept] == [row.html for row, is_kept in zip(rows, keep, strict=True) if is_kept]
     statuses = [None if isinstance(row, BadRow) else "unique" for row in rows]
     assert annotate(path, statuses, target) == len(rows) - statuses.count(None) == len(rows_of(target))
 

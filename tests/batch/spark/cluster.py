@@ -46,16 +46,7 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
         started.append(_start(folder, "master", "Master", "--port", "0"))
         address = _told(folder / "master.log", r"Starting Spark master at (spark://\S+)", started[0])
         for number in range(workers):
-            how = [
-                "--port",
-                "0",
-                "--cores",
-                "1",
-                "--memory",
-                "512m",
-                "--work-dir",
-                str(folder / f"work-{number}"),
-            ]
+            how = ["--port", "0", "--cores", "1", "--memory", "512m", "--work-dir", str(folder / f"work-{number}")]
             started.append(_start(folder, f"worker-{number}", "Worker", *how, address))
         yield Cluster(address, started[1:])
     finally:
@@ -88,11 +79,7 @@ def wait_until(holds: Callable[[], bool], what: str) -> None:
 def _start(folder: Path, name: str, kind: str, *how: str) -> subprocess.Popen[bytes]:
     command = Path(pyspark.__file__).parent / "bin" / "spark-class"
     home = java_home(folder / "java")
-    more = {
-        "SPARK_DAEMON_MEMORY": "192m",
-        "SPARK_DAEMON_JAVA_OPTS": JAVA_OPTIONS,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-    }
+    more = {"SPARK_DAEMON_MEMORY": "192m", "SPARK_DAEMON_JAVA_OPTS": JAVA_OPTIONS, "SPARK_LOCAL_IP": "127.0.0.1"}
     with (folder / f"{name}.log").open("wb") as log:
         return subprocess.Popen(
             [

@@ -63,9 +63,7 @@ def on_cluster(folder: Path, rows: list[dict[str, Any]], parts: int, *, kill: bo
     return killed
 
 
-def _when(
-    command: subprocess.Popen[bytes], folder: Path, there: str, processes: Callable[[], list[int]]
-) -> list[int]:
+def _when(command: subprocess.Popen[bytes], folder: Path, there: str, processes: Callable[[], list[int]]) -> list[int]:
     """Kill these processes as soon as the run has come so far; return which there were."""
     work = folder / "spark" / "_dedupcrawl"
     found: list[int] = []
@@ -87,8 +85,5 @@ def _command(folder: Path, *more: str) -> subprocess.Popen[bytes]:
     environment = {**os.environ, **small(folder, **EXECUTORS), "PYTHONPATH": os.pathsep.join(paths)}
     words = ["batch", str(folder / "in"), "--out", str(folder / "spark"), *more]
     return subprocess.Popen(
-        [sys.executable, "-c", COMMAND, *words],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        [sys.executable, "-c", COMMAND, *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )

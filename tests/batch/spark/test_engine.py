@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 TIMES = {"seconds", "pages_per_second", "out"}
 
 
-def on_spark(
-    session: Starting, batch: Batch, *inputs: Path, out: str = "spark", **how: Any
-) -> dict[str, Any]:
+def on_spark(session: Starting, batch: Batch, *inputs: Path, out: str = "spark", **how: Any) -> dict[str, Any]:
     job = batch.job(*inputs, out=out, **how)
     return run(job, SparkEngine(session, job, Workdir(job.out), Bounds(tail=0)))
 

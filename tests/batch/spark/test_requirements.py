@@ -28,9 +28,7 @@ def wheel(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.syspath_prepend(folder)
 
 
-def test_the_wheel_is_called_without_the_module_that_it_lacks(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_wheel_is_called_without_the_module_that_it_lacks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     wheel(monkeypatch, tmp_path)
     home = requirements.java_home(tmp_path / "home")
     called = [f"{home}/bin/java", "-cp", "a b", "--add-modules=jdk.incubator.vector", "Main", ""]

@@ -57,14 +57,8 @@ Caused by: java.io.IOException: Connection reset
 @pytest.mark.parametrize(
     ("raised", "told"),
     [
-        (
-            "dedupcrawl.errors.SettingError: lexicon = 'a' is not accepted: b",
-            "lexicon = 'a' is not accepted: b",
-        ),
-        (
-            "ModuleNotFoundError: No module named 'dedupcrawl.batch'",
-            "the Python of the workers has no dedupcrawl: ",
-        ),
+        ("dedupcrawl.errors.SettingError: lexicon = 'a' is not accepted: b", "lexicon = 'a' is not accepted: b"),
+        ("ModuleNotFoundError: No module named 'dedupcrawl.batch'", "the Python of the workers has no dedupcrawl: "),
         ("OSError: [Errno 28] No space left on device", "OSError: [Errno 28] No space left on device"),
     ],
 )
@@ -73,22 +67,15 @@ def test_the_cause_is_found_between_tracebacks(raised: str, told: str) -> None:
 
 
 def test_what_has_no_traceback_is_told_by_its_first_line() -> None:
-    assert (
-        error_cause("All masters are unresponsive! Giving up.\nat a.b")
-        == "All masters are unresponsive! Giving up."
-    )
+    assert error_cause("All masters are unresponsive! Giving up.\nat a.b") == "All masters are unresponsive! Giving up."
     assert error_cause("") == "no reason was given"
 
 
 def test_the_log_tells_why_java_gave_up() -> None:
-    told = (
-        "26/01/01 10:00:00 ERROR StandaloneSchedulerBackend: Application has been killed. Reason: No master."
-    )
+    told = "26/01/01 10:00:00 ERROR StandaloneSchedulerBackend: Application has been killed. Reason: No master."
     assert last_logged_error(f"WARN Utils: loopback\n{told}\n\tat a.b") == "No master."
     assert last_logged_error("WARN Utils: loopback") is None
-    called = (
-        "An error occurred while calling None.a.\n: java.lang.IllegalStateException: It is stopped.\n\tat a"
-    )
+    called = "An error occurred while calling None.a.\n: java.lang.IllegalStateException: It is stopped.\n\tat a"
     assert error_cause(called) == "IllegalStateException: It is stopped."
 
 
@@ -97,9 +84,7 @@ def test_other_errors_stay_what_they_are() -> None:
         raise DedupError("as it was")
 
 
-LOST = (
-    "Job aborted: Lost task 1.3: ExecutorLostFailure (executor 0 exited) Reason: Command exited with code 137"
-)
+LOST = "Job aborted: Lost task 1.3: ExecutorLostFailure (executor 0 exited) Reason: Command exited with code 137"
 
 
 @pytest.mark.parametrize(("why", "attempts"), [(LOST, 3), ("OSError: No space left on device", 1)])

@@ -84,9 +84,7 @@ def test_a_chain_is_left_to_the_driver(spark: SparkSession, tmp_path: Path, boun
     assert settled.on_driver == 21
 
 
-def test_what_is_given_is_kept_and_clusters_are_named_after_the_first(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_what_is_given_is_kept_and_clusters_are_named_after_the_first(spark: SparkSession, tmp_path: Path) -> None:
     """Nothing is dropped here, so a page joins the cluster of one that joined another's."""
     config = Config(detectors=("simhash",), min_chars=1, drop=frozenset())
     prints = prints_of([*copies(3), *chain(6), *crowd(60)], 2)

@@ -110,9 +110,7 @@ def test_pages_of_two_clusters_are_not(shingles: dict[PlannedPage, tuple[set[int
             assert not alike or max(length, other) / min(length, other) > config.length_ratio, (one, two)
 
 
-def test_an_excerpt_is_wholly_inside_its_article(
-    shingles: dict[PlannedPage, tuple[set[int], int]],
-) -> None:
+def test_an_excerpt_is_wholly_inside_its_article(shingles: dict[PlannedPage, tuple[set[int], int]]) -> None:
     for page in CONTENT.pages:
         if page.kind in ("excerpt", "part") and not page.edits:
             article = Features(Page.from_text("\n".join(CONTENT.articles[page.article].paragraphs)))
@@ -134,10 +132,7 @@ def test_short_notices_of_one_wording_stay_below_the_shortest_text_that_is_compa
 
 ZH = Reprint("zh", "江潮晚报网", "沈砚秋", "桥上的人。", seed=7)
 EN = Reprint("en", "The Harbour Courier", "Imogen Tarrant", "The quay.", seed=7)
-CHINESE = (
-    ArticleBlock("天亮了。“船呢？”他问。船在已经结冰的河上。"),
-    ArticleBlock("人在桥上，看了很久；没有做声。"),
-)
+CHINESE = (ArticleBlock("天亮了。“船呢？”他问。船在已经结冰的河上。"), ArticleBlock("人在桥上，看了很久；没有做声。"))
 ENGLISH = (
     ArticleBlock("It was light. “Where’s the ferry?” he asked. Silence."),
     ArticleBlock("Nobody answered. Somebody, perhaps, shivered."),
@@ -159,19 +154,12 @@ def test_sentences_hold_the_whole_paragraph(article: object) -> None:
 
 def test_sentences_end_behind_the_closing_quote() -> None:
     assert sentences(CHINESE[0].text, "zh") == ["天亮了。", "“船呢？”", "他问。", "船在已经结冰的河上。"]
-    assert sentences(ENGLISH[0].text, "en") == [
-        "It was light.",
-        "“Where’s the ferry?”",
-        "he asked.",
-        "Silence.",
-    ]
+    assert sentences(ENGLISH[0].text, "en") == ["It was light.", "“Where’s the ferry?”", "he asked.", "Silence."]
 
 
 def test_a_source_is_named_first_and_an_editor_last() -> None:
     assert apply_edits(("source",), CHINESE, ZH)[0] == ArticleBlock("（据江潮晚报网消息，记者沈砚秋）")
-    assert apply_edits(("source",), ENGLISH, EN)[0] == ArticleBlock(
-        "By Imogen Tarrant, for The Harbour Courier."
-    )
+    assert apply_edits(("source",), ENGLISH, EN)[0] == ArticleBlock("By Imogen Tarrant, for The Harbour Courier.")
     assert apply_edits(("editor",), CHINESE, ZH)[:-1] == CHINESE
 
 
@@ -184,9 +172,7 @@ def test_a_caption_is_no_paragraph() -> None:
 @pytest.mark.parametrize(("blocks", "reprint"), CASES)
 def test_the_last_sentence_goes(blocks: Blocks, reprint: Reprint) -> None:
     last = sentences(blocks[-1].text, reprint.language)[-1]
-    assert text(apply_edits(("drop_end",), blocks, reprint)) == text(blocks).removesuffix(
-        "".join(last.split())
-    )
+    assert text(apply_edits(("drop_end",), blocks, reprint)) == text(blocks).removesuffix("".join(last.split()))
 
 
 def test_a_paragraph_of_one_sentence_goes_with_it() -> None:

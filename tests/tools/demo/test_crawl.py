@@ -113,10 +113,7 @@ def test_the_figures_of_the_report_are_those_of_the_summary_and_the_stats(crawle
     with Ledger.open(out / "first-report.ledger") as ledger:
         assert {name: n for name, n in ledger.counts.items() if name != "bytes"} == stats
     figures = report_from_ledgers([out / "first-report.ledger"]).figures
-    assert (figures.dropped, figures.kept) == (
-        PAGES - len(CLUSTERS),
-        len(CLUSTERS) + figures.unchecked["index"],
-    )
+    assert (figures.dropped, figures.kept) == (PAGES - len(CLUSTERS), len(CLUSTERS) + figures.unchecked["index"])
     assert figures.pages == len(journal)
     assert figures.bytes_saved == stats["bytes_saved"]
 
@@ -148,9 +145,7 @@ def test_a_verdict_against_the_truth_ends_with_status_1(
 
 def test_a_demo_that_was_killed_is_made_up_for(tmp_path: Path) -> None:
     script = f"from dedupcrawl.cli import app; app({['demo', '--out', str(tmp_path)]!r})"
-    killed = subprocess.Popen(
-        [sys.executable, "-c", script], start_new_session=True, stdout=subprocess.DEVNULL
-    )
+    killed = subprocess.Popen([sys.executable, "-c", script], start_new_session=True, stdout=subprocess.DEVNULL)
     journal = tmp_path / "journal.jsonl"
     while killed.poll() is None and not (journal.exists() and journal.read_text().count("\n") > 30):
         time.sleep(0.01)

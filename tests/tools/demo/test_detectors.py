@@ -47,9 +47,7 @@ def test_a_detector_by_settings_alone(journals: dict[str, Future[Journal]], name
     dropped = [row for row in rows if not row["kept"]]
 
     assert len(rows) == len(CONTENT.pages)
-    assert {row["verdict"]["detector"] for row in dropped} == {
-        name.partition(" ")[0].replace("any", "combined")
-    }
+    assert {row["verdict"]["detector"] for row in dropped} == {name.partition(" ")[0].replace("any", "combined")}
     right = sum(of_path[path(row["url"])] == of_path[path(row["verdict"]["of"])] for row in dropped)
     assert right >= 5
     assert right >= 0.5 * len(dropped)  # what precision each has is told by `eval duplicates`

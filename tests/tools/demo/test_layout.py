@@ -47,9 +47,7 @@ def text_of(site: Site, body: bytes) -> str:
 
 
 @SITES
-def test_every_page_decodes_in_its_declared_charset_and_holds_its_story(
-    site: Site, web: dict[str, bytes]
-) -> None:
+def test_every_page_decodes_in_its_declared_charset_and_holds_its_story(site: Site, web: dict[str, bytes]) -> None:
     for page in CONTENT.pages:
         if page.site == site.key:
             text = text_of(site, web[ORIGINS[site.key] + page.path])
@@ -80,9 +78,9 @@ def test_the_head_declares_what_the_site_says_it_does(site: Site, web: dict[str,
 def test_chinese_pages_use_characters_beyond_the_charset_that_they_declare(web: dict[str, bytes]) -> None:
     page = web[ORIGINS["jiangchao"] + "/"].decode("gbk")
     with pytest.raises(UnicodeEncodeError):
-        "".join(
-            body.decode("gbk") for url, body in web.items() if url.startswith(ORIGINS["jiangchao"])
-        ).encode("gb2312")
+        "".join(body.decode("gbk") for url, body in web.items() if url.startswith(ORIGINS["jiangchao"])).encode(
+            "gb2312"
+        )
     assert "江潮晚报网" in page
 
 
@@ -116,9 +114,7 @@ def test_the_five_layouts_are_five(web: dict[str, bytes]) -> None:
         tree = lxml_html.fromstring(web[ORIGINS[key] + page.path])
         paragraph = write_story(CONTENT, page).blocks[0].text[:12]
         home = next(
-            element
-            for element in tree.iter()
-            if paragraph in (element.text or "") or paragraph in (element.tail or "")
+            element for element in tree.iter() if paragraph in (element.text or "") or paragraph in (element.tail or "")
         )
         skeletons.append(tuple(parent.tag for parent in home.iterancestors()))
     assert len(set(skeletons)) == 5

@@ -7,16 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl.tools.demo.corpus import load_content
-from dedupcrawl.tools.demo.truth import (
-    INDEX,
-    DemoSummary,
-    Fault,
-    PageOutcome,
-    Truth,
-    all_pages,
-    find_faults,
-    summarize,
-)
+from dedupcrawl.tools.demo.truth import INDEX, DemoSummary, Fault, PageOutcome, Truth, all_pages, find_faults, summarize
 
 
 def outcome(cluster: str, *, kept: bool, kind: str = "original") -> PageOutcome:
@@ -42,9 +33,7 @@ KEPT_INDEX, DROPPED_INDEX = outcome("i", kept=True, kind=INDEX), outcome("i", ke
         ([KEPT_INDEX, DROPPED_INDEX], ("i",), [None, Fault.WRONGLY_DROPPED]),
     ],
 )
-def test_faults(
-    outcomes: list[PageOutcome], kept_before: tuple[str, ...], expected: list[Fault | None]
-) -> None:
+def test_faults(outcomes: list[PageOutcome], kept_before: tuple[str, ...], expected: list[Fault | None]) -> None:
     assert find_faults(outcomes, kept_before) == expected
 
 
@@ -88,8 +77,6 @@ def test_the_truth_covers_articles_and_index_pages() -> None:
     fronts = [truths[key, "/"] for key in content.sites]
     assert all(front.is_index for front in fronts)
     articles = [truth for truth in truths.values() if not truth.is_index]
-    assert {(page.site, page.path) for page in content.pages} == {
-        (truth.site, truth.path) for truth in articles
-    }
+    assert {(page.site, page.path) for page in content.pages} == {(truth.site, truth.path) for truth in articles}
     index = [truth.cluster for truth in truths.values() if truth.is_index]
     assert len(set(index)) == len(index) > 20

@@ -20,16 +20,12 @@ def label(
 ) -> Label:
     """A story, and the same with so many words changed; each changed one costs some 0.02 of similarity."""
     text = story(number, words=WORDS)
-    old, new = (
-        OfferedPage.of(f"o{number}", "", text),
-        OfferedPage.of(f"n{number}", "", changed(text, words) + more),
-    )
+    old, new = (OfferedPage.of(f"o{number}", "", text), OfferedPage.of(f"n{number}", "", changed(text, words) + more))
     return Label(OfferedPair(new, old, "", 0.0, "minhash", str(number)), answer, stratum)
 
 
 def labels(words: Iterable[int], last_same: int) -> list[Label]:
     """Labels of pairs with so many changed words; up to ``last_same`` of them they are the same."""
     return [
-        label(number, each, Answer.SAME if each <= last_same else Answer.DIFFERENT)
-        for number, each in enumerate(words)
+        label(number, each, Answer.SAME if each <= last_same else Answer.DIFFERENT) for number, each in enumerate(words)
     ]

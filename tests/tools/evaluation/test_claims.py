@@ -7,16 +7,7 @@ from itertools import islice
 import pytest
 
 from benchmarks.claims import RATIOS, UNBOUND, report
-from benchmarks.links import (
-    LinkCounts,
-    Sample,
-    anchors,
-    bundled,
-    count_all_links,
-    count_links,
-    marked,
-    shares,
-)
+from benchmarks.links import LinkCounts, Sample, anchors, bundled, count_all_links, count_links, marked, shares
 from dedupcrawl.page import ReadOptions
 from dedupcrawl.tools.evaluation.dataset import ParsedPageCache, read_labelled_pages
 from tests.data import data
@@ -38,16 +29,7 @@ SAMPLE = Sample(PAGE, TRUTH)
 
 def test_links_are_judged_one_by_one() -> None:
     found = {anchor.label: anchor for anchor in anchors(PAGE, ReadOptions())}
-    assert list(found) == [
-        "Home",
-        "Health",
-        "Sport",
-        "Money",
-        "Travel",
-        "Ann Lee",
-        "world health body",
-        "One story",
-    ]
+    assert list(found) == ["Home", "Health", "Sport", "Money", "Travel", "Ann Lee", "world health body", "One story"]
     assert [label for label, anchor in found.items() if anchor.kept] == ["Ann Lee", "world health body"]
     assert found["world health body"].sentence == "saystheworldhealthbody,andit"
     assert found["Sport"].sentence == ""
@@ -56,20 +38,14 @@ def test_links_are_judged_one_by_one() -> None:
 
 def test_the_definitions_differ_in_words_that_also_stand_in_a_menu() -> None:
     by_text = count_links(SAMPLE, ReadOptions(), in_sentence=False)
-    assert by_text == LinkCounts(
-        statements=2, statements_kept=1, guides=6, guides_removed=5
-    )  # "Health" of the menu
+    assert by_text == LinkCounts(statements=2, statements_kept=1, guides=6, guides_removed=5)  # "Health" of the menu
     in_sentence = count_links(SAMPLE, ReadOptions(), in_sentence=True)
-    assert in_sentence == LinkCounts(
-        statements=1, statements_kept=1, guides=7, guides_removed=6
-    )  # "Ann Lee" stays
+    assert in_sentence == LinkCounts(statements=1, statements_kept=1, guides=7, guides_removed=6)  # "Ann Lee" stays
 
 
 def test_runs_in_mixed_blocks_lose_their_links_only() -> None:
     tags = "".join(f'<a href="/t{n}">tag {n}</a> ' for n in range(5))
-    page = (
-        f"<div>A short text with <a href='/in'>one link</a> inside and no more. Tags: {tags}</div>".encode()
-    )
+    page = f"<div>A short text with <a href='/in'>one link</a> inside and no more. Tags: {tags}</div>".encode()
     kept = {anchor.label: anchor.kept for anchor in anchors(page, ReadOptions())}
     assert kept == {"one link": True, **{f"tag {n}": False for n in range(5)}}
 
@@ -90,8 +66,7 @@ def test_the_reader_cuts_what_the_rules_leave_outside_the_main_text() -> None:
     )
     page = f"<main>{paragraphs}</main><div>Read on <a href='/x'>page two</a> or go back to the start</div>"
     by_rules, by_reader = (
-        {anchor.label: anchor.kept for anchor in anchors(page, ReadOptions(), whole=whole)}
-        for whole in (False, True)
+        {anchor.label: anchor.kept for anchor in anchors(page, ReadOptions(), whole=whole)} for whole in (False, True)
     )
     assert by_rules == {"weather office": True, "page two": True}
     assert by_reader == {"weather office": True, "page two": False}

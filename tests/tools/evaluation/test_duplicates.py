@@ -19,9 +19,7 @@ from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
 
 def row(n: int, cluster: str, text: str, edit: str = "") -> LabelledPage:
-    return LabelledPage(
-        id=str(n), url=f"https://s{n}.example/", cluster=cluster, html=None, text=text, edit=edit
-    )
+    return LabelledPage(id=str(n), url=f"https://s{n}.example/", cluster=cluster, html=None, text=text, edit=edit)
 
 
 def test_perfect_stream() -> None:
@@ -72,9 +70,7 @@ def test_rows_that_differ_only_in_the_fragment_are_two_pages() -> None:
 
 
 def test_other_detectors_may_be_named() -> None:
-    report = evaluate_duplicates(
-        [row(1, "a", ENGLISH), row(2, "a", ENGLISH[:-1])], Config(detectors=("exact",))
-    )
+    report = evaluate_duplicates([row(1, "a", ENGLISH), row(2, "a", ENGLISH[:-1])], Config(detectors=("exact",)))
     assert report.detectors == ("exact",)
     assert report.missed == 1
 
@@ -101,10 +97,7 @@ def test_rows_come_from_plain_and_packed_files(tmp_path: Path) -> None:
     plain, packed = tmp_path / "rows.jsonl", tmp_path / "rows.jsonl.gz"
     plain.write_bytes(lines + b"\n")
     packed.write_bytes(gzip.compress(lines))
-    expected = [
-        LabelledPage("1", "u", "c", "<p>a", None, "typos"),
-        LabelledPage("2", "v", "7", None, "b", ""),
-    ]
+    expected = [LabelledPage("1", "u", "c", "<p>a", None, "typos"), LabelledPage("2", "v", "7", None, "b", "")]
     assert list(read_labelled_pages(plain)) == list(read_labelled_pages(packed)) == expected
 
 

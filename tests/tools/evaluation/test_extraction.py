@@ -108,10 +108,7 @@ def test_options_reach_the_reader(tmp_path: Path) -> None:
     text = f"{PARAGRAPH} {' '.join(links(4))} {SECOND}"
     folder = page_set(tmp_path, {"a": (f"<div><p>{text}</p></div>".encode(), f"{PARAGRAPH} {SECOND}")})
     strict = ReadOptions(link_density_content=0, link_run=0)
-    assert (
-        evaluate_extraction(folder, strict, repeats=1).precision
-        > evaluate_extraction(folder, repeats=1).precision
-    )
+    assert evaluate_extraction(folder, strict, repeats=1).precision > evaluate_extraction(folder, repeats=1).precision
 
 
 def test_rows_hold_what_the_files_hold(tmp_path: Path) -> None:
@@ -151,9 +148,7 @@ def test_a_truth_that_is_no_text(tmp_path: Path) -> None:
         evaluate_extraction(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "content", [None, b"<p>plain", gzip.compress(b"<p>whole" * 99)[:-12], b"\x1f\x8b\x08\0broken"]
-)
+@pytest.mark.parametrize("content", [None, b"<p>plain", gzip.compress(b"<p>whole" * 99)[:-12], b"\x1f\x8b\x08\0broken"])
 def test_a_page_missing_or_damaged(tmp_path: Path, content: bytes | None) -> None:
     folder = page_set(tmp_path, {"a": (b"<p>a", "a")})
     file = folder / "html" / "a.html.gz"

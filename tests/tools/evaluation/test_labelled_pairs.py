@@ -27,9 +27,7 @@ def test_verdicts_are_those_of_a_crawl() -> None:
             side = judged.pair.label.pair
             with Deduplicator(config=config) as dedup:
                 dedup.add(text=side.old.text, url="https://a.example/")
-                assert (
-                    judged.is_found == dedup.check(text=side.new.text, url="https://b.example/").is_duplicate
-                )
+                assert judged.is_found == dedup.check(text=side.new.text, url="https://b.example/").is_duplicate
 
 
 def test_pairs_do_not_meet_each_other() -> None:
@@ -62,9 +60,7 @@ def test_those_of_a_stratum_stand_for_all_of_it() -> None:
 
 def test_a_run_that_grew_counts_as_it_was_last() -> None:
     grown = replace(NEAR, size=300)
-    assert [
-        pair.weight for pair in weighted_pairs([label(1, 1, stratum=NEAR), label(2, 1, stratum=grown)])
-    ] == [
+    assert [pair.weight for pair in weighted_pairs([label(1, 1, stratum=NEAR), label(2, 1, stratum=grown)])] == [
         150,
         150,
     ]
@@ -72,9 +68,7 @@ def test_a_run_that_grew_counts_as_it_was_last() -> None:
 
 def test_runs_count_by_themselves() -> None:
     other = replace(NEAR, run="another run", size=10)
-    assert [
-        pair.weight for pair in weighted_pairs([label(1, 1, stratum=NEAR), label(2, 1, stratum=other)])
-    ] == [
+    assert [pair.weight for pair in weighted_pairs([label(1, 1, stratum=NEAR), label(2, 1, stratum=other)])] == [
         100,
         10,
     ]
@@ -94,9 +88,7 @@ def test_figures_by_hand() -> None:
     assert set(scores.to_dict()) == {"pairs", "found", "wrong", "missed", "precision", "recall"}
 
 
-PAIRS = st.lists(
-    st.tuples(st.booleans(), st.booleans(), st.sampled_from([1.0, 2.5, 40.0])), min_size=1, max_size=60
-)
+PAIRS = st.lists(st.tuples(st.booleans(), st.booleans(), st.sampled_from([1.0, 2.5, 40.0])), min_size=1, max_size=60)
 
 
 @settings(deadline=None)

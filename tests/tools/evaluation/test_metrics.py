@@ -10,19 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from dedupcrawl.tools.evaluation.metrics import (
-    Proportion,
-    StratumCount,
-    clopper_pearson,
-    estimate,
-    proportion_of,
-)
+from dedupcrawl.tools.evaluation.metrics import Proportion, StratumCount, clopper_pearson, estimate, proportion_of
 
 CASES = st.integers(1, 400).flatmap(lambda cases: st.tuples(st.integers(0, cases), st.just(cases)))
 STRATA = st.lists(
-    st.tuples(CASES, st.floats(0.1, 1000)).map(lambda each: StratumCount(*each[0], each[1])),
-    min_size=1,
-    max_size=5,
+    st.tuples(CASES, st.floats(0.1, 1000)).map(lambda each: StratumCount(*each[0], each[1])), min_size=1, max_size=5
 )
 
 
@@ -86,21 +78,15 @@ def test_strata_in_which_a_case_weighs_the_same_are_one_sample(
     right, cases = counts
     together = proportion_of([StratumCount(parts * right, parts * cases, weight)])
     assert proportion_of([StratumCount(right, cases, weight)] * parts) == together
-    assert (together.low, together.high) == pytest.approx(
-        clopper_pearson(parts * right, parts * cases), abs=1e-9
-    )
+    assert (together.low, together.high) == pytest.approx(clopper_pearson(parts * right, parts * cases), abs=1e-9)
 
 
 @settings(deadline=None)
 @given(STRATA, st.floats(0.01, 100))
 def test_the_unit_of_weights_does_not_matter(counts: list[StratumCount], factor: float) -> None:
-    scaled = proportion_of(
-        [StratumCount(each.successes, each.trials, each.weight * factor) for each in counts]
-    )
+    scaled = proportion_of([StratumCount(each.successes, each.trials, each.weight * factor) for each in counts])
     share = proportion_of(counts)
-    assert (scaled.value, scaled.low, scaled.high) == pytest.approx(
-        (share.value, share.low, share.high), abs=1e-6
-    )
+    assert (scaled.value, scaled.low, scaled.high) == pytest.approx((share.value, share.low, share.high), abs=1e-6)
 
 
 def test_zou_and_donners_sum() -> None:
@@ -109,12 +95,8 @@ def test_zou_and_donners_sum() -> None:
     first, second = clopper_pearson(27, 30), clopper_pearson(8, 20)
     value = 0.75 * 0.9 + 0.25 * 0.4
     assert share.value == pytest.approx(value)
-    assert share.low == pytest.approx(
-        value - sqrt((0.75 * (0.9 - first[0])) ** 2 + (0.25 * (0.4 - second[0])) ** 2)
-    )
-    assert share.high == pytest.approx(
-        value + sqrt((0.75 * (first[1] - 0.9)) ** 2 + (0.25 * (second[1] - 0.4)) ** 2)
-    )
+    assert share.low == pytest.approx(value - sqrt((0.75 * (0.9 - first[0])) ** 2 + (0.25 * (0.4 - second[0])) ** 2))
+    assert share.high == pytest.approx(value + sqrt((0.75 * (first[1] - 0.9)) ** 2 + (0.25 * (second[1] - 0.4)) ** 2))
 
 
 @pytest.mark.parametrize(

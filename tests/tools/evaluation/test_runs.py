@@ -21,9 +21,7 @@ from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
 
 def row(n: int, cluster: str, text: str | None, html: str | None = None, edit: str = "") -> LabelledPage:
-    return LabelledPage(
-        id=str(n), url=f"https://s{n}.example/", cluster=cluster, html=html, text=text, edit=edit
-    )
+    return LabelledPage(id=str(n), url=f"https://s{n}.example/", cluster=cluster, html=html, text=text, edit=edit)
 
 
 ROWS = [
@@ -81,8 +79,7 @@ def test_pairs_behind_the_cap_of_a_bucket_are_missed() -> None:
 
 
 @pytest.mark.parametrize(
-    "detectors",
-    [("exact",), ("minhash",), ("feature_code",), ("exact", "minhash"), ("exact", "feature_code")],
+    "detectors", [("exact",), ("minhash",), ("feature_code",), ("exact", "minhash"), ("exact", "feature_code")]
 )
 def test_figures_are_those_of_comparing_each_with_each(detectors: tuple[str, ...]) -> None:
     config = Config(detectors=detectors, min_chars=0)
@@ -112,8 +109,7 @@ def _comparer(config: Config) -> Any:
     """Whether page ``new`` repeats page ``old``, by sketches alone."""
     detectors = build_detectors(config)
     prints: list[list[Fingerprint | None]] = [
-        [detector.fingerprint(Features(Page.from_text(row.text or ""))) for detector in detectors]
-        for row in ROWS
+        [detector.fingerprint(Features(Page.from_text(row.text or ""))) for detector in detectors] for row in ROWS
     ]
 
     def same(new: int, old: int) -> bool:
@@ -141,10 +137,7 @@ def test_all_is_every_detector_in_every_variant_and_the_default() -> None:
     assert len(set(labels)) == len(labels)
     alone = [next(iter(each.config.detectors)) for each in field[:-1]]
     assert list(dict.fromkeys(alone)) == list(DETECTORS)
-    assert [label for label in labels if label.startswith("datasketch")] == [
-        "datasketch words",
-        "datasketch segmented",
-    ]
+    assert [label for label in labels if label.startswith("datasketch")] == ["datasketch words", "datasketch segmented"]
     for name, variants in VARIANTS.items():
         assert alone.count(name) == len(variants)
     assert field[-1] == type(field[-1])("exact + minhash", Config(detectors=("exact", "minhash")))

@@ -20,12 +20,7 @@ from dedupcrawl.tools.evaluation.labelled_pairs import (
 )
 from dedupcrawl.tools.evaluation.metrics import StratumCount, proportion_of
 from dedupcrawl.tools.evaluation.runs import with_constants
-from dedupcrawl.tools.evaluation.suggest import (
-    PairSuggestion,
-    explain_shortfall,
-    labels_needed,
-    suggest_for_pairs,
-)
+from dedupcrawl.tools.evaluation.suggest import PairSuggestion, explain_shortfall, labels_needed, suggest_for_pairs
 from dedupcrawl.tools.label.labels import Answer, Label
 from tests.tools.evaluation.labelled import label, labels
 from tests.tools.label.offers import pair as offered
@@ -130,15 +125,11 @@ def test_where_nothing_is_found_that_is_said() -> None:
 @settings(deadline=None)
 @given(
     st.lists(
-        st.tuples(st.integers(0, 3), st.integers(1, 30), st.sampled_from([1.0, 4.0, 30.0])),
-        min_size=1,
-        max_size=3,
+        st.tuples(st.integers(0, 3), st.integers(1, 30), st.sampled_from([1.0, 4.0, 30.0])), min_size=1, max_size=3
     ),
     st.sampled_from([0.5, 0.8, 0.9, 0.95]),
 )
-def test_the_labels_that_are_said_to_be_needed_are_enough(
-    given_: list[tuple[int, int, float]], wanted: float
-) -> None:
+def test_the_labels_that_are_said_to_be_needed_are_enough(given_: list[tuple[int, int, float]], wanted: float) -> None:
     counts = [StratumCount(max(0, cases - wrong), cases, weight) for wrong, cases, weight in given_]
     more = labels_needed(counts, wanted)
     if more is None:
@@ -161,9 +152,7 @@ def judged(similarities: list[float], same: list[bool], threshold: float = 0.8) 
         said = Label(offered(number), Answer.SAME if is_same else Answer.DIFFERENT, None)
         made.append(
             JudgedPair(
-                LabelledPair(said, 1.0),
-                match is not None,
-                (Opinion("minhash", match, similarity, bars=(bar,)),),
+                LabelledPair(said, 1.0), match is not None, (Opinion("minhash", match, similarity, bars=(bar,)),)
             )
         )
     return made

@@ -43,11 +43,7 @@ def test_every_setting_has_its_value() -> None:
     detectors = [build_detectors(step.config) for step in sweep.steps]
     assert [minhash.words for _, minhash in detectors] == [2, 3, 4]  # type: ignore[attr-defined]
     assert {minhash.threshold for _, minhash in detectors} == {0.7}  # type: ignore[attr-defined]
-    assert [step.config.threshold for step in parse_sweep("threshold=0.6:0.8:0.1", MINHASH).steps] == [
-        0.6,
-        0.7,
-        0.8,
-    ]
+    assert [step.config.threshold for step in parse_sweep("threshold=0.6:0.8:0.1", MINHASH).steps] == [0.6, 0.7, 0.8]
 
 
 @settings(max_examples=50, deadline=None)

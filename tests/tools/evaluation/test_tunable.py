@@ -41,9 +41,7 @@ def judged(config: Config) -> tuple[list[tuple[Opinion, ...]], list[bool]]:
             mine, other = records
             is_fine = isinstance(mine, Record) and isinstance(other, Record)
             opinions.append(dedup.opinions(mine, other) if is_fine else ())  # type: ignore[arg-type]
-    found = [
-        any(each.match and each.match.relation in DUPLICATE_RELATIONS for each in said) for said in opinions
-    ]
+    found = [any(each.match and each.match.relation in DUPLICATE_RELATIONS for each in said) for said in opinions]
     return opinions, found
 
 
@@ -95,9 +93,7 @@ FOUND = st.lists(st.floats(0.5, 1), min_size=1, max_size=30)
 def opinions_of(similarities: list[float], threshold: float) -> list[tuple[Opinion, ...]]:
     def one(similarity: float) -> Opinion:
         match = Match(similarity, Relation.NEAR_DUPLICATE) if similarity >= threshold else None
-        return Opinion(
-            "minhash", match, similarity, bars=(Bar("threshold", threshold, similarity, at_least=True),)
-        )
+        return Opinion("minhash", match, similarity, bars=(Bar("threshold", threshold, similarity, at_least=True),))
 
     return [(one(similarity),) for similarity in similarities]
 
@@ -122,9 +118,7 @@ def test_in_a_gap_what_is_in_force_stays_and_else_its_middle_is_taken() -> None:
     config = Config()
     wide = measurements_of(opinions_of([0.6, 0.7, 0.95], config.threshold), config)
     assert 0.8 in candidate_values(wide, "threshold", config)
-    assert 0.65 in candidate_values(wide, "threshold", config) or 0.66 in candidate_values(
-        wide, "threshold", config
-    )
+    assert 0.65 in candidate_values(wide, "threshold", config) or 0.66 in candidate_values(wide, "threshold", config)
 
 
 def test_what_cannot_be_judged_is_not_found() -> None:

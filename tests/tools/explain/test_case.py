@@ -11,9 +11,7 @@ from tests.texts import ENGLISH
 
 def filled(count: int) -> Deduplicator:
     dedup = Deduplicator(min_chars=1)
-    dedup.add_many(
-        [Page.from_text(f"number {n} of the list", f"https://a.example/{n}") for n in range(count)]
-    )
+    dedup.add_many([Page.from_text(f"number {n} of the list", f"https://a.example/{n}") for n in range(count)])
     return dedup
 
 

@@ -43,15 +43,8 @@ def test_what_is_beyond_all_numbers_is_not_turned() -> None:
     assert turning_value(Bar("length_ratio", 1.1, float("inf"), at_least=False)) is None
 
 
-@given(
-    st.floats(0, 2) | st.integers(0, 100),
-    st.floats(0, 100, allow_nan=False),
-    st.booleans(),
-    st.booleans(),
-)
-def test_the_other_side_is_reached_and_not_by_far(
-    value: float, found: float, at_least: bool, strict: bool
-) -> None:
+@given(st.floats(0, 2) | st.integers(0, 100), st.floats(0, 100, allow_nan=False), st.booleans(), st.booleans())
+def test_the_other_side_is_reached_and_not_by_far(value: float, found: float, at_least: bool, strict: bool) -> None:
     bar = Bar("constant", value, found, at_least, is_strict=strict)
     turned = turning_value(bar)
     assert turned is not None

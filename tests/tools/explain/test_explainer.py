@@ -42,12 +42,7 @@ def dedup() -> Iterator[Deduplicator]:
 
 
 def explained(
-    dedup: Deduplicator,
-    text: str = "",
-    url: str = SECOND,
-    *,
-    quick: bool = False,
-    other: ComparedPage | None = None,
+    dedup: Deduplicator, text: str = "", url: str = SECOND, *, quick: bool = False, other: ComparedPage | None = None
 ) -> Explanation:
     """Explain a page with this text, or the record of ``url``."""
     held = None if text else dedup.store.lookup(url)
@@ -163,11 +158,7 @@ def test_where_sketches_do_not_tell_the_keys_that_is_said() -> None:
     with opened(detectors=["datasketch"]) as dedup:
         dedup.add(text=ENGLISH, url=FIRST)
         counterfactuals = by_name(explained(dedup, COPY, quick=True).counterfactuals)
-    told = {
-        name: counterfactual.remark
-        for name, counterfactual in counterfactuals.items()
-        if counterfactual.remark
-    }
+    told = {name: counterfactual.remark for name, counterfactual in counterfactuals.items() if counterfactual.remark}
     assert told
     assert all(UNSURE in remark for remark in told.values())
 
@@ -280,9 +271,7 @@ def test_pages_in_a_full_bucket_never_meet() -> None:
 def test_a_claimed_page_and_what_a_run_said_are_remarked_upon(dedup: Deduplicator) -> None:
     with dedup.claim(text=CHINESE, url="https://z.example/1"):
         verdict = dedup.check(text=COPY, url=SECOND)
-        subject = Subject(
-            SECOND, "told", Page.from_text(CHINESE, SECOND), then=PastVerdict(verdict, "dropped", 0.0)
-        )
+        subject = Subject(SECOND, "told", Page.from_text(CHINESE, SECOND), then=PastVerdict(verdict, "dropped", 0.0))
         found = Explainer(EffectiveConfig(dedup.config, frozenset()), dedup.store).explain(subject)
     assert found.pair is not None
     assert "is claimed, not committed yet" in " ".join(found.remarks)
@@ -295,9 +284,7 @@ def test_a_claim_that_is_open_explains_that_the_run_said_otherwise(dedup: Dedupl
         once.add(text=CHINESE, url=first)
         verdict = once.check(text=CHINESE, url=SECOND)
     with dedup.claim(text=CHINESE, url=first):
-        subject = Subject(
-            SECOND, "told", Page.from_text(CHINESE, SECOND), then=PastVerdict(verdict, "dropped", 0.0)
-        )
+        subject = Subject(SECOND, "told", Page.from_text(CHINESE, SECOND), then=PastVerdict(verdict, "dropped", 0.0))
         found = Explainer(EffectiveConfig(dedup.config, frozenset()), dedup.store).explain(subject)
     assert found.verdict.keep
     assert [remark[:27] for remark in found.remarks] == ["The older page is claimed, "]

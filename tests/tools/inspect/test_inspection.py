@@ -78,9 +78,7 @@ def test_a_page_in_gbk_is_read_as_what_it_says() -> None:
 
 
 def test_bytes_that_no_encoding_explains_are_counted() -> None:
-    assert any(
-        "2 characters could not be decoded" in note for note in seen(article("<p>\ufffd a \ufffd</p>")).notes
-    )
+    assert any("2 characters could not be decoded" in note for note in seen(article("<p>\ufffd a \ufffd</p>")).notes)
 
 
 def test_index_and_empty_pages_are_told() -> None:
@@ -130,11 +128,7 @@ def test_a_very_large_page_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_reader_of_ones_own_is_compared_with_the_page() -> None:
     found = seen(article(f"<p>{CHINESE}</p>"), "tests.tools.inspect.test_inspection:river")
-    assert [(block.reason, block.kept) for block in found.blocks] == [
-        (FOUND, True),
-        (FOUND, True),
-        (NOT_FOUND, False),
-    ]
+    assert [(block.reason, block.kept) for block in found.blocks] == [(FOUND, True), (FOUND, True), (NOT_FOUND, False)]
     assert [each.block for each in found.passages] == [None]  # it joined two blocks to one line
     assert marked(found)[2] == CHINESE
     assert "This reader is yours" in found.notes[0]

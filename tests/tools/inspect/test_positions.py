@@ -88,41 +88,9 @@ def test_shares_count_letters_not_spaces() -> None:
 READERS = ("blocks", "topic", "text")
 PIECES = (
     *("<p>", "</p>", "<div class='related'>", "</div>", "<nav>", "</nav>", "<li>", "<td>", "<table><tr>"),
-    *(
-        "</table>",
-        "<a href='/x.html'>",
-        "<a>",
-        "</a>",
-        "<br>",
-        "<hr>",
-        "<b>",
-        "</b>",
-        "<!-- no -->",
-        "<script>",
-    ),
-    *(
-        "</script>",
-        "<select><option>",
-        "</select>",
-        "<html>",
-        "</html>",
-        "</body>",
-        "&#1;",
-        "&nbsp;",
-        " \n\t ",
-    ),
-    *(
-        "One wheel turned. ",
-        "水位上涨。",
-        "|",
-        "\u3000",
-        "\ufdd4",
-        "\ufddf",
-        "\ufdd2",
-        "\x0c",
-        "\x1c",
-        "é\u0301",
-    ),
+    *("</table>", "<a href='/x.html'>", "<a>", "</a>", "<br>", "<hr>", "<b>", "</b>", "<!-- no -->", "<script>"),
+    *("</script>", "<select><option>", "</select>", "<html>", "</html>", "</body>", "&#1;", "&nbsp;", " \n\t "),
+    *("One wheel turned. ", "水位上涨。", "|", "\u3000", "\ufdd4", "\ufddf", "\ufdd2", "\x0c", "\x1c", "é\u0301"),
 )
 
 
@@ -154,9 +122,7 @@ def demo_pages() -> tuple[bytes, ...]:
     content = load_content()
     origins = {key: f"http://{key}.example" for key in content.sites}
     return tuple(
-        html
-        for site in content.sites.values()
-        for html in Layout(content, site, origins).documents().values()
+        html for site in content.sites.values() for html in Layout(content, site, origins).documents().values()
     )
 
 
@@ -206,9 +172,7 @@ def test_a_landmark_that_holds_the_article_is_opened() -> None:
 
 
 def test_what_a_script_says_inside_a_landmark_has_its_place_too() -> None:
-    assert_placed(
-        article("<nav>Home <script>var x = '<b>';</script><style>p {}</style> News</nav>"), "blocks"
-    )
+    assert_placed(article("<nav>Home <script>var x = '<b>';</script><style>p {}</style> News</nav>"), "blocks")
 
 
 def test_marks_of_its_own_end_in_no_answer_or_a_right_one() -> None:
@@ -226,10 +190,7 @@ def test_a_page_of_a_foreign_reader_is_placed_by_the_blocks_that_it_has() -> Non
     html = article(f"<nav>{' '.join(links(5))}</nav>")
     root = parsed(html)
     page = read_tree(root, options=ReadOptions(reader="topic"))
-    assert (
-        place_blocks(page, root, parsed(html), ReadOptions(reader="tests.page.user_readers:whole"))
-        is not None
-    )
+    assert place_blocks(page, root, parsed(html), ReadOptions(reader="tests.page.user_readers:whole")) is not None
 
 
 def test_the_tree_is_left_as_it_is() -> None:

@@ -128,11 +128,7 @@ def test_r_and_length_are_told_on_hover_and_on_focus(tmp_path: Path) -> None:
         tab.page.wait_for_function("() => !document.getElementById('said').innerText.includes('R1')")
         sign(tab, guide).focus()
         assert "above R1 = 0.9" in said(tab)
-        assert (
-            sign(tab, guide)
-            .get_attribute("aria-label")
-            .startswith(f"Block {guide + 1}, cut, guide links. R ")
-        )
+        assert sign(tab, guide).get_attribute("aria-label").startswith(f"Block {guide + 1}, cut, guide links. R ")
 
 
 def test_a_block_and_its_passage_point_at_each_other(tmp_path: Path) -> None:
@@ -213,9 +209,7 @@ def test_a_store_and_another_page_have_views_of_their_own(tmp_path: Path) -> Non
     with Deduplicator(config=config) as dedup:
         dedup.add(read_page(article(f"<p>{CHINESE}</p>"), "https://a.example/<script>alert(1)</script>"))
         store = compare_with_store(page, dedup.store, config, "memory://")
-    other = compare_with_page(
-        page, read_page(article(f"<p>{CHINESE[::-1]}</p>"), "javascript:alert(1)"), config
-    )
+    other = compare_with_page(page, read_page(article(f"<p>{CHINESE[::-1]}</p>"), "javascript:alert(1)"), config)
     html = render(seen(article(f"<p>{CHINESE}</p>")), store, other)
     with opened(html, tmp_path) as tab:
         tab.page.get_by_role("tab", name="Against the store").click()

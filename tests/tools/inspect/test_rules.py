@@ -52,10 +52,7 @@ def test_reasons_of_a_foreign_reader_are_shown_as_they_are() -> None:
         (block(rules.GUIDE_LINKS, link_length=50), "its first words point to other stories."),
         (block(rules.LINK_RUN, link_length=100, run=5), "5 links in a row are more than S = 3."),
         (block(rules.MAIN_TEXT, kept=True, link_length=20, run=1), "R = 0.20 is below R2 = 0.3."),
-        (
-            block(rules.MAIN_TEXT, kept=True, link_length=60, run=2),
-            "its longest run of links is 2, and S = 3",
-        ),
+        (block(rules.MAIN_TEXT, kept=True, link_length=60, run=2), "its longest run of links is 2, and S = 3"),
         (block(topic.TOPIC_ANCHORS, kept=True, link_length=90), "90% of it is anchor text, more than 70%."),
     ],
 )

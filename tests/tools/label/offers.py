@@ -10,13 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-def pair(
-    number: int, similarity: float = 0.85, relation: str = "near-duplicate", cluster: str = ""
-) -> OfferedPair:
+def pair(number: int, similarity: float = 0.85, relation: str = "near-duplicate", cluster: str = "") -> OfferedPair:
     return OfferedPair(
-        new=OfferedPage.of(
-            f"https://new.example/{number}", f"New {number}", f"text {number} with more at its end"
-        ),
+        new=OfferedPage.of(f"https://new.example/{number}", f"New {number}", f"text {number} with more at its end"),
         old=OfferedPage.of(f"https://old.example/{number}", f"Old {number}", f"text {number}"),
         relation=relation,
         similarity=similarity,

@@ -34,9 +34,7 @@ def crawl(path: Path) -> None:
         kind, words = ("copy", 1 + number % 3) if number < COPIES else ("own", 9 + number % 3)
         text = story(number, words=WORDS)
         pages.append(Page(text=text, url=f"https://first.example/{number}", title=f"Story {number}"))
-        pages.append(
-            Page(text=changed(text, words), url=f"https://{kind}.example/{number}", title="After it")
-        )
+        pages.append(Page(text=changed(text, words), url=f"https://{kind}.example/{number}", title="After it"))
     write(path, pages)
 
 

@@ -85,9 +85,7 @@ def test_undo_at_the_end_asks_again(begin: Begin) -> None:
     assert session.current.id == only
 
 
-def test_an_undo_that_cannot_be_written_changes_nothing(
-    begin: Begin, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_undo_that_cannot_be_written_changes_nothing(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     session = begin()
     only = answer(session)
 

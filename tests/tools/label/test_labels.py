@@ -113,9 +113,7 @@ def test_a_session_without_labels_leaves_no_file(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["labels.jsonl"]
 
 
-def test_a_full_disk_behind_a_torn_line_leaves_the_whole_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_behind_a_torn_line_leaves_the_whole_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "labels.jsonl"
     with LabelFile(path) as file:
         file.add(pair(1), Answer.SAME, STRATUM)
@@ -209,9 +207,6 @@ def test_any_text_can_be_written(text: str) -> None:
 
 
 def test_long_texts_are_cut_and_say_so() -> None:
-    long, short = (
-        OfferedPage.of("u", "t" * 5_000, "x" * (MAX_CHARS + 1)),
-        OfferedPage.of("u", "t", "x" * MAX_CHARS),
-    )
+    long, short = (OfferedPage.of("u", "t" * 5_000, "x" * (MAX_CHARS + 1)), OfferedPage.of("u", "t", "x" * MAX_CHARS))
     assert (len(long.text), long.is_cut, len(long.title)) == (MAX_CHARS, True, 1_000)
     assert not short.is_cut

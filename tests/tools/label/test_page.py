@@ -106,10 +106,7 @@ def test_the_keyboard_is_enough(tmp_path: Path, open_tab: OpenTab) -> None:
         expect(tab.page.locator("#over-head")).to_have_text("Done")
         expect(tab.page.locator("#over-text")).to_contain_text("1 same, 3 different, 1 skipped")
         expect(tab.page.locator("#over-command")).to_have_text("dedupcrawl eval pairs labels.jsonl --suggest")
-        assert (tab.errors, {re.sub(r".*/", "", each) for each in tab.requests}) == (
-            [],
-            {"state", "answer", "undo"},
-        )
+        assert (tab.errors, {re.sub(r".*/", "", each) for each in tab.requests}) == ([], {"state", "answer", "undo"})
 
 
 def test_what_the_run_made_of_it_is_hidden_until_one_has_answered(tmp_path: Path, open_tab: OpenTab) -> None:
@@ -140,9 +137,7 @@ def test_arrows_go_from_difference_to_difference(tmp_path: Path, open_tab: OpenT
         expect(where).to_have_text("1 of 2 differences")
 
 
-def test_differences_come_in_the_order_of_the_text_whichever_side_has_them(
-    tmp_path: Path, open_tab: OpenTab
-) -> None:
+def test_differences_come_in_the_order_of_the_text_whichever_side_has_them(tmp_path: Path, open_tab: OpenTab) -> None:
     text = story(1, words=120)
     changes = OfferedPage.of("n", "", f"put in front. {text.replace(text.split()[60], 'another')}")
     one = OfferedPair(changes, OfferedPage.of("o", "", text), "", 0.8, "m", "c")

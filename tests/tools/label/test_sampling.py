@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from dedupcrawl.tools.label.sampling import OfferedPair, StratifiedSampler
 
 RELATIONS = ("near-duplicate", "", "excerpt", "expansion")
-SOME = st.lists(
-    st.tuples(st.floats(0, 1), st.sampled_from(RELATIONS), st.sampled_from("abc")), min_size=1, max_size=40
-)
+SOME = st.lists(st.tuples(st.floats(0, 1), st.sampled_from(RELATIONS), st.sampled_from("abc")), min_size=1, max_size=40)
 
 
 def drawn(sampler: StratifiedSampler, most: int = 10_000) -> list[OfferedPair]:
@@ -40,8 +38,7 @@ def test_each_pair_comes_once(given_: list[tuple[float, str, str]]) -> None:
     assert Counter(each.id for each in found) == Counter(each.id for each in pairs)
     sizes = Counter((sampler.stratum(each).kind, sampler.stratum(each).zone) for each in pairs)
     assert all(
-        sampler.stratum(each).size == sizes[sampler.stratum(each).kind, sampler.stratum(each).zone]
-        for each in pairs
+        sampler.stratum(each).size == sizes[sampler.stratum(each).kind, sampler.stratum(each).zone] for each in pairs
     )
 
 
@@ -58,9 +55,7 @@ def test_a_cluster_comes_again_at_once_only_when_all_that_lie_uppermost_are_of_i
             others = [each for each in pairs if each.id not in asked and each.cluster != after.cluster]
             strata = {sampler.stratum(each) for each in others}
             # all other pairs come after one of the same cluster in their stratum
-            uppermost = [
-                sampler_of(of, held=100).next_pair(asked) for of in _by_stratum(sampler, pairs).values()
-            ]
+            uppermost = [sampler_of(of, held=100).next_pair(asked) for of in _by_stratum(sampler, pairs).values()]
             heads = [each for each in uppermost if each]
             assert all(each.cluster == before.cluster for each in heads), strata
 
@@ -73,9 +68,7 @@ def _by_stratum(sampler: StratifiedSampler, pairs: list[OfferedPair]) -> dict[ob
 
 
 def test_both_sides_of_the_threshold_take_turns_and_the_near_ones_more_often() -> None:
-    near = [
-        pair(number, 0.72 + number % 16 / 100, ("near-duplicate", "")[number % 2]) for number in range(200)
-    ]
+    near = [pair(number, 0.72 + number % 16 / 100, ("near-duplicate", "")[number % 2]) for number in range(200)]
     far = [pair(number, 0.95, "near-duplicate") for number in range(200, 1100)]
     sampler = sampler_of([*near, *far])
     first = Counter((sampler.stratum(each).kind, sampler.stratum(each).zone) for each in drawn(sampler, 80))
@@ -131,18 +124,9 @@ def test_kinds(relation: str, kind: str) -> None:
 
 @pytest.mark.parametrize(
     ("similarity", "around", "zone"),
-    [
-        (0.71, 0.8, NEAR),
-        (0.89, 0.8, NEAR),
-        (0.69, 0.8, FAR),
-        (0.91, 0.8, FAR),
-        (0.95, 0.97, FAR),
-        (0.96, 0.97, NEAR),
-    ],
+    [(0.71, 0.8, NEAR), (0.89, 0.8, NEAR), (0.69, 0.8, FAR), (0.91, 0.8, FAR), (0.95, 0.97, FAR), (0.96, 0.97, NEAR)],
 )
-def test_what_is_near_depends_on_how_much_lies_above_the_threshold(
-    similarity: float, around: float, zone: str
-) -> None:
+def test_what_is_near_depends_on_how_much_lies_above_the_threshold(similarity: float, around: float, zone: str) -> None:
     assert zone_of(similarity, around) == zone
 
 

@@ -79,13 +79,9 @@ def test_without_the_token_there_is_nothing(client: Client, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["*", "x", "%00", "state"])
-def test_what_is_no_path_is_refused_in_silence(
-    client: Client, path: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_path_is_refused_in_silence(client: Client, path: str, capsys: pytest.CaptureFixture[str]) -> None:
     with create_connection((HOST, client.server.server_port), timeout=60) as connection:
-        connection.sendall(
-            f"GET {path} HTTP/1.1\r\nHost: {HOST}:{client.server.server_port}\r\n\r\n".encode()
-        )
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {HOST}:{client.server.server_port}\r\n\r\n".encode())
         assert b" 404 " in connection.recv(64)
     assert capsys.readouterr().err == ""
 
@@ -97,9 +93,7 @@ def test_a_token_is_good_for_one_server(client: Client) -> None:
     assert client.ask(f"/{other.token}/state")[0] == 404
 
 
-@pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1.evil.example:{port}"]
-)
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1.evil.example:{port}"])
 def test_another_name_for_this_machine_is_refused(client: Client, host: str) -> None:
     named = host.format(port=client.server.server_port)
     assert client.ask("state", Host=named)[0] == 421

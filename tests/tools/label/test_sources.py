@@ -144,13 +144,9 @@ def test_copies_and_near_misses_come_with_the_texts_of_the_inputs(out: Path) -> 
     loaded = load_batch(out, None, NoProgress())
     texts = {page.url: page.text for page in PAGES}
     pairs = all_of(loaded.sampler)
-    assert all(
-        each.new.text == texts[each.new.url] and each.old.text == texts[each.old.url] for each in pairs
-    )
+    assert all(each.new.text == texts[each.new.url] and each.old.text == texts[each.old.url] for each in pairs)
     kinds = {each.new.url: loaded.sampler.stratum(each).kind for each in pairs}
-    assert {url for url in kinds if "same.example" in url} == {
-        p.url for p in PAGES if "same.example" in p.url
-    }
+    assert {url for url in kinds if "same.example" in url} == {p.url for p in PAGES if "same.example" in p.url}
     assert all(kind == COPY for url, kind in kinds.items() if "same.example" in url)
     assert MISS in kinds.values()
     assert all(each.is_dropped == (each.relation == "near-duplicate") for each in pairs)

@@ -40,8 +40,7 @@ def web() -> list[Page]:
         for number in range(6)
     ]
     copies = [
-        Page(text=own[number].text, url=f"https://b.example/{number}", title=own[number].title)
-        for number in range(3)
+        Page(text=own[number].text, url=f"https://b.example/{number}", title=own[number].title) for number in range(3)
     ]
     near = [Page(text=changed(own[3].text, 2), url="https://b.example/near", title="Almost")]
     miss = [Page(text=changed(own[4].text, 12), url="https://b.example/miss", title="Not quite")]

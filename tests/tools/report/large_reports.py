@@ -29,10 +29,7 @@ def large_report(rows: int = 50_000, texts: int = 300) -> Report:
     pages = made_up.pages(rows)
     pairs = tuple(
         replace(
-            demo.pairs[place % len(demo.pairs)],
-            new=pages[place].url,
-            old=pages[place].of,
-            changes=made_up.changes(),
+            demo.pairs[place % len(demo.pairs)], new=pages[place].url, old=pages[place].of, changes=made_up.changes()
         )
         for place in range(min(texts, rows))
     )
@@ -59,9 +56,7 @@ class _MadeUp:
         made: list[PageRow] = []
         for number in range(rows):
             is_copy = made and self._chance.random() < _COPIES
-            made.append(
-                self._copy(number, self._chance.choice(made[-2_000:])) if is_copy else self._new(number)
-            )
+            made.append(self._copy(number, self._chance.choice(made[-2_000:])) if is_copy else self._new(number))
         return tuple(sorted(made, key=lambda page: page.fate))
 
     def _new(self, number: int) -> PageRow:
@@ -72,16 +67,11 @@ class _MadeUp:
     def _row(self, number: int, title: str, cluster: str) -> PageRow:
         host = f"www.{self._words[self._chance.randrange(_HOSTS)]}-daily.example"
         chance = self._chance
-        slug = (
-            "-".join(word.lower() for word in title.split() if word.isascii())
-            or f"{chance.getrandbits(40):x}"
-        )
+        slug = "-".join(word.lower() for word in title.split() if word.isascii()) or f"{chance.getrandbits(40):x}"
         day = f"2026/11/{chance.randrange(1, 30):02}"
         url = f"https://{host}/{chance.choice(_SECTIONS)}/{day}/{slug}-{number}.html"
         time = BEGIN + number * 0.37 + chance.random()
-        return PageRow(
-            url, title, host, time, chance.randrange(8_000, 200_000), "unique", "kept", cluster=cluster
-        )
+        return PageRow(url, title, host, time, chance.randrange(8_000, 200_000), "unique", "kept", cluster=cluster)
 
     def _copy(self, number: int, first: PageRow) -> PageRow:
         chance = self._chance

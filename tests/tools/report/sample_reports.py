@@ -79,9 +79,7 @@ class _Judged:
 
     def _near(self, dedup: Deduplicator) -> list[Pair]:
         kept = [each.url for each in self.verdicts if each.keep and not each.of and each.url in self.records]
-        pairs = [
-            self._pair(dedup, new, old, "", "") for place, new in enumerate(kept) for old in kept[:place][-6:]
-        ]
+        pairs = [self._pair(dedup, new, old, "", "") for place, new in enumerate(kept) for old in kept[:place][-6:]]
         return sorted(pairs, key=lambda pair: -(pair.similarity or 0))[:25]
 
     def _pair(self, dedup: Deduplicator, new: str, old: str, relation: str, decided: str) -> Pair:
@@ -90,9 +88,7 @@ class _Judged:
         compared = compare_texts(self.texts[old][1], self.texts[new][1])
         titles = self.texts[new][0], self.texts[old][0]
         similarity = max(asked, default=None)
-        return Pair(
-            new, old, *titles, opinions, relation, decided, similarity, compared.changes, compared.is_cut
-        )
+        return Pair(new, old, *titles, opinions, relation, decided, similarity, compared.changes, compared.is_cut)
 
     def report(self) -> Report:
         rows = self._rows()
@@ -112,9 +108,7 @@ class _Judged:
             hosts=_hosts(rows),
             flows=tuple(
                 Flow(copy, source, pages)
-                for (copy, source), pages in Counter(
-                    (row.host, _host(row.of)) for row in dropped
-                ).most_common()
+                for (copy, source), pages in Counter((row.host, _host(row.of)) for row in dropped).most_common()
             ),
             detectors=Counter(row.detector for row in dropped),
             histograms=self._histograms(),
@@ -160,11 +154,7 @@ class _Judged:
             for each in said:
                 if each.similarity is not None:
                     (matched if each.match else missed)[min(int(each.similarity * 20), 19)] += 1
-            made.append(
-                Histogram(
-                    detector, None if detector == "exact" else 0.8, edges, tuple(matched), tuple(missed)
-                )
-            )
+            made.append(Histogram(detector, None if detector == "exact" else 0.8, edges, tuple(matched), tuple(missed)))
         return tuple(made)
 
 
@@ -192,9 +182,7 @@ def _figures(rows: Sequence[PageRow]) -> RunTotals:
 def _slices(rows: Sequence[PageRow]) -> tuple[Slice, ...]:
     made = []
     for start in range(0, len(rows), 4):
-        of = Counter(
-            "unchecked" if row.status == "unchecked" else row.fate for row in rows[start : start + 4]
-        )
+        of = Counter("unchecked" if row.status == "unchecked" else row.fate for row in rows[start : start + 4])
         made.append(Slice(BEGIN + STEP * start, of["kept"], of["dropped"], of["unchecked"]))
     return tuple(made)
 
@@ -259,9 +247,7 @@ def hostile_report() -> Report:
 def _hostile_row(place: int, attack: str) -> PageRow:
     time = None if place % 3 else float("nan")
     texts = dict.fromkeys(("relation", "of", "cluster", "detector", "reason", "why"), attack)
-    return PageRow(
-        attack, attack, attack, time, 1, "duplicate", "dropped", similarity=float("nan"), pair=0, **texts
-    )
+    return PageRow(attack, attack, attack, time, 1, "duplicate", "dropped", similarity=float("nan"), pair=0, **texts)
 
 
 def _hostile_pair(attack: str) -> Pair:
@@ -274,20 +260,7 @@ def _hostile_pair(attack: str) -> Pair:
         (Exhibit(attack, "10" * 9_000, (attack,), (attack,), (attack,)),),
         attack,
     )
-    changes = (
-        Change(attack, attack),
-        Change("old " + attack, "new " + attack),
-        Change(attack * 2, attack * 2),
-    )
+    changes = (Change(attack, attack), Change("old " + attack, "new " + attack), Change(attack * 2, attack * 2))
     return Pair(
-        attack,
-        attack,
-        attack,
-        attack,
-        (opinion,),
-        "near-duplicate",
-        attack,
-        float("inf"),
-        changes,
-        is_cut=True,
+        attack, attack, attack, attack, (opinion,), "near-duplicate", attack, float("inf"), changes, is_cut=True
     )

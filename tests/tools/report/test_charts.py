@@ -88,9 +88,7 @@ def test_bins_stand_within(bins: list[tuple[int, int]], threshold: float) -> Non
     for block in chart.rects:
         assert chart.left <= block.x <= block.x + block.width <= chart.right + 1
         assert 0 <= block.y <= block.y + block.height <= chart.height
-        assert (
-            block.y + block.height <= chart.axis + 0.1 if block.kind == "matched" else block.y == chart.axis
-        )
+        assert block.y + block.height <= chart.axis + 0.1 if block.kind == "matched" else block.y == chart.axis
     kinds = [sum(count > 0 for count in counts) for counts in (matched, missed)]
     assert [sum(block.kind == kind for block in chart.rects) for kind in ("matched", "missed")] == kinds
 

@@ -11,9 +11,7 @@ from dedupcrawl.tools.report.diff import MAX_CHARS, compare_texts
 from dedupcrawl.tools.report.report_model import Change
 
 WORDS = st.lists(
-    st.sampled_from(
-        ["the", "harbour", "froze", "over", ",", ".", "\n", "  ", "港", "口", "夜", "ก", "é", "\ud800"]
-    )
+    st.sampled_from(["the", "harbour", "froze", "over", ",", ".", "\n", "  ", "港", "口", "夜", "ก", "é", "\ud800"])
 )
 TEXTS = WORDS.map(" ".join) | WORDS.map("".join) | st.text()
 

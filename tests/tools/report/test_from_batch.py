@@ -51,10 +51,7 @@ def rows(*, times: bool = True) -> Rows:
         {"url": "https://b.example/near", "text": changed(own[1]["text"], 2)},
         {"url": "https://b.example/miss", "text": changed(own[2]["text"], 13)},
         {"url": "https://b.example/excerpt", "text": own[3]["text"][: len(own[3]["text"]) * 8 // 9]},
-        {
-            "url": "https://b.example/expansion",
-            "text": f"{own[4]['text']} {story(70, words=50)}",
-        },
+        {"url": "https://b.example/expansion", "text": f"{own[4]['text']} {story(70, words=50)}"},
         {"url": "https://a.example/6", "text": changed(own[6]["text"], 5)},
         {"url": "https://a.example/7", "text": own[7]["text"]},
         {"url": "https://c.example/short", "text": "short"},
@@ -80,18 +77,11 @@ def same_figures(report: Report, summary: dict[str, Any]) -> bool:
     """Whether the totals equal those of ``summary.json``, which counts relations dropped or not."""
     figures = report.figures
     by_relation = Counter(summary["dropped"]) + Counter(summary["related"])
-    assert (figures.pages, figures.kept, figures.unchecked) == (
-        summary["pages"],
-        summary["kept"],
-        summary["unchecked"],
-    )
+    assert (figures.pages, figures.kept, figures.unchecked) == (summary["pages"], summary["kept"], summary["unchecked"])
     assert figures.dropped == sum(summary["dropped"].values()) == figures.pages - figures.kept
     assert Counter(figures.duplicates) + Counter(figures.related) == by_relation
     assert figures.checked == summary["pages"] - sum(summary["unchecked"].values())
-    assert (figures.bytes, figures.bytes - figures.bytes_saved) == (
-        summary["bytes"]["read"],
-        summary["bytes"]["kept"],
-    )
+    assert (figures.bytes, figures.bytes - figures.bytes_saved) == (summary["bytes"]["read"], summary["bytes"]["kept"])
     fates = Counter(row.fate for row in report.pages)
     assert (fates["kept"], fates["dropped"]) == (figures.kept, figures.dropped)
     hosts = [sum(getattr(each, name) for each in report.hosts) for name in ("pages", "kept", "dropped")]
@@ -150,12 +140,7 @@ def test_pages_stand_side_by_side_with_their_texts(batch: Batch) -> None:
     for row in related:
         assert row.pair is not None
         pair = report.pairs[row.pair]
-        assert (pair.new, pair.old, pair.relation, pair.decided) == (
-            row.url,
-            row.of,
-            row.relation,
-            row.detector,
-        )
+        assert (pair.new, pair.old, pair.relation, pair.decided) == (row.url, row.of, row.relation, row.detector)
         assert {each.strip() for each in texts(pair)} <= there
     assert report.notes == ()
 
@@ -196,9 +181,7 @@ def test_clusters_and_their_times(batch: Batch) -> None:
 
 
 def test_time_goes_by_the_pages(batch: Batch) -> None:
-    batch.run(
-        write_lines(batch.folder / "a.jsonl", [*rows(), {"url": "https://d.example/1", "text": story(99)}])
-    )
+    batch.run(write_lines(batch.folder / "a.jsonl", [*rows(), {"url": "https://d.example/1", "text": story(99)}]))
     report = report_from_batch(batch.folder / "out")
     for name, amount in (("kept", 13), ("dropped", 4), ("unchecked", 1)):
         assert sum(getattr(each, name) for each in report.slices) == amount
@@ -224,9 +207,7 @@ def test_changed_inputs_are_noted_and_not_read(batch: Batch) -> None:
     paths[0].unlink()
     report = report_from_batch(batch.folder / "out")
     assert f"{paths[0].resolve()} has changed since, or is gone" in report.notes[0]
-    assert (
-        f"{len(report.pairs) - 1} of {len(report.pairs)} pairs are shown without their texts." in report.notes
-    )
+    assert f"{len(report.pairs) - 1} of {len(report.pairs)} pairs are shown without their texts." in report.notes
     [whole] = [each for each in report.pairs if each.changes]
     assert (whole.new, whole.old) == ("https://d.example/near", "https://b.example/miss")
     assert all(each.opinions for each in report.pairs)
@@ -246,9 +227,7 @@ def test_unreadable_rows_are_noted(batch: Batch) -> None:
 
 def test_a_damaged_record_leaves_the_others_their_texts(batch: Batch) -> None:
     """After damaged rows, the numbers of rows differ from their positions."""
-    good = [
-        record("conversion", row["text"].encode(), str(n), url=row["url"]) for n, row in enumerate(rows()[:9])
-    ]
+    good = [record("conversion", row["text"].encode(), str(n), url=row["url"]) for n, row in enumerate(rows()[:9])]
     bad = good[4].replace(b"Content-Length", b"Content-Breadth")
     path = batch.folder / "a.wet"
     path.write_bytes(b"".join((INFO, *good[:4], bad, *good[4:])))
@@ -294,15 +273,10 @@ def test_pages_of_a_store_have_no_texts(batch: Batch) -> None:
 def test_of_too_many_pages_the_dropped_ones_are_there(batch: Batch) -> None:
     told = [page(number, place) for number in range(40) for place in range(2)]
     summary = batch.run(write_lines(batch.folder / "a.jsonl", told))
-    report = report_from_batch(
-        batch.folder / "out", limits=ReportLimits(pages=50, clusters=3, pairs=9, flows=2)
-    )
+    report = report_from_batch(batch.folder / "out", limits=ReportLimits(pages=50, clusters=3, pairs=9, flows=2))
     assert (summary["pages"], report.figures.pages, len(report.pages)) == (80, 80, 50)
     assert Counter(row.fate for row in report.pages) == {"dropped": 40, "kept": 10}
-    assert (
-        "The table holds 50 of 80 pages, chosen by cluster; all 40 dropped pages are among them."
-        in report.notes
-    )
+    assert "The table holds 50 of 80 pages, chosen by cluster; all 40 dropped pages are among them." in report.notes
     assert [(each.size, len(each.pages)) for each in report.clusters] == [(2, 2)] * 3
     assert len(report.pairs) == 9
 
@@ -354,9 +328,7 @@ def test_the_constants_of_a_detector_come_back(batch: Batch) -> None:
 def test_near_misses_are_all_pairs_that_share_a_key(detectors: tuple[str, ...]) -> None:
     """Compare with a search through all pairs; nothing is missed while buckets are small."""
     config = Config(detectors=detectors)
-    pages = [
-        Deduplicator(config=config).read(text=row["text"], url=row["url"]) for row in rows() if row["text"]
-    ]
+    pages = [Deduplicator(config=config).read(text=row["text"], url=row["url"]) for row in rows() if row["text"]]
     prints = filed(config, pages)  # type: ignore[arg-type]
     judge = rules_of(config)._matcher
     kept, of = np.ones(len(prints), bool), np.full(len(prints), NONE)
@@ -373,9 +345,7 @@ def test_near_misses_are_all_pairs_that_share_a_key(detectors: tuple[str, ...]) 
                 expected.add((new, old))
     measured = {(each.new, each.old) for each in found.unmatched}
     assert measured <= expected
-    assert {
-        pair for pair in expected if any(each.similarity is not None for each in weigh(*pair))
-    } == measured
+    assert {pair for pair in expected if any(each.similarity is not None for each in weigh(*pair))} == measured
     near = [each.nearest.similarity or 0.0 for each in found.near]
     assert near == sorted(near, reverse=True)
 
@@ -390,9 +360,7 @@ def test_near_misses_of_a_large_corpus_are_bounded(monkeypatch: pytest.MonkeyPat
     batch.run(write_lines(batch.folder / "a.jsonl", told))
     report = report_from_batch(batch.folder / "out")
     assert len(report.misses) == 5
-    [note] = [
-        each for each in report.notes if each.startswith("Near misses are the nearest of 5 pairs of pages")
-    ]
+    [note] = [each for each in report.notes if each.startswith("Near misses are the nearest of 5 pairs of pages")]
     assert "those with most keys in common of 9 that share one." in note
     monkeypatch.setattr(batch_stats, "MAX_ENTRIES", 5)
     assert any("looked for among one in" in note for note in report_from_batch(batch.folder / "out").notes)

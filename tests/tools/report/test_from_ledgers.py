@@ -49,16 +49,10 @@ def test_the_figures_are_those_of_the_ledger(report: Report) -> None:
 
 
 def test_every_dropped_page_names_the_page_that_it_repeats_and_why(report: Report) -> None:
-    dropped = {
-        each.url: (each.relation, each.of, each.why) for each in report.pages if each.fate == "dropped"
-    }
+    dropped = {each.url: (each.relation, each.of, each.why) for each in report.pages if each.fate == "dropped"}
     for number in range(3):
         of = f"https://a.example/{number}"
-        assert dropped.pop(f"https://b.example/{number}") == (
-            "identical",
-            of,
-            f"the same text as {of}: by exact",
-        )
+        assert dropped.pop(f"https://b.example/{number}") == ("identical", of, f"the same text as {of}: by exact")
     [(relation, of, why)] = dropped.values()
     assert (relation, of) == ("near-duplicate", "https://a.example/3")
     assert why.startswith("near-duplicate of https://a.example/3: 0.9")
@@ -75,12 +69,7 @@ def test_a_dropped_page_is_paired_with_its_earlier_page(report: Report) -> None:
     for row in report.pages[:4]:
         assert row.pair is not None
         pair = report.pairs[row.pair]
-        assert (pair.new, pair.old, pair.relation, pair.decided) == (
-            row.url,
-            row.of,
-            row.relation,
-            row.detector,
-        )
+        assert (pair.new, pair.old, pair.relation, pair.decided) == (row.url, row.of, row.relation, row.detector)
         assert (pair.new_title, pair.old_title) == (there[row.url].title, there[row.of].title)
         assert texts(pair) == (there[row.url].text, there[row.of].text)
         assert [each.detector for each in pair.opinions] == ["exact", "minhash"]
@@ -253,15 +242,10 @@ def test_checked_items_are_noted(tmp_path: Path) -> None:
 
 def test_limits_of_the_report_are_noted(tmp_path: Path) -> None:
     write(tmp_path / "run.ledger", many(60))
-    report = report_from_ledgers(
-        [tmp_path / "run.ledger"], limits=ReportLimits(pages=70, clusters=5, hosts=1, pairs=8)
-    )
+    report = report_from_ledgers([tmp_path / "run.ledger"], limits=ReportLimits(pages=70, clusters=5, hosts=1, pairs=8))
     fates = [each.fate for each in report.pages]
     assert fates == ["dropped"] * 60 + ["kept"] * 10
-    assert (
-        "The table holds 70 of 120 pages, chosen by cluster; all 60 dropped pages are among them."
-        in report.notes
-    )
+    assert "The table holds 70 of 120 pages, chosen by cluster; all 60 dropped pages are among them." in report.notes
     assert "1 of 2 hosts are named, those with most pages." in report.notes
     assert [(each.name, each.pages) for each in report.hosts] == [("a.example", 60), ("(others)", 60)]
     assert len(report.clusters) == 5
@@ -270,9 +254,7 @@ def test_limits_of_the_report_are_noted(tmp_path: Path) -> None:
 
 
 def test_hosts_that_the_ledger_did_not_name_are_counted_together(tmp_path: Path) -> None:
-    pages = [
-        Page(text=story(number % 5, words=40), url=f"https://h{number}.example/1") for number in range(20)
-    ]
+    pages = [Page(text=story(number % 5, words=40), url=f"https://h{number}.example/1") for number in range(20)]
     write(tmp_path / "run.ledger", pages, limits=LedgerLimits(hosts=4, flows=3))
     report = report_from_ledgers([tmp_path / "run.ledger"])
     assert sorted((each.name, each.pages) for each in report.hosts) == [
@@ -307,9 +289,7 @@ def test_an_empty_run_is_one_too(tmp_path: Path) -> None:
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
     other = tmp_path / "other.txt"
-    other.write_text(
-        "no ledger at all, but a text that is long enough to be read as a file of another kind" * 9
-    )
+    other.write_text("no ledger at all, but a text that is long enough to be read as a file of another kind" * 9)
     with pytest.raises(DedupError, match=r"other\.txt"):
         report_from_ledgers([other])
     with pytest.raises(DedupError, match="does not exist"):

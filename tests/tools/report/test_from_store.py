@@ -56,17 +56,10 @@ def pages() -> list[Page]:
 
 
 def checked(report: Report) -> None:
-    kept = [
-        page.url
-        for page in pages()
-        if page.url.startswith("https://a") or page.url.endswith(("miss", "short"))
-    ]
+    kept = [page.url for page in pages() if page.url.startswith("https://a") or page.url.endswith(("miss", "short"))]
     assert Counter(row.url for row in report.pages) == Counter(kept)
     assert (report.figures.pages, report.figures.kept, report.figures.dropped) == (9, 9, 0)
-    assert [(each.name, each.pages, each.kept) for each in report.hosts] == [
-        ("a.example", 7, 7),
-        ("b.example", 2, 2),
-    ]
+    assert [(each.name, each.pages, each.kept) for each in report.hosts] == [("a.example", 7, 7), ("b.example", 2, 2)]
     assert report.flows == ()
     [cluster] = report.clusters
     times = [report.pages[place].time for place in cluster.pages]
@@ -136,9 +129,7 @@ def test_a_missing_store_is_an_error(tmp_path: Path) -> None:
         report_from_store(f"lmdb://{tmp_path}/gone")
 
 
-def test_a_store_of_another_version_is_counted_and_not_compared(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_of_another_version_is_counted_and_not_compared(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(url, pages())
     from dedupcrawl.tools.report import from_store
 
@@ -152,12 +143,8 @@ def test_a_store_of_another_version_is_counted_and_not_compared(
     assert "minhash" in report.settings["filled with"]
 
 
-def test_of_a_large_store_some_pages_are_shown_and_compared(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    many = [
-        Page(text=story(number, words=40), url=f"https://h{number}.example/{number}") for number in range(60)
-    ]
+def test_of_a_large_store_some_pages_are_shown_and_compared(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    many = [Page(text=story(number, words=40), url=f"https://h{number}.example/{number}") for number in range(60)]
     newer = [Page(text=changed(page.text, 2), url=page.url) for page in many[:20]]
     fill(url, [*many, *newer])
     for name, value in (("MAX_LOOKUPS", 7), ("MAX_CLUSTERS", 16), ("MAX_HOSTS", 5), ("_PROGRESS_STEP", 8)):

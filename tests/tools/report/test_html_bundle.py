@@ -23,16 +23,12 @@ from tests.browser import DESKTOP, PHONE, browsing
 if TYPE_CHECKING:
     from pathlib import Path
 
-HOSTILE = (
-    "</script><script>alert(1)</script><!-- \x00 \u2028 \u202e \ud800 <img src=x onerror=alert(2)> \"'&amp;"
-)
+HOSTILE = "</script><script>alert(1)</script><!-- \x00 \u2028 \u202e \ud800 <img src=x onerror=alert(2)> \"'&amp;"
 
 
 def test_a_page_without_anything_of_its_own_is_whole(tmp_path: Path) -> None:
     file = tmp_path / "page.html"
-    file.write_text(
-        assemble_page("frame.html", title=HOSTILE, data=[json_element("data", {"a": 1})]), "utf-8"
-    )
+    file.write_text(assemble_page("frame.html", title=HOSTILE, data=[json_element("data", {"a": 1})]), "utf-8")
     with browsing(PHONE) as tab:
         tab.page.on("dialog", lambda dialog: tab.errors.append(dialog.message))
         tab.open(file)
@@ -69,22 +65,14 @@ def test_what_is_shown_of_texts_and_urls_is_text(tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text(assemble_page("frame.html", title="x"), "utf-8")
     make = "urls => urls.map(url => ui.link(url)).map(one => [one.tagName, one.rel ?? '', one.textContent])"
-    links = [
-        "https://a.example/\u202egpj",
-        "javascript:alert(1)",
-        " java\tscript:alert(1)",
-        "data:text/html,x",
-        "//x",
-    ]
+    links = ["https://a.example/\u202egpj", "javascript:alert(1)", " java\tscript:alert(1)", "data:text/html,x", "//x"]
     with browsing() as tab:
         tab.open(file)
         made = tab.page.evaluate(make, links)
         assert made[0] == ["A", "noreferrer noopener nofollow", "https://a.example/‹202E›gpj"]
         assert [tag for tag, *_ in made[1:]] == ["BDI"] * 4
         assert tab.page.evaluate("text => ui.words(text).innerHTML", "<b>\x00") == "&lt;b&gt;‹0000›"
-        languages = [
-            tab.page.evaluate("text => ui.words(text).lang", text) for text in ("中文", "かな 字", "x")
-        ]
+        languages = [tab.page.evaluate("text => ui.words(text).lang", text) for text in ("中文", "かな 字", "x")]
         assert languages == ["zh", "ja", ""]
 
 
@@ -103,9 +91,7 @@ def test_numbers_that_json_has_not_are_refused() -> None:
 
 
 def test_a_policy_names_every_style_and_script_and_nothing_else() -> None:
-    said = content_security_policy(
-        ["a{}"], ["1", "2"], {"connect-src": "'self'", "style-src": hash_source("b{}")}
-    )
+    said = content_security_policy(["a{}"], ["1", "2"], {"connect-src": "'self'", "style-src": hash_source("b{}")})
     assert "default-src 'none'" in said
     assert f"script-src {hash_source('1')} {hash_source('2')};" in said
     assert f"style-src {hash_source('a{}')} {hash_source('b{}')}" in said

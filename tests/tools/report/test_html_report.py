@@ -85,9 +85,7 @@ def shown_pair(tab: Tab, place: int) -> Any:
 
 def column(tab: Tab, side: int) -> str:
     """Return the text of one side of the panel, its lines joined."""
-    cells = tab.page.locator(
-        f"dialog .texts .row:not(.sidenames) > div:nth-child({side})"
-    ).all_text_contents()
+    cells = tab.page.locator(f"dialog .texts .row:not(.sidenames) > div:nth-child({side})").all_text_contents()
     return "".join(cells)
 
 
@@ -96,9 +94,7 @@ def test_of_pages_with_one_url_each_row_leads_to_its_own_verdict(tab: Tab, tmp_p
     kept = next(each for each in report.pages if each.fate == "kept")
     again = replace(kept, time=(kept.time or 0) + 60, fate="dropped", status="duplicate", of=kept.url)
     again = replace(again, relation="unchanged", why=f"unchanged since {kept.url} was seen before", pair=None)
-    (tmp_path / "report.html").write_text(
-        render_report(replace(report, pages=(again, *report.pages))), "utf-8"
-    )
+    (tmp_path / "report.html").write_text(render_report(replace(report, pages=(again, *report.pages))), "utf-8")
     visit(tab, tmp_path / "report.html")
     rows = tab.page.locator("table.pages tbody tr").filter(has_text="unchanged since")
     rows.locator("a.headline").click()
@@ -162,9 +158,7 @@ def test_pages_arrive_as_they_were(tab: Tab) -> None:
 def test_every_dropped_page_is_named_with_the_one_that_it_repeats(tab: Tab) -> None:
     dropped = {row.url: row.of for row in demo_report().pages if row.fate == "dropped"}
     tab.page.get_by_label("Verdict", exact=True).select_option("dropped")
-    rows = (
-        "[...document.querySelectorAll('.pages tbody tr')].map(one => [...one.cells].map(c => c.innerText))"
-    )
+    rows = "[...document.querySelectorAll('.pages tbody tr')].map(one => [...one.cells].map(c => c.innerText))"
     found: dict[str, str] = {}
     while True:
         found |= {cells[1].split("\n")[-1]: cells[4] for cells in tab.page.evaluate(rows)}

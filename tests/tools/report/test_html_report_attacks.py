@@ -21,12 +21,7 @@ _LINKS = "[...document.querySelectorAll('a[href], [src], [action]')].map(one => 
 _COUNT = "names => names.map(name => document.querySelectorAll(name).length)"
 _SEEN = "document.querySelector('main').innerText"
 SLOW = 120_000  #: ms that a busy machine may take
-SHOWN = (
-    *ATTACKS[:5],
-    *ATTACKS[8:9],
-    "‹202E›gnp.exe‹2066› ‹2028› ‹2029› ‹FEFF›",
-    "‹0000›‹0001›‹0008›‹007F›‹0085›",
-)
+SHOWN = (*ATTACKS[:5], *ATTACKS[8:9], "‹202E›gnp.exe‹2066› ‹2028› ‹2029› ‹FEFF›", "‹0000›‹0001›‹0008›‹007F›‹0085›")
 
 
 @pytest.fixture(scope="module")
@@ -61,9 +56,7 @@ def test_attacks_in_pairs_are_shown_as_texts(tab: Tab) -> None:
     seen = ""
     for place in range(2 * len(ATTACKS)):
         tab.page.evaluate("place => location.hash = `#pair-${place}`", place)
-        name = (
-            f"{'Pair' if place < len(ATTACKS) else 'Near miss'} {place % len(ATTACKS) + 1} of {len(ATTACKS)}"
-        )
+        name = f"{'Pair' if place < len(ATTACKS) else 'Near miss'} {place % len(ATTACKS) + 1} of {len(ATTACKS)}"
         tab.page.get_by_role("heading", name=name, exact=True).wait_for()
         seen += tab.page.locator("dialog").inner_text()
     assert [attack for attack in SHOWN if attack not in seen] == []

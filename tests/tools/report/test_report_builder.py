@@ -65,9 +65,7 @@ def test_the_pages_of_a_cluster_that_is_shown_go_last(told: list[tuple[str, int,
 @given(st.lists(st.lists(st.booleans(), max_size=5), max_size=5), st.integers(0, 3), st.integers(0, 20))
 def test_pairs_come_from_all_clusters_by_turns(groups: list[list[bool]], misses: int, most: int) -> None:
     members = {
-        str(cluster): [
-            listed(100 * cluster + place, "kept", cluster, related) for place, related in enumerate(group)
-        ]
+        str(cluster): [listed(100 * cluster + place, "kept", cluster, related) for place, related in enumerate(group)]
         for cluster, group in enumerate(groups)
     }
     near = [f"miss {number}" for number in range(misses)]
