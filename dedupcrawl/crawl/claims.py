@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from dedupcrawl.crawl.concurrency import BackgroundTasks, OneShotEvent, sleep
-from dedupcrawl.crawl.items import Comparison, ItemClaim, PageState
+from dedupcrawl.crawl.items import ComparedRecord, ItemClaim, PageState
 from dedupcrawl.crawl.recorder import PageRecorder
 from dedupcrawl.crawl.stats import Heartbeat
 from dedupcrawl.crawl.store_client import StoreAwayError
@@ -126,7 +126,7 @@ class ClaimManager:
                 return ItemClaim(record)
             found = await self._registry.retry(self._client.call, dedup.candidates, record)
             verdict = dedup.verdict_among(found, record, page.url)
-            return ItemClaim(verdict, comparison=Comparison(record, found))
+            return ItemClaim(verdict, comparison=ComparedRecord(record, found))
         except StoreError:
             return ItemClaim(unchecked(page.url, "store"))
         except Exception as error:  # noqa: BLE001  # an error of ours must not lose a page
@@ -311,7 +311,7 @@ class ClaimRegistry:
             answered.set()
 
     def _register(self, claim: Claim, response: ResponseState | None) -> ItemClaim:
-        comparison = Comparison(claim.record, claim.met) if claim.record and claim.met else None
+        comparison = ComparedRecord(claim.record, claim.met) if claim.record and claim.met else None
         if claim.id is None:
             return ItemClaim(claim.verdict, response, comparison=comparison)
         kept = replace(claim, met=()) if comparison else claim

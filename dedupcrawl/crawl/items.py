@@ -77,7 +77,7 @@ _TRANSITIONS: Mapping[PageState, tuple[PageState, ...]] = MappingProxyType(
 )
 
 
-class Comparison(NamedTuple):
+class ComparedRecord(NamedTuple):
     """A page and the earlier pages that it was compared with."""
 
     record: Record
@@ -92,7 +92,7 @@ class ItemClaim:
     response: ResponseState | None = None  #: whose items share the claim; None: a single item's
     claim: Claim | None = None  #: None when nothing is filed
     record: Record | None = None  #: to file once the items are durable: the store could not be called
-    comparison: Comparison | None = None  #: until the recorder has read it
+    comparison: ComparedRecord | None = None  #: until the recorder has read it
     entry: EntryHandle | None = None  #: in the ledger
     in_flight: int = 0  #: items in the pipelines
     feeds: set[FeedSlot] = field(default_factory=set)  #: open feeds that contain one of its items

@@ -143,12 +143,12 @@ class MicroBatcher:
     def __init__(self, reader: ResponseReader, claims: ClaimManager) -> None:
         self._reader = reader
         self._claims = claims
-        self._entries: list[_Entry] = []
+        self._entries: list[_QueuedPage] = []
         self._background = BackgroundTasks()
 
     async def judge(self, state: ResponseState, response: Response) -> ItemClaim:
         """Read a response and claim its content in the next batch."""
-        entry = _Entry(state, response, ItemClaim(unchecked(response.url, "error"), state))
+        entry = _QueuedPage(state, response, ItemClaim(unchecked(response.url, "error"), state))
         self._entries.append(entry)
         if len(self._entries) == BATCH_SIZE:
             self._start_batch()
@@ -164,7 +164,7 @@ class MicroBatcher:
             # Each in a task of its own: it may have to wait for an item of another one.
             self._background.start(self._judge(entry, subject))
 
-    async def _judge(self, entry: _Entry, subject: Page | Verdict) -> None:
+    async def _judge(self, entry: _QueuedPage, subject: Page | Verdict) -> None:
         try:
             if isinstance(subject, Page):
                 entry.claim = await self._claims.judge(subject, entry.state)
@@ -175,7 +175,7 @@ class MicroBatcher:
 
 
 @dataclass(eq=False, slots=True)
-class _Entry:
+class _QueuedPage:
     state: ResponseState
     response: Response
     claim: ItemClaim

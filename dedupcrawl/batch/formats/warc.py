@@ -250,7 +250,7 @@ def _id_hash(id: bytes) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Content:
+class _DecodedPayload:
     """The page in a record, or the reason why there is none."""
 
     type: str  #: Content-Type of the page
@@ -283,32 +283,32 @@ def row_from_record(number: int, raw: RawRecord) -> Row | BadRow:
     return Row(number, url, page, None, time, len(page), content.type)
 
 
-def _content(fields: dict[bytes, str], block: bytes, size: int) -> _Content:
+def _content(fields: dict[bytes, str], block: bytes, size: int) -> _DecodedPayload:
     record_type, content_type = fields[b"warc-type"].lower(), fields.get(b"content-type", "")
     if record_type == "revisit":
-        return _Content(content_type, reason="revisit")
+        return _DecodedPayload(content_type, reason="revisit")
     if b"warc-segment-number" in fields:
-        return _Content(content_type, reason="segmented")
+        return _DecodedPayload(content_type, reason="segmented")
     if content_type.lower().startswith("application/http"):
         return _http_content(block, is_cut=size > len(block))
     accepted = (*HTML_TYPES, "text/") if record_type == "conversion" else HTML_TYPES
     if content_type and not content_type.lower().startswith(accepted):
-        return _Content(content_type, reason="not-html")
+        return _DecodedPayload(content_type, reason="not-html")
     if size > len(block):
-        return _Content(content_type, reason="too-large")
-    return _Content(content_type, block)
+        return _DecodedPayload(content_type, reason="too-large")
+    return _DecodedPayload(content_type, block)
 
 
-def _http_content(raw: bytes, *, is_cut: bool) -> _Content:
+def _http_content(raw: bytes, *, is_cut: bool) -> _DecodedPayload:
     status, content_type, encoded = _parse_http(raw, "none")
     if status != 200:
-        return _Content(content_type, reason="status")
+        return _DecodedPayload(content_type, reason="status")
     if content_type and not _is_html(content_type):
-        return _Content(content_type, reason="not-html")
+        return _DecodedPayload(content_type, reason="not-html")
     body = None if is_cut else _decoded_body(raw, encoded)
     if is_cut or len(body or b"") > MAX_RECORD_BYTES:
-        return _Content(content_type, reason="too-large")
-    return _Content(content_type, reason="undecodable") if body is None else _Content(content_type, body)
+        return _DecodedPayload(content_type, reason="too-large")
+    return _DecodedPayload(content_type, reason="undecodable") if body is None else _DecodedPayload(content_type, body)
 
 
 def _decoded_body(raw: bytes, encoded: bytes) -> bytes | None:

@@ -122,7 +122,7 @@ class SweepSolver:
         own = F.when(F.col("page") == F.col("other"), F.col("candidates")).alias("candidates")
         pairs = found.select("page", "candidates", other).select("page", "other", own).join(records, "other")
         in_order = pairs.repartition("page").sortWithinPartitions("page", "other")
-        return in_order.mapInArrow(PageJudge(self.make_rules), ddl(JUDGED_SCHEMA))
+        return in_order.mapInArrow(JudgeTask(self.make_rules), ddl(JUDGED_SCHEMA))
 
     def _solve_on_driver(self, buckets: DataFrame, sharing: int, sweeps: int) -> SweepResult:
         fingerprints = self.fingerprints.join(buckets, "page", "left_semi")
@@ -244,7 +244,7 @@ class _CandidateBuilder:
 
 
 @dataclass(frozen=True, slots=True)
-class PageJudge:
+class JudgeTask:
     """Judges pages by their candidates; it is pickled to the workers."""
 
     make_rules: Callable[[], Rules]
