@@ -151,8 +151,9 @@ def _check_schema(path: Path, connection: sqlite3.Connection) -> None:
         raise DedupError(f"{path} is no ledger of dedupcrawl")
     version = _pragma(connection, "user_version")
     if version != SCHEMA_VERSION:
-        reads = f"this version of dedupcrawl reads layout {SCHEMA_VERSION}"
-        raise DedupError(f"{path} is a ledger of layout {version}; {reads}")
+        raise DedupError(
+            f"{path} is a ledger of layout {version}; this version of dedupcrawl reads layout {SCHEMA_VERSION}"
+        )
 
 
 def _pragma(connection: sqlite3.Connection, name: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from inspect import iscoroutinefunction, signature
@@ -108,11 +107,12 @@ def import_reader(name: str) -> UserReader:
     if not callable(function) or iscoroutinefunction(function):
         what = "a coroutine function" if callable(function) else f"a {type(function).__name__}"
         raise SettingError("reader", name, f"{READER_ACCEPTED}; this is {what}")
-    with suppress(ValueError):  # some functions in C have no signature
-        try:
-            signature(function).bind("html", "url")
-        except TypeError as error:
-            why = f"it is called with HTML and URL: {error}"
-            raise SettingError("reader", name, f"{READER_ACCEPTED}; {why}") from None
+    try:
+        signature(function).bind("html", "url")
+    except ValueError:
+        pass  # some functions in C have no signature
+    except TypeError as error:
+        why = f"it is called with HTML and URL: {error}"
+        raise SettingError("reader", name, f"{READER_ACCEPTED}; {why}") from None
     reader: UserReader = function
     return reader

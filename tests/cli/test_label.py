@@ -68,7 +68,7 @@ def test_a_whole_session(run: Path, tmp_path: Path) -> None:
     file = tmp_path / "labels.jsonl"
     with labelling(run, "-o", file, "--pairs", 3) as (process, address, said):
         assert "pairs to ask about, around 0.8" in said[0]
-        assert "Are these two the same article?" in send(address, "")
+        assert "Are these the same article?" in send(address, "")
         state = send(address, "state")
         for answer in ("same", "different", "skip"):
             state = send(address, "answer", {"id": state["question"]["id"], "answer": answer})
@@ -130,7 +130,7 @@ def test_a_run_without_pairs_serves_nothing(tmp_path: Path) -> None:
         (("redis://127.0.0.1/0",), "a store has no texts to show"),
         (("{folder}", "{run}"), "ledgers of one crawl"),
         (("{run}", "--around", "1"), "above 0 and below 1"),
-        (("{run}", "--port", "70000"), "port 70000 cannot be had"),
+        (("{run}", "--port", "70000"), "port 70000 cannot be used"),
         (("{page}",), "is the page; its ledger is"),
         (("{beside}",), "no folder of a batch; ledgers in it: "),
     ],

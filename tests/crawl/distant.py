@@ -102,7 +102,7 @@ class Distant(Store):
             self.through("close", lambda: None)
         except StoreError:
             # What a server sees of a worker that cannot reach it any more: nothing, until its leases end.
-            self.inner._let_go()  # type: ignore[attr-defined]
+            self.inner._leave()  # type: ignore[attr-defined]
             raise
         finally:
             path = self.network.folder / f"notes-{os.getpid()}-{id(self)}"
