@@ -1,12 +1,36 @@
-"""The lookup table agrees with the plain definition for every text."""
+"""The lookup table agrees with the plain definition for every text.
+
+Traditional and simplified Chinese are read as one.
+"""
 
 from __future__ import annotations
 
+import gzip
+from dataclasses import replace
+
+import numpy as np
+import opencc
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from opencc import OpenCC
 
-from dedupcrawl.text.normalize import CODE, ROLE_SHIFT, Role, decode, encode, normalize, normalize_reference, pack
+from dedupcrawl import Deduplicator
+from dedupcrawl.page import read_page
+from dedupcrawl.text.normalize import (
+    CODE,
+    ROLE_SHIFT,
+    Role,
+    decode,
+    encode,
+    folding_digest,
+    normalize,
+    normalize_reference,
+    pack,
+    simplify,
+)
+from tests.data import data
+from tests.texts import CHINESE, ENGLISH
 
 #: What combines, expands, vanishes, folds or breaks.
 TRICKY = (
@@ -84,3 +108,97 @@ def test_every_point_carries_its_role(text: str, role: Role) -> None:
 
 def test_marks_of_a_text_that_takes_the_slow_way_have_roles_too() -> None:
     assert [int(packed >> ROLE_SHIFT) for packed in pack("กำ é\u0323 b")] == [2, 2, 2, 0, 1, 1, 0, 1]
+
+
+_TO_TRADITIONAL = ("s2t", "s2tw", "s2hk")
+
+
+def _folded(text: str) -> str:
+    return decode(simplify(pack(text)) & CODE)
+
+
+@pytest.mark.parametrize(
+    "alike",
+    [
+        *("着著", "里裡裏", "台臺檯颱", "干乾幹", "么麼麽", "后後", "发發髮", "面麵麪", "钟鐘鍾锺", "余餘馀"),
+        *("线線綫缐", "为為爲", "说說説", "卫衛衞", "群羣", "峰峯", "了瞭", "借藉", "仿彷", "征徵", "于於"),
+        *("痹痺", "睾睪", "腭颚顎", "鲇鲶鯰", "叙敘敍", "床牀", "污汙", "才纔", "当當噹", "妆妝粧"),
+    ],
+)
+def test_characters_fold_alike_whichever_side_wrote_them(alike: str) -> None:
+    assert _folded(alike) == alike[0] * len(alike)
+
+
+@pytest.mark.parametrize(
+    "left", ["広国駅沢桜図売", "ひらがなカタカナ", "ΑБ".casefold(), "한국", "ไทย", "😀", "\ud800", ENGLISH.lower()]
+)
+def test_what_is_no_traditional_chinese_stays(left: str) -> None:
+    assert _folded(left) == normalize(left)
+
+
+def test_compatibility_ideographs_fold_like_their_replacements() -> None:
+    assert _folded("\ufa5f\uf9e9") == "着里"
+    assert _folded("\ufa11") == "\ufa11"  # one of the twelve in that block that stand for themselves
+
+
+def test_simplified_texts_of_today_stay_as_they_are() -> None:
+    assert _folded(CHINESE) == normalize(CHINESE)
+
+
+@given(st.text(st.characters(categories=["Lo", "L", "P", "Zs"]) | st.sampled_from("著着裡裏麼乾臺了瞭a 。")))
+@settings(max_examples=100)
+def test_folding_is_a_fixed_point_and_keeps_every_place(text: str) -> None:
+    once = simplify(pack(text))
+    assert len(once) == len(pack(text))
+    assert np.array_equal(simplify(once), once)
+    assert np.array_equal(once & ~CODE, pack(text) & ~CODE)
+
+
+@pytest.mark.parametrize("conversion", ["t2s", "tw2s", "hk2s", *_TO_TRADITIONAL])
+def test_what_opencc_converts_a_character_to_folds_like_it(conversion: str) -> None:
+    convert = OpenCC(conversion).convert
+    characters = [chr(point) for point in range(0x4E00, 0xA000)]
+    converted = convert("\n".join(characters)).split("\n")
+    assert _folded("".join(converted)) == _folded("".join(characters))
+
+
+def test_folding_is_what_it_was() -> None:
+    """A store filled under another table is refused: whoever changes it must mean to."""
+    if opencc.__version__ != "1.4.2":
+        pytest.skip(f"the digest is that of OpenCC 1.4.2, this is {opencc.__version__}")
+    assert folding_digest() == "ed483f675d909985"
+
+
+def test_a_code_beyond_han_is_left_alone() -> None:
+    highest = encode("\U0010ffff\U000e0fff\U00040000")
+    assert np.array_equal(simplify(highest), highest)
+
+
+@pytest.mark.parametrize("conversion", _TO_TRADITIONAL)
+def test_a_reprint_in_the_other_script_is_found_when_folding_is_on(conversion: str) -> None:
+    reprint = OpenCC(conversion).convert(CHINESE)
+    assert reprint != CHINESE
+    for first, second in ((CHINESE, reprint), (reprint, CHINESE)):
+        with Deduplicator(fold_chinese=True) as dedup:
+            dedup.add(text=first, url="https://a.example/1")
+            assert dedup.add(text=second, url="https://b.example/1").relation == "identical"
+        with Deduplicator() as dedup:
+            dedup.add(text=first, url="https://a.example/1")
+            assert dedup.add(text=second, url="https://b.example/1").relation is None
+
+
+def test_reprints_of_real_pages_in_the_words_of_taiwan_are_found() -> None:
+    pages = [
+        read_page(gzip.decompress(path.read_bytes()), f"https://a.example/{path.stem}")
+        for path in sorted(data("pages", "cwced", "html").glob("*.gz"))
+    ]
+    convert = OpenCC("s2twp").convert
+    with Deduplicator(fold_chinese=True) as dedup:
+        for page in pages:
+            dedup.add(page)
+        found = 0
+        for page in pages:
+            url = page.url.replace("a.example", "b.example")
+            reprint = replace(page, text=convert(page.text), rest=convert(page.rest), url=url)
+            found += dedup.check(reprint).of == page.url
+    assert found >= 0.95 * len(pages)
