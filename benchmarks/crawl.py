@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
+    from dedupcrawl.detectors.base import Opinion
+
 BAR = 1.0  #: bar: additional ms of CPU per page
 MODES = ("off", "shell", "on")
 LINKS = 10
@@ -180,6 +182,10 @@ class NullDeduplicator:
         """Claim without a lookup."""
         verdict = Verdict(url, Status.UNIQUE, keep=True)
         return Claim(verdict, self, next(self._ids), record)  # type: ignore[arg-type]
+
+    def opinions(self, new: Record, old: Record) -> tuple[Opinion, ...]:
+        """Return no opinion."""
+        return ()
 
     def commit(self, claims: Iterable[Claim]) -> None:
         """Do nothing."""
