@@ -73,7 +73,7 @@ def read_bits(detector: Detector, sketch: bytes, tag: int, bits: int) -> bytes:
 
 
 def match_by_bits(new: bytes, old: bytes, least: int) -> Match | None:
-    """Match two fingerprints of which at least ``least`` bits agree; the similarity is their share."""
+    """Match two fingerprints if at least ``least`` bits agree; the similarity is the share of agreeing bits."""
     bits = 8 * len(new)
     found = bits - hamming_distance(new, old)
     if found < least:

@@ -272,7 +272,7 @@ class ContainerScores:
 
         If the page has exactly one <main>, an ancestor outside of it is never chosen for text inside.
         """
-        own = [0.0 if gone else value for value, gone in zip(self.positive, self.removed, strict=True)]
+        own = [0.0 if reason else value for value, reason in zip(self.positive, self.removed, strict=True)]
         if max(own) < MIN_CLEAR_SCORE:
             own = boost_heading(own, self.parents, headed)
         bound = mains if len(mains) == 1 else ()
@@ -357,7 +357,7 @@ def trim(blocks: list[RawBlock], kept: list[int], scores: list[float]) -> dict[i
 
 
 def best_range(scores: list[float]) -> tuple[int, int]:
-    """Return begin and end of the range with the highest sum (Kadane's algorithm)."""
+    """Return start and end of the range with the highest sum (Kadane's algorithm)."""
     best = current = 0.0
     begin = start = 0
     end = len(scores)
@@ -374,7 +374,7 @@ def frame_blocks(blocks: list[RawBlock], kept: list[int]) -> set[int]:
     """Return the places of credits, captions and notices; none if they are too large a share of the text."""
     near = {*kept[:FRAME_BLOCKS], *kept[-FRAME_BLOCKS:]}
     found = {at for at in near if is_credit(*blocks[at][:2]) or is_consent_notice(*blocks[at][:2])}
-    # cheap tests first: they save most calls
+    # The cheap tests first: they avoid most calls of is_caption.
     ends = [at for at in kept if blocks[at][1] <= MAX_CAPTION_BYTES and blocks[at][0].endswith(CAPTION_ENDS)]
     found.update([at for at in ends if is_caption(*blocks[at][:2])])
     frame, text = (sum([blocks[at][1] for at in places]) for places in (found, kept))

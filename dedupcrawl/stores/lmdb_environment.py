@@ -12,7 +12,7 @@ LMDB forbids a process to open an environment twice, its memory map may only be 
 runs, and a forked child must not use what its parent opened. So all transactions of a process on a folder go
 through one :class:`Environment` with one lock.
 
-A commit is not flushed to the disk (``sync=False``): it hands its pages to the operating system, so that a
+A commit is not flushed to the disk (``sync=False``): it passes its pages to the operating system, so that a
 killed process loses nothing. :meth:`Environment.flush` flushes. The map is not writable (``writemap=False``),
 so that a stray pointer cannot write into the file, and the file grows only as it is filled.
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAP_SIZE = 64 << 20  #: bytes of the first map; it doubles whenever the file outgrows it
-MAX_TABLES = 256  #: most tables that one process has open in one folder
+MAX_TABLES = 256  #: tables that one process can have open in one folder
 FORKED = "was opened before this process forked: open it anew in the child"
 FORMAT = b"1"  #: version of the tables and their relations
 
