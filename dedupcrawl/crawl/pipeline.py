@@ -83,7 +83,7 @@ class DedupPipeline:
         """Return the item, tagged if its verdict is informative; raises :class:`DuplicatePage`."""
         response = self._context.responses.pop_item(item)
         claim = await self._context.judge.claim(item, response)
-        _TICKET.set(_Ticket(claim, None if response is None else ref(response)))
+        _PROCESSED_ITEM.set(_ProcessedItem(claim, None if response is None else ref(response)))
         if claim.state is PageState.DROPPED:
             self._count_saved_requests(item, claim)
             raise DuplicatePage(claim.verdict)
@@ -176,7 +176,7 @@ class DedupPipeline:
 
 
 @dataclass(slots=True)
-class _Ticket:
+class _ProcessedItem:
     """The claim of an item between ``process_item`` and the signal of its outcome."""
 
     claim: ItemClaim
@@ -185,7 +185,7 @@ class _Ticket:
 
 
 #: Scrapy processes an item and signals its outcome in one context.
-_TICKET: ContextVar[_Ticket | None] = ContextVar("dedupcrawl_ticket", default=None)
+_PROCESSED_ITEM: ContextVar[_ProcessedItem | None] = ContextVar("dedupcrawl_processed_item", default=None)
 
 
 def _pop_claim(response: object) -> ItemClaim | None:
@@ -193,11 +193,11 @@ def _pop_claim(response: object) -> ItemClaim | None:
 
     The context may be a copy of another item's, so the response is compared.
     """
-    ticket = _TICKET.get()
-    if ticket is None or ticket.is_used or (ticket.source and ticket.source() is not response):
+    processed = _PROCESSED_ITEM.get()
+    if processed is None or processed.is_used or (processed.source and processed.source() is not response):
         return None
-    ticket.is_used = True
-    return ticket.claim
+    processed.is_used = True
+    return processed.claim
 
 
 class MediaRequests:

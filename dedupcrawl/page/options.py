@@ -95,7 +95,7 @@ def import_reader(name: str) -> UserReader:
     """Import the function of a dotted name, ``package.module:name`` or ``package.module.name``.
 
     Raises:
-        SettingError: the function cannot be imported, or does not accept (HTML, URL); the message says why.
+        SettingError: the function cannot be imported, or does not accept (HTML, URL); the message contains the reason.
     """
     if not {".", ":"} & {*name}:
         raise SettingError("reader", name, READER_ACCEPTED)

@@ -217,6 +217,12 @@ class TransactionalStore(Store):
     """A store over :class:`StoreTables`.
 
     Work passed to :meth:`_read` and :meth:`_write` may run twice, so it changes nothing but the tables.
+
+    Args:
+        url: of the store, for messages.
+        namespace: part of the store.
+        scheme: JSON of the configuration.
+        **timing: see :class:`Timing`.
     """
 
     def __init__(self, url: str, namespace: str, scheme: str, **timing: Unpack[Timing]) -> None:
