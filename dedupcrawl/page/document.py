@@ -35,7 +35,9 @@ SINGLE_BYTE = (
     "cp1251", "koi8_r", "cp1250", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258",
     "cp874",
 )  # fmt: skip
-MIN_UTF8_BYTES = 16  #: continuation bytes from which valid UTF-8 is no accident, whatever the label is
+MIN_UTF8_BYTES = (
+    16  #: with at least this many continuation bytes, text that is valid UTF-8 is UTF-8, whatever its label
+)
 #: Encodings that agree on most letters: only a longer text shows which one it is.
 LATIN_ENCODINGS = frozenset({"cp1250", "cp1254", "cp1257", "cp1258"})
 MIN_LATIN_LETTERS = 100  #: bytes outside ASCII from which a text is long enough for that
@@ -108,7 +110,7 @@ def check_size(size: int, max_bytes: int) -> None:
 def check_depth(root: _Element) -> None:
     """Raise :class:`PageError` if the parser stopped because tags were nested too deep.
 
-    The part that it left out may be all that distinguishes the page from another one. At the place where the
+    Only the missing part may distinguish the page from another one. At the place where the
     parser stopped, the last child of every level is the parent of the next.
     """
     depth = 0
@@ -167,7 +169,7 @@ def _labels(body: bytes, encoding: str | None, content_type: str) -> list[str]:
     utf16 = _utf16_without_mark(body)
     if utf16:
         return [utf16, *labels]
-    # a label that could be read as ASCII in the markup cannot be UTF-16
+    # A label that could be read as ASCII in the markup cannot be UTF-16.
     return [label for label in labels if not (label == declared[2] and label.startswith("utf-16"))]
 
 
