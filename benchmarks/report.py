@@ -34,7 +34,7 @@ from twisted.internet.task import react
 from benchmarks import crawl as plain
 from dedupcrawl import Addon
 from dedupcrawl.crawl.recorder import LedgerWriter, PageRecorder
-from dedupcrawl.ledger.ledger_writer import LedgerAppender
+from dedupcrawl.ledger.ledger_appender import LedgerAppender
 
 if TYPE_CHECKING:
     from collections.abc import Callable

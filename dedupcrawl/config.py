@@ -46,30 +46,30 @@ class ConfigChanges(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Every constant that affects a verdict.
+    """Every constant that affects a verdict. The Scrapy setting of a field is ``DEDUP_`` and its name in capitals.
 
     Raises:
         SettingError: a value is not accepted.
     """
 
     detectors: Detectors = ("exact", "minhash")  #: names, or names with their constants
-    threshold: float = 0.8  #: least similarity of a near-duplicate, above 0, at most 1
-    length_ratio: float = 1.10  #: largest ratio of the lengths of two copies, at least 1 (α)
-    min_chars: int = 100  #: texts with fewer characters are compared by ``exact`` only
-    reader: str = _READ_DEFAULTS.reader  #: name or dotted path of the function that reads HTML
-    segmenter: str = "jieba"  #: splits Chinese text into words
+    threshold: float = 0.8  #: lowest similarity of a near-duplicate, above 0, at most 1
+    length_ratio: float = 1.10  #: α, highest ratio of the lengths of two copies, at least 1
+    min_chars: int = 100  #: texts with fewer characters (0…) are compared by ``exact`` only
+    reader: str = _READ_DEFAULTS.reader  #: "blocks", "topic", "text", or the dotted name of a function
+    segmenter: str = "jieba"  #: splits Chinese into words: "jieba", "rjieba", or the dotted name of a function
     lexicon: str = ""  #: path of a file of document frequencies; "": the packaged ones
-    language: str = ""  #: required language of the lexicon; "": any
+    language: str = ""  #: required language of the lexicon, a primary subtag of BCP 47; "": any
     fold_chinese: bool = False  #: whether to convert traditional characters to simplified ones
-    link_density_noise: float = _READ_DEFAULTS.link_density_noise  #: R1, see ``ReadOptions``
-    link_density_content: float = _READ_DEFAULTS.link_density_content  #: R2
-    link_run: int = _READ_DEFAULTS.link_run  #: S
+    link_density_noise: float = _READ_DEFAULTS.link_density_noise  #: R1 of the link rules, see ``ReadOptions``; R2…1
+    link_density_content: float = _READ_DEFAULTS.link_density_content  #: R2, 0…1
+    link_run: int = _READ_DEFAULTS.link_run  #: S, links, 0…
     drop: frozenset[Relation] = DROP  #: relations to an earlier page that drop a page
     keep: str = "first"  #: which copy is kept, "first" or "latest"
-    lease: float = 60.0  #: seconds for which a claim lives without being renewed
-    wait: float = 30.0  #: most seconds to wait for another worker's claim
-    ttl: float | None = None  #: seconds; None: records never expire
-    seed: int = 0  #: of all hash functions, the same on all workers
+    lease: float = 60.0  #: seconds after which a claim ends unless it is renewed, above 0, at most 10⁹
+    wait: float = 30.0  #: highest number of seconds to wait for another worker's claim, 0…
+    ttl: float | None = None  #: seconds after which a record expires, above 0, at most 10⁹; None: never
+    seed: int = 0  #: seed of all hash functions, 0…2⁶⁴ - 1; the same on all workers
 
     def __post_init__(self) -> None:
         with suppress(TypeError, ValueError):  # _ACCEPTED refuses other values below

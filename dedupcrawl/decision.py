@@ -43,9 +43,9 @@ _REPLACEABLE = frozenset({Relation.IDENTICAL, Relation.NEAR_DUPLICATE, Relation.
 class Finding:
     """An earlier page that is related to the new one."""
 
-    candidate: Candidate
+    candidate: Candidate  #: the earlier page
     match: Match
-    detector: str
+    detector: str  #: its name, or ``BY_URL``
 
     @property
     def relation(self) -> Relation:
@@ -59,7 +59,7 @@ class Finding:
 
     @property
     def settled(self) -> bool:
-        """Whether the earlier page may cost the new one its place.
+        """Whether the earlier page may drop the new one.
 
         A page that this process has scraped counts too: if the process dies, it will crawl both pages again.
         """
@@ -76,7 +76,7 @@ class Finding:
 class Matcher:
     """Compares a page with its candidates."""
 
-    detectors: tuple[Detector, ...]
+    detectors: tuple[Detector, ...]  #: in the order of the sketches
 
     def findings(self, record: Record, candidates: Iterable[Candidate], *, versions: bool) -> list[Finding]:
         """Return the related candidates, the strongest relation first.
@@ -92,9 +92,8 @@ class Matcher:
 
     def opinions(self, new: Record, old: Record) -> tuple[Opinion, ...]:
         """Return the result of each detector for a new and an older page, matched or not, in order."""
-        pairs = zip(
-            self.detectors, new.sketches, old.sketches, strict=False
-        )  # a last sketch may be the hash of the text
+        # Not strict: the last sketch may be the hash of the text, which has no detector.
+        pairs = zip(self.detectors, new.sketches, old.sketches, strict=False)
         return tuple(
             detector.assess(mine, other) if mine and other else no_opinion(detector.name, mine, other)
             for detector, mine, other in pairs
@@ -132,7 +131,7 @@ class Decision:
     """A verdict, and how the page is to be filed."""
 
     verdict: Verdict
-    cluster: str = ""  #: that the record joins; "" if it founds its own
+    cluster: str = ""  #: name of the cluster that the record joins; "" if it starts a new one
     supersedes: tuple[int, ...] = ()  #: ids of the records to remove on commit
     because: Finding | None = None  #: the finding that decided
 

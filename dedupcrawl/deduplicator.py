@@ -1,4 +1,4 @@
-"""The deduplicator: it connects reader, detectors, store and policy."""
+"""The deduplicator connects reader, detectors, store and policy."""
 
 from __future__ import annotations
 
@@ -290,13 +290,13 @@ class Deduplicator(Closing):
             if not decision.verdict.keep:
                 if lost is not None:
                     self.store.release([lost])
-                return Claim(decision.verdict, self, record=record, met=tuple(seen.values()))
+                return Claim(decision.verdict, self, record=record, candidates=tuple(seen.values()))
             offered = replace(record, cluster=decision.cluster) if decision.cluster else record
             old = decision.supersedes if supersede else ()
             offer = self._offer(offered, max(seen, default=0), lost, old if committed else None)
             if offer.id is not None:
-                met = tuple(seen.values())
-                return Claim(decision.verdict, self, offer.id, offered, decision.supersedes, met)
+                candidates = tuple(seen.values())
+                return Claim(decision.verdict, self, offer.id, offered, decision.supersedes, candidates)
             lost = self._lost_claim(record, offer.candidates)
             earlier = (each for each in offer.candidates if lost is None or each.id < lost)
             seen.update((candidate.id, candidate) for candidate in earlier)

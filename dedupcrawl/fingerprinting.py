@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dedupcrawl.detectors.base import Detector, Fingerprint
     from dedupcrawl.page.model import Page
 
-BATCH_CHARS = 1 << 18  #: most characters fingerprinted together; with more the arrays exceed the CPU cache
+BATCH_CHARS = 1 << 18  #: highest number of characters fingerprinted together; with more the arrays exceed the CPU cache
 
 #: If the other text of a page is more than this many times longer than the main text, only equal pages match.
 MAX_REST_RATIO = 3
@@ -39,7 +39,7 @@ class Fingerprinter:
     appended: it shows whether a page seen again is unchanged.
     """
 
-    detectors: tuple[Detector, ...]
+    detectors: tuple[Detector, ...]  #: in the order of the sketches
     min_chars: int  #: shorter texts are compared by ``exact`` only
     clock: Callable[[], float]  #: returns the Unix time in seconds
     fold_chinese: bool = False  #: whether to convert traditional characters to simplified ones
@@ -103,7 +103,7 @@ class Fingerprinter:
     def _is_too_short(self, length: int, letters: int) -> bool:
         """Whether a text has too few characters or letters for any but equal texts to match.
 
-        Shingles ignore symbols: two pages of emoji with the one word "ok" would be alike.
+        Shingles ignore symbols: two different pages of emoji with the single word "ok" would match.
         """
         return length < self.min_chars or 2 * letters < max(1, self.min_chars)
 
@@ -126,7 +126,7 @@ class Fingerprinter:
 
 
 def _is_mostly_rest(page: Page) -> bool:
-    """Whether so much of a page is not main text that two pages would be alike whatever their main texts are.
+    """Whether a page has so much other text that two pages would match with different main texts.
 
     If main texts T have nothing in common and rests R are equal, J = R / (R + 2T): 0.6 for R = 3T.
     """

@@ -28,7 +28,7 @@ class Verdict:
 
     url: str  #: of the page
     status: Status
-    keep: bool  #: False: the settings drop the page
+    keep: bool  #: whether the page is kept; False: ``drop`` has its relation
     relation: Relation | None = None  #: to the earlier page ``of``
     of: str | None = None  #: URL of the earlier page, the first with this content
     cluster: str | None = None  #: name of the cluster of pages with the same content
@@ -85,12 +85,12 @@ class Claim:
     As a context manager it commits, or releases if the block raises.
     """
 
-    verdict: Verdict
+    verdict: Verdict  #: on the page
     deduplicator: ClaimOwner  #: that made the claim
     id: int | None = None  #: None: nothing was filed, and ``scraped``, ``commit``, ``release`` do nothing
     record: Record | None = None  #: the fingerprint; None for a page that has none
     supersedes: tuple[int, ...] = ()  #: ids of the records that a commit removes
-    met: tuple[Candidate, ...] = ()  #: the earlier pages that it was compared with
+    candidates: tuple[Candidate, ...] = ()  #: the earlier pages that it was compared with
 
     def scraped(self) -> None:
         """Record that the item passed all pipelines but is not durable yet."""

@@ -212,18 +212,18 @@ def held(claim: Claim | Pending) -> Claim:
 
 def test_a_claim_says_what_was_judged_and_with_whom_it_was_compared(dedup: Deduplicator) -> None:
     alone = dedup.claim(text=ENGLISH, url="https://a.example/1")
-    assert alone.met == ()
+    assert alone.candidates == ()
     assert alone.record is not None
     alone.commit()
     copy = dedup.claim(text=retouched(ENGLISH), url="https://b.example/2")
     assert copy.id is None
     assert copy.record is not None
     assert copy.record.url == "https://b.example/2"
-    assert [each.record.url for each in copy.met] == ["https://a.example/1"]
-    assert dedup.candidates(copy.record) == copy.met
+    assert [each.record.url for each in copy.candidates] == ["https://a.example/1"]
+    assert dedup.candidates(copy.record) == copy.candidates
     other = dedup.claim(text=OTHER_ENGLISH, url="https://a.example/1")
     assert other.id is not None
-    assert [each.record.url for each in other.met] == ["https://a.example/1"]
+    assert [each.record.url for each in other.candidates] == ["https://a.example/1"]
     assert dedup.claim(text="Ice.", url="https://a.example/1#2").record is not None
     assert dedup.claim(text="", url="https://a.example/3").record is None
 

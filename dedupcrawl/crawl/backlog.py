@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MAX_BYTES = 64 << 20  #: most bytes of one file: about 50,000 pages
+MAX_BYTES = 64 << 20  #: highest number of bytes of one file: about 50,000 pages
 _LENGTHS = Struct(">II")
 _SUFFIX = ".records"
 
@@ -123,7 +123,7 @@ class Spool:
 
     Args:
         folder: of the spool; created by the first record.
-        most: most bytes of the file of this process.
+        most: highest number of bytes of the file of this process.
     """
 
     def __init__(self, folder: Path, most: int = MAX_BYTES) -> None:

@@ -39,8 +39,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 FIRST_PAUSE = 0.05  #: seconds before another worker's claim is checked again; doubles each time
-LONGEST_PAUSE = 1.0  #: seconds; the limit of that
-CHUNK = 256  #: most claims in one call, so that the reactor runs in between
+LONGEST_PAUSE = 1.0  #: upper limit of the pause in seconds
+CHUNK = 256  #: highest number of claims in one call, so that the reactor runs between two calls
 CLOSE_REASON = "dedup_store_error"  #: finish reason of a crawl that is closed because its store is away
 
 
@@ -237,7 +237,7 @@ class ClaimManager:
 
 
 class ClaimRegistry:
-    """Makes claims, and knows the open ones.
+    """Makes claims, and keeps the open ones.
 
     The answers of a remote store may arrive in another order than it gave them. So a claim is registered in
     the same step in which its answer arrives, and a page that repeats a claim of this process whose answer
@@ -311,10 +311,10 @@ class ClaimRegistry:
             answered.set()
 
     def _register(self, claim: Claim, response: ResponseState | None) -> ItemClaim:
-        comparison = ComparedRecord(claim.record, claim.met) if claim.record and claim.met else None
+        comparison = ComparedRecord(claim.record, claim.candidates) if claim.record and claim.candidates else None
         if claim.id is None:
             return ItemClaim(claim.verdict, response, comparison=comparison)
-        kept = replace(claim, met=()) if comparison else claim
+        kept = replace(claim, candidates=()) if comparison else claim
         registered = ItemClaim(claim.verdict, response, kept, comparison=comparison)
         self.open[claim.id] = registered
         return registered

@@ -35,14 +35,14 @@ logger = logging.getLogger(__name__)
 class CrawlContext:
     """The objects that the components of one crawl share."""
 
-    options: Options
-    responses: ResponseTracker
-    client: StoreClient
-    claims: ClaimManager
-    reader: ResponseReader
-    judge: PageJudge
-    stats: CrawlStats
-    recorder: PageRecorder
+    options: Options  #: the checked settings
+    responses: ResponseTracker  #: links items to their responses
+    client: StoreClient  #: calls the store
+    claims: ClaimManager  #: claims pages, commits and releases claims
+    reader: ResponseReader  #: reads each response once
+    judge: PageJudge  #: returns the claim of an item
+    stats: CrawlStats  #: counters and log lines
+    recorder: PageRecorder  #: records pages in the ledger
     feeds: FeedTracker | None = None  #: None: claims do not wait for feeds
     task: asyncio.Task[Any] | None = None  #: in which the crawl runs
 

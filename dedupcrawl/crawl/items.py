@@ -88,7 +88,7 @@ class ComparedRecord(NamedTuple):
 class ItemClaim:
     """A verdict, its claim in the store, and the state of the items that share them."""
 
-    verdict: Verdict
+    verdict: Verdict  #: on the page
     response: ResponseState | None = None  #: whose items share the claim; None: a single item's
     claim: Claim | None = None  #: None when nothing is filed
     record: Record | None = None  #: to file once the items are durable: the store could not be called
@@ -128,7 +128,7 @@ class ItemClaim:
 
 @dataclass(eq=False, slots=True)
 class ResponseState:
-    """The state of one response between the spider and the end of the pipelines."""
+    """The state of one response from the spider to the end of the pipelines."""
 
     subject: Page | Verdict | None = None  #: the page, or why it cannot be judged
     claim: ItemClaim | None = None  #: the last claim that its items shared

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Self
 from weakref import ref
 
+from itemadapter import ItemAdapter
 from scrapy import signals
 from scrapy.exceptions import DropItem
 from scrapy.utils.asyncio import create_looping_call
@@ -18,10 +20,12 @@ from scrapy.utils.defer import deferred_from_coro
 
 from dedupcrawl.crawl.context import context_of
 from dedupcrawl.crawl.items import PageState
-from dedupcrawl.crawl.responses import SKIPPED, MediaRequests, is_informative, tag
+from dedupcrawl.crawl.responses import SKIPPED, is_informative, tag
 from dedupcrawl.crawl.stats import ProgressLog, describe
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scrapy.crawler import Crawler
     from scrapy.extensions.feedexport import FeedSlot
     from scrapy.http import Response
@@ -31,6 +35,8 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.context import CrawlContext
     from dedupcrawl.crawl.items import ItemClaim
     from dedupcrawl.verdict import Verdict
+
+MAX_MEDIA_URLS = 100_000  #: URLs of files and images in memory; further ones may be counted twice
 
 
 class DuplicatePage(DropItem):
@@ -77,7 +83,7 @@ class DedupPipeline:
         """Return the item, tagged if its verdict is informative; raises :class:`DuplicatePage`."""
         response = self._context.responses.pop_item(item)
         claim = await self._context.judge.claim(item, response)
-        _TICKET.set(_Ticket(claim, None if response is None else ref(response)))
+        _PROCESSED_ITEM.set(_ProcessedItem(claim, None if response is None else ref(response)))
         if claim.state is PageState.DROPPED:
             self._count_saved_requests(item, claim)
             raise DuplicatePage(claim.verdict)
@@ -170,7 +176,7 @@ class DedupPipeline:
 
 
 @dataclass(slots=True)
-class _Ticket:
+class _ProcessedItem:
     """The claim of an item between ``process_item`` and the signal of its outcome."""
 
     claim: ItemClaim
@@ -179,7 +185,7 @@ class _Ticket:
 
 
 #: Scrapy processes an item and signals its outcome in one context.
-_TICKET: ContextVar[_Ticket | None] = ContextVar("dedupcrawl_ticket", default=None)
+_PROCESSED_ITEM: ContextVar[_ProcessedItem | None] = ContextVar("dedupcrawl_processed_item", default=None)
 
 
 def _pop_claim(response: object) -> ItemClaim | None:
@@ -187,8 +193,65 @@ def _pop_claim(response: object) -> ItemClaim | None:
 
     The context may be a copy of another item's, so the response is compared.
     """
-    ticket = _TICKET.get()
-    if ticket is None or ticket.is_used or (ticket.source and ticket.source() is not response):
+    processed = _PROCESSED_ITEM.get()
+    if processed is None or processed.is_used or (processed.source and processed.source() is not response):
         return None
-    ticket.is_used = True
-    return ticket.claim
+    processed.is_used = True
+    return processed.claim
+
+
+class MediaRequests:
+    """Counts the requests of Scrapy's files and images pipelines that a dropped item saves.
+
+    Pipelines that run before deduplication have made their requests already. Pipelines that override
+    ``get_media_requests`` are not counted: their requests are unknown.
+    """
+
+    def __init__(self) -> None:
+        self._fields: tuple[str, ...] = ()
+        self._seen: set[bytes] = set()
+
+    @property
+    def is_active(self) -> bool:
+        """Whether such a pipeline exists."""
+        return bool(self._fields)
+
+    def find_pipelines(self, crawler: Crawler, ours: object) -> None:
+        """Find the media pipelines after the pipeline ``ours``; the engine must exist."""
+        pipelines = crawler.engine.scraper.itemproc.middlewares if crawler.engine else ()
+        later = pipelines[pipelines.index(ours) + 1 :] if ours in pipelines else ()
+        self._fields = tuple(dict.fromkeys(field for each in later if (field := _urls_field(each))))
+
+    def count_new(self, item: Any) -> int:
+        """Return how many of an item's URLs are new: each URL is requested once in a crawl.
+
+        Of a kept item they are requested now, of a dropped item they are saved.
+        """
+        return sum(map(self._is_new, _urls(item, self._fields))) if self._fields else 0
+
+    def _is_new(self, url: str) -> bool:
+        hashed = blake2b(url.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        is_new = hashed not in self._seen
+        if is_new and len(self._seen) < MAX_MEDIA_URLS:
+            self._seen.add(hashed)
+        return is_new
+
+
+def _urls_field(pipeline: object) -> str:
+    """Return the item field with the URLs that a pipeline requests, "" if they are unknown."""
+    from scrapy.pipelines.files import FilesPipeline  # noqa: PLC0415  # heavy, and rarely needed
+    from scrapy.pipelines.images import ImagesPipeline  # noqa: PLC0415
+
+    for base, name in ((ImagesPipeline, "images_urls_field"), (FilesPipeline, "files_urls_field")):
+        if isinstance(pipeline, base):
+            is_standard = type(pipeline).get_media_requests is base.get_media_requests
+            return str(getattr(pipeline, name)) if is_standard else ""
+    return ""
+
+
+def _urls(item: Any, fields: tuple[str, ...]) -> Iterator[str]:
+    adapter = ItemAdapter(item) if ItemAdapter.is_item(item) else {}
+    for name in fields:
+        urls = adapter.get(name)
+        if isinstance(urls, list | tuple):
+            yield from (url for url in urls if isinstance(url, str))

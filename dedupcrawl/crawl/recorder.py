@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.items import ItemClaim, ResponseState
     from dedupcrawl.crawl.settings import Options, ReportPaths
     from dedupcrawl.ledger.entry import Compare
-    from dedupcrawl.ledger.ledger_writer import LedgerAppender
+    from dedupcrawl.ledger.ledger_appender import LedgerAppender
     from dedupcrawl.verdict import Verdict
 
 logger = logging.getLogger(__name__)
@@ -46,18 +46,18 @@ class PageRecorder:
         self._crawler = crawler
         self._paths = paths
         self._writer: LedgerWriter | None = None
-        self._weigh: Compare
+        self._compare: Compare
         self._least = 0.0
         self._logged: set[str] = set()
 
-    def open(self, options: Options, weigh: Compare, counts: Mapping[str, int]) -> None:
+    def open(self, options: Options, compare: Compare, counts: Mapping[str, int]) -> None:
         """Open a new ledger, or that of the crawl that is resumed; raises ``DedupError``.
 
-        ``weigh`` returns the opinion of each detector on two pages, ``counts`` are those of the stats so far.
+        ``compare`` returns the opinion of each detector on two pages, ``counts`` are those of the stats so far.
         """
         if self._crawler is None or self._paths is None:
             return
-        self._weigh = weigh
+        self._compare = compare
         self._least = options.config.threshold / 2
         self._writer = open_ledger(self._crawler, self._paths, options, self._failed)
         for name, by in counts.items():
@@ -91,7 +91,7 @@ class PageRecorder:
                 bytes=size,
                 title=page.title if page else "",
                 text=page.text if page else "",
-                comparisons=select_comparisons(claim.verdict, *comparison, self._weigh, self._least)
+                comparisons=select_comparisons(claim.verdict, *comparison, self._compare, self._least)
                 if comparison
                 else (),
             )

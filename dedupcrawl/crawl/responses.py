@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
@@ -19,9 +18,8 @@ from dedupcrawl.page.document import check_body
 from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from scrapy.crawler import Crawler
     from scrapy.http import Response
 
     from dedupcrawl.crawl.claims import ClaimManager
@@ -38,7 +36,6 @@ FIELD = "dedup"  #: item field for the verdict
 
 BATCH_SECONDS = 0.02  #: how long a page waits for others
 BATCH_SIZE = 16  #: pages of a batch: it blocks the reactor for no more than about 20 ms
-MAX_MEDIA_URLS = 100_000  #: URLs of files and images in memory; further ones may be counted twice
 
 
 class ResponseReader:
@@ -86,7 +83,7 @@ class PageJudge:
         return claim
 
     async def _claim_page(self, response: Response) -> ItemClaim:
-        """Return the claim that all items of a response share; its first item has the page judged."""
+        """Return the claim that all items of a response share; the page is judged for the first item."""
         state = self._responses.of(response)
         while (claim := state.valid_claim) is None:
             if state.judging is not None:
@@ -136,8 +133,8 @@ class PageJudge:
 class MicroBatcher:
     """Collects the pages of ``BATCH_SECONDS`` and judges them in one go.
 
-    Between two pages Scrapy's own work would drive code and tables out of the processor's caches; loading
-    them again is a large part of the cost of a page.
+    Between two pages, Scrapy's own work evicts code and tables from the processor's caches. Loading them again is a
+    large part of the cost of a page.
     """
 
     def __init__(self, reader: ResponseReader, claims: ClaimManager) -> None:
@@ -247,60 +244,3 @@ def _text(value: object) -> str:
     if isinstance(value, list | tuple):
         return "\n".join(filter(None, map(_text, value)))
     return "" if value is None else str(value)
-
-
-class MediaRequests:
-    """Counts the requests of Scrapy's files and images pipelines that a dropped item saves.
-
-    Pipelines that run before deduplication have made their requests already. Pipelines that override
-    ``get_media_requests`` are not counted: their requests are unknown.
-    """
-
-    def __init__(self) -> None:
-        self._fields: tuple[str, ...] = ()
-        self._seen: set[bytes] = set()
-
-    @property
-    def is_active(self) -> bool:
-        """Whether such a pipeline exists."""
-        return bool(self._fields)
-
-    def find_pipelines(self, crawler: Crawler, ours: object) -> None:
-        """Find the media pipelines after the pipeline ``ours``; the engine must exist."""
-        pipelines = crawler.engine.scraper.itemproc.middlewares if crawler.engine else ()
-        later = pipelines[pipelines.index(ours) + 1 :] if ours in pipelines else ()
-        self._fields = tuple(dict.fromkeys(field for each in later if (field := _urls_field(each))))
-
-    def count_new(self, item: Any) -> int:
-        """Return how many of an item's URLs are new: each URL is requested once in a crawl.
-
-        Of a kept item they are requested now, of a dropped item they are saved.
-        """
-        return sum(map(self._is_new, _urls(item, self._fields))) if self._fields else 0
-
-    def _is_new(self, url: str) -> bool:
-        hashed = blake2b(url.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        is_new = hashed not in self._seen
-        if is_new and len(self._seen) < MAX_MEDIA_URLS:
-            self._seen.add(hashed)
-        return is_new
-
-
-def _urls_field(pipeline: object) -> str:
-    """Return the item field with the URLs that a pipeline requests, "" if they are unknown."""
-    from scrapy.pipelines.files import FilesPipeline  # noqa: PLC0415  # heavy, and rarely needed
-    from scrapy.pipelines.images import ImagesPipeline  # noqa: PLC0415
-
-    for base, name in ((ImagesPipeline, "images_urls_field"), (FilesPipeline, "files_urls_field")):
-        if isinstance(pipeline, base):
-            is_standard = type(pipeline).get_media_requests is base.get_media_requests
-            return str(getattr(pipeline, name)) if is_standard else ""
-    return ""
-
-
-def _urls(item: Any, fields: tuple[str, ...]) -> Iterator[str]:
-    adapter = ItemAdapter(item) if ItemAdapter.is_item(item) else {}
-    for name in fields:
-        urls = adapter.get(name)
-        if isinstance(urls, list | tuple):
-            yield from (url for url in urls if isinstance(url, str))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 FEED_MODE = "feed_slot_closed"  #: value of ``DEDUP_COMMIT``
 
-#: Settings that are no constants of a Config.
+#: Settings that are not fields of ``Config``.
 _CRAWL_SETTINGS = (
     "enabled",
     "action",
@@ -118,8 +118,8 @@ class Options:
     """The settings of a crawl, checked one by one and together."""
 
     store: str  #: URL
-    namespace: str
-    config: Config
+    namespace: str  #: part of the store
+    config: Config  #: the constants that affect verdicts
     drops: bool = True  #: False: every page is kept, and tagged
     item_fields: tuple[str, ...] = ()  #: their text is judged; (): the page of the item is judged
     follow_duplicates: bool = True  #: False: known pages are withheld from the spider
@@ -185,6 +185,14 @@ def is_enabled(settings: BaseSettings) -> bool:
     return _boolean(_given(settings, ["DEDUP_ENABLED"]), "enabled", default=True)
 
 
+def as_setting(error: SettingError) -> SettingError:
+    """Return an error about a constant of ``Config`` as one about its setting."""
+    if error.name.startswith(PREFIX):
+        return error
+    constant, bracket, detail = error.name.partition("[")
+    return SettingError(setting_name(constant) + bracket + detail, error.value, error.accepted)
+
+
 def _log_interval(settings: BaseSettings) -> float:
     value = settings["LOGSTATS_INTERVAL"]
     try:
@@ -197,14 +205,6 @@ def _log_interval(settings: BaseSettings) -> float:
 def _store(given: Mapping[str, object], settings: BaseSettings) -> str:
     url = _text(given, "store") or f"lmdb://{_folder(settings, 'dedup')}"
     return url_from_settings(settings) if url == SCRAPY_REDIS else url
-
-
-def as_setting(error: SettingError) -> SettingError:
-    """Return an error about a constant of ``Config`` as one about its setting."""
-    if error.name.startswith(PREFIX):
-        return error
-    constant, bracket, detail = error.name.partition("[")
-    return SettingError(setting_name(constant) + bracket + detail, error.value, error.accepted)
 
 
 def _given(settings: BaseSettings, names: Iterable[str] = SETTINGS) -> dict[str, object]:

@@ -123,10 +123,14 @@ class CrawlStats:
         if len(self._failures) <= MAX_FAILURES:
             self._log(logging.ERROR, "The store failed, pages are kept unchecked: %(error)s", error=error)
         else:
-            self._log(logging.ERROR, "The store fails in ever new ways, which are only counted from here on")
+            self._log(
+                logging.ERROR,
+                "The store fails with more than %(most)d different errors; further ones are only counted",
+                most=MAX_FAILURES,
+            )
 
     def outage_began(self, error: Exception) -> None:
-        """Count and log the begin of an outage."""
+        """Count and log the start of an outage."""
         self.count("outages")
         message = "The store is away, %(policy)s: %(error)s"
         self._log(logging.ERROR, message, policy=_POLICIES[self._on_store_error], error=error)

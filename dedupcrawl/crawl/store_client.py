@@ -40,8 +40,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 FIRST_PAUSE = 0.25  #: seconds before the first probe of an outage; doubles each time
-LONGEST_PAUSE = 8.0  #: seconds; the limit of that, unless a third of the lease is less
-STEADY = 60.0  #: seconds without an outage after which the pauses start again at the first
+LONGEST_PAUSE = 8.0  #: upper limit of the pause in seconds, unless a third of the lease is less
+STEADY = 60.0  #: seconds without an outage after which the pauses start again at ``FIRST_PAUSE``
 OPEN_PAUSE = 1.0  #: seconds between two attempts to open the store
 CONCURRENT_DELIVERIES = 16  #: concurrent calls that deliver the backlog, while pages wait
 
@@ -169,7 +169,7 @@ class StoreClient:
         return await self._call(partial(function, *args, **kwargs), urgent=False)
 
     async def call_urgently(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Do the same without waiting for the backlog or for the calls that queue for a thread."""
+        """Call ``function`` without waiting for the backlog or for the calls that queue for a thread."""
         return await self._call(partial(function, *args, **kwargs), urgent=True)
 
     async def _call(self, function: Callable[[], T], *, urgent: bool) -> T:

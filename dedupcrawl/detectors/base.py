@@ -86,8 +86,8 @@ class Exhibit:
     unit: str  #: what the positions or elements are, in the plural: "slots", "bits", "feature codes"
     agreeing: str = ""  #: one character per position: "1" where the sketches agree, else "0"
     shared: tuple[str, ...] = ()  #: elements of both; at most ``MAX_SHOWN`` of each kind
-    only_new: tuple[str, ...] = ()
-    only_old: tuple[str, ...] = ()
+    only_new: tuple[str, ...] = ()  #: elements of the new page only
+    only_old: tuple[str, ...] = ()  #: elements of the earlier page only
 
     @classmethod
     def of_places(cls, unit: str, differing: bytes) -> Exhibit:
@@ -114,12 +114,12 @@ class Exhibit:
 class Opinion:
     """The full result of one detector for a new and an earlier page."""
 
-    detector: str
+    detector: str  #: name of the detector
     match: Match | None  #: the result of :meth:`Detector.compare`
     similarity: float | None = None  #: 0…1, also without a match; None: not measurable
     figures: Mapping[str, object] = field(default_factory=dict)  #: JSON values; includes a match's evidence
     bars: tuple[Bar, ...] = ()  #: the conditions of a near-duplicate
-    exhibits: tuple[Exhibit, ...] = ()
+    exhibits: tuple[Exhibit, ...] = ()  #: common parts and differences, for display
     silent: str = ""  #: reason why there is no result; "" if there is one
     part_bars: tuple[Bar, ...] = ()  #: conditions of an excerpt or expansion, if the method has them
 
@@ -134,7 +134,7 @@ class Detector(ABC):
         SettingError: A constant is not in its range.
     """
 
-    name: ClassVar[str]
+    name: ClassVar[str]  #: key of ``DEDUP_DETECTORS``
 
     @abstractmethod
     def fingerprint(self, features: Features) -> Fingerprint | None:

@@ -73,7 +73,7 @@ def read_bits(detector: Detector, sketch: bytes, tag: int, bits: int) -> bytes:
 
 
 def match_by_bits(new: bytes, old: bytes, least: int) -> Match | None:
-    """Match two fingerprints of which at least ``least`` bits agree; the similarity is their share."""
+    """Match two fingerprints if at least ``least`` bits agree; the similarity is the share of agreeing bits."""
     bits = 8 * len(new)
     found = bits - hamming_distance(new, old)
     if found < least:
@@ -99,7 +99,7 @@ def block_keys(fingerprint: bytes, blocks: int, distance: int) -> tuple[bytes, .
     """Return keys such that two fingerprints with at most ``distance`` different bits share at least one.
 
     The fingerprint is divided into ``blocks`` blocks. At most ``distance`` blocks of such a pair differ, so
-    ``blocks - distance`` blocks are equal. Every choice of so many blocks is a key (Manku, Jain, Das Sarma,
+    ``blocks - distance`` blocks are equal. Every choice of that number of blocks is a key (Manku, Jain, Das Sarma,
     *Detecting near-duplicates for web crawling*, WWW 2007). ``distance + 1`` blocks give as many keys of one
     block; more blocks give more and longer keys.
     """

@@ -51,8 +51,8 @@ class Boolean(Detector):
 
     name: ClassVar[str] = "boolean"
     count: int = 32  #: n, words of a code, 1…256
-    differing: int = 6  #: x, highest number of differing bits
-    length_difference: float = 0.2  #: highest difference, as a share of the longer text, 0…1
+    differing: int = 6  #: x, highest number of differing bits, below 2 · ``count`` and 64
+    length_difference: float = 0.2  #: highest difference, as a share of the longer text, from 0, below 1
     segmenter: str = "jieba"  #: segmenter for Chinese
     lexicon: str = ""  #: path of a lexicon file; "": the built-in lexicon
     language: str = ""  #: required language of the lexicon; "": any

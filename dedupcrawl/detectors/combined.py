@@ -50,7 +50,7 @@ class Combined(Detector):
 
     name: ClassVar[str] = "combined"
     all_of: tuple[Detector, ...] | None = None  #: 2 to 16 members that must all match
-    any_of: tuple[Detector, ...] | None = None  #: 2 to 16 members of which any must match
+    any_of: tuple[Detector, ...] | None = None  #: 2 to 16 members, any of which must match
 
     def __post_init__(self) -> None:
         if self.all_of is None and self.any_of is None:

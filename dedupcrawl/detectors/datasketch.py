@@ -43,17 +43,17 @@ class Datasketch(Detector):
     """
 
     name: ClassVar[str] = "datasketch"
-    threshold: float = 0.8  #: lowest estimated similarity of a near-duplicate
-    length_ratio: float = 1.10  #: α, highest ratio of the longer to the shorter text
-    containment: float = 0.9  #: lowest share of an excerpt in the longer page
-    num_perm: int = 128  #: values of a signature
-    permutation_seed: int = 1  #: ``seed`` of datasketch; independent of the configured seed
-    permutations: str = "affine32"  #: ``scheme`` of datasketch; "legacy" for values from before 2.0
+    threshold: float = 0.8  #: lowest estimated similarity of a near-duplicate, above 0, at most 1
+    length_ratio: float = 1.10  #: α, highest ratio of the longer to the shorter text, at least 1
+    containment: float = 0.9  #: lowest share of the shorter page in the longer one for an excerpt, above 0, at most 1
+    num_perm: int = 128  #: values of a signature, 2…4096
+    permutation_seed: int = 1  #: ``seed`` of datasketch, 0…2^32 - 1; independent of the configured seed
+    permutations: str = "affine32"  #: ``scheme`` of datasketch: "affine32", "affine64", or "legacy" (before 2.0)
     hashfunc: str = ""  #: dotted name of a hash function; "": the default of datasketch
     tokens: str = "words"  #: "words", "segmented", "characters" or the dotted name of a function
-    size: int = 3  #: units of a token
+    size: int = 3  #: units (words or characters) of a token, 1…64
     segmenter: str = "jieba"  #: for Chinese in "segmented" tokens
-    miss_weight: float = 0.5  #: weight of a missed copy in the choice of bands; the default of datasketch
+    miss_weight: float = 0.5  #: weight of a missed copy in the choice of bands, above 0, at most 1; as in datasketch
 
     def __post_init__(self) -> None:
         self.check_bounds("threshold")

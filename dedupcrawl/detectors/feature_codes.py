@@ -54,9 +54,9 @@ class FeatureCode(Detector):
     """
 
     name: ClassVar[str] = "feature_code"
-    size: int = 10  #: L, tokens of a code, an even number
-    tolerance: int = 2  #: highest number of tokens in which two codes differ
-    length_ratio: float = 1.10  #: α, highest ratio of the longer to the shorter text
+    size: int = 10  #: L, tokens of a code, an even number, 4…64 and at least 2 · (``tolerance`` + 1)
+    tolerance: int = 2  #: highest number of tokens in which two codes differ, 0…8
+    length_ratio: float = 1.10  #: α, highest ratio of the longer to the shorter text, at least 1
     seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:
@@ -153,12 +153,12 @@ class FeatureCodes(Detector):
     """
 
     name: ClassVar[str] = "feature_codes"
-    size: int = 10  #: L, tokens of a code, an even number
-    kept: int = 32  #: k, codes of a sample
-    share: float = 0.5  #: t, lowest share of equal codes of a near-duplicate
-    length_ratio: float = 1.10  #: α, highest ratio of the longer to the shorter text
-    containment: float = 0.9  #: lowest share of an excerpt in the longer page
-    filed: int = 8  #: codes used as keys
+    size: int = 10  #: L, tokens of a code, an even number, 2…64
+    kept: int = 32  #: k, codes of a sample, 2…1024
+    share: float = 0.5  #: t, lowest share of equal codes of a near-duplicate, above 0, at most 1
+    length_ratio: float = 1.10  #: α, highest ratio of the longer to the shorter text, at least 1
+    containment: float = 0.9  #: lowest share of the shorter page in the longer one for an excerpt, above 0, at most 1
+    filed: int = 8  #: codes used as keys, 1…64
     seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:

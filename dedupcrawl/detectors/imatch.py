@@ -38,7 +38,7 @@ _SHOWN_LENGTH = 32  #: characters of each term in the evidence
 class Term(NamedTuple):
     """A word of a page that is in the lexicon."""
 
-    word: str
+    word: str  #: normalised
     nidf: float  #: normalised idf, 0…1
 
 
@@ -60,10 +60,10 @@ class IMatch(Detector):
     """
 
     name: ClassVar[str] = "imatch"
-    lowest: float = 0.2  #: lowest normalised idf of a term
-    highest: float = 0.8  #: highest normalised idf of a term
-    least_share: float = 0.2  #: lowest share of terms among the different words of a page
-    least_terms: int = 8  #: lowest number of terms of a page
+    lowest: float = 0.2  #: lowest normalised idf of a term, 0…1
+    highest: float = 0.8  #: highest normalised idf of a term, ``lowest``…1
+    least_share: float = 0.2  #: lowest share of terms among the different words of a page, 0…1
+    least_terms: int = 8  #: lowest number of terms of a page, 1…1000
     segmenter: str = "jieba"  #: segmenter for Chinese
     lexicon: str = ""  #: path of a lexicon file; "": the built-in lexicon
     language: str = ""  #: required language of the lexicon; "": any
@@ -180,8 +180,8 @@ class IMatchRandomized(IMatch):
     """
 
     name: ClassVar[str] = "imatch_randomized"
-    lexicons: int = 10  #: K, additional lexicons
-    dropped: float = 0.3  #: p, share of the terms that each of them lacks
+    lexicons: int = 10  #: K, additional lexicons, 1…64
+    dropped: float = 0.3  #: p, share of the terms that each of them lacks, above 0, below 1
 
     def __post_init__(self) -> None:
         super().__post_init__()

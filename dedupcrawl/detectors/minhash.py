@@ -36,19 +36,23 @@ _CHANCE_AGREEMENT = 1 / 256  #: share of agreeing slots of different elements, b
 class MinHash(Detector):
     """A sketch of the set of shingles; the keys are its LSH bands.
 
+    Each slot of two sketches agrees with probability J, the Jaccard similarity (Broder, *On the resemblance and
+    containment of documents*, 1997). :mod:`~dedupcrawl.detectors.lsh` names the sources of sketch and bands. The
+    defaults were measured on labelled pages (docs/methods.md).
+
     Sketch, little-endian: ``B`` tag 0x4D, ``I`` length in characters, ``I`` shingles, then one byte per slot.
     The similarity is the share of agreeing slots, corrected for chance.
     """
 
     name: ClassVar[str] = "minhash"
-    threshold: float = 0.8  #: lowest estimated similarity of a near-duplicate
-    length_ratio: float = 1.10  #: α, highest ratio of the longer to the shorter text
-    containment: float = 0.9  #: lowest share of an excerpt in the longer page
+    threshold: float = 0.8  #: lowest estimated similarity of a near-duplicate, above 0, at most 1
+    length_ratio: float = 1.10  #: α, highest ratio of the longer to the shorter text, at least 1
+    containment: float = 0.9  #: lowest share of the shorter page in the longer one for an excerpt, above 0, at most 1
     slots: int = 128  #: slots of a sketch: 16, 32, 64, 128 or 256
-    characters: int = 5  #: tokens of a shingle that starts at a character of a script without spaces
-    words: int = 3  #: tokens of a shingle that starts at a word
-    filed: int = 32  #: slots used for bands, because every key uses space in the store
-    miss_weight: float = 0.9  #: weight of a missed copy in the choice of bands, 0…1
+    characters: int = 5  #: tokens of a shingle that starts at a character of a script without spaces, 1…64
+    words: int = 3  #: tokens of a shingle that starts at a word, 1…64
+    filed: int = 32  #: slots used for bands, 16…256, at most ``slots``: every key uses space in the store
+    miss_weight: float = 0.9  #: weight of a missed copy in the choice of bands, above 0, at most 1
     seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:

@@ -35,9 +35,9 @@ class RandomProjection(Detector):
     """
 
     name: ClassVar[str] = "random_projection"
-    bits: int = 384  #: b, a multiple of 64
-    agreement: int = 372  #: c, lowest number of agreeing bits
-    characters: int = 1  #: characters of a token in a script without spaces
+    bits: int = 384  #: b, bits of a sketch, a multiple of 64 up to 1024
+    agreement: int = 372  #: c, lowest number of agreeing bits, at least ``bits`` / 2; at most 128 keys
+    characters: int = 1  #: characters of a token in a script without spaces, 1…16
     seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class LazyDetectors(Mapping[str, "type[Detector]"]):
     """Detector classes by name, in a fixed order. A class is imported on first access."""
 
-    package: str
+    package: str  #: dotted name of the package
     classes: Mapping[str, str]  #: name → "module:Class" within the package
 
     def __getitem__(self, name: str) -> type[Detector]:

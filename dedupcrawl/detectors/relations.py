@@ -61,8 +61,8 @@ class OverlapMeasurement:
     """The measured values of a pair."""
 
     overlap: Overlap
-    new: TextSize
-    old: TextSize
+    new: TextSize  #: size of the new page
+    old: TextSize  #: size of the earlier page
     counts: dict[str, object]  #: of the evidence, as JSON values
 
     def match(self, bounds: MatchBounds) -> Match | None:
@@ -116,8 +116,8 @@ class OverlapMeasurement:
 class SlotAgreement:
     """The number of agreeing slots of two sketches."""
 
-    agreeing: int
-    slots: int
+    agreeing: int  #: number of agreeing slots
+    slots: int  #: number of slots of a sketch
     chance: float = 0.0  #: share of slots that agree by chance, 0…1
 
     @property

@@ -38,7 +38,7 @@ class Segments(Detector):
 
     name: ClassVar[str] = "segments"
     count: int = 8  #: N, segments of a text, 1…64
-    equal: int = 6  #: M, lowest number of equal segments
+    equal: int = 6  #: M, lowest number of equal segments, 1…``count``
     seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:

@@ -37,11 +37,11 @@ class Shingling(Detector):
     """
 
     name: ClassVar[str] = "shingling"
-    characters: int = 8  #: w, tokens of a shingle that starts at a character of a script without spaces
-    words: int = 8  #: w, tokens of a shingle that starts at a word
-    minima: int = 84  #: m, hash functions
+    characters: int = 8  #: w, tokens of a shingle that starts at a character of a script without spaces, 1…64
+    words: int = 8  #: w, tokens of a shingle that starts at a word, 1…64
+    minima: int = 84  #: m, hash functions, 1…1024
     super_shingles: int = 6  #: m', a divisor of m
-    needed: int = 2  #: b, lowest number of equal super-shingles
+    needed: int = 2  #: b, lowest number of equal super-shingles, 1…``super_shingles``
     seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:

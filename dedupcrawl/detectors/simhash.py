@@ -76,15 +76,15 @@ class SimHash(Detector):
 
     name: ClassVar[str] = "simhash"
     bits: int = 64  #: f: 64, 128 or 256
-    distance: int = 3  #: d, highest number of differing bits
-    blocks: int = 0  #: blocks of the fingerprint; 0: distance + 1
-    characters: int = 5  #: tokens of a shingle that starts at a character of a script without spaces
-    words: int = 3  #: tokens of a shingle that starts at a word
-    weights: str = "terms"  #: "terms" or "occurrences"
-    title_weight: int = 0  #: weights of fields, 0…1000; the patent gives no values
-    keywords_weight: int = 0  #: keywords and description
-    text_weight: int = 1  #: main text
-    anchors_weight: int = 1  #: topic-anchor blocks of the reader "topic"
+    distance: int = 3  #: d, highest number of differing bits, 0…``bits`` / 4
+    blocks: int = 0  #: blocks of the fingerprint, above ``distance``; 0: distance + 1; at most 128 keys
+    characters: int = 5  #: tokens of a shingle that starts at a character of a script without spaces, 1…16
+    words: int = 3  #: tokens of a shingle that starts at a word, 1…16
+    weights: str = "terms"  #: "terms" or "occurrences", see above
+    title_weight: int = 0  #: weight of the title, 0…1000; the patent gives no values of weights
+    keywords_weight: int = 0  #: weight of keywords and description, 0…1000
+    text_weight: int = 1  #: weight of the main text, 1…1000
+    anchors_weight: int = 1  #: weight of topic-anchor blocks (reader "topic"), 0…1000
     seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:

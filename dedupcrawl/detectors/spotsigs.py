@@ -99,13 +99,13 @@ class SpotSigs(Detector):
     """
 
     name: ClassVar[str] = "spotsigs"
-    tau: float = 0.44  #: τ, lowest Jaccard similarity of a match
-    #: word → spot distance d: the chain takes every d-th content word
+    tau: float = 0.44  #: τ, lowest Jaccard similarity of a match, above 0, at most 1
+    #: word → spot distance d, 1…64: the chain takes every d-th content word
     antecedents: Mapping[str, int] = field(default_factory=lambda: dict(ANTECEDENTS), hash=False)
     stop_words: Collection[str] = STOP_WORDS  #: words besides the antecedents that are not content words
-    chain: int = 2  #: c, content words of a spot
-    least: int = 4  #: lowest number of spots of a page, the bound of the authors' program
-    filed: int = 16  #: highest number of keys of a page; 0: as many as are needed to miss no pair
+    chain: int = 2  #: c, content words of a spot, 1…16
+    least: int = 4  #: lowest number of spots of a page, 1…1000; the bound of the authors' program
+    filed: int = 16  #: highest number of keys of a page, 0…1000; 0: as many as are needed to miss no pair
     segmenter: str = "jieba"  #: segmenter for Chinese
     seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 

@@ -35,8 +35,8 @@ class RunTotals:
 
     pages: int  #: checked and unchecked pages
     checked: int
-    kept: int
-    dropped: int
+    kept: int  #: pages
+    dropped: int  #: pages
     duplicates: Mapping[str, int]  #: pages by relation, dropped or not
     related: Mapping[str, int]  #: pages by relation: excerpt, expansion, updated
     unchecked: Mapping[str, int]  #: pages by reason
@@ -52,8 +52,8 @@ class Slice:
 
     start: float  #: Unix time
     kept: int
-    dropped: int
-    unchecked: int
+    dropped: int  #: pages
+    unchecked: int  #: pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +69,10 @@ class Flow:
 class Host:
     """Number of pages of a host."""
 
-    name: str
-    pages: int
-    kept: int
-    dropped: int
+    name: str  #: host and port, or ``OTHER_HOSTS``
+    pages: int  #: checked and unchecked pages
+    kept: int  #: pages
+    dropped: int  #: pages
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ class Comparison:
 class Entry:
     """A page of a run."""
 
-    url: str
+    url: str  #: of the page
     time: float  #: Unix time of the verdict, or of the download
     verdict: Verdict
     bytes: int  #: of the response body; of the text if items are checked

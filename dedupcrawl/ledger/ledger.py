@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dedupcrawl.ledger.counters import BIN_EDGES, BINS, Flow, Histogram, Host, Slice
 from dedupcrawl.ledger.entry import Entry, Fate, load_comparisons, load_verdict, storable
+from dedupcrawl.ledger.ledger_appender import LedgerAppender
 from dedupcrawl.ledger.ledger_schema import LedgerLimits, ledger_errors, open_for_reading
-from dedupcrawl.ledger.ledger_writer import LedgerAppender
 from dedupcrawl.utils.resources import Closing
 
 if TYPE_CHECKING:

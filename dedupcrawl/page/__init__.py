@@ -1,6 +1,6 @@
 """Page reading: from HTML to main text and metadata.
 
-Common steps: bytes → text (``encoding``) → tree (``document``) → the reader that ``ReadOptions.reader`` names
+Common steps: bytes → text → tree (``document``) → the reader that ``ReadOptions.reader`` names
 (``readers``). The default reader ``"blocks"`` (``block_reader``): tree → text with marks (``flatten``) →
 blocks and containers (``blocks``) → reasons to keep or remove each block (``rules``, ``scoring``) → page. The
 readers ``"topic"`` (``topic``), ``"text"`` and a user's function find another main text; they take the

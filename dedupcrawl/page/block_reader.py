@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Measured on the labelled page sets aeb and cwced (docs/methods.md, "The readers compared").
 MIN_MAIN_TEXT = 200  #: bytes: with less main text, the inside of landmarks is read as well
-MIN_STATEMENT_BYTES = 200  #: a block of so many bytes is a statement even without a full stop
+MIN_STATEMENT_BYTES = 200  #: a block of at least this length is a statement even without a full stop
 INDEX_SHARE = 0.5  #: a page with a larger share of guide links and no statement is an index
 
 _ends_sentence = re.compile(r"""[.!?。！？…．][\s"'”’»)）」』\]]*\Z""").search
@@ -46,7 +46,7 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
     """
     tree, reasons, kept = _classify(root, options)
     if kept < MIN_MAIN_TEXT and LANDMARK in reasons:
-        # a landmark that is never closed contains the rest of the page
+        # A landmark that is never closed contains the rest of the page.
         opened = _classify(root, options, open_landmarks=True)
         if opened[2] >= max(MIN_MAIN_TEXT, kept):
             tree, reasons, kept = opened
@@ -65,7 +65,7 @@ def with_main_text(
 ) -> Page:
     """Return the page of the default reader with the main text that another reader found.
 
-    An index page stays one: two lists of links are no copies of each other, whatever text is read from them.
+    An index page remains an index page: two lists of links must not match, whatever text is read from them.
     """
     page = read_blocks(root, url, options)
     kind = page.kind

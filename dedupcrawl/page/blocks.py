@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: A shorter text between two links does not end their run ("&", "与"). Measured on aeb and cwced.
 SHORT_GAP = 3
-#: Elements that seldom contain others. They are no containers, unless their class shows what they are for:
+#: Elements that rarely contain others. They are not containers, unless their class shows their purpose:
 #: their text belongs to the container around them.
 LEAF_TAGS = word_set("address caption dd dt figcaption h1 h2 h3 h4 h5 h6 legend li p pre summary th")
 MAX_HEAD_CHARS = 250  #: characters of class and id that are examined; it bounds the cache
@@ -57,7 +57,7 @@ def build_block_tree(stream: str, options: ReadOptions) -> BlockTree:
     tree = BlockTree()
     parts = stream.split(MARK)
     heads = parts[1::2]
-    # one split of the stream is faster than a test of each of a thousand heads
+    # One split of the stream is faster than a test of each of a thousand heads.
     tree.metadata = [note.partition(MARK)[0] for note in stream.split(NOTE)[1:]]
     tree.blocks = _make_blocks(_locate_texts(tree, ["", *heads], parts[::2]), options)
     return tree

@@ -29,14 +29,15 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-
 #: Encodings of web pages that are tried. Multi-byte ones come first: a wrong one shows by its errors.
 MULTIBYTE = ("gb18030", "big5hkscs", "cp932", "euc_jp", "cp949")
 SINGLE_BYTE = (
     "cp1251", "koi8_r", "cp1250", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258",
     "cp874",
 )  # fmt: skip
-MIN_UTF8_BYTES = 16  #: continuation bytes from which valid UTF-8 is no accident, whatever the label is
+MIN_UTF8_BYTES = (
+    16  #: with at least this many continuation bytes, text that is valid UTF-8 is UTF-8, whatever its label
+)
 #: Encodings that agree on most letters: only a longer text shows which one it is.
 LATIN_ENCODINGS = frozenset({"cp1250", "cp1254", "cp1257", "cp1258"})
 MIN_LATIN_LETTERS = 100  #: bytes outside ASCII from which a text is long enough for that
@@ -45,8 +46,86 @@ MAX_ERROR_SHARE = 0.02  #: undecodable share of the characters outside ASCII tha
 MAX_GUESS_ERRORS = 0.05  #: undecodable share of the sample that a guessed encoding may have
 FALLBACK = "cp1252"  #: used, as in Scrapy, when nothing else is known
 
+#: First bytes of common binary file formats.
+SIGNATURES = (
+    b"%PDF-", b"\x89PNG\r\n", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"\x7fELF", b"MZ\x90",
+    b"Rar!", b"7z\xbc\xaf", b"ID3", b"OggS", b"RIFF", b"\xd0\xcf\x11\xe0", b"\0\0\0\x18ftyp", b"\0\0\0 ftyp",
+    b"BZh9", b"wOFF", b"\xfd7zXZ", b"II*\0", b"MM\0*", b"\x1aE\xdf\xa3", b"FWS", b"CWS",
+)  # fmt: skip
+#: "Binary data bytes" of the WHATWG MIME Sniffing Standard, without NUL: broken pages contain it.
+BINARY_BYTES = bytes({*range(0x01, 0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)})
+UTF16_STARTS = (b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<")
+SNIFFED_BYTES = 4096  #: bytes at the start of a body that are checked for binary data
+MAX_BINARY_SHARE = 0.02  #: share of binary bytes among them that a broken page may have
+MAX_DEPTH = 2040  #: levels; libxml2 stops at 2,048
+
+#: For each metadata field, the names under which pages give it, the most reliable first.
+TITLE = ("og:title", "title", "headline")
+DESCRIPTION = ("description", "og:description", "dc.description", "twitter:description")
+KEYWORDS = ("keywords", "news_keywords", "dc.subject")
+CANONICAL = ("canonical", "og:url")
+LANGUAGE = ("lang", "content-language", "og:locale", "dc.language")
+PUBLISHED = (
+    "article:published_time", "datepublished", "og:published_time", "pubdate", "publishdate", "publish-date",
+    "publish_date", "ptime", "og:release_date", "dc.date.issued", "dc.date", "dcterms.created",
+    "sailthru.date", "parsely-pub-date", "weibo: article:create_at", "og:time", "date", "ld", "time",
+)  # fmt: skip
+
 _foreign_runs = re.compile(rb"[\x80-\xff][^\x00-\x1f<>\"]*").finditer
 _REPLACED = "\ufffd"
+_json_string = re.compile(r'\s*:\s*"([^"]+)"').match
+_subtag = re.compile(r"(?!utf)[a-z]{2,3}(?![a-z])").match
+
+
+def to_text(source: bytes | str, *, encoding: str | None, content_type: str, max_bytes: int) -> str:
+    """Return the text of a page. Raises :class:`PageError` for one that is too large or binary."""
+    if isinstance(source, str):
+        check_size(len(source), max_bytes)
+        return source
+    check_body(source, max_bytes)
+    return decode(source, encoding=encoding, content_type=content_type)
+
+
+def parse(text: str) -> _Element:
+    """Parse a page as Scrapy does. Broken markup is repaired; there is always a root element."""
+    return create_root_node("", html.HTMLParser, body=text.encode("utf-8", "replace"))
+
+
+def is_binary(body: bytes) -> bool:
+    """Return whether a body is binary data, whatever its Content-Type is."""
+    if body.startswith(SIGNATURES):
+        return True
+    if body.startswith(UTF16_STARTS):
+        return False
+    start = body[:SNIFFED_BYTES]
+    return len(start) - len(start.translate(None, BINARY_BYTES)) > MAX_BINARY_SHARE * len(start)
+
+
+def check_size(size: int, max_bytes: int) -> None:
+    """Raise :class:`PageError` for a page of more than ``max_bytes`` bytes."""
+    if size > max_bytes:
+        raise PageError(TOO_LARGE, f"a page of {size} bytes is larger than max_bytes = {max_bytes}")
+
+
+def check_depth(root: _Element) -> None:
+    """Raise :class:`PageError` if the parser stopped because tags were nested too deep.
+
+    Only the missing part may distinguish the page from another one. At the place where the
+    parser stopped, the last child of every level is the parent of the next.
+    """
+    depth = 0
+    while len(root):
+        root = root[-1]
+        depth += 1
+    if depth >= MAX_DEPTH:
+        raise PageError(TOO_DEEP, f"tags are nested {depth} levels deep, beyond which nothing is parsed")
+
+
+def check_body(body: bytes, max_bytes: int, name: str = "the page") -> None:
+    """Raise :class:`PageError` for a body that is too large or binary; ``name`` is used in the message."""
+    check_size(len(body), max_bytes)
+    if is_binary(body):
+        raise PageError(BINARY, f"{name} is binary data, not text")
 
 
 def decode(body: bytes, *, encoding: str | None = None, content_type: str = "") -> str:
@@ -90,7 +169,7 @@ def _labels(body: bytes, encoding: str | None, content_type: str) -> list[str]:
     utf16 = _utf16_without_mark(body)
     if utf16:
         return [utf16, *labels]
-    # a label that could be read as ASCII in the markup cannot be UTF-16
+    # A label that could be read as ASCII in the markup cannot be UTF-16.
     return [label for label in labels if not (label == declared[2] and label.startswith("utf-16"))]
 
 
@@ -143,86 +222,6 @@ def _sample(body: bytes) -> bytes:
         if size >= SAMPLE_BYTES:
             break
     return b" ".join(runs)
-
-
-#: First bytes of common binary file formats.
-SIGNATURES = (
-    b"%PDF-", b"\x89PNG\r\n", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"\x7fELF", b"MZ\x90",
-    b"Rar!", b"7z\xbc\xaf", b"ID3", b"OggS", b"RIFF", b"\xd0\xcf\x11\xe0", b"\0\0\0\x18ftyp", b"\0\0\0 ftyp",
-    b"BZh9", b"wOFF", b"\xfd7zXZ", b"II*\0", b"MM\0*", b"\x1aE\xdf\xa3", b"FWS", b"CWS",
-)  # fmt: skip
-#: "Binary data bytes" of the WHATWG MIME Sniffing Standard, without NUL: broken pages contain it.
-BINARY_BYTES = bytes({*range(0x01, 0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)})
-UTF16_STARTS = (b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<")
-SNIFFED_BYTES = 4096  #: bytes at the start of a body that are checked for binary data
-MAX_BINARY_SHARE = 0.02  #: share of binary bytes among them that a broken page may have
-MAX_DEPTH = 2040  #: levels; libxml2 stops at 2,048
-
-#: For each metadata field, the names under which pages give it, the most reliable first.
-TITLE = ("og:title", "title", "headline")
-DESCRIPTION = ("description", "og:description", "dc.description", "twitter:description")
-KEYWORDS = ("keywords", "news_keywords", "dc.subject")
-CANONICAL = ("canonical", "og:url")
-LANGUAGE = ("lang", "content-language", "og:locale", "dc.language")
-PUBLISHED = (
-    "article:published_time", "datepublished", "og:published_time", "pubdate", "publishdate", "publish-date",
-    "publish_date", "ptime", "og:release_date", "dc.date.issued", "dc.date", "dcterms.created",
-    "sailthru.date", "parsely-pub-date", "weibo: article:create_at", "og:time", "date", "ld", "time",
-)  # fmt: skip
-
-_json_string = re.compile(r'\s*:\s*"([^"]+)"').match
-_subtag = re.compile(r"(?!utf)[a-z]{2,3}(?![a-z])").match
-
-
-def is_binary(body: bytes) -> bool:
-    """Return whether a body is binary data, whatever its Content-Type is."""
-    if body.startswith(SIGNATURES):
-        return True
-    if body.startswith(UTF16_STARTS):
-        return False
-    start = body[:SNIFFED_BYTES]
-    return len(start) - len(start.translate(None, BINARY_BYTES)) > MAX_BINARY_SHARE * len(start)
-
-
-def check_size(size: int, max_bytes: int) -> None:
-    """Raise :class:`PageError` for a page of more than ``max_bytes`` bytes."""
-    if size > max_bytes:
-        raise PageError(TOO_LARGE, f"a page of {size} bytes is larger than max_bytes = {max_bytes}")
-
-
-def check_depth(root: _Element) -> None:
-    """Raise :class:`PageError` if the parser stopped because tags were nested too deep.
-
-    The part that it left out may be all that distinguishes the page from another one. At the place where the
-    parser stopped, the last child of every level is the parent of the next.
-    """
-    depth = 0
-    while len(root):
-        root = root[-1]
-        depth += 1
-    if depth >= MAX_DEPTH:
-        raise PageError(TOO_DEEP, f"tags are nested {depth} levels deep, beyond which nothing is parsed")
-
-
-def check_body(body: bytes, max_bytes: int, name: str = "the page") -> None:
-    """Raise :class:`PageError` for a body that is too large or binary; ``name`` is used in the message."""
-    check_size(len(body), max_bytes)
-    if is_binary(body):
-        raise PageError(BINARY, f"{name} is binary data, not text")
-
-
-def to_text(source: bytes | str, *, encoding: str | None, content_type: str, max_bytes: int) -> str:
-    """Return the text of a page. Raises :class:`PageError` for one that is too large or binary."""
-    if isinstance(source, str):
-        check_size(len(source), max_bytes)
-        return source
-    check_body(source, max_bytes)
-    return decode(source, encoding=encoding, content_type=content_type)
-
-
-def parse(text: str) -> _Element:
-    """Parse a page as Scrapy does. Broken markup is repaired; there is always a root element."""
-    return create_root_node("", html.HTMLParser, body=text.encode("utf-8", "replace"))
 
 
 class Metadata(TypedDict):

@@ -71,14 +71,14 @@ class Block(NamedTuple):
 class Page:
     """A page as the detectors see it: its main text and its metadata. Unknown metadata is ``""``."""
 
-    url: str
+    url: str  #: of the page; "" if it is unknown
     text: str  #: main text, paragraphs separated by ``\n``
     title: str = ""
     language: str = ""  #: primary subtag of BCP 47 in lower case ("zh", "en")
     published: str = ""  #: publication time as the page writes it
     canonical: str = ""  #: canonical URL, absolute
-    keywords: str = ""
-    description: str = ""
+    keywords: str = ""  #: content of ``<meta name=keywords>``
+    description: str = ""  #: content of the description in the metadata
     blocks: tuple[Block, ...] = ()  #: in reading order; () without ``ReadOptions.blocks``
     kind: Kind = Kind.ARTICLE
     rest: str = ""  #: other text of the page, only where it is longer than the main text; it is compared too

@@ -43,8 +43,8 @@ class TopicOptions:
     Raises :class:`~dedupcrawl.errors.SettingError` for a value out of range.
     """
 
-    characters: int = 100  #: a block element with at least so many characters is a segment; 1…
-    levels: int = 5  #: a block element with at least so many level tags is a segment; 1…
+    characters: int = 100  #: a block element with at least this number of characters is a segment; 1…
+    levels: int = 5  #: a block element with at least this number of level tags is a segment; 1…
     overlap: float = 0.3  #: a segment that shares more of its words with the longest one is topic; 0…1
     anchors: float = 0.7  #: a topic segment with a larger share of anchor text is topic anchors; 0…1
 
@@ -95,7 +95,7 @@ def import_reader(name: str) -> UserReader:
     """Import the function of a dotted name, ``package.module:name`` or ``package.module.name``.
 
     Raises:
-        SettingError: the function cannot be imported, or does not accept (HTML, URL); the message says why.
+        SettingError: the function cannot be imported, or does not accept (HTML, URL); the message contains the reason.
     """
     if not {".", ":"} & {*name}:
         raise SettingError("reader", name, READER_ACCEPTED)

@@ -1,6 +1,6 @@
 """The rules of the reader ``"blocks"``: link rules, class and id names, typical words of a block.
 
-Link rules (source: "Web page noise elimination by blocks"). *Guide links* only lead elsewhere, and stand in
+Link rules (source: "Web page noise elimination by blocks"). *Guide links* only lead elsewhere, and occur in
 runs: noise. *Links inside sentences* are guide and statement: content. *Links to files* (mp3, zip, pdf,
 image…) are never noise, because no other page has their text. The first kind is distinguished from the second
 by R (link density), the share of link text in a block:
@@ -44,11 +44,11 @@ REPEATED = "repeated"  #: removed: outside the container of the main text, which
 FRAME = "frame"  #: removed: credits, captions and consent notices, by their words
 
 POSITION_REASONS = frozenset({EDGE, OUTSIDE, POOR_CONTAINER})  #: removed for its position, not its nature
-#: Removed as the words of others. A page with little text of its own may consist of them (a forum, a
+#: Removed as text of other authors or stories. A page with little main text may consist of it (a forum, a
 #: catalogue).
 THIRD_PARTY_REASONS = frozenset({COMMENTS, NESTED, TEASER})
 
-#: What may stand between the links of one run.
+#: Characters that do not end a run of links.
 SEPARATORS = " \t\r\n\xa0\u3000|/\\·•・‧∙●■◆›»>«‹<→←-–—_~:：;；,，、.。…*+[]()（）【】「」『』&"
 
 #: Extensions of files that are no web pages.

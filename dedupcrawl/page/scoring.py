@@ -53,7 +53,7 @@ MAX_SCORE, MIN_SCORE = 600.0, -200.0  #: limits, so that no single block decides
 HEADINGS = word_set("h1 h2 h3 h4 h5 h6")
 MAX_HEADING_BYTES = 200  #: a shorter heading has the score 0
 CELLS = word_set("dd dt li td th")  #: usually short: without links their score is never below 0
-MAX_GUIDE_BYTES = -MIN_SCORE - BLOCK_COST  #: from so many bytes a block of guide links has the lowest score
+MAX_GUIDE_BYTES = -MIN_SCORE - BLOCK_COST  #: a block of guide links with at least this length has the lowest score
 
 # Removal of containers
 POOR_SCORE = -120.0  #: a container with a lower score is removed…
@@ -63,23 +63,23 @@ SIDE_PART_SHARE = 0.4  #: a side part by class is removed if it has less than th
 MIN_SIDE_PART = 200.0  #: one with lower positive scores is removed even if no other text is left
 MIN_REMAINING = 200.0  #: positive scores that must be left when comments and notices are removed
 MAX_NOTICE = 1000.0  #: a notice with higher positive scores may be the topic of the page
-MIN_TEASERS = 4  #: so many teasers side by side are a list of other stories
+MIN_TEASERS = 4  #: at least this number of adjacent teasers is a list of other stories
 MAX_TEASER_BYTES = 500  #: bytes beside the link that a teaser has at most
-MIN_REPEATED_BYTES = 100  #: a block of so many bytes that the page has already is a second copy
+MIN_REPEATED_BYTES = 100  #: a block of at least this length with the text of an earlier one is a second copy
 
 # Choice of the container
-ANCESTOR_FACTOR = 1.3  #: an ancestor with so many times the score replaces the best container
+ANCESTOR_FACTOR = 1.3  #: an ancestor with a score higher by this factor replaces the best container
 MIN_CLEAR_SCORE = 800.0  #: where no container has more, the heading decides too, not the size alone
 HEADING_BOOST = 20.0  #: factor for text under the heading there
 
 # Edges and frame of the main text
 EDGE_COST = -40.0  #: lower limit of the score of a block at an edge
-FRAME_BLOCKS = 4  #: so many blocks at the beginning and at the end may be credits and notices
+FRAME_BLOCKS = 4  #: number of blocks at either end that may be credits and notices
 FRAME_SHARE = 0.33  #: a frame with a larger share of the text is a part of it
 
 # Text that is restored
-MIN_ARTICLE_BYTES = 600  #: main text of an article, whatever else is on the page
-LIST_RATIO = 2  #: a page with so many times more text in teasers than beside them is a list
+MIN_ARTICLE_BYTES = 600  #: a main text of at least this length is an article, whatever else is on the page
+LIST_RATIO = 2  #: a page with more text in teasers than this factor times its main text is a list
 
 
 def classify_blocks(tree: BlockTree, options: ReadOptions) -> tuple[list[str], int]:
@@ -272,7 +272,7 @@ class ContainerScores:
 
         If the page has exactly one <main>, an ancestor outside of it is never chosen for text inside.
         """
-        own = [0.0 if gone else value for value, gone in zip(self.positive, self.removed, strict=True)]
+        own = [0.0 if reason else value for value, reason in zip(self.positive, self.removed, strict=True)]
         if max(own) < MIN_CLEAR_SCORE:
             own = boost_heading(own, self.parents, headed)
         bound = mains if len(mains) == 1 else ()
@@ -357,7 +357,7 @@ def trim(blocks: list[RawBlock], kept: list[int], scores: list[float]) -> dict[i
 
 
 def best_range(scores: list[float]) -> tuple[int, int]:
-    """Return begin and end of the range with the highest sum (Kadane's algorithm)."""
+    """Return start and end of the range with the highest sum (Kadane's algorithm)."""
     best = current = 0.0
     begin = start = 0
     end = len(scores)
@@ -374,7 +374,7 @@ def frame_blocks(blocks: list[RawBlock], kept: list[int]) -> set[int]:
     """Return the places of credits, captions and notices; none if they are too large a share of the text."""
     near = {*kept[:FRAME_BLOCKS], *kept[-FRAME_BLOCKS:]}
     found = {at for at in near if is_credit(*blocks[at][:2]) or is_consent_notice(*blocks[at][:2])}
-    # cheap tests first: they save most calls
+    # The cheap tests first: they avoid most calls of is_caption.
     ends = [at for at in kept if blocks[at][1] <= MAX_CAPTION_BYTES and blocks[at][0].endswith(CAPTION_ENDS)]
     found.update([at for at in ends if is_caption(*blocks[at][:2])])
     frame, text = (sum([blocks[at][1] for at in places]) for places in (found, kept))

@@ -57,7 +57,7 @@ LEVEL = "\ufdd8"  #: mark at the start of a level element
 
 TITLE_TAGS = word_set("h1 h2 h3 h4 h5 h6")  #: ``title`` itself is metadata
 LEVEL_TAGS = word_set("b big em font i s small strike strong u")
-#: Elements that are a paragraph, an entry or a caption: class "other", but each on lines of its own.
+#: Elements that are a paragraph, an entry or a caption: class "other", but on separate lines.
 LINE_TAGS = word_set("address caption dd details dt figcaption figure legend li p pre summary th")
 BLOCK_TAGS = (BLOCKS | LANDMARKS) - TITLE_TAGS - LINE_TAGS
 IGNORED_TAGS = IGNORED | {"script", "title"}

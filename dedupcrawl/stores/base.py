@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.workers import WorkersInfo, WorkerStats
 
 KEY_BYTES = 6  #: size of a bucket key; 2^48 buckets keep false candidates below 1 in 10^4 at 10^9 keys
-BUCKET_CAP = 32  #: most candidates that are read from a bucket, the newest first
-SCAN_CAP = 8 * BUCKET_CAP  #: most entries of a bucket that are examined, dead ones included
+BUCKET_CAP = 32  #: highest number of candidates that are read from a bucket, the newest first
+SCAN_CAP = 8 * BUCKET_CAP  #: highest number of entries of a bucket that are examined, dead ones included
 
 FILE_ANYWAY = 2**63 - 1  #: as ``since``: above every id, so the record is filed in any case
 
@@ -62,7 +62,7 @@ class Record:
     keys: tuple[bytes, ...]  #: bucket keys, each of ``KEY_BYTES`` bytes, distinct
     sketches: tuple[bytes, ...]  #: one per detector in the configured order, b"" where it has none
     seen: float  #: Unix time in seconds
-    cluster: str = ""  #: name of the cluster that the page joins; "" when it founds its own
+    cluster: str = ""  #: name of the cluster that the page joins; "" if it starts a new one
     probes: tuple[bytes, ...] | None = None  #: keys to search under, None: ``keys``; not stored
 
     @property
@@ -88,8 +88,8 @@ class Candidate:
     """An earlier record that has a key in common with the page."""
 
     id: int  #: rises with the order of filing
-    record: Record
-    state: ClaimState
+    record: Record  #: its fingerprint
+    state: ClaimState  #: of its claim
     mine: bool  #: claimed by this very store object, and not committed yet
 
 
@@ -114,11 +114,11 @@ class StoreInfo:
     """The size and state of a namespace."""
 
     url: str  #: of the store, without its password
-    namespace: str
-    pages: int
+    namespace: str  #: part of the store
+    pages: int  #: records, live or not
     open: int  #: open claims
     scraped: int  #: claims whose item was scraped but is not durable yet
-    keys: int
+    keys: int  #: bucket entries of all records
     bytes: int  #: on disk or in memory; 0 where it is unknown
     oldest: float | None  #: Unix time of the record filed first
     newest: float | None  #: Unix time of the record filed last
@@ -145,7 +145,7 @@ class Store(Closing):
     def offer(self, record: Record, since: int = 0) -> Offer:
         """File ``record`` as an open claim unless a live record with id > ``since`` is under a lookup key.
 
-        It removes dead records that it meets (on a server at most ``BUCKET_CAP``), and the two oldest records
+        It removes dead records that it finds (on a server at most ``BUCKET_CAP``), and the two oldest records
         if they are past their time to live, so that the store does not grow without bound.
 
         Args:

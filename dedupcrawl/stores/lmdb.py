@@ -57,7 +57,8 @@ class LmdbStore(TransactionalStore):
     Arguments and errors are those of :func:`~dedupcrawl.stores.open_store`, except:
 
     Args:
-        folder: the folder, created if it is missing; ``url`` is for messages.
+        url: of the store, for messages.
+        folder: the folder, created if it is missing.
         scheme: JSON of the configuration; None: accept any, and the namespace must exist.
     """
 

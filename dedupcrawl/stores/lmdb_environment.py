@@ -12,9 +12,9 @@ LMDB forbids a process to open an environment twice, its memory map may only be 
 runs, and a forked child must not use what its parent opened. So all transactions of a process on a folder go
 through one :class:`Environment` with one lock.
 
-A commit is not flushed to the disk (``sync=False``): it hands its pages to the operating system, so that a
+A commit is not flushed to the disk (``sync=False``): it passes its pages to the operating system, so that a
 killed process loses nothing. :meth:`Environment.flush` flushes. The map is not writable (``writemap=False``),
-so that a stray pointer cannot write into the file, and the file grows only as it is filled.
+so that a wrong pointer cannot write into the file, and the file grows only as it is filled.
 
 A machine that goes down while the store is open may lose pages that were not flushed, and may have written
 the pages of a commit in any order. So the first to open the store after another boot verifies the whole file
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAP_SIZE = 64 << 20  #: bytes of the first map; it doubles whenever the file outgrows it
-MAX_TABLES = 256  #: most tables that one process has open in one folder
+MAX_TABLES = 256  #: tables that one process can have open in one folder
 FORKED = "was opened before this process forked: open it anew in the child"
 FORMAT = b"1"  #: version of the tables and their relations
 
@@ -148,7 +148,7 @@ def _boot_id() -> bytes:
 class OwnerLocks:
     """The lock files of all store objects on a folder.
 
-    The operating system releases the lock of a killed process, whose claims so end at once.
+    The operating system releases the lock of a killed process, so its claims end immediately.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -200,7 +200,7 @@ def _try_lock(path: Path) -> FileLock | None:
 
 
 def _remove_lock(path: Path, lock: FileLock) -> None:
-    """Remove the file while it is locked, so that no process locks a file that is about to vanish.
+    """Remove the file while it is locked, so that no process locks a file that is about to be removed.
 
     Where an open file cannot be removed (Windows) it is removed right after.
     """

@@ -19,7 +19,13 @@ T = TypeVar("T")
 
 
 class MemoryStore(TransactionalStore):
-    """A store that is private to the object; closing it discards its records."""
+    """A store that is private to the object; closing it discards its records.
+
+    Arguments are those of :func:`~dedupcrawl.stores.open_store`, except:
+
+    Args:
+        scheme: JSON of the configuration.
+    """
 
     def __init__(self, namespace: str, scheme: str, **timing: Unpack[Timing]) -> None:
         super().__init__("memory://", namespace, scheme, **timing)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MEMORY = "memory://"
 LMDB = "lmdb://"
-NAMESPACE_BYTES = 200  #: most bytes of a namespace in UTF-8
+NAMESPACE_BYTES = 200  #: highest number of bytes of a namespace in UTF-8
 
 
 def open_store(
@@ -41,7 +41,7 @@ def open_store(
         namespace: which part of the store, 1 to 200 bytes of UTF-8. Records of different namespaces are never
             compared.
         scheme: every constant that shapes keys or sketches, as JSON values.
-        lease: seconds for which a claim lives without being renewed, above 0.
+        lease: seconds after which a claim ends unless it is renewed, above 0.
         ttl: seconds after which a record no longer counts; None: never.
         clock: returns the Unix time in seconds. With a server it only gives the age of a record; leases
             follow the clock of the server.

@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 OWNER_BYTES = 8  #: size of the random token that identifies a store object
-CHUNK = 256  #: most records removed in one transaction, so that other writers wait a few milliseconds at most
-PRUNE_SCAN = 16 * CHUNK  #: most records examined in one transaction of ``prune``
+CHUNK = 256  #: records removed in one transaction, so that other writers wait a few milliseconds at most
+PRUNE_SCAN = 16 * CHUNK  #: records examined in one transaction of ``prune``
 
 
 class Timing(TypedDict):
     """The keyword arguments of a transactional store that concern time."""
 
-    lease: float  #: seconds for which a claim lives without being renewed
+    lease: float  #: seconds after which a claim ends unless it is renewed, above 0
     ttl: float | None  #: seconds after which a record no longer counts; None: never
     clock: Callable[[], float]  #: returns the Unix time in seconds
 
@@ -72,9 +72,9 @@ class Owner:
 class TableSizes:
     """The size of a namespace."""
 
-    pages: int
-    keys: int
-    bytes: int
+    pages: int  #: records
+    keys: int  #: bucket entries
+    bytes: int  #: on disk or in memory
 
 
 class StoreTables(Protocol):
@@ -156,18 +156,18 @@ class LiveRecords:
         return Candidate(id, decode(value, id), lease.state, mine=lease.owner == self.token)
 
     def search(self, probes: Iterable[bytes], since: int) -> tuple[list[Candidate], list[int]]:
-        """Return the live records under the probes by rising id, and the ids of dead ones met."""
-        met: dict[int, Candidate | None] = {}
+        """Return the live records under the probes by rising id, and the ids of the dead ones."""
+        examined: dict[int, Candidate | None] = {}
         for probe in probes:
             live = 0
             for id in islice(self.tables.newest(probe, since), SCAN_CAP):
-                if id not in met:
-                    met[id] = self.candidate(id)
-                live += met[id] is not None
+                if id not in examined:
+                    examined[id] = self.candidate(id)
+                live += examined[id] is not None
                 if live == BUCKET_CAP:
                     break
-        found = sorted((hit for hit in met.values() if hit is not None), key=lambda hit: hit.id)
-        return found, [id for id, hit in met.items() if hit is None]
+        found = sorted((hit for hit in examined.values() if hit is not None), key=lambda hit: hit.id)
+        return found, [id for id, hit in examined.items() if hit is None]
 
     def is_held(self, lease: Lease) -> bool:
         """Whether a lease is running and its owner is alive."""
@@ -217,6 +217,12 @@ class TransactionalStore(Store):
     """A store over :class:`StoreTables`.
 
     Work passed to :meth:`_read` and :meth:`_write` may run twice, so it changes nothing but the tables.
+
+    Args:
+        url: of the store, for messages.
+        namespace: part of the store.
+        scheme: JSON of the configuration.
+        **timing: see :class:`Timing`.
     """
 
     def __init__(self, url: str, namespace: str, scheme: str, **timing: Unpack[Timing]) -> None:

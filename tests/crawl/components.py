@@ -18,7 +18,7 @@ from scrapy.pipelines.files import FilesPipeline
 from dedupcrawl.crawl import recorder
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import StoreError
-from dedupcrawl.ledger.ledger_writer import LedgerTables
+from dedupcrawl.ledger.ledger_appender import LedgerTables
 from dedupcrawl.stores.memory import MemoryStore
 from tests.crawl.spiders import soon
 

@@ -13,7 +13,8 @@ from scrapy.pipelines.files import FilesPipeline
 from scrapy.pipelines.images import ImagesPipeline
 from scrapy.utils.test import get_crawler
 
-from dedupcrawl.crawl.responses import MediaRequests, read_page_of
+from dedupcrawl.crawl.pipeline import MediaRequests
+from dedupcrawl.crawl.responses import read_page_of
 from dedupcrawl.page import Page, ReadOptions
 from dedupcrawl.verdict import Verdict
 

@@ -11,7 +11,7 @@ import pytest
 
 from dedupcrawl.detectors.base import Bar, Opinion
 from dedupcrawl.errors import DedupError
-from dedupcrawl.ledger import ledger_writer
+from dedupcrawl.ledger import ledger_appender
 from dedupcrawl.ledger.entry import Comparison, Fate
 from dedupcrawl.ledger.ledger import Ledger
 from dedupcrawl.ledger.ledger_schema import LedgerLimits
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from pathlib import Path
 
-    from dedupcrawl.ledger.ledger_writer import LedgerAppender
+    from dedupcrawl.ledger.ledger_appender import LedgerAppender
 
 
 @pytest.fixture
@@ -366,7 +366,7 @@ def _write_for_ever(path: Path, told: Connection) -> None:
     for i in range(10**9):
         ledger.count("checked")
         ledger.add(unique(f"https://a.example/{i}", f"c{i}", "text " * 100))
-        if i == 5 * ledger_writer.BATCH_PAGES:
+        if i == 5 * ledger_appender.BATCH_PAGES:
             told.send("there")
 
 
@@ -381,7 +381,7 @@ def test_a_killed_process_leaves_a_ledger_that_is_read_and_gone_on_with(path: Pa
     process.join(60)
     with Ledger.open(path) as ledger:
         pages = len(list(ledger.rows()))
-        assert pages >= 5 * ledger_writer.BATCH_PAGES
+        assert pages >= 5 * ledger_appender.BATCH_PAGES
         assert ledger.counts == {"checked": pages}
         assert ledger.runs[0].ended is None
     with Ledger.create(path, ABOUT, resume=True) as writer:

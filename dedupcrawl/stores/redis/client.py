@@ -101,7 +101,7 @@ class RedisSession:
         return self._process != os.getpid()
 
     def call(self, operation: str, *arguments: Argument, again: tuple[Argument, ...] | None = None) -> Any:
-        """Call an operation, once more if the connection broke, as after a restart of the server.
+        """Call an operation; call it again if the connection broke, as after a restart of the server.
 
         ``again`` are the arguments of the second call; None: the same.
 
@@ -282,7 +282,7 @@ class PipelinedConnection:
     commands: their overhead is larger than the time the server takes for a lookup.
 
     After an error, the connection and all that were kept are given back to the pool, which reconnects them:
-    what broke one has mostly broken all.
+    the cause usually affects all of them.
     """
 
     def __init__(self, client: Redis, *, keep_connections: bool) -> None:

@@ -63,7 +63,7 @@ def _add(ledger: Any, dedup: Deduplicator, page: Page, when: float) -> Claim:
     record = claim.record
     held = [
         Comparison(each.record.url, each.record.cluster, dedup.opinions(record, each.record))
-        for each in sorted(claim.met, key=lambda each: each.record.url != verdict.of)
+        for each in sorted(claim.candidates, key=lambda each: each.record.url != verdict.of)
         if record is not None
     ]
     ledger.add(Entry(page.url, when, verdict, size, page.title, page.text, comparisons=tuple(held)))
