@@ -1,4 +1,7 @@
-"""The configuration: every constant that affects a verdict, with its default."""
+"""The configuration: every constant that affects a verdict, with its default.
+
+A field ``name`` is the Scrapy setting ``DEDUP_NAME``: ``threshold`` is ``DEDUP_THRESHOLD``.
+"""
 
 from __future__ import annotations
 

@@ -122,7 +122,8 @@ def reasons() -> set[str]:
     ]
     named = re.findall(r'^(?:BINARY|TOO_LARGE|TOO_DEEP|SKIPPED) = "([\w-]+)"', source, re.MULTILINE)
     refused = re.findall(r'return "([\w-]+)"', (PACKAGE / "crawl" / "responses.py").read_text("utf-8"))
-    return {*literal, *named, *refused, "index", "empty"}
+    decoded = re.findall(r'\breason="([\w-]+)"', source)
+    return {*literal, *named, *refused, *decoded, "index", "empty"}
 
 
 def test_every_reason_has_a_row_and_no_other_has() -> None:

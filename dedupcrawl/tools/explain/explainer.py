@@ -67,7 +67,10 @@ REASONS = {
     "status": "it came with a status other than 200",
     "not-html": "it is no HTML",
     "no-response": "it is an item that came of no response",
-    "skip": "its request wished it to be left alone",
+    "skip": "its request asked to skip it",
+    "revisit": "the archive refers to an earlier record and has no body",
+    "segmented": "the archive holds it in several segments",
+    "undecodable": "its encoding cannot be decoded",
 }
 _PENDING = "The older page is claimed, not committed yet: a crawl waits for its outcome, and then decides."
 _OTHERWISE = (
