@@ -183,7 +183,7 @@ class NullDeduplicator:
         verdict = Verdict(url, Status.UNIQUE, keep=True)
         return Claim(verdict, self, next(self._ids), record)  # type: ignore[arg-type]
 
-    def opinions(self, new: Record, old: Record) -> tuple[Opinion, ...]:
+    def opinions(self, *_: object) -> tuple[Opinion, ...]:
         """Return no opinion."""
         return ()
 
