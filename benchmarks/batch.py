@@ -7,7 +7,7 @@ The corpus is made from Debian's documentation (:mod:`benchmarks.corpora`), in E
     Pages per CPU second of all processes, compared with scripts for datasketch and rensa
     (:mod:`benchmarks.peers`), in turns.
 ``truth``
-    The pairs with an exact J of at least 0.8 and fitting lengths that were both kept, by each program, and
+    The pairs with an exact J of at least 0.8 and similar lengths that were both kept, by each program, and
     the pages that were dropped although their best kept match has J < 0.5.
 ``growth``
     Time and memory per page as the corpus grows.
@@ -204,7 +204,7 @@ def truth(given: argparse.Namespace, scratch: Path) -> bool:
     longer = np.maximum(lengths[earlier], lengths[later])
     fits = longer <= LENGTH_RATIO * np.minimum(lengths[earlier], lengths[later])
     earlier, later, similar = earlier[fits], later[fits], similar[fits]
-    print(f"truth: {len(earlier):,} pairs with J >= {THRESHOLD} and fitting lengths among {len(pages):,} pages")
+    print(f"truth: {len(earlier):,} pairs with J >= {THRESHOLD} and similar lengths among {len(pages):,} pages")
     print(f"truth: their J: {_histogram(similar)}")
     kept = {"ours": _kept_by_us(source, scratch)}
     for name in TIMES:
@@ -382,7 +382,7 @@ def _agree(name: str, said: list[tuple[Any, ...]], out: Path, files: Sequence[st
     summary = json.loads((out / "summary.json").read_bytes())
     assert summary
     for n in differ[:3]:
-        print(f"       page {n}: a crawl says {said[n]}, {name} says {told[n]}")
+        print(f"       page {n}: a crawl: {said[n]}, {name}: {told[n]}")
     return check_bar(
         not differ,
         f"{name}: {len(told):,} pages, {dropped:,} dropped, {len(differ)} verdicts differ from a crawl's "

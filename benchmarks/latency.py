@@ -102,7 +102,7 @@ async def crawl(base: str, parts: int, latency: float) -> float:
 
 @deferred_f_from_coro_f
 async def take_turns(_: object, base: str, rounds: int, parts: int) -> None:
-    """Crawl the site in both ways, again and again, and print what came of it."""
+    """Crawl the site in both ways, several times, and print the results."""
     rates: dict[float, list[float]] = {latency: [] for latency in LATENCIES}
     for turn in range(rounds):
         for latency in LATENCIES if turn % 2 else reversed(LATENCIES):

@@ -99,7 +99,7 @@ class Meter:
 
 
 async def crawl(way: str, url: str, folder: str, meter: Meter, pages: range) -> dict[str, float]:
-    """Crawl some pages of the site; return what it took and how many were kept and dropped."""
+    """Crawl some pages of the site; return its cost, and the number of pages kept and dropped."""
     settings = {
         "ADDONS": {Addon: 500},
         "DEDUP_STORE": f"lmdb://{folder}/{way}",
@@ -119,7 +119,7 @@ async def crawl(way: str, url: str, folder: str, meter: Meter, pages: range) -> 
 
 @deferred_f_from_coro_f
 async def take_turns(_: object, base: str, pages: int) -> None:
-    """Crawl the site in both ways, turn by turn, and print what each took."""
+    """Crawl the site in both ways, in turns, and print the cost of each."""
     turns: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
     meter = Meter()
     meter.watch()

@@ -1,4 +1,4 @@
-"""What all tests share: the process that others are forked from, and how they are divided among workers."""
+"""Shared by all tests: the process that others are forked from, and the division among xdist workers."""
 
 from __future__ import annotations
 

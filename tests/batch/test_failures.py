@@ -113,7 +113,7 @@ def wait_for(condition: Callable[[], object]) -> None:
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_that_is_interrupted_goes_on_later(batch: Batch, readers: str, how: signal.Signals) -> None:
-    """An interrupt of the terminal goes to all processes; a kill only to the first, and the others follow."""
+    """Ctrl-C is sent to all processes; a kill only to the first one, and the others end after it."""
     rows = [html_page(number) for number in range(4 * PART)]
     split(rows, batch.folder / "in", 4)
     arguments = ("in", "--out", "out", "--set", f"reader={readers}.slow", "--workers", "2")

@@ -66,7 +66,7 @@ def test_a_batch_behind_a_crawl_comes_to_what_the_crawl_would(
 
 
 def chain(batch: Batch, rows: Rows, *, stand: dict[str, list[str]], **how: Any) -> Rows:
-    """Run batches of a few rows each, one after the other; return what is said of the last one's."""
+    """Run batches of a few rows each, one after the other; return the verdicts of the last one."""
     step = -(-len(rows) // len(stand))
     for number, (name, before) in enumerate(stand.items()):
         where = batch.folder / f"in-{name}"
@@ -78,7 +78,7 @@ def chain(batch: Batch, rows: Rows, *, stand: dict[str, list[str]], **how: Any) 
 
 @pytest.mark.parametrize("named", [["b"], ["a", "b"], ["b", "a"]])
 def test_a_folder_remembers_what_it_stood_against(batch: Batch, named: list[str]) -> None:
-    """The last batch tells a story of the first one again, which the one between does not."""
+    """The last batch repeats a story of the first one that is not in the second."""
     rows = [page(1, "a"), page(2, "a"), page(1, "b"), page(3, "b"), page(2, "c"), page(4, "c")]
     found = chain(batch, rows, stand={"a": [], "b": ["a"], "c": named})
     assert said(found) == as_said(crawled(Config(), rows)[4:])
@@ -206,7 +206,7 @@ def test_two_namespaces_of_a_store_are_two_sources(batch: Batch) -> None:
 
 
 def test_a_password_is_kept_nowhere(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder that stood against a server with a password has to be told it again."""
+    """The password of a store that a batch was compared with must be given again."""
     opened: list[str] = []
 
     def there(url: str, namespace: str, job: object) -> StoreSource:

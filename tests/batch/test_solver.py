@@ -87,7 +87,7 @@ def _exact(content: int) -> bytes:
 
 
 def test_a_page_is_compared_with_the_newest_of_a_crowded_bucket() -> None:
-    """All share a key; one more than is read of a bucket stands between the first page and its copy."""
+    """All share a key; between the first page and its copy there is one page more than is read of a bucket."""
     config = Config(detectors=("exact",))
     apart = [_page(n, 7, sketch=_exact(n)) for n in range(BUCKET_CAP + 1)]
     near, far = _page(98, 7, sketch=_exact(1)), _page(99, 7, sketch=_exact(0))

@@ -28,7 +28,7 @@ def rules_of(config: Config) -> Rules:
 
 
 def one_by_one(config: Config, pages: Iterable[Page]) -> list[Told]:
-    """What a crawl says of these pages, one after the other."""
+    """The verdicts of a crawl on these pages in order."""
     with Deduplicator(config=config) as dedup:
         return [told(dedup.add(page)) for page in pages]
 
@@ -40,7 +40,7 @@ def told(verdict: Verdict) -> Told:
 
 
 def filed(config: Config, pages: Iterable[Page], size: int = 50) -> FingerprintTable:
-    """The fingerprints of these pages, in batches of some."""
+    """The fingerprints of these pages, in batches of this size."""
     dedup = Deduplicator(config=config)
     filings: list[FingerprintTableBuilder] = []
     for row, page in enumerate(pages):
@@ -68,7 +68,7 @@ def _sketches(config: Config) -> int:
 
 
 def said(prints: FingerprintTable, found: Solution) -> list[Told]:
-    """What a solution says of each row."""
+    """The verdicts of a solution."""
     reasons = dict(prints.reasons())
     return [_said(prints, found, row, reasons.get(row)) for row in range(len(prints))]
 

@@ -1,4 +1,4 @@
-"""What the spool remembers, and what it makes of a file that was torn, damaged or is another's."""
+"""The spool: its records, and truncated, damaged and foreign files."""
 
 from __future__ import annotations
 

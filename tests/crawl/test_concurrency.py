@@ -1,4 +1,4 @@
-"""Calls in threads: how many there are, and which go first."""
+"""Calls in threads: their number and their order."""
 
 from __future__ import annotations
 

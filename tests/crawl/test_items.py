@@ -1,4 +1,4 @@
-"""Items of every kind, from every place, find the page they came from; nothing is kept for too long."""
+"""Items of every kind, from every place, are matched to their pages; no state is kept for too long."""
 
 from __future__ import annotations
 

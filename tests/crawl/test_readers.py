@@ -1,4 +1,4 @@
-"""``DEDUP_READER`` decides what of a page is compared, in real crawls."""
+"""``DEDUP_READER`` selects the text that is compared, in real crawls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a crawl writes down for its report equals what Scrapy's stats say, whatever happens to its pages."""
+"""The ledger of a crawl equals Scrapy's stats, in all cases."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def test_two_workers_share_a_server(site: Site, tmp_path: Path, server: Server, 
 
 
 def when_both_crawl(site: Site, events: Mapping[int, Callable[[], object]]) -> None:
-    """Answer nobody before both workers have asked; let something happen at the n-th request after that."""
+    """Delay answers until both workers have sent a request; call functions at the n-th request after that."""
     both, numbers, turn = threading.Event(), count(1), threading.Lock()
 
     def note(_: int) -> None:

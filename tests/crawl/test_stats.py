@@ -1,4 +1,4 @@
-"""What the log and the heartbeat state, and how often."""
+"""The figures in the log and the heartbeat, and their intervals."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from dedupcrawl.errors import StoreError, StoreFullError
 
 @dataclass
 class Told:
-    """Stands for the stats of a crawl, and notes what they are told."""
+    """Fake for the stats of a crawl; records the calls."""
 
     log: list[str]
     notes: list[str] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Told:
 
 
 class Double:
-    """Stands for a deduplicator whose store can be away, and logs what it is asked."""
+    """Fake for a deduplicator whose store can be unreachable; records the calls."""
 
     scheme = ""
 

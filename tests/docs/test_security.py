@@ -1,4 +1,4 @@
-"""What the page on security says is stored, held against what is."""
+"""The statements of the security page about stored data match the stored data."""
 
 from __future__ import annotations
 

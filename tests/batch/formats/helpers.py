@@ -74,7 +74,7 @@ def annotate(path: Path, statuses: list[str | None], target: Path, *, truncated:
 
 
 def told(statuses: list[str | None]) -> pa.Table:
-    """The columns of some rows; a status of None stands for a bad row."""
+    """The columns of some rows; a status of None means a bad row."""
     count = len(statuses)
     types = {"dedup_similarity": pa.float64()}
     values: dict[str, list[Any]] = {name: [None] * count for name in ANNOTATION_COLUMNS}

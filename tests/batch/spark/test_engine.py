@@ -1,4 +1,4 @@
-"""A run on Spark writes what a run here writes, and what a crawl would have said.
+"""A run on Spark writes the same files as a local run, with the verdicts of a crawl.
 
 What a task does with a part, without Spark.
 """
@@ -37,7 +37,7 @@ def on_spark(session: Starting, batch: Batch, *inputs: Path, out: str = "spark",
 
 
 def written(folder: Path) -> dict[str, bytes]:
-    """All files of an output but the summary, which tells of time."""
+    """All files of an output but the summary, which contains durations."""
     files = (path for path in folder.glob("*") if path.is_file() and path.name != "summary.json")
     return {path.name: path.read_bytes() for path in files}
 

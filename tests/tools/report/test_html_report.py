@@ -1,4 +1,4 @@
-"""The page of a report, as a person meets it in a browser.
+"""The page of a report, as shown in a browser.
 
 What is too large for one page is made to fit, and the page says what is left out.
 """
