@@ -150,7 +150,7 @@ def test_short_text_without_exact_stays_unchecked() -> None:
         assert dedup.add(text="The council met on Monday.", url="https://a.example/1").reason == "short"
 
 
-def test_unreadable_html_is_kept_and_says_why(dedup: Deduplicator) -> None:
+def test_unreadable_html_is_kept_and_states_why(dedup: Deduplicator) -> None:
     verdict = dedup.add(html=b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 50, url="https://a.example/p")
     assert verdict.status is Status.UNCHECKED
     assert verdict.keep
@@ -210,7 +210,7 @@ def held(claim: Claim | Pending) -> Claim:
     return claim
 
 
-def test_a_claim_says_what_was_judged_and_with_whom_it_was_compared(dedup: Deduplicator) -> None:
+def test_a_claim_contains_what_was_judged_and_the_pages_compared(dedup: Deduplicator) -> None:
     alone = dedup.claim(text=ENGLISH, url="https://a.example/1")
     assert alone.met == ()
     assert alone.record is not None

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dedupcrawl.verdict import Verdict
 
 Rows = list[dict[str, Any]]
-Told = tuple[Any, ...]
+VerdictRow = tuple[Any, ...]
 
 _WORDS = "harbour ferry ice pier night crew winter island signal lamp rope tide anchor engine captain".split()  # noqa: SIM905
 
@@ -81,17 +81,17 @@ def _is_output(path: Path) -> bool:
     return path.name != "superseded.jsonl" and "_dedupcrawl" not in path.parts
 
 
-def said(rows: Rows) -> list[Told]:
+def annotated_verdicts(rows: Rows) -> list[VerdictRow]:
     """The verdicts in an annotated output."""
     return [tuple(row.get(name) for name in ANNOTATION_COLUMNS) for row in rows]
 
 
-def without_cluster(told: list[Told]) -> list[Told]:
+def without_cluster(rows: list[VerdictRow]) -> list[VerdictRow]:
     """Clusters of one page have no name unless it is requested."""
-    return [each[:4] + each[5:] for each in told]
+    return [each[:4] + each[5:] for each in rows]
 
 
-def as_said(verdicts: Iterable[Verdict]) -> list[Told]:
+def verdict_tuples(verdicts: Iterable[Verdict]) -> list[VerdictRow]:
     """The verdicts of a crawl, in the same form."""
     return [
         (

@@ -112,7 +112,7 @@ def wait_for(condition: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_a_run_that_is_interrupted_goes_on_later(batch: Batch, readers: str, how: signal.Signals) -> None:
+def test_a_run_that_is_interrupted_continues_later(batch: Batch, readers: str, how: signal.Signals) -> None:
     """Ctrl-C is sent to all processes; a kill only to the first one, and the others end after it."""
     rows = [html_page(number) for number in range(4 * PART)]
     split(rows, batch.folder / "in", 4)

@@ -148,7 +148,7 @@ def test_what_was_claimed_on_a_server_that_lost_its_data_is_filed_again(server: 
         assert other.info().pages == 2
 
 
-def test_a_wrong_password_is_said_in_a_sentence_without_it(site: Site, tmp_path: Path) -> None:
+def test_a_wrong_password_is_reported_in_a_sentence_without_it(site: Site, tmp_path: Path) -> None:
     server = Server(next(iter(binaries().values())), password="sesame").start()
     try:
         url = site.put("/a", plain("Ice", text(1)))

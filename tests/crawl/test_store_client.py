@@ -149,7 +149,7 @@ def test_who_asks_while_debts_are_paid_waits() -> None:
     assert far.log == ["make up", "renew", "made up", "page"]
 
 
-def test_what_the_store_refuses_is_told_from_its_absence() -> None:
+def test_what_the_store_refuses_is_distinguished_from_its_absence() -> None:
     async def work(far: Far) -> None:
         assert await far.client._attempt(far.call, "good") == "good"
         assert await far.client._attempt(far.call, "bad") is None

@@ -70,7 +70,7 @@ def test_growth_finds_what_one_more_page_takes(a_page: int, fixed: int, few: int
     ("a_page", "pages", "shown"),
     [(1, 999, "999 B"), (600, 10**6, "600 MB"), (605, 10**8, "60.5 GB"), (2000, 10**9, "2,000 GB")],
 )
-def test_needed_is_told_in_the_unit_that_fits(a_page: int, pages: int, shown: str) -> None:
+def test_needed_is_reported_in_the_unit_that_fits(a_page: int, pages: int, shown: str) -> None:
     assert total_text(a_page, pages) == shown
 
 

@@ -66,12 +66,12 @@ def test_the_cause_is_found_between_tracebacks(raised: str, told: str) -> None:
     assert error_cause(TASK.format(raised=raised)).startswith(told)
 
 
-def test_what_has_no_traceback_is_told_by_its_first_line() -> None:
+def test_what_has_no_traceback_is_reported_by_its_first_line() -> None:
     assert error_cause("All masters are unresponsive! Giving up.\nat a.b") == "All masters are unresponsive! Giving up."
     assert error_cause("") == "no reason was given"
 
 
-def test_the_log_tells_why_java_gave_up() -> None:
+def test_the_log_shows_why_java_gave_up() -> None:
     told = "26/01/01 10:00:00 ERROR StandaloneSchedulerBackend: Application has been killed. Reason: No master."
     assert last_logged_error(f"WARN Utils: loopback\n{told}\n\tat a.b") == "No master."
     assert last_logged_error("WARN Utils: loopback") is None

@@ -94,7 +94,7 @@ def test_what_is_given_is_kept_and_clusters_are_named_after_the_first(spark: Spa
     assert settled.on_driver == 0
 
 
-def test_a_session_says_where_sweeps_end(spark: SparkSession) -> None:
+def test_a_session_configures_where_sweeps_end(spark: SparkSession) -> None:
     own = spark.newSession()
     assert Bounds.of(own) == Bounds()
     own.conf.set("spark.dedupcrawl.tail", "7")
@@ -126,7 +126,7 @@ def met(rows: list[Row], size: int = 1000) -> list[tuple[int, list[int]]]:
 
 @given(rows_of_buckets, st.integers(1, 20))
 @settings(deadline=None)
-def test_a_page_meets_the_newest_kept_pages_before_it(rows: list[Row], size: int) -> None:
+def test_a_page_is_compared_with_the_newest_kept_pages_before_it(rows: list[Row], size: int) -> None:
     expected = []
     for bucket, page, _, sought, _ in rows:
         before = [old for b, old, filed, _, kept in rows if b == bucket and old < page and filed and kept]

@@ -58,7 +58,7 @@ def by_name(found: tuple[Counterfactual, ...]) -> dict[str, Counterfactual]:
     return {each.changes[0].name: each for each in found}
 
 
-def test_a_copy_is_held_against_what_it_repeats(dedup: Deduplicator) -> None:
+def test_a_copy_is_compared_with_what_it_repeats(dedup: Deduplicator) -> None:
     found = explained(dedup, COPY)
     assert found.verdict == dedup.check(text=COPY, url=SECOND)
     assert found.pair is not None
@@ -154,7 +154,7 @@ def test_what_would_not_meet_in_a_new_store_is_not_called_related() -> None:
     assert None in relations
 
 
-def test_where_sketches_do_not_tell_the_keys_that_is_said() -> None:
+def test_where_sketches_do_not_contain_the_keys_that_is_reported() -> None:
     with opened(detectors=["datasketch"]) as dedup:
         dedup.add(text=ENGLISH, url=FIRST)
         counterfactuals = by_name(explained(dedup, COPY, quick=True).counterfactuals)
@@ -225,7 +225,7 @@ def test_a_filed_page_is_judged_by_what_came_before_it() -> None:
         assert explained(dedup, url=FIRST, quick=True).scan.members == first.scan.members
 
 
-def test_a_page_that_met_nobody_is_held_against_the_nearest(dedup: Deduplicator) -> None:
+def test_a_page_that_has_no_candidate_is_compared_with_the_nearest(dedup: Deduplicator) -> None:
     half = ENGLISH[: len(ENGLISH) // 2] + CHINESE
     found = explained(dedup, half)
     assert found.met == 0
@@ -268,7 +268,7 @@ def test_pages_in_a_full_bucket_never_meet() -> None:
         assert "although they share keys" in " ".join(found.remarks)
 
 
-def test_a_claimed_page_and_what_a_run_said_are_remarked_upon(dedup: Deduplicator) -> None:
+def test_a_claimed_page_and_the_verdict_of_a_run_are_remarked_upon(dedup: Deduplicator) -> None:
     with dedup.claim(text=CHINESE, url="https://z.example/1"):
         verdict = dedup.check(text=COPY, url=SECOND)
         subject = Subject(SECOND, "told", Page.from_text(CHINESE, SECOND), then=PastVerdict(verdict, "dropped", 0.0))
@@ -278,7 +278,7 @@ def test_a_claimed_page_and_what_a_run_said_are_remarked_upon(dedup: Deduplicato
     assert "The run said otherwise" in " ".join(found.remarks)
 
 
-def test_a_claim_that_is_open_explains_that_the_run_said_otherwise(dedup: Deduplicator) -> None:
+def test_a_claim_that_is_open_explains_that_the_run_had_another_verdict(dedup: Deduplicator) -> None:
     first = "https://z.example/1"
     with Deduplicator() as once:
         once.add(text=CHINESE, url=first)
