@@ -231,14 +231,14 @@ def test_a_page_that_has_no_candidate_is_compared_with_the_nearest(dedup: Dedupl
     assert found.met == 0
     assert found.pair is not None
     assert (found.pair.why, found.pair.met, found.pair.old.url) == (PairReason.NEAREST, False, FIRST)
-    assert "They never met" in " ".join(found.remarks)
+    assert "They were never compared" in " ".join(found.remarks)
     quick = explained(dedup, half, quick=True)
     assert (quick.pair, quick.scan.scanned) == (None, None)
     assert "without --quick" in " ".join(quick.remarks)
-    assert "no other in the store is like it" in " ".join(explained(dedup, OTHER_CHINESE).remarks)
+    assert "no other page in the store is similar" in " ".join(explained(dedup, OTHER_CHINESE).remarks)
 
 
-def test_a_page_of_ones_choice(dedup: Deduplicator) -> None:
+def test_a_chosen_page(dedup: Deduplicator) -> None:
     lamps = dedup.store.lookup("https://a.example/lamps")
     assert lamps is not None
     found = explained(dedup, COPY, other=ComparedPage.from_candidate(lamps))
@@ -254,7 +254,7 @@ def test_a_page_of_ones_choice(dedup: Deduplicator) -> None:
     assert both_new.pair.verdict.of == "https://c.example/"
 
 
-def test_pages_in_a_full_bucket_never_meet() -> None:
+def test_pages_in_a_full_bucket_are_not_compared() -> None:
     with opened(drop=[]) as dedup:
         dedup.add(text=ENGLISH, url=FIRST)
         for number in range(40):
@@ -275,7 +275,7 @@ def test_a_claimed_page_and_the_verdict_of_a_run_are_remarked_upon(dedup: Dedupl
         found = Explainer(EffectiveConfig(dedup.config, frozenset()), dedup.store).explain(subject)
     assert found.pair is not None
     assert "is claimed, not committed yet" in " ".join(found.remarks)
-    assert "The run said otherwise" in " ".join(found.remarks)
+    assert "The run had another verdict" in " ".join(found.remarks)
 
 
 def test_a_claim_that_is_open_explains_that_the_run_had_another_verdict(dedup: Deduplicator) -> None:

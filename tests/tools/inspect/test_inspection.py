@@ -131,7 +131,7 @@ def test_a_reader_of_the_user_is_compared_with_the_page() -> None:
     assert [(block.reason, block.kept) for block in found.blocks] == [(FOUND, True), (FOUND, True), (NOT_FOUND, False)]
     assert [each.block for each in found.passages] == [None]  # it joined two blocks to one line
     assert marked(found)[2] == CHINESE
-    assert "This reader is yours" in found.notes[0]
+    assert "Your reader returns only the main text" in found.notes[0]
     assert "100% of its letters" in found.reasons[0]
 
 
@@ -177,7 +177,7 @@ def test_the_topic_reader_shows_how_many_words_a_block_shares() -> None:
     some = f"{PARAGRAPH[:120]} Whales sing in the far north."
     told = seen(f"<div>{RIVER}</div><div>{some}</div><div>{CHINESE * 3}</div>", "topic").reasons
     assert "It is the longest" in told[0]
-    assert "of the smaller one in common; more than 30% are wanted" in told[1]
+    assert "of the smaller one in common; more than 30% are required" in told[1]
     assert "It has 0% of the words" in told[2]
 
 
