@@ -247,7 +247,7 @@ def test_released_claim_frees_the_content(dedup: Deduplicator) -> None:
 
 def test_claim_is_settled_once(dedup: Deduplicator) -> None:
     with dedup.claim(text=ENGLISH, url="https://a.example/1") as claim:
-        claim.release()  # its item could not be stored, and nobody raised
+        claim.release()  # its item could not be stored, without an exception
     assert dedup.add(text=ENGLISH, url="https://b.example/2").status is Status.UNIQUE
     committed = dedup.claim(text=CHINESE, url="https://a.example/3")
     committed.commit()

@@ -214,7 +214,7 @@ def test_patience_ends() -> None:
         began = time.monotonic()
         assert not await far.client.wait_for_return()
         assert time.monotonic() - began > patience / 2
-        assert not await far.client.wait_for_return()  # nobody waits again
+        assert not await far.client.wait_for_return()  # no second wait
         assert await far.client.wait_until_given_up()
         await far.client.close()
 

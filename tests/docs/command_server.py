@@ -113,7 +113,7 @@ def _run(name: str) -> int:
         {"dedupcrawl": dedupcrawl.cli.main, "scrapy": scrapy.cmdline.execute}[name]()
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else int(error.code is not None)
-    except BaseException:  # noqa: BLE001  # as Python does with what nobody catches
+    except BaseException:  # noqa: BLE001  # as Python does with uncaught exceptions
         traceback.print_exc()
         return 1
     return 0

@@ -29,7 +29,7 @@ NOT_FOUND = "not found"  #: reason: it is not
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule, as it is shown."""
+    """How a rule is shown."""
 
     reason: str  #: :attr:`dedupcrawl.Block.reason`
     family: str  #: a key of :data:`FAMILIES`

@@ -26,7 +26,7 @@ def texts(path: Path) -> list[str]:
 
 
 def marks(path: Path) -> list[tuple[float, float]]:
-    """Where the points stand, in the order of the settings."""
+    """The positions of the points, in the order of the settings."""
     (group,) = [g for g in ET.parse(path).iter(f"{SVG}g") if g.get("id") == "points"]
     return [(float(use.get("x", "")), float(use.get("y", ""))) for use in group.iter(f"{SVG}use")]
 

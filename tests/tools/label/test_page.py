@@ -158,7 +158,7 @@ def test_space_skips_also_after_a_press_of_a_button(tmp_path: Path, open_tab: Op
         tab.page.keyboard.press("Space")
         count(tab, 2, 4)
         tab.page.get_by_role("button", name="Different").focus()
-        tab.page.keyboard.press("Space")  # whoever goes there by the keyboard means it
+        tab.page.keyboard.press("Space")  # moving there by keyboard is intended
         count(tab, 3, 4)
     assert given(tmp_path) == [Answer.SAME, Answer.SKIP, Answer.DIFFERENT]
 

@@ -104,7 +104,7 @@ def test_an_older_page_is_shown_as_it_was_when_they_were_compared(tmp_path: Path
 
 
 def test_of_a_sampled_ledger_each_pair_represents_several(tmp_path: Path) -> None:
-    """If a ledger keeps the texts of some clusters only, these stand for all."""
+    """If a ledger keeps the texts of some clusters only, these represent all."""
     pages = [replace(page, title="") for page in web(200, 0)]
     room = sum(len(page.text) for page in pages) // 3
     write(tmp_path / "run.ledger", pages, limits=LedgerLimits(content_bytes=room))
