@@ -274,9 +274,9 @@ def compare(rounds: int, pages: int) -> dict[str, Any]:
         try:
             for _ in range(rounds):
                 command = [*me, "--crawl", f"http://127.0.0.1:{site['port']}"]
-                told = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
-                assert told["kept"] == dict.fromkeys(MODES, pages), told
-                for mode, seconds in told["cpu"].items():
+                result = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+                assert result["kept"] == dict.fromkeys(MODES, pages), result
+                for mode, seconds in result["cpu"].items():
                     spent[mode].append(1000 * seconds / pages)
         finally:
             server.kill()

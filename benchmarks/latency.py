@@ -109,10 +109,10 @@ async def take_turns(_: object, base: str, rounds: int, parts: int) -> None:
             rates[latency].append(await crawl(base, parts, latency))
     near, far = (rates[latency] for latency in LATENCIES)
     ratio = statistics.median(b / a for a, b in zip(near, far, strict=True))
-    told = {f"{1000 * key:.0f} ms": round(statistics.median(each), 1) for key, each in rates.items()}
+    shown = {f"{1000 * key:.0f} ms": round(statistics.median(each), 1) for key, each in rates.items()}
     print(
         json.dumps(
-            {"pages_per_second": told, "rounds": rounds, "ratio": round(ratio, 3), "bar": BAR, "holds": ratio >= BAR}
+            {"pages_per_second": shown, "rounds": rounds, "ratio": round(ratio, 3), "bar": BAR, "holds": ratio >= BAR}
         )
     )
 

@@ -373,8 +373,8 @@ def reports(folder: Path) -> Section:
     fill(folder / "store", {}, [(each.name, dedup.read(html=each.html, url=each.url)) for each in reprints()])
     found: Section = {}
     for name, subject in subjects.items():
-        told = stable(json.loads(run("report", subject, "--json")), folder)
-        found |= {f"{name} {place}": each for place, each in flat(told).items()}
+        report = stable(json.loads(run("report", subject, "--json")), folder)
+        found |= {f"{name} {place}": each for place, each in flat(report).items()}
         page = folder / f"{name}.html"
         run("report", subject, "-o", str(page))
         found |= {f"{name} page {place}": each for place, each in payloads(page.read_text("utf-8"), folder)}

@@ -97,7 +97,7 @@ def test_an_interrupted_export_is_completed(batch: Batch, monkeypatch: pytest.Mo
     path = write_lines(batch.folder / "in" / "a.jsonl", [page(n, "a") for n in range(250)])
     how = {"update": store, "namespace": "news"}
 
-    def broken(filings: Any, teller: Any) -> Any:
+    def broken(filings: Any, progress: Any) -> Any:
         for number, filing in enumerate(filings):
             if number == 230:
                 raise KeyboardInterrupt
