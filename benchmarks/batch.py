@@ -354,9 +354,7 @@ def _one_by_one(source: Path, detector: str) -> list[tuple[Any, ...]]:
     config = Config() if detector == "default" else Config(detectors=(detector,))
     with Deduplicator(config=config) as dedup:
         found = (dedup.add(text=page["text"], url=page["url"]) for page in lines_of(source))
-        return [
-            (each.status, each.relation, each.of, each.similarity, each.cluster, each.detector) for each in verdicts
-        ]
+        return [(each.status, each.relation, each.of, each.similarity, each.cluster, each.detector) for each in found]
 
 
 def _in_two_steps(

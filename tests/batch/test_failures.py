@@ -220,7 +220,7 @@ def test_a_file_that_changes_while_it_is_read_is_noticed(batch: Batch, monkeypat
             file.write(b'{"url": "x", "text": "y"}\n')
         return made
 
-    monkeypatch.setattr("dedupcrawl.batch.fingerprinting.write_fingerprints", appending)
+    monkeypatch.setattr("dedupcrawl.batch.local_engine.write_fingerprints", appending)
     with pytest.raises(DedupError, match="has changed since it was fingerprinted"):
         batch.run(path)
     assert not Workdir(job.out).output("a.jsonl").exists()

@@ -108,7 +108,7 @@ def test_a_run_that_was_interrupted_continues_where_it_stopped(batch: Batch, mon
         done.append(part.name)
         return through(job, work, part, pieces)
 
-    monkeypatch.setattr("dedupcrawl.batch.fingerprinting.write_fingerprints", breaking)
+    monkeypatch.setattr("dedupcrawl.batch.local_engine.write_fingerprints", breaking)
     with pytest.raises(KeyboardInterrupt):
         batch.run(batch.folder / "in")
     assert not (batch.folder / "out" / "summary.json").exists()
