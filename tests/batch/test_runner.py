@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from dedupcrawl.batch import fingerprinting
+from dedupcrawl.batch import local_engine
 from dedupcrawl.batch.formats import Fields
 from dedupcrawl.batch.verdicts import read_annotations
 from dedupcrawl.batch.workdir import Workdir
@@ -84,7 +84,7 @@ def test_a_run_that_is_done_is_not_done_again(batch: Batch, monkeypatch: pytest.
     split(ROWS, batch.folder / "in")
     batch.run(batch.folder / "in")
     before = stamps(batch.folder / "out")
-    monkeypatch.setattr(fingerprinting, "write_fingerprints", None)
+    monkeypatch.setattr(local_engine, "write_fingerprints", None)
     again = batch.run(batch.folder / "in")
     assert again["already"]
     assert stamps(batch.folder / "out") == before
@@ -99,7 +99,7 @@ def stamps(folder: Path) -> dict[str, int]:
 def test_a_run_that_was_interrupted_continues_where_it_stopped(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
     split(ROWS, batch.folder / "in")
     done: list[str] = []
-    through = fingerprinting.write_fingerprints
+    through = local_engine.write_fingerprints
 
     def breaking(job: Any, work: Workdir, part: Any, pieces: Any) -> Any:
         if part.number == 1 and not done[1:]:
@@ -108,7 +108,7 @@ def test_a_run_that_was_interrupted_continues_where_it_stopped(batch: Batch, mon
         done.append(part.name)
         return through(job, work, part, pieces)
 
-    monkeypatch.setattr("dedupcrawl.batch.local_engine.write_fingerprints", breaking)
+    monkeypatch.setattr(local_engine, "write_fingerprints", breaking)
     with pytest.raises(KeyboardInterrupt):
         batch.run(batch.folder / "in")
     assert not (batch.folder / "out" / "summary.json").exists()

@@ -190,7 +190,7 @@ def test_a_broken_export_leaves_the_former_file(
     def fail(_: object) -> bytes:
         raise StoreError("away")
 
-    monkeypatch.setattr("dedupcrawl.stores.codec.encode", fail)
+    monkeypatch.setattr("dedupcrawl.stores.transfer.encode", fail)
     with pytest.raises(StoreError, match="away"):
         export_records(store, path)
     assert path.read_bytes() == before
