@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from dedupcrawl.batch import local_engine
+from dedupcrawl.batch import fingerprinting, local_engine
 from dedupcrawl.batch.formats import Fields
 from dedupcrawl.batch.verdicts import read_annotations
 from dedupcrawl.batch.workdir import Workdir
@@ -99,7 +99,7 @@ def stamps(folder: Path) -> dict[str, int]:
 def test_a_run_that_was_interrupted_continues_where_it_stopped(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
     split(ROWS, batch.folder / "in")
     done: list[str] = []
-    through = local_engine.write_fingerprints
+    through = fingerprinting.write_fingerprints
 
     def breaking(job: Any, work: Workdir, part: Any, pieces: Any) -> Any:
         if part.number == 1 and not done[1:]:
