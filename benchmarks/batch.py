@@ -7,7 +7,7 @@ The corpus is made from Debian's documentation (:mod:`benchmarks.corpora`), in E
     Pages per CPU second of all processes, compared with scripts for datasketch and rensa
     (:mod:`benchmarks.peers`), in turns.
 ``truth``
-    The pairs with an exact J of at least 0.8 and fitting lengths that were both kept, by each program, and
+    The pairs with an exact J of at least 0.8 and similar lengths that were both kept, by each program, and
     the pages that were dropped although their best kept match has J < 0.5.
 ``growth``
     Time and memory per page as the corpus grows.
@@ -73,8 +73,8 @@ def run(command: Sequence[str], *, watch: bool = False) -> Run:
     """Run a command until all of its processes have ended; raise RuntimeError if it fails."""
     become_subreaper()
     begun, before = time.perf_counter(), _cpu()
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT, start_new_session=True)
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
         peak = [0]
         watcher = threading.Thread(target=_watch, args=(process, peak), daemon=True)
         if watch:
@@ -82,9 +82,9 @@ def run(command: Sequence[str], *, watch: bool = False) -> Run:
         status = process.wait()
         wall = time.perf_counter() - begun
         _reap()
-        said.seek(0)
+        output.seek(0)
         if status:
-            raise RuntimeError(f"{' '.join(command)}: {said.read().decode(errors='replace')[-3000:]}")
+            raise RuntimeError(f"{' '.join(command)}: {output.read().decode(errors='replace')[-3000:]}")
     if watch:
         watcher.join()
     return Run(wall, _cpu() - before, peak[0])
@@ -204,7 +204,7 @@ def truth(given: argparse.Namespace, scratch: Path) -> bool:
     longer = np.maximum(lengths[earlier], lengths[later])
     fits = longer <= LENGTH_RATIO * np.minimum(lengths[earlier], lengths[later])
     earlier, later, similar = earlier[fits], later[fits], similar[fits]
-    print(f"truth: {len(earlier):,} pairs with J >= {THRESHOLD} and fitting lengths among {len(pages):,} pages")
+    print(f"truth: {len(earlier):,} pairs with J >= {THRESHOLD} and similar lengths among {len(pages):,} pages")
     print(f"truth: their J: {_histogram(similar)}")
     kept = {"ours": _kept_by_us(source, scratch)}
     for name in TIMES:
@@ -217,14 +217,14 @@ def truth(given: argparse.Namespace, scratch: Path) -> bool:
         for name, stays in kept.items():
             both = stays[earlier] & stays[later] & of
             share = int(np.count_nonzero(both)) / max(1, int(np.count_nonzero(of)))
-            told = (
+            line = (
                 f"{name}, {language}: {share:.2%} of {np.count_nonzero(of):,} pairs are both kept "
                 f"(J of these: {_histogram(similar[both])})"
             )
             if name == "ours":
-                fine &= check_bar(share <= MISSED, f"{told} (bar: {MISSED:.1%})")
+                fine &= check_bar(share <= MISSED, f"{line} (bar: {MISSED:.1%})")
             else:
-                print(f"       {told}")
+                print(f"       {line}")
     return fine & _wrongly_dropped(source, scratch, sets)
 
 
@@ -335,12 +335,12 @@ def verdicts(given: argparse.Namespace, scratch: Path) -> bool:
     fine = True
     for detector in ("default", "simhash"):
         options = () if detector == "default" else ("--detector", detector)
-        said = _one_by_one(source, detector)
+        expected = _one_by_one(source, detector)
         for engine, master in _engines(given):
             out = scratch / f"{detector} {engine}"
             cost = run_dedupcrawl(source, out, "--annotate", *options, *master)
-            fine &= _agree(f"{detector}, {engine}", said, out, [source.name], cost)
-            fine &= _in_two_steps(given, scratch, said, (*options, *master), f"{detector}, {engine}")
+            fine &= _agree(f"{detector}, {engine}", expected, out, [source.name], cost)
+            fine &= _in_two_steps(given, scratch, expected, (*options, *master), f"{detector}, {engine}")
     return fine
 
 
@@ -353,12 +353,12 @@ def _engines(given: argparse.Namespace) -> Iterator[tuple[str, tuple[str, ...]]]
 def _one_by_one(source: Path, detector: str) -> list[tuple[Any, ...]]:
     config = Config() if detector == "default" else Config(detectors=(detector,))
     with Deduplicator(config=config) as dedup:
-        said = (dedup.add(text=page["text"], url=page["url"]) for page in lines_of(source))
-        return [(each.status, each.relation, each.of, each.similarity, each.cluster, each.detector) for each in said]
+        found = (dedup.add(text=page["text"], url=page["url"]) for page in lines_of(source))
+        return [(each.status, each.relation, each.of, each.similarity, each.cluster, each.detector) for each in found]
 
 
 def _in_two_steps(
-    given: argparse.Namespace, scratch: Path, said: list[tuple[Any, ...]], options: Sequence[str], name: str
+    given: argparse.Namespace, scratch: Path, expected: list[tuple[Any, ...]], options: Sequence[str], name: str
 ) -> bool:
     """Deduplicate four fifths, then the rest against the kept pages."""
     source = corpus(given.pages, given.cache)
@@ -370,22 +370,22 @@ def _in_two_steps(
     before, after = scratch / "before", scratch / "after"
     run_dedupcrawl(first, before, "--annotate", *options)
     cost = run_dedupcrawl(second, after, "--annotate", "--against", str(before), *options)
-    fine = _agree(f"{name}, the first {cut:,}", said[:cut], before, [first.name], cost)
-    return fine & _agree(f"{name}, the others against them", said[cut:], after, [second.name], cost)
+    fine = _agree(f"{name}, the first {cut:,}", expected[:cut], before, [first.name], cost)
+    return fine & _agree(f"{name}, the others against them", expected[cut:], after, [second.name], cost)
 
 
-def _agree(name: str, said: list[tuple[Any, ...]], out: Path, files: Sequence[str], cost: Run) -> bool:
+def _agree(name: str, expected: list[tuple[Any, ...]], out: Path, files: Sequence[str], cost: Run) -> bool:
     rows = [row for file in files for row in lines_of(out / file)]
-    told = [tuple(row[f"dedup_{column}"] for column in COLUMNS) for row in rows]
-    differ = [n for n, (one, two) in enumerate(zip(said, told, strict=True)) if not _same(one, two)]
-    dropped = sum(each[0] == "duplicate" for each in told)
+    actual = [tuple(row[f"dedup_{column}"] for column in COLUMNS) for row in rows]
+    differ = [n for n, (one, two) in enumerate(zip(expected, actual, strict=True)) if not _same(one, two)]
+    dropped = sum(each[0] == "duplicate" for each in actual)
     summary = json.loads((out / "summary.json").read_bytes())
     assert summary
     for n in differ[:3]:
-        print(f"       page {n}: a crawl says {said[n]}, {name} says {told[n]}")
+        print(f"       page {n}: a crawl: {expected[n]}, {name}: {actual[n]}")
     return check_bar(
         not differ,
-        f"{name}: {len(told):,} pages, {dropped:,} dropped, {len(differ)} verdicts differ from a crawl's "
+        f"{name}: {len(actual):,} pages, {dropped:,} dropped, {len(differ)} verdicts differ from a crawl's "
         f"({cost.wall:.0f} s)",
     )
 

@@ -52,7 +52,7 @@ class Finding:
 class Claim:
     """A statement of a source."""
 
-    says: str
+    statement: str
     theirs: str
     check: Callable[[ParsedPageCache], Finding]
 
@@ -261,7 +261,7 @@ def main() -> int:
     for letter in letters:
         claim = CLAIMS[letter]
         finding = claim.check(shelf)
-        print(f"{letter}  {finding.verdict}: {claim.says}")
+        print(f"{letter}  {finding.verdict}: {claim.statement}")
         print(f"   theirs: {claim.theirs}")
         print(*(f"   ours:   {line}" for line in finding.ours), sep="\n", flush=True)
     return 0

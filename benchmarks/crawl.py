@@ -65,7 +65,7 @@ ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
 
 def page(number: int) -> bytes:
-    """Generate a page of about 20 kB: an article of 600 words, and what sites put around one."""
+    """Generate a page of about 20 kB: an article of 600 words, and the navigation around it."""
     chance = random.Random(number)
     part = number - number % PART
     title = sentence(chance, 7)
@@ -250,7 +250,7 @@ async def crawl(mode: str, url: str, store: str) -> tuple[float, int]:
 
 @deferred_f_from_coro_f
 async def take_turns(_: object, base: str, parts: int) -> None:
-    """Crawl the site in all three ways, part by part, and print what each took."""
+    """Crawl the site in all three ways, part by part, and print the cost of each."""
     spent, kept = dict.fromkeys(MODES, 0.0), dict.fromkeys(MODES, 0)
     with tempfile.TemporaryDirectory() as folder:
         for part in range(parts):
@@ -280,9 +280,9 @@ def compare(rounds: int, pages: int) -> dict[str, Any]:
         try:
             for _ in range(rounds):
                 command = [*me, "--crawl", f"http://127.0.0.1:{site['port']}"]
-                told = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
-                assert told["kept"] == dict.fromkeys(MODES, pages), told
-                for mode, seconds in told["cpu"].items():
+                result = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+                assert result["kept"] == dict.fromkeys(MODES, pages), result
+                for mode, seconds in result["cpu"].items():
                     spent[mode].append(1000 * seconds / pages)
         finally:
             server.kill()

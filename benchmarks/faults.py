@@ -51,7 +51,7 @@ def is_sound(towns: Sequence[Content]) -> bool:
 
     found = examine(towns)
     print(
-        f"{found.pages} pages tell {found.stories} stories in {len(towns)} towns; exact Jaccard similarity "
+        f"{found.pages} pages have {found.stories} stories in {len(towns)} towns; exact Jaccard similarity "
         f"of two stories at most {found.within:.2f} in a town and {found.across:.2f} across towns"
     )
     for fault in found.faults:
@@ -63,7 +63,7 @@ def run(name: str, plan: Plan, towns: Sequence[Content]) -> bool:
     """Make one run; return whether it had no faults."""
     with serving(towns) as web, tempfile.TemporaryDirectory() as folder:
         result = Trial(plan, web, Path(folder)).run()
-    print(f"\n{name}\n{result.told}", flush=True)
+    print(f"\n{name}\n{result.summary}", flush=True)
     for fault in result.faults[:SHOWN]:
         print(f"  FAULT {fault}")
     if "Traceback" in result.log:

@@ -102,17 +102,17 @@ async def crawl(base: str, parts: int, latency: float) -> float:
 
 @deferred_f_from_coro_f
 async def take_turns(_: object, base: str, rounds: int, parts: int) -> None:
-    """Crawl the site in both ways, again and again, and print what came of it."""
+    """Crawl the site in both ways, several times, and print the results."""
     rates: dict[float, list[float]] = {latency: [] for latency in LATENCIES}
     for turn in range(rounds):
         for latency in LATENCIES if turn % 2 else reversed(LATENCIES):
             rates[latency].append(await crawl(base, parts, latency))
     near, far = (rates[latency] for latency in LATENCIES)
     ratio = statistics.median(b / a for a, b in zip(near, far, strict=True))
-    told = {f"{1000 * key:.0f} ms": round(statistics.median(each), 1) for key, each in rates.items()}
+    shown = {f"{1000 * key:.0f} ms": round(statistics.median(each), 1) for key, each in rates.items()}
     print(
         json.dumps(
-            {"pages_per_second": told, "rounds": rounds, "ratio": round(ratio, 3), "bar": BAR, "holds": ratio >= BAR}
+            {"pages_per_second": shown, "rounds": rounds, "ratio": round(ratio, 3), "bar": BAR, "holds": ratio >= BAR}
         )
     )
 

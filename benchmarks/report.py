@@ -99,7 +99,7 @@ class Meter:
 
 
 async def crawl(way: str, url: str, folder: str, meter: Meter, pages: range) -> dict[str, float]:
-    """Crawl some pages of the site; return what it took and how many were kept and dropped."""
+    """Crawl some pages of the site; return its cost, and the number of pages kept and dropped."""
     settings = {
         "ADDONS": {Addon: 500},
         "DEDUP_STORE": f"lmdb://{folder}/{way}",
@@ -119,7 +119,7 @@ async def crawl(way: str, url: str, folder: str, meter: Meter, pages: range) -> 
 
 @deferred_f_from_coro_f
 async def take_turns(_: object, base: str, pages: int) -> None:
-    """Crawl the site in both ways, turn by turn, and print what each took."""
+    """Crawl the site in both ways, in turns, and print the cost of each."""
     turns: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
     meter = Meter()
     meter.watch()
@@ -161,10 +161,10 @@ async def at_once(_: object, base: str, pages: int, way: str) -> None:
         reactor.charge(PageRecorder, name)
     writer.charge(LedgerAppender, "flush")
     with tempfile.TemporaryDirectory() as folder:
-        told = await crawl(way, base, folder, meter, range(pages))
+        results = await crawl(way, base, folder, meter, range(pages))
         size = sum(path.stat().st_size for path in Path(folder).glob("report.ledger*"))
     spent = {"reactor": reactor.seconds, "writer": writer.seconds}
-    print(json.dumps({"peak": min([*peaks, peak()]), "after": peak(), "ledger": size, **spent, **told}))
+    print(json.dumps({"peak": min([*peaks, peak()]), "after": peak(), "ledger": size, **spent, **results}))
 
 
 def peak() -> float:
@@ -196,21 +196,21 @@ def compare_on(site: str, rounds: int, pages: int) -> dict[str, Any]:
         assert server.stdout is not None
         base = f"http://127.0.0.1:{json.loads(server.stdout.readline())['port']}"
         try:
-            told = [_told([*me, "--crawl", base]) for _ in range(rounds)]
-            memory = {way: _told([*me, "--crawl", base, "--way", way]) for way in WAYS}
+            results = [_run([*me, "--crawl", base]) for _ in range(rounds)]
+            memory = {way: _run([*me, "--crawl", base, "--way", way]) for way in WAYS}
         finally:
             server.kill()
-    return report(told, memory, pages)
+    return report(results, memory, pages)
 
 
-def _told(command: list[str]) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
-    return told
+def _run(command: list[str]) -> dict[str, Any]:
+    results: dict[str, Any] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+    return results
 
 
-def report(told: list[dict[str, Any]], memory: dict[str, Any], pages: int) -> dict[str, Any]:
+def report(results: list[dict[str, Any]], memory: dict[str, Any], pages: int) -> dict[str, Any]:
     """Print the sum over the turns of the minimum of each way."""
-    least = {name: {way: _least(told, way, name) for way in WAYS} for name in ("cpu", "wall")}
+    least = {name: {way: _least(results, way, name) for way in WAYS} for name in ("cpu", "wall")}
     added = {name: round(100 * (each["with"] / each["without"] - 1), 2) for name, each in least.items()}
     collecting = {name: 1e6 * memory["with"][name] / pages for name in ("reactor", "writer")}
     return {
@@ -229,8 +229,8 @@ def report(told: list[dict[str, Any]], memory: dict[str, Any], pages: int) -> di
     }
 
 
-def _least(told: list[dict[str, Any]], way: str, name: str) -> float:
-    rounds = [[turn[name] for turn in each[way]] for each in told]
+def _least(results: list[dict[str, Any]], way: str, name: str) -> float:
+    rounds = [[turn[name] for turn in each[way]] for each in results]
     least: list[float] = [min(turns) for turns in zip(*rounds, strict=True)]
     return sum(least)
 

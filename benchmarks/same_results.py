@@ -12,7 +12,7 @@ code is 1 if anything does. The sections:
     (``file_many``).
 ``verdicts``
     The reprints in their order, claimed in an LMDB store: by the default detectors, under other settings, and
-    by each detector alone. With them what the detectors find in each pair (``opinions``). By default also in
+    by each detector alone. Also the ``opinions`` of the detectors on each pair. By default also in
     memory, with ``add`` and ``add_many``.
 ``stores``
     The bytes of these stores: the file of ``dedupcrawl store export``, and every table.
@@ -23,11 +23,11 @@ code is 1 if anything does. The sections:
 ``reports``
     ``dedupcrawl report --json`` of the demo, of two batches and of a store, and the data in their HTML pages.
 
-Left out is what differs from run to run: times, durations, the version and paths. Only public names and the
+Values that differ between runs are left out: times, durations, the version and paths. Only public names and the
 command line are used; :data:`INTERNAL` lists the exceptions.
 
-The labelled sets are found as the tests find them: in ``../shared/data``, or where ``DEDUPCRAWL_DATA`` says.
-Of the sets of main texts every third page is taken.
+The labelled sets are found as in the tests: in ``../shared/data``, or in the folder ``DEDUPCRAWL_DATA``.
+Every third page of the sets of main texts is used.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def reprints() -> list[Source]:
 
 
 def page_set(name: str) -> Iterator[Source]:
-    """Yield the pages of a set of main texts that are taken."""
+    """Yield every third page of a set of main texts."""
     folder = data() / "pages" / name
     for row in json_lines(folder / "truth.jsonl")[:: EVERY[name]]:
         html = gzip.decompress((folder / "html" / f"{row['id']}.html.gz").read_bytes())
@@ -143,12 +143,12 @@ def page_set(name: str) -> Iterator[Source]:
 
 
 def sources() -> list[Source]:
-    """Return all pages that are read."""
+    """Return the pages of all sets."""
     return [*(source for name in EVERY for source in page_set(name)), *reprints()]
 
 
 def pages_of(found: Iterable[Source], dedup: Deduplicator) -> Iterator[tuple[Source, Page]]:
-    """Read pages, those left out of which no page comes."""
+    """Read pages; leave out those that cannot be read."""
     for source in found:
         page = dedup.read(html=source.html, url=source.url)
         if isinstance(page, Page):
@@ -159,7 +159,7 @@ def pages_of(found: Iterable[Source], dedup: Deduplicator) -> Iterator[tuple[Sou
 
 
 def internal(name: str) -> Any:
-    """Return what stands in the first place of a name that exists."""
+    """Return the object at the first of these dotted names that exists."""
     for place in INTERNAL[name]:
         try:
             return resolve_name(place)
@@ -189,7 +189,7 @@ def digests_of_page(page: Page | Verdict) -> dict[str, str]:
 
 
 def digest_of_record(record: Any) -> str:
-    """Return the digest of what is filed of a page, or of the verdict that says why nothing is."""
+    """Return the digest of the record of a page, or of the verdict if there is no record."""
     if isinstance(record, Verdict):
         return digest_of_json(record.to_dict())
     probes = record.keys if record.probes is None else record.probes
@@ -197,7 +197,7 @@ def digest_of_record(record: Any) -> str:
 
 
 def stable(value: Any, folder: Path) -> Any:
-    """Return a JSON value without what no two runs share; paths below ``folder`` begin with FOLDER."""
+    """Return a JSON value without the values that differ between runs; ``folder`` is replaced by FOLDER."""
     if isinstance(value, dict):
         return {name: stable(each, folder) for name, each in value.items() if name not in UNSTABLE}
     if isinstance(value, list):
@@ -250,7 +250,7 @@ def variants() -> dict[str, dict[str, Any]]:
 
 
 def fill(store: Path, changes: dict[str, Any], subjects: list[tuple[str, Page | Verdict]]) -> Section:
-    """File pages in a store; return their verdicts, and what the detectors find in each pair."""
+    """File pages in a store; return their verdicts, and the opinions of the detectors on each pair."""
     moments = count()
     found: Section = {}
     with Deduplicator(f"lmdb://{store}", "reprints", clock=lambda: NOON + next(moments), **changes) as dedup:
@@ -265,7 +265,7 @@ def fill(store: Path, changes: dict[str, Any], subjects: list[tuple[str, Page | 
 
 
 def claimed(dedup: Deduplicator, record: Any, url: str) -> Verdict:
-    """Judge a page as a crawl does; what is kept is committed at once."""
+    """Judge a page as a crawl does; kept pages are committed at once."""
     claim = dedup.claim_record(record, url, give_up=True)
     assert isinstance(claim, Claim)
     claim.commit()
@@ -301,7 +301,7 @@ def verdicts(folder: Path) -> Section:
 
 
 def stores(folder: Path) -> Section:
-    """Export the stores that the verdicts left in ``folder``, and look at their tables."""
+    """Export the stores that the section ``verdicts`` left in ``folder``, and read their tables."""
     found: Section = {}
     for name in variants():
         exported = folder / f"{name}.export"
@@ -346,7 +346,7 @@ def outputs(out: Path, folder: Path) -> dict[str, Any]:
 
 
 def demo(folder: Path) -> Section:
-    """Run the demo; what it leaves stays in ``folder`` for the reports."""
+    """Run the demo; its output stays in ``folder`` for the reports."""
     with redirect_stdout(StringIO()):
         internal("demo")(folder, settings=["CONCURRENT_REQUESTS=1"], fresh=True, first_port=DEMO_PORTS[0])
     journal = (folder / "journal.jsonl").read_text("utf-8")
@@ -362,7 +362,7 @@ def demo(folder: Path) -> Section:
 
 
 def reports(folder: Path) -> Section:
-    """Report on what the other sections left in ``folder``."""
+    """Create reports on the output of the other sections in ``folder``."""
     subjects = {
         "demo": str(folder / "demo" / "report.ledger"),
         "kept": str(folder / "batch" / "kept"),
@@ -373,8 +373,8 @@ def reports(folder: Path) -> Section:
     fill(folder / "store", {}, [(each.name, dedup.read(html=each.html, url=each.url)) for each in reprints()])
     found: Section = {}
     for name, subject in subjects.items():
-        told = stable(json.loads(run("report", subject, "--json")), folder)
-        found |= {f"{name} {place}": each for place, each in flat(told).items()}
+        report = stable(json.loads(run("report", subject, "--json")), folder)
+        found |= {f"{name} {place}": each for place, each in flat(report).items()}
         page = folder / f"{name}.html"
         run("report", subject, "-o", str(page))
         found |= {f"{name} page {place}": each for place, each in payloads(page.read_text("utf-8"), folder)}
@@ -382,7 +382,7 @@ def reports(folder: Path) -> Section:
 
 
 def payloads(html: str, folder: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the data that a page carries, by the id of its element and the name of each part."""
+    """Yield the data embedded in a page, by the id of its element and the name of each part."""
     for kind, element, text in re.findall(
         r'<script type="application/(json|x-deflated-json)" id="([^"]+)">(.*?)</script>', html, re.DOTALL
     ):
@@ -395,7 +395,7 @@ def payloads(html: str, folder: Path) -> Iterator[tuple[str, Any]]:
 
 
 def run(*arguments: str) -> str:
-    """Run a command of the package in a process of its own; return what it prints."""
+    """Run a command of the package in a process of its own; return its output."""
     code = "import sys; from pkgutil import resolve_name as n; sys.exit(n(sys.argv.pop(1))())"
     path = os.pathsep.join(filter(None, (str(PACKAGE), os.environ.get("PYTHONPATH"))))
     internal("main")
@@ -418,13 +418,13 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def json_lines(path: Path) -> list[dict[str, Any]]:
-    """Read JSON objects, one a line; some characters within them end a line for ``str.splitlines``."""
+    """Read JSON objects, one a line; ``str.splitlines`` would also split at other characters."""
     with path.open(encoding="utf-8") as file:
         return [json.loads(line) for line in file]
 
 
 def dump(path: Path, only: list[str]) -> None:
-    """Write the results of all sections; or anew those of the sections named, and of what they need."""
+    """Write the results of all sections; or only those of the named sections and the sections they need."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for each in ("stores", "batch", "demo"):
@@ -450,7 +450,7 @@ def dump(path: Path, only: list[str]) -> None:
 
 
 def compare(one: Path, other: Path) -> int:
-    """Print what differs between two files; return how many results do."""
+    """Print the differences between two files; return the number of results that differ."""
     old, new = load(one), load(other)
     total = 0
     for section in dict.fromkeys((*old, *new)):
@@ -466,7 +466,7 @@ def compare(one: Path, other: Path) -> int:
 
 
 def differences(old: Section, new: Section) -> Iterator[tuple[str, str]]:
-    """Yield each result that differs, and in what."""
+    """Yield each result that differs, with the differences."""
     for name in dict.fromkeys((*old, *new)):
         if name not in new or name not in old:
             yield name, "only in the old one" if name in old else "only in the new one"
@@ -475,7 +475,7 @@ def differences(old: Section, new: Section) -> Iterator[tuple[str, str]]:
 
 
 def difference(old: Any, new: Any) -> str:
-    """Say in what two results differ."""
+    """Describe the differences between two results."""
     if isinstance(old, dict) and isinstance(new, dict):
         return ", ".join(name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name))
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):

@@ -215,8 +215,8 @@ def _show(name: str, found: Sequence[Shape], sizes: Sequence[Size]) -> None:
     keys = sum(each.keys for each in found) / len(found)
     sketches = sum(sum(each.sketches) for each in found) / len(found)
     for size in sizes:
-        told = f"{size.pages:>9,}{size.lmdb:>7.0f}{size.memory:>8.0f}{size.export:>8.0f}"
-        print(f"{name:33}{keys:>5.1f}{sketches:>10.0f}{told}", flush=True)
+        shown = f"{size.pages:>9,}{size.lmdb:>7.0f}{size.memory:>8.0f}{size.export:>8.0f}"
+        print(f"{name:33}{keys:>5.1f}{sketches:>10.0f}{shown}", flush=True)
     if len(sizes) > 1:
         first, last = sizes[0], sizes[-1]
         more = growth(first.lmdb, first.pages, last.lmdb, last.pages)

@@ -1,7 +1,6 @@
 """A real browser for the pages that we make: Chromium, driven by Playwright.
 
-Tests that need it skip where there is none, and say so loudly; ``DEDUPCRAWL_CHROMIUM`` names one that stands
-elsewhere.
+Without a browser the tests are skipped, with a warning. ``DEDUPCRAWL_CHROMIUM`` is the path of another Chromium.
 """
 
 from __future__ import annotations

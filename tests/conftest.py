@@ -1,4 +1,4 @@
-"""What all tests share: the process that others are forked from, and how they are divided among workers."""
+"""Shared by all tests: the process that others are forked from, and the division among xdist workers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """Name bytes by their number: what is packed tells the time, and all workers must agree on names."""
+    """Name bytes by their length: compressed data contains the time, and all workers need equal test ids."""
     return f"{len(val)} bytes" if isinstance(val, bytes) and len(val) > 16 else None
 
 
@@ -46,4 +46,4 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def pytest_runtest_setup() -> None:
-    os.environ.pop("SCRAPY_SETTINGS_MODULE", None)  # Scrapy leaves it there when it finds a project
+    os.environ.pop("SCRAPY_SETTINGS_MODULE", None)  # set by Scrapy when it finds a project

@@ -1,4 +1,4 @@
-"""Where the labelled page sets lie; they are not part of the project."""
+"""Paths of the labelled page sets, which are not part of the project."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The one process from which all others of a test run are forked.
+"""The fork server from which all processes of a test run are forked.
 
-Python has one fork server for everybody, and the first who starts it says what it has imported: left alone,
-that would be whichever test came first.
+Python has one fork server for each process, and its first user defines its imports. Without this module that
+would be the first test.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def processes() -> ForkServerContext:
-    """Where the processes come from, with all that :mod:`tests.preloaded` names."""
+    """Return the context of the fork server, which preloads :mod:`tests.preloaded`."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.preloaded"])
     return context
 
 
 def begin() -> None:
-    """Start it, if it does not run already."""
+    """Start the fork server, unless it is running."""
     processes()
     forkserver.ensure_running()

@@ -1,4 +1,4 @@
-"""The methods once more, the plain way: Python strings, sets and loops."""
+"""Reference implementations of the methods in plain Python: strings, sets and loops."""
 
 from __future__ import annotations
 

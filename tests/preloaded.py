@@ -1,7 +1,7 @@
-"""What the processes of tests import, imported once in the process from which they are forked.
+"""Imports of the test processes, done once in the fork server.
 
-Importing takes longer than most crawls of these tests do. Nothing here may install a reactor: each crawl has
-its own.
+The imports take longer than most crawls of the tests. No module may install a reactor: each crawl chooses its
+own.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def components() -> Iterator[str]:
 
 
 def preload() -> None:
-    """Import it all."""
+    """Import all modules and components."""
     for name in MODULES:
         import_module(name)
     for path in components():
         load_object(path)
-    gc.freeze()  # a collection would touch, and so copy, all that is shared with the process that was forked
+    gc.freeze()  # a garbage collection in a fork would write to, and so copy, the memory it shares
 
 
 preload()

@@ -1,4 +1,4 @@
-"""The browser notices what it is there to notice."""
+"""The browser fixture detects errors, requests, overflow and accessibility violations."""
 
 from __future__ import annotations
 

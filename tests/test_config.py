@@ -1,4 +1,4 @@
-"""What a configuration accepts."""
+"""Validation of a configuration."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def test_short_text_without_exact_stays_unchecked() -> None:
         assert dedup.add(text="The council met on Monday.", url="https://a.example/1").reason == "short"
 
 
-def test_unreadable_html_is_kept_and_says_why(dedup: Deduplicator) -> None:
+def test_unreadable_html_is_kept_and_states_why(dedup: Deduplicator) -> None:
     verdict = dedup.add(html=b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 50, url="https://a.example/p")
     assert verdict.status is Status.UNCHECKED
     assert verdict.keep
@@ -210,7 +210,7 @@ def held(claim: Claim | Pending) -> Claim:
     return claim
 
 
-def test_a_claim_says_what_was_judged_and_with_whom_it_was_compared(dedup: Deduplicator) -> None:
+def test_a_claim_contains_what_was_judged_and_the_pages_compared(dedup: Deduplicator) -> None:
     alone = dedup.claim(text=ENGLISH, url="https://a.example/1")
     assert alone.candidates == ()
     assert alone.record is not None
@@ -247,7 +247,7 @@ def test_released_claim_frees_the_content(dedup: Deduplicator) -> None:
 
 def test_claim_is_settled_once(dedup: Deduplicator) -> None:
     with dedup.claim(text=ENGLISH, url="https://a.example/1") as claim:
-        claim.release()  # its item could not be stored, and nobody raised
+        claim.release()  # its item could not be stored, without an exception
     assert dedup.add(text=ENGLISH, url="https://b.example/2").status is Status.UNIQUE
     committed = dedup.claim(text=CHINESE, url="https://a.example/3")
     committed.commit()

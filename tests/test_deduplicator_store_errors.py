@@ -127,7 +127,7 @@ def test_what_is_remembered_late_replaces_nothing_newer(losing: LosingAnswers) -
     assert dedup.info().pages == 2
 
 
-def test_what_is_remembered_waits_for_nobody(losing: LosingAnswers) -> None:
+def test_what_is_remembered_does_not_wait(losing: LosingAnswers) -> None:
     dedup = Deduplicator(losing)
     claim = dedup.claim(text=ENGLISH, url="https://a.example/1")
     assert dedup.remember(filed(dedup, "https://b.example/2"))

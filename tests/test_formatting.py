@@ -1,4 +1,4 @@
-"""Values as text for a person."""
+"""Formatting of values for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts of our own for the tests."""
+"""Texts for the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the tests are divided among the workers of pytest-xdist."""
+"""The division of the tests among the workers of pytest-xdist."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import re
 
 from xdist.scheduler import LoadScopeScheduling
 
-#: Folders whose tests one worker runs one after the other: there is one Java, and not one a worker.
+#: Folders whose tests all run in one worker, so that only one Java runs.
 TOGETHER = ("batch/spark",)
-#: What takes longest, and so begins first, lest all wait for it in the end.
+#: The slowest folders, which run first, so that no worker waits for them at the end.
 FIRST = (*TOGETHER, "examples", "faults", "docs", "tools/demo", "crawl", "stores", "batch")
 
 _BLOCK = re.compile(r"\[(?P<page>[\w./-]+\.md):\d+\]$")  #: a code block of the documentation
 
 
 class Shares(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
-    """Gives a worker all tests of a file, in the order in which they were collected.
+    """Sends all tests of a file to one worker, in the order in which they were collected.
 
-    They may also be all of a folder, or those blocks alone that stand on one page of the documentation.
+    Some folders are sent as a whole; the blocks of the documentation are sent page by page.
     """
 
     def _split_scope(self, nodeid: str) -> str:
@@ -25,7 +25,7 @@ class Shares(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
 
 
 def share_of(nodeid: str) -> str:
-    """Return what a test shares with those of the same worker."""
+    """Return the name of the group of a test; a group runs in one worker."""
     file = nodeid.partition("::")[0]
     block = _BLOCK.search(nodeid)
     if block is not None:
@@ -34,11 +34,11 @@ def share_of(nodeid: str) -> str:
 
 
 def rank(nodeid: str) -> int:
-    """Return which tests come before others."""
+    """Return the rank of a test; lower ranks run first."""
     file = nodeid.partition("::")[0]
     return next((place for place, folder in enumerate(FIRST) if is_in(file, folder)), len(FIRST))
 
 
 def is_in(file: str, folder: str) -> bool:
-    """Whether a file of tests, named from the root of the repository, lies in a folder of them."""
+    """Whether a file of tests, named from the root of the repository, is in this folder."""
     return file.startswith(f"tests/{folder}/")

@@ -121,7 +121,7 @@ class PartState:
 
     @classmethod
     def of(cls, path: Path, making: str) -> Self:
-        """Return the state of a file as it is now; raises OSError if it cannot be read."""
+        """Return the current state of a file; raises OSError if it cannot be read."""
         stat = path.stat()
         return cls(str(path.resolve()), stat.st_size, stat.st_mtime_ns, making)
 

@@ -194,7 +194,7 @@ def _rows(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         when = f", {handed['when']} already" if handed["already"] else ""
         gone = f", {handed['removed']:,} removed" if handed["removed"] else ""
         known = f"{handed['known']:,} were there{gone}{when}"
-        yield "handed over", f"{handed['new']:,} to {handed['store']} ({handed['namespace']}), {known}"
+        yield "exported", f"{handed['new']:,} to {handed['store']} ({handed['namespace']}), {known}"
     crowded = summary["crowded"]
     if crowded["buckets"]:
         beyond = f"{crowded['pages']:,} pages were not compared with all in them"

@@ -37,7 +37,7 @@ def compare(
     detector: DetectorNames = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell whether page B duplicates page A, why, and which passages they share."""
+    """Show whether page B duplicates page A, why, and which passages they share."""
     old, new = fetch_page(first), fetch_page(second)
     config = default_config(detector)
     with Deduplicator(config=config) as dedup:

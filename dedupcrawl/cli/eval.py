@@ -86,10 +86,10 @@ def duplicates(
         run_drop_suggestion(file, _only_config(field), _precision(precision), as_json=as_json)
         return
     if sweep is None:
-        _refuse("--plot", plot, "a picture of a --sweep, which is missing")
-        accepted = "what the best of a --sweep or --suggest reaches, and both are missing"
+        _refuse("--plot", plot, "an option to use with --sweep")
+        accepted = "an option to use with --sweep or --suggest"
         _refuse("--precision", precision, accepted)
-        _refuse("--pairs", by_pairs, "what a --sweep goes by, which is missing")
+        _refuse("--pairs", by_pairs, "an option to use with --sweep")
         run_contest(file, field, mistakes=mistakes, as_json=as_json)
         return
     if len(field) > 1:
@@ -122,7 +122,7 @@ def pairs(
     if suggest:
         run_pair_suggestion(labels, _only_config(field), _precision(precision), as_json=as_json)
         return
-    _refuse("--precision", precision, "what --suggest reaches, which is missing")
+    _refuse("--precision", precision, "an option to use with --suggest")
     run_pairs(labels, field, as_json=as_json)
 
 

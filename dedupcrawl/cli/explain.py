@@ -141,7 +141,7 @@ def _subject(dedup: Deduplicator, url: str, file: Path | None, ledger: Ledger | 
     if recorded is None:
         return _fetch_subject(dedup, url, then)
     is_page = isinstance(recorded, Page)
-    what = "judged by the text that the run noted" if is_page else "the run found nothing on it to judge"
+    what = "judged by the text in the ledger" if is_page else "the run could not judge it"
     return Subject(url, f"not in the store; {what}", recorded, then=then)
 
 

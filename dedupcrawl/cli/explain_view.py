@@ -46,7 +46,7 @@ def print_explanation(console: Console, found: Explanation, store: str) -> None:
     if found.pair is not None:
         _print_heading(console, "The pair")
         console.print(facts_table(_pair_rows(found.pair, found.verdict), framed=False))
-        _print_heading(console, "What the detectors say")
+        _print_heading(console, "Results of the detectors")
         for opinion in found.pair.opinions:
             console.print(_opinion(opinion))
     _print_heading(console, "What would change the verdict" + _which_verdict(found))
@@ -55,7 +55,7 @@ def print_explanation(console: Console, found: Explanation, store: str) -> None:
         _print_heading(console, f"Cluster {found.cluster}")
         console.print(_cluster(found))
     _print_heading(console, "Constants in force")
-    console.print(_premises(found))
+    console.print(_constants(found))
 
 
 def _print_heading(console: Console, title: str) -> None:
@@ -73,7 +73,7 @@ def _page_rows(found: Explanation, store: str) -> Iterator[tuple[str, Text | str
     if found.then is not None:
         fate = f"; it is {found.then.fate}" if found.then.fate in ("open", "released") else ""
         when = f" ({_moment(found.then.time)}{fate})"
-        yield "the run said", Text.assemble(_verdict(found.then.verdict), when)
+        yield "verdict then", Text.assemble(_verdict(found.then.verdict), when)
     yield "verdict", _verdict(verdict)
     if verdict.similarity is not None:
         yield "similarity", f"{verdict.similarity:.4f} by {verdict.detector}"
@@ -94,7 +94,7 @@ def _pair_rows(pair: ComparedPair, verdict: Verdict) -> Iterator[tuple[str, Text
     met = "a crawl compares them" if pair.met else "a crawl does not compare them"
     yield "shared keys", f"{pair.shared} of {len(pair.new.record.lookup_keys)}: {met}"
     if pair.verdict != verdict:
-        yield "verdict" if pair.met else "if they met", _verdict(pair.verdict)
+        yield "verdict" if pair.met else "if compared", _verdict(pair.verdict)
 
 
 def _verdict(verdict: Verdict, *, with_url: bool = True) -> Text:
@@ -209,7 +209,7 @@ def _which_verdict(found: Explanation) -> str:
     """Return a suffix if the settings change another verdict than that of the page in question."""
     pair = found.pair
     is_swapped = pair is not None and pair.new.url != found.url
-    return " on the later page" * is_swapped + ", if they met" * (pair is not None and not pair.met)
+    return " on the later page" * is_swapped + ", if they were compared" * (pair is not None and not pair.met)
 
 
 def _counterfactuals(found: Explanation) -> RenderableType:
@@ -233,7 +233,7 @@ def _notes(found: Explanation) -> Iterator[str]:
     for remark in dict.fromkeys(lever.remark for lever in levers if lever.remark):
         yield f"{_MARKS[remark == NEW_STORE]} {remark}."
     if any("." in name for name in names):
-        yield "DETECTOR.CONSTANT stands in DEDUP_DETECTORS: {'DETECTOR': {'CONSTANT': ...}}."
+        yield "DETECTOR.CONSTANT is set in DEDUP_DETECTORS: {'DETECTOR': {'CONSTANT': ...}}."
     if "min_chars" in names:
         yield "Pages in the store were filed under the present DEDUP_MIN_CHARS."
     matching = [each for each in found.pair.opinions if each.match] if found.pair else []
@@ -275,12 +275,12 @@ def _value(value: object) -> str:
 def _cluster(found: Explanation) -> RenderableType:
     filed = [(each.record.url, each.record.seen, state_name(each.state)) for each in found.scan.members]
     in_run = [(each.url, each.time, each.fate) for each in found.then.cluster] if found.then else []
-    walked = found.scan.scanned
-    looked = "the records under shared keys" if walked is None else f"all records of the store ({walked:,})"
+    scanned = found.scan.scanned
+    looked = "the records under shared keys" if scanned is None else f"all records of the store ({scanned:,})"
     return Group(
-        *(_members("in the store", filed) if filed else [Text("none of it in the store")]),
+        *(_members("in the store", filed) if filed else [Text("none in the store")]),
         *_members("in the run", in_run),
-        Text(f"Looked through for the store's: {looked}.", style="dim"),
+        Text(f"Searched: {looked}.", style="dim"),
     )
 
 
@@ -295,12 +295,12 @@ def _members(where: str, pages: Sequence[tuple[str, float, str]]) -> Iterator[Re
         yield facts_table(rows, framed=False)
 
 
-def _premises(found: Explanation) -> RenderableType:
+def _constants(found: Explanation) -> RenderableType:
     sources: dict[str, list[str]] = {}
-    for premise in sorted(found.constants, key=lambda each: each.source is ConstantSource.DEFAULT):
-        sources.setdefault(str(premise.source), []).append(f"{premise.name} = {_value(premise.value)}")
+    for constant in sorted(found.constants, key=lambda each: each.source is ConstantSource.DEFAULT):
+        sources.setdefault(str(constant.source), []).append(f"{constant.name} = {_value(constant.value)}")
     rows = ((f"from {source}", printable("; ".join(each), _MAX_URL_CHARS)) for source, each in sources.items())
     table = facts_table(rows, framed=False)
     if ConstantSource.DEFAULT not in sources:
         return table
-    return Group(table, Text("The store does not say the latter; --project, --run or --set do.", style="dim"))
+    return Group(table, Text("The store does not record the latter: use --project, --run or --set.", style="dim"))

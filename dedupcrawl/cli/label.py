@@ -89,7 +89,7 @@ def _print_start(loaded: LoadedPairs, session: LabelSession) -> None:
     labelled = f"; {progress.labelled:,} are labelled" if progress.labelled else ""
     print_line(f"{loaded.name}: {progress.left:,} pairs to ask about, around {loaded.sampler.around:g}{labelled}")
     if loaded.without_text:
-        print_line(f"{loaded.without_text:,} pairs cannot be shown: a text of theirs was not kept")
+        print_line(f"{loaded.without_text:,} pairs cannot be shown: their texts were not stored")
 
 
 def _serve(server: LabelServer, *, open_: bool) -> None:

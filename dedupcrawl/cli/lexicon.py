@@ -140,7 +140,7 @@ def _print_result(output: Path, header: LexiconHeader, unreadable: int) -> None:
     if unreadable:
         text += f"; {unreadable:,} documents without text left out"
     if header.missed:
-        text += f"; a word may stand in up to {header.missed:,} documents more than were counted"
+        text += f"; a word may occur in up to {header.missed:,} documents more than were counted"
     print_line(text)
 
 

@@ -1,7 +1,7 @@
-"""Makes the pictures of the documentation again: ``python docs/pictures/make.py``, Chromium on the PATH.
+"""Creates the screenshots of the documentation: ``python docs/pictures/make.py``, with Chromium on the PATH.
 
-The demo's sites are served and crawled as in the tutorial; what the report, ``dedupcrawl inspect`` and
-``dedupcrawl label`` show of that is photographed.
+The sites of the demo are served and crawled as in the tutorial. The screenshots show the report of that crawl,
+and the output of ``dedupcrawl inspect`` for one page.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _CRAWL = ("DOWNLOAD_DELAY=0", "AUTOTHROTTLE_ENABLED=0", "DEDUP_REPORT=report.htm
 
 @dataclass(frozen=True)
 class Shot:
-    """One picture."""
+    """One screenshot."""
 
     name: str
     file: str  #: in the folder of the crawl
     size: tuple[int, int] = _SIZE
     dark: bool = False
-    pair: str = ""  #: what stands in the pair that is shown; "": no pair is
-    press: str = ""  #: the button that is pressed
-    heading: str = ""  #: of the section that is scrolled to; "": the top
+    pair: str = ""  #: text in the pair to open; "": no pair
+    press: str = ""  #: label of the button to press
+    heading: str = ""  #: heading of the section to scroll to; "": the top
 
 
 SHOTS = (
@@ -59,7 +59,7 @@ SHOTS = (
 
 
 def main() -> None:
-    """Make all of them."""
+    """Create all screenshots."""
     with tempfile.TemporaryDirectory() as folder, crawled(Path(folder)), browser() as chromium:
         for shot in SHOTS:
             keep(shot, photograph(chromium, shot, Path(folder) / shot.file))
@@ -67,7 +67,7 @@ def main() -> None:
 
 @contextmanager
 def crawled(folder: Path) -> Iterator[None]:
-    """Leave in a folder what a crawl of the demo's sites leaves."""
+    """Crawl the sites of the demo in a folder."""
     (folder / "scrapy.cfg").write_text("[settings]\ndefault = dedupcrawl.settings\n", "utf-8")
     with serve(load_content()) as origins:
         starts = ",".join(f"{origin}/" for origin in origins.values())

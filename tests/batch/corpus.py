@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from dedupcrawl.verdict import Verdict
 
 Rows = list[dict[str, Any]]
-Told = tuple[Any, ...]
+VerdictRow = tuple[Any, ...]
 
 _WORDS = "harbour ferry ice pier night crew winter island signal lamp rope tide anchor engine captain".split()  # noqa: SIM905
 
 
 def story(number: int, *, words: int = 60, more: str = "") -> str:
-    """A text of its own for each number; ``more`` is added at its end."""
+    """A different text for each number; ``more`` is added at its end."""
     random = Random(number)
     return " ".join(f"{random.choice(_WORDS)}{random.randrange(97)}" for _ in range(words)) + more
 
@@ -81,18 +81,18 @@ def _is_output(path: Path) -> bool:
     return path.name != "superseded.jsonl" and "_dedupcrawl" not in path.parts
 
 
-def said(rows: Rows) -> list[Told]:
-    """What an annotated output says of each row."""
+def annotated_verdicts(rows: Rows) -> list[VerdictRow]:
+    """The verdicts in an annotated output."""
     return [tuple(row.get(name) for name in ANNOTATION_COLUMNS) for row in rows]
 
 
-def without_cluster(told: list[Told]) -> list[Told]:
-    """Where nobody asked for their names, clusters of one page have none."""
-    return [each[:4] + each[5:] for each in told]
+def without_cluster(rows: list[VerdictRow]) -> list[VerdictRow]:
+    """Clusters of one page have no name unless it is requested."""
+    return [each[:4] + each[5:] for each in rows]
 
 
-def as_said(verdicts: Iterable[Verdict]) -> list[Told]:
-    """What a crawl says, in the same form."""
+def verdict_tuples(verdicts: Iterable[Verdict]) -> list[VerdictRow]:
+    """The verdicts of a crawl, in the same form."""
     return [
         (
             str(each.status),
@@ -107,7 +107,7 @@ def as_said(verdicts: Iterable[Verdict]) -> list[Told]:
 
 
 def crawled(config: Config, rows: Rows) -> list[Verdict]:
-    """What a crawl says of these rows, one after the other."""
+    """The verdicts of a crawl on these rows in order."""
     with Deduplicator(config=config) as dedup:
         return [dedup.add(**_given(row)) for row in rows]
 

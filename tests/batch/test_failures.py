@@ -112,8 +112,8 @@ def wait_for(condition: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_a_run_that_is_interrupted_goes_on_later(batch: Batch, readers: str, how: signal.Signals) -> None:
-    """An interrupt of the terminal goes to all processes; a kill only to the first, and the others follow."""
+def test_a_run_that_is_interrupted_continues_later(batch: Batch, readers: str, how: signal.Signals) -> None:
+    """Ctrl-C is sent to all processes; a kill only to the first one, and the others end after it."""
     rows = [html_page(number) for number in range(4 * PART)]
     split(rows, batch.folder / "in", 4)
     arguments = ("in", "--out", "out", "--set", f"reader={readers}.slow", "--workers", "2")
@@ -220,7 +220,7 @@ def test_a_file_that_changes_while_it_is_read_is_noticed(batch: Batch, monkeypat
             file.write(b'{"url": "x", "text": "y"}\n')
         return made
 
-    monkeypatch.setattr("dedupcrawl.batch.fingerprinting.write_fingerprints", appending)
+    monkeypatch.setattr("dedupcrawl.batch.local_engine.write_fingerprints", appending)
     with pytest.raises(DedupError, match="has changed since it was fingerprinted"):
         batch.run(path)
     assert not Workdir(job.out).output("a.jsonl").exists()

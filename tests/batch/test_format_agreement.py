@@ -13,7 +13,16 @@ import pytest
 from dedupcrawl.batch.verdicts import read_annotations
 from dedupcrawl.batch.workdir import Workdir
 from dedupcrawl.config import Config
-from tests.batch.corpus import Batch, Rows, as_said, crawled, reprinted_texts, reprints, said, without_cluster
+from tests.batch.corpus import (
+    Batch,
+    Rows,
+    annotated_verdicts,
+    crawled,
+    reprinted_texts,
+    reprints,
+    verdict_tuples,
+    without_cluster,
+)
 from tests.batch.formats.warcs import INFO, record
 
 if TYPE_CHECKING:
@@ -69,7 +78,7 @@ def test_the_verdicts_are_those_of_a_crawl(
     summary = batch.run(path)
     verdicts = crawled(config, rows)
     told = read_annotations(Workdir(tmp_path / "out").verdicts(path.name)).to_pylist()
-    assert without_cluster(said(told)) == without_cluster(as_said(verdicts))
+    assert without_cluster(annotated_verdicts(told)) == without_cluster(verdict_tuples(verdicts))
     assert summary["kept"] == sum(each.keep for each in verdicts) < len(rows)
     again = batch.run(tmp_path / "out", out="again", against=())
     assert again["pages"] == again["kept"] == summary["kept"]

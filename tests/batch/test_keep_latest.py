@@ -10,7 +10,18 @@ import pytest
 from dedupcrawl import Deduplicator
 from dedupcrawl.config import Config
 from dedupcrawl.errors import DedupError, SettingError
-from tests.batch.corpus import Batch, Rows, as_said, crawled, lines, page, reprinted_texts, said, story, write_lines
+from tests.batch.corpus import (
+    Batch,
+    Rows,
+    annotated_verdicts,
+    crawled,
+    lines,
+    page,
+    reprinted_texts,
+    story,
+    verdict_tuples,
+    write_lines,
+)
 
 LATEST = Config(detectors=("simhash",), keep="latest")
 
@@ -77,7 +88,7 @@ def test_the_verdicts_are_those_of_a_crawl_from_the_newest_to_the_oldest(batch: 
     run(batch, rows, "out", annotate=True)
     first = Config(detectors=("simhash",))
     expected = crawled(first, rows[::-1])[::-1]
-    assert said(lines(batch.folder / "out" / "a.jsonl")) == as_said(expected)
+    assert annotated_verdicts(lines(batch.folder / "out" / "a.jsonl")) == verdict_tuples(expected)
     assert listed(batch, "out").keys() == {each.of for each in expected if not each.keep}
 
 

@@ -14,14 +14,14 @@ from dedupcrawl.errors import DedupError, SettingError, StoreError, StoreMismatc
 from tests.batch.corpus import (
     Batch,
     Rows,
-    as_said,
+    annotated_verdicts,
     crawled,
     lines,
     page,
     reprinted_texts,
-    said,
     split,
     story,
+    verdict_tuples,
     write_lines,
 )
 
@@ -45,7 +45,7 @@ def test_two_batches_come_to_what_one_crawl_does(batch: Batch, detectors: tuple[
     split(rows[cut:], batch.folder / "in2")
     batch.run(batch.folder / "in1", out="one", config=config)
     batch.run(batch.folder / "in2", out="two", annotate=True, config=config, against=(str(batch.folder / "one"),))
-    assert said(annotated(batch.folder / "two")) == as_said(crawled(config, rows)[cut:])
+    assert annotated_verdicts(annotated(batch.folder / "two")) == verdict_tuples(crawled(config, rows)[cut:])
 
 
 @pytest.mark.parametrize("detectors", DETECTORS)
@@ -61,12 +61,12 @@ def test_a_batch_behind_a_crawl_comes_to_what_the_crawl_would(
             dedup.add(**row)
     split(rows[cut:], batch.folder / "in")
     summary = batch.run(batch.folder / "in", annotate=True, config=config, against=(url,))
-    assert said(annotated(batch.folder / "out")) == as_said(crawled(config, rows)[cut:])
+    assert annotated_verdicts(annotated(batch.folder / "out")) == verdict_tuples(crawled(config, rows)[cut:])
     assert summary["given"] <= cut
 
 
 def chain(batch: Batch, rows: Rows, *, stand: dict[str, list[str]], **how: Any) -> Rows:
-    """Run batches of a few rows each, one after the other; return what is said of the last one's."""
+    """Run batches of a few rows each, one after the other; return the verdicts of the last one."""
     step = -(-len(rows) // len(stand))
     for number, (name, before) in enumerate(stand.items()):
         where = batch.folder / f"in-{name}"
@@ -77,11 +77,11 @@ def chain(batch: Batch, rows: Rows, *, stand: dict[str, list[str]], **how: Any) 
 
 
 @pytest.mark.parametrize("named", [["b"], ["a", "b"], ["b", "a"]])
-def test_a_folder_remembers_what_it_stood_against(batch: Batch, named: list[str]) -> None:
-    """The last batch tells a story of the first one again, which the one between does not."""
+def test_a_folder_remembers_what_it_was_compared_with(batch: Batch, named: list[str]) -> None:
+    """The last batch repeats a story of the first one that is not in the second."""
     rows = [page(1, "a"), page(2, "a"), page(1, "b"), page(3, "b"), page(2, "c"), page(4, "c")]
     found = chain(batch, rows, stand={"a": [], "b": ["a"], "c": named})
-    assert said(found) == as_said(crawled(Config(), rows)[4:])
+    assert annotated_verdicts(found) == verdict_tuples(crawled(Config(), rows)[4:])
     assert [row["dedup_of"] for row in found] == ["https://sa.example/2", None]
 
 
@@ -97,7 +97,7 @@ def test_a_page_joins_the_cluster_of_the_page_that_its_old_version_joined(batch:
         page(9, "c"),
     ]
     found = chain(batch, rows, stand={"a": [], "b": ["a"], "c": ["b"]})
-    assert said(found) == as_said(crawled(Config(), rows)[4:])
+    assert annotated_verdicts(found) == verdict_tuples(crawled(Config(), rows)[4:])
 
 
 def test_only_pages_that_share_a_key_are_read(batch: Batch) -> None:
@@ -127,7 +127,7 @@ def test_what_an_old_batch_preferred_comes_first_in_it(batch: Batch) -> None:
     path = write_lines(batch.folder / "in2" / "a.jsonl", [again])
     batch.run(path, out="two", annotate=True, against=(str(batch.folder / "one"),))
     expected = crawled(Config(), [*reversed(rows), again])[-1:]
-    assert said(annotated(batch.folder / "two")) == as_said(expected)
+    assert annotated_verdicts(annotated(batch.folder / "two")) == verdict_tuples(expected)
 
 
 @pytest.mark.parametrize("walked", [True, False])
@@ -206,7 +206,7 @@ def test_two_namespaces_of_a_store_are_two_sources(batch: Batch) -> None:
 
 
 def test_a_password_is_kept_nowhere(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder that stood against a server with a password has to be told it again."""
+    """The password of a store that a batch was compared with must be given again."""
     opened: list[str] = []
 
     def there(url: str, namespace: str, job: object) -> StoreSource:
@@ -235,7 +235,7 @@ def test_a_chain_whose_first_folder_is_gone_is_refused(batch: Batch) -> None:
         batch.run(batch.folder / "in-a", out="c", against=(str(batch.folder / "b"),))
 
 
-def test_the_pages_of_a_batch_that_a_store_was_given_are_not_met_twice(batch: Batch) -> None:
+def test_the_pages_of_a_batch_that_a_store_was_given_are_not_compared_twice(batch: Batch) -> None:
     url = f"lmdb://{batch.folder}/store"
     path = write_lines(batch.folder / "in" / "a.jsonl", [page(1, "a")])
     batch.run(path, out="one", update=url, namespace="news")

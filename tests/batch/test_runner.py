@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from dedupcrawl.batch import fingerprinting
+from dedupcrawl.batch import fingerprinting, local_engine
 from dedupcrawl.batch.formats import Fields
 from dedupcrawl.batch.verdicts import read_annotations
 from dedupcrawl.batch.workdir import Workdir
@@ -17,14 +17,14 @@ from dedupcrawl.config import Config
 from dedupcrawl.errors import DedupError
 from tests.batch.corpus import (
     Batch,
-    as_said,
+    annotated_verdicts,
     crawled,
     lines,
     page,
     reprinted_texts,
     reprints,
-    said,
     split,
+    verdict_tuples,
     without_cluster,
     write_lines,
 )
@@ -48,7 +48,7 @@ def test_the_verdicts_are_those_of_a_crawl(batch: Batch, detectors: tuple[str, .
     verdicts = crawled(config, rows)
     work = Workdir(batch.folder / "out")
     told = [row for number in range(3) for row in read_annotations(work.verdicts(f"part-{number}.jsonl")).to_pylist()]
-    assert without_cluster(said(told)) == without_cluster(as_said(verdicts))
+    assert without_cluster(annotated_verdicts(told)) == without_cluster(verdict_tuples(verdicts))
     kept = [row for row, verdict in zip(rows, verdicts, strict=True) if verdict.keep]
     assert annotated(batch.folder / "out") == kept
 
@@ -57,7 +57,7 @@ def test_pages_are_read_in_processes_as_a_crawl_reads_them(batch: Batch) -> None
     rows = [dict(row) for row in reprints()[:50]]
     summary = batch.run(split(rows, batch.folder / "in"), annotate=True, workers=2)
     verdicts = crawled(Config(), rows)
-    assert said(annotated(batch.folder / "out")) == as_said(verdicts)
+    assert annotated_verdicts(annotated(batch.folder / "out")) == verdict_tuples(verdicts)
     assert summary["pages"] == len(rows)
     assert summary["kept"] == sum(verdict.keep for verdict in verdicts)
 
@@ -84,7 +84,7 @@ def test_a_run_that_is_done_is_not_done_again(batch: Batch, monkeypatch: pytest.
     split(ROWS, batch.folder / "in")
     batch.run(batch.folder / "in")
     before = stamps(batch.folder / "out")
-    monkeypatch.setattr(fingerprinting, "write_fingerprints", None)
+    monkeypatch.setattr(local_engine, "write_fingerprints", None)
     again = batch.run(batch.folder / "in")
     assert again["already"]
     assert stamps(batch.folder / "out") == before
@@ -96,7 +96,7 @@ def stamps(folder: Path) -> dict[str, int]:
     return {str(path): path.stat().st_mtime_ns for path in files}
 
 
-def test_a_run_that_was_broken_off_goes_on_where_it_was(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_was_interrupted_continues_where_it_stopped(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
     split(ROWS, batch.folder / "in")
     done: list[str] = []
     through = fingerprinting.write_fingerprints
@@ -108,7 +108,7 @@ def test_a_run_that_was_broken_off_goes_on_where_it_was(batch: Batch, monkeypatc
         done.append(part.name)
         return through(job, work, part, pieces)
 
-    monkeypatch.setattr("dedupcrawl.batch.fingerprinting.write_fingerprints", breaking)
+    monkeypatch.setattr(local_engine, "write_fingerprints", breaking)
     with pytest.raises(KeyboardInterrupt):
         batch.run(batch.folder / "in")
     assert not (batch.folder / "out" / "summary.json").exists()
@@ -227,7 +227,7 @@ def test_bad_rows_are_left_out_of_an_annotated_output(batch: Batch) -> None:
     write_lines(path, ROWS)
     path.write_bytes(b"[]\n" + path.read_bytes())
     batch.run(batch.folder / "in", annotate=True, skip_bad=True)
-    assert said(lines(batch.folder / "out" / "feed.jsonl")) == as_said(crawled(Config(), ROWS))
+    assert annotated_verdicts(lines(batch.folder / "out" / "feed.jsonl")) == verdict_tuples(crawled(Config(), ROWS))
 
 
 def test_a_part_that_is_cut_off_ends_the_run_or_is_kept_as_far_as_it_goes(batch: Batch) -> None:
@@ -266,7 +266,7 @@ def test_an_empty_corpus_is_one_too(batch: Batch) -> None:
     assert (batch.folder / "out" / "a.jsonl").read_bytes() == b""
 
 
-def test_full_buckets_are_told(batch: Batch) -> None:
+def test_full_buckets_are_reported(batch: Batch) -> None:
     """Forty texts at one address: the first of them are out of sight of the last."""
     rows = [page(number, 0, url="https://a.example/") for number in range(40)]
     summary = batch.run(write_lines(batch.folder / "in" / "a.jsonl", rows))

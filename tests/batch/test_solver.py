@@ -14,7 +14,7 @@ from dedupcrawl.decision import cluster_of
 from dedupcrawl.page.model import Page
 from dedupcrawl.stores.base import BUCKET_CAP, Record
 from tests.batch.corpus import labelled_pages
-from tests.batch.verdict_rows import filed, one_by_one, prints_of, rules_of, said, solved
+from tests.batch.verdict_rows import filed, one_by_one, prints_of, rules_of, solution_rows, solved
 
 WORDS = "harbour ferry ice pier night crew winter island signal lamp rope tide anchor engine captain".split()  # noqa: SIM905
 
@@ -23,7 +23,7 @@ WORDS = "harbour ferry ice pier night crew winter island signal lamp rope tide a
 def test_the_verdicts_are_those_of_a_crawl(detectors: tuple[str, ...]) -> None:
     config = Config(detectors=detectors)
     prints = filed(config, labelled_pages())
-    assert said(prints, solved(config, prints)) == one_by_one(config, labelled_pages())
+    assert solution_rows(prints, solved(config, prints)) == one_by_one(config, labelled_pages())
 
 
 @st.composite
@@ -44,7 +44,7 @@ def corpora(draw: st.DrawFn) -> list[Page]:
 def test_any_corpus_is_judged_as_by_a_crawl(pages: list[Page], detectors: tuple[str, ...]) -> None:
     config = Config(detectors=detectors, min_chars=20)
     prints = filed(config, pages, size=7)
-    assert said(prints, solved(config, prints)) == one_by_one(config, pages)
+    assert solution_rows(prints, solved(config, prints)) == one_by_one(config, pages)
 
 
 @given(corpora(), st.integers(0, 25))
@@ -57,7 +57,7 @@ def test_what_an_earlier_run_kept_counts_as_kept(pages: list[Page], cut: int) ->
     rest = filed(config, pages[cut:])
     both = FingerprintTable([*prints_of(before, 2).batches, *rest.batches])
     later = solved(config, both, prior=len(before))
-    assert said(both, later)[len(before) :] == said(prints, whole)[cut:]
+    assert solution_rows(both, later)[len(before) :] == solution_rows(prints, whole)[cut:]
 
 
 def kept_records(prints: FingerprintTable, found: Solution, until: int) -> list[Record]:
@@ -74,7 +74,7 @@ def test_another_order_is_another_crawl(pages: list[Page], random: st.randoms) -
     order = list(range(len(pages)))
     random.shuffle(order)  # type: ignore[attr-defined]
     prints = filed(config, pages)
-    found = said(prints, solved(config, prints, order))
+    found = solution_rows(prints, solved(config, prints, order))
     assert [found[row] for row in order] == one_by_one(config, [pages[row] for row in order])
 
 
@@ -87,7 +87,7 @@ def _exact(content: int) -> bytes:
 
 
 def test_a_page_is_compared_with_the_newest_of_a_crowded_bucket() -> None:
-    """All share a key; one more than is read of a bucket stands between the first page and its copy."""
+    """All share a key; between the first page and its copy there is one page more than is read of a bucket."""
     config = Config(detectors=("exact",))
     apart = [_page(n, 7, sketch=_exact(n)) for n in range(BUCKET_CAP + 1)]
     near, far = _page(98, 7, sketch=_exact(1)), _page(99, 7, sketch=_exact(0))

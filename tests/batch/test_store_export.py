@@ -92,12 +92,12 @@ def test_the_time_of_a_page_is_when_it_was_seen(batch: Batch) -> None:
     assert 1.7e9 < seen[1] == seen[2] < 9e12
 
 
-def test_a_hand_over_that_was_broken_off_is_done_to_its_end(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_export_is_completed(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
     store = f"lmdb://{batch.folder}/store"
     path = write_lines(batch.folder / "in" / "a.jsonl", [page(n, "a") for n in range(250)])
     how = {"update": store, "namespace": "news"}
 
-    def broken(filings: Any, teller: Any) -> Any:
+    def broken(filings: Any, progress: Any) -> Any:
         for number, filing in enumerate(filings):
             if number == 230:
                 raise KeyboardInterrupt
@@ -115,7 +115,7 @@ def test_a_hand_over_that_was_broken_off_is_done_to_its_end(batch: Batch, monkey
     assert batch.run(path, **how)["already"]
 
 
-def test_pages_that_a_store_was_told_of_are_not_judged_anew(batch: Batch) -> None:
+def test_pages_that_a_store_has_are_not_judged_anew(batch: Batch) -> None:
     store = f"lmdb://{batch.folder}/store"
     path = write_lines(batch.folder / "in" / "a.jsonl", [page(1, "a")])
     how: dict[str, Any] = {"update": store, "namespace": "news"}
@@ -125,7 +125,7 @@ def test_pages_that_a_store_was_told_of_are_not_judged_anew(batch: Batch) -> Non
         batch.run(path, **how)
 
 
-def test_what_cannot_be_handed_over_is_told_before_the_work(batch: Batch) -> None:
+def test_what_cannot_be_exported_is_reported_before_the_work(batch: Batch) -> None:
     store = f"lmdb://{batch.folder}/store"
     path = write_lines(batch.folder / "in" / "a.jsonl", [page(1, "a")])
     with pytest.raises(SettingError, match="the crawl's spider"):

@@ -20,27 +20,27 @@ if TYPE_CHECKING:
     from dedupcrawl.page.model import Page
     from dedupcrawl.verdict import Verdict
 
-Told = tuple[Any, ...]
+VerdictRow = tuple[Any, ...]
 
 
 def rules_of(config: Config) -> Rules:
     return Rules(Matcher(build_detectors(config)), Policy(config.drop, config.keep))
 
 
-def one_by_one(config: Config, pages: Iterable[Page]) -> list[Told]:
-    """What a crawl says of these pages, one after the other."""
+def one_by_one(config: Config, pages: Iterable[Page]) -> list[VerdictRow]:
+    """The verdicts of a crawl on these pages in order."""
     with Deduplicator(config=config) as dedup:
-        return [told(dedup.add(page)) for page in pages]
+        return [verdict_row(dedup.add(page)) for page in pages]
 
 
-def told(verdict: Verdict) -> Told:
+def verdict_row(verdict: Verdict) -> VerdictRow:
     relation = str(verdict.relation) if verdict.relation else None
     found = (verdict.keep, verdict.reason, relation, verdict.of)
     return (*found, verdict.similarity, verdict.detector, verdict.cluster)
 
 
 def filed(config: Config, pages: Iterable[Page], size: int = 50) -> FingerprintTable:
-    """The fingerprints of these pages, in batches of some."""
+    """The fingerprints of these pages, in batches of this size."""
     dedup = Deduplicator(config=config)
     filings: list[FingerprintTableBuilder] = []
     for row, page in enumerate(pages):
@@ -67,13 +67,13 @@ def _sketches(config: Config) -> int:
     return len(names) + ("exact" not in names)
 
 
-def said(prints: FingerprintTable, found: Solution) -> list[Told]:
-    """What a solution says of each row."""
+def solution_rows(prints: FingerprintTable, found: Solution) -> list[VerdictRow]:
+    """The verdicts of a solution."""
     reasons = dict(prints.reasons())
-    return [_said(prints, found, row, reasons.get(row)) for row in range(len(prints))]
+    return [_solution_row(prints, found, row, reasons.get(row)) for row in range(len(prints))]
 
 
-def _said(prints: FingerprintTable, found: Solution, row: int, reason: str | None) -> Told:
+def _solution_row(prints: FingerprintTable, found: Solution, row: int, reason: str | None) -> VerdictRow:
     of, relation, detector = int(found.of[row]), int(found.relation[row]), int(found.detector[row])
     similarity = None if np.isnan(found.similarity[row]) else float(found.similarity[row])
     return (

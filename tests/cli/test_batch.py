@@ -98,7 +98,7 @@ def test_the_latest_page_is_kept_and_added_to_the_store(folder: Path) -> None:
     )
     found = figures(shown)
     assert found["superseding"].startswith("1; ")
-    assert found["handed over"] == "2 to lmdb://store (news), 0 were there, 1 removed"
+    assert found["exported"] == "2 to lmdb://store (news), 0 were there, 1 removed"
     assert lines(folder / "out" / "superseded.jsonl") == [
         {"url": ROWS[2]["url"], "old": [page(1, "old")["url"], ROWS[0]["url"]]}
     ]

@@ -68,7 +68,7 @@ def test_the_text_output(store: str, copy: str, columns: str, monkeypatch: pytes
     monkeypatch.setenv("COLUMNS", columns)
     said = run(SECOND, "--store", store, "--file", copy)
     assert "duplicate, dropped: near-duplicate" in said
-    for part in ("The pair", "What the detectors say", "What would change the verdict", "Cluster", "threshold"):
+    for part in ("The pair", "Results of the detectors", "What would change the verdict", "Cluster", "threshold"):
         assert part in said
     assert "DEDUP_THRESHOLD" in said
     assert "0.9608, must be ≥ 0.8" in said
@@ -94,7 +94,7 @@ def test_a_record_of_the_store_and_another_page(store: str) -> None:
     assert found["record"]["length"] > 100
     assert found["pair"]["new"]["url"] == "https://a.example/lamps"
     assert found["pair"]["met"] is False
-    assert "They never met" in " ".join(found["remarks"])
+    assert "They were never compared" in " ".join(found["remarks"])
 
 
 def test_a_page_that_is_fetched(store: str, copy: str) -> None:
@@ -188,7 +188,7 @@ def ledger(tmp_path: Path) -> str:
 
 def test_a_page_from_a_ledger(store: str, ledger: str) -> None:
     found = told(SECOND, "--store", store, "--run", ledger)
-    assert "the text that the run noted" in found["origin"]
+    assert "the text in the ledger" in found["origin"]
     assert found["verdict"]["relation"] == "near-duplicate"
     assert (found["then"]["fate"], found["then"]["verdict"]["of"]) == ("dropped", FIRST)
     assert {each["url"]: each["fate"] for each in found["then"]["cluster"]} == {SECOND: "dropped", FIRST: "kept"}

@@ -103,7 +103,7 @@ def test_two_sessions_on_one_file_are_refused(
         assert "another session" in complaint(monkeypatch, capsys, "label", str(run), "-o", str(file))
 
 
-def test_a_run_goes_on_around_what_it_was_begun_with(
+def test_a_run_keeps_the_similarity_it_was_begun_with(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "labels.jsonl"

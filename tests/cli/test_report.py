@@ -183,7 +183,7 @@ def test_an_unfinished_batch_is_an_error(
     assert "has not come to its end; run it again first" in complaint(monkeypatch, capsys, "report", "out")
 
 
-def test_a_ledger_needs_no_arrow_and_a_batch_says_that_it_does(
+def test_a_ledger_needs_no_arrow_and_a_batch_reports_that_it_does(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(folder / "run.ledger", web())

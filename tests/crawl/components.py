@@ -1,4 +1,4 @@
-"""Pipelines, middlewares and add-ons of other people, as a crawl may have them."""
+"""Pipelines, middlewares and add-ons that a project may have."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Refuse:
-    """Drops, or fails on, items whose URL contains a setting's text; after a while."""
+    """Drops, or fails on, items whose URL contains the text of a setting, after a delay."""
 
     def __init__(self, needle: str, how: str) -> None:
         self.needle, self.how = needle, how
@@ -46,7 +46,7 @@ class Refuse:
 
 
 class Slow:
-    """Takes its time with every item."""
+    """Delays every item."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -61,7 +61,7 @@ class Slow:
 
 
 class Write:
-    """Writes every item to a file and flushes it, as one that writes to a database does."""
+    """Writes every item to a file and flushes it, like a pipeline that writes to a database."""
 
     def __init__(self, path: str) -> None:
         self.file = Path(path).open("a", encoding="utf-8")  # noqa: SIM115
@@ -77,14 +77,14 @@ class Write:
 
 
 class Replace:
-    """Stands before deduplication and puts other objects in the items' places."""
+    """Runs before deduplication and replaces items by other objects."""
 
     def process_item(self, item: Any) -> Any:
         return {**ItemAdapter(item).asdict(), "replaced": True}
 
 
 class DropEarly:
-    """Stands before deduplication and drops some items."""
+    """Runs before deduplication and drops some items."""
 
     def process_item(self, item: Any) -> Any:
         if ItemAdapter(item)["title"].endswith(" 1"):
@@ -144,7 +144,7 @@ def fail_if_odd(path: str) -> None:
 
 
 class NoExporter:
-    """An item filter that takes nothing."""
+    """An item filter that accepts nothing."""
 
     def __init__(self, feed_options: object) -> None:
         pass
@@ -154,7 +154,7 @@ class NoExporter:
 
 
 class FailingFilter:
-    """An item filter that relies on what not every item has."""
+    """An item filter that uses a field that not every item has."""
 
     def __init__(self, feed_options: object) -> None:
         pass
@@ -173,7 +173,7 @@ class TornStore(MemoryStore):
 
 
 class TornAddon:
-    """Puts the torn store and a failing detector in place, as no user could."""
+    """Installs the failing store and a failing detector, which no setting can select."""
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
@@ -204,14 +204,14 @@ class Choking(JsonLinesItemExporter):
 
 
 class OwnFiles(FilesPipeline):
-    """Fetches what nobody can foresee: here nothing at all."""
+    """A pipeline with unpredictable requests; here it makes none."""
 
     def get_media_requests(self, item: Any, info: Any) -> list[Any]:
         return []
 
 
 class FullDiskAddon:
-    """Lets the disk be full when a ledger is first written."""
+    """Simulates a full disk at the first write to a ledger."""
 
     def update_settings(self, settings: BaseSettings) -> None:
         write, times = LedgerTables.write, count()
@@ -226,7 +226,7 @@ class FullDiskAddon:
 
 
 class ClumsyAddon:
-    """Lets collecting fail where pages are weighed."""
+    """Makes the page recorder fail."""
 
     def update_settings(self, settings: BaseSettings) -> None:
         def opinions(self: Deduplicator, new: Any, old: Any) -> Any:
@@ -247,7 +247,7 @@ class NoDatabase:
 
 
 class WatchingReport:
-    """Looks whether there is a report when the spider is closed, feeds stored, and requests too."""
+    """Checks whether a report exists when the spider is closed, after feeds and requests."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -260,7 +260,7 @@ class WatchingReport:
 
 
 class InTheWay:
-    """Puts a folder in the place of the report."""
+    """Creates a folder with the name of the report."""
 
     def process_item(self, item: Any) -> Any:
         Path("report.html").mkdir()

@@ -1,4 +1,4 @@
-"""A store across a network that tests can make slow, deaf or unreachable, from any process."""
+"""A store across a network that tests can make slow, unreachable or without answers, from any process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Network:
-    """The way to a store in a folder: files in it say how it fares, and what came along is noted there.
+    """The network to a store in a folder: files in the folder define its faults, and its calls are recorded there.
 
     ``away``: no call arrives. ``deaf``: calls arrive, and their answers are lost. ``no-NAME``: the next call
     of that name does not arrive.
@@ -39,7 +39,7 @@ class Network:
 
     @property
     def lmdb(self) -> str:
-        """The store, as whoever sits beside it calls it."""
+        """The URL of the store without the network."""
         return f"lmdb://{self.folder}/store"
 
     def cut(self, how: str = "away") -> None:
@@ -49,11 +49,11 @@ class Network:
         for how in ("away", "deaf"):
             (self.folder / how).unlink(missing_ok=True)
 
-    def says(self, how: str) -> bool:
+    def has_fault(self, how: str) -> bool:
         return (self.folder / how).exists()
 
-    def takes_back(self, how: str) -> bool:
-        """Whether it says so, for once."""
+    def clears_fault(self, how: str) -> bool:
+        """Whether a fault is set; clears it."""
         try:
             (self.folder / how).unlink()
         except FileNotFoundError:
@@ -61,12 +61,12 @@ class Network:
         return True
 
     def notes(self) -> list[dict[str, Any]]:
-        """What each process noted of its calls."""
+        """Return the recorded calls of each process."""
         return [json.loads(path.read_text()) for path in self.folder.glob("notes-*")]
 
 
 class Distant(Store):
-    """Hands every call on to another store, if the network lets it."""
+    """Forwards every call to another store, unless the network has a fault."""
 
     remote = True
 
@@ -86,10 +86,10 @@ class Distant(Store):
             self.note["main"] += threading.current_thread() is threading.main_thread()
         try:
             time.sleep(self.latency)
-            if self.network.says("away") or self.network.takes_back(f"no-{name}"):
+            if self.network.has_fault("away") or self.network.clears_fault(f"no-{name}"):
                 raise StoreUnreachableError("The store distant:// cannot be reached: connection refused.")
             answer = call(*args)
-            if self.network.says("deaf"):
+            if self.network.has_fault("deaf"):
                 raise StoreUnreachableError("The store distant:// does not answer: timed out.")
             return answer
         finally:
@@ -126,7 +126,7 @@ def open_distant(latency: float, url: str, **how: Any) -> Store:
     """Open ``distant://FOLDER?latency=SECONDS``."""
     address = urlsplit(url)
     network = Network(Path(address.path))
-    if network.says("away"):
+    if network.has_fault("away"):
         raise StoreUnreachableError("The store distant:// cannot be reached: connection refused.")
     latency = float(dict(parse_qsl(address.query)).get("latency", latency))
     return Distant(open_store(network.lmdb, **how), network, latency)  # type: ignore[abstract]  # see above

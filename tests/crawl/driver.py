@@ -1,4 +1,4 @@
-"""What runs in the processes of :mod:`tests.crawl.running`."""
+"""The program of the processes that :mod:`tests.crawl.running` starts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Lines(logging.Handler):
 
 
 def main(path: str) -> None:
-    """Run the crawls that a file names, all at once, in the file's folder, and write what became of them."""
+    """Run the crawls listed in a file concurrently, in the folder of the file, and write their results."""
     spec = json.loads(Path(path).read_text())
     os.chdir(Path(path).parent)
     out = os.open(Path(path).with_suffix(".out"), os.O_CREAT | os.O_WRONLY)

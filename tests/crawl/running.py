@@ -1,4 +1,4 @@
-"""Starts crawls in processes of their own and tells what became of them."""
+"""Starts crawls in processes of their own and returns their results."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ class Running:
 
     @property
     def output(self) -> str:
-        """What it wrote to the terminal."""
+        """Its standard output and standard error."""
         return self.report.with_suffix(".out").read_text()
 
     def wait(self) -> int | None:
-        """Return how it ended."""
+        """Wait for the process; return its exit code."""
         self.process.join(60)
         return self.process.exitcode
 
@@ -88,7 +88,7 @@ def start(
 
 
 def finish(running: Running) -> list[Crawled]:
-    """Wait for a process that is to end well; return what became of its crawls."""
+    """Wait for a process that must end with exit code 0; return the results of its crawls."""
     assert running.wait() == 0, running.output
     out = json.loads(running.report.read_text())
     assert out["deprecated"] == []

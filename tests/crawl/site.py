@@ -24,7 +24,7 @@ broken golden hollow
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server says to one path."""
+    """The response to one path."""
 
     body: bytes
     status: int = 200
@@ -33,7 +33,7 @@ class Answer:
 
 
 class Site:
-    """Serves what was put into it, in threads, until closed."""
+    """Serves the added pages, in threads, until closed."""
 
     def __init__(self) -> None:
         self.answers: dict[str, Answer] = {}
@@ -63,7 +63,7 @@ class Site:
 
         class Server(ThreadingHTTPServer):
             def handle_error(self, *connection: object) -> None:
-                """A crawl that was killed hangs up."""
+                """Ignore connections closed by killed crawls."""
 
         self._server = Server(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -100,7 +100,7 @@ def text(seed: int, words: int = 150) -> str:
 
 
 def plain(title: str, body: str, *links: str) -> str:
-    """Lay an article out as one site does."""
+    """Lay out an article as one site does."""
     paragraphs = "".join(f"<p>{paragraph}</p>" for paragraph in body.split("\n"))
     return (
         f"<html><head><title>{title}</title></head><body><ul class=nav><li><a href=/>Home</a>"

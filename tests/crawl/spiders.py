@@ -1,4 +1,4 @@
-"""Spiders as people write them; none knows of deduplication."""
+"""Spiders without any code for deduplication."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class Reader(Spider):
 
 
 class AsyncReader(Reader):
-    """Awaits something between and before items."""
+    """Awaits before and between items."""
 
     name = "async_reader"
 
@@ -156,7 +156,7 @@ class StartItems(Reader):
 
 
 class Errbacks(Reader):
-    """Makes items of failures as well."""
+    """Yields items for failed requests too."""
 
     name = "errbacks"
 
@@ -171,7 +171,7 @@ class Errbacks(Reader):
 
 
 class FailingLinks(Reader):
-    """Follows links that lead nowhere before it yields its items."""
+    """Follows dead links before it yields its items."""
 
     name = "failing_links"
 
@@ -185,7 +185,7 @@ class FailingLinks(Reader):
 
 
 class Reuser(Reader):
-    """Yields one object again and again."""
+    """Yields one object repeatedly."""
 
     name = "reuser"
 
@@ -195,7 +195,7 @@ class Reuser(Reader):
 
 
 class Named(Reader):
-    """Gets its name as it is made, as one class for many sites does."""
+    """Gets its name as an argument, like one class for many sites."""
 
     name = ""
 
@@ -204,7 +204,7 @@ class Named(Reader):
 
 
 class Plainly(Reader):
-    """Does not parse: whatever comes becomes an item."""
+    """Yields an item for every response, without parsing."""
 
     name = "plainly"
 
@@ -226,7 +226,7 @@ class Sleeper(Reader):
 
 
 class OneAfterTheOther(Reader):
-    """Yields an item a good while after another one of the same page."""
+    """Yields a second item of a page after a delay."""
 
     name = "one_after_the_other"
 
@@ -238,7 +238,7 @@ class OneAfterTheOther(Reader):
 
 
 class Illustrated(Reader):
-    """Names pictures of the page: two of its own, and one that every page shows."""
+    """Yields image URLs of the page: two of its own, and one shared by all pages."""
 
     name = "illustrated"
 

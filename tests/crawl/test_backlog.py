@@ -1,4 +1,4 @@
-"""What the spool remembers, and what it makes of a file that was torn, damaged or is another's."""
+"""The spool: its records, and truncated, damaged and foreign files."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_nothing_is_written_before_there_is_something(tmp_path: Path) -> None:
     assert not (tmp_path / "spool").exists()
 
 
-def test_a_file_is_its_owners_while_he_lives(tmp_path: Path) -> None:
+def test_a_file_is_its_owners_while_the_owner_runs(tmp_path: Path) -> None:
     first, second = Spool(tmp_path), Spool(tmp_path)
     first.append([record(1)])
     second.append([record(2)])
@@ -86,7 +86,7 @@ def test_a_replay_that_is_interrupted_is_begun_anew_by_others(tmp_path: Path) ->
     assert read(Spool(tmp_path)) == [record(0), record(1), record(2)]
 
 
-def test_an_own_file_goes_on_where_it_stopped(tmp_path: Path) -> None:
+def test_an_own_file_continues_where_it_stopped(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
     spool.append(map(record, range(3)))
     for file in spool.files():
@@ -221,7 +221,7 @@ def test_a_full_disk_leaves_whole_entries(tmp_path: Path, monkeypatch: pytest.Mo
     assert read(spool) == [record(0), record(2)]
 
 
-def test_a_spool_is_for_one_store_whoever_logs_in() -> None:
+def test_a_spool_is_for_one_store_for_any_user() -> None:
     named = spool_name("redis://h:1/0", "n", "{}")
     for store in ("redis://user:secret@h:1/0", "redis://h:1/0?password=secret&timeout=3"):
         assert named == spool_name(store, "n", "{}")

@@ -1,4 +1,4 @@
-"""Whatever a server sends and whatever fails, the crawl goes on and the item is kept."""
+"""After any response and any failure the crawl continues and the item is kept."""
 
 from __future__ import annotations
 

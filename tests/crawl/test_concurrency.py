@@ -1,4 +1,4 @@
-"""Calls in threads: how many there are, and which go first."""
+"""Calls in threads: their number and their order."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_renewal_waits_for_no_thread() -> None:
     asyncio.run(asyncio.wait_for(work(), 60))
 
 
-def test_threads_are_bounded_and_the_loop_goes_on() -> None:
+def test_threads_are_bounded_and_the_loop_continues() -> None:
     now, most, lock = 0, 0, threading.Lock()
 
     def call() -> None:

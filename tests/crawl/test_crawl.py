@@ -1,4 +1,4 @@
-"""Whole crawls of a real site: what is kept, dropped, counted and said."""
+"""Whole crawls of a real site: items kept and dropped, stats and log."""
 
 from __future__ import annotations
 

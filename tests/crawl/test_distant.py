@@ -1,4 +1,4 @@
-"""A crawl with a store across a network: never waiting for it, and by the same rules."""
+"""A crawl with a store across a network: the reactor never blocks, and the rules are the same."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def test_an_item_that_no_feed_takes_is_safe(site: Site, run: Run) -> None:
     assert run(urls=urls, settings=settings).items == []
 
 
-def test_an_item_filter_that_fails_holds_nobody_up(site: Site, run: Run) -> None:
+def test_an_item_filter_that_fails_blocks_no_other(site: Site, run: Run) -> None:
     urls = [*articles(site, 2), site.put("/copy", fancy("T0", text(0)))]
     settings = waiting_for("out.jl", ITEM_PIPELINES={"tests.crawl.components.Slow": 300})
     settings["FEEDS"] = {"out.jl": {**LINES, "item_filter": "tests.crawl.components.FailingFilter"}}

@@ -1,4 +1,4 @@
-"""Items of every kind, from every place, find the page they came from; nothing is kept for too long."""
+"""Items of every kind, from every place, are matched to their pages; no state is kept for too long."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def response(number: int = 0) -> HtmlResponse:
     return HtmlResponse(f"https://a.example/{number}", body=b"x")
 
 
-def test_items_are_told_apart_by_identity() -> None:
+def test_items_are_distinguished_by_identity() -> None:
     tracker, sources = ResponseTracker(), [response(1), response(2)]
     items = [{"same": 1}, {"same": 1}]
     for item, source in zip(items, sources, strict=True):

@@ -1,4 +1,4 @@
-"""A worker may be killed at any moment: no article is lost, and none is stored twice for nothing."""
+"""A worker may be killed at any moment: no article is lost, and none is stored twice without need."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ class Killing:
         return named
 
     def written(self, run: int) -> list[str]:
-        """Return what a run has left on disk; a torn last line is no article."""
+        """Return the items that a run left on disk; an incomplete last line is ignored."""
         lines = (line for path in self.folder.glob(f"out-{run}*") for line in path.read_text().splitlines())
         return [json.loads(line)["title"] for line in lines if line.endswith("}")]
 
     def committed(self) -> set[str]:
-        """Return the articles that the store will not let pass again."""
+        """Return the articles with a committed record in the store."""
         with Deduplicator(self.store, "reader") as dedup:
             return {
                 f"T{n}"

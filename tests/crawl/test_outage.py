@@ -1,4 +1,4 @@
-"""The store goes away in mid-crawl: nothing is lost or stored twice for good, and it is said once."""
+"""The store becomes unreachable during a crawl: nothing is lost or stored twice, and it is logged once."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def crawl(folder: Path, network: Network, urls: list[str], **settings: Any) -> C
 
 
 def at(site: Site, **events: Any) -> None:
-    """Let something happen at the n-th request from now: ``at(site, _8=network.cut)``."""
+    """Call a function at the n-th request from now: ``at(site, _8=network.cut)``."""
     before = len(site.asked)
 
     def note(count: int) -> None:
@@ -226,7 +226,7 @@ def test_a_refused_item_whose_claim_was_not_released_comes_again(site: Site, tmp
 
 
 def test_a_claim_that_could_not_be_given_back_at_once_is_soon(site: Site, tmp_path: Path, network: Network) -> None:
-    """One call fails and the store is there: nobody waits for a claim that is owed back to it."""
+    """One call fails, but the store is reachable: no worker waits for a claim that is still to be released."""
     refused = site.put("/a/1", plain("Ice", text(1)))
     copy = site.put("/b/1", plain("Ice", text(1)), delay=1)
     refuse = {"ITEM_PIPELINES": {"tests.crawl.components.Refuse": 300}, "REFUSE": "/a/"}
@@ -234,7 +234,7 @@ def test_a_claim_that_could_not_be_given_back_at_once_is_soon(site: Site, tmp_pa
     crawled = crawl(tmp_path, network, [refused, copy], DEDUP_WAIT=60, **refuse)
 
     assert [item["url"] for item in crawled.items] == [copy]
-    assert not network.says("no-release")
+    assert not network.has_fault("no-release")
     assert crawled.dedup["checked"] == 2
     assert "unchecked/claimed" not in crawled.dedup
     assert "outages" not in crawled.dedup

@@ -1,4 +1,4 @@
-"""``DEDUP_READER`` decides what of a page is compared, in real crawls."""
+"""``DEDUP_READER`` selects the text that is compared, in real crawls."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_readers_of_the_package(site: Site, run: Run, reader: str, expected:
 
 
 @pytest.mark.parametrize("reader", ["topic", "text"])
-def test_an_index_is_nobodys_copy(site: Site, run: Run, reader: str) -> None:
+def test_an_index_is_never_a_copy(site: Site, run: Run, reader: str) -> None:
     urls = [site.put(f"/list/{number}", index("/a", "/b", "/c")) for number in range(2)]
     crawled = run("Plainly", urls=urls, settings={"DEDUP_READER": reader, "HTTPERROR_ALLOW_ALL": True})
     assert [item["dedup"]["reason"] for item in crawled.items] == ["index", "index"]
@@ -63,7 +63,7 @@ def test_the_topic_of_reprints_in_other_templates(site: Site, run: Run) -> None:
     assert kept(run(urls=urls, settings={**IN_TURN, "DEDUP_READER": "topic"}), site) == ["/a"]
 
 
-def test_a_reader_of_ones_own(site: Site, run: Run) -> None:
+def test_a_reader_of_the_user(site: Site, run: Run) -> None:
     urls = [
         site.put("/a", plain("The harbour froze over", text(1))),
         site.put("/b", plain("The harbour froze over", text(2))),
@@ -76,7 +76,7 @@ def test_a_reader_of_ones_own(site: Site, run: Run) -> None:
 
 
 @pytest.mark.parametrize("follow", [True, False])
-def test_where_it_fails_pages_are_kept_and_the_crawl_goes_on(site: Site, run: Run, follow: bool) -> None:
+def test_where_it_fails_pages_are_kept_and_the_crawl_continues(site: Site, run: Run, follow: bool) -> None:
     urls = [site.put(f"/{n}", plain("The harbour froze over", text(n))) for n in range(6)]
     settings = {**IN_TURN, "DEDUP_READER": f"{OWN}fails_on_odd", "DEDUP_FOLLOW_DUPLICATES": follow}
     crawled = run(urls=urls, settings=settings)

@@ -1,4 +1,4 @@
-"""What a crawl writes down for its report equals what Scrapy's stats say, whatever happens to its pages."""
+"""The ledger of a crawl equals Scrapy's stats, in all cases."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ def test_without_media_pipelines_after_ours_no_request_is_saved(site: Site, tmp_
 # -- going on -----------------------------------------------------------------------------------------
 
 
-def test_a_resumed_crawl_goes_on_in_the_same_ledger(site: Site, tmp_path: Path) -> None:
+def test_a_resumed_crawl_continues_in_the_same_ledger(site: Site, tmp_path: Path) -> None:
     settings = {"JOBDIR": str(tmp_path / "job"), "DEDUP_REPORT": "report-%(time)s.html"}
     first = crawl(tmp_path, urls=[site.put("/a", plain("Ice", text(1)))], settings=settings)
     second = crawl(tmp_path, urls=[site.put("/b", fancy("Ice", text(1)))], settings=settings)
@@ -382,7 +382,7 @@ def test_a_place_that_is_not_ours_or_not_free_ends_the_crawl_before_its_first_re
 # -- trouble ------------------------------------------------------------------------------------------
 
 
-def test_a_full_disk_costs_no_page_and_the_report_says_so(site: Site, tmp_path: Path) -> None:
+def test_a_full_disk_costs_no_page_and_the_report_states_it(site: Site, tmp_path: Path) -> None:
     urls = [site.put(f"/{n}", plain(f"T{n}", text(n))) for n in range(20)]
     settings = {**REPORT, "ADDONS": {"dedupcrawl.Addon": 500, "tests.crawl.components.FullDiskAddon": 600}}
     crawled = crawl(tmp_path, urls=urls, settings=settings)
@@ -398,7 +398,7 @@ def test_a_full_disk_costs_no_page_and_the_report_says_so(site: Site, tmp_path: 
     assert trouble in report_from_ledgers([tmp_path / "report.ledger"]).notes
 
 
-def test_a_fault_in_collecting_costs_no_page_and_is_told_once(site: Site, tmp_path: Path) -> None:
+def test_a_fault_in_collecting_costs_no_page_and_is_logged_once(site: Site, tmp_path: Path) -> None:
     urls = [site.put(f"/{side}/{n}", plain(f"T{n}", text(n))) for side in "ab" for n in range(3)]
     settings = {**IN_TURN, **REPORT, "ADDONS": {"dedupcrawl.Addon": 500, "tests.crawl.components.ClumsyAddon": 600}}
     crawled = crawl(tmp_path, urls=urls, settings=settings)

@@ -1,4 +1,4 @@
-"""What is read from responses, and which requests for files and images are saved."""
+"""Reading responses, and the requests for files and images that are saved."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Named(FilesPipeline):
 
 
 class Own(ImagesPipeline):
-    """Asks for what nobody can foresee."""
+    """A pipeline with unpredictable requests."""
 
     def get_media_requests(self, item: Any, info: Any) -> list[Any]:
         return []

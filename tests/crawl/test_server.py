@@ -52,7 +52,7 @@ def test_two_workers_share_a_server(site: Site, tmp_path: Path, server: Server, 
 
 
 def when_both_crawl(site: Site, events: Mapping[int, Callable[[], object]]) -> None:
-    """Answer nobody before both workers have asked; let something happen at the n-th request after that."""
+    """Delay answers until both workers have sent a request; call functions at the n-th request after that."""
     both, numbers, turn = threading.Event(), count(1), threading.Lock()
 
     def note(_: int) -> None:
@@ -148,7 +148,7 @@ def test_what_was_claimed_on_a_server_that_lost_its_data_is_filed_again(server: 
         assert other.info().pages == 2
 
 
-def test_a_wrong_password_is_said_in_a_sentence_without_it(site: Site, tmp_path: Path) -> None:
+def test_a_wrong_password_is_reported_in_a_sentence_without_it(site: Site, tmp_path: Path) -> None:
     server = Server(next(iter(binaries().values())), password="sesame").start()
     try:
         url = site.put("/a", plain("Ice", text(1)))

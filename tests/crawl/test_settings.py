@@ -213,7 +213,7 @@ def _write(paths: ReportPaths) -> None:
     Ledger.create(paths.ledger, {"job": paths.job}).close()
 
 
-def test_a_job_knows_its_ledger(folder: Path) -> None:
+def test_a_job_records_its_ledger(folder: Path) -> None:
     first = _paths("report-%(time)s.html").resumed("job")
     assert not first.resumes
     _write(first)

@@ -1,4 +1,4 @@
-"""A claim is settled by what becomes of the items behind it."""
+"""A claim is committed or released depending on its items."""
 
 from __future__ import annotations
 

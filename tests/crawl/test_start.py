@@ -1,4 +1,4 @@
-"""What is wrong at the start ends the crawl before its first request, in one sentence."""
+"""An error at the start ends the crawl before its first request, with one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the log and the heartbeat state, and how often."""
+"""The figures in the log and the heartbeat, and their intervals."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def without_rates(line: str) -> str:
     return re.sub(r" \(at \d+ pages/min\)", "", line)
 
 
-def test_what_happened_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_happened_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     told = Told()
     assert told.lines(caplog) == []
     told.counts.update({"checked": 113, "kept": 90, "dropped": 23, "duplicate": 24})
@@ -122,7 +122,7 @@ def test_where_nothing_is_dropped_duplicates_are_found(caplog: pytest.LogCapture
         (StoreError("refused"), "wait", "away for 0 s, pages wait for it"),
     ],
 )
-def test_a_store_that_is_away_is_told_every_time(
+def test_a_store_that_is_away_is_logged_every_time(
     caplog: pytest.LogCaptureFixture, error: StoreError, how: str, said: str
 ) -> None:
     told = Told(on_store_error=how)
@@ -144,7 +144,7 @@ def test_pages_that_wait_no_longer_are_counted(caplog: pytest.LogCaptureFixture)
     assert line.endswith("0 pages were kept unchecked meanwhile")
 
 
-def test_a_slow_store_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_slow_store_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     told = Told()
     for seconds in (0.02, 0.03):
         told.times._add(seconds)
@@ -189,7 +189,7 @@ def test_an_interval_that_is_none_is_refused() -> None:
 
 
 @pytest.mark.parametrize("reactor", REACTORS)
-def test_a_crawl_says_how_far_it_is(site: Site, tmp_path: Path, reactor: str) -> None:
+def test_a_crawl_logs_how_far_it_is(site: Site, tmp_path: Path, reactor: str) -> None:
     """Items take a second to be stored, and lines come sooner, on the same clock."""
     urls = [site.put(f"/{n}", lay("Ice", text(1))) for n, lay in enumerate((plain, fancy))]
     settings = {"LOGSTATS_INTERVAL": 0.1, "ITEM_PIPELINES": {"tests.crawl.components.Slow": 300}, "SLOW": 1.0}
@@ -210,7 +210,7 @@ def test_a_crawl_without_lines_of_scrapy_has_none_of_ours(site: Site, tmp_path: 
     assert crawled.lines("Deduplicated") == []
 
 
-def test_a_crawl_says_that_its_store_is_away(site: Site, tmp_path: Path) -> None:
+def test_a_crawl_logs_that_its_store_is_away(site: Site, tmp_path: Path) -> None:
     network = Network(tmp_path / "net")
     urls = [site.put(f"/{n}", plain(f"T{n}", text(n))) for n in range(3)]
     site.on_request = lambda count: network.cut() if count == 2 else None

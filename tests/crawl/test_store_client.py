@@ -17,7 +17,7 @@ from dedupcrawl.errors import StoreError, StoreFullError
 
 @dataclass
 class Told:
-    """Stands for the stats of a crawl, and notes what they are told."""
+    """Fake for the stats of a crawl; records the calls."""
 
     log: list[str]
     notes: list[str] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Told:
 
 
 class Double:
-    """Stands for a deduplicator whose store can be away, and logs what it is asked."""
+    """Fake for a deduplicator whose store can be unreachable; records the calls."""
 
     scheme = ""
 
@@ -149,7 +149,7 @@ def test_who_asks_while_debts_are_paid_waits() -> None:
     assert far.log == ["make up", "renew", "made up", "page"]
 
 
-def test_what_the_store_refuses_is_told_from_its_absence() -> None:
+def test_what_the_store_refuses_is_distinguished_from_its_absence() -> None:
     async def work(far: Far) -> None:
         assert await far.client._attempt(far.call, "good") == "good"
         assert await far.client._attempt(far.call, "bad") is None
@@ -214,7 +214,7 @@ def test_patience_ends() -> None:
         began = time.monotonic()
         assert not await far.client.wait_for_return()
         assert time.monotonic() - began > patience / 2
-        assert not await far.client.wait_for_return()  # nobody waits again
+        assert not await far.client.wait_for_return()  # no second wait
         assert await far.client.wait_until_given_up()
         await far.client.close()
 

@@ -82,7 +82,7 @@ def by_occurrences(fields: Iterable[tuple[str, int]], characters: int, words: in
 
 
 def simhash(weighted: Iterable[Weighted], text: str, moduli: Iterable[int]) -> bytes:
-    """The fingerprint of shingles all of whose tokens stand in ``text``, 64 bits for every polynomial."""
+    """The fingerprint of shingles whose tokens are all in ``text``, 64 bits for every polynomial."""
     weighted, numbers = list(weighted), symbols(text)
     parts = [
         signs((rabin((numbers[token] for token in shingle), modulus), weight) for shingle, weight in weighted)

@@ -107,7 +107,7 @@ def test_real_pages_match_like_brute_force() -> None:
 
 
 def test_buckets_of_different_pages_stay_small() -> None:
-    """A word that stands in every page fills no bucket."""
+    """A word that occurs in every page fills no bucket."""
     seen: dict[bytes, int] = {}
     for start in range(0, 20_000, 20):
         words = " ".join(f"word{start + i}" for i in range(31))

@@ -43,7 +43,7 @@ TEXTS = (
 
 @dataclass(frozen=True)
 class Saying(Detector):
-    """Says the same of all pages; the first letter of its name is its key."""
+    """Returns the same result for all pages; the first letter of its name is its key."""
 
     says: Match | None
     called: str = "one"

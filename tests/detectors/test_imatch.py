@@ -110,7 +110,7 @@ def test_a_repeated_word_is_one_term() -> None:
 
 
 def test_fewer_terms_than_least_terms_are_no_signature() -> None:
-    """Of both headlines the lexicon knows the same two words."""
+    """The lexicon contains the same two words of both headlines."""
     headlines = "Interview: Xyzzyowski on the harbour", "Interview: Plughberger on the harbour"
     assert [DETECTOR.fingerprint(features(headline)) for headline in headlines] == [None, None]
     assert compare(*headlines, IMatch(least_terms=2)) is not None

@@ -1,4 +1,4 @@
-"""What the pages of the documentation are tried on."""
+"""Fixtures for the blocks of the documentation: newspapers, a server, the commands, one runner for each page."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dedupcrawl import Deduplicator
-from tests.docs.blocks import blocks_of, is_followed
-from tests.docs.following import Follower
+from tests.docs.blocks import blocks_of, is_run
+from tests.docs.command_server import ready
 from tests.docs.newspapers import HOSTS, PAGES, printed
-from tests.docs.warm import ready
-from tests.docs.worlds import EMPTY, furnish
+from tests.docs.page_folders import EMPTY, write_files
+from tests.docs.page_runner import PageRunner
 from tests.stores.servers import Server, binaries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    Followers = Callable[[Path], Follower]
+    PageRunners = Callable[[Path], PageRunner]
 
-#: What stands in a block of Python for something of the reader's own.
+#: Names that blocks of Python use without defining them.
 NAMES = {"body": PAGES["a.example/1"], "url": "https://a.example/1", "save": print}
-REDIS = "redis://redis.example/0"  #: what the documentation calls a server
+REDIS = "redis://redis.example/0"  #: the server in the documentation
 
 
 @pytest.fixture(scope="session")
@@ -49,14 +49,14 @@ def warm() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def followers(
+def page_runners(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, papers: str, warm: Path
-) -> Iterator[Followers]:
-    """Give the one that follows a page, who remembers what was done already."""
-    known: dict[Path, Follower] = {}
+) -> Iterator[PageRunners]:
+    """Return a function that returns the runner of a page, always the same one."""
+    known: dict[Path, PageRunner] = {}
     databases = count()
 
-    def of(page: Path) -> Follower:
+    def of(page: Path) -> PageRunner:
         if page not in known:
             folder = tmp_path_factory.mktemp(page.stem, numbered=False)
             swaps = [(f"https://{host}", f"{papers}/{host}") for host in HOSTS]
@@ -64,11 +64,11 @@ def followers(
             if REDIS in page.read_text("utf-8"):
                 port = request.getfixturevalue("server").port
                 swaps.append((REDIS, f"redis://127.0.0.1:{port}/{next(databases)}"))
-            blocks = [each for each in blocks_of(page) if is_followed(each)]
-            known[page] = Follower(folder, blocks, swaps, dict(NAMES), warm)
+            blocks = [each for each in blocks_of(page) if is_run(each)]
+            known[page] = PageRunner(folder, blocks, swaps, dict(NAMES), warm)
             _fill(known[page])
             if page.name not in EMPTY:
-                furnish(folder, known[page].here)
+                write_files(folder, known[page].here)
         return known[page]
 
     try:
@@ -78,8 +78,8 @@ def followers(
             each.end()
 
 
-def _fill(reader: Follower) -> None:
-    """Let a crawl of the newspapers have filled the server, if the page has one."""
+def _fill(reader: PageRunner) -> None:
+    """Fill the server with the newspapers, if the page has one."""
     url = dict(reader.swaps).get(REDIS)
     if url is not None:
         with Deduplicator(url, "news") as dedup:

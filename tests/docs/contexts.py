@@ -1,4 +1,4 @@
-"""What stands around a block that is only part of something."""
+"""The code around blocks that cannot run alone."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class _Spider(Spider):
     name = "news"
 
     def parse_live_ticker(self, response: HtmlResponse) -> None:
-        """Be named as a callback."""
+        """A callback."""
 
 
 def in_a_callback(code: str) -> None:
-    """Run it as the body of a spider's callback; all requests that it yields are for the detour of a page."""
+    """Run code as the body of a callback; all requests that it yields must have ``dedup_skip``."""
     names: dict[str, Any] = {}
     exec(f"def parse(self, response, link):\n{textwrap.indent(code, '    ')}", names)
     response = HtmlResponse("https://a.example/", body=b"<a href=/live>live</a>")
@@ -35,7 +35,7 @@ def in_a_callback(code: str) -> None:
 
 
 def with_a_server(code: str) -> None:
-    """Run settings where the environment names a server."""
+    """Run settings with ``REDIS_URL`` in the environment."""
     names: dict[str, Any] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("REDIS_URL", "redis://:secret@redis.example/0")

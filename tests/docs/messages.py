@@ -1,4 +1,4 @@
-"""What the package says when something goes wrong, as its source has it; ``…`` stands for what is put in."""
+"""The error messages of the package, extracted from its source; ``…`` stands for variable parts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ERRORS = {
 
 
 def messages() -> dict[str, str]:
-    """Return every message, and where it is made."""
+    """Return every message, and the place in the source."""
     return {
         message: f"{path.relative_to(ROOT)}:{line}"
         for path in sorted(PACKAGE.rglob("*.py"))
@@ -44,14 +44,14 @@ def _in(path: Path) -> Iterator[tuple[str, int]]:
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ERRORS and node.args:
-            said = node.args[ERRORS[node.func.id]]  # type: ignore[attr-defined]
-            if isinstance(said, ast.Name) and said.id in named:
-                said = named[said.id]
-            yield skeleton(said), node.lineno
+            message = node.args[ERRORS[node.func.id]]  # type: ignore[attr-defined]
+            if isinstance(message, ast.Name) and message.id in named:
+                message = named[message.id]
+            yield skeleton(message), node.lineno
 
 
 def skeleton(node: ast.AST) -> str:
-    """Return a text with ``…`` in the places that are filled when it is said."""
+    """Return a format string with ``…`` in place of its variable parts."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.JoinedStr):

@@ -1,4 +1,4 @@
-"""Papers that reprint each other: what stands at a.example, b.example … in the documentation."""
+"""Newspapers that reprint each other: the pages at a.example, b.example … in the documentation."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def printed() -> Iterator[str]:
-    """Serve them all from one address of this machine, which is given."""
+    """Serve all newspapers from one local address; yield it."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     try:

@@ -7,36 +7,36 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.data import ROOT
-from tests.docs.blocks import ELSEWHERE, blocks_of, is_followed, pages
+from tests.docs.blocks import ELSEWHERE, blocks_of, is_run, pages
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.docs.blocks import Block
-    from tests.docs.conftest import Followers
+    from tests.docs.conftest import PageRunners
 
 MOST_NOT_RUN = 30
 
 _BLOCKS = [block for page in pages() for block in blocks_of(page)]
 
 
-@pytest.mark.parametrize("block", [each for each in _BLOCKS if is_followed(each)], ids=lambda block: block.id)
-def test_a_block_does_what_it_says(block: Block, followers: Followers) -> None:
-    followers(block.page).follow(block)
+@pytest.mark.parametrize("block", [each for each in _BLOCKS if is_run(each)], ids=lambda block: block.id)
+def test_block_runs_as_shown(block: Block, page_runners: PageRunners) -> None:
+    page_runners(block.page).run(block)
 
 
-def test_few_blocks_are_not_run_and_each_says_why() -> None:
-    reasons = {block.id: block.says("not run") for block in _BLOCKS if block.says("not run") is not None}
+def test_few_blocks_are_not_run_each_with_a_reason() -> None:
+    reasons = {block.id: block.directive("not run") for block in _BLOCKS if block.directive("not run") is not None}
     assert all(reasons.values()), reasons
     assert len(reasons) <= MOST_NOT_RUN, reasons
 
 
 @pytest.mark.parametrize(("page", "test"), ELSEWHERE.items())
-def test_commands_that_are_typed_elsewhere_are(page: str, test: str) -> None:
+def test_commands_tested_elsewhere_are(page: str, test: str) -> None:
     assert page in (ROOT / test).read_text("utf-8")
 
 
-def test_a_block_that_is_never_closed_is_noticed(tmp_path: Path) -> None:
+def test_unclosed_block_is_an_error(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("```python\nx = 1\n", "utf-8")
     with pytest.raises(ValueError):

@@ -1,4 +1,4 @@
-"""The reference names all that there is, and nothing that there is not."""
+"""The reference pages list every setting, stat, option and reason, and no others."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def section(page: str, heading: str) -> str:
 
 
 def rows(text: str) -> list[list[str]]:
-    """Return the cells of the rows of all tables, heads left out."""
+    """Return the cells of the rows of all tables, without heads."""
     cells = [
         [cell.strip() for cell in line.strip().strip("|").split(" | ")] for line in text.split("\n") if line[:2] == "| "
     ]
@@ -48,7 +48,7 @@ def rows(text: str) -> list[list[str]]:
 
 
 def names(text: str) -> set[str]:
-    """Return what stands as code in the first cells."""
+    """Return the code in the first cells."""
     return {name for row in rows(text) for name in re.findall(r"`([^`]+)`", row[0])}
 
 
@@ -62,17 +62,17 @@ def test_every_setting_has_a_section_and_no_other_has() -> None:
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_a_section_of_a_setting_begins_with_its_default_and_type_and_has_an_example(setting: str) -> None:
     text = section("settings.md", setting)
-    said = re.match(r"\nDefault: (.+?) · type: (.+)\n\n", text)
-    assert said, text[:100]
+    found_default = re.match(r"\nDefault: (.+?) · type: (.+)\n\n", text)
+    assert found_default, text[:100]
     assert "```" in text, "an example"
 
 
 def test_defaults_are_those_of_the_configuration() -> None:
     for field in fields(Config):
-        said = re.search(r"Default: `(.+?)`", section("settings.md", f"DEDUP_{field.name.upper()}"))
-        assert said
+        found_default = re.search(r"Default: `(.+?)`", section("settings.md", f"DEDUP_{field.name.upper()}"))
+        assert found_default
         default = getattr(Config(), field.name)
-        shown = ast.literal_eval(said[1])
+        shown = ast.literal_eval(found_default[1])
         assert {*shown} == {*map(str, default)} if isinstance(default, frozenset) else (
             tuple(shown) == default if isinstance(default, tuple) else shown == default
         ), field.name  # fmt: skip
@@ -89,7 +89,7 @@ def test_every_meta_key_has_a_section() -> None:
 
 
 def counted() -> Iterator[str]:
-    """Yield the names that are counted, as its source has them."""
+    """Yield the names of the counters in the source."""
     for path in (PACKAGE / "crawl").glob("*.py"):
         caller = "self.count" if path.name == "stats.py" else "stats.count"
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -113,10 +113,10 @@ def test_every_status_and_relation_has_a_row() -> None:
 
 
 def reasons() -> set[str]:
-    """Return the reasons for which a page is unchecked, as the source has them."""
+    """Return the reasons for which a page is unchecked, from the source."""
     source = "\n".join(path.read_text("utf-8") for path in PACKAGE.rglob("*.py"))
-    said = r'(?<!def )\bunchecked\([^,()]*(?:\([^()]*\))?[^,()]*, "([\w-]+)"'
-    literal = re.findall(said, source)
+    pattern = r'(?<!def )\bunchecked\([^,()]*(?:\([^()]*\))?[^,()]*, "([\w-]+)"'
+    literal = re.findall(pattern, source)
     literal += [
         part for found in re.findall(r"Uncheckable\(([^()]*)\)", source) for part in re.findall(r'"([\w-]+)"', found)
     ]

@@ -1,4 +1,4 @@
-"""What the page on security says is stored, held against what is."""
+"""The statements of the security page about stored data match the stored data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def with_words() -> set[str]:
 
 
 @pytest.mark.parametrize("name", DETECTORS)
-def test_a_sketch_holds_words_only_where_the_page_says_so(name: str) -> None:
+def test_a_sketch_holds_words_only_where_the_page_states_it(name: str) -> None:
     with Deduplicator(detectors=[name]) as dedup:
         record = dedup.file(Page.from_text(TEXT, "https://a.example/1"))
     assert isinstance(record, Record)

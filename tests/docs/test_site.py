@@ -1,4 +1,4 @@
-"""The documentation as a site: it builds without a warning, asks nothing of other hosts, and can be read."""
+"""The documentation as a site: it builds without a warning, makes no requests to other hosts, and is readable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arithmetic of the page on sizing, and of the benchmark that measures for it."""
+"""The arithmetic of the sizing page, and of its benchmark."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def rows(heading: str) -> list[list[str]]:
-    """Return the cells of the table below a heading, its head left out."""
+    """Return the cells of the table below a heading, without its head."""
     text = (ROOT / "docs" / "sizing.md").read_text("utf-8").partition(f"## {heading}\n")[2].partition("\n## ")[0]
     lines = [line.strip("| ").split(" | ") for line in text.split("\n") if line.startswith("| ")]
     return [[cell.strip() for cell in line] for line in lines[1:]]
@@ -37,7 +37,7 @@ def test_shapes_are_those_that_the_page_shows(name: str) -> None:
     table = {row[0].replace("`", ""): row for row in rows("Other methods")}
     found = shapes(CHOICES[name], 4)
     assert found
-    assert all(each for shape in found for each in shape.sketches), "every detector has said something"
+    assert all(each for shape in found for each in shape.sketches), "every detector has a sketch"
     assert float(table[name][1]) == round(sum(each.keys for each in found) / len(found))
 
 
@@ -70,7 +70,7 @@ def test_growth_finds_what_one_more_page_takes(a_page: int, fixed: int, few: int
     ("a_page", "pages", "shown"),
     [(1, 999, "999 B"), (600, 10**6, "600 MB"), (605, 10**8, "60.5 GB"), (2000, 10**9, "2,000 GB")],
 )
-def test_needed_is_told_in_the_unit_that_fits(a_page: int, pages: int, shown: str) -> None:
+def test_needed_is_reported_in_the_unit_that_fits(a_page: int, pages: int, shown: str) -> None:
     assert total_text(a_page, pages) == shown
 
 

@@ -1,4 +1,4 @@
-"""Every message that is explained is still said, and every error that a user can meet is explained."""
+"""Every explained message exists, and every error that a user can cause is explained."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOBODYS = {
     "A key is not … bytes long.",
     "The record of … has a key that is not … bytes long.",
     "The record of … has too many parts to be filed: ….",
-    "…",  # another error, said again
+    "…",  # another error, repeated
 }
 
 
@@ -27,7 +27,7 @@ def explained() -> list[str]:
 
 
 def logged() -> set[str]:
-    """Return all texts of the package, what is put into log lines left out."""
+    """Return all texts of the package, without the arguments of log lines."""
     texts = set()
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -36,9 +36,9 @@ def logged() -> set[str]:
     return texts
 
 
-def test_every_message_that_is_explained_is_still_said() -> None:
-    said = {*messages(), *logged()}
-    assert [each for each in explained() if each not in said] == []
+def test_every_explained_message_exists() -> None:
+    known = {*messages(), *logged()}
+    assert [each for each in explained() if each not in known] == []
 
 
 def test_no_message_is_explained_twice() -> None:

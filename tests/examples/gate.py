@@ -1,4 +1,4 @@
-"""A gate before the articles of the demo web: what two workers do must not depend on who is quicker."""
+"""Delays requests for articles of the demo web, so that results do not depend on which worker is faster."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _ARTICLES = {truth.path for truth in TRUTH.values() if not truth.is_index}
 
 
 class Gate:
-    """Knows workers by their ``User-Agent``, and counts which of them asked for how many articles.
+    """Identifies workers by ``User-Agent``, and counts the articles that each requested.
 
     Args:
-        patch: gives the web its doors back.
-        agents: that it cares for.
-        lets: whether an agent gets the n-th article that it asks for; asked again whenever somebody asks.
+        patch: restores the handler of the server at the end.
+        agents: the user agents to delay.
+        lets: whether an agent gets its n-th article; called again at every request.
     """
 
     def __init__(self, patch: pytest.MonkeyPatch, agents: set[str], lets: Callable[[Gate, str, int], bool]) -> None:
@@ -36,12 +36,12 @@ class Gate:
         def do_get(handler: server._SiteHandler) -> None:
             agent = handler.headers["User-Agent"] or ""
             if agent in self._agents and handler.path in _ARTICLES:
-                self._stand(agent)
+                self._wait(agent)
             answer(handler)
 
         patch.setattr(server._SiteHandler, "do_GET", do_get)
 
-    def _stand(self, agent: str) -> None:
+    def _wait(self, agent: str) -> None:
         with self._news:
             self.asked[agent] += 1
             number = self.asked[agent]

@@ -1,4 +1,4 @@
-"""Makes workers of tests look for work, and for an end, more often than every five seconds."""
+"""Makes workers of tests check for requests, and for idleness, every half second instead of every five."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class Heartbeat:
-    """An extension that quickens the engine of its process."""
+    """Extension that shortens the idle interval of the engine."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Do it before the spider is opened."""
+        """Set the interval before the spider is opened."""
         ExecutionEngine._SLOT_HEARTBEAT_INTERVAL = 0.5
         return cls()

@@ -1,4 +1,4 @@
-"""The example project in a folder of its own, its workers, and what they have stored."""
+"""The example project in a folder of its own, its workers, and the items they stored."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ EXAMPLE = ROOT / "examples" / "scrapy_redis"
 TRUTH = all_pages(load_content())
 CONTENTS = {truth.cluster for truth in TRUTH.values() if not truth.is_index}
 ARTICLES = sum(not truth.is_index for truth in TRUTH.values())
-WAIT = 300.0  #: seconds that anything here may take on a busy machine
+WAIT = 300.0  #: timeout in seconds of every wait here
 _HURRY = {
     "MAX_IDLE_TIME_BEFORE_CLOSE": "2",
     "DOWNLOAD_DELAY": "0",
     "EXTENSIONS": '{"tests.examples.hurry.Heartbeat": 0}',
 }
-#: What workers of tests are told beside what the page says.
+#: Arguments of workers in tests, in addition to those on the page.
 HURRY = tuple(part for name, value in _HURRY.items() for part in ("-s", f"{name}={value}"))
 
 
@@ -46,7 +46,7 @@ class Worker:
     log: Path
 
     def wait(self) -> str:
-        """Wait until it has ended well; return its log."""
+        """Wait until it has ended with exit code 0; return its log."""
         status = self.process.wait(WAIT)
         assert status == 0, self.log.read_text()
         return self.log.read_text()
@@ -54,7 +54,7 @@ class Worker:
 
 @dataclass
 class Project:
-    """A copy of the example, and the environment in which a reader of its page works."""
+    """A copy of the example, and the environment of its commands."""
 
     folder: Path
     redis: str
@@ -98,16 +98,16 @@ class Project:
             redis.rpush("news:start_urls", *(json.dumps({"url": url}) for url in self.starts))
 
     def end(self) -> None:
-        """End what a failed test has left running."""
+        """End processes that a failed test has left running."""
         for process in self.started:
             if process.poll() is None:
                 process.kill()
                 process.wait(WAIT)
 
-    # -- what came of it ----------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------
 
     def items(self, worker: str) -> list[dict[str, Any]]:
-        """Return what a worker has stored; a torn last line is no article."""
+        """Return the items that a worker stored; an incomplete last line is ignored."""
         path = self.folder / f"articles-{worker}.jl"
         lines = path.read_text("utf-8").split("\n")[:-1] if path.exists() else []
         return [json.loads(line) for line in lines]
@@ -124,19 +124,19 @@ class Project:
 
 
 def counted(log: str) -> dict[str, int]:
-    """Read what dedupcrawl sums up at the end of a worker's log."""
+    """Parse the summary of dedupcrawl at the end of a log."""
     (line,) = re.findall(r"INFO: Pages: (.*)", log)
     return {name: int(number) for number, name in re.findall(r"(\d+) (checked|kept|dropped)", line)}
 
 
 def faults(log: str) -> list[str]:
-    """Return the lines of a log that tell of trouble, other than what scrapy-redis is deprecated for."""
+    """Return the warnings and errors of a log, without the deprecation warnings of scrapy-redis."""
     wrong = re.compile(r"ERROR|CRITICAL|Traceback|dedupcrawl.*Warning")
     return [line for line in log.splitlines() if wrong.search(line)]
 
 
 def eventually(is_so: Callable[[], object], what: str) -> None:
-    """Wait until something is so."""
+    """Wait until a condition is true."""
     deadline = time.monotonic() + WAIT
     while not is_so():
         assert time.monotonic() < deadline, what

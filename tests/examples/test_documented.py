@@ -1,4 +1,4 @@
-"""The page about scrapy-redis: every command of it is run, from the server to the last crawl."""
+"""Every command of docs/scrapy-redis.md is run, from the server to the last crawl."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REDIS_PORT, FIRST_PORT = 6379, 28401
 
 
 class Reader:
-    """Types the commands of the page, each in a terminal of its own; ports of this machine may be taken."""
+    """Runs the commands of the page, each in its own process and with free ports."""
 
     def __init__(self, folder: Path) -> None:
         self.commands = iter(COMMANDS)
@@ -35,7 +35,7 @@ class Reader:
         self.project = Project(folder, f"redis://127.0.0.1:{self.port}/0", {})
 
     def type(self, begins: str, *more: str) -> Worker:
-        """Start the next command of the page; ``more`` is what a test adds to it."""
+        """Start the next command of the page, with the additional arguments ``more``."""
         command = next(self.commands)
         assert command.startswith(begins), f"the page says {command!r}"
         command = command.replace(str(REDIS_PORT), str(self.port))
@@ -45,7 +45,7 @@ class Reader:
         return self.project.begin(["bash", "-c", f"exec {command} {shlex.join(more)}"], name)
 
     def look(self, begins: str) -> str:
-        """Type a command that ends by itself; return what it says."""
+        """Run a command that ends by itself; return its output."""
         command = next(self.commands)
         assert command.startswith(begins), f"the page says {command!r}"
         command = command.replace(str(REDIS_PORT), str(self.port))
@@ -60,7 +60,7 @@ class Reader:
             return False
 
 
-def test_every_command_of_the_page_does_what_it_says(tmp_path: Path) -> None:
+def test_every_command_of_the_page_works(tmp_path: Path) -> None:
     reader = Reader(tmp_path / "project")
     try:
         follow(reader)
@@ -101,7 +101,7 @@ def follow(reader: Reader) -> None:
 
 
 def install(reader: Reader) -> None:
-    """What the page installs is what runs these tests: the lines are looked at, and not run again."""
+    """The installation commands are only compared: they are what installed this environment."""
     assert [next(reader.commands) for _ in INSTALLING] == INSTALLING
     assert "VENV := .venv\n" in (ROOT / "Makefile").read_text()
     assert (ROOT / "examples" / "scrapy_redis" / "scrapy.cfg").is_file()

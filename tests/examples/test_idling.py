@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Idler(Spider):
-    """Stands for a spider of scrapy-redis."""
+    """Fake for a spider of scrapy-redis."""
 
     name = "idler"
     spider_idle_start_time = 0
@@ -43,7 +43,7 @@ def test_idle_seconds_count_from_the_last_answer(made: tuple[Crawler, Any]) -> N
     assert spider.spider_idle_start_time > 0
 
 
-def test_a_worker_ends_when_scrapy_redis_says_so(made: tuple[Crawler, Any]) -> None:
+def test_a_worker_ends_when_scrapy_redis_ends_it(made: tuple[Crawler, Any]) -> None:
     made[1].spider_idle()
 
 

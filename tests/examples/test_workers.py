@@ -1,4 +1,4 @@
-"""Workers of the example share queue, URLs and articles, with whatever of scrapy-redis works."""
+"""Workers of the example share queue, URLs and articles, with every supported part of scrapy-redis."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.examples.project import Project
 
 ONCE = dict.fromkeys(CONTENTS, 1)
-AT_ONCE = 4  #: requests that a worker has under way
+AT_ONCE = 4  #: concurrent requests of a worker
 FEW = (*HURRY, "-s", f"CONCURRENT_REQUESTS={AT_ONCE}")
 STATS = ("-s", "STATS_CLASS=scrapy_redis.stats.RedisStatsCollector", "-s", "LOGSTATS_INTERVAL=0")
 

@@ -1,4 +1,4 @@
-"""Workers that are started, killed and started again, and what their ledgers say."""
+"""Workers that are started, killed and started again, and their ledgers."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class Life:
 
     worker: int
     number: int  #: 0 for the first process of this worker
-    alive_until: float = float("inf")  #: it certainly lived until then
-    gone_by: float = float("inf")  #: Unix time at which it certainly lived no more
+    alive_until: float = float("inf")  #: a time at which it certainly still ran
+    gone_by: float = float("inf")  #: Unix time at which it had certainly ended
     killed: bool = False
 
     @property
     def name(self) -> str:
-        """How it is called in messages."""
+        """The name in messages."""
         return f"worker {self.worker} (life {self.number})"
 
 
 @dataclass
 class Worker:
-    """The process that works now, and those before it."""
+    """A worker: its current process, and the earlier ones."""
 
     number: int
     folder: Path
@@ -49,21 +49,21 @@ class Worker:
 
     @property
     def ledger(self) -> Path:
-        """The ledger of the process that works now."""
+        """The ledger of the current process."""
         return ledger_of(self.folder, self.life)
 
 
 class Fleet:
     """Workers that crawl the same web, each all of it, and share a store.
 
-    A worker that is started again begins from the beginning, in another order; it knows nothing of what it
-    had fetched before but what the store knows.
+    A restarted worker crawls everything again, in another order. Of its earlier pages it has only what is in
+    the store.
 
     Args:
         folder: for ledgers, logs and feeds.
         fronts: URLs of the front pages.
         settings: for all workers.
-        feeds: items are in a feed, of so many items a file; 0: there is none.
+        feeds: items of each file of the feed; 0: no feed.
     """
 
     def __init__(
@@ -91,38 +91,38 @@ class Fleet:
         return process
 
     def kill(self, worker: Worker) -> None:
-        """End the process of a worker as a failing machine would."""
+        """Kill the process of a worker (SIGKILL)."""
         alive_until = time.monotonic()
         worker.process.kill()
         worker.process.join(GUARD)
-        killed = worker.process.exitcode == -signal.SIGKILL  # else it was over a moment earlier
+        killed = worker.process.exitcode == -signal.SIGKILL  # otherwise it had ended just before
         worker.past.append(replace(worker.life, alive_until=alive_until, gone_by=time.time(), killed=killed))
 
     def restart(self, worker: Worker) -> None:
-        """Start a worker again that was killed."""
+        """Restart a killed worker."""
         worker.life = Life(worker.number, worker.life.number + 1)
         worker.process = self._start(worker.folder, worker.life)
 
     @property
     def works(self) -> bool:
-        """Whether anybody has something to do still."""
+        """Whether any worker is still running."""
         return any(worker.process.is_alive() for worker in self.workers)
 
     def dismiss(self) -> None:
-        """Note that all have come to their end."""
+        """Record that all workers have ended."""
         for worker in self.workers:
             worker.process.join(GUARD)
             worker.past.append(replace(worker.life, gone_by=time.time()))
 
     def check(self) -> None:
-        """Fail when a worker ended by itself that should not have."""
+        """Raise an error if a worker ended that should still run."""
         for worker in self.workers:
             assert worker.process.exitcode in (None, 0, -signal.SIGKILL), (
                 f"{worker.life.name} failed: {self.log(worker)}"
             )
 
     def end(self) -> None:
-        """End what still runs."""
+        """End the remaining processes."""
         for worker in self.workers:
             if worker.process.is_alive():
                 worker.process.kill()
@@ -147,7 +147,7 @@ class Fleet:
                 yield from (row["url"] for row in rows(path))
 
     def logs(self) -> str:
-        """Return all that the workers logged."""
+        """Return the logs of all workers."""
         return "\n".join(path.read_text("utf-8", "replace") for path in self.folder.glob("*/log-*"))
 
     def log(self, worker: Worker) -> str:
@@ -157,17 +157,17 @@ class Fleet:
 
 
 def ledger_of(folder: Path, life: Life) -> Path:
-    """Return where a process keeps its ledger."""
+    """Return the path of the ledger of a process."""
     return folder / f"ledger-{life.number}.jl"
 
 
 def log_of(folder: Path, life: Life) -> Path:
-    """Return where a process writes its log."""
+    """Return the path of the log of a process."""
     return folder / f"log-{life.number}"
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Read JSON Lines; a last line without its end was torn by a kill, and never written."""
+    """Read JSON Lines; an incomplete last line, the result of a kill, is ignored."""
     text = path.read_bytes().decode("utf-8", "replace") if path.exists() else ""
     for line in text.split("\n")[:-1]:
         if line:

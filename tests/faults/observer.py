@@ -1,4 +1,4 @@
-"""What the server holds while workers crawl: looked at from outside, value by value.
+"""Observes the values on the server while workers crawl.
 
 The formats are those of ``docs/shared.md``.
 """
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Held:
-    """A claim as the server has it."""
+    """A claim on the server."""
 
-    token: str  #: of the store object that made it
-    till: float  #: Unix time at which its lease ends, by itself or by its owner's
+    token: str  #: of the store object that created it
+    till: float  #: Unix time at which its lease ends, its own or that of its owner
 
 
 class Observer:
-    """Looks at one namespace, as often as it is asked to."""
+    """Takes snapshots of one namespace."""
 
     def __init__(self, server: Server, namespace: str) -> None:
         self._server = server
         self._names = KeyNames(namespace)
         self._seen: dict[bytes, tuple[float, float]] = {}
-        self.claims: Mapping[bytes, Held] = {}  #: at the last look
-        self.committed = 0  #: records without a claim at the last look
-        self.leases: dict[str, float] = {}  #: the latest end of a claim's lease that was ever seen, by token
+        self.claims: Mapping[bytes, Held] = {}  #: in the last snapshot
+        self.committed = 0  #: records without a claim in the last snapshot
+        self.leases: dict[str, float] = {}  #: the latest end of a lease seen so far, by token
         self.most = 0  #: claims at once
 
     def look(self) -> bool:
-        """Look again; False: the server is away."""
+        """Take a snapshot; return False if the server is unreachable."""
         try:
             with self._server.client() as client:
                 records, claims, owners = _ask(client, self._names)
@@ -65,12 +65,12 @@ class Observer:
 
     @property
     def longest(self) -> float:
-        """Seconds for which the claim was open that was so for the longest time."""
+        """The longest time that a claim was open, in seconds."""
         return max((last - first for first, last in self._seen.values()), default=0.0)
 
 
 def _ask(client: Redis, names: KeyNames) -> tuple[int, dict[bytes, bytes], dict[bytes, bytes]]:
-    """Read all at one moment."""
+    """Read everything in one transaction."""
     with client.pipeline(transaction=True) as at_once:
         at_once.hlen(names.key("records"))
         at_once.hgetall(names.key("claims"))

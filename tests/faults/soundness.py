@@ -1,4 +1,4 @@
-"""Whether a web is fit for counting: the detectors can tell all of its stories, in whichever order they come.
+"""Whether the detectors distinguish all stories of a web, in any order of the pages.
 
 Else a story that is stored twice could be the fault of a detector, and not of the store.
 """
@@ -33,19 +33,19 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True)
 class Soundness:
-    """What was found of a web."""
+    """The result for a web."""
 
     pages: int
     stories: int
     unfit: tuple[str, ...]  #: pages that cannot be judged at all
-    apart: tuple[str, ...]  #: pairs of one story of which one would not be dropped for the other
-    mixed: tuple[str, ...]  #: pairs of two stories of which one would be dropped for the other
+    apart: tuple[str, ...]  #: pairs of one story that are not found as duplicates
+    mixed: tuple[str, ...]  #: pairs of two stories that are found as duplicates
     within: float  #: the highest exact Jaccard similarity of two stories of one town
     across: float  #: the same of two towns, of one page for each story
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """All that would make a count wrong."""
+        """Everything that would make counts wrong."""
         return self.unfit + self.apart + self.mixed
 
 
@@ -102,7 +102,7 @@ def _mixed(dedup: Deduplicator, pages: Sequence[Told]) -> list[str]:
 
 
 def _pairs(pages: Sequence[Told]) -> Iterator[tuple[Told, Told]]:
-    """Yield the pairs of pages that tell two stories."""
+    """Yield the pairs of pages with different stories."""
     return ((a, b) for a, b in combinations(pages, 2) if a.story != b.story)
 
 

@@ -1,4 +1,4 @@
-"""Workers are killed and the server restarts: nothing is lost, and nothing is stored by two that live.
+"""Workers are killed and the server restarts: nothing is lost, and no story is stored by two living workers.
 
 ``python -m benchmarks.faults`` does the same with 2,000 pages, in all modes.
 """
@@ -21,7 +21,7 @@ def test_kills_and_a_restart_of_the_server(tmp_path: Path, capsys: pytest.Captur
     with serving(towns_of(116)) as web:
         result = Trial(plan, web, tmp_path).run()
     with capsys.disabled():
-        print(f"\n{result.told}")
+        print(f"\n{result.summary}")
     assert not result.faults, "\n".join(result.faults)
     assert "Traceback" not in result.log
     assert sum(life.killed for life in result.evidence.lives) == plan.kills

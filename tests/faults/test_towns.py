@@ -1,4 +1,4 @@
-"""The demo's web in other words: as many stories more, and as easily told apart."""
+"""Copies of the demo's web with exchanged words: their stories are as distinct as those of the demo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo's web many times over: every town has its sites and its plan of pages, told in other words.
+"""The demo's web many times over: every town has its sites and its plan of pages, with exchanged words.
 
 Words are exchanged for others of their length, and Chinese characters for others, one for one within a town.
 So the copies in a town are as alike as those of the demo, and stories of two towns have next to nothing in
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 _WORD = re.compile("[A-Za-z]+")
 _HAN = re.compile("[一-鿿]")
-_KEPT = frozenset("的得在再做作已己像象账帐需须那哪以")  #: what the demo's typing errors are made of
+_KEPT = frozenset("的得在再做作已己像象账帐需须那哪以")  #: characters in the typing errors of the demo
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the texts of one town are told."""
+    """The exchanged words and characters of one town."""
 
-    words: Mapping[str, str]  #: in small letters
-    characters: Mapping[int, str]  #: as ``str.translate`` takes them
+    words: Mapping[str, str]  #: lower case
+    characters: Mapping[int, str]  #: for ``str.translate``
 
     def tell(self, text: str) -> str:
-        """Say a text in other words; capitals stay where they are."""
+        """Exchange the words of a text; capitals stay in their places."""
         return _WORD.sub(self._word, text.translate(self.characters))
 
     def _word(self, match: re.Match[str]) -> str:

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
     from tests.faults.web import Web
 
-GLANCE = 0.01  #: seconds between two looks at the server
+GLANCE = 0.01  #: seconds between two snapshots of the server
 NAMESPACE = "faults"
 PERSISTENT = ("--appendonly", "yes", "--appendfsync", "always")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a run goes."""
+    """The parameters of a run."""
 
     kills: int  #: one of them while the server is away
     lease: float  #: DEDUP_LEASE
@@ -35,20 +35,20 @@ class Plan:
     workers: int = 4
     pause: float = 0.0  #: least seconds between two kills
     outage: float = 0.5  #: seconds for which the server is away
-    crash: bool = False  #: the server is killed as well; False: it is told to stop
+    crash: bool = False  #: the server is killed as well; False: it is shut down (SIGTERM)
     on_store_error: str = "wait"
     feeds: int = 0  #: items of a feed's file; 0: items are stored by a pipeline
-    guard: float = 600.0  #: seconds after which a run hangs
+    guard: float = 600.0  #: seconds after which a run counts as hanging
     slow: float = 0.1  #: seconds that an item spends in the pipelines before it is stored, and again after
 
     @property
     def waits(self) -> bool:
-        """Whether a crawl that finds no server waits for it; else it does not even begin."""
+        """Whether a crawl that finds no server waits for it; otherwise it ends before its first request."""
         return self.on_store_error == "wait"
 
     @property
     def settings(self) -> dict[str, object]:
-        """What all workers are told."""
+        """The settings of all workers."""
         return {
             "DEDUP_LEASE": self.lease,
             "DEDUP_WAIT": self.wait,
@@ -60,23 +60,23 @@ class Plan:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a run."""
+    """The result of a run."""
 
     evidence: Evidence
-    told: str  #: the counts
+    summary: str  #: the counts
     log: str
 
     @property
     def faults(self) -> list[str]:
-        """All that must not be."""
+        """All violations of the rules."""
         return faults(self.evidence)
 
 
 class Trial:
-    """A fleet and its server, and what is done to them.
+    """A run: a fleet, its server, and the failures caused in them.
 
-    Kills go by progress and not by the clock: they are spread over the time in which stories are committed,
-    and each strikes a worker that has claims open at that moment. So no machine is too fast or too slow.
+    Kills depend on progress, not on time: they are spread over the commits of the stories, and each kills a
+    worker with open claims. So the speed of the machine does not matter.
     """
 
     def __init__(self, plan: Plan, web: Web, folder: Path) -> None:
@@ -95,7 +95,7 @@ class Trial:
             raise
 
     def run(self) -> Result:
-        """Let it happen."""
+        """Run until all workers have ended."""
         began = time.monotonic()
         try:
             for number in range(self.plan.kills):
@@ -110,7 +110,7 @@ class Trial:
             self._fleet.end()
             self._server.remove()
         seconds = f"{time.monotonic() - began:.1f}"
-        told = summary(
+        counts = summary(
             evidence,
             **{
                 "claims open at the kills": self.struck,
@@ -119,16 +119,16 @@ class Trial:
                 "seconds": seconds,
             },
         )
-        return Result(evidence, told, self._fleet.logs())
+        return Result(evidence, counts, self._fleet.logs())
 
-    # -- what is done -------------------------------------------------------------------------
+    # -- failures ------------------------------------------------------------------------------
 
     def _await_progress(self, share: float) -> None:
         wanted = share * len(self.web.distinct)
         self._until(lambda: self._observer.committed >= wanted and time.monotonic() >= self._last + self.plan.pause)
 
     def _strike(self, *, away: bool) -> None:
-        """Kill a worker and start it again; ``away``: while the server is away."""
+        """Kill a worker and start it again; ``away``: during an outage of the server."""
         if away and not self.plan.waits:
             self._until(lambda: all(map(_tokens, self._fleet.workers)))
         self._until(lambda: any(map(self._claims_of, self._fleet.workers)))
@@ -142,7 +142,7 @@ class Trial:
         self._last = time.monotonic()
 
     def _interrupt(self, victim: Worker) -> None:
-        """Take the server away and bring it back; kill a worker meanwhile."""
+        """Stop the server and start it again; kill a worker in between."""
         (self._server.kill if self.plan.crash else self._server.stop)()
         time.sleep(self.plan.outage)
         self._fleet.kill(victim)
@@ -170,7 +170,7 @@ class Trial:
         self._fleet.check()
         assert time.monotonic() < self._deadline, f"the crawls do not end:\n{self._fleet.logs()[-5000:]}"
 
-    # -- what is known in the end -------------------------------------------------------------
+    # -- evidence ------------------------------------------------------------------------------
 
     def _gather(self) -> Evidence:
         assert self._observer.look()
@@ -206,7 +206,7 @@ class Trial:
             )
 
     def _overdue(self) -> int:
-        """Count the claims that are left when all leases have ended."""
+        """Count the claims that remain after all leases have ended."""
         ends = [held.till for held in self._observer.claims.values()]
         time.sleep(min(max(0.0, max(ends, default=0.0) - time.time() + 0.1), self.plan.lease + 1))
         with Deduplicator(self._server.url, NAMESPACE) as beside:
@@ -216,5 +216,5 @@ class Trial:
 
 
 def _tokens(worker: Worker) -> set[str]:
-    """Return the names under which the server knows the process that works now."""
+    """Return the tokens of the current process on the server."""
     return {entry["token"] for entry in rows(worker.ledger) if entry["event"] == "opened"}

@@ -1,21 +1,21 @@
-"""What happened, held against what must never happen. Pure arithmetic.
+"""Checks the evidence of a run for violations of the rules. Pure functions.
 
 A story is *stored* when an item of one of its pages has gone through the storing pipeline, which writes a
 line to a ledger by one system call; with feeds, it must be in a feed's file at the end as well.
 
 *No two living workers store a story*: let a process store it at moment a, and another or the same at b > a.
 Then the first must have been killed by moment b. It must also have been killed before it committed: of all
-who stored a story one alone has committed it, and so the store holds one record of it. A process that came to
-its end by itself has committed all that it stored; nobody may store that again, however much later.
+processes that stored a story only one has committed it, so the store holds one record of it. A process that
+ended by itself has committed all that it stored; no process may store that again, at any later time.
 
 Two exceptions are part of the design, and both are tagged. A page that could not be checked because the
 server was away (``unchecked``, reason ``store``) may repeat any other, or be repeated. A page that has waited
 for another worker's claim for more than ``DEDUP_WAIT`` seconds (reason ``claimed``) is kept although that
 worker lives; it is filed too, so that the store may hold one record more for each.
 
-A third matter is not seen from outside: what was stored while the server was away is filed from a spool, if
-need be by the worker's next process. Should another worker have a claim on the same story just then, both are
-filed: it could still give its claim back.
+One case is not visible from outside: pages stored while the server was away are filed from a spool, possibly
+by the next process of the worker. If another worker has a claim on the same story at that time, both are
+filed, because that claim could still be released.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tests.faults.fleet import Life
 
 AWAY, CLAIMED = "store", "claimed"  #: reasons for which a page may be kept unchecked
-MARGIN = 1.0  #: seconds for which a call of a killed worker may have been on its way
+MARGIN = 1.0  #: seconds that a call of a killed worker may have been in transit
 
 
 @dataclass(frozen=True)
@@ -52,16 +52,16 @@ class Stored:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known when all workers have left."""
+    """The data collected during a run."""
 
     stories: frozenset[str]
     stored: Sequence[Stored]
     lives: Sequence[Life]
-    reasons: Mapping[Life, str]  #: how crawls ended that came to an end
-    idle: Mapping[Life, int]  #: own claims of those that had nothing to do any more
+    reasons: Mapping[Life, str]  #: finish reasons of the crawls that ended by themselves
+    idle: Mapping[Life, int]  #: claims of the idle processes
     records: Mapping[str, int]  #: committed records by story
     replayed: Mapping[str, int]  #: pages filed, or to be filed, from spools, by story
-    owners: Mapping[str, Life]  #: processes by the token under which the server knows them
+    owners: Mapping[str, Life]  #: processes by the token on the server
     leases: Mapping[str, float]  #: the latest end of a lease that the server had, by token
     lease: float  #: seconds
     overdue: int  #: claims on the server when all leases have ended, after the store was pruned
@@ -70,7 +70,7 @@ class Evidence:
 
 
 def again(evidence: Evidence) -> dict[str, list[Stored]]:
-    """Return the stories that were stored more than once, each with how."""
+    """Return the stories that were stored more than once, with their items."""
     by_story = defaultdict(list)
     for stored in sorted(evidence.stored, key=lambda stored: stored.at):
         by_story[stored.story].append(stored)
@@ -83,7 +83,7 @@ def excused(evidence: Evidence) -> Counter[str]:
 
 
 def faults(evidence: Evidence) -> list[str]:
-    """Return all that must not be, each in one sentence."""
+    """Return all violations, each as one sentence."""
     return [
         *_lost(evidence),
         *_stored_by_two(evidence),
@@ -124,8 +124,8 @@ def _committed_by_two(evidence: Evidence) -> Iterator[str]:
     for story in sorted(evidence.stories):
         count = evidence.records.get(story, 0)
         if not 1 <= count <= 1 + tagged[story] + evidence.replayed.get(story, 0):
-            said = "; ".join(map(str, how.get(story, [])))
-            yield f"{story!r} has {count} committed records, stored: {said}."
+            items = "; ".join(map(str, how.get(story, [])))
+            yield f"{story!r} has {count} committed records, stored: {items}."
 
 
 def _unjudged(evidence: Evidence) -> Iterator[str]:
@@ -155,11 +155,11 @@ def _unfinished(evidence: Evidence) -> Iterator[str]:
 
 
 def summary(evidence: Evidence, **more: object) -> str:
-    """Say the counts."""
+    """Return the counts as a table."""
     repeated = again(evidence)
     reasons = excused(evidence)
     checked = [story for story, stored in repeated.items() if not any(each.reason for each in stored)]
-    told: dict[str, object] = {
+    counts: dict[str, object] = {
         "stories": len(evidence.stories),
         "stored at least once": len(kept(evidence)),
         "stored by two living workers": len(list(_stored_by_two(evidence))),
@@ -171,4 +171,4 @@ def summary(evidence: Evidence, **more: object) -> str:
         "kills": sum(life.killed for life in evidence.lives),
         **more,
     }
-    return "\n".join(f"{name:40}{value}" for name, value in told.items())
+    return "\n".join(f"{name:40}{value}" for name, value in counts.items())

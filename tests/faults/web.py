@@ -1,4 +1,4 @@
-"""Towns on loopback, and the truth about their pages: which URL tells which story."""
+"""Towns on loopback, and the truth about their pages: which URL has which story."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Web:
-    """What can be crawled.
+    """A web that can be crawled.
 
     A story is the content that all pages of one cluster bear: "3 en/night-ferry" is told in town 3.
     """

@@ -1,7 +1,7 @@
-"""What runs in a worker: a crawl of the whole web, and a ledger that a kill cannot undo.
+"""What runs in a worker: a crawl of the whole web, and a ledger that survives a kill.
 
-A ledger is a file of JSON Lines, a line for each thing that happened, written by one system call: what is in
-it has happened, however the process ended.
+A ledger is a file of JSON Lines, a line for each thing that happened, written by one system call. Every line in it
+has happened, however the process ended.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.base import Record, Store
 
 BASE = {
-    "ADDONS": {"dedupcrawl.Addon": 500, "tests.faults.worker.Telling": 600},
+    "ADDONS": {"dedupcrawl.Addon": 500, "tests.faults.worker.EventRecorder": 600},
     "ITEM_PIPELINES": {
         "tests.faults.worker.Slow": 300,
         "tests.faults.worker.Keep": 400,
@@ -55,13 +55,13 @@ class Ledger:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def write(self, **what: object) -> None:
-        """Note something; ``at`` is the moment by the clock that all processes of the machine share."""
+        """Write an event; ``at`` is ``time.monotonic``, which all processes of the machine share."""
         line = json.dumps({**what, "at": time.monotonic()}, ensure_ascii=False) + "\n"
         os.write(self._file, line.encode())
 
 
 class Slow:
-    """Takes its time with every item, as a database does; SLOW is in seconds."""
+    """Delays every item, like a database; SLOW is in seconds."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -78,11 +78,11 @@ class Slow:
 
 
 class Slower(Slow):
-    """Stands behind the ledger: items are stored and their claims not committed yet."""
+    """Comes after the ledger: items are stored, but their claims are not committed yet."""
 
 
 class Keep:
-    """Stores an item: it is in the ledger, with what was said of its page if anything was."""
+    """Stores an item: writes it to the ledger, with the reason if its page is unchecked."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -100,11 +100,11 @@ class Keep:
         return item
 
 
-class Telling:
-    """Notes what no item tells of.
+class EventRecorder:
+    """Records events that no item shows.
 
-    By which name the server knows this worker, which pages it files from a spool, and how many claims it has
-    when it is idle.
+    These are the token of this worker on the server, the pages it files from a spool, and the number of its
+    claims when it is idle.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -115,11 +115,11 @@ class Telling:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Listen to the spider."""
+        """Create the extension."""
         return cls(crawler)
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Look on when the store is opened, and when a spool is replayed."""
+        """Intercept the opening of the store and the replay of a spool."""
         opening: Any = self.open
         vars(deduplicator)["open_store"] = opening
         filing: Any = self.watching(Deduplicator.remember)
@@ -132,7 +132,7 @@ class Telling:
         return store
 
     def watching(self, remember: Callable[[Deduplicator, Record], bool]) -> Callable[..., bool]:
-        """Return a method that notes what it is about to file."""
+        """Return a method that records each page before it is filed."""
 
         def watched(dedup: Deduplicator, record: Record) -> bool:
             self._ledger.write(event="replayed", url=record.url)
@@ -141,7 +141,7 @@ class Telling:
         return watched
 
     def idle(self) -> None:
-        """All items are through all pipelines."""
+        """All items have passed all pipelines."""
         if self._store is not None:
             self._ledger.write(event="idle", claims=len(self._store._own))
 

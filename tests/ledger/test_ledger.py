@@ -132,7 +132,7 @@ def test_hosts_beyond_the_bound_are_counted_together(path: Path) -> None:
         }  # fmt: skip
 
 
-def test_slices_get_longer_as_time_goes_on(path: Path) -> None:
+def test_slices_get_longer_as_time_passes(path: Path) -> None:
     with small(path, slices=8) as ledger:
         for i in range(1000):
             ledger.add(unique(f"https://a.example/{i}", f"c{i}", at=NOON + 10 * i))

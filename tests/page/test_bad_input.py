@@ -33,7 +33,7 @@ def test_pages_without_text_are_empty(source: str | bytes) -> None:
     assert (page.kind, page.text, page.blocks) == (Kind.EMPTY, "", ())
 
 
-def test_what_a_frameset_says_to_browsers_without_frames_is_no_text() -> None:
+def test_what_a_frameset_contains_for_browsers_without_frames_is_no_text() -> None:
     page = read_page(f"<frameset><frame src=a><noframes><p>{PARAGRAPH}</p></noframes></frameset>")
     assert page.kind is Kind.EMPTY
 

@@ -145,7 +145,7 @@ def test_lengths_are_bytes() -> None:
     assert block.link_length == 6
 
 
-def test_a_link_around_blocks_goes_on_in_all_of_them() -> None:
+def test_a_link_around_blocks_continues_in_all_of_them() -> None:
     html = article('<a href="/x"><div>First line of a card</div><div>Second line of a card</div></a><div>Plain</div>')
     assert block_with("First line", html).link_density == 1
     assert block_with("Second line", html).link_density == 1

@@ -44,7 +44,7 @@ def test_trafilatura_finds_copies_in_other_templates() -> None:
     assert [verdict.status for verdict in verdicts] == [Status.UNIQUE, Status.DUPLICATE, Status.UNIQUE]
 
 
-def test_a_page_of_ones_own_making_is_judged_although_it_lists_links() -> None:
+def test_a_page_object_of_a_reader_is_judged_although_it_lists_links() -> None:
     offers = "".join(f'<li class="offer"><a href="/{n}">A saw of size {n}, like new</a></li>' for n in range(40))
     html = f"<h1>Saws</h1><ul>{offers}</ul>"
     assert Deduplicator().add(html=html).reason == "index"

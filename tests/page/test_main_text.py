@@ -369,7 +369,7 @@ def test_a_gallery_is_its_captions() -> None:
     assert f"{TEASE} 5" in page.text + page.rest
 
 
-def test_goods_are_told_by_their_names_although_these_are_links() -> None:
+def test_goods_are_recognised_by_their_names_although_these_are_links() -> None:
     goods = "".join(f"<div><a href='/{n}'>Saw of steel {n}</a> {n} EUR</div>" for n in range(12))
     page = read_page(f"<div>{goods}</div><div><p>{TERMS[0]}</p></div>")
     assert "Saw of steel 7" in page.text + page.rest

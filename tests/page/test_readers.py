@@ -78,7 +78,7 @@ def test_both_ways_to_write_a_dotted_name(name: str) -> None:
     assert read("<h1>Flood</h1><p>It rained.", name).text == "Flood"
 
 
-def test_a_store_knows_its_reader(tmp_path: Path) -> None:
+def test_a_store_records_its_reader(tmp_path: Path) -> None:
     store = f"lmdb://{tmp_path}/store"
     Deduplicator(store, reader="text").close()
     with pytest.raises(StoreMismatchError, match="reader"):
@@ -124,7 +124,7 @@ def test_blocks_may_be_left_out(reader: str) -> None:
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_the_tree_is_left_as_it_is(reader: str) -> None:
+def test_the_tree_is_left_unchanged(reader: str) -> None:
     from lxml import etree
 
     root = parse(article(f"<aside>{links(3)}</aside><h2>Noon</h2><b>!</b>", HEAD))
@@ -224,7 +224,7 @@ def test_a_whole_page_is_taken_as_it_is() -> None:
     assert read("<p>12345", f"{OWN}moved").url == "https://elsewhere.example/"
 
 
-def test_what_it_raises_is_told_with_its_cause() -> None:
+def test_what_it_raises_is_reported_with_its_cause() -> None:
     with pytest.raises(ReaderError, match=r"fails_on_odd failed on https://a\.example/1: KeyError") as caught:
         read("<h1>Flood</h1>", f"{OWN}fails_on_odd", "https://a.example/1")
     assert isinstance(caught.value.__cause__, KeyError)
@@ -236,7 +236,7 @@ def test_it_may_refuse_a_page() -> None:
     assert (verdict.status, verdict.reason, verdict.keep) == (Status.UNCHECKED, "paywall", True)
 
 
-def test_what_is_no_text_is_told() -> None:
+def test_what_is_no_text_is_reported() -> None:
     with pytest.raises(ReaderError, match=r"returned list .* a str, a Page or None is accepted"):
         read("<p>1", f"{OWN}returns_a_list")
 

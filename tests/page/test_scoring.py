@@ -73,7 +73,7 @@ texts = st.lists(st.sampled_from("abc水").flatmap(lambda sign: st.sampled_from(
 
 
 @given(texts)
-def test_a_repeat_is_long_and_stands_earlier(found: list[str]) -> None:
+def test_a_repeat_is_long_and_comes_earlier(found: list[str]) -> None:
     blocks = [repeated_block(text) for text in found]
     assert repeated_blocks(blocks) == [
         place for place, text in enumerate(found) if len(text) > 1 and text in found[:place]

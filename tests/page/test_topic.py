@@ -73,7 +73,7 @@ def test_what_is_too_short_goes_to_its_parent_with_its_length_and_its_levels() -
     assert (outer.tag, outer.levels) == ("article", 5)
 
 
-def test_a_block_hands_nothing_on() -> None:
+def test_a_block_passes_nothing_on() -> None:
     inner, outer = cut(f"<article>{FILLER}<div>{FILLER}y</div>{FILLER}</article>")
     assert (inner.tag, inner.length) == ("div", 100)
     assert (outer.tag, outer.length, outer.texts) == ("article", 198, [FILLER, FILLER])

@@ -27,7 +27,7 @@ def takes_html_only(html: str) -> str:
 
 
 def whole(html: str, url: str) -> Page:
-    """Return a page that does not say where it comes from."""
+    """Return a page without a URL."""
     return Page(url="", text=f"{len(html)} characters", title="My own title")
 
 

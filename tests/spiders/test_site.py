@@ -92,7 +92,7 @@ def test_a_crawl_yields_every_page_of_the_host_once(origin: str, tmp_path: Path)
     assert "ERROR" not in done.stderr
 
 
-def test_a_missing_url_is_said_in_one_sentence(tmp_path: Path) -> None:
+def test_a_missing_url_is_reported_in_one_sentence(tmp_path: Path) -> None:
     done = crawl(tmp_path)
     assert done.returncode != 0
     assert "url = '' is not accepted: one or more addresses" in done.stderr

@@ -42,7 +42,7 @@ def test_released_claims_are_gone_with_their_keys(store: Store) -> None:
 
 
 @pytest.mark.parametrize("gone", range(3))
-def test_a_record_leaves_its_bucket_and_nobody_elses_place(store: Store, gone: int) -> None:
+def test_a_removed_record_leaves_only_its_own_bucket_entries(store: Store, gone: int) -> None:
     ids = [file(store, f"http://a/{n}", "hot", commit=False) for n in range(3)]
     assert store.release([ids[gone]]) == 1
     left = [id for id in ids if id != ids[gone]]
@@ -119,7 +119,7 @@ def test_a_copy_takes_the_place_of_a_claim_whose_lease_ran_out(store: Store, clo
     assert store.info().pages == 1
 
 
-def test_a_late_process_keeps_the_claims_that_nobody_took(store: Store, clock: Clock) -> None:
+def test_a_late_process_keeps_the_claims_that_no_other_took(store: Store, clock: Clock) -> None:
     late, later = (file(store, f"http://a/{n}", n, commit=False) for n in range(2))
     clock.now += 600
     assert store.commit([late]) == 1
@@ -219,7 +219,7 @@ def test_info_counts(opener: Opener) -> None:
     assert info.scheme == '{"exact":{},"minhash":{"slots":128}}'
 
 
-def test_info_tells_how_many_claims_are_past_their_lease(opener: Opener, clock: Clock) -> None:
+def test_info_shows_how_many_claims_are_past_their_lease(opener: Opener, clock: Clock) -> None:
     store = opener(lease=60)
     file(store, "http://a", commit=False)
     store.scraped(file(store, "http://b", commit=False))

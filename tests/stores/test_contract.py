@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # -- offers -------------------------------------------------------------------------------------
 
 
-def test_offer_files_a_page_that_nobody_has(store: Store) -> None:
+def test_offer_files_a_page_without_candidates(store: Store) -> None:
     page = record("http://a/1", "story", cluster="c7")
     offer = store.offer(page)
     assert offer.id is not None
@@ -31,7 +31,7 @@ def test_offer_files_a_page_that_nobody_has(store: Store) -> None:
     assert (found.id, found.state, found.mine) == (offer.id, ClaimState.OPEN, True)
 
 
-def test_offer_files_nothing_where_a_candidate_stands(store: Store) -> None:
+def test_offer_files_nothing_where_a_candidate_exists(store: Store) -> None:
     first = file(store, "http://a/1", "story")
     offer = store.offer(record("http://b/1", "story"))
     assert offer.id is None
@@ -65,7 +65,7 @@ def test_probes_are_where_to_look_and_keys_where_to_file(store: Store) -> None:
     assert [hit.record.probes for hit in store.find([key("right")])] == [None]
 
 
-def test_a_record_without_keys_is_filed_and_never_met(store: Store) -> None:
+def test_a_record_without_keys_is_filed_and_never_found(store: Store) -> None:
     page = replace(record("http://a/1"), keys=())
     first, second = store.offer(page), store.offer(page)
     assert None not in (first.id, second.id)
@@ -127,7 +127,7 @@ def test_a_key_of_another_size_is_refused(store: Store) -> None:
 # -- filing for good ----------------------------------------------------------------------------
 
 
-def test_add_files_for_good_what_nobody_has(store: Store, clock: Clock) -> None:
+def test_add_commits_pages_without_candidates(store: Store, clock: Clock) -> None:
     page = record("http://a/1", "story", cluster="c7")
     offer = store.add(page)
     assert offer.id is not None
@@ -142,7 +142,7 @@ def test_add_files_for_good_what_nobody_has(store: Store, clock: Clock) -> None:
     assert (store.info().pages, store.info().open, store.info().keys) == (1, 0, 2)
 
 
-def test_add_files_nothing_where_a_candidate_stands_and_removes_nothing(store: Store) -> None:
+def test_add_files_nothing_where_a_candidate_exists_and_removes_nothing(store: Store) -> None:
     claimed = file(store, "http://a/1", "story", commit=False)
     old = file(store, "http://b/1", "old")
     offer = store.add(record("http://c/1", "story"), supersede=[old])
@@ -185,7 +185,7 @@ def test_add_looks_under_probes_and_files_under_keys(store: Store) -> None:
     assert [hit.record.url for hit in store.find([key("right")])] == ["http://b/1"]
 
 
-def test_add_many_files_each_that_meets_nobody_not_even_one_of_them(store: Store) -> None:
+def test_add_many_files_each_that_has_no_candidate_not_even_one_of_them(store: Store) -> None:
     first = file(store, "http://a/1", "story")
     names = ("new", "story", "other", "new")
     pages = [record(f"http://b/{n}", name) for n, name in enumerate(names)]
@@ -253,7 +253,7 @@ CALLS: dict[str, Callable[[Store], object]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_closed_store_says_so(store: Store, name: str) -> None:
+def test_a_closed_store_reports_it(store: Store, name: str) -> None:
     store.close()
     store.close()
     with pytest.raises(StoreError, match="has been closed"):

@@ -84,7 +84,7 @@ def test_a_killed_process_loses_its_claims_at_once_and_nothing_else(
         assert [hit.id for hit in reopened.find([key(f"story {n}") for n in range(700)])] == [ids[0], taken]
 
 
-def test_prune_removes_what_a_killed_process_left_and_nobody_elses(
+def test_prune_removes_what_a_killed_process_left_and_no_other(
     fresh: multiprocessing.context.ForkServerContext, url: str, tmp_path: Path
 ) -> None:
     with subprocesses.open_here(url) as living:
@@ -204,7 +204,7 @@ def _child_closes_parents_and_opens_own(url: str) -> int:
     return subprocesses.open_own(url)
 
 
-def test_a_forked_child_is_told_to_open_its_own_store(shared: Opener, forked: ProcessPoolExecutor) -> None:
+def test_a_forked_child_must_open_its_own_store(shared: Opener, forked: ProcessPoolExecutor) -> None:
     store = _PARENTS["store"] = shared()
     id = store.offer(record("http://a", "story")).id
     assert id is not None

@@ -161,7 +161,7 @@ def test_workers_whose_clocks_are_an_hour_off_share_leases_and_ages(server: Serv
     two.close()
 
 
-def test_the_server_tells_when_a_lease_ends(server: Server) -> None:
+def test_the_server_decides_when_a_lease_ends(server: Server) -> None:
     with plain(server, lease=3.0) as dead, plain(server, lease=60.0) as living:
         held = dead.offer(record("http://a", "story")).id
         assert living.offer(record("http://b", "story")).candidates[0].id == held
@@ -454,7 +454,7 @@ _PARENTS: dict[str, Any] = {}
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_child_is_told_to_open_its_own_store(server: Server) -> None:
+def test_a_forked_child_must_open_its_own_store(server: Server) -> None:
     store = _PARENTS["store"] = plain(server)
     held = file(store, "http://a", "story", commit=False)
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as pool:

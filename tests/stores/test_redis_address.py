@@ -171,7 +171,7 @@ def test_what_a_store_cannot_do_is_refused() -> None:
         ("REDIS_URL", 6379),
     ],
 )
-def test_what_makes_no_sense_is_said_without_a_password(name: str, value: object) -> None:
+def test_what_makes_no_sense_is_reported_without_a_password(name: str, value: object) -> None:
     with pytest.raises(SettingError, match=f"{name} = .* is not accepted: ") as caught:
         url_from_settings({name: value})
     assert "hunter2" not in str(caught.value)

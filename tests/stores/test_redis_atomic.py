@@ -77,7 +77,7 @@ def trip(server: Server, layout: str, damage: Callable[[Redis], object]) -> tupl
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("table", ["records", "claims", "buckets", "hot"])
-def test_another_programs_key_is_met_before_anything_is_changed(server: Server, table: str, layout: str) -> None:
+def test_another_programs_key_is_detected_before_anything_is_changed(server: Server, table: str, layout: str) -> None:
     def put(client: Redis) -> None:
         client.delete(KEYS.key(table))
         client.set(KEYS.key(table), "mine")

@@ -59,7 +59,7 @@ def refused(url: str, match: str, secret: str = "hunter2") -> StoreError:
 # -- who may come in ----------------------------------------------------------------------------
 
 
-def test_a_wrong_password_is_told_without_showing_it(own: Starter) -> None:
+def test_a_wrong_password_is_reported_without_showing_it(own: Starter) -> None:
     server = own(password="right")
     place = f"127.0.0.1:{server.port}/0"
     refused(f"redis://:hunter2@{place}", r"redis://:\*\*\*@127.* refuses this user or password: ")
@@ -74,7 +74,7 @@ def test_a_wrong_password_is_told_without_showing_it(own: Starter) -> None:
             assert "right" not in store.info().url
 
 
-def test_a_user_with_few_rights_is_told_what_is_missing(server: Server) -> None:
+def test_a_user_with_few_rights_sees_what_is_missing(server: Server) -> None:
     rights = ["~dedupcrawl:*", "+@hash", "+@connection", "+time", "+evalsha", "+eval"]
     with server.client() as client:
         client.acl_setuser("worker", enabled=True, reset=True, passwords=["+pw"])
@@ -497,7 +497,7 @@ BEHIND = " script: on @user_script:262."
         (ResponseError("DB index is out of range"), StoreError, "cannot be used: DB index is out of range"),
     ],
 )
-def test_a_refusal_is_told_alike_by_every_version(error: Exception, kind: type[StoreError], match: str) -> None:
+def test_a_refusal_is_reported_alike_by_every_version(error: Exception, kind: type[StoreError], match: str) -> None:
     said = store_error("redis://a", error)
     assert type(said) is kind
     with pytest.raises(StoreError, match=match):

@@ -100,7 +100,7 @@ def test_an_empty_store_is_an_empty_file(kinds: dict[str, Opener], tmp_path: Pat
     assert read_header(tmp_path / "file") == ExportHeader("新闻", '{"a":"é","b":1}', 0)
 
 
-def test_an_import_goes_on_where_one_was_broken_off(kinds: dict[str, Opener], tmp_path: Path) -> None:
+def test_an_import_continues_where_one_was_interrupted(kinds: dict[str, Opener], tmp_path: Path) -> None:
     store = kinds["memory"]()
     pages = [record(f"http://a/{n}", n) for n in range(450)]
     for n, page in enumerate(pages):
@@ -190,7 +190,7 @@ def test_a_broken_export_leaves_the_former_file(
     def fail(_: object) -> bytes:
         raise StoreError("away")
 
-    monkeypatch.setattr("dedupcrawl.stores.codec.encode", fail)
+    monkeypatch.setattr("dedupcrawl.stores.transfer.encode", fail)
     with pytest.raises(StoreError, match="away"):
         export_records(store, path)
     assert path.read_bytes() == before

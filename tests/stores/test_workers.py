@@ -76,7 +76,7 @@ def until(true: Callable[[], object]) -> None:
 # -- coming and going ---------------------------------------------------------------------------
 
 
-def test_a_worker_is_seen_as_long_as_it_lives_and_its_last_stats_afterwards(server: Server) -> None:
+def test_a_worker_is_seen_while_it_runs_and_its_last_stats_afterwards(server: Server) -> None:
     store = joined(server, stats=None)
     assert seen(server).workers == ()
     store.publish(STATS)
@@ -156,7 +156,7 @@ def test_a_server_that_lost_its_data_hears_it_again(server: Server) -> None:
     store.close()
 
 
-def test_other_stores_have_nobody_to_tell(tmp_path: Path) -> None:
+def test_other_stores_publish_no_stats(tmp_path: Path) -> None:
     for url in ("memory://", lmdb_url(tmp_path / "store")):
         with open_store(url, namespace="news", scheme={}) as store:
             store.publish(STATS)
@@ -218,7 +218,7 @@ def _text(answer: Any) -> str:
 # -- values of others ---------------------------------------------------------------------------
 
 
-def test_another_programs_key_is_named_and_hinders_nobody(server: Server) -> None:
+def test_another_programs_key_is_named_and_does_no_harm(server: Server) -> None:
     with server.client() as client:
         client.set(WORKERS, "mine")
         with joined(server) as store:

@@ -91,7 +91,7 @@ def test_the_built_in_one_holds_both_each_with_its_own_norm() -> None:
 
 
 def test_the_built_in_one_is_what_it_was() -> None:
-    """Keys of stores depend on it: whoever changes it must mean to."""
+    """Keys of stores depend on it, so it must not change by accident."""
     assert built_in("en").digest == "7c8666b6520099d6ff3ee81ac3942a5b"
     assert built_in("zh").digest == "42dbdc8331c7a05a2d149837c2d656b8"
 

@@ -163,7 +163,7 @@ def test_what_opencc_converts_a_character_to_folds_like_it(conversion: str) -> N
 
 
 def test_folding_is_what_it_was() -> None:
-    """A store filled under another table is refused: whoever changes it must mean to."""
+    """A store filled under another table is refused, so the table must not change by accident."""
     if opencc.__version__ != "1.4.2":
         pytest.skip(f"the digest is that of OpenCC 1.4.2, this is {opencc.__version__}")
     assert folding_digest() == "ed483f675d909985"

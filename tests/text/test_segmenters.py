@@ -85,7 +85,7 @@ def test_a_module_that_fails_on_import_is_reported(tmp_path: Path, monkeypatch: 
         check_segmenter("broken_segmenter:cut")
 
 
-def test_rjieba_that_is_not_installed_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rjieba_that_is_not_installed_shows_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segmenters, "find_spec", lambda name: None)
     segmenters.load_segmenter.cache_clear()
     try:

@@ -127,7 +127,7 @@ def test_a_text_is_cut_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert calls == ["jieba", "rjieba"]
 
 
-def test_a_segmenter_of_ones_own_gets_each_run_of_a_script_without_spaces() -> None:
+def test_a_segmenter_of_the_user_gets_each_run_of_a_script_without_spaces() -> None:
     assert words("北京大学 in 東京でไทย!", f"{HERE}:pairs") == ("北京", "大学", "in", "東京", "でไ", "ทย")
 
 

@@ -32,7 +32,7 @@ class LabelledPair:
     """A pair that a person labelled "same" or "different"."""
 
     label: Label
-    weight: float  #: how many pairs of its run it stands for, 1…
+    weight: float  #: number of pairs of its run that it represents, 1…
 
     @property
     def is_same(self) -> bool:
@@ -91,7 +91,7 @@ class PairScores:
 def weighted_pairs(labels: Sequence[Label]) -> list[LabelledPair]:
     """Return the pairs labelled "same" or "different", each with its weight.
 
-    The labels of a stratum stand for all of its pairs; a label without stratum stands for itself.
+    The labels of a stratum represent all of its pairs; a label without stratum represents itself.
 
     Raises:
         DedupError: there is no such pair.

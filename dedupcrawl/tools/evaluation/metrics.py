@@ -64,7 +64,7 @@ class StratumCount:
 
     successes: int  #: how many of the trials are right, 0…trials
     trials: int
-    weight: float = 1.0  #: how many cases of the population one trial stands for, above 0
+    weight: float = 1.0  #: number of cases of the population that one trial represents, above 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-ALL = "all"  #: the name that stands for every detector
+ALL = "all"  #: the name for every detector
 Assignments = Mapping[str, Any]  #: values of constants, by their names
 
 #: The constants of the variants of a method; other detectors have one variant.

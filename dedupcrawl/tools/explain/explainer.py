@@ -56,26 +56,24 @@ REASONS = {
     "short": "its text is shorter than DEDUP_MIN_CHARS, or has too few letters: only the detector exact "
     "compares it, which is not in use",
     "empty": "no text was found on it",
-    "index": "nothing is left on it but links that lead elsewhere",
-    "no-fingerprint": "its text has too little of what the detectors in use compare",
-    "claimed": "a page that it repeats was claimed by another worker, whose outcome did not come in time",
-    "store": "the store could not be asked",
+    "index": "it contains only links to other pages",
+    "no-fingerprint": "its text has too few features for the detectors in use",
+    "claimed": "it repeats a page that another worker has claimed, and the claim was not settled in time",
+    "store": "the store could not be reached",
     "error": "the reader failed on it",
-    BINARY: "it is binary data, whatever it says of itself",
-    TOO_LARGE: "it is larger than what is read",
-    TOO_DEEP: "its tags are nested so deep that no parser reads on",
+    BINARY: "it is binary data, whatever its declared type",
+    TOO_LARGE: "it is larger than the limit",
+    TOO_DEEP: "its tags are nested too deep for the parser",
     "status": "it came with a status other than 200",
     "not-html": "it is no HTML",
-    "no-response": "it is an item that came of no response",
-    "skip": "its request asked to skip it",
+    "no-response": "it is an item without a response",
+    "skip": "its request has dedup_skip",
     "revisit": "the archive refers to an earlier record and has no body",
     "segmented": "the archive holds it in several segments",
     "undecodable": "its encoding cannot be decoded",
 }
-_PENDING = "The older page is claimed, not committed yet: a crawl waits for its outcome, and then decides."
-_OTHERWISE = (
-    "The run said otherwise at its time: what the store holds, a constant, or the text of the page is not what it was."
-)
+_PENDING = "The older page is claimed, not committed yet: a crawl waits until the claim is settled, and then decides."
+_OTHERWISE = "The run had another verdict: since then the store, a constant, or the text of the page has changed."
 
 
 class Explainer:
@@ -223,9 +221,9 @@ def _remarks(
     elif pair is not None:
         found += _pair_remarks(effective, subject, pair)
     elif is_scanned:
-        found.append("It met no page, and no other in the store is like it by any detector in use.")
+        found.append("No page shares a key with it, and no other page in the store is similar by any detector in use.")
     else:
-        found.append("It met no page; without --quick the nearest of all in the store is looked for.")
+        found.append("No page shares a key with it; without --quick the most similar page in the store is searched.")
     then = subject.then.verdict if subject.then else verdict
     if _outcome(then) != _outcome(verdict) and not (_is_pending(pair) and then.of == pair.old.url):
         found.append(_OTHERWISE)
@@ -239,13 +237,13 @@ def _is_pending(pair: ComparedPair | None) -> TypeGuard[ComparedPair]:
 def _pair_remarks(effective: EffectiveConfig, subject: Subject, pair: ComparedPair) -> Iterator[str]:
     if not pair.shared:
         yield (
-            "They never met: no key under which the new page looks leads to the older one, so that a crawl "
-            "does not compare them. What follows is what it would say if it did."
+            "They were never compared: the new page looks up no key of the older one. The following is what a crawl "
+            "would find if it compared them."
         )
     elif not pair.met:
         yield (
-            f"They never met, although they share keys: more than {BUCKET_CAP} pages stand under each of "
-            "them, and the older one is not among the newest."
+            f"They were never compared, although they share keys: each of these buckets has more than {BUCKET_CAP} "
+            "pages, and the older one is not among the newest."
         )
     names = constants_of(effective.config)
     if subject.held is not None and pair.why is PairReason.NEAREST and not _LOOK_FURTHER.isdisjoint(names):

@@ -55,7 +55,7 @@ class Explanation:
 
     url: str
     origin: str  #: where the page comes from, in words
-    verdict: Verdict  #: judged by the earlier pages in the store as it is now
+    verdict: Verdict  #: judged by the earlier pages that are in the store now
     held: Candidate | None  #: its record in the store
     length: int | None  #: characters of the normalised text; None: unknown
     silent: tuple[str, ...]  #: detectors that have no fingerprint of it

@@ -97,7 +97,7 @@ def compare_with_page(page: Page, other: Page, config: Config) -> ComparisonResu
         changes=found.changes,
         is_cut=found.is_cut,
     )
-    note = (f"Nothing can repeat the other page: {why(earlier)}.",) if isinstance(old, Verdict) else ()
+    note = (f"No page can be a copy of the other page: {why(earlier)}.",) if isinstance(old, Verdict) else ()
     heading = "Against the other page, which came first"
     return ComparisonResult("other", heading, other.url, verdict, note, (("", pair),))
 
@@ -115,7 +115,7 @@ def _pair(page: Page, candidate: Candidate, opinions: tuple[Opinion, ...], findi
         decided=finding.detector if finding else "",
         similarity=finding.match.similarity if finding else _max_similarity(opinions),
     )
-    return (f"Related{state}" if finding else f"Met under a shared key, and no match{state}"), pair
+    return (f"Related{state}" if finding else f"Shares a key, but does not match{state}"), pair
 
 
 def _remarks(met: Sequence[Candidate], pairs: int) -> list[str]:
@@ -125,7 +125,7 @@ def _remarks(met: Sequence[Candidate], pairs: int) -> list[str]:
     if pairs:
         found.append("A store keeps no texts: to compare them, give the address of the page as --other.")
     if pairs > MAX_PAIRS:
-        found.append(f"{pairs} pages of the store share a key with it; the {MAX_PAIRS} that tell most are shown.")
+        found.append(f"{pairs} pages of the store share a key with it; the {MAX_PAIRS} most informative are shown.")
     return found
 
 

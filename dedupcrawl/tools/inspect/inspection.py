@@ -30,11 +30,8 @@ MAX_LINES = 20_000  #: lines of the main text shown
 
 _BY_TOPIC = frozenset({NOISE, TOPIC, TOPIC_ANCHORS})
 
-_UNPLACED = "The blocks cannot be shown where they stand: the page holds the characters that mark its parts."
-_OWN = (
-    "This reader is yours and says only what it found. Each block of the page counts as kept where half of "
-    "its letters stand in the main text."
-)
+_UNPLACED = "The blocks cannot be shown in place: the page contains the characters that mark its parts."
+_OWN = "Your reader returns only the main text. A block of the page counts as kept if half of its letters are in it."
 _OWN_BLOCKS = "This reader is yours; the blocks and their reasons are those that it returned."
 _KINDS = {
     Kind.INDEX: "This page is an index: nothing but guide links is left on it. A crawl keeps it, "
@@ -121,7 +118,7 @@ def _notes(seen: _PlacedPage, html: str, *, is_cut: bool) -> Iterator[str]:
     if lost := html.count("\ufffd"):
         yield f"{lost:,} characters could not be decoded, or are marked so by the page itself."
     if page.rest:
-        yield "The page states more outside its main text than in it: both are judged, so both must agree."
+        yield "The page has more text outside its main text than in it: both are compared, and both must agree."
     if seen.remark:
         yield seen.remark
     if seen.placed is None and page.blocks:

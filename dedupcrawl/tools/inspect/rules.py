@@ -29,7 +29,7 @@ NOT_FOUND = "not found"  #: reason: it is not
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule, as it is shown."""
+    """How a rule is shown."""
 
     reason: str  #: :attr:`dedupcrawl.Block.reason`
     family: str  #: a key of :data:`FAMILIES`
@@ -54,23 +54,23 @@ _RULES = (
     Rule(rules.MAIN_TEXT, "kept", "✓", "It is main text."),
     Rule(TOPIC, "kept", "✓", "It is the longest block, or shares words with it: topic text."),
     Rule(ALL_TEXT, "kept", "✓", "This reader keeps all that can be read."),
-    Rule(FOUND, "kept", "✓", "The main text that your reader found has it."),
+    Rule(FOUND, "kept", "✓", "It is in the main text that your reader returned."),
     Rule(TOPIC_ANCHORS, "topic", "✓A", "It shares words with the topic, but is little else than links."),
-    Rule(rules.GUIDE_LINKS, "density", "R", "Its links only lead elsewhere."),
-    Rule(rules.LINK_RUN, "runs", "RUN", "Too many links stand in a row, with only separators between."),
+    Rule(rules.GUIDE_LINKS, "density", "R", "Its links only lead to other pages."),
+    Rule(rules.LINK_RUN, "runs", "RUN", "Too many links are in a row, with only separators between."),
     Rule(rules.POOR_CONTAINER, "container", "POOR", "Its container holds little text, or mostly links."),
     Rule(rules.OUTSIDE, "container", "OUT", "It is not in the container taken for the main text."),
     Rule(rules.TEASER, "container", "TEASE", "It is one of several headlines in a row, with first lines."),
     Rule(rules.SIDE_CLASS, "names", "CLASS", "A class or id around it names a side part."),
-    Rule(rules.COMMENTS, "names", "COMM", "A class or id around it says that readers wrote it."),
+    Rule(rules.COMMENTS, "names", "COMM", "A class or id around it marks it as written by readers."),
     Rule(rules.LANDMARK, "elements", "TAG", "HTML has elements for side parts, and it is in one."),
     Rule(rules.NESTED, "elements", "ART", "It is in an article inside an article: a comment, a story."),
     Rule(rules.EDGE, "ends", "EDGE", "It is a short block before the main text begins or after it ends."),
-    Rule(rules.FRAME, "ends", "WORDS", "By its words it is a credit, a caption or a notice on cookies."),
-    Rule(rules.REPEATED, "ends", "TWICE", "The main text says the same; this is a second copy of it."),
+    Rule(rules.FRAME, "ends", "WORDS", "Its wording is that of a credit, a caption or a cookie notice."),
+    Rule(rules.REPEATED, "ends", "TWICE", "The main text contains the same text; this is a second copy."),
     Rule(TITLE, "topic", "HEAD", "It is a heading, which this reader keeps apart."),
     Rule(NOISE, "topic", "NOISE", "It shares too few words with the longest block of the page."),
-    Rule(NOT_FOUND, "own", "NOT", "The main text that your reader found has not got it."),
+    Rule(NOT_FOUND, "own", "NOT", "It is not in the main text that your reader returned."),
 )
 RULES: Mapping[str, Rule] = {rule.reason: rule for rule in _RULES}
 
@@ -81,7 +81,7 @@ def rule_of(reason: str, *, kept: bool) -> Rule:
     if known is not None:
         return known
     family, sign = ("kept", "✓") if kept else ("own", "OWN")
-    return Rule(reason, family, sign, "So says your reader.")
+    return Rule(reason, family, sign, "Your reader decided this.")
 
 
 _CLASS_WORDS = {rules.SIDE_CLASS: SIDE_WORDS | NOTICE_WORDS | COMMENT_WORDS, rules.COMMENTS: COMMENT_WORDS}
@@ -113,8 +113,8 @@ def _detail(block: Block, options: ReadOptions, share: float | None) -> str:
         TOPIC: lambda: _common_words(share, topic.overlap),
         NOISE: lambda: _common_words(share, topic.overlap),
         TOPIC_ANCHORS: lambda: f"{density:.0%} of it is anchor text, more than {topic.anchors:.0%}.",
-        FOUND: lambda: "" if share is None else f"{share:.0%} of its letters stand there.",
-        NOT_FOUND: lambda: "" if share is None else f"{share:.0%} of its letters stand there.",
+        FOUND: lambda: "" if share is None else f"{share:.0%} of its letters are in it.",
+        NOT_FOUND: lambda: "" if share is None else f"{share:.0%} of its letters are in it.",
     }
     return details[block.reason]() if block.reason in details else ""
 
@@ -124,7 +124,7 @@ def _common_words(share: float | None, least: float) -> str:
         return ""
     if share == 1:
         return "It is the longest, or has all its words in common with it."
-    return f"It has {share:.0%} of the words of the smaller one in common; more than {least:.0%} are wanted."
+    return f"It has {share:.0%} of the words of the smaller one in common; more than {least:.0%} are required."
 
 
 def _guide_links(density: float, options: ReadOptions) -> str:
@@ -141,10 +141,10 @@ def _kept_links(block: Block, options: ReadOptions) -> str:
         return ""
     least = options.link_density_content
     if block.link_density < least:
-        return f"Its links stand in sentences: R = {block.link_density:.2f} is below R2 = {least:g}."
+        return f"Its links are in sentences: R = {block.link_density:.2f} is below R2 = {least:g}."
     return (
         f"R = {block.link_density:.2f} is not below R2 = {least:g}, but its longest run of links is "
-        f"{block.longest_run}, and S = {options.link_run} may be."
+        f"{block.longest_run}, and S = {options.link_run} are allowed."
     )
 
 
@@ -152,7 +152,7 @@ def _named(block: Block, around: Sequence[_Element]) -> str:
     """Name what can have cut a block in the elements around it."""
     if block.reason == rules.LANDMARK:
         found = {str(element.tag): None for element in around if element.tag in LANDMARKS}
-        return f"It is in <{next(iter(found))}>; links in there are not counted." if found else ""
+        return f"It is in <{next(iter(found))}>; its links are not counted." if found else ""
     wanted = _CLASS_WORDS.get(block.reason)
     if wanted is None:
         return ""

@@ -1,1 +1,1 @@
-"""Labelling: a person says which pairs of a run are the same article."""
+"""Labelling: a person decides which pairs of a run are the same article."""

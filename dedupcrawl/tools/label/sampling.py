@@ -3,7 +3,7 @@
 Pairs are divided into strata by the result of the run and by the distance from the threshold. Strata take
 turns by weights that do not depend on the answers. Within a stratum, pairs come in the order of a hash,
 spread over the similarity. So the pairs answered so far are always a random sample of each stratum, and each
-stands for ``size / answered`` pairs (stratified sampling: Cochran, Sampling Techniques, 1977, chapter 5).
+represents ``size / answered`` pairs (stratified sampling: Cochran, Sampling Techniques, 1977, chapter 5).
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class StratifiedSampler:
         self._queues: dict[StratumKey, list[OfferedPair]] = {}
 
     def add(self, pair: OfferedPair, stands_for: int = 1) -> None:
-        """Add a pair, unless it is there; in a sampled run it stands for several."""
+        """Add a pair, unless it is there; in a sampled run it represents several."""
         token = bytes.fromhex(pair.id)
         if token in self._seen:
             return
@@ -116,7 +116,7 @@ class StratifiedSampler:
         self._queues.pop(key, None)
 
     def count(self, relation: str, similarity: float, stands_for: int = 1) -> None:
-        """Count a pair that cannot be shown; the others of its stratum stand for it."""
+        """Count a pair that cannot be shown; the others of its stratum represent it."""
         self._sizes[self._key(relation, similarity)] += stands_for
 
     def stratum(self, pair: OfferedPair) -> Stratum:

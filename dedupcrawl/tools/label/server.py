@@ -48,7 +48,7 @@ _JSON = "application/json"
 
 @dataclass(frozen=True, slots=True)
 class LabelPage:
-    """The page, as it is served."""
+    """The served page."""
 
     html: bytes
     policy: str  #: the header Content-Security-Policy: that of the page, and no framing

@@ -1,1 +1,1 @@
-"""A crawl that workers share: scrapy-redis deals out the requests, dedupcrawl keeps each article once."""
+"""A crawl by several workers: scrapy-redis distributes the requests, dedupcrawl keeps each article once."""

@@ -1,4 +1,4 @@
-"""When a worker has been idle for long enough to end."""
+"""Idle handling: when a worker ends."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ if TYPE_CHECKING:
 
 
 class Patient:
-    """Lets a worker stay as long as there may be work; stands before a spider of scrapy-redis in the bases.
+    """Keeps a worker running while there may be requests; a mixin, before a spider of scrapy-redis in the bases.
 
-    By itself scrapy-redis counts idle seconds from the last start address on: an hour later a worker ends as
-    soon as the queue is empty for a moment, although pages that others are fetching hold more links. And it
-    ends at once when it cannot ask Redis for start addresses, or cannot read what it finds there.
+    scrapy-redis counts idle seconds from the last start address on. An hour later a worker ends as soon as the
+    queue is empty for a moment, although pages that other workers are fetching contain more links. It also ends
+    at once if it cannot read start addresses from Redis, or cannot parse them.
     """
 
     logger: SpiderLoggerAdapter
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        """Listen to what the crawl fetches."""
+        """Create the spider, and reset the idle time at every response."""
         spider: Self = super().from_crawler(crawler, *args, **kwargs)  # type: ignore[misc]
         crawler.signals.connect(spider.note_work, signals.response_received)
         return spider
 
     def note_work(self) -> None:
-        """Begin to count anew."""
+        """Reset the idle time."""
         self.spider_idle_start_time = int(time.time())
 
     def spider_idle(self) -> None:
-        """Take the next start addresses; stay if that fails, for the next may be better."""
+        """Take the next start addresses; on an error keep running, because later ones may be valid."""
         try:
             super().spider_idle()  # type: ignore[misc]
         except DontCloseSpider:

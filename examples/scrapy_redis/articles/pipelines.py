@@ -1,4 +1,4 @@
-"""Where articles are stored."""
+"""The pipeline that stores articles."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class JsonLines:
     """Writes each article at once, a line of JSON, to the worker's own file.
 
-    An article is on its way to the disk when this pipeline returns, and dedupcrawl counts it as stored from
-    then on. A feed (``-o``) would keep it in a buffer that a killed worker loses.
+    The article has been written when this pipeline returns, and dedupcrawl commits it after that. A feed (``-o``)
+    would keep it in a buffer that a killed worker loses.
     """
 
     def __init__(self, path: Path) -> None:
@@ -34,5 +34,5 @@ class JsonLines:
         return item
 
     def close_spider(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()

@@ -1,4 +1,4 @@
-"""Settings that all workers have in common; what is one worker's own comes on its command line."""
+"""Settings shared by all workers; those of a single worker are given on its command line."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ REDIS_URL = os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/0")
 # scrapy-redis: one queue of requests and one memory of URLs for all workers.
 SCHEDULER = "scrapy_redis.scheduler.Scheduler"
 DUPEFILTER_CLASS = "scrapy_redis.dupefilter.RFPDupeFilter"
-# Without this the first worker that ends throws away the requests of all others.
+# Otherwise the first worker that ends deletes the requests of all others.
 SCHEDULER_PERSIST = True
-# A worker ends when there has been nothing to do for so many seconds.
+# A worker ends after this many seconds without requests.
 MAX_IDLE_TIME_BEFORE_CLOSE = 30
 
 # dedupcrawl: one memory of articles for all workers, on the same server.
@@ -22,7 +22,7 @@ ADDONS = {"dedupcrawl.Addon": 500}
 DEDUP_STORE = "scrapy-redis"
 
 ITEM_PIPELINES = {"articles.pipelines.JsonLines": 300}
-WORKER = "1"  #: each has a name of its own: scrapy crawl news -s WORKER=2
+WORKER = "1"  #: different for each worker: scrapy crawl news -s WORKER=2
 
 ROBOTSTXT_OBEY = True
 DOWNLOAD_DELAY = 0.1

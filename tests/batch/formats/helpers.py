@@ -70,11 +70,11 @@ def copy(path: Path, keep: list[bool], target: Path, *, truncated: bool = False)
 
 def annotate(path: Path, statuses: list[str | None], target: Path, *, truncated: bool = False) -> int:
     part = part_of(path)
-    return format_named(part.format).annotate(part, target, told(statuses), truncated=truncated)
+    return format_named(part.format).annotate(part, target, status_table(statuses), truncated=truncated)
 
 
-def told(statuses: list[str | None]) -> pa.Table:
-    """The columns of some rows; a status of None stands for a bad row."""
+def status_table(statuses: list[str | None]) -> pa.Table:
+    """The columns of some rows; a status of None means a bad row."""
     count = len(statuses)
     types = {"dedup_similarity": pa.float64()}
     values: dict[str, list[Any]] = {name: [None] * count for name in ANNOTATION_COLUMNS}

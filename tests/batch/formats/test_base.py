@@ -69,7 +69,7 @@ def test_values_of_several_kinds() -> None:
     assert row({"text": {"a": 1}}) == BadRow(3, "column 'text' holds dict, which is neither text nor HTML")
 
 
-def test_a_time_that_says_nothing_leaves_it_to_the_next() -> None:
+def test_a_time_without_value_is_skipped() -> None:
     assert row({"text": "A", "time": "", "published_at": "2026-01-01"}).time == 1767225600
 
 

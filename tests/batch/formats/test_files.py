@@ -58,7 +58,7 @@ def test_a_folder_is_searched_in_the_order_of_its_names(folder: Path) -> None:
     assert [part.format for part in find_parts(["a"])] == ["jsonlines", "parquet"]
 
 
-def test_inputs_come_in_their_order_and_names_are_told_apart(folder: Path) -> None:
+def test_inputs_come_in_their_order_and_names_are_distinguished(folder: Path) -> None:
     assert found("c.ndjson.zst", "b", "a/x.parquet") == ["c.ndjson.zst", "sub/y.warc.gz", "x.jsonl", "x.parquet"]
     assert found("b", "a") == ["sub/y.warc.gz", "b/x.jsonl", "a/x.jsonl", "x.parquet"]
     assert found(folder / "b" / "x.jsonl", "a/x.jsonl") == ["b/x.jsonl", "a/x.jsonl"]
@@ -93,7 +93,7 @@ def test_patterns_keep_the_folders_that_they_match(folder: Path) -> None:
         (["a/link.jsonl", "b/x.jsonl"], "twice"),
     ],
 )
-def test_what_is_wrong_is_told(folder: Path, inputs: list[str], why: str) -> None:
+def test_what_is_wrong_is_reported(folder: Path, inputs: list[str], why: str) -> None:
     Path("a/link.jsonl").symlink_to(folder / "b" / "x.jsonl")
     with pytest.raises(DedupError, match=why):
         find_parts(inputs)

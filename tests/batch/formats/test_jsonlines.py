@@ -59,7 +59,7 @@ def test_a_column_may_come_late_or_be_null(tmp_path: Path) -> None:
     assert [(row.text, row.time) for row in rows] == [("", None), ("", None), ("C", 3)]
 
 
-def test_a_single_bad_line_is_told(tmp_path: Path) -> None:
+def test_a_single_bad_line_is_reported(tmp_path: Path) -> None:
     bad = [b"{broken\n", b'["no object"]\n', b'{"text":"\xff"}\n', b'{"text":{"a":1}}\n', b"[" * 5000 + b"\n"]
     rows = rows_of(lines_in(tmp_path, LINES[0], *bad, LINES[1]))
     assert [type(row) is BadRow for row in rows] == [False, True, True, True, True, True, False]
@@ -90,7 +90,7 @@ def test_only_a_mark_and_blank_lines_are_no_rows(tmp_path: Path) -> None:
     assert rows_of(lines_in(tmp_path, name="empty.jsonl")) == []
 
 
-def test_utf_16_is_told(tmp_path: Path) -> None:
+def test_utf_16_is_reported(tmp_path: Path) -> None:
     rows, error = read(lines_in(tmp_path, '{"text": "A"}\n'.encode("utf-16")))
     assert (rows, error and error.why) == ([], "it is UTF-16; lines of JSON are UTF-8")
 
@@ -137,7 +137,7 @@ def test_a_stream_that_is_cut_off_gives_what_was_before(tmp_path: Path) -> None:
         assert unpack(tmp_path / f"out.jsonl{packing}") == b"".join(lines[: len(rows)])
 
 
-def test_a_damaged_stream_is_told(tmp_path: Path, packing: str) -> None:
+def test_a_damaged_stream_is_reported(tmp_path: Path, packing: str) -> None:
     if packing:
         lines = [b'{"text":"%s"}\n' % hashlib.sha256(b"%d" % n).hexdigest().encode() for n in range(9000)]
         data = bytearray(pack(b"".join(lines), packing))
@@ -149,7 +149,7 @@ def test_a_damaged_stream_is_told(tmp_path: Path, packing: str) -> None:
         assert "damaged" in error.why
 
 
-def test_a_file_that_is_not_packed_as_its_name_says(tmp_path: Path) -> None:
+def test_a_file_that_is_not_packed_as_its_name_implies(tmp_path: Path) -> None:
     for packing in (".gz", ".zst"):
         path = tmp_path / f"in.jsonl{packing}"
         path.write_bytes(b"".join(LINES))

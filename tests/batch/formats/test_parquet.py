@@ -60,7 +60,7 @@ def test_times_of_all_kinds(tmp_path: Path, value: Any, kind: pa.DataType) -> No
     assert second.time is None
 
 
-def test_a_column_that_is_missing_is_told(tmp_path: Path) -> None:
+def test_a_column_that_is_missing_is_reported(tmp_path: Path) -> None:
     path = file_in(tmp_path, TABLE)
     with pytest.raises(DedupError, match=r"no column 'markup', named as that of the html; it has text, url"):
         rows_of(path, Fields(html="markup"))

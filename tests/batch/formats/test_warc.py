@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from dedupcrawl.batch.formats import BadRow, Fields, PartError
 from dedupcrawl.batch.formats.warc import WarcFormat
 from dedupcrawl.batch.formats.warc_records import WarcReader
-from tests.batch.formats.helpers import annotate, copy, pack, part_of, read, rows_of, told, unpack
+from tests.batch.formats.helpers import annotate, copy, pack, part_of, read, rows_of, status_table, unpack
 from tests.batch.formats.warcs import INFO, OK, metadata, record, request, response, warc_in
 
 PAGE = "<p>Ein Schloß".encode()
@@ -252,7 +252,7 @@ def test_a_file_that_has_changed_is_not_copied(tmp_path: Path, packing: str) -> 
     assert unpack(target) == b"".join(PAGES[:3])
 
 
-def test_heads_take_what_is_said_of_a_row(tmp_path: Path, packing: str) -> None:
+def test_heads_take_what_is_reported_of_a_row(tmp_path: Path, packing: str) -> None:
     records = (INFO, PAGES[0], request("q", "r1"), PAGES[1])
     path, target = warc_in(tmp_path, *records, packing=packing), tmp_path / f"out.warc{packing}"
     assert annotate(path, ["unique", "duplicate"], target) == 2
@@ -293,7 +293,7 @@ def test_blocks_too_large_for_memory_are_kept(tmp_path: Path, packing: str) -> N
     keep = np.array([False, True, True])
     assert form.copy(part, target, keep) == 2
     assert unpack(target) == large + PAGES[1]
-    assert form.annotate(part, target, told(["unique"] * 3)) == 3
+    assert form.annotate(part, target, status_table(["unique"] * 3)) == 3
     assert rows_of(target)[1].html == b"<p>" + b"x" * 5000
 
 

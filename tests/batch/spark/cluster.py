@@ -24,23 +24,23 @@ PATIENCE = 1200  #: seconds; a busy machine takes its time
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where its master is, and its workers."""
+    """The address of the master, and the workers."""
 
     master: str
     workers: list[subprocess.Popen[bytes]]
 
     def executors(self, worker: int) -> list[int]:
-        """The processes that a worker has begun."""
+        """The child processes of a worker."""
         return children(self.workers[worker].pid)
 
     def processes(self, worker: int) -> list[int]:
-        """The worker itself, and those."""
+        """The worker and its child processes."""
         return [self.workers[worker].pid, *self.executors(worker)]
 
 
 @contextmanager
 def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
-    """Start them, and end them with the block."""
+    """Start a cluster; end it with the context."""
     started: list[subprocess.Popen[bytes]] = []
     try:
         started.append(_start(folder, "master", "Master", "--port", "0"))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], SparkSession]]:
-    """A session of our own with two cores, as the command starts it."""
+    """A session of our own with two cores, created as by the command."""
     missing = why_not()
     if missing:
         pytest.skip(f"NO SPARK IS TESTED HERE: {missing}")

@@ -1,4 +1,4 @@
-"""What Spark needs on this machine, and settings for small test runs."""
+"""The requirements of Spark on this machine, and settings for small test runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 def why_not() -> str | None:
-    """What is missing here; None: nothing is."""
+    """The missing requirement; None if there is none."""
     try:
         check_installed()
         if find_spec("pyspark"):
@@ -30,7 +30,7 @@ def why_not() -> str | None:
 
 
 def small(local: Path, **more: str) -> dict[str, str]:
-    """Return the environment in which Spark's driver takes little."""
+    """Return the environment in which the driver of Spark uses little memory."""
     settings = {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",

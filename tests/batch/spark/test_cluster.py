@@ -38,7 +38,7 @@ def test_a_cluster_writes_what_one_machine_writes(tmp_path: Path) -> None:
 
 
 def on_cluster(folder: Path, rows: list[dict[str, Any]], parts: int, *, kill: bool = False) -> list[int]:
-    """Deduplicate rows here and on a cluster, and compare what is written; return whom it killed.
+    """Deduplicate rows locally and on a cluster, and compare the outputs; return the killed processes.
 
     kill: one worker loses its executor while pages are fingerprinted, and is killed itself while they are
     compared.
@@ -64,7 +64,7 @@ def on_cluster(folder: Path, rows: list[dict[str, Any]], parts: int, *, kill: bo
 
 
 def _when(command: subprocess.Popen[bytes], folder: Path, there: str, processes: Callable[[], list[int]]) -> list[int]:
-    """Kill these processes as soon as the run has come so far; return which there were."""
+    """Kill these processes when the run has reached this point; return them."""
     work = folder / "spark" / "_dedupcrawl"
     found: list[int] = []
 

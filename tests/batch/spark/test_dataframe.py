@@ -10,7 +10,7 @@ from dedupcrawl.batch import deduplicate
 from dedupcrawl.batch.spark.sweeps import Bounds
 from dedupcrawl.config import Config
 from dedupcrawl.errors import DedupError, SettingError
-from tests.batch.corpus import as_said, crawled, page, reprinted_texts, said
+from tests.batch.corpus import annotated_verdicts, crawled, page, reprinted_texts, verdict_tuples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,14 +24,14 @@ def frame(spark: SparkSession, rows: list[dict[str, Any]]) -> DataFrame:
     return spark.createDataFrame(numbered[::-1], "url string, text string, n int")
 
 
-def test_all_rows_come_with_what_a_crawl_says_of_them(spark: SparkSession, tmp_path: Path) -> None:
+def test_all_rows_come_with_the_verdicts_of_a_crawl(spark: SparkSession, tmp_path: Path) -> None:
     rows = reprinted_texts(250)
     found = deduplicate(
         frame(spark, rows), order_by="n", annotate=True, folder=tmp_path.as_uri(), bounds=Bounds(tail=0)
     )
     told = sorted((row.asDict() for row in found.collect()), key=lambda row: row["n"])
     assert [row["text"] for row in told] == [row["text"] for row in rows]
-    assert said(told) == as_said(crawled(Config(), rows))
+    assert annotated_verdicts(told) == verdict_tuples(crawled(Config(), rows))
 
 
 def test_the_first_copy_stays_or_the_latest(spark: SparkSession) -> None:

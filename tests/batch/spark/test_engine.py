@@ -1,4 +1,4 @@
-"""A run on Spark writes what a run here writes, and what a crawl would have said.
+"""A run on Spark writes the same files as a local run, with the verdicts of a crawl.
 
 What a task does with a part, without Spark.
 """
@@ -17,7 +17,17 @@ from dedupcrawl.batch.workdir import Workdir, read_part_state
 from dedupcrawl.config import Config
 from dedupcrawl.errors import DedupError
 from dedupcrawl.tools.report.from_batch import report_from_batch
-from tests.batch.corpus import Batch, as_said, crawled, lines, page, reprinted_texts, said, split, write_lines
+from tests.batch.corpus import (
+    Batch,
+    annotated_verdicts,
+    crawled,
+    lines,
+    page,
+    reprinted_texts,
+    split,
+    verdict_tuples,
+    write_lines,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +47,7 @@ def on_spark(session: Starting, batch: Batch, *inputs: Path, out: str = "spark",
 
 
 def written(folder: Path) -> dict[str, bytes]:
-    """All files of an output but the summary, which tells of time."""
+    """All files of an output but the summary, which contains durations."""
     files = (path for path in folder.glob("*") if path.is_file() and path.name != "summary.json")
     return {path.name: path.read_bytes() for path in files}
 
@@ -57,10 +67,10 @@ def test_the_output_is_that_of_one_machine_and_of_a_crawl(
         name: value for name, value in here.items() if name not in TIMES
     }
     told = [row for path in sorted((tmp_path / "spark").glob("*.jsonl")) for row in lines(path)]
-    assert said(told) == as_said(crawled(config, rows))
+    assert annotated_verdicts(told) == verdict_tuples(crawled(config, rows))
 
 
-def test_a_second_batch_stands_against_the_first_in_another_order(session: Starting, tmp_path: Path) -> None:
+def test_a_second_batch_is_compared_with_the_first_in_another_order(session: Starting, tmp_path: Path) -> None:
     rows = reprinted_texts(200)
     batch = Batch(tmp_path)
     cut = len(rows) * 2 // 5
@@ -91,7 +101,7 @@ def test_what_cannot_be_read_ends_the_run_in_one_sentence(session: Starting, tmp
     assert not (tmp_path / "spark" / "_dedupcrawl" / "tasks").exists()
 
 
-def test_a_worker_that_does_not_see_the_folder_says_so(tmp_path: Path) -> None:
+def test_a_worker_that_does_not_see_the_folder_reports_it(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "a.jsonl", [page(1, "a")])
     job = Batch(tmp_path).job(path)
     (part,) = find_parts(job.inputs)

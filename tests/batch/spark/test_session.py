@@ -38,7 +38,7 @@ def test_workers_run_the_python_that_is_named(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_workers_run_the_python_of_the_command_wherever_the_path_leads(spark: SparkSession) -> None:
-    """It may be that of an environment that is not activated."""
+    """Python may be that of an environment that is not activated."""
     asked = spark.sparkContext.parallelize([0], 1).map(lambda _: sys.executable)
     assert asked.collect() == [sys.executable]
 
@@ -66,12 +66,12 @@ def test_the_cause_is_found_between_tracebacks(raised: str, told: str) -> None:
     assert error_cause(TASK.format(raised=raised)).startswith(told)
 
 
-def test_what_has_no_traceback_is_told_by_its_first_line() -> None:
+def test_what_has_no_traceback_is_reported_by_its_first_line() -> None:
     assert error_cause("All masters are unresponsive! Giving up.\nat a.b") == "All masters are unresponsive! Giving up."
     assert error_cause("") == "no reason was given"
 
 
-def test_the_log_tells_why_java_gave_up() -> None:
+def test_the_log_shows_why_java_gave_up() -> None:
     told = "26/01/01 10:00:00 ERROR StandaloneSchedulerBackend: Application has been killed. Reason: No master."
     assert last_logged_error(f"WARN Utils: loopback\n{told}\n\tat a.b") == "No master."
     assert last_logged_error("WARN Utils: loopback") is None

@@ -28,14 +28,14 @@ CONFIG = Config(detectors=("simhash",), min_chars=1)
 
 
 def page(number: int, bits: int, *keys: int) -> Record:
-    """A page with so many words, as simhash sees it, in these buckets."""
+    """A page with this number of words, as simhash sees it, in these buckets."""
     sketch = b"\x48" + bits.to_bytes(8, "little")
     folded = tuple(key.to_bytes(6, "big") for key in keys)
     return Record(f"https://a.example/{number}", folded, (sketch, sketch), float(number))
 
 
 def copies(count: int) -> list[Record]:
-    """One text again and again."""
+    """One text, repeated."""
     return [page(number, 7, 1, 2) for number in range(count)]
 
 
@@ -46,7 +46,7 @@ def strangers(count: int) -> list[Record]:
 
 
 def crowd(count: int) -> list[Record]:
-    """Texts of which copies come again when more others stand between than are read of a bucket."""
+    """Copies that follow after more other pages than are read of a bucket."""
     random = Random(2)
     texts = [random.getrandbits(64) for _ in range(2 * BUCKET_CAP)]
     return [page(n, random.choice(texts), 20, random.randrange(21, 23)) for n in range(count)]
@@ -85,7 +85,7 @@ def test_a_chain_is_left_to_the_driver(spark: SparkSession, tmp_path: Path, boun
 
 
 def test_what_is_given_is_kept_and_clusters_are_named_after_the_first(spark: SparkSession, tmp_path: Path) -> None:
-    """Nothing is dropped here, so a page joins the cluster of one that joined another's."""
+    """Nothing is dropped here, so a page joins the cluster of a page that joined another cluster."""
     config = Config(detectors=("simhash",), min_chars=1, drop=frozenset())
     prints = prints_of([*copies(3), *chain(6), *crowd(60)], 2)
     found, settled = on_spark(spark, tmp_path, prints, config, prior=2)
@@ -94,7 +94,7 @@ def test_what_is_given_is_kept_and_clusters_are_named_after_the_first(spark: Spa
     assert settled.on_driver == 0
 
 
-def test_a_session_says_where_sweeps_end(spark: SparkSession) -> None:
+def test_a_session_configures_where_sweeps_end(spark: SparkSession) -> None:
     own = spark.newSession()
     assert Bounds.of(own) == Bounds()
     own.conf.set("spark.dedupcrawl.tail", "7")
@@ -126,7 +126,7 @@ def met(rows: list[Row], size: int = 1000) -> list[tuple[int, list[int]]]:
 
 @given(rows_of_buckets, st.integers(1, 20))
 @settings(deadline=None)
-def test_a_page_meets_the_newest_kept_pages_before_it(rows: list[Row], size: int) -> None:
+def test_a_page_is_compared_with_the_newest_kept_pages_before_it(rows: list[Row], size: int) -> None:
     expected = []
     for bucket, page, _, sought, _ in rows:
         before = [old for b, old, filed, _, kept in rows if b == bucket and old < page and filed and kept]

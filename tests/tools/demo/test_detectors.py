@@ -50,7 +50,7 @@ def test_a_detector_by_settings_alone(journals: dict[str, Future[Journal]], name
     assert {row["verdict"]["detector"] for row in dropped} == {name.partition(" ")[0].replace("any", "combined")}
     right = sum(of_path[path(row["url"])] == of_path[path(row["verdict"]["of"])] for row in dropped)
     assert right >= 5
-    assert right >= 0.5 * len(dropped)  # what precision each has is told by `eval duplicates`
+    assert right >= 0.5 * len(dropped)  # `eval duplicates` measures the precision of each
     assert not any(row["verdict"].get("reason") in ("error", "store") for row in rows)
 
 

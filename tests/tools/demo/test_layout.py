@@ -69,7 +69,7 @@ def test_charsets_are_the_ones_of_the_wild() -> None:
 
 
 @SITES
-def test_the_head_declares_what_the_site_says_it_does(site: Site, web: dict[str, bytes]) -> None:
+def test_the_head_declares_what_the_site_declares(site: Site, web: dict[str, bytes]) -> None:
     for url, body in web.items():
         if url.startswith(ORIGINS[site.key] + "/"):
             assert (b"charset=" in body[:1024]) == bool(site.declared)

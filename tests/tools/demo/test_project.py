@@ -26,7 +26,7 @@ def test_a_prepared_folder_is_a_scrapy_project(tmp_path: Path) -> None:
     assert "dedupcrawl.tools.demo.settings" in (folder.path / "scrapy.cfg").read_text()
 
 
-def test_somebody_elses_project_is_left_alone(tmp_path: Path) -> None:
+def test_a_foreign_project_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = mine.settings\n")
     (tmp_path / "items.jsonl").write_text("precious")
     with pytest.raises(DedupError, match="folder of its own"):

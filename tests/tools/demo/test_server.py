@@ -38,7 +38,7 @@ def test_every_site_has_an_address_of_its_own(origins: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("site", CONTENT.sites.values(), ids=CONTENT.sites)
-def test_the_header_says_what_the_site_says_of_its_charset(origins: dict[str, str], site: object) -> None:
+def test_the_header_contains_what_the_site_declares_for_its_charset(origins: dict[str, str], site: object) -> None:
     key, header = site.key, site.header  # type: ignore[attr-defined]
     with get(origins[key] + "/") as response:
         expected = f"text/html; charset={header}" if header else "text/html"

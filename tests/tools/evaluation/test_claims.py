@@ -84,7 +84,7 @@ def test_on_the_bundled_pages_statement_links_stay_and_guide_links_go(*, in_sent
 
 @pytest.mark.parametrize("name", ["aeb", "cwced"])
 def test_link_rules_keep_links_in_sentences(name: str) -> None:
-    """The source: on all pages. How many guide links they remove is in the docs: fewer than it says."""
+    """The source claims this for all pages. The removed guide links are in the docs: fewer than claimed."""
     found = shares(count_all_links(marked(data("pages", name)), in_sentence=True))
     assert found.statements > 200
     assert found.kept >= 0.98

@@ -41,7 +41,7 @@ def test_perfect_stream() -> None:
     }
 
 
-def test_wrong_and_missed_are_told_apart() -> None:
+def test_wrong_and_missed_are_distinguished() -> None:
     rows = [
         row(1, "a", ENGLISH),
         row(2, "b", ENGLISH),  # wrongly dropped: labelled as content of its own

@@ -1,4 +1,4 @@
-"""Labelled pairs are judged as in a crawl, and weighted by the pairs that they stand for."""
+"""Labelled pairs are judged as in a crawl, and weighted by the pairs that they represent."""
 
 from __future__ import annotations
 

@@ -26,12 +26,12 @@ def texts(path: Path) -> list[str]:
 
 
 def marks(path: Path) -> list[tuple[float, float]]:
-    """Where the points stand, in the order of the settings."""
+    """The positions of the points, in the order of the settings."""
     (group,) = [g for g in ET.parse(path).iter(f"{SVG}g") if g.get("id") == "points"]
     return [(float(use.get("x", "")), float(use.get("y", ""))) for use in group.iter(f"{SVG}use")]
 
 
-def test_svg_holds_every_point_and_says_what_it_is(tmp_path: Path) -> None:
+def test_svg_holds_every_point_and_a_title(tmp_path: Path) -> None:
     path = tmp_path / "curve.svg"
     draw_curve(path, curve())
     assert path.read_bytes().startswith(b"<?xml")
@@ -90,7 +90,7 @@ def test_other_formats_are_refused(name: str) -> None:
         check_plot(Path(name))
 
 
-def test_a_missing_folder_or_matplotlib_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_folder_or_matplotlib_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DedupError, match="no folder"):
         check_plot(tmp_path / "absent" / "curve.svg")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
@@ -98,7 +98,7 @@ def test_a_missing_folder_or_matplotlib_is_told(tmp_path: Path, monkeypatch: pyt
         check_plot(tmp_path / "curve.svg")
 
 
-def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "curve.svg").mkdir()
     with pytest.raises(DedupError, match="cannot be written"):
         draw_curve(tmp_path / "curve.svg", curve())

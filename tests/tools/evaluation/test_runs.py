@@ -64,7 +64,7 @@ def test_pages_without_a_fingerprint_are_counted_and_cost_no_keys() -> None:
     assert report.costs.candidates_per_page == pytest.approx(keys.candidates_per_page * 10 / 13)
 
 
-def test_pairs_of_pages_that_nobody_can_read_are_missed() -> None:
+def test_pairs_of_pages_that_cannot_be_read_are_missed() -> None:
     rows = [row(1, "a", None, "\0" * 5000), row(2, "a", ENGLISH), row(3, "a", ENGLISH)]
     assert evaluate_duplicates(rows).pairs.true_positives == 1
     assert evaluate_duplicates(rows).pairs.false_negatives == 2
@@ -143,7 +143,7 @@ def test_all_is_every_detector_in_every_variant_and_the_default() -> None:
     assert field[-1] == type(field[-1])("exact + minhash", Config(detectors=("exact", "minhash")))
 
 
-def test_constants_go_to_whoever_has_them() -> None:
+def test_constants_go_to_those_that_have_them() -> None:
     given = {"minhash.slots": 64, "threshold": 0.7, "datasketch.tokens": "characters"}
     field = {each.label: build_detectors(each.config) for each in evaluation_runs(Config(), ["all"], given)}
     (minhash,) = field["minhash"]
@@ -168,6 +168,6 @@ def test_constants_go_to_whoever_has_them() -> None:
         ([], {"lease": 3}, "one of threshold"),
     ],
 )
-def test_what_is_wrong_is_said(names: list[str], given: dict[str, object], said: str) -> None:
+def test_what_is_wrong_is_reported(names: list[str], given: dict[str, object], said: str) -> None:
     with pytest.raises(SettingError, match=said):
         evaluation_runs(Config(), names, given)

@@ -50,7 +50,7 @@ def test_a_threshold_is_suggested_that_keeps_copies_and_drops_the_others() -> No
     assert really.recall.value > 0.9
 
 
-def test_it_keeps_precision_on_pairs_that_nobody_labelled() -> None:
+def test_it_keeps_precision_on_pairs_without_labels() -> None:
     found = suggestion(labels(COPIES + OTHERS, last_same=6), 0.92)
     assert found.config is not None
     fresh = [
@@ -98,7 +98,7 @@ def test_a_constant_of_a_detector_is_suggested_by_its_name() -> None:
     assert set(found.best.values) <= {"simhash.distance"}
 
 
-def test_too_few_labels_are_said_to_be_too_few() -> None:
+def test_too_few_labels_are_reported() -> None:
     found = suggestion(labels([1] * 12, last_same=6), 0.99)
     assert found.best is None
     said = explain_shortfall(found)
@@ -108,7 +108,7 @@ def test_too_few_labels_are_said_to_be_too_few() -> None:
     assert proportion_of([StratumCount(12 + 360, 12 + 360)]).low >= 0.99
 
 
-def test_labels_that_contradict_what_is_wanted_are_said_to() -> None:
+def test_labels_that_contradict_what_is_wanted_are_reported() -> None:
     mixed = [label(number, 2, Answer.SAME if number % 3 else Answer.DIFFERENT) for number in range(60)]
     found = suggestion(mixed, 0.95)
     assert found.best is None
@@ -116,7 +116,7 @@ def test_labels_that_contradict_what_is_wanted_are_said_to() -> None:
     assert "More labels will not change that" in explain_shortfall(found)
 
 
-def test_where_nothing_is_found_that_is_said() -> None:
+def test_where_nothing_is_found_that_is_reported() -> None:
     found = suggestion([label(1, 1)], 0.9, Config(detectors=("exact",)))
     assert found.best is None
     assert explain_shortfall(found).startswith("None of the labelled pairs is found")
@@ -129,7 +129,7 @@ def test_where_nothing_is_found_that_is_said() -> None:
     ),
     st.sampled_from([0.5, 0.8, 0.9, 0.95]),
 )
-def test_the_labels_that_are_said_to_be_needed_are_enough(given_: list[tuple[int, int, float]], wanted: float) -> None:
+def test_the_labels_that_are_reported_as_needed_are_enough(given_: list[tuple[int, int, float]], wanted: float) -> None:
     counts = [StratumCount(max(0, cases - wrong), cases, weight) for wrong, cases, weight in given_]
     more = labels_needed(counts, wanted)
     if more is None:

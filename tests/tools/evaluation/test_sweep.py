@@ -86,7 +86,7 @@ def test_bad_sweeps_are_refused_beforehand(text: str, said: str) -> None:
         parse_sweep(text, MINHASH)
 
 
-def test_a_constant_that_nobody_in_use_has_is_refused() -> None:
+def test_a_constant_that_no_detector_in_use_has_is_refused() -> None:
     with pytest.raises(SettingError, match=r"threshold = .*a constant that exact has"):
         parse_sweep("threshold=0.6:0.8:0.1", Config(detectors=("exact",)))
 

@@ -33,7 +33,7 @@ def _texts() -> list[tuple[str, str]]:
 
 
 def judged(config: Config) -> tuple[list[tuple[Opinion, ...]], list[bool]]:
-    """What is said of the pairs, and whether any detector takes them for copies."""
+    """The opinions on the pairs, and whether any detector matches them."""
     opinions: list[tuple[Opinion, ...]] = []
     with Deduplicator(config=config) as dedup:
         for old, new in _texts():

@@ -87,14 +87,14 @@ def test_a_constant_is_named_and_changed(
     assert constant_value(with_value(changed, name, value), name) == value
 
 
-def test_a_value_that_nobody_could_set_is_refused() -> None:
+def test_a_value_that_cannot_be_set_is_refused() -> None:
     with pytest.raises(SettingError):
         with_value(Config(), "threshold", 1.5)
     with pytest.raises(SettingError):
         with_value(Config(detectors=["combined"]), "combined.all_of.shingling.needed", 99)
 
 
-def test_where_it_stands_in_the_settings() -> None:
+def test_its_place_in_the_settings() -> None:
     assert setting_of("min_chars") == "DEDUP_MIN_CHARS"
     name = "combined.all_of.simhash.distance"
     assert setting_of(name) == "DEDUP_DETECTORS['combined']['all_of']['simhash']['distance']"

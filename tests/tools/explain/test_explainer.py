@@ -58,7 +58,7 @@ def by_name(found: tuple[Counterfactual, ...]) -> dict[str, Counterfactual]:
     return {each.changes[0].name: each for each in found}
 
 
-def test_a_copy_is_held_against_what_it_repeats(dedup: Deduplicator) -> None:
+def test_a_copy_is_compared_with_what_it_repeats(dedup: Deduplicator) -> None:
     found = explained(dedup, COPY)
     assert found.verdict == dedup.check(text=COPY, url=SECOND)
     assert found.pair is not None
@@ -154,7 +154,7 @@ def test_what_would_not_meet_in_a_new_store_is_not_called_related() -> None:
     assert None in relations
 
 
-def test_where_sketches_do_not_tell_the_keys_that_is_said() -> None:
+def test_where_sketches_do_not_contain_the_keys_that_is_reported() -> None:
     with opened(detectors=["datasketch"]) as dedup:
         dedup.add(text=ENGLISH, url=FIRST)
         counterfactuals = by_name(explained(dedup, COPY, quick=True).counterfactuals)
@@ -225,20 +225,20 @@ def test_a_filed_page_is_judged_by_what_came_before_it() -> None:
         assert explained(dedup, url=FIRST, quick=True).scan.members == first.scan.members
 
 
-def test_a_page_that_met_nobody_is_held_against_the_nearest(dedup: Deduplicator) -> None:
+def test_a_page_that_has_no_candidate_is_compared_with_the_nearest(dedup: Deduplicator) -> None:
     half = ENGLISH[: len(ENGLISH) // 2] + CHINESE
     found = explained(dedup, half)
     assert found.met == 0
     assert found.pair is not None
     assert (found.pair.why, found.pair.met, found.pair.old.url) == (PairReason.NEAREST, False, FIRST)
-    assert "They never met" in " ".join(found.remarks)
+    assert "They were never compared" in " ".join(found.remarks)
     quick = explained(dedup, half, quick=True)
     assert (quick.pair, quick.scan.scanned) == (None, None)
     assert "without --quick" in " ".join(quick.remarks)
-    assert "no other in the store is like it" in " ".join(explained(dedup, OTHER_CHINESE).remarks)
+    assert "no other page in the store is similar" in " ".join(explained(dedup, OTHER_CHINESE).remarks)
 
 
-def test_a_page_of_ones_choice(dedup: Deduplicator) -> None:
+def test_a_chosen_page(dedup: Deduplicator) -> None:
     lamps = dedup.store.lookup("https://a.example/lamps")
     assert lamps is not None
     found = explained(dedup, COPY, other=ComparedPage.from_candidate(lamps))
@@ -254,7 +254,7 @@ def test_a_page_of_ones_choice(dedup: Deduplicator) -> None:
     assert both_new.pair.verdict.of == "https://c.example/"
 
 
-def test_pages_in_a_full_bucket_never_meet() -> None:
+def test_pages_in_a_full_bucket_are_not_compared() -> None:
     with opened(drop=[]) as dedup:
         dedup.add(text=ENGLISH, url=FIRST)
         for number in range(40):
@@ -268,17 +268,17 @@ def test_pages_in_a_full_bucket_never_meet() -> None:
         assert "although they share keys" in " ".join(found.remarks)
 
 
-def test_a_claimed_page_and_what_a_run_said_are_remarked_upon(dedup: Deduplicator) -> None:
+def test_a_claimed_page_and_the_verdict_of_a_run_are_remarked_upon(dedup: Deduplicator) -> None:
     with dedup.claim(text=CHINESE, url="https://z.example/1"):
         verdict = dedup.check(text=COPY, url=SECOND)
         subject = Subject(SECOND, "told", Page.from_text(CHINESE, SECOND), then=PastVerdict(verdict, "dropped", 0.0))
         found = Explainer(EffectiveConfig(dedup.config, frozenset()), dedup.store).explain(subject)
     assert found.pair is not None
     assert "is claimed, not committed yet" in " ".join(found.remarks)
-    assert "The run said otherwise" in " ".join(found.remarks)
+    assert "The run had another verdict" in " ".join(found.remarks)
 
 
-def test_a_claim_that_is_open_explains_that_the_run_said_otherwise(dedup: Deduplicator) -> None:
+def test_a_claim_that_is_open_explains_that_the_run_had_another_verdict(dedup: Deduplicator) -> None:
     first = "https://z.example/1"
     with Deduplicator() as once:
         once.add(text=CHINESE, url=first)

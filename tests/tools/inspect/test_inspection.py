@@ -69,7 +69,7 @@ def test_the_steps_hold_every_block(reader: str) -> None:
         assert depth == 0
 
 
-def test_a_page_in_gbk_is_read_as_what_it_says() -> None:
+def test_a_page_in_gbk_is_decoded_as_declared() -> None:
     html = article(f"<p>{CHINESE}</p><p>{CHINESE_TWO}</p>", "<meta charset='gb2312'>").encode("gb18030")
     found = seen(html)
     assert CHINESE in {each.text for each in found.passages}
@@ -81,7 +81,7 @@ def test_bytes_that_no_encoding_explains_are_counted() -> None:
     assert any("2 characters could not be decoded" in note for note in seen(article("<p>\ufffd a \ufffd</p>")).notes)
 
 
-def test_index_and_empty_pages_are_told() -> None:
+def test_index_and_empty_pages_are_reported() -> None:
     index = seen(f"<ul><li>{'<li>'.join(links(20))}</ul>")
     assert index.page.kind is Kind.INDEX
     assert "unchecked(index)" in index.notes[0]
@@ -117,7 +117,7 @@ def test_a_deep_page_is_laid_out_flat() -> None:
     assert marked(found) == {0: visible(PARAGRAPH)}
 
 
-def test_a_very_large_page_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_very_large_page_is_cut_and_reports_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "MAX_STEPS", 100)
     found = seen(article("".join(f"<p>{number} {SECOND}</p>" for number in range(200))))
     assert found.canvas.is_cut
@@ -126,16 +126,16 @@ def test_a_very_large_page_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -
     assert found.canvas.steps.count(0) == len(elements(found))
 
 
-def test_a_reader_of_ones_own_is_compared_with_the_page() -> None:
+def test_a_reader_of_the_user_is_compared_with_the_page() -> None:
     found = seen(article(f"<p>{CHINESE}</p>"), "tests.tools.inspect.test_inspection:river")
     assert [(block.reason, block.kept) for block in found.blocks] == [(FOUND, True), (FOUND, True), (NOT_FOUND, False)]
     assert [each.block for each in found.passages] == [None]  # it joined two blocks to one line
     assert marked(found)[2] == CHINESE
-    assert "This reader is yours" in found.notes[0]
+    assert "Your reader returns only the main text" in found.notes[0]
     assert "100% of its letters" in found.reasons[0]
 
 
-def test_blocks_of_ones_own_reader_are_shown_if_they_can_be_found() -> None:
+def test_blocks_of_a_user_reader_are_shown_if_they_can_be_found() -> None:
     found = seen(article(f"<p>{CHINESE}</p>"), "tests.tools.inspect.test_inspection:topical")
     assert found.blocks == seen(article(f"<p>{CHINESE}</p>"), "topic").blocks
     assert "those that it returned" in found.notes[0]
@@ -143,7 +143,7 @@ def test_blocks_of_ones_own_reader_are_shown_if_they_can_be_found() -> None:
     assert {block.reason for block in other.blocks} == {FOUND, NOT_FOUND}
 
 
-def test_a_reader_of_ones_own_that_fails_says_so() -> None:
+def test_a_reader_of_the_user_that_fails_reports_it() -> None:
     with pytest.raises(ReaderError, match="RuntimeError: no"):
         seen(article(""), "tests.tools.inspect.test_inspection:failing")
 
@@ -173,11 +173,11 @@ def test_only_known_names_and_small_numbers_get_through() -> None:
     assert steps[-1] == {"is": "span"}
 
 
-def test_the_topic_reader_tells_how_many_words_a_block_shares() -> None:
+def test_the_topic_reader_shows_how_many_words_a_block_shares() -> None:
     some = f"{PARAGRAPH[:120]} Whales sing in the far north."
     told = seen(f"<div>{RIVER}</div><div>{some}</div><div>{CHINESE * 3}</div>", "topic").reasons
     assert "It is the longest" in told[0]
-    assert "of the smaller one in common; more than 30% are wanted" in told[1]
+    assert "of the smaller one in common; more than 30% are required" in told[1]
     assert "It has 0% of the words" in told[2]
 
 

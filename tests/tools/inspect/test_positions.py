@@ -66,7 +66,7 @@ def test_every_passage_of_a_page_has_its_block(reader: str) -> None:
     assert None not in {each.block for each in found}
 
 
-def test_a_line_that_stands_twice_is_found_twice() -> None:
+def test_a_line_that_occurs_twice_is_found_twice() -> None:
     assert split_passages("a\nb\na", [(3, "a"), (4, "b"), (5, "a")]) == [
         Passage("a", 3),
         Passage("b", 4),
@@ -193,7 +193,7 @@ def test_a_page_of_a_foreign_reader_is_placed_by_the_blocks_that_it_has() -> Non
     assert place_blocks(page, root, parsed(html), ReadOptions(reader="tests.page.user_readers:whole")) is not None
 
 
-def test_the_tree_is_left_as_it_is() -> None:
+def test_the_tree_is_left_unchanged() -> None:
     html = article(f"<p>{CHINESE}</p>")
     root = parsed(html)
     before = dict(numbered_texts(root))

@@ -112,7 +112,7 @@ def test_what_is_marked_is_what_the_blocks_say(tmp_path: Path) -> None:
         assert (tab.errors, tab.requests) == ([], [])
 
 
-def test_r_and_length_are_told_on_hover_and_on_focus(tmp_path: Path) -> None:
+def test_r_and_length_are_shown_on_hover_and_on_focus(tmp_path: Path) -> None:
     found = seen(USUAL)
     guide = next(number for number, block in enumerate(found.blocks) if block.reason == "guide links")
     block = found.blocks[guide]

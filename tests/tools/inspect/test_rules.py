@@ -79,7 +79,7 @@ def test_the_element_of_a_landmark_is_named() -> None:
 
 
 @pytest.mark.parametrize("reason", [topic.TOPIC, topic.NOISE])
-def test_the_words_in_common_with_the_topic_are_told(reason: str) -> None:
+def test_the_words_in_common_with_the_topic_are_reported(reason: str) -> None:
     assert "It has 42% of the words of the smaller one in common; more than 30%" in explain_block(
         block(reason), OPTIONS, share=0.42
     )

@@ -48,7 +48,7 @@ def test_all_pairs_are_asked_once(begin: Begin, tmp_path: Path) -> None:
     assert sum(each.size for each in strata) == len(PAIRS)
 
 
-def test_a_second_session_goes_on_where_the_first_one_stopped(begin: Begin) -> None:
+def test_a_second_session_continues_where_the_first_one_stopped(begin: Begin) -> None:
     first = begin(4)
     asked = {answer(first, said) for said in (Answer.SAME, Answer.DIFFERENT, Answer.SKIP, Answer.SAME)}
     assert first.current is None

@@ -34,7 +34,7 @@ def test_labels_come_back_as_they_were(tmp_path: Path) -> None:
     assert (second.pair, second.answer) == (pair(2, relation=""), Answer.DIFFERENT)
 
 
-def test_each_label_stands_there_at_once_and_a_second_session_goes_on(tmp_path: Path) -> None:
+def test_each_label_is_written_at_once_and_a_second_session_continues(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     file = LabelFile(path)
     file.add(pair(1), Answer.SAME, STRATUM)
@@ -95,7 +95,7 @@ def test_a_line_without_its_end_counts_where_it_is_whole(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("text", ["a note of one line", '{"id": 1, "te', "\n\nit is mine"])
-def test_a_file_of_somebody_else_is_left_as_it_is(tmp_path: Path, text: str) -> None:
+def test_a_foreign_file_is_left_unchanged(tmp_path: Path, text: str) -> None:
     path = tmp_path / "notes.txt"
     path.write_text(text)
     with pytest.raises(DedupError, match="not a row of a labels file"):
@@ -186,7 +186,7 @@ def test_what_is_no_label_is_named_and_left_alone(tmp_path: Path, line: str, sai
     assert path.read_text() == before
 
 
-def test_what_cannot_be_read_or_written_is_said(tmp_path: Path) -> None:
+def test_what_cannot_be_read_or_written_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DedupError, match="cannot be read"):
         read_labels(tmp_path / "absent.jsonl")
     with pytest.raises(DedupError, match="cannot be written"):

@@ -158,7 +158,7 @@ def test_space_skips_also_after_a_press_of_a_button(tmp_path: Path, open_tab: Op
         tab.page.keyboard.press("Space")
         count(tab, 2, 4)
         tab.page.get_by_role("button", name="Different").focus()
-        tab.page.keyboard.press("Space")  # whoever goes there by the keyboard means it
+        tab.page.keyboard.press("Space")  # moving there by keyboard is intended
         count(tab, 3, 4)
     assert given(tmp_path) == [Answer.SAME, Answer.SKIP, Answer.DIFFERENT]
 
@@ -198,7 +198,7 @@ def test_long_equal_stretches_are_folded_and_can_be_opened(tmp_path: Path, open_
         assert older.locator(".fold").count() == 0
 
 
-def test_a_session_goes_on_where_it_stopped(tmp_path: Path, open_tab: OpenTab) -> None:
+def test_a_session_continues_where_it_stopped(tmp_path: Path, open_tab: OpenTab) -> None:
     pairs = stories(3)
     with session(tmp_path, pairs) as server:
         tab = open_tab(server)
@@ -243,7 +243,7 @@ def test_more_and_end_are_a_press_away(tmp_path: Path, open_tab: OpenTab) -> Non
         expect(tab.page.locator("#over-text")).to_have_text("You can close this window.")
 
 
-def test_a_server_that_is_gone_is_told(tmp_path: Path, open_tab: OpenTab) -> None:
+def test_a_server_that_is_gone_is_reported(tmp_path: Path, open_tab: OpenTab) -> None:
     with session(tmp_path, stories(2)) as server:
         tab = open_tab(server)
         tab.page.context.set_offline(True)
@@ -291,7 +291,7 @@ def test_everybody_can_use_it(tmp_path: Path, open_tab: OpenTab, size: tuple[int
         assert (tab.grave(), tab.is_wider_than_screen(), tab.errors) == ([], False, [])
 
 
-def test_an_empty_run_has_a_page_that_says_so(tmp_path: Path, open_tab: OpenTab) -> None:
+def test_an_empty_run_has_a_page_that_reports_it(tmp_path: Path, open_tab: OpenTab) -> None:
     with session(tmp_path, []) as server:
         tab = open_tab(server)
         expect(tab.page.locator("#over-head")).to_have_text("All pairs of this run are answered")

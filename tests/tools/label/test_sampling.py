@@ -108,7 +108,7 @@ def test_more_than_can_be_held_are_counted() -> None:
     assert sampler.remaining(set()) == 50
 
 
-def test_a_pair_of_a_sample_stands_for_several() -> None:
+def test_a_pair_of_a_sample_represents_several() -> None:
     sampler = sampler_of([])
     sampler.add(pair(1), stands_for=8)
     sampler.add(pair(2), stands_for=8)

@@ -57,7 +57,7 @@ def client(tmp_path: Path) -> Iterator[Client]:
             yield Client(server)
 
 
-def test_the_page_is_given_to_whoever_has_its_address(client: Client) -> None:
+def test_the_page_is_given_to_requests_with_its_address(client: Client) -> None:
     status, body, headers = client.ask()
     assert (status, body) == (200, b"the page")
     assert headers["Content-Security-Policy"] == "default-src 'none'"
@@ -138,7 +138,7 @@ def test_an_answer_is_one_of_three(client: Client) -> None:
     assert client.ask("answer", {"id": client.asked, "answer": "maybe"})[0] == 400
 
 
-def test_nothing_that_sways_is_told_before_the_answer(client: Client) -> None:
+def test_nothing_that_sways_is_reported_before_the_answer(client: Client) -> None:
     _, state, _ = client.ask("state")
     assert set(state) == {"question", "last", "progress"}
     assert set(state["question"]) == {"id", "new", "old", "changes", "is_cut"}
@@ -180,7 +180,7 @@ def test_undo_and_more_are_served(client: Client) -> None:
     assert client.ask("more", {})[1]["progress"]["goal"] == 3
 
 
-def test_a_label_that_cannot_be_written_is_told(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_label_that_cannot_be_written_is_reported(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise DedupError("labels.jsonl cannot be written: No space left on device")
 
@@ -201,7 +201,7 @@ def test_done_ends_it(tmp_path: Path) -> None:
         server.server_close()
 
 
-def test_a_port_that_is_taken_is_said(client: Client) -> None:
+def test_a_port_that_is_taken_is_reported(client: Client) -> None:
     with pytest.raises(DedupError, match=f"port {client.server.server_port} cannot be used"):
         LabelServer(client.server.session, PAGE, client.server.server_port)
     with pytest.raises(DedupError, match="port 70000 cannot be used"):

@@ -92,7 +92,7 @@ def test_workers_find_each_others_pages(tmp_path: Path) -> None:
     assert both.without_text == 0
 
 
-def test_an_older_page_is_shown_as_it_was_when_they_met(tmp_path: Path) -> None:
+def test_an_older_page_is_shown_as_it_was_when_they_were_compared(tmp_path: Path) -> None:
     text = story(1, words=WORDS)
     pages = [
         Page(text=text, url="https://a.example/1"),
@@ -103,8 +103,8 @@ def test_an_older_page_is_shown_as_it_was_when_they_met(tmp_path: Path) -> None:
     assert pair.old.text == text
 
 
-def test_of_a_sampled_ledger_each_pair_stands_for_several(tmp_path: Path) -> None:
-    """If a ledger keeps the texts of some clusters only, these stand for all."""
+def test_of_a_sampled_ledger_each_pair_represents_several(tmp_path: Path) -> None:
+    """If a ledger keeps the texts of some clusters only, these represent all."""
     pages = [replace(page, title="") for page in web(200, 0)]
     room = sum(len(page.text) for page in pages) // 3
     write(tmp_path / "run.ledger", pages, limits=LedgerLimits(content_bytes=room))
@@ -124,7 +124,7 @@ def test_a_run_has_one_name_and_order_whenever_it_is_opened(tmp_path: Path) -> N
     assert load_ledgers([tmp_path / "other.ledger"]).sampler.run != one.sampler.run
 
 
-def test_what_is_no_ledger_is_said(tmp_path: Path) -> None:
+def test_what_is_no_ledger_is_reported(tmp_path: Path) -> None:
     (tmp_path / "items.jsonl").write_text("{}\n" * 100)
     with pytest.raises(DedupError, match=r"items\.jsonl"):
         load_ledgers([tmp_path / "items.jsonl"])
@@ -173,6 +173,6 @@ def test_of_many_some_are_read_and_stand_for_all(out: Path, monkeypatch: pytest.
     assert sum(each.size for each in strata) == sum(each.size for each in of_whole)
 
 
-def test_what_is_no_batch_is_said(tmp_path: Path) -> None:
+def test_what_is_no_batch_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DedupError):
         load_batch(tmp_path, None, NoProgress())

@@ -131,7 +131,7 @@ def test_workers_make_one_report(tmp_path: Path) -> None:
     assert both.notes == ("2 ledgers are put together: one.ledger, two.ledger.",)
 
 
-def test_a_run_that_goes_on_can_be_looked_at(tmp_path: Path) -> None:
+def test_a_run_that_is_running_can_be_looked_at(tmp_path: Path) -> None:
     with Ledger.create(tmp_path / "run.ledger", ABOUT) as ledger:
         verdict = Verdict("https://a.example/1", Status.UNIQUE, keep=True, cluster="c")
         ledger.add(Entry("https://a.example/1", BEGIN, verdict, 7), Fate.OPEN)
@@ -144,7 +144,7 @@ def test_a_run_that_goes_on_can_be_looked_at(tmp_path: Path) -> None:
     assert any("1 of the pages listed were under way" in note for note in report.notes)
 
 
-def test_a_page_that_was_released_says_so(tmp_path: Path) -> None:
+def test_a_page_that_was_released_reports_it(tmp_path: Path) -> None:
     with Ledger.create(tmp_path / "run.ledger", ABOUT) as ledger:
         verdict = Verdict("https://a.example/1", Status.UNIQUE, keep=True, cluster="c")
         note = ledger.add(Entry("https://a.example/1", BEGIN, verdict, 7))
@@ -187,7 +187,7 @@ def test_sampling_is_noted_and_pairs_stay_complete(tmp_path: Path) -> None:
     )
 
 
-def test_of_several_ledgers_the_fullest_says_which_clusters_are_listed(tmp_path: Path) -> None:
+def test_of_several_ledgers_the_fullest_states_which_clusters_are_listed(tmp_path: Path) -> None:
     """The size of a cluster that one ledger does not list is unknown."""
     store, pages = f"lmdb://{tmp_path}/store", many(60)
     write(tmp_path / "first.ledger", pages[:60], store=store)

@@ -75,7 +75,7 @@ def checked(report: Report) -> None:
     assert (histogram.detector, histogram.threshold, sum(histogram.missed)) == ("minhash", 0.8, 1)
 
 
-def test_a_store_tells_what_it_holds_and_what_it_does_not(url: str) -> None:
+def test_a_store_shows_what_it_holds_and_what_it_does_not(url: str) -> None:
     fill(url, pages())
     report = report_from_store(url)
     checked(report)
@@ -90,7 +90,7 @@ def test_a_store_tells_what_it_holds_and_what_it_does_not(url: str) -> None:
     assert "without their texts" not in told
 
 
-def test_a_store_on_a_server_tells_the_same_and_no_password(address: str) -> None:
+def test_a_store_on_a_server_shows_the_same_and_no_password(address: str) -> None:
     fill(address, pages())
     report = report_from_store(address, "news")
     checked(report)

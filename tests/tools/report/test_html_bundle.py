@@ -36,7 +36,7 @@ def test_a_page_without_anything_of_its_own_is_whole(tmp_path: Path) -> None:
         assert (tab.errors, tab.requests, tab.grave()) == ([], [], [])
 
 
-def test_the_theme_goes_round(tmp_path: Path) -> None:
+def test_the_theme_cycles(tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text(assemble_page("frame.html", title="x"), "utf-8")
     ground = "getComputedStyle(document.body).backgroundColor"

@@ -1,4 +1,4 @@
-"""The page of a report, as a person meets it in a browser.
+"""The page of a report, as shown in a browser.
 
 What is too large for one page is made to fit, and the page says what is left out.
 """
@@ -361,7 +361,7 @@ def test_what_fits_is_whole_and_needs_no_note() -> None:
 
 
 @pytest.mark.parametrize("most", [100_000, 300_000])
-def test_less_room_takes_texts_and_rows_and_says_how_many(most: int) -> None:
+def test_less_room_takes_texts_and_rows_and_states_how_many(most: int) -> None:
     report = large_report(3_000, 200)
     fitted = fit_payload(report, most)
     assert sum(map(len, fitted.data)) <= most

@@ -23,10 +23,10 @@ class NewsSpider(Patient, RedisSpider):
     """Takes start addresses from the list ``news:start_urls``, and follows the links within each site."""
 
     name = "news"
-    redis_batch_size = 1  # or the first worker takes the start addresses of all
+    redis_batch_size = 1  # otherwise the first worker takes all start addresses
 
     def parse(self, response: Response) -> Iterator[dict[str, Any] | Request]:
-        """Yield the article of a page, if it bears one, then what the page links to."""
+        """Yield the article of a page, if it has one, then requests for its links."""
         if not isinstance(response, HtmlResponse):
             return
         yield from article_of(response)
@@ -35,7 +35,7 @@ class NewsSpider(Patient, RedisSpider):
 
 
 def article_of(response: HtmlResponse) -> Iterator[dict[str, Any]]:
-    """Yield what is stored of a page that bears an article."""
+    """Yield the item of a page that is an article."""
     try:
         page = read_response(response)
     except PageError:

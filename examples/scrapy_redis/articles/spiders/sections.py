@@ -26,6 +26,6 @@ class SectionsSpider(Patient, RedisCrawlSpider):
     rules: ClassVar[Sequence[Rule]] = (Rule(LinkExtractor(), callback="parse_page", follow=True),)
 
     def parse_page(self, response: Response) -> Iterator[dict[str, Any]]:
-        """Yield the article of a page, if it bears one."""
+        """Yield the article of a page, if it has one."""
         if isinstance(response, HtmlResponse):
             yield from article_of(response)

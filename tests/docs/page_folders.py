@@ -1,4 +1,4 @@
-"""What lies in the folder of a reader when they begin with a page."""
+"""The files in the folder of a page before its blocks run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-EMPTY = ("tutorial.md",)  #: pages that begin with nothing
+EMPTY = ("tutorial.md",)  #: pages that start in an empty folder
 
 _FILES = {
     "scrapy.cfg": "[settings]\ndefault = news.settings\n",
@@ -51,10 +51,10 @@ _FILES = {
 }
 
 
-def furnish(folder: Path, here: Callable[[str], str]) -> None:
-    """Make the folder of somebody who crawls newspapers, and has pages of theirs.
+def write_files(folder: Path, here: Callable[[str], str]) -> None:
+    """Create a project that crawls the newspapers, and some of their pages.
 
-    here: puts addresses of this machine in the place of those of the newspapers.
+    here: replaces the addresses of the newspapers with the real ones.
     """
     for name, content in _FILES.items():
         path = folder / name
@@ -72,7 +72,7 @@ def _row(address: str) -> dict[str, object]:
 
 
 def _labelled() -> list[dict[str, object]]:
-    """Label a few pages as ``dedupcrawl eval duplicates`` wants them."""
+    """Label a few pages in the format of ``dedupcrawl eval duplicates``."""
     chinese = CHINESE + CHINESE_TWO
     rows = [
         ("ice", plain("Ice", ICE), "original"),
@@ -89,7 +89,7 @@ def _labelled() -> list[dict[str, object]]:
 
 
 def _marked(folder: Path) -> None:
-    """Mark the main text of pages as ``dedupcrawl eval pages`` wants it."""
+    """Mark the main text of pages in the format of ``dedupcrawl eval pages``."""
     (folder / "html").mkdir(parents=True)
     rows: list[dict[str, object]] = []
     for n in range(3):

@@ -1,4 +1,4 @@
-"""What the documentation shows of stores, printed anew."""
+"""Shown output about stores."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from dedupcrawl.crawl.stats import CrawlStats
 from dedupcrawl.errors import StoreUnreachableError
 from dedupcrawl.stores.base import HotBucket, StoreInfo
 from dedupcrawl.stores.workers import ServerMemory, Worker, WorkersInfo, WorkerStats
-from tests.docs.comparing import shows, shows_lines
 from tests.docs.newspapers import PAGES
+from tests.docs.output_matching import shows, shows_lines
 from tests.stores.servers import free_port
 
 if TYPE_CHECKING:
     from tests.docs.blocks import Block
-    from tests.docs.following import Follower
+    from tests.docs.page_runner import PageRunner
 
 
 class _Lines(logging.Handler):
-    """Keep what is logged as a crawl writes it."""
+    """Collects log lines in the format of a crawl."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,14 +40,14 @@ class _Lines(logging.Handler):
         self.lines.append(f"{record.levelname}: {record.getMessage()}")
 
 
-def outage(block: Block, reader: Follower) -> None:
-    """Tell of an outage with the figures of the page; the error is that of a server that is not there."""
+def outage(block: Block, runner: PageRunner) -> None:
+    """Log an outage with the figures of the page; the error is that of an unreachable server."""
     crawler: Any = SimpleNamespace(stats=SimpleNamespace(inc_value=lambda *_: None), spider=None)
-    stats, heard = CrawlStats(crawler), _Lines()
-    told = logging.getLogger("dedupcrawl.crawl.stats")
-    before = told.level
-    told.addHandler(heard)
-    told.setLevel(logging.INFO)
+    stats, handler = CrawlStats(crawler), _Lines()
+    logger = logging.getLogger("dedupcrawl.crawl.stats")
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
     try:
         with pytest.raises(StoreUnreachableError) as away:
             Deduplicator(f"redis://127.0.0.1:{free_port()}/0")
@@ -55,15 +55,15 @@ def outage(block: Block, reader: Follower) -> None:
         stats.outage_ended(63.2, 412)
         stats.replayed(430, 9, 0)
     finally:
-        told.removeHandler(heard)
-        told.setLevel(before)
-    missing = shows_lines(block.text, "\n".join(heard.lines))
-    assert not missing, f"{missing} of {heard.lines}"
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+    missing = shows_lines(block.text, "\n".join(handler.lines))
+    assert not missing, f"{missing} of {handler.lines}"
 
 
-def rights(block: Block, reader: Follower) -> None:
-    """Give a user these rights, and no others; it can file pages with them."""
-    url = dict(reader.swaps)["redis://redis.example/0"]
+def rights(block: Block, runner: PageRunner) -> None:
+    """Create a user with exactly these permissions; it must be able to file pages."""
+    url = dict(runner.swaps)["redis://redis.example/0"]
     with Redis.from_url(url) as client:
         client.execute_command(*block.text.split())
     own = url.replace("redis://", "redis://crawler:secret@")
@@ -71,21 +71,21 @@ def rights(block: Block, reader: Follower) -> None:
         assert [dedup.add(html=html, url=at).keep for at, html in PAGES.items()].count(False) == 2
 
 
-def superseded(block: Block, reader: Follower) -> None:
-    """Let the latest of a few pages win."""
+def superseded(block: Block, runner: PageRunner) -> None:
+    """Run a batch with ``--keep latest``."""
     rows = [
         {"url": f"https://{at}", "html": PAGES["a.example/1"], "time": f"2026-05-0{day}T08:00:00Z"}
         for day, at in enumerate(("a.example/old", "b.example/copy", "a.example/new"), 1)
     ]
-    (reader.folder / "thrice.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    status, printed = reader.type("dedupcrawl batch thrice.jsonl --out latest/ --keep latest")
+    (runner.folder / "thrice.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    status, printed = runner.type("dedupcrawl batch thrice.jsonl --out latest/ --keep latest")
     assert status == 0, printed
-    written = (reader.folder / "latest" / "superseded.jsonl").read_text()
-    assert json.loads(block.text) == json.loads(reader.there(written)), written
+    written = (runner.folder / "latest" / "superseded.jsonl").read_text()
+    assert json.loads(block.text) == json.loads(runner.there(written)), written
 
 
-def watching(block: Block, reader: Follower) -> None:
-    """Draw the fleet that the page shows."""
+def watching(block: Block, runner: PageRunner) -> None:
+    """Render the dashboard of the workers on the page."""
     console = Console(width=80, file=io.StringIO(), force_terminal=False)
     console.print(dashboard(_SEEN, 80, None, 2.0))
     assert isinstance(console.file, io.StringIO)
@@ -93,10 +93,10 @@ def watching(block: Block, reader: Follower) -> None:
     assert shows(f"…\n{block.text}", printed), printed
 
 
-def _worker(host: str, process: int, state: str, checked: int, kept: int, copies: int, **said: Any) -> Worker:
+def _worker(host: str, process: int, state: str, checked: int, kept: int, copies: int, **more: Any) -> Worker:
     usual: dict[str, Any] = {"spider": "reader", "uptime": 900.0, "dropped": copies, "related": {}, "calls": 9}
     usual |= {"duplicates": {}, "unchecked": {}, "claims": 0, "interval": 20.0, "recent": 0, "mean": 0, "worst": 0}
-    return Worker("0", state, 3.0, WorkerStats(host=host, process=process, checked=checked, kept=kept, **usual | said))
+    return Worker("0", state, 3.0, WorkerStats(host=host, process=process, checked=checked, kept=kept, **usual | more))
 
 
 _SEEN = StoreSnapshot(

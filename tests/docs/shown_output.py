@@ -1,4 +1,4 @@
-"""What prints, or reads, the blocks that only show something."""
+"""Functions that reproduce the output shown in a block, or read its content."""
 
 from __future__ import annotations
 
@@ -12,50 +12,50 @@ from typer.main import get_command
 from dedupcrawl import Deduplicator
 from dedupcrawl.cli.commands import app
 from dedupcrawl.tools.evaluation.dataset import read_labelled_pages
-from tests.docs.comparing import shows_lines, shows_values
-from tests.docs.labelscenes import pair_labels, tuning
+from tests.docs.label_output import pair_labels, tuning
 from tests.docs.newspapers import PAGES
-from tests.docs.storescenes import outage, rights, superseded, watching
-from tests.docs.worlds import furnish
+from tests.docs.output_matching import shows_lines, shows_values
+from tests.docs.page_folders import write_files
+from tests.docs.store_output import outage, rights, superseded, watching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from tests.docs.blocks import Block
-    from tests.docs.following import Follower
+    from tests.docs.page_runner import PageRunner
 
 
-def log(block: Block, reader: Follower) -> None:
-    """Crawl the newspapers once; every line that is shown must stand in the log."""
-    missing = shows_lines(block.text, _crawled(reader))
-    assert not missing, f"{missing} of\n{_crawled(reader)}"
+def log(block: Block, runner: PageRunner) -> None:
+    """Crawl the newspapers once; every line shown must be in the log."""
+    missing = shows_lines(block.text, _crawled(runner))
+    assert not missing, f"{missing} of\n{_crawled(runner)}"
 
 
-def verdict(block: Block, reader: Follower) -> None:
-    """Judge the newspapers; one of the verdicts must be the one that is shown."""
+def verdict(block: Block, runner: PageRunner) -> None:
+    """Judge the newspapers; one of the verdicts must be the one shown."""
     with Deduplicator() as dedup:
-        said = [dedup.add(html=html, url=f"https://{at}").to_dict() for at, html in PAGES.items()]
-    assert any(shows_values(block.text, json.dumps(each)) for each in said), said
+        verdicts = [dedup.add(html=html, url=f"https://{at}").to_dict() for at, html in PAGES.items()]
+    assert any(shows_values(block.text, json.dumps(each)) for each in verdicts), verdicts
 
 
-def demo(block: Block, reader: Follower) -> None:
-    """Crawl the demo's sites and the newspapers; every line that is shown must stand in one of the logs."""
-    folder = _once(reader, "demo", "dedupcrawl demo")
-    printed = (folder / "demo-out" / "crawl.log").read_text("utf-8") + _crawled(reader)
+def demo(block: Block, runner: PageRunner) -> None:
+    """Crawl the demo's sites and the newspapers; every line shown must be in one of the logs."""
+    folder = _once(runner, "demo", "dedupcrawl demo")
+    printed = (folder / "demo-out" / "crawl.log").read_text("utf-8") + _crawled(runner)
     missing = shows_lines(block.text, printed)
     assert not missing, f"{missing} of\n{printed}"
 
 
-def labels(block: Block, reader: Follower) -> None:
+def labels(block: Block, runner: PageRunner) -> None:
     """Read labelled pages."""
-    path = reader.folder / "labels.jsonl"
+    path = runner.folder / "labels.jsonl"
     path.write_text(block.text, "utf-8")
     assert len(list(read_labelled_pages(path))) == len(block.text.splitlines())
 
 
 def check_commands(text: str) -> None:
-    """Every command that is listed exists, and so does every option."""
+    """Check that every listed command exists, with its options."""
     root = get_command(app)
     for line in text.split("\n"):
         words = line.partition("  #")[0].split()
@@ -68,7 +68,7 @@ def check_commands(text: str) -> None:
 
 
 def _command(command: Any, words: list[str]) -> tuple[Any, list[str]]:
-    """Find the command that words begin with; return it, and the other words."""
+    """Return the command that the words begin with, and the remaining words."""
     context = typer.Context(command)
     while words and hasattr(command, "get_command"):
         found = command.get_command(context, words[0])
@@ -77,23 +77,23 @@ def _command(command: Any, words: list[str]) -> tuple[Any, list[str]]:
     return command, words
 
 
-def _crawled(reader: Follower) -> str:
+def _crawled(runner: PageRunner) -> str:
     """Return the log of a crawl of the newspapers."""
-    return (_once(reader, "crawl", "scrapy crawl news") / "printed").read_text("utf-8")
+    return (_once(runner, "crawl", "scrapy crawl news") / "printed").read_text("utf-8")
 
 
-def _once(reader: Follower, name: str, command: str) -> Path:
-    """Return the folder in which a command was run, whichever page asks for it first."""
-    folder = reader.folder.parent / f"scene-of-{name}"
+def _once(runner: PageRunner, name: str, command: str) -> Path:
+    """Return the folder in which a command was run; it is run once for all pages."""
+    folder = runner.folder.parent / f"output-of-{name}"
     if not (folder / "printed").exists():
-        furnish(folder, reader.here)
-        status, printed = replace(reader, folder=folder, errors={}, running=[]).type(command)
+        write_files(folder, runner.here)
+        status, printed = replace(runner, folder=folder, errors={}, running=[]).type(command)
         assert status == 0, printed
         (folder / "printed").write_text(printed, "utf-8")
     return folder
 
 
-SCENES: Mapping[str, Callable[[Block, Follower], None]] = {
+SHOWN_OUTPUT: Mapping[str, Callable[[Block, PageRunner], None]] = {
     "log": log,
     "demo": demo,
     "verdict": verdict,

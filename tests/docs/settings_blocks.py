@@ -1,4 +1,4 @@
-"""Blocks that are nothing but settings, read as a crawl reads them."""
+"""Blocks that contain only settings, validated as in a crawl."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 def is_settings(code: str) -> bool:
-    """Whether it only gives values to names in capitals."""
+    """Whether the code only assigns to names in capitals."""
     return all(
         isinstance(each, ast.Assign) and all(isinstance(name, ast.Name) and name.id.isupper() for name in each.targets)
         for each in ast.parse(code).body
     )
 
 
-def settle(code: str, folder: Path) -> None:
-    """Accept the settings, one after the other: a name that stands there twice shows two ways to set it.
+def validate(code: str, folder: Path) -> None:
+    """Validate the settings one after the other; a name that occurs twice shows alternatives.
 
-    What they choose is made: detectors, readers, segmenters, lexicons; addresses of servers are only read.
+    Detectors, readers, segmenters and lexicons are created; addresses of servers are only parsed.
     """
     values: dict[str, object] = {"JOBDIR": str(folder / "job")}
     names: dict[str, object] = {"os": os}
@@ -47,15 +47,15 @@ def _accept(values: dict[str, object]) -> None:
     Deduplicator("memory://", config=replace(options.config)).close()
 
 
-def names_of(code: str) -> set[str]:
-    """Return the names that a block gives values to, if it is nothing but settings."""
+def assigned_names(code: str) -> set[str]:
+    """Return the names that a block assigns, if it contains only settings."""
     if not is_settings(code):
         return set()
     return {name.id for each in ast.parse(code).body for name in each.targets}  # type: ignore[attr-defined]
 
 
-def without(code: str, names: set[str]) -> str:
-    """Take out the lines that give values to these names, as whoever replaces them would."""
+def without_names(code: str, names: set[str]) -> str:
+    """Remove the lines that assign these names."""
     lines = code.splitlines(keepends=True)
     for each in reversed(ast.parse(code).body):
         if isinstance(each, ast.Assign) and {getattr(name, "id", "") for name in each.targets} & names:

@@ -1,8 +1,8 @@
-"""The commands ``dedupcrawl`` and ``scrapy``, loaded once: a call is a fork of a process that is ready.
+"""The commands ``dedupcrawl`` and ``scrapy``, loaded once: each call is a fork of a preloaded process.
 
-To load them takes longer than what most examples of the documentation do. Started as a program, this is that
-process; :func:`ready` starts it, and gives a folder with two commands that hand over to it all that they are:
-arguments, folder, environment and open files.
+Loading them takes longer than most examples of the documentation. Run as a program, this module is the
+preloaded process. :func:`ready` starts it, and yields a folder with two commands that send it their arguments,
+current folder, environment and open files.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ sys.exit(status[0] if status else 70)
 
 @contextmanager
 def ready(folder: Path) -> Iterator[Path]:
-    """Give a folder for the PATH; ``folder`` is empty, and its path is short enough for a socket."""
+    """Yield a folder for the PATH; ``folder`` is empty, and its path is short enough for a socket."""
     address = folder / "s"
     for name in COMMANDS:
         command = folder / name
@@ -55,9 +55,9 @@ def ready(folder: Path) -> Iterator[Path]:
 
 
 def main(address: str) -> None:
-    """Load the commands, and do what is asked until told to end."""
+    """Load the commands, then serve requests until the process is terminated."""
     _load()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks what became of a fork: it says so itself
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # forks send their exit codes themselves
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(address)
         door.listen()
@@ -81,7 +81,7 @@ def _load() -> None:
 
 
 def _serve(line: socket.socket) -> None:
-    """Be the command; does not return."""
+    """Run the command in this process; does not return."""
     status = 70
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -113,7 +113,7 @@ def _run(name: str) -> int:
         {"dedupcrawl": dedupcrawl.cli.main, "scrapy": scrapy.cmdline.execute}[name]()
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else int(error.code is not None)
-    except BaseException:  # noqa: BLE001  # as Python does with what nobody catches
+    except BaseException:  # noqa: BLE001  # as Python does with uncaught exceptions
         traceback.print_exc()
         return 1
     return 0

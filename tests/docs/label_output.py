@@ -1,4 +1,4 @@
-"""What the documentation shows of labels: a run whose truth is known, answered by it."""
+"""Shown output about labels: a run with known truth, labelled by it."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from typing import TYPE_CHECKING
 from dedupcrawl.tools.label.label_session import LabelSession
 from dedupcrawl.tools.label.labels import Answer, LabelFile, read_labels
 from dedupcrawl.tools.label.sources import load_ledgers
-from tests.docs.comparing import shows
+from tests.docs.output_matching import shows
 from tests.tools.label.test_end_to_end import crawl
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.docs.blocks import Block
-    from tests.docs.following import Follower
+    from tests.docs.page_runner import PageRunner
 _MOST = 1_000  #: pairs; all of them are answered
 
 
-def tuning(block: Block, reader: Follower) -> None:
-    """Run the commands where the labels are; what is shown is what each prints."""
-    folder = _labelled(reader)
+def tuning(block: Block, runner: PageRunner) -> None:
+    """Run the commands in a folder with labels, and compare their output."""
+    folder = _labelled(runner)
     for typed in block.text.split("$ ")[1:]:
         command, _, expected = typed.partition("\n")
-        _, printed = replace(reader, folder=folder, errors={}, running=[]).type(f"COLUMNS=100 {command}")
+        _, printed = replace(runner, folder=folder, errors={}, running=[]).type(f"COLUMNS=100 {command}")
         assert shows(expected, printed), printed
 
 
-def _labelled(reader: Follower) -> Path:
-    folder = reader.folder.parent / "scene-of-tuning"
+def _labelled(runner: PageRunner) -> Path:
+    folder = runner.folder.parent / "scene-of-tuning"
     if not (folder / "labels.jsonl").exists():
         folder.mkdir(exist_ok=True)
         crawl(folder / "report.ledger")
@@ -45,8 +45,8 @@ def _answer(ledger: Path, labels: Path) -> None:
             sitting.answer(pair.id, Answer.SAME if is_copy else Answer.DIFFERENT)
 
 
-def pair_labels(block: Block, reader: Follower) -> None:
-    """Read the labels that somebody wrote by hand."""
-    path = reader.folder / "by-hand.jsonl"
+def pair_labels(block: Block, runner: PageRunner) -> None:
+    """Read hand-written labels."""
+    path = runner.folder / "by-hand.jsonl"
     path.write_text(block.text, "utf-8")
     assert len(read_labels(path)) == len(block.text.splitlines())

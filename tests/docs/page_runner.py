@@ -1,4 +1,4 @@
-"""Somebody who follows a page: types its commands, writes its files, runs its Python, in a folder."""
+"""Runs the blocks of a page in a folder: its commands, files and Python."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.data import ROOT
-from tests.docs.comparing import plain, shows
 from tests.docs.contexts import CONTEXTS
-from tests.docs.scenes import SCENES, check_commands
-from tests.docs.settling import is_settings, names_of, settle, without
+from tests.docs.output_matching import plain, shows
+from tests.docs.settings_blocks import assigned_names, is_settings, validate, without_names
+from tests.docs.shown_output import SHOWN_OUTPUT, check_commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,29 +26,29 @@ if TYPE_CHECKING:
     from tests.docs.blocks import Block
 
 WAIT = 120.0  #: seconds that a command may take on a busy machine
-#: What the tests run in has been installed.
+#: Commands that are skipped: everything is installed already.
 INSTALLING = re.compile(r"(pip install|python3 -m venv) ")
 INSTALLED = re.compile(r"^\. \.venv/bin/activate( && |$)")
 
 
 @dataclass(repr=False)
-class Follower:
-    """A reader of one page."""
+class PageRunner:
+    """Runs the blocks of one page."""
 
     folder: Path
     blocks: Sequence[Block]
-    swaps: Sequence[tuple[str, str]]  #: addresses of the page, and where these things are on this machine
-    names: dict[str, Any]  #: of Python
-    commands: Path  #: folder of commands that are loaded already
-    where: Path = field(init=False)  #: the folder that they are in now
-    errors: dict[int, BaseException | None] = field(default_factory=dict)  #: of each block that was done, by line
+    swaps: Sequence[tuple[str, str]]  #: addresses on the page, and the real ones
+    names: dict[str, Any]  #: global names of the Python blocks
+    commands: Path  #: folder with the commands of a running command server
+    where: Path = field(init=False)  #: current folder of the shell
+    errors: dict[int, BaseException | None] = field(default_factory=dict)  #: of each block that was run, by line
     running: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.where = self.folder
 
-    def follow(self, block: Block) -> None:
-        """Do what a block says; first what those above it say, unless that has been done."""
+    def run(self, block: Block) -> None:
+        """Run a block, after all blocks above it that have not run yet."""
         for each in self.blocks:
             if each.line not in self.errors:
                 self.errors[each.line] = self._tried(each)
@@ -59,20 +59,20 @@ class Follower:
             raise error
 
     def end(self) -> None:
-        """End what was left running."""
+        """End the commands that are left running."""
         for process in self.running:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGINT)
                 process.wait(WAIT)
 
     def here(self, text: str) -> str:
-        """Put what stands on this machine in the place of what the page says."""
+        """Replace the addresses on the page with the real ones."""
         for shown, real in self.swaps:
             text = text.replace(shown, real)
         return text
 
     def there(self, text: str) -> str:
-        """Put what the page says in the place of what stands on this machine."""
+        """Replace the real addresses with those on the page."""
         for shown, real in reversed(self.swaps):
             text = text.replace(real, shown)
         return text
@@ -80,16 +80,16 @@ class Follower:
     def _tried(self, block: Block) -> BaseException | None:
         try:
             self._do(block)
-        except (Exception, SystemExit) as error:  # noqa: BLE001  # whoever asks for the block is told
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # raised by run()
             return error
         return None
 
     def _do(self, block: Block) -> None:
-        scene = block.says("shown by") or block.says("read by")
-        if block.says("names") == "commands":
+        shown = block.directive("shown by") or block.directive("read by")
+        if block.directive("names") == "commands":
             check_commands(block.text)
-        elif scene:
-            SCENES[scene](block, self)
+        elif shown:
+            SHOWN_OUTPUT[shown](block, self)
         elif block.file:
             self._write(block)
         elif block.kind == "python":
@@ -101,7 +101,7 @@ class Follower:
         elif block.kind == "console":
             self._converse(block)
         else:
-            raise AssertionError(f"{block.id}: a block of the kind {block.kind!r} does not say how it is tested")
+            raise AssertionError(f"{block.id}: a block of kind {block.kind!r} needs a directive for its test")
 
     def _write(self, block: Block) -> None:
         path = self.where / block.file
@@ -110,23 +110,23 @@ class Follower:
             compile(block.text, block.file, "exec")
             if is_settings(block.text):
                 with self._at_home():
-                    settle(self.here(block.text), self.folder)
+                    validate(self.here(block.text), self.folder)
         before = path.read_text("utf-8") if path.name == "settings.py" and path.exists() else ""
-        path.write_text(without(before, names_of(block.text)) + self.here(block.text), "utf-8")
+        path.write_text(without_names(before, assigned_names(block.text)) + self.here(block.text), "utf-8")
 
     def _run_python(self, block: Block) -> None:
-        code, context = self.here(block.text), block.says("in")
+        code, context = self.here(block.text), block.directive("in")
         with self._at_home():
             if context:
                 CONTEXTS[context](code)
             elif is_settings(code):
-                settle(code, self.folder)
+                validate(code, self.folder)
             else:
                 exec(compile(code, block.id, "exec"), self.names)
 
     def _converse(self, block: Block) -> None:
         for command, printed in conversations(block.text):
-            if block.says("left running") is not None:
+            if block.directive("left running") is not None:
                 self._leave_running(command, printed)
             else:
                 status, found = self.type(command)
@@ -134,7 +134,7 @@ class Follower:
                 assert status == 0 or "error" in printed.lower(), f"{command} ended with {status}:\n{found}"
 
     def type(self, command: str) -> tuple[int, str]:
-        """Run a command, in the folder that the last ``cd`` led to; return its status and what it prints."""
+        """Run a command, in the current folder of the shell; return its exit code and output."""
         command = INSTALLED.sub("", command)
         if INSTALLING.match(command) or not command:
             return 0, ""
@@ -166,7 +166,7 @@ class Follower:
 
     @contextlib.contextmanager
     def _at_home(self) -> Iterator[None]:
-        """Stand in the folder, where Python finds its modules; forget them afterwards."""
+        """Work in the folder and import from it; unload its modules afterwards."""
         before, loaded = Path.cwd(), set(sys.modules)
         os.chdir(self.folder)
         sys.path.insert(0, str(self.folder))
@@ -197,7 +197,7 @@ class Follower:
 
 
 def conversations(text: str) -> list[tuple[str, str]]:
-    """Take a ``console`` block apart: each command, and what is shown below it."""
+    """Split a ``console`` block into commands and the output shown below each."""
     parts = re.split(r"^\$ ", text, flags=re.MULTILINE)
     assert not parts[0].strip(), "a console block begins with a command"
     pairs = [part.partition("\n") for part in parts[1:]]
@@ -210,11 +210,11 @@ def _commands(text: str) -> list[str]:
 
 
 def _loose(printed: str) -> str:
-    """Forget which ports there are."""
+    """Replace port numbers by 0."""
     return re.sub(r"(127\.0\.0\.1|localhost):\d+", r"\1:0", printed)
 
 
 def _ports(shown: str, printed: str) -> list[tuple[str, str]]:
-    """Pair the addresses that a page shows with those that were free."""
+    """Pair the addresses on the page with the real ones."""
     address = re.compile(r"http://127\.0\.0\.1:\d+")
     return list(zip(address.findall(shown), address.findall(printed), strict=False))

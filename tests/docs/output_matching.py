@@ -1,4 +1,4 @@
-"""What a page shows against what was printed: ``…`` is anything within a line, alone any lines."""
+"""Compares shown output with real output: ``…`` matches anything within a line; alone on a line, any lines."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 def plain(text: str) -> str:
-    """Leave out what differs from run to run: times and loggers, colours, ends of lines."""
+    """Remove what differs between runs: times, loggers, colours, trailing spaces."""
     lines = _HEAD.sub("", _COLOURS.sub("", text)).replace("\r", "").split("\n")
     return "\n".join(line.rstrip() for line in lines).strip("\n") + "\n"
 
 
 def shows(expected: str, printed: str) -> bool:
-    """Whether that was printed, and nothing else."""
+    """Whether exactly this was printed."""
     pattern = "".join(map(_line, plain(expected).rstrip("\n").split("\n")))
     return re.fullmatch(pattern, plain(printed)) is not None
 
 
 def shows_lines(expected: str, printed: str) -> list[str]:
-    """Return the lines that are shown and were not printed."""
+    """Return the shown lines that were not printed."""
     lines = plain(printed).split("\n")
     return [
         line
@@ -31,7 +31,7 @@ def shows_lines(expected: str, printed: str) -> list[str]:
 
 
 def shows_values(expected: str, printed: str) -> bool:
-    """Whether that was printed, however it is spaced (JSON)."""
+    """Whether this JSON was printed, with any white space."""
     pattern = _within(re.sub(r"\s+", "", expected))
     return re.fullmatch(pattern, re.sub(r"\s+", "", printed)) is not None
 
