@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.workers import WorkersInfo, WorkerStats
 
 KEY_BYTES = 6  #: size of a bucket key; 2^48 buckets keep false candidates below 1 in 10^4 at 10^9 keys
-BUCKET_CAP = 32  #: highest number of candidates that are read from a bucket, the newest first
+BUCKET_CAP = 32  #: most candidates read from a bucket, newest first; both caps also in redis/lua/base.lua
 SCAN_CAP = 8 * BUCKET_CAP  #: highest number of entries of a bucket that are examined, dead ones included
 
 FILE_ANYWAY = 2**63 - 1  #: as ``since``: above every id, so the record is filed in any case
