@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from tests import forking
 
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
 
     from tests.xdist_scheduling import Shares
+
+# The time of an example says nothing on a busy machine.
+settings.register_profile("no deadline", deadline=None)
+settings.load_profile("no deadline")
 
 #: Tests that begin many processes.
 FORKING = ("tests/crawl/", "tests/faults/", "tests/test_preloaded.py")
