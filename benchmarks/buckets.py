@@ -55,7 +55,7 @@ def articles() -> list[list[list[str]]]:
     """Return the sentences of every article, alphabetic and Chinese ones separately."""
     found: list[list[list[str]]] = [[], []]
     for path in sorted(DATA.glob("pages/*/truth.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
+        for line in path.read_bytes().splitlines():  # text would also be split at U+2028
             text: str = json.loads(line)["text"]
             sentences = [sentence for sentence in _SENTENCE.split(text) if len(sentence) > 15]
             if len(sentences) >= LEAST:
