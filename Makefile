@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # Processes of pytest. Most tests wait for crawls and servers, so this may exceed the number of cores.
-WORKERS ?= 6
+WORKERS ?= 3
 
 .PHONY: install demo demo-clean test lint types imports docs pytest bench clean
 
