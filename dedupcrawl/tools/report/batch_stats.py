@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from dedupcrawl.utils.arrays import Flags, Numbers
     from dedupcrawl.utils.progress import Progress
 
-    Compare = Callable[[int, int], Sequence[Opinion]]
+    CompareRows = Callable[[int, int], Sequence[Opinion]]
 
 MAX_HOSTS = 200_000  #: hosts that are counted one by one
 MAX_PREDECESSORS = 3  #: kept pages before it in each bucket with which a page forms pairs
@@ -123,7 +123,7 @@ class NearMisses:
 
 
 def find_near_misses(
-    prints: FingerprintTable, rank: Numbers, kept: Flags, of: Numbers, *, compare: Compare, progress: Progress
+    prints: FingerprintTable, rank: Numbers, kept: Flags, of: Numbers, *, compare: CompareRows, progress: Progress
 ) -> NearMisses:
     """Find pairs of kept pages that share keys and do not match; compare those that share most keys.
 
@@ -180,7 +180,7 @@ def _bucket_entries(buckets: RowBuckets, kept: Flags) -> tuple[Numbers, Numbers]
     return buckets.buckets[there].astype(np.int64), rows[there]
 
 
-def _score(new: int, old: int, compare: Compare) -> ScoredPair | None:
+def _score(new: int, old: int, compare: CompareRows) -> ScoredPair | None:
     """Compare two pages; None if they match, or no detector measures a similarity."""
     opinions = tuple(compare(new, old))
     measured = [each for each in opinions if each.similarity is not None]
