@@ -5,7 +5,7 @@ STAMP := $(VENV)/.installed
 # Processes of pytest. Most tests wait for crawls and servers, so this may exceed the number of cores.
 WORKERS ?= 3
 
-.PHONY: install demo demo-clean test lint types imports docs pytest bench clean
+.PHONY: install demo demo-clean test checks lint types imports docs pytest bench clean
 
 install: $(STAMP)
 
@@ -21,7 +21,13 @@ demo: install
 demo-clean:
 	rm -rf demo-out
 
-test: lint types imports docs pytest
+# The checks use the core that the tests leave idle while they wait.
+test: install
+	@$(MAKE) --no-print-directory -j2 checks pytest
+
+checks: install
+	@$(MAKE) --no-print-directory -j1 lint types imports docs > .checks.log 2>&1 || { cat .checks.log; exit 1; }
+	@echo "lint, types, imports, docs: passed (.checks.log)"
 
 lint: install
 	$(BIN)/ruff check .
@@ -55,4 +61,4 @@ bench: install
 	$(BIN)/python -m benchmarks.batch --master "local[2]"
 
 clean:
-	rm -rf $(VENV) .scrapy demo-out site .mypy_cache .ruff_cache .import_linter_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .scrapy demo-out site .mypy_cache .ruff_cache .import_linter_cache .checks.log .pytest_cache .hypothesis

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import shutil
 import warnings
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 DESKTOP = (1280, 900)
 PHONE = (390, 844)
@@ -36,6 +37,7 @@ _FLAGS = (
     "--disable-sync",
 )
 _GRAVE = ("serious", "critical")
+_closing = ExitStack()
 
 
 @dataclass
@@ -78,18 +80,32 @@ class Tab:
 
 @contextmanager
 def browsing(size: tuple[int, int] = DESKTOP, *, dark: bool = False) -> Iterator[Tab]:
-    """Give a tab of a fresh browser; ``size`` in CSS pixels."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=list(_FLAGS))
-        try:
-            context = browser.new_context(
-                viewport={"width": size[0], "height": size[1]}, color_scheme="dark" if dark else "light"
-            )
-            tab = Tab(context.new_page())
-            tab.listen()
-            yield tab
-        finally:
-            browser.close()
+    """Give a tab with a profile of its own; ``size`` in CSS pixels."""
+    context = _browser().new_context(
+        viewport={"width": size[0], "height": size[1]}, color_scheme="dark" if dark else "light"
+    )
+    try:
+        tab = Tab(context.new_page())
+        tab.listen()
+        yield tab
+    finally:
+        context.close()
+
+
+@cache
+def _browser() -> Browser:
+    """Start the browser, which all tests of a file share: a start takes longer than most of them."""
+    executable = chromium()
+    playwright = _closing.enter_context(sync_playwright())
+    browser = playwright.chromium.launch(executable_path=executable, args=list(_FLAGS))
+    _closing.callback(browser.close)
+    return browser
+
+
+def close_browser() -> None:
+    """Close the browser, if one is running. Until then no test may run an asyncio loop of its own."""
+    _closing.close()
+    _browser.cache_clear()
 
 
 def chromium() -> str:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from tests import forking
+from tests.command_server import ready
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from xdist.remote import Producer
 
     from tests.xdist_scheduling import Shares
@@ -40,6 +46,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: rank(item.nodeid))
 
 
+@pytest.fixture(scope="session")
+def commands() -> Iterator[Path]:
+    """A folder for the PATH with commands that are forks of a preloaded process."""
+    with TemporaryDirectory(prefix="warm-") as folder, ready(Path(folder)) as found:
+        yield found
+
+
 def pytest_make_parametrize_id(val: object) -> str | None:
     """Name bytes by their length: compressed data contains the time, and all workers need equal test ids."""
     return f"{len(val)} bytes" if isinstance(val, bytes) and len(val) > 16 else None
@@ -52,3 +65,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 def pytest_runtest_setup() -> None:
     os.environ.pop("SCRAPY_SETTINGS_MODULE", None)  # set by Scrapy when it finds a project
+
+
+@pytest.hookimpl(trylast=True)  # after the fixtures of the file
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    browser = sys.modules.get("tests.browser")
+    if browser is not None and (nextitem is None or nextitem.path != item.path):
+        browser.close_browser()

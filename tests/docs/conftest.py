@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from itertools import count
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
 
 from dedupcrawl import Deduplicator
 from tests.docs.blocks import blocks_of, is_run
-from tests.docs.command_server import ready
 from tests.docs.newspapers import HOSTS, PAGES, printed
 from tests.docs.page_folders import EMPTY, write_files
 from tests.docs.page_runner import PageRunner
@@ -43,14 +41,8 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
-def warm() -> Iterator[Path]:
-    with TemporaryDirectory(prefix="warm-") as folder, ready(Path(folder)) as commands:
-        yield commands
-
-
-@pytest.fixture(scope="session")
 def page_runners(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, papers: str, warm: Path
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, papers: str, commands: Path
 ) -> Iterator[PageRunners]:
     """Return a function that returns the runner of a page, always the same one."""
     known: dict[Path, PageRunner] = {}
@@ -65,7 +57,7 @@ def page_runners(
                 port = request.getfixturevalue("server").port
                 swaps.append((REDIS, f"redis://127.0.0.1:{port}/{next(databases)}"))
             blocks = [each for each in blocks_of(page) if is_run(each)]
-            known[page] = PageRunner(folder, blocks, swaps, dict(NAMES), warm)
+            known[page] = PageRunner(folder, blocks, swaps, dict(NAMES), commands)
             _fill(known[page])
             if page.name not in EMPTY:
                 write_files(folder, known[page].here)

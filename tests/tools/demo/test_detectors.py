@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from concurrent.futures import Future, ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.errors import DedupError
+from dedupcrawl.tools.demo import crawl as demo_crawl
 from dedupcrawl.tools.demo.corpus import load_content
 from dedupcrawl.tools.demo.crawl import run_demo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 Journal = list[dict[str, Any]]
@@ -27,10 +31,18 @@ CHOICES = {name: name for name in DETECTORS} | {
 
 
 @pytest.fixture(scope="module")
-def journals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[Journal]]]:
-    """Crawl once for each choice, two at a time."""
+def journals(commands: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[Journal]]]:
+    """Crawl once for each choice, two at a time, with a Scrapy that is loaded once for all."""
+
+    def start(command: Sequence[str], **arguments: Any) -> subprocess.Popen[bytes]:
+        program, module, *words = command
+        assert (program, module, words[0]) == (sys.executable, "-m", "scrapy")
+        return subprocess.Popen([commands / "scrapy", *words[1:]], **arguments)
+
     base = tmp_path_factory.mktemp("demos")
-    with ThreadPoolExecutor(2) as pool:
+    loaded = SimpleNamespace(Popen=start, TimeoutExpired=subprocess.TimeoutExpired)
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(2) as pool:
+        patch.setattr(demo_crawl, "subprocess", loaded)
         yield {name: pool.submit(crawl, base / name, chosen) for name, chosen in CHOICES.items()}
         pool.shutdown(cancel_futures=True)
 

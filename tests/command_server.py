@@ -43,7 +43,7 @@ def ready(folder: Path) -> Iterator[Path]:
         command = folder / name
         command.write_text(_COMMAND.format(python=sys.executable, name=name, address=str(address), size=_SIZE), "utf-8")
         command.chmod(0o755)
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[1]
     start = [sys.executable, "-m", __name__, str(address)]
     with subprocess.Popen(start, cwd=root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
         try:
