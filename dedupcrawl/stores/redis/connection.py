@@ -37,7 +37,7 @@ _REFUSALS: dict[str, type[exceptions.ResponseError]] = {
 #: What redis-py raises when a server or its network is the cause. ``RedisClusterException`` is no ``RedisError``.
 SERVER_ERRORS = (exceptions.RedisError, exceptions.RedisClusterException, OSError)
 _TRANSIENT = (
-    exceptions.ClusterDownError,
+    exceptions.ClusterError,
     exceptions.MasterDownError,
     exceptions.RedisClusterException,
     exceptions.TryAgainError,
