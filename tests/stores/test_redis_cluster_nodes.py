@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from redis.cluster import key_slot
+from redis.crc import key_slot
 from redis.connection import AbstractConnection
 
 from dedupcrawl.errors import SettingError, StoreError, StoreUnreachableError
@@ -194,7 +194,7 @@ def end_move(nodes: list[Server], target: Server, slot: int) -> None:
 
 
 def test_a_slot_that_moves_to_another_node_is_followed(nodes: list[Server], monkeypatch: pytest.MonkeyPatch) -> None:
-    slot = key_slot(b"moving")
+    slot = key_slot(b"moving")  # the hash tag
     with opened(url_of(nodes[0].port), "moving") as store:
         store.add_many(some(0, 20))
         source = owner_of(nodes, slot)
@@ -213,3 +213,30 @@ def test_a_slot_that_moves_to_another_node_is_followed(nodes: list[Server], monk
         assert sends.of(store, some(225, 100)) <= 6
         expected = [f"http://a/{n}" for n in (*range(20), *range(25, 325))]
         assert sorted(urls_in(store), key=lambda url: int(url[9:])) == expected
+
+
+# -- users --------------------------------------------------------------------------------------
+
+RIGHTS = ("+@hash", "+@connection", "+time", "+eval", "+evalsha")
+
+
+def test_a_user_with_seeds_needs_no_info(nodes: list[Server]) -> None:
+    for node in nodes:
+        with node.client() as client:
+            rights = ["~dedupcrawl:*", *RIGHTS, "+cluster", "+command"]
+            client.execute_command("ACL", "SETUSER", "few", "reset", "on", ">hunter2", *rights)
+    with opened(url_of(*(node.port for node in nodes)).replace("//", "//few:hunter2@"), "user") as store:
+        store.add_many(some(0, 10))
+        assert len(urls_in(store)) == 10
+        assert "hunter2" not in store.url
+
+
+def test_a_user_may_be_limited_to_one_namespace(server: Server) -> None:
+    with server.client() as client:
+        client.execute_command("ACL", "SETUSER", "one", "reset", "on", ">hunter2", "~dedupcrawl:{news}:*", *RIGHTS)
+    url = server.url.replace("//", "//one:hunter2@")
+    with opened(url) as store:
+        file(store, "http://a", "story")
+        assert store.forget("http://a") == 1
+    with pytest.raises(StoreError, match="does not allow this user what is needed: "):
+        opened(url, "other")

@@ -77,7 +77,9 @@ def _client(address: Address) -> Redis:
         return Redis(connection_pool=ConnectionPool(connection_class=kind, **options))
     timeouts = {name: options[name] for name in ("socket_timeout", "socket_connect_timeout")}
     certificates = {name: value for name, value in options.items() if name.startswith("ssl_")}
+    # Without the retries of redis-py, which ask a sentinel that is dead for seconds before the next one.
     sentinel_options = {**timeouts, **certificates, **address.sentinel_options, "ssl": address.tls}
+    sentinel_options["retry"] = Retry(NoBackoff(), 0)
     # redis-py has no types for its sentinels.
     sentinel: Any = Sentinel(  # type: ignore[no-untyped-call]
         address.sentinels, sentinel_kwargs=sentinel_options
