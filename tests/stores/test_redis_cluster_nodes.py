@@ -7,8 +7,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from redis.crc import key_slot
 from redis.connection import AbstractConnection
+from redis.crc import key_slot
 
 from dedupcrawl.errors import SettingError, StoreError, StoreUnreachableError
 from dedupcrawl.stores import list_namespaces, open_store
@@ -194,7 +194,7 @@ def end_move(nodes: list[Server], target: Server, slot: int) -> None:
 
 
 def test_a_slot_that_moves_to_another_node_is_followed(nodes: list[Server], monkeypatch: pytest.MonkeyPatch) -> None:
-    slot = key_slot(b"moving")  # the hash tag
+    slot: int = key_slot(b"moving")  # type: ignore[no-untyped-call]  # the hash tag
     with opened(url_of(nodes[0].port), "moving") as store:
         store.add_many(some(0, 20))
         source = owner_of(nodes, slot)

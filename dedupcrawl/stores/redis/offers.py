@@ -114,8 +114,7 @@ class OfferClient:
     def _request(self, record: Record, since: int) -> tuple[int, int, bytes, bytes, bytes]:
         value = encode(record)
         self.withdraw_unconfirmed()
-        # After the worker's clock was set back, no record is younger than the server's present.
-        age = max(0, milliseconds(self._clock() - record.seen))
+        age = milliseconds(self._clock() - record.seen)
         probes = PROBES_ARE_KEYS if record.probes is None else join_keys(record.probes)
         return min(since, MAX_ID), age, value, join_keys(dict.fromkeys(record.keys)), probes
 
