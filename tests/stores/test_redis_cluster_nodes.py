@@ -109,7 +109,7 @@ class Sends:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
-        real = AbstractConnection.send_packed_command
+        real: Any = AbstractConnection.send_packed_command
 
         def counted(connection: Any, command: Any, *args: Any, **kwargs: Any) -> Any:
             self.count += 1
@@ -194,7 +194,7 @@ def end_move(nodes: list[Server], target: Server, slot: int) -> None:
 
 
 def test_a_slot_that_moves_to_another_node_is_followed(nodes: list[Server], monkeypatch: pytest.MonkeyPatch) -> None:
-    slot: int = key_slot(b"moving")  # type: ignore[no-untyped-call]  # the hash tag
+    slot: int = key_slot(b"moving")  # the hash tag
     with opened(url_of(nodes[0].port), "moving") as store:
         store.add_many(some(0, 20))
         source = owner_of(nodes, slot)
