@@ -24,7 +24,7 @@ from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import SettingError, package_version
 from dedupcrawl.stores.opening import MEMORY
-from dedupcrawl.utils.formatting import hide_password
+from dedupcrawl.utils.redaction import hide_password
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,8 +54,9 @@ class Job:
     fields: Fields = field(default_factory=Fields)  #: columns that hold the pages
     annotate: bool = False  #: whether to write all rows with their verdicts, or the kept rows alone
     prefer: tuple[str, ...] = ("arrival",)  #: which of several copies is kept: see :func:`check_prefer`
-    against: tuple[str, ...] = ()  #: URLs of stores and folders of earlier batches whose pages count as kept
-    update: str = ""  #: URL of a store to which the kept fingerprints are exported; "": none
+    #: URLs of stores and folders of earlier batches whose pages count as kept. They may hold passwords.
+    against: tuple[str, ...] = field(default=(), repr=False)
+    update: str = field(default="", repr=False)  #: URL of a store to which the kept fingerprints are exported; "": none
     namespace: str | None = None  #: namespace in these stores; None: the only one that exists
     skip_bad: bool = False  #: whether to leave out and list unreadable rows instead of stopping
     workers: int = 0  #: number of worker processes; 0: one for each core

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Self
 from filelock import FileLock, Timeout
 
 from dedupcrawl.errors import DedupError
+from dedupcrawl.utils.redaction import hide_password
 from dedupcrawl.utils.resources import atomic_output
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def read_finished(
     """
     job, solution, summary = map(read_state, (work.job, work.solution, work.summary))
     if job is None:
-        raise DedupError(f"{where}: no folder of a batch{note}")
+        raise DedupError(f"{hide_password(str(where))}: no folder of a batch{note}")
     if solution is None or summary is None:
         raise DedupError(f"{where}: the batch there has not come to its end{note}; run it again first")
     return job, solution, summary

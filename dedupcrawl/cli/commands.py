@@ -10,6 +10,9 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command, get_group
 
+from dedupcrawl.utils.redaction import hide_passwords_in_text
+
+_UsageError: Any = typer.BadParameter.__base__  # typer does not export it
 _COMMANDS = MappingProxyType(
     {
         "demo": "demo:demo",
@@ -48,6 +51,14 @@ class _Commands(TyperGroup):
             command = get_command(single)
         command.name = cmd_name
         return command
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command. An error that repeats its arguments shows no password."""
+        try:
+            return super().invoke(ctx)
+        except _UsageError as error:
+            error.message = hide_passwords_in_text(error.message)
+            raise
 
 
 app = typer.Typer(

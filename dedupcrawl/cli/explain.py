@@ -36,7 +36,7 @@ from dedupcrawl.tools.explain.case import ComparedPage
 from dedupcrawl.tools.explain.configuration import ConstantSource, EffectiveConfig, settings_of_run
 from dedupcrawl.tools.explain.explainer import Explainer
 from dedupcrawl.tools.explain.explanation import ListedMember, PastVerdict, Subject
-from dedupcrawl.utils.formatting import hide_password
+from dedupcrawl.utils.redaction import hide_password
 from dedupcrawl.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from dedupcrawl.errors import SettingError
 from dedupcrawl.tools.label.label_session import LabelSession
 from dedupcrawl.tools.label.labels import LabelFile
 from dedupcrawl.tools.label.server import LabelPage, LabelServer
+from dedupcrawl.utils.redaction import hide_password
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -67,10 +68,10 @@ def _load(runs: Sequence[str], around: float | None, labels: Iterable[Label]) ->
 
 def _load_around(runs: Sequence[str], around: float | None) -> LoadedPairs:
     if any("://" in run for run in runs):
-        raise SettingError("RUN", runs[0], f"{_ACCEPTED}; a store has no texts to show")
+        raise SettingError("RUN", hide_password(runs[0]), f"{_ACCEPTED}; a store has no texts to show")
     paths = [Path(run) for run in runs]
     if len(runs) > 1 and any(path.is_dir() for path in paths):
-        raise SettingError("RUN", ", ".join(runs), _ACCEPTED)
+        raise SettingError("RUN", ", ".join(map(hide_password, runs)), _ACCEPTED)
     from dedupcrawl.tools.label.sources import load_batch, load_ledgers  # noqa: PLC0415
 
     if paths[0].is_dir():

@@ -13,6 +13,7 @@ from dedupcrawl.cli.console import ProgressBars, open_in_browser, print_json, pr
 from dedupcrawl.cli.options import OneNamespace, OpenInBrowser
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.utils.formatting import counted, size
+from dedupcrawl.utils.redaction import hide_password
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,7 +70,7 @@ def _read(runs: Sequence[str], namespace: str | None, bars: ProgressBars) -> Rep
     is_store = "://" in runs[0]
     ledgers = [Path(run) for run in runs if "://" not in run and not Path(run).is_dir()]
     if len(runs) > 1 and len(ledgers) < len(runs):
-        raise SettingError("RUN", ", ".join(runs), ACCEPTED_RUNS)
+        raise SettingError("RUN", ", ".join(map(hide_password, runs)), ACCEPTED_RUNS)
     if namespace is not None and not is_store:
         accepted = "nothing beside a ledger or a folder: stores have namespaces"
         raise SettingError("--namespace", namespace, accepted)
@@ -107,7 +108,7 @@ def check_ledger(path: Path, accepted: str = ACCEPTED_RUNS) -> None:
     if path.suffix.lower() in _PAGE_SUFFIXES and ledger.exists():
         raise DedupError(f"{path}: is the page; its ledger is {ledger}")
     if not path.exists():
-        raise DedupError(f"{path}: no such file or folder; accepted are {accepted}")
+        raise DedupError(f"{hide_password(str(path))}: no such file or folder; accepted are {accepted}")
 
 
 def check_batch_folder(folder: Path) -> None:

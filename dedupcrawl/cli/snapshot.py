@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dedupcrawl.errors import StoreError, StoreUnreachableError
 from dedupcrawl.stores import list_namespaces, open_existing
 from dedupcrawl.stores.workers import printable
-from dedupcrawl.utils.formatting import hide_password
+from dedupcrawl.utils.redaction import hide_password
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -20,7 +20,7 @@ from dedupcrawl.stores import list_namespaces, open_existing, open_store
 from dedupcrawl.stores.base import BUCKET_CAP
 from dedupcrawl.stores.opening import MEMORY
 from dedupcrawl.stores.transfer import export_records, import_records, read_header
-from dedupcrawl.utils.formatting import hide_password
+from dedupcrawl.utils.redaction import hide_password
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -107,7 +107,11 @@ class ClaimManager:
             await self._client.deliver_backlog()
 
     def _publish(self) -> None:
-        self._client.dedup.store.publish(self._heartbeat.worker_stats(len(self._registry.open)))
+        """Publish the stats of this worker. Nothing depends on them, so an error is only logged, once of each type."""
+        try:
+            self._client.dedup.store.publish(self._heartbeat.worker_stats(len(self._registry.open)))
+        except Exception as error:  # noqa: BLE001  # leases must be renewed, and the store closed
+            self._stats.publishing_failed(error)
 
     async def _close_crawl_when_given_up(self) -> None:
         if await self._client.wait_until_given_up():

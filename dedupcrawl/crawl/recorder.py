@@ -15,7 +15,7 @@ from dedupcrawl.crawl.concurrency import ThreadPool
 from dedupcrawl.errors import DedupError, SettingError, package_version
 from dedupcrawl.ledger.entry import Entry, Fate, select_comparisons
 from dedupcrawl.page import Page
-from dedupcrawl.utils.formatting import hide_password
+from dedupcrawl.utils.redaction import hide_password
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -6,7 +6,7 @@ import json
 import os
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from math import inf
@@ -22,6 +22,7 @@ from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.stores.opening import MEMORY
 from dedupcrawl.stores.redis.address import SCRAPY_REDIS, url_from_settings
+from dedupcrawl.utils.redaction import hide_password_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -117,7 +118,7 @@ class ReportPaths:
 class Options:
     """The settings of a crawl, checked one by one and together."""
 
-    store: str  #: URL
+    store: str = field(repr=False)  #: URL; it may hold a password
     namespace: str  #: part of the store
     config: Config  #: the constants that affect verdicts
     drops: bool = True  #: False: every page is kept, and tagged
@@ -293,7 +294,7 @@ def _names(given: Mapping[str, object], name: str) -> tuple[str, ...]:
 def _text(given: Mapping[str, object], name: str) -> str:
     value = given.get(setting_name(name), "")
     if not isinstance(value, str):
-        raise SettingError(setting_name(name), value, "text")
+        raise SettingError(setting_name(name), hide_password_in(value) if name == "store" else value, "text")
     return value
 
 

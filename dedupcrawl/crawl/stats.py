@@ -114,6 +114,13 @@ class CrawlStats:
 
     # -- the store ----------------------------------------------------------------------------
 
+    def publishing_failed(self, error: Exception) -> None:
+        """Log that this worker could not publish its stats; the first error of each type."""
+        self.count("publish_errors")
+        if self._is_first(f"publishing {type(error).__name__}"):
+            message = "The statistics of this worker could not be published, the crawl goes on: %(error)s"
+            self._log(logging.WARNING, message, error=error)
+
     def store_failed(self, error: Exception, *, quiet: bool = False) -> None:
         """Count a failure of the store; log each message once. ``quiet``: do not log, the store is away."""
         self.count("store_errors")

@@ -126,6 +126,8 @@ class StoreClient:
             await self._run(self.dedup.close)
         except StoreError as error:
             self._stats.store_failed(error, quiet=self.outage is not None)
+        except Exception as error:  # noqa: BLE001  # the spool must still be closed, and the spider
+            self._stats.crashed("the end of the store", error)
         if self._threads is not None:
             self._threads.close()
         self.backlog.close()

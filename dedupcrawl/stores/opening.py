@@ -12,7 +12,7 @@ from dedupcrawl.stores.base import scheme_json
 from dedupcrawl.stores.lmdb import LmdbStore, namespaces_of
 from dedupcrawl.stores.memory import MemoryStore
 from dedupcrawl.stores.redis.address import URL_FORMS, is_server, read_address
-from dedupcrawl.utils.formatting import hide_password
+from dedupcrawl.utils.redaction import hide_password, hide_password_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -37,7 +37,8 @@ def open_store(
 
     Args:
         url: ``memory://`` (private to the object), ``lmdb://relative/folder``, ``lmdb:///absolute/folder``,
-            or a Redis or Valkey server: ``redis://``, ``rediss://``, ``unix://`` or ``redis+sentinel://``.
+            or a Redis or Valkey server: ``redis://``, ``rediss://``, ``unix://``, ``redis+sentinel://`` or
+            ``redis+cluster://``.
         namespace: which part of the store, 1 to 200 bytes of UTF-8. Records of different namespaces are never
             compared.
         scheme: every constant that shapes keys or sketches, as JSON values.
@@ -113,7 +114,7 @@ def _folder(url: str) -> Path:
     if not folder or "\0" in folder:
         memory = "" if url == MEMORY else '"memory://", '
         accepted = f'{memory}"lmdb://relative/folder", "lmdb:///absolute/folder", {URL_FORMS}'
-        raise SettingError("store", hide_password(url) if _is_text(url) else url, accepted)
+        raise SettingError("store", hide_password_in(url), accepted)
     return Path(folder)
 
 

@@ -91,20 +91,3 @@ def duration(seconds: float) -> str:
     above, large, below, small = next(span for span in _SPANS if seconds >= span[0])
     whole, rest = divmod(seconds, above)
     return f"{whole:.0f} {large}" + (f" {rest // below:.0f} {small}" if rest >= below else "")
-
-
-def hide_password(url: str) -> str:
-    """Return a URL with its passwords masked, for output and logs.
-
-    >>> hide_password("redis://me:secret@host/0")
-    'redis://me:***@host/0'
-    """
-    head, separator, rest = url.partition("://")
-    # Split at the last @: a password may contain an unescaped / or ?.
-    user, at, place = rest.rpartition("@")
-    host, question, query = place.partition("?")
-    if ":" in user:
-        user = user.partition(":")[0] + ":***"
-    pairs = (each.partition("=") for each in query.split("&"))
-    query = "&".join(f"{name}{equals}{'***' if 'password' in name else value}" for name, equals, value in pairs)
-    return f"{head}{separator}{user}{at}{host}{question}{query}"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
@@ -265,3 +267,40 @@ class InTheWay:
     def process_item(self, item: Any) -> Any:
         Path("report.html").mkdir()
         return item
+
+
+class SignalWhenIdle:
+    """Sends a signal to a process when all pages were crawled, before the spider is closed."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        component = cls()
+        pid, number = crawler.settings["SIGNAL_WHEN_IDLE"]
+        component.send = partial(os.kill, pid, number)  # type: ignore[attr-defined]
+        crawler.signals.connect(component.idle, signals.spider_idle)
+        return component
+
+    def idle(self) -> None:
+        self.send()  # type: ignore[attr-defined]
+
+
+class UnreadableStats:
+    """Makes the statistics that a worker publishes fail, from the end of the crawl on."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        component = cls()
+        component.crawler = crawler  # type: ignore[attr-defined]
+        crawler.signals.connect(component.idle, signals.spider_idle)
+        return component
+
+    def idle(self) -> None:
+        """The name of the spider can no longer be encoded."""
+
+        class Unnamed(str):
+            __slots__ = ()
+
+            def __str__(self) -> str:
+                raise LookupError("the spider has no name")
+
+        self.crawler.spider.name = Unnamed()  # type: ignore[attr-defined]

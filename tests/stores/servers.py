@@ -32,21 +32,29 @@ def binaries() -> dict[str, str]:
     return {name: path for name, path in found.items() if path}
 
 
-def free_port(highest: int = 32_000) -> int:
-    """Return a free port that no outgoing connection is given, also while its server is stopped."""
+def free_port(highest: int = 32_000, *others: int) -> int:
+    """Return a free port that no outgoing connection is given, also while its server is stopped.
+
+    The ports that are higher by ``others`` are free too.
+    """
     for port in Random().sample(range(12_000, highest), 100):
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
+        if all(_is_free(port + each) for each in (0, *others)):
             return port
     raise OSError("no port is free")
 
 
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
+
+
 def cluster_port() -> int:
     """Return a free port for a cluster node, which also uses the port 10,000 above."""
-    return free_port(22_000)
+    return free_port(22_000, 10_000)
 
 
 @dataclass

@@ -14,7 +14,7 @@ from dedupcrawl.errors import SettingError
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
 from dedupcrawl.stores.redis.address import TIMEOUT, is_server, read_address, url_from_settings
 from dedupcrawl.stores.redis.namespace import KeyNames, namespace_of
-from dedupcrawl.utils.formatting import hide_password
+from dedupcrawl.utils.redaction import hide_password
 from tests.stores.factories import file
 from tests.stores.servers import Server
 
@@ -95,8 +95,8 @@ def test_what_is_not_accepted_is_reported(url: str, accepted: str) -> None:
         ("redis://h:1/0", "redis://h:1/0"),
         ("redis://:hunter2@h", "redis://:***@h"),
         ("redis://me:hunter2@h/1?layout=hash", "redis://me:***@h/1?layout=hash"),
-        ("redis://me@h", "redis://me@h"),
-        ("redis://:hunt/er?2@h", "redis://:***@h"),
+        ("redis://me@h", "redis://***@h"),
+        ("redis://:hunt/er?2@h", "redis://***"),
         ("unix:///s?password=hunter2&db=1", "unix:///s?password=***&db=1"),
         ("redis+sentinel://a,b/s?sentinel_password=hunter2", "redis+sentinel://a,b/s?sentinel_password=***"),
     ],

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import logging
-import shutil
 import socket
-import ssl
 import subprocess
 import time
-from contextlib import contextmanager, suppress
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +29,7 @@ from tests.stores.factories import error_message, file, key, record
 from tests.stores.servers import WAIT, Server, binaries, cluster_port, free_port
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     Starter = Callable[..., Server]
@@ -118,71 +115,6 @@ def test_something_else_that_answers_is_reported() -> None:
         Thread(target=serve, daemon=True).start()
         refused(f"redis://127.0.0.1:{web.getsockname()[1]}/0", "cannot be (reached|used)")
         web.shutdown(socket.SHUT_RDWR)
-
-
-# -- TLS ----------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="session")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tls")
-    made = ["-keyout", f"{folder}/key", "-out", f"{folder}/cert", "-days", "2", "-nodes"]
-    named = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
-    if shutil.which("openssl") is None:
-        pytest.skip("needs openssl to make a certificate")
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", *made, *named]
-    subprocess.run(command, check=True, capture_output=True)
-    return folder
-
-
-def test_tls_is_spoken_and_its_failures_are_reported(server: Server, certificates: Path) -> None:
-    with tls_front(server.port, certificates) as port:
-        url = f"rediss://127.0.0.1:{port}/0"
-        with open_at(f"{url}?ssl_ca_certs={certificates}/cert") as store:
-            file(store, "http://a", "story")
-        with open_at(f"{url}?ssl_cert_reqs=none&ssl_check_hostname=false") as store:
-            assert store.lookup("http://a") is not None
-        refused(url, "cannot be reached over TLS: .*certificate verify failed")
-        refused(f"{url}?ssl_ca_certs=/absent", "cannot be reached")
-        refused(f"redis://127.0.0.1:{port}/0", "cannot be reached")
-    refused(f"rediss://127.0.0.1:{server.port}/0?socket_timeout=2", "cannot be reached")
-
-
-@contextmanager
-def tls_front(port: int, certificates: Path) -> Iterator[int]:
-    """Speak TLS in front of a server, which may be built without."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificates / "cert", certificates / "key")
-
-    def serve(listener: socket.socket) -> None:
-        with suppress(OSError):
-            while True:
-                peer, _ = listener.accept()
-                Thread(target=answer, args=(peer,), daemon=True).start()
-
-    def answer(peer: socket.socket) -> None:
-        with suppress(OSError), context.wrap_socket(peer, server_side=True) as front:
-            back = socket.create_connection(("127.0.0.1", port))
-            with back:
-                front.settimeout(0.01)
-                back.settimeout(0.01)
-                while pass_on(front, back) and pass_on(back, front):
-                    pass
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        Thread(target=serve, args=(listener,), daemon=True).start()
-        yield listener.getsockname()[1]
-        listener.shutdown(socket.SHUT_RDWR)
-
-
-def pass_on(source: socket.socket, target: socket.socket) -> bool:
-    """Pass on what has come; False: it is over."""
-    try:
-        data = source.recv(1 << 16)
-    except TimeoutError:
-        return True
-    target.sendall(data)
-    return bool(data)
 
 
 # -- servers that do not write ------------------------------------------------------------------

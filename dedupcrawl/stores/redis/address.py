@@ -6,21 +6,26 @@ This module does not import redis-py: a crawl without a server starts without it
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from dedupcrawl.errors import SettingError
-from dedupcrawl.utils.formatting import hide_password
+from dedupcrawl.utils.redaction import SERVICE, SOCKET, hide_password, hide_password_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 LAYOUTS = ("hash", "compact")
-URL_SCHEMES = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")
+URL_SCHEMES = (
+    "redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster",
+)  # fmt: skip
 URL_FORMS = (
-    '"redis://[user:password@]host[:port]/db", "rediss://…" (TLS), "unix:///path/of/socket?db=0" or '
-    '"redis+sentinel://host:port,host:port/service/db"'
+    '"redis://[user:password@]host[:port]/db", "rediss://…" (TLS), "unix:///path/of/socket?db=0", '
+    '"redis+sentinel://host:port,host:port/service/db" or "redis+cluster://host:port,host:port"; in a password, '
+    "percent-encode / ? # @ & and %"
 )
 PORT, SENTINEL_PORT = 6379, 26379  #: where the URL names none
 TIMEOUT = 10.0  #: seconds for connecting, and for each reply, where the URL names none
@@ -32,6 +37,7 @@ _IGNORED = {"encoding", "encoding_errors", "decode_responses", "redis_cls", "pro
     "retry_on_error",
     "retry_on_timeout",
 }
+_HOST_NAME = re.compile(r"[\w.:%-]+")  # a name, or an address of either kind
 _LOCATION = ("url", "host", "port", "unix_socket_path", "username", "password", "ssl")
 
 
@@ -89,6 +95,13 @@ class Address:
     sentinels: tuple[tuple[str, int], ...] = ()  #: hosts and ports
     service: str = ""  #: name of the primary, which the sentinels know
     sentinel_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    seeds: tuple[tuple[str, int], ...] = ()  #: hosts and ports of some nodes of a cluster
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The passwords, for :func:`~dedupcrawl.utils.redaction.remove_secrets`."""
+        found = (self.options.get("password"), self.sentinel_options.get("password"))
+        return tuple(each for each in found if each)
 
 
 def is_server(url: object) -> bool:
@@ -100,7 +113,7 @@ def read_address(url: str) -> Address:
     """Parse the URL of a store on a server.
 
     Raises:
-        SettingError: the URL is not accepted. The message does not show its password.
+        SettingError: the URL is not accepted. The message shows no part of it that may be a password.
     """
     shown = hide_password(url)
     try:
@@ -119,15 +132,20 @@ def _address(parts: SplitResult, shown: str, options: dict[str, Any]) -> Address
     options = {"socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT} | _credentials(parts) | options
     tls = parts.scheme.startswith("rediss")
     if parts.scheme == "unix":
-        if not parts.path.strip("/"):
+        if not parts.path.strip("/") or not SOCKET.fullmatch(parts.path):
             raise ValueError
         return Address(shown, {"path": unquote(parts.path), **options}, layout)
     if parts.scheme.endswith("+sentinel"):
         service, _, db = parts.path.strip("/").partition("/")
-        if not service:
+        if not SERVICE.fullmatch(service):
             raise ValueError
-        hosts = tuple(_host(each, SENTINEL_PORT) for each in parts.netloc.rpartition("@")[2].split(","))
+        hosts = _hosts(parts, SENTINEL_PORT)
         return Address(shown, _with_db(options, db), layout, tls, hosts, unquote(service), credentials)
+    if parts.scheme.endswith("+cluster"):
+        options = _with_db(options, parts.path.strip("/"))
+        if options.pop("db"):
+            raise SettingError("store", shown, "no database but 0, the only one of a cluster")
+        return Address(shown, options, layout, tls, seeds=_hosts(parts, PORT))
     host, port = _host(parts.netloc.rpartition("@")[2], PORT)
     return Address(shown, _with_db({"host": host, "port": port, **options}, parts.path.strip("/")), layout, tls)
 
@@ -136,12 +154,20 @@ def _with_db(options: dict[str, Any], path: str) -> dict[str, Any]:
     return {**options, "db": options.get("db", _parse_count(path or "0"))}
 
 
+def _hosts(parts: SplitResult, default: int) -> tuple[tuple[str, int], ...]:
+    return tuple(_host(each, default) for each in parts.netloc.rpartition("@")[2].split(","))
+
+
 def _host(text: str, default: int) -> tuple[str, int]:
-    """Parse ``host``, ``host:port`` or ``[IPv6]:port``."""
+    """Parse ``host``, ``host:port`` or ``[IPv6]:port``.
+
+    Errors of a connection show the host. So nothing is taken for one that may be a password at the wrong place.
+    """
     parts = urlsplit(f"//{text}")
-    if not parts.hostname:
+    host = unquote(parts.hostname or "")
+    if not _HOST_NAME.fullmatch(host):
         raise ValueError
-    return unquote(parts.hostname), default if parts.port is None else parts.port
+    return host, default if parts.port is None else parts.port
 
 
 def _credentials(parts: SplitResult) -> dict[str, str]:
@@ -156,13 +182,23 @@ def _options(parts: SplitResult, shown: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, text in parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)):
         if name not in PARAMETERS:
-            raise SettingError("store", shown, f"the parameters {', '.join(PARAMETERS)}, not {name!r}")
+            raise SettingError("store", shown, _accepted_parameters(name))
         parse, accepted = PARAMETERS[name]
         try:
             found[name] = parse(text)
         except (ValueError, KeyError):
             raise SettingError("store", shown, f"{name} is {accepted}") from None
     return found
+
+
+def _accepted_parameters(name: str) -> str:
+    """Describe the accepted parameters, and the one that was probably meant.
+
+    The unknown name itself is not shown: it may be the part of a password behind an unescaped ``&``.
+    """
+    near = get_close_matches(name.strip().lower(), PARAMETERS, 1)
+    meant = f"; in place of an unknown one, {near[0]} was probably meant" if near else ""
+    return f"the parameters {', '.join(PARAMETERS)}, in lower case{meant}"
 
 
 def url_from_settings(settings: Mapping[str, Any]) -> str:
@@ -209,7 +245,7 @@ def _from_url(url: str, rest: dict[str, str]) -> str:
     except ValueError:
         parts = SplitResult("", "", "", "", "")
     if parts.scheme not in {"redis", "rediss", "unix"}:
-        raise SettingError("REDIS_URL", hide_password(str(url)), '"redis://…", "rediss://…" or "unix://…"')
+        raise SettingError("REDIS_URL", hide_password_in(url), '"redis://…", "rediss://…" or "unix://…"')
     if "@" in parts.netloc:
         rest = {name: value for name, value in rest.items() if name not in {"username", "password"}}
     if parts.scheme != "unix" and parts.path.strip("/"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from hashlib import sha1
@@ -14,11 +14,11 @@ from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from redis import Redis
+from redis.exceptions import AskError, MovedError, NoScriptError, RedisError, ResponseError, SlotNotCoveredError
 from redis.exceptions import ConnectionError as NoConnection
-from redis.exceptions import NoScriptError, RedisError, ResponseError
 
 from dedupcrawl.errors import StoreError, StoreUnreachableError
-from dedupcrawl.stores.redis.connection import connect, store_error
+from dedupcrawl.stores.redis.connection import SERVER_ERRORS, connect, store_error
 from dedupcrawl.stores.redis.namespace import milliseconds
 from dedupcrawl.stores.transactional import OWNER_BYTES
 
@@ -55,6 +55,10 @@ _PARTS = {
     "housekeeping": (_ALL_PARTS, ""),
 }
 
+#: Round trips of calls to a cluster that are redirected. One follows a slot to its new node, two a slot that is moved
+#: again.
+MAX_REDIRECTED_PIPELINES = 3
+
 _SCRIPT_ERROR = re.compile(r"DEDUPCRAWL (emptied|damaged (\w+) <(.*?)>)")
 _TABLES = {"record": "records", "bucket": "buckets", "claim": "claims", "owner": "owners"}
 
@@ -78,15 +82,17 @@ class RedisSession:
         self.ended = False
         self.layout = ""
         self._shown = address.shown
+        self._secrets = address.secrets
         self._names = names
         self._keys = tuple(name.encode("utf-8") for name in names.all)
         self._server_clock = server_clock
         self._process = os.getpid()
         self._token = secrets.token_bytes(OWNER_BYTES)
+        self._loaded: set[str] = set()  # operations of call_many whose script the server knows
         try:
             self.client: Redis | RedisCluster = connect(address)
-        except (RedisError, OSError) as error:
-            raise store_error(address.shown, error) from error
+        except SERVER_ERRORS as error:
+            raise store_error(address.shown, error, address.secrets) from error
         most = address.options.get("max_connections")
         self._connections = BoundedSemaphore(most) if most else nullcontext()
         self.transport: PipelinedConnection | ClusterTransport = (
@@ -142,16 +148,29 @@ class RedisSession:
         return self._send(self.transport.call, operation, arguments, now)
 
     def _call_many_once(self, operation: str, requests: Sequence[Sequence[Argument]], now: str) -> list[Any]:
-        if not requests:
-            return []
-        first = self._call_once(operation, tuple(requests[0]), now)  # afterwards the server knows the script
-        replies = self._send(self.transport.call_many, operation, requests[1:], now)
-        for n, reply in enumerate(replies):
-            if isinstance(reply, NoScriptError):
-                replies[n] = self._call_once(operation, tuple(requests[n + 1]), now)
-            elif isinstance(reply, Exception):
+        replies: list[Any] = [None] * len(requests)
+        pending = [*range(len(requests))]
+        while pending:
+            if operation not in self._loaded:
+                first = pending.pop(0)
+                replies[first] = self._call_once(operation, tuple(requests[first]), now)
+                self._loaded.add(operation)
+                continue
+            try:
+                answers = self._send(self.transport.call_many, operation, [requests[n] for n in pending], now)
+            except RequestNotSentError as error:
+                if len(pending) == len(requests):
+                    raise
+                raise StoreUnreachableError(str(error)) from error.__cause__  # others have been executed
+            for n, answer in zip(pending, answers, strict=True):
+                replies[n] = answer
+            pending = [n for n in pending if isinstance(replies[n], NoScriptError)]
+            if pending:  # the server was restarted, or another node has the slot now
+                self._loaded.discard(operation)
+        for reply in replies:
+            if isinstance(reply, Exception):
                 raise self._error(reply) from reply
-        return [first, *replies]
+        return replies
 
     def _send(self, send: Callable[[Script, int, tuple[Argument, ...], A], T], operation: str, rest: A, now: str) -> T:
         common: tuple[Argument, ...] = (*self._keys, operation, self._token, now, self.layout)
@@ -159,7 +178,7 @@ class RedisSession:
             return send(script_of(operation), len(self._keys), common, rest)
         except NotConnectedError as error:
             raise self._not_sent(error) from error.__cause__
-        except (RedisError, OSError) as error:
+        except SERVER_ERRORS as error:
             raise self._error(error) from error
 
     def with_client(self, work: Callable[[Redis | RedisCluster], T]) -> T:
@@ -167,7 +186,7 @@ class RedisSession:
         self._check()
         try:
             return work(self.client)
-        except (RedisError, OSError) as error:
+        except SERVER_ERRORS as error:
             raise self._error(error) from error
 
     def _check(self) -> None:
@@ -180,7 +199,7 @@ class RedisSession:
 
     def _not_sent(self, error: NotConnectedError) -> StoreError:
         assert isinstance(error.__cause__, Exception)
-        translated = store_error(self._shown, error.__cause__)
+        translated = store_error(self._shown, error.__cause__, self._secrets)
         if isinstance(translated, StoreUnreachableError):
             return RequestNotSentError(str(translated))
         return translated
@@ -190,7 +209,7 @@ class RedisSession:
         if ours is None and "WRONGTYPE" in str(error):
             return StoreError(self._wrong_type())
         if ours is None:
-            return store_error(self._shown, error)
+            return store_error(self._shown, error, self._secrets)
         if ours[1] == "emptied":
             return NamespaceLostError(f"The store {self._shown} has lost namespace {self._names.namespace!r}.")
         key = self._names.key(_TABLES.get(ours[2], ours[2]))
@@ -252,7 +271,11 @@ class NotConnectedError(Exception):
 
 
 class ClusterTransport:
-    """Sends calls of scripts to a cluster through redis-py, which finds the node."""
+    """Sends calls of scripts to a cluster.
+
+    redis-py finds the node, and follows ``MOVED`` and ``ASK``. All keys of a call have one hash tag, so that many
+    calls go to one node in one round trip.
+    """
 
     def __init__(self, client: RedisCluster) -> None:
         self._client = client
@@ -268,8 +291,55 @@ class ClusterTransport:
     def call_many(
         self, script: Script, count: int, common: tuple[Argument, ...], rests: Sequence[Sequence[Argument]]
     ) -> list[Any]:
-        """Call a script many times, one after another."""
-        return [self.call(script, count, common, rest) for rest in rests]
+        """Call a script that the node knows many times in one round trip; errors are returned.
+
+        A node that redirects a call has not executed it. The first of such calls is sent again through
+        redis-py, which then knows the new node, and the others follow in one more round trip. A slot that is on
+        the move may redirect again and again: what is left then is sent call by call.
+        """
+        replies: list[Any] = [None] * len(rests)
+        pending = [*range(len(rests))]
+        for _ in range(MAX_REDIRECTED_PIPELINES):
+            try:
+                answers = self._pipeline(script, count, common, [rests[n] for n in pending])
+            except NotConnectedError as error:
+                if len(pending) == len(rests) or error.__cause__ is None:
+                    raise
+                raise error.__cause__ from None  # others have been executed
+            for n, answer in zip(pending, answers, strict=True):
+                replies[n] = answer
+            pending = [n for n in pending if isinstance(replies[n], MovedError | AskError)]
+            if not pending:
+                return replies
+            first = pending.pop(0)
+            replies[first] = self._call_or_error(script, count, common, rests[first])
+        for n in pending:
+            replies[n] = self._call_or_error(script, count, common, rests[n])
+        return replies
+
+    def _pipeline(
+        self, script: Script, count: int, common: tuple[Argument, ...], rests: Sequence[Sequence[Argument]]
+    ) -> list[Any]:
+        node: Any = self._client.get_node_from_key(_text(common[0]))  # type: ignore[no-untyped-call]
+        if node is None or node.redis_connection is None:
+            raise SlotNotCoveredError(f"No node of the cluster has the slot of {_text(common[0])!r}.")
+        try:
+            connection = PipelinedConnection(node.redis_connection, keep_connections=False)
+            return connection.call_many(script, count, common, rests)
+        except (NotConnectedError, RedisError, OSError):
+            self._ask_for_nodes()
+            raise
+
+    def _ask_for_nodes(self) -> None:
+        """Ask the cluster which nodes it has: after a failover, the next call must go to another one."""
+        with suppress(*SERVER_ERRORS):
+            self._client.nodes_manager.initialize()
+
+    def _call_or_error(self, script: Script, count: int, common: tuple[Argument, ...], rest: Sequence[Argument]) -> Any:
+        try:
+            return self.call(script, count, common, rest)
+        except ResponseError as error:
+            return error
 
     def release(self) -> None:
         """Do nothing: no connections are kept."""
@@ -346,7 +416,7 @@ class PipelinedConnection:
                 pass  # another thread was faster
         try:
             return self._pool.get_connection()
-        except (RedisError, OSError) as error:
+        except SERVER_ERRORS as error:
             raise NotConnectedError from error
 
     def release(self) -> None:
@@ -356,6 +426,10 @@ class PipelinedConnection:
                 self._pool.release(self._kept.pop())
             except IndexError:
                 return
+
+
+def _text(key: Argument) -> str:
+    return key.decode("utf-8") if isinstance(key, bytes) else str(key)
 
 
 def _read_reply(connection: Any) -> Any:

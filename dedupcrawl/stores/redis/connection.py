@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from redis import Redis, RedisCluster, exceptions
 from redis.backoff import NoBackoff
+from redis.cluster import ClusterNode
 from redis.connection import Connection, ConnectionPool, SSLConnection, UnixDomainSocketConnection
 from redis.retry import Retry
 from redis.sentinel import Sentinel, SentinelConnectionPool
 
 from dedupcrawl.errors import StoreError, StoreFullError, StoreUnreachableError
 from dedupcrawl.stores.redis.namespace import META_PATTERN, namespace_of
+from dedupcrawl.utils.redaction import remove_secrets
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dedupcrawl.stores.redis.address import Address
 
 MIN_VERSION = (6, 2)  #: of Redis; every Valkey is newer
@@ -30,8 +34,10 @@ _REFUSALS: dict[str, type[exceptions.ResponseError]] = {
     "ACL failure in script:": exceptions.NoPermissionError,
     "The user executing the script ": exceptions.NoPermissionError,
 }
+#: What redis-py raises when a server or its network is the cause. ``RedisClusterException`` is no ``RedisError``.
+SERVER_ERRORS = (exceptions.RedisError, exceptions.RedisClusterException, OSError)
 _TRANSIENT = (
-    exceptions.ClusterDownError,
+    exceptions.ClusterError,
     exceptions.MasterDownError,
     exceptions.RedisClusterException,
     exceptions.TryAgainError,
@@ -49,13 +55,13 @@ logger = logging.getLogger(__name__)
 
 def connect(address: Address) -> Redis | RedisCluster:
     """Return a client, and check the server behind it. Errors of redis-py are not translated."""
-    client = _client(address)
+    client: Redis | RedisCluster = _cluster(address) if address.seeds else _client(address)
     try:
         about = _server_info(client)
         check_version(address.shown, about)
-        if about.get("cluster_enabled"):  # the only field about clusters that Valkey and Redis have in common
+        if isinstance(client, Redis) and about.get("cluster_enabled"):  # the field that Valkey and Redis share
             client.close()
-            return _cluster(address)
+            client = _cluster(address)
         _warn_of_eviction(address, about)
     except BaseException:
         client.close()
@@ -71,7 +77,9 @@ def _client(address: Address) -> Redis:
         return Redis(connection_pool=ConnectionPool(connection_class=kind, **options))
     timeouts = {name: options[name] for name in ("socket_timeout", "socket_connect_timeout")}
     certificates = {name: value for name, value in options.items() if name.startswith("ssl_")}
+    # Without the retries of redis-py, which ask a sentinel that is dead for seconds before the next one.
     sentinel_options = {**timeouts, **certificates, **address.sentinel_options, "ssl": address.tls}
+    sentinel_options["retry"] = Retry(NoBackoff(), 0)
     # redis-py has no types for its sentinels.
     sentinel: Any = Sentinel(  # type: ignore[no-untyped-call]
         address.sentinels, sentinel_kwargs=sentinel_options
@@ -83,14 +91,21 @@ def _client(address: Address) -> Redis:
 
 
 def _cluster(address: Address) -> RedisCluster:
-    """Return a client that follows slots from node to node, and retries nothing else by itself."""
-    options = {name: value for name, value in address.options.items() if name != "db"}
-    return RedisCluster(**options, ssl=address.tls, retry=Retry(NoBackoff(), 0))
+    """Return a client that follows slots from node to node, and retries nothing else by itself.
+
+    One of the seeds must answer. It names the other nodes, so that seeds may go away later.
+    """
+    options = {name: value for name, value in address.options.items() if name not in {"db", "host", "port"}}
+    seeds = address.seeds or ((address.options["host"], address.options["port"]),)
+    nodes = [ClusterNode(*seed) for seed in seeds]  # type: ignore[no-untyped-call]
+    return RedisCluster(startup_nodes=nodes, **options, ssl=address.tls, retry=Retry(NoBackoff(), 0))
 
 
-def _server_info(client: Redis) -> dict[str, Any]:
-    """Return the result of ``INFO``; an empty dict if the user may not call it."""
+def _server_info(client: Redis | RedisCluster) -> dict[str, Any]:
+    """Return the result of ``INFO``, of one node of a cluster; an empty dict if the user may not call it."""
     try:
+        if isinstance(client, RedisCluster):
+            return client.info(target_nodes=client.get_default_node())  # type: ignore[no-untyped-call]
         return client.info()
     except exceptions.NoPermissionError:
         client.ping()
@@ -126,17 +141,19 @@ def list_server_namespaces(address: Address) -> list[str]:
             found = [namespace_of(key) for key in client.scan_iter(match=META_PATTERN, count=10_000)]
         finally:
             client.close()
-    except (exceptions.RedisError, OSError) as error:
-        raise store_error(address.shown, error) from error
+    except SERVER_ERRORS as error:
+        raise store_error(address.shown, error, address.secrets) from error
     return sorted({name for name in found if name is not None})
 
 
-def store_error(shown: str, error: Exception) -> StoreError:
+def store_error(shown: str, error: Exception, secrets: Sequence[str] = ()) -> StoreError:
     """Translate an error of redis-py, or an ``OSError``, to an error with a one-sentence message.
 
-    It is a ``StoreFullError`` at maxmemory, a ``StoreUnreachableError`` where trying again later may help.
+    ``secrets`` are removed from both errors. The result is a ``StoreFullError`` at maxmemory, a
+    ``StoreUnreachableError`` where trying again later may help.
     """
-    error = _script_cause(error)
+    remove_secrets(error, secrets)
+    error = _script_cause(_cluster_cause(error))
     reason = " ".join(str(error).split()).rstrip(".")
     if isinstance(error, exceptions.OutOfMemoryError):
         return StoreFullError(
@@ -149,10 +166,24 @@ def store_error(shown: str, error: Exception) -> StoreError:
         return _unreachable(shown, reason)
     if isinstance(error, _TRANSIENT) or reason.startswith(("LOADING", "BUSY")):
         return StoreUnreachableError(f"The store {shown} cannot be used now: {reason}.")
+    return _other_error(shown, reason)
+
+
+def _other_error(shown: str, reason: str) -> StoreError:
     for code, cause in _NO_WRITES.items():
         if reason.startswith(code):
             return StoreUnreachableError(f"The store {shown} accepts no writes, since {cause}: {reason}.")
+    if "cluster support disabled" in reason:
+        return StoreError(f"The store {shown} is no cluster: write redis:// or rediss:// in place of …+cluster://.")
     return StoreError(f"The store {shown} cannot be used: {reason}.")
+
+
+def _cluster_cause(error: Exception) -> Exception:
+    """Return why redis-py could connect to no node of a cluster, of the last node that it tried."""
+    if type(error) is not exceptions.RedisClusterException:
+        return error
+    cause = error.__cause__ or error.__context__
+    return _cluster_cause(cause) if isinstance(cause, Exception) else error
 
 
 def _script_cause(error: Exception) -> Exception:

@@ -14,6 +14,7 @@ import time
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+from dedupcrawl.errors import StoreError, StoreUnreachableError
 from dedupcrawl.stores.base import Offer, Store, url_key
 from dedupcrawl.stores.redis.client import RedisSession
 from dedupcrawl.stores.redis.info import namespace_info, workers_info
@@ -216,9 +217,25 @@ class RedisStore(Store):
                     self._session.end()
 
     def _leave(self) -> None:
-        """Release own claims, including those of offers that got no reply."""
-        self._offers.withdraw_unconfirmed()
+        """Release own claims, including those of offers that got no reply, and publish the last statistics.
+
+        A step that the server refuses does not prevent the next. A server that does not answer is asked no more.
+        """
+        refused: StoreError | None = None
+        for step in (self._offers.withdraw_unconfirmed, self._release_own, self._publish_end):
+            try:
+                step()
+            except StoreUnreachableError:
+                raise
+            except StoreError as error:
+                refused = refused or error
+        if refused is not None:
+            raise refused
+
+    def _release_own(self) -> None:
         self.release(list(self._own))
+
+    def _publish_end(self) -> None:
         if self._scheme is not None:  # otherwise it was opened to read, and is no owner
             self._call("leave", self._stats)
 

@@ -22,8 +22,9 @@ from dedupcrawl.stores import list_namespaces, open_existing
 from dedupcrawl.stores.base import ClaimState
 from dedupcrawl.tools.report.report_builder import ReportLimits, build_report, choose_rows
 from dedupcrawl.tools.report.report_model import ListedPage, PageRow, PairInput, ReportInput, no_pairs
-from dedupcrawl.utils.formatting import counted, hide_password
+from dedupcrawl.utils.formatting import counted
 from dedupcrawl.utils.progress import NoProgress
+from dedupcrawl.utils.redaction import hide_password
 from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:

@@ -1,0 +1,160 @@
+"""Masks the secrets in the URL of a store, for messages, logs, reports and ledgers.
+
+Only what is known to be harmless is shown: hosts, ports, the number of the database, parameters that hold a
+number or one of a few words. Everything else may be a password at the wrong place, and is masked.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+from urllib.parse import unquote_plus
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MASK = "***"
+MIN_SECRET_CHARS = 4
+LOCAL_SCHEMES = ("lmdb", "memory")  #: of URLs that hold a path and no secrets
+
+_NUMBER = r"\d{1,9}"
+_SECONDS = r"\d{1,6}(\.\d{1,6})?"
+#: Parameters of a URL, and the values that are shown; None: none.
+SHOWN_VALUES: dict[str, str | None] = {
+    "layout": "hash|compact",
+    "db": _NUMBER,
+    "socket_timeout": _SECONDS,
+    "socket_connect_timeout": _SECONDS,
+    "max_connections": _NUMBER,
+    "health_check_interval": _NUMBER,
+    "ssl_cert_reqs": "required|optional|none",
+    "ssl_check_hostname": "(?i:true|false|yes|no|1|0)",
+    "username": None,
+    "password": None,
+    "client_name": None,
+    "ssl_ca_certs": None,
+    "ssl_certfile": None,
+    "ssl_keyfile": None,
+    "sentinel_username": None,
+    "sentinel_password": None,
+}
+
+_SCHEME = re.compile(r"[A-Za-z+.-]{1,20}")
+_HOST = re.compile(r"(\[[\w:.%]+\]|[\w.-]+)(:\d{1,5})?")
+_USER = re.compile(r"[\w.%-]*")
+#: A service of sentinels and the path of a socket, percent-encoded. Others are not accepted, and are masked.
+SERVICE = re.compile(r"[\w.%-]+")
+SOCKET = re.compile(r"[\w./ %~+@-]*")
+_WITHOUT_SLASHES = re.compile(r"(?!lmdb:|memory:)([A-Za-z+.-]{2,20}):")
+_IN_TEXT = re.compile(r"[A-Za-z+.-]+://.*", re.DOTALL)
+
+
+def hide_password(url: str) -> str:
+    """Return the URL of a store with everything masked that may be a secret, for output and logs.
+
+    The result is the same when it is masked again. Text that is no URL is returned as it is, unless it looks
+    like one with a password.
+
+    >>> hide_password("redis://me:secret@host/0?db=1&Password=secret")
+    'redis://me:***@host/0?db=1&***=***'
+    """
+    scheme, separator, rest = url.strip().partition("://")
+    if not separator:
+        return _hide_in_text(url)
+    if scheme in LOCAL_SCHEMES:
+        return url
+    if not _SCHEME.fullmatch(scheme):
+        return MASK
+    return f"{scheme}://{_hide_rest(scheme, rest)}"
+
+
+def hide_password_in(value: object) -> object:
+    """Return a value that should be the URL of a store, and may be of any type, without its secrets."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return hide_password(str(value)) if isinstance(value, str | PurePath) else MASK
+
+
+def hide_passwords_in_text(text: str) -> str:
+    """Mask the URLs of stores in a message. As a password may hold any character, a URL has no certain end.
+
+    >>> hide_passwords_in_text("Got unexpected extra argument (redis://:secret@host)")
+    'Got unexpected extra argument (redis://***'
+    """
+    return _IN_TEXT.sub(lambda found: hide_password(found[0]), text)
+
+
+def remove_secrets(error: BaseException, secrets: Sequence[str]) -> None:
+    """Remove known secrets from an exception and from those that led to it.
+
+    A server that does not know ``AUTH`` repeats its arguments in the error. Secrets of fewer than
+    :data:`MIN_SECRET_CHARS` characters are left: they occur in any message.
+    """
+    known = [each for each in secrets if len(each) >= MIN_SECRET_CHARS]
+    chain: list[BaseException] = [error]
+    for each in chain:
+        each.args = tuple(_without(known, part) if isinstance(part, str) else part for part in each.args)
+        chain += [other for other in (each.__cause__, each.__context__) if other is not None and other not in chain]
+
+
+def _without(secrets: Sequence[str], text: str) -> str:
+    for secret in secrets:
+        text = text.replace(secret, MASK)
+    return text
+
+
+def _hide_in_text(text: str) -> str:
+    without_slashes = _WITHOUT_SLASHES.match(text.strip())
+    if without_slashes:
+        return f"{without_slashes[1]}:{MASK}"
+    return MASK if ":" in text.rpartition("@")[0] else text
+
+
+def _hide_rest(scheme: str, rest: str) -> str:
+    head, hash_sign, _ = rest.partition("#")
+    head, question, query = head.partition("?")
+    place, slash, path = head.partition("/")
+    login, at, hosts = place.rpartition("@")
+    # An @ behind the host: an unescaped / or ? or # in a password, or a password among the parameters. Nobody
+    # knows where it ends.
+    if "@" in rest[len(place) :] and (place or scheme != "unix"):
+        return MASK
+    return "".join((
+        _hide_login(login) + at,
+        _hide_hosts(hosts),
+        slash + _hide_path(scheme, path),
+        question + "&".join(map(_hide_parameter, query.split("&"))) if question else "",
+        hash_sign + MASK if hash_sign else "",
+    ))  # fmt: skip
+
+
+def _hide_login(login: str) -> str:
+    """Mask a password, and a name that may be a password: one without a password, or with several colons."""
+    user, colon, password = login.partition(":")
+    if not login:
+        return ""
+    is_name = bool(password) and (":" not in password or not user) and _USER.fullmatch(user) is not None
+    return f"{user}{colon}{MASK}" if is_name else MASK
+
+
+def _hide_hosts(hosts: str) -> str:
+    return hosts if all(map(_HOST.fullmatch, hosts.split(","))) or not hosts else MASK
+
+
+def _hide_path(scheme: str, path: str) -> str:
+    if scheme == "unix":
+        return path if SOCKET.fullmatch(path) else MASK
+    if scheme.endswith("+sentinel"):
+        service, slash, db = path.partition("/")
+        return (service if SERVICE.fullmatch(service) or not service else MASK) + slash + _hide_path("", db)
+    return path if re.fullmatch(rf"({_NUMBER})?/?", path) else MASK
+
+
+def _hide_parameter(pair: str) -> str:
+    name, equals, value = pair.partition("=")
+    name = unquote_plus(name)
+    if name not in SHOWN_VALUES:
+        return f"{MASK}{equals and equals + MASK}" if pair else ""
+    shown = SHOWN_VALUES[name]
+    return f"{name}{equals}{value if shown and re.fullmatch(shown, value) else MASK if value else ''}"

@@ -1,0 +1,99 @@
+"""A store that sentinels name: it follows a failover, and a sentinel that is dead does not matter."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from redis import Redis
+
+from dedupcrawl.errors import StoreUnreachableError
+from dedupcrawl.stores import open_existing, open_store
+from tests.stores.factories import file, record
+from tests.stores.servers import WAIT, Server, free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+PASSWORD = "hunter2"
+
+
+@contextmanager
+def sentinel(folder: Path, primary: Server) -> Iterator[int]:
+    """Run a sentinel that watches a primary; it requires a password of its own."""
+    port = free_port()
+    config = folder / "sentinel.conf"
+    config.write_text(
+        f"port {port}\nbind 127.0.0.1\ndir {folder}\nrequirepass {PASSWORD}\n"
+        f"sentinel monitor news-db 127.0.0.1 {primary.port} 1\n"
+        "sentinel down-after-milliseconds news-db 1000\nsentinel failover-timeout news-db 3000\n"
+    )
+    process = subprocess.Popen(
+        [primary.binary, str(config), "--sentinel"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        yield port
+    finally:
+        process.terminate()
+        process.wait(WAIT)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + WAIT
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def has_replica(primary: Server) -> bool:
+    with primary.client() as client:
+        about = client.info("replication")
+        return bool(about["connected_slaves"]) and about["slave0"]["state"] == "online"
+
+
+def records_at(server: Server) -> int:
+    with server.client() as client:
+        return int(client.hlen("dedupcrawl:{news}:records"))
+
+
+def answers(action: Callable[[], object]) -> bool:
+    try:
+        action()
+    except StoreUnreachableError:
+        return False
+    return True
+
+
+def test_a_store_follows_a_failover(own: Callable[..., Server], tmp_path: Path) -> None:
+    primary = own("--repl-diskless-sync-delay", "0")
+    replica = own("--replicaof", "127.0.0.1", str(primary.port))
+    until(lambda: has_replica(primary))
+    with sentinel(tmp_path, primary) as port:
+        url = f"redis+sentinel://127.0.0.1:{free_port()},127.0.0.1:{port}/news-db/0?sentinel_password={PASSWORD}"
+        until(lambda: answers(lambda: open_store(url, namespace="news", scheme={}).close()))
+        with open_store(url, namespace="news", scheme={}, lease=60.0) as store:
+            file(store, "http://a", "story")
+            held = store.offer(record("http://open", "open", seen=time.time())).id
+            assert held is not None
+            until(lambda: records_at(replica) == 2)
+            until(lambda: sentinel_knows_replica(port))
+            primary.kill()
+            assert not answers(store.renew)
+            until(lambda: answers(store.renew))
+            assert store.lookup("http://a") is not None
+            assert store.commit([held]) == 1
+            file(store, "http://b", "another story")
+        with open_existing(replica.url, "news") as store:
+            assert [hit.record.url for hit in store.records()] == ["http://a", "http://open", "http://b"]
+        with pytest.raises(StoreUnreachableError, match=r"cannot be reached: .*No master found") as caught:
+            open_existing(url.replace("news-db", "other"), "news")
+        assert PASSWORD not in str(caught.value)
+
+
+def sentinel_knows_replica(port: int) -> bool:
+    with Redis(port=port, password=PASSWORD) as client:
+        return bool(client.sentinel_slaves("news-db"))
