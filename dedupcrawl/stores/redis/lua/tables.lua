@@ -17,6 +17,27 @@ function M.claim(id)
   return M.checked_claim(id, redis.call('HGET', M.claims, id))
 end
 
+-- Returns the record of this id, and the mark that it is a claim.
+function M.marked_record(id)
+  local there = redis.call('HMGET', M.records, id, M.mark_of(id))
+  return M.checked_record(id, there[1]), there[2]
+end
+
+-- Returns those of these ids whose record is a claim, and the claim of each.
+function M.claimed(ids)
+  local found, claims = {}, {}
+  for start = 1, #ids, 500 do
+    local marks = {}
+    for n = start, math.min(start + 499, #ids) do marks[#marks + 1] = M.mark_of(ids[n]) end
+    for n, mark in ipairs(redis.call('HMGET', M.records, unpack(marks))) do
+      local id = ids[start + n - 1]
+      local held = mark and M.claim(id)
+      if held then found[#found + 1], claims[id] = id, held end
+    end
+  end
+  return found, claims
+end
+
 function M.owner(token)
   local value = redis.call('HGET', M.owners, token)
   if not value then return nil end
@@ -24,8 +45,9 @@ function M.owner(token)
   return {till = M.number(value, 1), lost = M.number(value, 7)}
 end
 
+-- A worker that asks is alive: its own claims are held, even if it was too late to renew them.
 function M.is_held(held)
-  if M.now < held.till then return true end
+  if M.now < held.till or held.owner == M.me then return true end
   if M.renewed[held.owner] == nil then
     local known = M.owner(held.owner)
     M.renewed[held.owner] = known and known.till or 0
