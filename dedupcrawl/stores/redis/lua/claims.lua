@@ -1,51 +1,46 @@
 function M.held_by_me(ids)
-  local claimed, claims = M.claimed(ids)
   local found = {}
-  for _, id in ipairs(claimed) do
-    if claims[id].owner == M.me then found[#found + 1] = id end
+  for _, id in ipairs(ids) do
+    local held = M.claim(id)
+    if held and held.owner == M.me then found[#found + 1] = id end
   end
   return found
 end
 
--- Makes the records of these claims committed ones.
-function M.clear_claims(ids)
-  for start = 1, #ids, 500 do
-    local some, marks = {unpack(ids, start, math.min(start + 499, #ids))}, {}
-    for n, id in ipairs(some) do marks[n] = M.mark_of(id) end
-    redis.call('HDEL', M.records, unpack(marks))
-    redis.call('HDEL', M.claims, unpack(some))
-  end
-end
-
 -- id: marks an own claim as scraped
 function M.scraped()
-  local id = tonumber(ARGV[5])
-  if #M.held_by_me({id}) == 0 then return 0 end
-  local held = M.claim(id)
+  local held = M.claim(tonumber(ARGV[5]))
+  if not held or held.owner ~= M.me then return 0 end
   held.state = 2
-  redis.call('HDEL', M.claims, id) -- see put_owner
-  M.put_claim(id, held)
+  redis.call('HDEL', M.claims, ARGV[5]) -- see put_owner
+  M.put_claim(tonumber(ARGV[5]), held)
   return 1
 end
 
 -- "1" in a second call, number of claims, their ids, ids that they supersede: returns the committed ids
+--
+-- An own claim whose record has no mark is not committed: the server has evicted the record.
 function M.commit()
   local again, count = ARGV[5] == '1', tonumber(ARGV[6])
   local ids = M.numbers(7, count)
   local own, there = M.held_by_me(ids), {}
-  for _, id in ipairs(own) do there[#there + 1] = id end
   if again then -- only its owner commits a claim: the first call has committed it, and its reply was lost
     for _, id in ipairs(ids) do
       local value, mark = M.marked_record(id)
-      if value and not mark then there[#there + 1] = id end
+      if value and not mark and not M.claim(id) then there[#there + 1] = id end
     end
   end
   local superseded
-  if #there > 0 and #ARGV > 6 + count then superseded = M.plan(M.numbers(7 + count, #ARGV - 6 - count)) end
+  if #own + #there > 0 and #ARGV > 6 + count then superseded = M.plan(M.numbers(7 + count, #ARGV - 6 - count)) end
   local committed = {}
-  M.clear_claims(own)
-  for _, id in ipairs(own) do committed[id] = true end
-  if superseded then
+  for _, id in ipairs(own) do
+    if redis.call('HDEL', M.records, M.mark_of(id)) == 1 then
+      there[#there + 1] = id
+      committed[id] = true
+    end
+    redis.call('HDEL', M.claims, id)
+  end
+  if superseded and #there > 0 then
     for _, each in ipairs(superseded.doomed) do
       if committed[each.id] then each.claim = nil end
     end

@@ -24,6 +24,12 @@ function M.attempt(damaged, work, ...)
   return nil
 end
 
+-- Returns the record of this id, and the mark that it is a claim.
+function M.marked_record(id)
+  local there = redis.call('HMGET', M.records, id, M.mark_of(id))
+  return M.checked_record(id, there[1]), there[2]
+end
+
 function M.hex(bytes)
   return (string.gsub(bytes, '.', function(c) return string.format('%02x', c:byte()) end))
 end

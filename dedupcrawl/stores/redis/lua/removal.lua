@@ -149,9 +149,18 @@ function M.remove(plan, quiet)
   return #ids
 end
 
+-- Returns those of these ids whose record is a claim.
+function M.marked(ids)
+  local found = {}
+  for _, id in ipairs(ids) do
+    if redis.call('HEXISTS', M.records, M.mark_of(id)) == 1 then found[#found + 1] = id end
+  end
+  return found
+end
+
 -- Removes claims that their owner withdraws.
 function M.withdraw(own)
-  M.remove(M.plan((M.claimed(own))), true)
+  M.remove(M.plan(M.marked(own)), true)
   M.in_parts('HDEL', M.claims, own)
 end
 

@@ -17,27 +17,6 @@ function M.claim(id)
   return M.checked_claim(id, redis.call('HGET', M.claims, id))
 end
 
--- Returns the record of this id, and the mark that it is a claim.
-function M.marked_record(id)
-  local there = redis.call('HMGET', M.records, id, M.mark_of(id))
-  return M.checked_record(id, there[1]), there[2]
-end
-
--- Returns those of these ids whose record is a claim, and the claim of each.
-function M.claimed(ids)
-  local found, claims = {}, {}
-  for start = 1, #ids, 500 do
-    local marks = {}
-    for n = start, math.min(start + 499, #ids) do marks[#marks + 1] = M.mark_of(ids[n]) end
-    for n, mark in ipairs(redis.call('HMGET', M.records, unpack(marks))) do
-      local id = ids[start + n - 1]
-      local held = mark and M.claim(id)
-      if held then found[#found + 1], claims[id] = id, held end
-    end
-  end
-  return found, claims
-end
-
 function M.owner(token)
   local value = redis.call('HGET', M.owners, token)
   if not value then return nil end
