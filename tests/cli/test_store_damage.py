@@ -18,7 +18,7 @@ from tests.stores.factories import lmdb_url
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from click.testing import Result
+    from typer.testing import Result
 
 PAGES = 12
 BAD = (3, 7)
