@@ -34,6 +34,10 @@ class StoreFullError(StoreError):
     """A store has no room for another record; its records can still be read, renewed and removed."""
 
 
+class DamageError(StoreError):
+    """One value in a store is damaged or was written by another program; the others can still be used."""
+
+
 class StoreMismatchError(StoreError):
     """A store was filled under another configuration; its signatures are not comparable with ours."""
 

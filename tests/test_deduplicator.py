@@ -316,10 +316,22 @@ def test_claim_whose_lease_ran_out_is_filed_again_at_commit(store: str) -> None:
     with Deduplicator(store, clock=lambda: now[0], lease=10) as dedup:
         first = dedup.claim(text=ENGLISH, url="https://a.example/1")
         now[0] += 60
-        assert dedup.check(text=ENGLISH, url="https://c.example/3").status is Status.UNIQUE
         dedup.add(text=OTHER_ENGLISH, url="https://d.example/4")
         first.commit()
         assert dedup.check(text=ENGLISH, url="https://c.example/3").of == "https://a.example/1"
+
+
+def test_a_copy_waits_for_a_claim_of_the_same_object_whose_lease_ran_out(store: str) -> None:
+    now = [1_000_000.0]
+    with Deduplicator(store, clock=lambda: now[0], lease=10) as dedup:
+        first = held(dedup.try_claim(page(ENGLISH, "https://a.example/1")))
+        now[0] += 60
+        pending = dedup.try_claim(page(ENGLISH, "https://b.example/2"))
+        assert isinstance(pending, Pending)
+        assert pending.mine
+        first.commit()
+        assert held(dedup.try_claim(page(ENGLISH, "https://b.example/2"))).verdict.of == "https://a.example/1"
+        assert dedup.info().pages == 1
 
 
 def test_renewed_claim_outlives_its_lease(store: str) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dedupcrawl.cli.console import ProgressBars, facts_table, output_console, print_json, print_line
+from dedupcrawl.cli.console import ProgressBars, facts_table, output_console, print_error, print_json, print_line
 from dedupcrawl.cli.options import AsJson, OneNamespace
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.fingerprinting import without_fragment
@@ -25,6 +25,7 @@ from dedupcrawl.utils.redaction import hide_password
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dedupcrawl.errors import DamageError
     from dedupcrawl.stores.base import Store, StoreInfo
 
 store = typer.Typer(help="Inspect a store, remove records, export and import it.", no_args_is_help=True)
@@ -33,7 +34,31 @@ STORE_HELP = "URL of the store, as in DEDUP_STORE: lmdb://PATH or redis://HOST/D
 StoreUrl = Annotated[str, typer.Argument(metavar="STORE", help=STORE_HELP)]
 Namespace = Annotated[str | None, typer.Option(help="Only this namespace (default: all).")]
 
+Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first damaged record.")]
+
+DAMAGED = 3  #: exit code of a command that is done, except for damaged records
 _AGE_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}  #: seconds
+
+
+@dataclass
+class DamageCounter:
+    """Prints and counts the damaged records that a command skips; ``strict`` raises the first."""
+
+    strict: bool
+    count: int = 0
+
+    def __call__(self, error: DamageError) -> None:
+        """Print that a record is skipped."""
+        if self.strict:
+            raise error
+        self.count += 1
+        print_error(f"{error} It is skipped")
+
+    def finish(self) -> None:
+        """Exit with the code that says so if records were skipped."""
+        if self.count:
+            print_error(f"damaged records skipped: {self.count:,}")
+            raise typer.Exit(DAMAGED)
 
 
 @store.command()
@@ -52,10 +77,17 @@ def forget(
     where: StoreUrl,
     urls: Annotated[list[str], typer.Argument(metavar="URL...", help="URLs of the pages to remove.")],
     namespace: Namespace = None,
+    strict: Strict = False,
 ) -> None:
-    """Remove the records of these URLs, so that a crawl keeps their content again."""
-    removed = sum(opened.forget(without_fragment(url)) for opened in _opened(where, namespace) for url in urls)
+    """Remove the records of these URLs, so that a crawl keeps their content again.
+
+    Damaged records are skipped: each is named on standard error, and the exit code is 3.
+    """
+    damage = DamageCounter(strict)
+    stores = _opened(where, namespace)
+    removed = sum(opened.forget(without_fragment(url), damage) for opened in stores for url in urls)
     print_line(f"{removed} records forgotten")
+    damage.finish()
     if not removed:
         raise typer.Exit(1)
 
@@ -65,10 +97,15 @@ def prune(
     where: StoreUrl,
     older_than: Annotated[str, typer.Option(help="Age: a number with s, m, h, d or w, e.g. 90d.")],
     namespace: Namespace = None,
+    strict: Strict = False,
 ) -> None:
-    """Remove records that are older than an age, and claims of dead processes."""
-    before = time.time() - _seconds(older_than)
-    print_line(f"{sum(opened.prune(before) for opened in _opened(where, namespace))} records removed")
+    """Remove records that are older than an age, and claims of dead processes.
+
+    Damaged records are skipped: each is named on standard error, and the exit code is 3.
+    """
+    before, damage = time.time() - _seconds(older_than), DamageCounter(strict)
+    print_line(f"{sum(opened.prune(before, damage) for opened in _opened(where, namespace))} records removed")
+    damage.finish()
 
 
 @store.command("export")
@@ -76,14 +113,21 @@ def export_(
     where: StoreUrl,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write.")],
     namespace: OneNamespace = None,
+    strict: Strict = False,
 ) -> None:
-    """Write the committed records of a namespace to a file."""
+    """Write the committed records of a namespace to a file.
+
+    Damaged records are skipped: each is named on standard error, and the exit code is 3. With `--strict` no file is
+    written then.
+    """
+    damage = DamageCounter(strict)
     with open_existing(where, namespace if namespace is not None else only_namespace(where)) as opened:
         about = opened.info()
         with ProgressBars("records") as bars:
             bars.begin("exporting", about.pages)
-            count = export_records(opened, file, lambda: bars.advance(1, 1))
+            count = export_records(opened, file, lambda: bars.advance(1, 1), damage)
     print_line(f"{count} records of {about.namespace} exported to {file}")
+    damage.finish()
 
 
 @store.command("import")

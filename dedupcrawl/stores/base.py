@@ -13,14 +13,15 @@ process renews. The claims of a dead process end, and their records are removed.
 from __future__ import annotations
 
 import json
+import logging
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from hashlib import blake2b
 from typing import TYPE_CHECKING, ClassVar
 
-from dedupcrawl.errors import StoreMismatchError
+from dedupcrawl.errors import DamageError, StoreMismatchError
 from dedupcrawl.utils.resources import Closing
 
 if TYPE_CHECKING:
@@ -34,7 +35,21 @@ SCAN_CAP = 8 * BUCKET_CAP  #: highest number of entries of a bucket that are exa
 
 FILE_ANYWAY = 2**63 - 1  #: as ``since``: above every id, so the record is filed in any case
 
+OnDamage = Callable[[DamageError], object]  #: is called with the error of each damaged value that is skipped
+
 _MISSING = "nothing"
+
+logger = logging.getLogger(__name__)
+
+
+def log_damage(error: DamageError) -> None:
+    """Log a damaged value that is skipped."""
+    logger.warning("%(error)s It is skipped", {"error": error})
+
+
+def raise_damage(error: DamageError) -> None:
+    """Stop at a damaged value."""
+    raise error
 
 
 def url_key(url: str) -> bytes:
@@ -132,8 +147,9 @@ class StoreInfo:
 class Store(Closing):
     """A namespace of fingerprints. All methods are synchronous and thread-safe.
 
-    A record is *live* unless it is older than the time to live, its claim's lease has ended, or its claim's
-    process is dead. Only live records are returned.
+    A record is *live* unless it is older than the time to live, or a claim of another store object whose lease
+    has ended or whose process is dead. Only live records are returned. A claim of this very object is live
+    even if it was not renewed in time: its item may be in the pipelines still.
 
     Every method raises :class:`~dedupcrawl.errors.StoreError` when the operation fails. Leaving the context
     manager closes the store.
@@ -146,7 +162,8 @@ class Store(Closing):
         """File ``record`` as an open claim unless a live record with id > ``since`` is under a lookup key.
 
         It removes dead records that it finds (on a server at most ``BUCKET_CAP``), and the two oldest records
-        if they are past their time to live, so that the store does not grow without bound.
+        if they are past their time to live, so that the store does not grow without bound. Damaged records are
+        removed likewise.
 
         Args:
             record: the record to file.
@@ -218,20 +235,31 @@ class Store(Closing):
         """Return the newest live record of this URL."""
 
     @abstractmethod
-    def records(self) -> Iterator[Candidate]:
-        """Yield the live records by rising id. Reads in batches: records filed meanwhile may be included."""
+    def records(self, on_damage: OnDamage = raise_damage) -> Iterator[Candidate]:
+        """Yield the live records by rising id. Reads in batches: records filed meanwhile may be included.
+
+        Args:
+            on_damage: is called with the error of each damaged record, which is skipped.
+        """
 
     @abstractmethod
-    def forget(self, url: str) -> int:
-        """Remove all records of this URL; return how many."""
+    def forget(self, url: str, on_damage: OnDamage = log_damage) -> int:
+        """Remove all records of this URL; return how many.
+
+        Args:
+            url: the URL.
+            on_damage: is called with the error of each damaged record under the key of this URL, which is
+                skipped. What it raises ends the operation; records may have been removed by then.
+        """
 
     @abstractmethod
-    def prune(self, older_than: float) -> int:
+    def prune(self, older_than: float, on_damage: OnDamage = log_damage) -> int:
         """Remove old records and everything that dead processes left; return how many records were removed.
 
         Args:
             older_than: Unix time in seconds; committed records seen before it, or past their time to live,
                 are removed.
+            on_damage: as for :meth:`forget`, for each damaged record that would have to be removed.
         """
 
     @abstractmethod

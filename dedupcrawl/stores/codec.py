@@ -24,7 +24,7 @@ from itertools import accumulate, pairwise
 from struct import Struct
 from zlib import crc32
 
-from dedupcrawl.errors import StoreError
+from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import KEY_BYTES, Record
 
 VERSION = 1
@@ -58,7 +58,7 @@ def decode(value: bytes, key: object) -> Record:
     """Return the record that :func:`encode` wrote; ``key`` is where it is stored, for the message.
 
     Raises:
-        StoreError: the value is damaged or has another version.
+        DamageError: the value is damaged or has another version.
     """
     _check(value, key)
     seen, keys, sketches, url, cluster = _HEAD.unpack_from(value, _PREFIX.size)
@@ -83,15 +83,24 @@ def decode_seen(value: bytes, key: object) -> float:
     return time
 
 
+def is_intact(value: bytes) -> bool:
+    """Whether :func:`decode` accepts these bytes."""
+    try:
+        _check(value, "")
+    except DamageError:
+        return False
+    return True
+
+
 def _check(value: bytes, key: object) -> None:
     _check_length(value, key)
     version, crc = _PREFIX.unpack_from(value)
     if version != VERSION:
-        raise StoreError(f"The record under {key!r} is damaged or has layout {version}, not {VERSION}.")
+        raise DamageError(f"The record under {key!r} is damaged or has layout {version}, not {VERSION}.")
     if crc != crc32(memoryview(value)[_PREFIX.size :]):
-        raise StoreError(f"The record under {key!r} is damaged: its checksum is wrong.")
+        raise DamageError(f"The record under {key!r} is damaged: its checksum is wrong.")
 
 
 def _check_length(value: bytes, key: object) -> None:
     if len(value) < _PREFIX.size + _HEAD.size:
-        raise StoreError(f"The record under {key!r} is damaged: only {len(value)} bytes are left of it.")
+        raise DamageError(f"The record under {key!r} is damaged: only {len(value)} bytes are left of it.")

@@ -27,15 +27,17 @@ import lmdb
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import KEY_BYTES, ClaimState
+from dedupcrawl.stores.live_records import OWNER_BYTES, Lease, Owner, TableSizes
 from dedupcrawl.stores.lmdb_environment import FORKED, LmdbFolder, namespace_names, open_namespace
-from dedupcrawl.stores.transactional import OWNER_BYTES, Lease, Owner, TableSizes, TransactionalStore
+from dedupcrawl.stores.transactional import TransactionalStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from dedupcrawl.stores.live_records import StoreTables
     from dedupcrawl.stores.lmdb_environment import Environment, Table, Transaction
-    from dedupcrawl.stores.transactional import StoreTables, Timing
+    from dedupcrawl.stores.transactional import Timing
 
 T = TypeVar("T")
 
@@ -44,6 +46,7 @@ MAX_ID = (1 << 8 * ID_BYTES) - 1
 
 _LEASE = Struct(f">{OWNER_BYTES}sBd")
 _OWNER = Struct(">dI")
+_STATES = {ClaimState.OPEN.value, ClaimState.SCRAPED.value}
 _LAST_ID_KEY = bytes(ID_BYTES)  # of the row of ``claims`` that holds the last id given
 
 
@@ -179,9 +182,11 @@ class LmdbTables:
         self._transaction.put(packed, value, append=True, db=self._handles.records)
         self._keys.putmulti([(key + packed, b"") for key in keys])
 
-    def delete_record(self, id: int, keys: Iterable[bytes]) -> None:
+    def delete_record(self, id: int) -> None:
+        self._transaction.delete(_pack_id(id), db=self._handles.records)
+
+    def delete_keys(self, id: int, keys: Iterable[bytes]) -> None:
         packed = _pack_id(id)
-        self._transaction.delete(packed, db=self._handles.records)
         for key in keys:
             self._transaction.delete(key + packed, db=self._handles.keys)
 
@@ -228,7 +233,7 @@ class LmdbTables:
 
     def owner(self, token: bytes) -> Owner | None:
         value = self._transaction.get(token, db=self._handles.owners)
-        return None if value is None else Owner(*_OWNER.unpack(value))
+        return Owner(*_OWNER.unpack(value)) if value is not None and len(value) == _OWNER.size else None
 
     def owners(self) -> list[bytes]:
         return list(self._transaction.cursor(self._handles.owners).iternext(values=False))
@@ -261,5 +266,9 @@ def _pack_id(id: int) -> bytes:
 
 
 def _unpack_lease(value: bytes) -> Lease:
-    owner, state, until = _LEASE.unpack(value)
-    return Lease(owner, ClaimState(state), until)
+    """Return a lease; a damaged one has ended, and its owner is unknown."""
+    if len(value) == _LEASE.size:
+        owner, state, until = _LEASE.unpack(value)
+        if state in _STATES:
+            return Lease(owner, ClaimState(state), until)
+    return Lease(bytes(OWNER_BYTES), ClaimState.OPEN, 0.0)

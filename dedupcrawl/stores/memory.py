@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import KEY_BYTES
-from dedupcrawl.stores.transactional import Lease, Owner, TableSizes, TransactionalStore
+from dedupcrawl.stores.live_records import Owner, TableSizes
+from dedupcrawl.stores.transactional import TransactionalStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from dedupcrawl.stores.transactional import StoreTables, Timing
+    from dedupcrawl.stores.live_records import Lease, StoreTables
+    from dedupcrawl.stores.transactional import Timing
 
 T = TypeVar("T")
 
@@ -81,13 +83,19 @@ class MemoryTables:
             else:
                 ids.append(id)
 
-    def delete_record(self, id: int, keys: Iterable[bytes]) -> None:
+    def delete_record(self, id: int) -> None:
         self._bytes -= len(self._records.pop(id))
+
+    def delete_keys(self, id: int, keys: Iterable[bytes]) -> None:
         for key in dict.fromkeys(keys):
+            ids = self._buckets.get(key, ())
+            several = [ids] if isinstance(ids, int) else ids
+            at = bisect_left(several, id)
+            if several[at : at + 1] != [id]:
+                continue
             self._keys -= 1
-            ids = self._buckets[key]
             if isinstance(ids, list) and len(ids) > 1:
-                del ids[bisect_left(ids, id)]
+                del ids[at]
             else:
                 del self._buckets[key]
 
@@ -138,5 +146,7 @@ class MemoryTables:
 
 
 def _rows_from(table: dict[int, T], start: int) -> Iterator[tuple[int, T]]:
+    if start <= 1:  # from the oldest on, of which usually few are read
+        return iter(table.items())
     ids = list(table)
     return ((id, table[id]) for id in ids[bisect_left(ids, start) :])

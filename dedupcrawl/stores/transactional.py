@@ -9,36 +9,37 @@ from __future__ import annotations
 
 import secrets
 from abc import abstractmethod
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from math import inf
-from typing import TYPE_CHECKING, Protocol, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, ParamSpec, TypedDict, TypeVar, Unpack
 
-from dedupcrawl.errors import StoreError
+from dedupcrawl.errors import DamageError
 from dedupcrawl.stores.base import (
-    BUCKET_CAP,
     FILE_ANYWAY,
-    SCAN_CAP,
     Candidate,
     ClaimState,
     Offer,
     Store,
     StoreInfo,
+    log_damage,
+    raise_damage,
     url_key,
 )
-from dedupcrawl.stores.codec import decode, decode_seen, encode
+from dedupcrawl.stores.codec import decode_seen, encode
+from dedupcrawl.stores.live_records import OWNER_BYTES, Lease, LiveRecords, Owner
 from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from dedupcrawl.stores.base import Record
+    from dedupcrawl.stores.base import OnDamage, Record
+    from dedupcrawl.stores.live_records import StoreTables
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
-OWNER_BYTES = 8  #: size of the random token that identifies a store object
 CHUNK = 256  #: records removed in one transaction, so that other writers wait a few milliseconds at most
 PRUNE_SCAN = 16 * CHUNK  #: records examined in one transaction of ``prune``
 
@@ -52,165 +53,18 @@ class Timing(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class Lease:
-    """The claim on a record that is not committed yet; a committed record has none."""
+class Chunk:
+    """The result of one of the transactions of a long piece of work."""
 
-    owner: bytes  #: token of the store object that filed the record, ``OWNER_BYTES`` long
-    state: ClaimState
-    until: float  #: Unix time at which the lease ends unless the owner renews it
+    changed: int  #: records
+    following: int | None  #: the id to go on with; None: at the end
+    damaged: tuple[DamageError, ...] = ()  #: records that were skipped
 
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """A store object that files records. One small write renews all its leases."""
-
-    until: float  #: Unix time up to which all its leases are renewed
-    lost: int = 0  #: how many of its claims others have removed
-
-
-@dataclass(frozen=True, slots=True)
-class TableSizes:
-    """The size of a namespace."""
-
-    pages: int  #: records
-    keys: int  #: bucket entries
-    bytes: int  #: on disk or in memory
-
-
-class StoreTables(Protocol):
-    """The tables of one namespace inside one transaction."""
-
-    def next_id(self) -> int:
-        """Return an id above all ids given before, and store it."""
-
-    def put_record(self, id: int, value: bytes, keys: Iterable[bytes]) -> None:
-        """Store an encoded record under its bucket keys."""
-
-    def delete_record(self, id: int, keys: Iterable[bytes]) -> None:
-        """Remove a record and its bucket entries."""
-
-    def record(self, id: int) -> bytes | None:
-        """Return an encoded record."""
-
-    def records(self, start: int) -> Iterator[tuple[int, bytes]]:
-        """Yield the encoded records with an id of at least ``start``."""
-
-    def first_and_last(self) -> list[tuple[int, bytes]]:
-        """Return the encoded records with the lowest and the highest id; an empty list if there are none."""
-
-    def newest(self, key: bytes, since: int) -> Iterable[int]:
-        """Yield the ids above ``since`` in a bucket, newest first."""
-
-    def lease(self, id: int) -> Lease | None:
-        """Return the lease of a record."""
-
-    def put_lease(self, id: int, lease: Lease) -> None:
-        """Store the lease of a record."""
-
-    def delete_lease(self, id: int) -> None:
-        """Remove the lease of a record."""
-
-    def leases(self, start: int) -> Iterator[tuple[int, Lease]]:
-        """Yield the leases of the records with an id of at least ``start``."""
-
-    def owner(self, token: bytes) -> Owner | None:
-        """Return an owner."""
-
-    def put_owner(self, token: bytes, owner: Owner) -> None:
-        """Store an owner."""
-
-    def delete_owner(self, token: bytes) -> None:
-        """Remove an owner that has no leases any more."""
-
-    def owners(self) -> list[bytes]:
-        """Return the tokens of all owners."""
-
-    def sizes(self) -> TableSizes:
-        """Return the size of the namespace."""
-
-
-@dataclass(slots=True)
-class LiveRecords:
-    """The live records of a namespace, as one store object sees them at one moment.
-
-    A record is live unless it is too old, its lease has ended, or its owner is dead.
-    """
-
-    tables: StoreTables
-    token: bytes  #: of the store object
-    now: float  #: Unix time in seconds
-    oldest: float  #: records seen before this Unix time are past their time to live
-    is_alive: Callable[[bytes], bool]  #: whether the process of another owner is alive
-    _renewed: dict[bytes, float] = field(default_factory=dict)  #: owner -> end of its leases, 0 for a dead one
-
-    def candidate(self, id: int) -> Candidate | None:
-        """Return the live record with this id."""
-        value = self.tables.record(id)
-        if value is None or decode_seen(value, id) < self.oldest:
-            return None
-        lease = self.tables.lease(id)
-        if lease is None:
-            return Candidate(id, decode(value, id), ClaimState.COMMITTED, mine=False)
-        if not self.is_held(lease):
-            return None
-        return Candidate(id, decode(value, id), lease.state, mine=lease.owner == self.token)
-
-    def search(self, probes: Iterable[bytes], since: int) -> tuple[list[Candidate], list[int]]:
-        """Return the live records under the probes by rising id, and the ids of the dead ones."""
-        examined: dict[int, Candidate | None] = {}
-        for probe in probes:
-            live = 0
-            for id in islice(self.tables.newest(probe, since), SCAN_CAP):
-                if id not in examined:
-                    examined[id] = self.candidate(id)
-                live += examined[id] is not None
-                if live == BUCKET_CAP:
-                    break
-        found = sorted((hit for hit in examined.values() if hit is not None), key=lambda hit: hit.id)
-        return found, [id for id, hit in examined.items() if hit is None]
-
-    def is_held(self, lease: Lease) -> bool:
-        """Whether a lease is running and its owner is alive."""
-        renewed = self._renewed.get(lease.owner)
-        if renewed is None:
-            renewed = self._renewed[lease.owner] = self._renewed_until(lease.owner)
-        return self.now < max(lease.until, renewed) and renewed > 0
-
-    def _renewed_until(self, token: bytes) -> float:
-        owner = self.tables.owner(token)
-        if owner is None or (token != self.token and not self.is_alive(token)):
-            return 0.0
-        return owner.until
-
-    def remove(self, id: int, *, notify_owner: bool = True) -> bool:
-        """Remove a record with its keys and its lease; return whether it existed.
-
-        ``notify_owner`` counts the claim as lost, which its owner notices when it next renews.
-        """
-        value = self.tables.record(id)
-        if value is None:
-            return False
-        self.tables.delete_record(id, decode(value, id).keys)
-        lease = self.tables.lease(id)
-        if lease is not None:
-            self.tables.delete_lease(id)
-            if notify_owner:
-                self._count_loss(lease.owner)
-        return True
-
-    def expire(self) -> None:
-        """Remove the two oldest records if they are past their time to live. This bounds the store."""
-        for _ in range(2):
-            oldest = self.tables.first_and_last()[:1]
-            if not oldest or decode_seen(oldest[0][1], oldest[0][0]) >= self.oldest:
-                return
-            with suppress(StoreError):  # a damaged record stays: filing other pages must not fail because of it
-                self.remove(oldest[0][0])
-
-    def _count_loss(self, token: bytes) -> None:
-        owner = self.tables.owner(token)
-        if owner is not None:
-            self.tables.put_owner(token, replace(owner, lost=owner.lost + 1))
+    def report(self, on_damage: OnDamage) -> int:
+        """Report the damaged records; return how many others were changed."""
+        for error in self.damaged:
+            on_damage(error)
+        return self.changed
 
 
 class TransactionalStore(Store):
@@ -271,17 +125,15 @@ class TransactionalStore(Store):
 
     def restore(self, records: Sequence[Record]) -> int:
         encoded = [(record, encode(record)) for record in records]
-        return self._in_chunks(partial(self._restore, encoded))
+        return self._in_chunks(partial(self._restore, encoded), raise_damage)
 
-    def _restore(
-        self, encoded: Sequence[tuple[Record, bytes]], start: int, tables: StoreTables
-    ) -> tuple[int, int | None]:
+    def _restore(self, encoded: Sequence[tuple[Record, bytes]], start: int, tables: StoreTables) -> Chunk:
         live, end = self._live(tables), start + CHUNK
         chunk = encoded[start:end]
         fresh = [pair for pair in chunk if not pair[0].is_among(live.search(pair[0].own_keys, 0)[0])]
         for record, value in fresh:
             self._file(record, value, FILE_ANYWAY, [], tables)
-        return len(fresh), end if end < len(encoded) else None
+        return Chunk(len(fresh), end if end < len(encoded) else None)
 
     def _file(
         self, record: Record, value: bytes, since: int, supersede: list[int] | None, tables: StoreTables
@@ -290,7 +142,7 @@ class TransactionalStore(Store):
         live = self._live(tables)
         found, dead = live.search(record.lookup_keys, since)
         for id in dead:
-            live.remove(id)
+            live.remove_dead(id, record.lookup_keys)
         if found:
             return Offer(None, tuple(found))
         if self._ttl < inf:
@@ -378,71 +230,79 @@ class TransactionalStore(Store):
         hits = (live.candidate(id) for id in tables.newest(url_key(url), 0))
         return next((hit for hit in hits if hit is not None and hit.record.url == url), None)
 
-    def records(self) -> Iterator[Candidate]:
+    def records(self, on_damage: OnDamage = raise_damage) -> Iterator[Candidate]:
         start: int | None = 0
         while start is not None:
             found, start = self._read(partial(self._records_from, start))
-            yield from found
+            for each in found:
+                if isinstance(each, DamageError):
+                    on_damage(each)
+                else:
+                    yield each
 
-    def _records_from(self, start: int, tables: StoreTables) -> tuple[list[Candidate], int | None]:
-        """Return a chunk of live records, and the id to go on with (None: at the end)."""
+    def _records_from(self, start: int, tables: StoreTables) -> tuple[list[Candidate | DamageError], int | None]:
+        """Return a chunk of live and damaged records, and the id to go on with (None: at the end)."""
         live = self._live(tables)
         ids = [id for id, _ in islice(tables.records(start), CHUNK)]
-        found = [hit for hit in map(live.candidate, ids) if hit is not None]
-        return found, ids[-1] + 1 if ids else None
+        found = [_result_or_damage(live.candidate, id) for id in ids]
+        return [hit for hit in found if hit is not None], ids[-1] + 1 if ids else None
 
     # -- housekeeping -------------------------------------------------------------------------
 
-    def forget(self, url: str) -> int:
-        return self._write(partial(self._forget, url))
+    def forget(self, url: str, on_damage: OnDamage = log_damage) -> int:
+        return self._write(partial(self._forget, url)).report(on_damage)
 
-    def _forget(self, url: str, tables: StoreTables) -> int:
-        ids = list(tables.newest(url_key(url), 0))
-        values = ((id, tables.record(id)) for id in ids)
-        doomed = [id for id, value in values if value is not None and decode(value, id).url == url]
+    def _forget(self, url: str, tables: StoreTables) -> Chunk:
         live = self._live(tables)
-        return sum(live.remove(id) for id in doomed)
+        removed = [_result_or_damage(live.remove_url, id, url) for id in list(tables.newest(url_key(url), 0))]
+        return _chunk(removed, None)
 
-    def prune(self, older_than: float) -> int:
-        return self._remove_dead_owners() + self._in_chunks(partial(self._prune, older_than))
+    def prune(self, older_than: float, on_damage: OnDamage = log_damage) -> int:
+        dead = self._remove_dead_owners()
+        return dead + self._in_chunks(partial(self._prune, older_than), on_damage)
 
-    def _prune(self, older_than: float, start: int, tables: StoreTables) -> tuple[int, int | None]:
-        """Remove a chunk; return how many records, and the id to go on with (None: at the end)."""
+    def _prune(self, older_than: float, start: int, tables: StoreTables) -> Chunk:
+        """Remove the old records and the ended claims of a chunk."""
         live = self._live(tables)
         doomed: list[int] = []
+        damaged: list[DamageError] = []
         following = None
         for examined, (id, value) in enumerate(tables.records(start)):
             if examined == PRUNE_SCAN or len(doomed) == CHUNK:
                 following = id
                 break
+            seen = _result_or_damage(decode_seen, value, id)
             lease = tables.lease(id)
-            old = decode_seen(value, id) < max(older_than, live.oldest)
-            if old if lease is None else not live.is_held(lease):
+            if isinstance(seen, DamageError):
+                damaged.append(seen)
+            elif seen < max(older_than, live.oldest) if lease is None else not live.is_held(lease):
                 doomed.append(id)
-        return sum(live.remove(id) for id in doomed), following
+        removed = [_result_or_damage(live.remove, id) for id in doomed]
+        return _chunk([*damaged, *removed], following)
 
     def _remove_dead_owners(self) -> int:
         """Remove the dead owners and all their claims; return how many records were removed."""
         owners = self._read(lambda tables: tables.owners())
         dead = {token for token in owners if token != self._token and not self._is_alive(token)}
-        removed = self._in_chunks(partial(self._remove_claims_of, dead)) if dead else 0
+        removed = self._in_chunks(partial(self._remove_claims_of, dead), raise_damage) if dead else 0
         for token in dead:
             self._write(partial(_delete_owner, token))
         return removed
 
-    def _remove_claims_of(self, dead: set[bytes], start: int, tables: StoreTables) -> tuple[int, int | None]:
+    def _remove_claims_of(self, dead: set[bytes], start: int, tables: StoreTables) -> Chunk:
         leases = list(islice(tables.leases(start), CHUNK))
         live = self._live(tables)
-        removed = sum(live.remove(id, notify_owner=False) for id, lease in leases if lease.owner in dead)
-        return removed, leases[-1][0] + 1 if leases else None
+        removed = sum(live.remove_dead(id, notify_owner=False) for id, lease in leases if lease.owner in dead)
+        return Chunk(removed, leases[-1][0] + 1 if leases else None)
 
-    def _in_chunks(self, work: Callable[[int, StoreTables], tuple[int, int | None]]) -> int:
+    def _in_chunks(self, work: Callable[[int, StoreTables], Chunk], on_damage: OnDamage) -> int:
         """Do a long piece of work in short transactions, each starting where the one before stopped."""
         changed = 0
         start: int | None = 0
         while start is not None:
-            count, start = self._write(partial(work, start))
-            changed += count
+            chunk = self._write(partial(work, start))
+            changed += chunk.report(on_damage)
+            start = chunk.following
         return changed
 
     def info(self) -> StoreInfo:
@@ -450,7 +310,8 @@ class TransactionalStore(Store):
 
     def _info(self, tables: StoreTables) -> StoreInfo:
         sizes = tables.sizes()
-        times = [decode_seen(value, id) for id, value in tables.first_and_last()]
+        times = [_result_or_damage(decode_seen, value, id) for id, value in tables.first_and_last()]
+        readable = [each for each in times if not isinstance(each, DamageError)]
         live = self._live(tables)
         leases = [lease for _, lease in tables.leases(0)]
         states = [lease.state for lease in leases]
@@ -462,11 +323,26 @@ class TransactionalStore(Store):
             scraped=states.count(ClaimState.SCRAPED),
             keys=sizes.keys,
             bytes=sizes.bytes,
-            oldest=times[0] if times else None,
-            newest=times[-1] if times else None,
+            oldest=readable[0] if readable else None,
+            newest=readable[-1] if readable else None,
             scheme=self._scheme,
             ended=sum(not live.is_held(lease) for lease in leases),
         )
+
+
+def _result_or_damage(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | DamageError:
+    """Return what a function returns, or the error of a damaged record."""
+    try:
+        return work(*args, **kwargs)
+    except DamageError as error:
+        return error
+
+
+def _chunk(results: Iterable[bool | DamageError], following: int | None) -> Chunk:
+    """Return how many records were removed, and the damaged ones."""
+    done = list(results)
+    damaged = tuple(each for each in done if isinstance(each, DamageError))
+    return Chunk(done.count(True), following, damaged)
 
 
 def _delete_owner(token: bytes, tables: StoreTables) -> None:

@@ -18,7 +18,7 @@ from itertools import groupby
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from dedupcrawl.errors import StoreError
-from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, check_scheme, scheme_json
+from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, check_scheme, log_damage, scheme_json
 from dedupcrawl.stores.codec import decode, encode
 from dedupcrawl.utils.iteration import chunked
 from dedupcrawl.utils.resources import atomic_write
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from dedupcrawl.stores.base import Record, Store
+    from dedupcrawl.stores.base import OnDamage, Record, Store
 
 MAGIC = b"dedupcrawl export "
 VERSION = b"1"
@@ -65,16 +65,23 @@ class Upsert:
     replaces: tuple[Record, ...] = ()
 
 
-def export_records(store: Store, path: Path, advance: Callable[[], object] = lambda: None) -> int:
+def export_records(
+    store: Store, path: Path, advance: Callable[[], object] = lambda: None, on_damage: OnDamage = log_damage
+) -> int:
     """Write the committed records of a store to a file, atomically; return how many.
 
-    ``advance`` is called after each record of the store, committed or not.
+    Args:
+        store: the store.
+        path: the file.
+        advance: is called after each record of the store, committed or not.
+        on_damage: is called with the error of each damaged record, which is skipped. What it raises ends the
+            export, and no file is written.
 
     Raises:
         StoreError: the store cannot be read, or the file cannot be written.
     """
     with _file_errors(path, "written"), atomic_write(path) as part, gzip.open(part, "wb") as stream:
-        return _write(store, _ChecksumStream(cast("IO[bytes]", stream)), advance)
+        return _write(store, _ChecksumStream(cast("IO[bytes]", stream)), advance, on_damage)
 
 
 def read_header(path: Path, advance: Callable[[], object] = lambda: None) -> ExportHeader:
@@ -146,13 +153,13 @@ def _stored_ids(store: Store, record: Record) -> set[int]:
     return {hit.id for hit in store.find(record.own_keys) if record.is_among([hit])}
 
 
-def _write(store: Store, out: _ChecksumStream, advance: Callable[[], object]) -> int:
+def _write(store: Store, out: _ChecksumStream, advance: Callable[[], object], on_damage: OnDamage) -> int:
     about = store.info()
     out.write(MAGIC + VERSION + b"\n")
     header = {"namespace": about.namespace, "scheme": json.loads(about.scheme)}
     out.write(json.dumps(header, ensure_ascii=True).encode() + b"\n")
     count = 0
-    for each in store.records():
+    for each in store.records(on_damage):
         if each.state is ClaimState.COMMITTED:
             value = encode(each.record)
             out.write(len(value).to_bytes(4, "big") + value)

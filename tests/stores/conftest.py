@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dedupcrawl.stores.memory import MemoryStore
 from dedupcrawl.stores.redis.address import LAYOUTS
 from tests.stores.factories import Clock, Opener, lmdb_url
 from tests.stores.servers import Server, binaries
@@ -68,6 +69,14 @@ def shared(tmp_path: Path) -> Iterator[Opener]:
 @pytest.fixture
 def store(opener: Opener) -> Store:
     return opener()
+
+
+@pytest.fixture
+def beside(opener: Opener, store: Store) -> Store:
+    """Another object on the same store, as of another worker."""
+    if not isinstance(store, MemoryStore):
+        return opener()
+    pytest.skip("a store in memory has one object")
 
 
 @pytest.fixture

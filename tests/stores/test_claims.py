@@ -80,42 +80,56 @@ def test_a_lost_claim_supersedes_nothing(store: Store) -> None:
 # -- leases -------------------------------------------------------------------------------------
 
 
-def test_a_claim_ends_with_its_lease(store: Store, clock: Clock) -> None:
+def test_a_claim_ends_with_its_lease(store: Store, beside: Store, clock: Clock) -> None:
     id = file(store, "http://a", "story", commit=False)
     clock.now += 59.9
-    assert store.get(id) is not None
+    assert beside.get(id) is not None
     clock.now += 0.1
-    assert store.get(id) is None
-    assert store.find([key("story")]) == ()
-    assert store.lookup("http://a") is None
+    assert beside.get(id) is None
+    assert beside.find([key("story")]) == ()
+    assert beside.lookup("http://a") is None
 
 
-def test_each_claim_has_its_whole_lease(store: Store, clock: Clock) -> None:
+def test_an_own_claim_does_not_end_with_its_lease(store: Store, clock: Clock) -> None:
+    """Its item may be in the pipelines: a copy must wait for it, and must not take its place."""
+    id = file(store, "http://a", "story", commit=False)
+    clock.now += 600
+    offer = store.offer(record("http://b", "story"))
+    assert offer.id is None
+    assert [(hit.id, hit.mine) for hit in offer.candidates] == [(id, True)]
+    assert [hit.id for hit in store.find([key("story")])] == [id]
+    assert store.prune(0.0) == 0
+    assert store.info().ended == 0
+    assert store.commit([id]) == 1
+    assert store.info().pages == 1
+
+
+def test_each_claim_has_its_whole_lease(store: Store, beside: Store, clock: Clock) -> None:
     clock.now += 100
     id = file(store, "http://a", "story", commit=False)
     clock.now += 59
-    assert store.get(id) is not None
+    assert beside.get(id) is not None
 
 
-def test_renew_extends_every_claim(store: Store, clock: Clock) -> None:
+def test_renew_extends_every_claim(store: Store, beside: Store, clock: Clock) -> None:
     ids = [file(store, f"http://a/{n}", n, commit=False) for n in range(3)]
     store.scraped(ids[0])
     clock.now += 40
     assert store.renew() == 3
     clock.now += 59
-    assert all(store.get(id) for id in ids)
+    assert all(beside.get(id) for id in ids)
     clock.now += 1
-    assert not any(store.get(id) for id in ids)
+    assert not any(beside.get(id) for id in ids)
 
 
-def test_a_copy_takes_the_place_of_a_claim_whose_lease_ran_out(store: Store, clock: Clock) -> None:
+def test_a_copy_takes_the_place_of_a_claim_whose_lease_ran_out(store: Store, beside: Store, clock: Clock) -> None:
     lost = file(store, "http://a", "story", commit=False)
     clock.now += 60
-    taken = store.offer(record("http://b", "story")).id
+    taken = beside.offer(record("http://b", "story")).id
     assert taken is not None
     assert not store.scraped(lost)
     assert store.commit([lost]) == 0
-    assert store.renew() == 1
+    assert (store.renew(), beside.renew()) == (0, 1)
     assert store.info().pages == 1
 
 
@@ -189,10 +203,10 @@ def test_forget_removes_every_record_of_a_url(store: Store) -> None:
     assert store.renew() == 0
 
 
-def test_prune_removes_old_committed_records_and_dead_claims(store: Store, clock: Clock) -> None:
+def test_prune_removes_old_committed_records_and_dead_claims(store: Store, beside: Store, clock: Clock) -> None:
     for n in range(600):
         file(store, f"http://a/{n}", n, seen=START + n)
-    file(store, "http://dead", "dead", commit=False)
+    file(beside, "http://dead", "dead", commit=False)
     clock.now += 61
     claimed = file(store, "http://old/but/claimed", "claimed", commit=False, seen=START - 100)
     assert store.prune(START + 500) == 501
@@ -219,17 +233,16 @@ def test_info_counts(opener: Opener) -> None:
     assert info.scheme == '{"exact":{},"minhash":{"slots":128}}'
 
 
-def test_info_shows_how_many_claims_are_past_their_lease(opener: Opener, clock: Clock) -> None:
-    store = opener(lease=60)
+def test_info_shows_how_many_claims_are_past_their_lease(store: Store, beside: Store, clock: Clock) -> None:
     file(store, "http://a", commit=False)
     store.scraped(file(store, "http://b", commit=False))
     assert store.info().ended == 0
     clock.now += 61
     file(store, "http://c", commit=False)
-    info = store.info()
+    info = beside.info()
     assert (info.open, info.scraped, info.ended) == (2, 1, 2)
     store.renew()
-    assert store.info().ended == 0
+    assert beside.info().ended == 0
 
 
 def test_expired_records_do_not_pile_up(opener: Opener, clock: Clock) -> None:

@@ -78,19 +78,19 @@ def test_a_bucket_shows_its_newest_records_only(store: Store) -> None:
     assert [hit.id for hit in store.offer(record("http://b", "hot")).candidates] == ids[5:]
 
 
-def test_dead_records_do_not_hide_live_ones(store: Store, clock: Clock) -> None:
+def test_dead_records_do_not_hide_live_ones(store: Store, beside: Store, clock: Clock) -> None:
     live = file(store, "http://a/live", "hot")
     for n in range(BUCKET_CAP):
-        file(store, f"http://a/{n}", "hot", commit=False)
+        file(beside, f"http://a/{n}", "hot", commit=False)
     clock.now += 61
     assert [hit.id for hit in store.find([key("hot")])] == [live]
     assert [hit.id for hit in store.offer(record("http://b", "hot")).candidates] == [live]
     assert store.info().pages == 1  # the offer removed the dead ones that it met
 
 
-def test_the_dead_of_a_bucket_are_removed_a_bounded_number_at_a_time(store: Store, clock: Clock) -> None:
+def test_the_dead_of_a_bucket_are_removed_a_bounded_number_at_a_time(store: Store, beside: Store, clock: Clock) -> None:
     for n in range(SCAN_CAP + 5):
-        file(store, f"http://a/{n}", "hot", commit=False)
+        file(beside, f"http://a/{n}", "hot", commit=False)
     clock.now += 61
     pages = [SCAN_CAP + 5]
     for n in range(SCAN_CAP // BUCKET_CAP + 1):
@@ -109,13 +109,13 @@ def test_buckets_with_like_keys_are_apart(store: Store) -> None:
     assert store.find([b"\0" * 6, b"\xff" * 5 + b"\xfd"]) == ()
 
 
-def test_the_live_records_are_walked_by_rising_id(store: Store, clock: Clock) -> None:
+def test_the_live_records_are_walked_by_rising_id(store: Store, beside: Store, clock: Clock) -> None:
     ids = [store.offer(record(f"http://a/{n}", str(n))).id for n in range(600)]
     store.commit(id for id in ids[:400] if id is not None)
     store.release(id for id in ids[400:410] if id is not None)
     assert [each.id for each in store.records()] == ids[:400] + ids[410:]
     clock.now += 1000  # the leases of the others end
-    walked = list(store.records())
+    walked = list(beside.records())
     assert [each.record.url for each in walked] == [f"http://a/{n}" for n in range(400)]
 
 
@@ -168,8 +168,8 @@ def test_add_removes_what_is_superseded(store: Store) -> None:
     assert (store.info().pages, store.info().keys) == (2, 5)
 
 
-def test_add_takes_the_place_of_a_claim_whose_lease_ran_out(store: Store, clock: Clock) -> None:
-    lost = file(store, "http://a", "story", commit=False)
+def test_add_takes_the_place_of_a_claim_whose_lease_ran_out(store: Store, beside: Store, clock: Clock) -> None:
+    lost = file(beside, "http://a", "story", commit=False)
     clock.now += 60
     assert store.add(record("http://b", "story")).id is not None
     assert store.get(lost) is None

@@ -13,6 +13,7 @@ import pytest
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores import open_store
+from dedupcrawl.stores.base import raise_damage
 from tests.stores.factories import START, Opener, file, lmdb_url, record
 
 
@@ -139,7 +140,11 @@ def test_a_damaged_record_is_named(shared: Opener, tmp_path: Path) -> None:
             transaction.put((2).to_bytes(6, "big"), b"\x01nonsense", db=table)
     store = shared()
     assert store.get(1) is not None
-    for look in (lambda: store.get(2), lambda: store.offer(record("http://b", 1)), lambda: store.prune(2e9)):
+    for look in (
+        lambda: store.get(2),
+        lambda: store.offer(record("http://b", 1)),
+        lambda: store.prune(2e9, raise_damage),
+    ):
         with pytest.raises(StoreError, match="record under 2 is damaged"):
             look()
 

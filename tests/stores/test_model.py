@@ -31,7 +31,6 @@ class Filed:
 
     record: Record
     state: ClaimState
-    until: float
 
 
 class Model:
@@ -43,9 +42,8 @@ class Model:
         self.pages: dict[int, Filed] = {}
 
     def live(self, id: int) -> bool:
-        page = self.pages[id]
-        held = page.state is ClaimState.COMMITTED or self.clock.now < page.until
-        return held and page.record.seen >= self.clock.now - TTL
+        """All claims are of the very object that asks, which is alive."""
+        return not self.expired(id)
 
     def expired(self, id: int) -> bool:
         return self.pages[id].record.seen < self.clock.now - TTL
@@ -64,7 +62,7 @@ class Model:
         for id in list(takewhile(self.expired, list(self.pages)[:2])):
             del self.pages[id]
         self.last += 1
-        self.pages[self.last] = Filed(page, ClaimState.OPEN, self.clock.now + LEASE)
+        self.pages[self.last] = Filed(page, ClaimState.OPEN)
         return self.last, []
 
     def add(self, page: Record, since: int, supersede: list[int]) -> tuple[int | None, list[int]]:
@@ -93,9 +91,7 @@ class Model:
     def prune(self, older_than: float) -> int:
         old = max(older_than, self.clock.now - TTL)
         doomed = [
-            id
-            for id, page in self.pages.items()
-            if (page.record.seen < old if page.state is ClaimState.COMMITTED else self.clock.now >= page.until)
+            id for id, page in self.pages.items() if page.record.seen < old and page.state is ClaimState.COMMITTED
         ]
         for id in doomed:
             del self.pages[id]
@@ -186,8 +182,6 @@ class Stores(RuleBasedStateMachine):
     @rule()
     def renew(self) -> None:
         claims = self.model.claims()
-        for id in claims:
-            self.model.pages[id].until = self.clock.now + LEASE
         assert [store.renew() for store in self.stores] == [len(claims)] * len(self.stores)
 
     @rule(seconds=st.sampled_from([1.0, 30.0, 60.0, 200.0]))

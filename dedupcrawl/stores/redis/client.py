@@ -17,10 +17,10 @@ from redis import Redis
 from redis.exceptions import AskError, MovedError, NoScriptError, RedisError, ResponseError, SlotNotCoveredError
 from redis.exceptions import ConnectionError as NoConnection
 
-from dedupcrawl.errors import StoreError, StoreUnreachableError
+from dedupcrawl.errors import DamageError, StoreError, StoreUnreachableError
+from dedupcrawl.stores.live_records import OWNER_BYTES
 from dedupcrawl.stores.redis.connection import SERVER_ERRORS, connect, store_error
 from dedupcrawl.stores.redis.namespace import milliseconds
-from dedupcrawl.stores.transactional import OWNER_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 Argument = str | bytes | int | float
 A = TypeVar("A")
 T = TypeVar("T")
+E = TypeVar("E", bound=StoreError)
 
 #: The operations of each script. It is named after its file in ``lua/``.
 _OPERATIONS = {
@@ -212,9 +213,18 @@ class RedisSession:
             return store_error(self._shown, error, self._secrets)
         if ours[1] == "emptied":
             return NamespaceLostError(f"The store {self._shown} has lost namespace {self._names.namespace!r}.")
-        key = self._names.key(_TABLES.get(ours[2], ours[2]))
-        return StoreError(
-            f"The store {self._shown} is damaged: key {key!r} has a value at {ours[3]} that is not one of ours."
+        return self._damage(ours, StoreError if ours[2] == "meta" else DamageError)
+
+    def damage(self, text: str) -> DamageError:
+        """Return the error for a damaged value that a script has skipped."""
+        found = _SCRIPT_ERROR.search(text)
+        assert found is not None
+        return self._damage(found, DamageError)
+
+    def _damage(self, found: re.Match[str], kind: type[E]) -> E:
+        key = self._names.key(_TABLES.get(found[2], found[2]))
+        return kind(
+            f"The store {self._shown} is damaged: key {key!r} has a value at {found[3]} that is not one of ours."
         )
 
     def _wrong_type(self) -> str:

@@ -13,8 +13,8 @@ from redis.exceptions import NoPermissionError, ResponseError
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import HotBucket, StoreInfo
+from dedupcrawl.stores.live_records import OWNER_BYTES
 from dedupcrawl.stores.redis.namespace import TIMESTAMP_BYTES
-from dedupcrawl.stores.transactional import OWNER_BYTES
 from dedupcrawl.stores.workers import InvalidStatsError, ServerMemory, Worker, WorkersInfo, WorkerStats
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def namespace_info(
     return StoreInfo(
         url=shown,
         namespace=names.namespace,
-        pages=client.hlen(records),
+        pages=max(0, client.hlen(records) - claims["open"] - claims["scraped"]),  # every claim has a mark there
         open=claims["open"],
         scraped=claims["scraped"],
         ended=claims["ended"],

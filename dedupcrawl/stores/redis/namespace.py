@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from dedupcrawl.errors import StoreError
+from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import Candidate, ClaimState, check_scheme
 from dedupcrawl.stores.codec import decode
 from dedupcrawl.stores.redis.address import LAYOUTS
@@ -118,6 +118,6 @@ def decode_candidate(shown: str, names: KeyNames, hit: tuple[Any, ...]) -> Candi
     try:
         return Candidate(id, record, ClaimState(state), mine=bool(mine))
     except ValueError:
-        raise StoreError(
+        raise DamageError(
             f"The store {shown} is damaged: key {names.key('claims')!r} has a value at {id} that is not one of ours."
         ) from None

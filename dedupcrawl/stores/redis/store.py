@@ -14,8 +14,8 @@ import time
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from dedupcrawl.errors import StoreError, StoreUnreachableError
-from dedupcrawl.stores.base import Offer, Store, url_key
+from dedupcrawl.errors import DamageError, StoreError, StoreUnreachableError
+from dedupcrawl.stores.base import ClaimState, Offer, Store, log_damage, raise_damage, url_key
 from dedupcrawl.stores.redis.client import RedisSession
 from dedupcrawl.stores.redis.info import namespace_info, workers_info
 from dedupcrawl.stores.redis.namespace import KeyNames, decode_candidate, milliseconds, open_namespace
@@ -25,7 +25,7 @@ from dedupcrawl.utils.iteration import chunked
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from dedupcrawl.stores.base import Candidate, Record, StoreInfo
+    from dedupcrawl.stores.base import Candidate, OnDamage, Record, StoreInfo
     from dedupcrawl.stores.redis.address import Address
     from dedupcrawl.stores.redis.client import Argument, NamespaceLostError
     from dedupcrawl.stores.workers import WorkersInfo, WorkerStats
@@ -130,11 +130,18 @@ class RedisStore(Store):
         hits = self._call("lookup", self._ttl, url_key(url), _url_bytes(url))
         return next(iter(self._candidates(hits)), None)
 
-    def records(self) -> Iterator[Candidate]:
+    def records(self, on_damage: OnDamage = raise_damage) -> Iterator[Candidate]:
         start = 0
         while start >= 0:
-            start, hits = self._call("list_records", self._ttl, start)
-            yield from self._candidates(hits)
+            start, hits, damaged = self._call("list_records", self._ttl, start)
+            self._report(damaged, on_damage)
+            for hit in hits:
+                try:
+                    candidate = decode_candidate(self.url, self._names, hit)
+                except DamageError as error:
+                    on_damage(error)
+                else:
+                    yield candidate
 
     def _candidates(self, hits: Iterable[Any]) -> tuple[Candidate, ...]:
         return tuple(decode_candidate(self.url, self._names, hit) for hit in hits)
@@ -178,22 +185,39 @@ class RedisStore(Store):
         with self._lock:
             self._own.difference_update(ids)
 
-    def forget(self, url: str) -> int:
-        removed, is_cut = self._call("forget", _url_bytes(url), url_key(url))
-        return int(removed) + (self._in_steps("forget_scan", _url_bytes(url)) if is_cut else 0)
+    def forget(self, url: str, on_damage: OnDamage = log_damage) -> int:
+        removed, is_cut, damaged, others = self._call("forget", _url_bytes(url), url_key(url))
+        self._report(damaged, on_damage)
+        self._report_unreadable(others, on_damage)
+        more = self._in_steps("forget_scan", on_damage, _url_bytes(url)) if is_cut else 0
+        return int(removed) + more
 
-    def prune(self, older_than: float) -> int:
-        removed = self._in_steps("prune", self._ttl, milliseconds(self._clock() - older_than))
-        self._call("remove_owners")
+    def prune(self, older_than: float, on_damage: OnDamage = log_damage) -> int:
+        removed = self._in_steps("prune", on_damage, self._ttl, milliseconds(self._clock() - older_than))
+        self._report(self._call("remove_owners"), on_damage)
         return removed
 
-    def _in_steps(self, operation: str, *arguments: Argument) -> int:
+    def _in_steps(self, operation: str, on_damage: OnDamage, *arguments: Argument) -> int:
         """Do a long operation in short calls, each starting where the one before stopped."""
         removed = start = 0
         while start >= 0:
-            count, start = self._call(operation, *arguments, start)
+            count, start, damaged = self._call(operation, *arguments, start)
             removed += count
+            self._report(damaged, on_damage)
         return removed
+
+    def _report(self, damaged: Iterable[bytes], on_damage: OnDamage) -> None:
+        """Report the values that a script has skipped."""
+        for text in damaged:
+            on_damage(self._session.damage(text.decode("utf-8", "replace")))
+
+    def _report_unreadable(self, hits: Iterable[Any], on_damage: OnDamage) -> None:
+        """Report those records under the key of a URL that seem to have another URL because they are damaged."""
+        for id, value in hits:
+            try:
+                decode_candidate(self.url, self._names, (id, value, ClaimState.COMMITTED, 0))
+            except DamageError as error:
+                on_damage(error)
 
     def info(self) -> StoreInfo:
         return self._session.with_client(

@@ -11,6 +11,8 @@
 -- Arguments that hold several keys or ids are packed, 6 bytes each. Numbers have 6 bytes, big-endian; times are in
 -- milliseconds of the server's clock.
 --   record   id (decimal) -> time at which it was seen, then what stores/codec.py encoded
+--            id (decimal), "o" -> empty: the record is a claim. The server may evict any of these hashes and keep the
+--            others. So a claim is marked in the hash of its record, and a marked record without a claim is dead.
 --   bucket   key -> ids, rising
 --   claim    id (decimal) -> owner (8), serial number of the offer (6), state (1), end of the lease
 --   owner    token -> end of the lease of all its claims, how many of its claims others have removed
@@ -54,6 +56,11 @@ function M.pack(n)
   local high, low = math.floor(n / 16777216), n % 16777216
   return string.char(math.floor(high / 65536), math.floor(high / 256) % 256, high % 256,
               math.floor(low / 65536), math.floor(low / 256) % 256, low % 256)
+end
+
+-- Returns the field of the records that marks this record as a claim.
+function M.mark_of(id)
+  return string.format('%.0fo', id)
 end
 
 -- Checks a number that other programs may have written: an integer from "least" to what 6 bytes hold.

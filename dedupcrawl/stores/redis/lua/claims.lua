@@ -18,24 +18,29 @@ function M.scraped()
 end
 
 -- "1" in a second call, number of claims, their ids, ids that they supersede: returns the committed ids
+--
+-- An own claim whose record has no mark is not committed: the server has evicted the record.
 function M.commit()
   local again, count = ARGV[5] == '1', tonumber(ARGV[6])
   local ids = M.numbers(7, count)
   local own, there = M.held_by_me(ids), {}
-  for _, id in ipairs(own) do there[#there + 1] = id end
   if again then -- only its owner commits a claim: the first call has committed it, and its reply was lost
     for _, id in ipairs(ids) do
-      if not M.claim(id) and M.record(id) then there[#there + 1] = id end
+      local value, mark = M.marked_record(id)
+      if value and not mark and not M.claim(id) then there[#there + 1] = id end
     end
   end
   local superseded
-  if #there > 0 and #ARGV > 6 + count then superseded = M.plan(M.numbers(7 + count, #ARGV - 6 - count)) end
+  if #own + #there > 0 and #ARGV > 6 + count then superseded = M.plan(M.numbers(7 + count, #ARGV - 6 - count)) end
   local committed = {}
   for _, id in ipairs(own) do
+    if redis.call('HDEL', M.records, M.mark_of(id)) == 1 then
+      there[#there + 1] = id
+      committed[id] = true
+    end
     redis.call('HDEL', M.claims, id)
-    committed[id] = true
   end
-  if superseded then
+  if superseded and #there > 0 then
     for _, each in ipairs(superseded.doomed) do
       if committed[each.id] then each.claim = nil end
     end

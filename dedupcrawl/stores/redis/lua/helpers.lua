@@ -12,6 +12,24 @@ function M.damaged(what, where)
   error('DEDUPCRAWL damaged ' .. what .. ' <' .. where .. '>', 0)
 end
 
+-- Calls a function. If it finds a damaged value, that error is appended to the list; other errors are raised, and
+-- those of the metadata, without which nothing can be changed.
+function M.attempt(damaged, work, ...)
+  local sound, result = pcall(work, ...)
+  if sound then return result end
+  local text = type(result) == 'table' and result.err or result
+  local what = string.match(text, 'DEDUPCRAWL damaged (%a+)')
+  if not what or what == 'meta' then error(result, 0) end
+  damaged[#damaged + 1] = text
+  return nil
+end
+
+-- Returns the record of this id, and the mark that it is a claim.
+function M.marked_record(id)
+  local there = redis.call('HMGET', M.records, id, M.mark_of(id))
+  return M.checked_record(id, there[1]), there[2]
+end
+
 function M.hex(bytes)
   return (string.gsub(bytes, '.', function(c) return string.format('%02x', c:byte()) end))
 end

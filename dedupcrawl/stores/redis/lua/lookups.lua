@@ -19,26 +19,27 @@ function M.lookup()
   return {}
 end
 
--- time to live, start: returns the id to go on with (-1: at the end) and a batch of live records
+-- time to live, start: returns the id to go on with (-1: at the end), a batch of live records, and the errors of damaged
+-- ones
 function M.list_records()
-  local start, last, found = math.max(tonumber(ARGV[6]), M.first_id()), M.last_id(), {}
+  local start, last, found, damaged = math.max(tonumber(ARGV[6]), M.first_id()), M.last_id(), {}, {}
   local stop = math.min(last, start + 2047)
   local id = start
   while id <= stop and #found < 256 do
-    found[#found + 1] = M.candidate(id, M.oldest(ARGV[5]))
+    found[#found + 1] = M.attempt(damaged, M.candidate, id, M.oldest(ARGV[5]))
     id = id + 1
   end
-  return {id > last and -1 or id, M.answer(found)}
+  return {id > last and -1 or id, M.answer(found), damaged}
 end
 
--- step, start: returns 0 and the time of the first record from there on, or the id to go on with (-1: at the end)
+-- step, start: returns 0 and the time of the first readable record from there on, or the id to go on with (-1: at the end)
 function M.edge_time()
   local step, id, last = tonumber(ARGV[5]), tonumber(ARGV[6]), M.last_id()
   if id == 0 then id = step > 0 and M.first_id() or last end
   for _ = 1, 4096 do
     if id < 1 or id > last then return {-1, 0} end
-    local value = M.record(id)
-    if value then return {0, M.number(value, 1)} end
+    local value = redis.call('HGET', M.records, id)
+    if value and #value >= M.HEAD then return {0, M.number(value, 1)} end
     id = id + step
   end
   return {id, 0}
@@ -50,9 +51,13 @@ function M.count_claims()
   for n = 1, #page[2], 2 do
     local value = page[2][n + 1]
     local held = #value == 21 and {owner = value:sub(1, 8), state = value:byte(15), till = M.number(value, 16)}
-    if not held or not counts[held.state] then M.damaged('claim', page[2][n]) end
-    counts[held.state] = counts[held.state] + 1
-    if not M.is_held(held) then ended = ended + 1 end
+    if not held or not counts[held.state] then
+      counts[1] = counts[1] + 1 -- a damaged one
+    else
+      counts[held.state] = counts[held.state] + 1
+      local sound, is_held = pcall(M.is_held, held)
+      if sound and not is_held then ended = ended + 1 end
+    end
   end
   return {page[1], counts[1], counts[2], ended}
 end

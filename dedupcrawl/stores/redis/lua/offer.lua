@@ -54,7 +54,12 @@ function M.offer()
   end
   local id = math.max(last, tonumber(ARGV[8])) + 1
   M.check_before_writes(id, keys, before)
-  redis.call('HSET', M.records, id, M.pack(math.max(0, M.now - tonumber(ARGV[11]))) .. ARGV[13])
+  local value = M.pack(math.max(0, M.now - tonumber(ARGV[11]))) .. ARGV[13]
+  if ARGV[9] == '' then
+    redis.call('HSET', M.records, id, value)
+  else
+    redis.call('HSET', M.records, id, value, M.mark_of(id), '')
+  end
   redis.call('HSET', M.meta, 'last', id, 'keys', total + #keys)
   M.file(id, keys, before)
   if ARGV[9] ~= '' then

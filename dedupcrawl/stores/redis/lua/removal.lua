@@ -49,15 +49,17 @@ function M.plan(ids)
   if #ids > 0 then
     M.total(redis.call('HGET', M.meta, 'keys'))
     redis.call('HLEN', M.hot) -- is it a hash?
+    redis.call('HLEN', M.claims)
   end
   table.sort(rising)
   for n, id in ipairs(rising) do
-    local value = id ~= rising[n - 1] and M.record(id)
+    local value, mark
+    if id ~= rising[n - 1] then value, mark = M.marked_record(id) end
     if value then
-      local held = M.claim(id)
+      local held = mark and M.claim(id)
       if held and not known[held.owner] then known[held.owner] = M.owner(held.owner) or {} end
       local mine = M.keys_of(id, value)
-      doomed[#doomed + 1] = {id = id, count = #mine, claim = held}
+      doomed[#doomed + 1] = {id = id, count = #mine, mark = mark, claim = held}
       for _, key in ipairs(mine) do
         if not leaving[key] then
           leaving[key] = {}
@@ -130,14 +132,16 @@ end
 
 -- Removes what was planned. quiet: do not count the claims as lost.
 function M.remove(plan, quiet)
-  local ids, claims, keys = {}, {}, 0
+  local ids, fields, claims, keys = {}, {}, {}, 0
   for _, each in ipairs(plan.doomed) do
     ids[#ids + 1] = each.id
+    fields[#fields + 1] = each.id
+    if each.mark then fields[#fields + 1] = M.mark_of(each.id) end
     keys = keys + each.count
     if each.claim then claims[#claims + 1] = each.id end
   end
   if #ids == 0 then return 0 end
-  M.in_parts('HDEL', M.records, ids)
+  M.in_parts('HDEL', M.records, fields)
   M.remove_ids(plan.keys, plan.leaving, plan.buckets)
   M.in_parts('HDEL', M.claims, claims)
   if not quiet then M.count_losses(plan.doomed) end
@@ -145,41 +149,76 @@ function M.remove(plan, quiet)
   return #ids
 end
 
+-- Returns those of these ids whose record is a claim.
+function M.marked(ids)
+  local found = {}
+  for _, id in ipairs(ids) do
+    if redis.call('HEXISTS', M.records, M.mark_of(id)) == 1 then found[#found + 1] = id end
+  end
+  return found
+end
+
 -- Removes claims that their owner withdraws.
 function M.withdraw(own)
-  M.remove(M.plan(own), true)
+  M.remove(M.plan(M.marked(own)), true)
   M.in_parts('HDEL', M.claims, own)
 end
 
--- Removes the dead records that an offer met. A bucket names a record that does not exist only if another program has
--- deleted it.
-function M.remove_dead(dead, keys)
-  local plan, there, gone, leaving = M.plan(dead), {}, {}, {}
-  for _, each in ipairs(plan.doomed) do there[each.id] = true end
-  for _, id in ipairs(dead) do
-    if not there[id] then gone[#gone + 1] = id end
+-- Removes records, except those that cannot be because a value is damaged; returns how many, and the others.
+function M.remove_sound(ids, damaged)
+  local whole = M.attempt({}, M.plan, ids)
+  if whole then return M.remove(whole), {} end
+  local removed, unsound = 0, {}
+  for _, id in ipairs(ids) do
+    local plan = M.attempt(damaged, M.plan, {id})
+    if plan then removed = removed + M.remove(plan) else unsound[#unsound + 1] = id end
   end
-  M.remove(plan)
-  if #gone == 0 then return end
-  table.sort(gone)
-  for _, key in ipairs(keys) do leaving[key] = gone end
+  return removed, unsound
+end
+
+-- Removes records that may be damaged. Offers remove their ids from the buckets where they meet them.
+function M.drop(ids)
+  local fields = {}
+  for _, id in ipairs(ids) do fields[#fields + 1], fields[#fields + 2] = id, M.mark_of(id) end
+  M.in_parts('HDEL', M.records, fields)
+  M.in_parts('HDEL', M.claims, ids)
+end
+
+-- Removes the dead records that an offer met. A bucket names a record that does not exist only if that was dropped, or
+-- another program has deleted it.
+function M.remove_dead(dead, keys)
+  local removed, unsound = M.remove_sound(dead, {})
+  if removed == #dead then return end
+  M.drop(unsound)
+  table.sort(dead)
+  local leaving = {}
+  for _, key in ipairs(keys) do leaving[key] = dead end
   M.remove_ids(keys, leaving, M.buckets_of(keys))
 end
 
 -- Removes the two oldest records if they are past their time to live; returns how many were removed.
+--
+-- Filing other pages must not fail because of a damaged record, and such a record must not keep others from being
+-- removed. So a record past its time to live that cannot be removed in order is dropped. A record that is too short,
+-- or shows a time in the future, is passed over, and dropped with the next that is past its time to live.
 function M.expire(older)
   local first, last = M.first_id(), M.last_id()
-  local at, most, removed = first, first + 256, 0
+  local at, most, removed, passed = first, first + 256, 0, {}
   while at <= last and at < most and removed < 2 do
     local value = redis.call('HGET', M.records, at)
-    if value then
-      if #value < 6 or M.number(value, 1) >= older then break end
-      local sound, doomed = pcall(M.plan, {at})
-      if not sound then break end -- a damaged record stays: filing other pages must not fail because of it
-      removed = removed + M.remove(doomed)
+    local seen = value and (#value >= M.HEAD and M.number(value, 1) or M.LAST)
+    if value and seen > M.now then
+      passed[#passed + 1] = at
+    elseif value then
+      if seen >= older then break end
+      local _, unsound = M.remove_sound({at}, {})
+      M.drop(unsound)
+      M.drop(passed)
+      removed, passed = removed + 1, {}
     end
     at = at + 1
   end
-  if at > first then redis.call('HSET', M.meta, 'first', at) end
+  local start = passed[1] or at
+  if start > first then redis.call('HSET', M.meta, 'first', start) end
   return removed
 end

@@ -2,16 +2,17 @@ function M.oldest(ttl)
   return ttl == '' and 0 or M.now - tonumber(ttl)
 end
 
--- Returns the live record of this id with its value and claim; nil if there is none.
-function M.live(id, value, claim, since)
+-- Returns the live record of this id with its value and claim; nil if there is none. mark: whether it is a claim.
+function M.live(id, value, mark, claim, since)
   if not M.checked_record(id, value) or M.number(value, 1) < since then return nil end
-  local held = M.checked_claim(id, claim)
-  if held and not M.is_held(held) then return nil end
-  return {id = id, value = value, claim = held}
+  local held = mark and M.checked_claim(id, claim)
+  if mark and not (held and M.is_held(held)) then return nil end
+  return {id = id, value = value, claim = held or nil}
 end
 
 function M.candidate(id, since)
-  return M.live(id, redis.call('HGET', M.records, id), redis.call('HGET', M.claims, id), since)
+  local value, mark = M.marked_record(id)
+  return M.live(id, value, mark, mark and redis.call('HGET', M.claims, id), since)
 end
 
 function M.answer(hits)
@@ -24,13 +25,17 @@ function M.answer(hits)
   return found
 end
 
--- Examines ids that were not met before, with two commands for all of them.
+-- Examines ids that were not met before, with one command for all records, and one for all claims if there are any.
 function M.examine(ids, older, met, found, dead)
   if #ids == 0 then return end
-  local values = redis.call('HMGET', M.records, unpack(ids))
-  local claims = redis.call('HMGET', M.claims, unpack(ids))
+  local fields = {}
+  for n, id in ipairs(ids) do fields[2 * n - 1], fields[2 * n] = id, M.mark_of(id) end
+  local there = redis.call('HMGET', M.records, unpack(fields))
+  local any = false
+  for n = 1, #ids do any = any or there[2 * n] end
+  local claims = any and redis.call('HMGET', M.claims, unpack(ids)) or {}
   for n, id in ipairs(ids) do
-    local hit = M.live(id, values[n], claims[n], older)
+    local hit = M.live(id, there[2 * n - 1], there[2 * n], claims[n], older)
     met[id] = hit or false
     if hit then found[#found + 1] = hit else dead[#dead + 1] = id end
   end

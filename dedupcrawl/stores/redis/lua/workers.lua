@@ -52,12 +52,13 @@ function M.leave()
   return redis.call('HDEL', M.owners, M.me)
 end
 
--- removes the owners whose lease has ended, and the statistics of ended workers
+-- removes the owners whose lease has ended, and the statistics of ended workers; returns the errors of damaged owners
 function M.remove_owners()
-  local tokens = redis.call('HKEYS', M.owners)
+  local tokens, damaged = redis.call('HKEYS', M.owners), {}
   for _, token in ipairs(tokens) do
-    if token ~= M.me and M.owner(token).till <= M.now then redis.call('HDEL', M.owners, token) end
+    local known = token ~= M.me and M.attempt(damaged, M.owner, token)
+    if known and known.till <= M.now then redis.call('HDEL', M.owners, token) end
   end
   pcall(M.tidy, 0)
-  return 0
+  return damaged
 end

@@ -1,0 +1,225 @@
+"""The tables of a namespace, and which of their records are live.
+
+:class:`StoreTables` is what a store over local transactions must supply. :class:`LiveRecords` reads and
+removes records by the rules of claims, leases and age.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Protocol
+
+from dedupcrawl.stores.base import BUCKET_CAP, SCAN_CAP, Candidate, ClaimState
+from dedupcrawl.stores.codec import decode, decode_seen, is_intact
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+OWNER_BYTES = 8  #: size of the random token that identifies a store object
+EXPIRE_SCAN = 64  #: highest number of damaged records that are passed over to find those past their time to live
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The claim on a record that is not committed yet; a committed record has none."""
+
+    owner: bytes  #: token of the store object that filed the record, ``OWNER_BYTES`` long
+    state: ClaimState
+    until: float  #: Unix time at which the lease ends unless the owner renews it
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A store object that files records. One small write renews all its leases."""
+
+    until: float  #: Unix time up to which all its leases are renewed
+    lost: int = 0  #: how many of its claims others have removed
+
+
+@dataclass(frozen=True, slots=True)
+class TableSizes:
+    """The size of a namespace."""
+
+    pages: int  #: records
+    keys: int  #: bucket entries
+    bytes: int  #: on disk or in memory
+
+
+class StoreTables(Protocol):
+    """The tables of one namespace inside one transaction."""
+
+    def next_id(self) -> int:
+        """Return an id above all ids given before, and store it."""
+
+    def put_record(self, id: int, value: bytes, keys: Iterable[bytes]) -> None:
+        """Store an encoded record under its bucket keys."""
+
+    def delete_record(self, id: int) -> None:
+        """Remove a record, but not its bucket entries."""
+
+    def delete_keys(self, id: int, keys: Iterable[bytes]) -> None:
+        """Remove the entries of a record from these buckets; those that do not exist are ignored."""
+
+    def record(self, id: int) -> bytes | None:
+        """Return an encoded record."""
+
+    def records(self, start: int) -> Iterator[tuple[int, bytes]]:
+        """Yield the encoded records with an id of at least ``start``."""
+
+    def first_and_last(self) -> list[tuple[int, bytes]]:
+        """Return the encoded records with the lowest and the highest id; an empty list if there are none."""
+
+    def newest(self, key: bytes, since: int) -> Iterable[int]:
+        """Yield the ids above ``since`` in a bucket, newest first."""
+
+    def lease(self, id: int) -> Lease | None:
+        """Return the lease of a record."""
+
+    def put_lease(self, id: int, lease: Lease) -> None:
+        """Store the lease of a record."""
+
+    def delete_lease(self, id: int) -> None:
+        """Remove the lease of a record."""
+
+    def leases(self, start: int) -> Iterator[tuple[int, Lease]]:
+        """Yield the leases of the records with an id of at least ``start``."""
+
+    def owner(self, token: bytes) -> Owner | None:
+        """Return an owner."""
+
+    def put_owner(self, token: bytes, owner: Owner) -> None:
+        """Store an owner."""
+
+    def delete_owner(self, token: bytes) -> None:
+        """Remove an owner that has no leases any more."""
+
+    def owners(self) -> list[bytes]:
+        """Return the tokens of all owners."""
+
+    def sizes(self) -> TableSizes:
+        """Return the size of the namespace."""
+
+
+@dataclass(slots=True)
+class LiveRecords:
+    """The live records of a namespace, as one store object sees them at one moment.
+
+    A record is live unless it is too old, its lease has ended, or its owner is dead.
+    """
+
+    tables: StoreTables
+    token: bytes  #: of the store object
+    now: float  #: Unix time in seconds
+    oldest: float  #: records seen before this Unix time are past their time to live
+    is_alive: Callable[[bytes], bool]  #: whether the process of another owner is alive
+    _renewed: dict[bytes, float] = field(default_factory=dict)  #: owner -> end of its leases, 0 for a dead one
+
+    def candidate(self, id: int) -> Candidate | None:
+        """Return the live record with this id."""
+        value = self.tables.record(id)
+        if value is None or decode_seen(value, id) < self.oldest:
+            return None
+        lease = self.tables.lease(id)
+        if lease is None:
+            return Candidate(id, decode(value, id), ClaimState.COMMITTED, mine=False)
+        if not self.is_held(lease):
+            return None
+        return Candidate(id, decode(value, id), lease.state, mine=lease.owner == self.token)
+
+    def search(self, probes: Iterable[bytes], since: int) -> tuple[list[Candidate], list[int]]:
+        """Return the live records under the probes by rising id, and the ids of the dead ones."""
+        examined: dict[int, Candidate | None] = {}
+        for probe in probes:
+            live = 0
+            for id in islice(self.tables.newest(probe, since), SCAN_CAP):
+                if id not in examined:
+                    examined[id] = self.candidate(id)
+                live += examined[id] is not None
+                if live == BUCKET_CAP:
+                    break
+        found = sorted((hit for hit in examined.values() if hit is not None), key=lambda hit: hit.id)
+        return found, [id for id, hit in examined.items() if hit is None]
+
+    def is_held(self, lease: Lease) -> bool:
+        """Whether a lease is running and its owner is alive. The store object that asks is alive."""
+        if lease.owner == self.token:
+            return True
+        renewed = self._renewed.get(lease.owner)
+        if renewed is None:
+            renewed = self._renewed[lease.owner] = self._renewed_until(lease.owner)
+        return self.now < max(lease.until, renewed) and renewed > 0
+
+    def _renewed_until(self, token: bytes) -> float:
+        owner = self.tables.owner(token)
+        if owner is None or not self.is_alive(token):
+            return 0.0
+        return owner.until
+
+    def remove(self, id: int, *, notify_owner: bool = True) -> bool:
+        """Remove a record with its keys and its lease; return whether it existed.
+
+        ``notify_owner`` counts the claim as lost, which its owner notices when it next renews.
+
+        Raises:
+            DamageError: the keys of the record cannot be read. Nothing was removed.
+        """
+        value = self.tables.record(id)
+        if value is None:
+            return False
+        self._delete(id, decode(value, id).keys, notify_owner=notify_owner)
+        return True
+
+    def remove_url(self, id: int, url: str) -> bool:
+        """Remove a record if it has this URL; return whether it had. Raises as :meth:`remove` does."""
+        value = self.tables.record(id)
+        return value is not None and decode(value, id).url == url and self.remove(id)
+
+    def remove_dead(self, id: int, probes: Iterable[bytes] = (), *, notify_owner: bool = True) -> bool:
+        """Remove a dead record, even if it is damaged; return whether it existed.
+
+        The keys of a damaged record are not known: its entries are left in all buckets but those of
+        ``probes``, and removed from the others when they are met there.
+        """
+        value = self.tables.record(id)
+        if value is not None and is_intact(value):
+            return self.remove(id, notify_owner=notify_owner)
+        self.tables.delete_keys(id, probes)
+        if value is not None:
+            self._delete(id, (), notify_owner=notify_owner)
+        return value is not None
+
+    def _delete(self, id: int, keys: Iterable[bytes], *, notify_owner: bool) -> None:
+        self.tables.delete_record(id)
+        self.tables.delete_keys(id, keys)
+        lease = self.tables.lease(id)
+        if lease is not None:
+            self.tables.delete_lease(id)
+            if notify_owner:
+                self._count_loss(lease.owner)
+
+    def expire(self) -> None:
+        """Remove the two oldest records if they are past their time to live. This bounds the store.
+
+        Damaged records show no reliable time. They are removed with a later record that is past its time to
+        live, or if nothing but damaged records is found.
+        """
+        damaged: list[int] = []
+        old: list[int] = []
+        oldest = islice(self.tables.records(0), EXPIRE_SCAN)
+        young = False
+        while len(old) < 2 and not young and (row := next(oldest, None)):
+            if not is_intact(row[1]):
+                damaged.append(row[0])
+            elif decode_seen(row[1], row[0]) < self.oldest:
+                old += [*damaged, row[0]]
+                damaged = []
+            else:
+                young = True
+        for id in old or (() if young else damaged[:2]):
+            self.remove_dead(id)
+
+    def _count_loss(self, token: bytes) -> None:
+        owner = self.tables.owner(token)
+        if owner is not None:
+            self.tables.put_owner(token, replace(owner, lost=owner.lost + 1))
