@@ -136,7 +136,9 @@ def _with_constant(batch: pa.RecordBatch, field: pa.Field, value: str) -> pa.Rec
 
 def _without_seen(batch: pa.RecordBatch, seen: set[tuple[bytes, ...]]) -> pa.RecordBatch:
     """Leave out pages of another source: a batch may have been exported to a store."""
-    columns = [batch.column(name) for name in batch.schema.names if name == "url" or name.startswith("sketch_")]
+    columns = [
+        batch.column(name) for name in batch.schema.names if name in {"url", "identity"} or name.startswith("sketch_")
+    ]
     keep = []
     for page in zip(*(column.to_pylist() for column in columns), strict=True):
         keep.append(page not in seen)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.stores.workers import WorkersInfo, WorkerStats
 
+IDENTITY_BYTES = 255  #: highest size of ``Record.identity``
 KEY_BYTES = 6  #: size of a bucket key; 2^48 buckets keep false candidates below 1 in 10^4 at 10^9 keys
 BUCKET_CAP = 32  #: most candidates read from a bucket, newest first; both caps also in redis/lua/base.lua
 SCAN_CAP = 8 * BUCKET_CAP  #: highest number of entries of a bucket that are examined, dead ones included
@@ -64,6 +65,9 @@ class Record:
     seen: float  #: Unix time in seconds
     cluster: str = ""  #: name of the cluster that the page joins; "" if it starts a new one
     probes: tuple[bytes, ...] | None = None  #: keys to search under, None: ``keys``; not stored
+    #: Sketch of the page's names and values, at most ``IDENTITY_BYTES`` long; b"" for a page without one.
+    #: Stores keep it and do not read it.
+    identity: bytes = b""
 
     @property
     def lookup_keys(self) -> tuple[bytes, ...]:
@@ -77,10 +81,10 @@ class Record:
         return (own,) if own in self.keys else self.keys
 
     def is_among(self, candidates: Iterable[Candidate]) -> bool:
-        """Whether one of the candidates has the same URL, keys and sketches."""
+        """Whether one of the candidates has the same URL, keys, sketches and identity."""
         stored = (each.record for each in candidates)
-        own = (self.url, self.sketches, self.keys)
-        return any((each.url, each.sketches, each.keys) == own for each in stored)
+        own = (self.url, self.sketches, self.keys, self.identity)
+        return any((each.url, each.sketches, each.keys, each.identity) == own for each in stored)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ T = TypeVar("T")
 MAP_SIZE = 64 << 20  #: bytes of the first map; it doubles whenever the file outgrows it
 MAX_TABLES = 256  #: tables that one process can have open in one folder
 FORKED = "was opened before this process forked: open it anew in the child"
-FORMAT = b"1"  #: version of the tables and their relations
+FORMAT = b"2"  #: version of the tables and their relations
 
 _META_TABLE = "dedupcrawl"
 _FORMAT_KEY = b"format"
@@ -248,7 +248,7 @@ def _meta_table(environment: Environment, url: str) -> Table:
     if found != FORMAT:
         raise StoreError(
             f"The store {url} cannot be opened: it has format {found.decode('ascii', 'replace')}, "
-            f"and this version reads format {FORMAT.decode()}."
+            f"and this version reads format {FORMAT.decode()}; use another folder and crawl again."
         )
     return meta
 

@@ -17,7 +17,7 @@ from dedupcrawl.stores.redis.address import LAYOUTS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FORMAT = "1"  #: version of the values and their relations
+FORMAT = "2"  #: version of the values and their relations
 PREFIX = "dedupcrawl:"
 META_PATTERN = f"{PREFIX}{{*}}:meta"  #: matches the key ``meta`` of every namespace
 TIMESTAMP_BYTES = 6  #: of the time in front of a record, in milliseconds
@@ -92,7 +92,8 @@ def _parse_meta(mark: bytes | None, scheme: bytes | None, shown: str, key: str) 
     parts = (mark or b"").decode("ascii", "replace").split(" ")
     if len(parts) == 3 and parts[0] != FORMAT and parts[0].isdigit():
         raise StoreError(
-            f"The store {shown} cannot be opened: it has format {parts[0]}, and this version reads format {FORMAT}."
+            f"The store {shown} cannot be opened: it has format {parts[0]}, and this version reads format {FORMAT}; "
+            "use another namespace and crawl again."
         )
     try:
         is_object = isinstance(json.loads(scheme or b""), dict)
