@@ -21,12 +21,14 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, ClassVar
 
 from dedupcrawl.errors import StoreMismatchError
+from dedupcrawl.utils.formatting import hide_password
 from dedupcrawl.utils.resources import Closing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from dedupcrawl.stores.workers import WorkersInfo, WorkerStats
+    from dedupcrawl.text.secret_seed import SecretSeed
 
 IDENTITY_BYTES = 255  #: highest size of ``Record.identity``
 KEY_BYTES = 6  #: size of a bucket key; 2^48 buckets keep false candidates below 1 in 10^4 at 10^9 keys
@@ -144,6 +146,7 @@ class Store(Closing):
     """
 
     remote: ClassVar[bool] = False  #: whether calls cross a network; a crawl then makes them in threads
+    secret: SecretSeed | None = None  #: the seed that the namespace keeps; None if its seed is no secret
 
     @abstractmethod
     def offer(self, record: Record, since: int = 0) -> Offer:
@@ -269,6 +272,15 @@ def check_scheme(url: str, namespace: str, there: str, here: str) -> None:
         raise StoreMismatchError(
             f"The store {url} (namespace {namespace!r}) was filled under another configuration: "
             f"{'; '.join(found)}. Use the former settings, another namespace or another store."
+        )
+
+
+def check_secret(url: str, namespace: str, there: SecretSeed | None, here: SecretSeed | None) -> None:
+    """Raise ``StoreMismatchError`` unless two secret seeds are equal; neither is shown."""
+    if there != here:
+        raise StoreMismatchError(
+            f"The store {hide_password(url)} (namespace {namespace!r}) was filled with another secret seed: "
+            "its pages cannot be compared. Use another namespace or another store."
         )
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dedupcrawl.stores.transactional import StoreTables, Timing
+    from dedupcrawl.text.secret_seed import SecretSeed
 
 T = TypeVar("T")
 
@@ -25,10 +26,12 @@ class MemoryStore(TransactionalStore):
 
     Args:
         scheme: JSON of the configuration.
+        secret: the secret seed.
     """
 
-    def __init__(self, namespace: str, scheme: str, **timing: Unpack[Timing]) -> None:
+    def __init__(self, namespace: str, scheme: str, secret: SecretSeed | None = None, **timing: Unpack[Timing]) -> None:
         super().__init__("memory://", namespace, scheme, **timing)
+        self.secret = secret
         self._lock = RLock()
         self._tables: MemoryTables | None = MemoryTables()
         self._tables.put_owner(self._token, Owner(self._clock() + self._lease))
