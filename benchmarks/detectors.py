@@ -173,7 +173,7 @@ def _race(language: str, text: str, rounds: int) -> bool:
 
 
 def _field(text: str) -> list[WeightedField]:
-    return [WeightedField(tokens(pack(text)), 1)]
+    return [WeightedField(tokens(pack(text), 0), 1)]
 
 
 def _signs(of: WeightedShingles) -> bytes:

@@ -68,7 +68,7 @@ def plain_shingles(text: str) -> list[str]:
 
 def by_dedupcrawl(text: str, seed: int = 0) -> Slots:
     """Compute the sketch of raw text."""
-    return fast_similarity_sketch(shingles(tokens(pack(text)), CHARACTERS, WORDS, seed), SLOTS, seed)
+    return fast_similarity_sketch(shingles(tokens(pack(text), seed), CHARACTERS, WORDS, seed), SLOTS, seed)
 
 
 def by_datasketch(text: str, seed: int = 1) -> MinHash:
@@ -115,7 +115,9 @@ def _seconds(call: Contestant, text: str, count: int) -> float:
 def speed(case: Case, rounds: int) -> bool:
     """Print one row; return whether the bar is met."""
     normal = normalize(case.text)
-    assert len(set(plain_shingles(normal))) == len(np.unique(shingles(tokens(pack(case.text)), CHARACTERS, WORDS, 0)))
+    assert len(set(plain_shingles(normal))) == len(
+        np.unique(shingles(tokens(pack(case.text), 0), CHARACTERS, WORDS, 0))
+    )
     contestants = [(by_dedupcrawl, case.text), (by_datasketch, normal), (by_rensa, normal), (fingerprint, case.text)]
     times = time_all(contestants, rounds)
     us = [statistics.median(column) * 1e6 for column in times]

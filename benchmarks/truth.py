@@ -24,7 +24,7 @@ CHUNK = 2_000_000  #: pairs per comparison
 
 def shingle_set(text: str) -> Numbers:
     """Return the shingles of a text as sorted 64-bit hashes, as in the detectors."""
-    return np.unique(shingles(tokens(pack(text)), CHARACTERS, WORDS, 0))
+    return np.unique(shingles(tokens(pack(text), 0), CHARACTERS, WORDS, 0))
 
 
 def length(text: str) -> int:

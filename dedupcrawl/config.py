@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import SettingError
 from dedupcrawl.page.options import LINK_RULES, READER_ACCEPTED, ReadOptions
 from dedupcrawl.text.lexicon_file import LANGUAGE_ACCEPTED, is_language
+from dedupcrawl.text.secret_seed import SECRET
 from dedupcrawl.text.segmenters import SEGMENTER_ACCEPTED, check_segmenter
 
 Detectors = Sequence[str] | Mapping[str, Mapping[str, Any]]
@@ -44,7 +45,7 @@ class ConfigChanges(TypedDict, total=False):
     lease: float
     wait: float
     ttl: float | None
-    seed: int
+    seed: int | Literal["secret"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,8 @@ class Config:
     lease: float = 60.0  #: seconds after which a claim ends unless it is renewed, above 0, at most 10⁹
     wait: float = 30.0  #: highest number of seconds to wait for another worker's claim, 0…
     ttl: float | None = None  #: seconds after which a record expires, above 0, at most 10⁹; None: never
-    seed: int = 0  #: seed of all hash functions, 0…2⁶⁴ - 1; the same on all workers
+    #: seed of all hash functions, 0…2⁶⁴ - 1, the same on all workers; "secret": a random one that the store keeps
+    seed: int | Literal["secret"] = 0
 
     def __post_init__(self) -> None:
         with suppress(TypeError, ValueError):  # _ACCEPTED refuses other values below
@@ -120,7 +122,10 @@ _ACCEPTED: Mapping[str, tuple[Callable[[Config], bool], str]] = {
     "lease": (lambda c: 0 < c.lease <= _MAX_SECONDS, "seconds above 0, at most a billion"),
     "wait": (lambda c: c.wait >= 0, "seconds of at least 0"),
     "ttl": (lambda c: c.ttl is None or 0 < c.ttl <= _MAX_SECONDS, "seconds above 0, at most a billion, or None"),
-    "seed": (lambda c: _is_integer(c.seed) and 0 <= c.seed < 2**64, "a whole number from 0 to 2**64 - 1"),
+    "seed": (
+        lambda c: c.seed == SECRET or (isinstance(c.seed, int) and _is_integer(c.seed) and 0 <= c.seed < 2**64),
+        'a whole number from 0 to 2**64 - 1, or "secret"',
+    ),
 }
 
 CONFIG_FIELDS = tuple(field.name for field in fields(Config))

@@ -25,9 +25,11 @@ from dedupcrawl.stores.base import (
     Offer,
     Record,
     Store,
+    check_secret,
     scheme_json,
     url_key,
 )
+from dedupcrawl.text.secret_seed import SECRET, SecretSeed
 from dedupcrawl.utils.iteration import backoff
 from dedupcrawl.utils.resources import Closing
 from dedupcrawl.verdict import Claim, Pending, Verdict
@@ -81,6 +83,10 @@ class Deduplicator(Closing):
         **changes: Unpack[ConfigChanges],
     ) -> None:
         self.config = replace(config or Config(), **changes)
+        if not isinstance(store, Store):
+            store = self._opened(store, namespace, clock)
+        elif self.config.seed == SECRET:
+            self._use_secret(store)
         detectors = build_detectors(self.config)
         self.names = tuple(detector.name for detector in detectors)  #: of the detectors, in order
         self._fingerprinter = Fingerprinter(
@@ -92,12 +98,31 @@ class Deduplicator(Closing):
         self._held: set[int] = set()  # ids of own claims that were neither committed nor released
         self._logged: set[str] = set()  # kinds of failures of the user's own reader that were logged
         self.reading = self.config.reading  #: options for reading pages
-        scheme = schemes(detectors, self.config)
-        self.scheme = scheme_json(scheme)  #: JSON of the constants that shape keys and sketches
-        if not isinstance(store, Store):
-            lease, ttl = self.config.lease, self.config.ttl
-            store = open_store(store, namespace=namespace, scheme=scheme, lease=lease, ttl=ttl, clock=clock)
+        #: JSON of the constants that shape keys and sketches
+        self.scheme = scheme_json(schemes(detectors, self.config))
         self.store = store
+
+    def _opened(self, url: str, namespace: str, clock: Callable[[], float]) -> Store:
+        """Open the store; a secret seed is that of the store, and a new store keeps the one that is drawn here."""
+        seed, lease, ttl = self.config.seed, self.config.lease, self.config.ttl
+        secret = SecretSeed.draw() if seed == SECRET else seed if isinstance(seed, SecretSeed) else None
+        config = self.config if secret is None else replace(self.config, seed=secret)
+        scheme = schemes(build_detectors(config), config)
+        store = open_store(url, namespace=namespace, scheme=scheme, lease=lease, ttl=ttl, clock=clock, secret=secret)
+        try:
+            if seed == SECRET:
+                self._use_secret(store)
+            elif secret is not None:
+                check_secret(url, namespace, store.secret, secret)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def _use_secret(self, store: Store) -> None:
+        if store.secret is None:
+            raise StoreError("The store keeps no secret seed: use another namespace, or set a number as the seed.")
+        self.config = replace(self.config, seed=store.secret)
 
     def read(
         self, *, html: Html = None, text: str | None = None, url: str = "", content_type: str = ""

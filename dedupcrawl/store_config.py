@@ -11,6 +11,7 @@ from dedupcrawl.detectors.lsh import choose_bands
 from dedupcrawl.detectors.minhash import MinHash
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.errors import StoreError
+from dedupcrawl.text.secret_seed import SECRET, SecretSeed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,8 +36,8 @@ def recovered(scheme: Mapping[str, Any], base: Config) -> Recovered:
     """Return ``base`` with all constants that the scheme of a store describes.
 
     A scheme does not contain constants that are used only in comparisons (thresholds, ratios): they stay
-    those of ``base``. If the threshold does not give the bands of a sketch, another threshold that does is
-    assumed.
+    those of ``base``. A secret seed is "secret" unless ``base`` has it. If the threshold does not give the
+    bands of a sketch, another threshold that does is assumed.
 
     Raises:
         StoreError: the scheme names a detector that this version does not have.
@@ -56,7 +57,16 @@ def recovered(scheme: Mapping[str, Any], base: Config) -> Recovered:
     text = scheme.get(_TEXT, {})
     reader, fold_chinese = text.get("reader", "blocks"), "fold_chinese" in text
     config = replace(base, detectors=chosen, reader=reader, fold_chinese=fold_chinese)
+    if _has_secret(described) and not isinstance(base.seed, SecretSeed):
+        config = replace(config, seed=SECRET)
     return Recovered(config, tuple(notes))
+
+
+def _has_secret(described: object) -> bool:
+    """Whether the seed of any detector is a secret of the store."""
+    if not isinstance(described, dict):
+        return False
+    return described.get("seed") == SECRET or any(map(_has_secret, described.values()))
 
 
 def _constants(name: str, described: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,6 +79,8 @@ def _constants(name: str, described: Mapping[str, Any]) -> dict[str, Any]:
         }
     known = set(constants_named(name)) - _DIGESTS
     found = {constant: value for constant, value in described.items() if constant in known}
+    if found.get("seed") == SECRET:  # the configuration has it
+        del found["seed"]
     if "groups" in described:  # boolean
         found["differing"] = described["groups"] - 1
     return found

@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from dedupcrawl.utils.arrays import Numbers
 
 
-LAYOUT_VERSION = 1  #: of the columns below
+LAYOUT_VERSION = 2  #: of the columns below
 #: Last column of tables that hold pages of several corpora: the part that a page comes from.
 PART_FIELD = pa.field("part", pa.string())
 RECORD_CACHE_SIZE = 4096  #: decoded records that a table keeps in memory
 _PAD = bytes(8 - KEY_BYTES)
 _ENCODING = ("utf-8", "surrogatepass")
-_SCALAR_COLUMNS = ("row", "url", "reason", "cluster", "time", "length", "size")
+_SCALAR_COLUMNS = ("row", "url", "reason", "identity", "cluster", "time", "length", "size")
 
 
 def fingerprint_schema(sketches: int) -> pa.Schema:
     """Return the columns of a table of fingerprints.
 
     ``url`` and ``cluster`` are UTF-8 that may hold lone surrogates, hence binary. ``cluster`` is null unless
-    the page joined the cluster of another. ``keys`` are 6-byte keys as integers. ``probes`` is null in a
-    whole batch if the probes of all its pages equal their keys. A page that no detector can judge has a
-    ``reason``, no keys, and empty sketches.
+    the page joined the cluster of another, ``identity`` if the record has none. ``keys`` are 6-byte keys as
+    integers. ``probes`` is null in a whole batch if the probes of all its pages equal their keys. A page that
+    no detector can judge has a ``reason``, no keys, and empty sketches.
     """
     return pa.schema(
         [
@@ -47,6 +47,7 @@ def fingerprint_schema(sketches: int) -> pa.Schema:
             pa.field("keys", pa.list_(pa.uint64()), nullable=False),
             pa.field("probes", pa.list_(pa.uint64())),
             *(pa.field(sketch_name(place), pa.binary(), nullable=False) for place in range(sketches)),
+            pa.field("identity", pa.binary()),  # of the record; null if it is empty
             pa.field("cluster", pa.binary()),
             pa.field("time", pa.float64()),  # Unix time in seconds; null if unknown
             pa.field("length", pa.int32(), nullable=False),  # characters of the main text
@@ -120,7 +121,7 @@ class FingerprintTableBuilder:
         """
         probes, cluster = record.lookup_keys, to_bytes(record.cluster) if record.cluster else None
         self._has_probes |= probes != record.keys and set(probes) != set(record.keys)
-        self._rows.append((row, to_bytes(record.url), None, cluster, time, length, size))
+        self._rows.append((row, to_bytes(record.url), None, record.identity or None, cluster, time, length, size))
         self._keys.append(record.keys)
         self._probes.append(probes)
         self._sketches.append(record.sketches)
@@ -129,7 +130,7 @@ class FingerprintTableBuilder:
         self, row: int, url: str, reason: str, *, time: float | None = None, length: int = 0, size: int = 0
     ) -> None:
         """Add a page that no detector can judge, and the reason; the rest as in :meth:`add`."""
-        self._rows.append((row, to_bytes(url), reason, None, time, length, size))
+        self._rows.append((row, to_bytes(url), reason, None, None, time, length, size))
         self._keys.append(())
         self._probes.append(())
         self._sketches.append(self._no_sketches)
@@ -193,6 +194,7 @@ class FingerprintTable:
             sketches=tuple([column[at] for column in batch.sketches]),
             seen=0.0,
             cluster=to_text(cluster) if cluster else "",
+            identity=batch.identities[at],
         )
 
     def judgeable(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -241,6 +243,7 @@ class _BatchColumns:
         self.batch = batch
         self.urls = _BytesColumn(batch.column("url"))
         self.clusters = _BytesColumn(batch.column("cluster"))
+        self.identities = _BytesColumn(batch.column("identity"))
         count = sum(name.startswith("sketch_") for name in batch.schema.names)
         self.sketches = [_BytesColumn(batch.column(sketch_name(place))) for place in range(count)]
         self.keys = ListColumn(batch.column("keys"))

@@ -22,6 +22,7 @@ from dedupcrawl.config import Config
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import DedupError
 from dedupcrawl.page.model import Page
+from dedupcrawl.text.secret_seed import SECRET, SecretSeed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -103,6 +104,8 @@ def _job_from_request(out: Path, request: dict[str, Any]) -> Job:
     constants = request["constants"]
     names = [name for name in request["detectors"] if name != _TEXT_SCHEME]
     config = Config(detectors={name: constants.get(name, {}) for name in names}, **request["configuration"])
+    if config.seed == SECRET:  # the store keeps it, and sketches are compared without it
+        config = replace(config, seed=SecretSeed())
     return Job(
         inputs=(),
         out=out,

@@ -24,6 +24,7 @@ from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import SettingError, package_version
 from dedupcrawl.stores.opening import MEMORY
+from dedupcrawl.text.secret_seed import SecretSeed, without_secrets
 from dedupcrawl.utils.redaction import hide_password
 
 if TYPE_CHECKING:
@@ -101,12 +102,19 @@ class Job:
     @property
     def fingerprint_digest(self) -> str:
         """A digest of everything that fingerprints depend on, except the pages."""
-        return digest((self.scheme, self.reading, asdict(self.fields), LAYOUT_VERSION, package_version()))
+        parts = (self.scheme, self.reading, asdict(self.fields), LAYOUT_VERSION, package_version())
+        return digest((*parts, *self._secret.values()))
 
     @property
     def reading(self) -> dict[str, object]:
         """What the text of a page depends on, beyond :attr:`scheme`."""
         return asdict(self.config.reading) | {"min_chars": self.config.min_chars}
+
+    @property
+    def _secret(self) -> dict[str, str]:
+        """A digest of the secret seed, under "secret"; nothing if the seed is no secret."""
+        seed = self.config.seed
+        return {"secret": digest(seed.stored().hex())} if isinstance(seed, SecretSeed) else {}
 
     def request(self) -> dict[str, Any]:
         """Return everything the output depends on as JSON values, without passwords."""
@@ -117,7 +125,8 @@ class Job:
             "detectors": self.scheme,
             "constants": {name: _to_json(of) for name, of in own.items() if of},
             "reading": self.reading,
-            "configuration": {name: _to_json(getattr(self.config, name)) for name in names},
+            "configuration": {name: without_secrets(_to_json(getattr(self.config, name))) for name in names},
+            **self._secret,
             "fields": asdict(self.fields),
             "annotate": self.annotate,
             "prefer": list(self.prefer),

@@ -6,7 +6,7 @@ Only prior pages that share a key with a page of the corpus are read.
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -30,7 +30,8 @@ from dedupcrawl.batch.verdicts import replaced_prior_pages
 from dedupcrawl.batch.workdir import Workdir, read_finished
 from dedupcrawl.errors import DedupError, SettingError, StoreError, StoreMismatchError
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
-from dedupcrawl.stores.base import ClaimState, differences
+from dedupcrawl.stores.base import ClaimState, check_secret, differences
+from dedupcrawl.text.secret_seed import SECRET, SecretSeed
 from dedupcrawl.utils.resources import atomic_output
 
 if TYPE_CHECKING:
@@ -136,7 +137,9 @@ def _with_constant(batch: pa.RecordBatch, field: pa.Field, value: str) -> pa.Rec
 
 def _without_seen(batch: pa.RecordBatch, seen: set[tuple[bytes, ...]]) -> pa.RecordBatch:
     """Leave out pages of another source: a batch may have been exported to a store."""
-    columns = [batch.column(name) for name in batch.schema.names if name == "url" or name.startswith("sketch_")]
+    columns = [
+        batch.column(name) for name in batch.schema.names if name in {"url", "identity"} or name.startswith("sketch_")
+    ]
     keep = []
     for page in zip(*(column.to_pylist() for column in columns), strict=True):
         keep.append(page not in seen)
@@ -234,6 +237,8 @@ def _has_any_key(batch: pa.RecordBatch, keys: Numbers) -> np.ndarray[tuple[int],
 def _check_same_configuration(where: str, about: dict[str, Any], job: Job) -> None:
     there, here = about["request"], job.request()
     found = [text for name in ("detectors", "reading") for text in differences(there[name], here[name])]
+    if there.get("secret") != here.get("secret"):
+        found.append("the secret seed is another one")
     if about["layout"] != LAYOUT_VERSION:
         found = [f"layout is {about['layout']} there, {LAYOUT_VERSION} here"]
     if found:
@@ -302,8 +307,48 @@ class StoreSource:
 
 def connect(url: str, namespace: str, job: Job) -> Store:
     """Open a store with the configuration of a job."""
-    lease, ttl = job.config.lease, job.config.ttl
-    return open_store(url, namespace=namespace, scheme=job.scheme, lease=lease, ttl=ttl)
+    lease, ttl, seed = job.config.lease, job.config.ttl, job.config.seed
+    secret = seed if isinstance(seed, SecretSeed) else None
+    store = open_store(url, namespace=namespace, scheme=job.scheme, lease=lease, ttl=ttl, secret=secret)
+    try:
+        check_secret(url, namespace, store.secret, secret)
+    except StoreMismatchError:
+        store.close()
+        raise
+    return store
+
+
+def with_secret(job: Job) -> Job:
+    """Return a job whose secret seed is that of its store; a job with a number as the seed is returned unchanged.
+
+    The store is the first one in ``against``, else that of ``update``, which is created if it does not exist.
+
+    Raises:
+        SettingError: the seed is "secret", and no store keeps it.
+        StoreError: the store cannot be opened.
+    """
+    if job.config.seed != SECRET:
+        return job
+    stores = [where for where in job.against if is_store_url(where)]
+    if not stores and not job.update:
+        raise SettingError(
+            "seed", SECRET, "a whole number, or --against or --update with a store that keeps the secret"
+        )
+    drawn = replace(job, config=replace(job.config, seed=SecretSeed.draw()))
+    if stores:
+        namespace = existing_namespace(stores[0], job.namespace)
+        with open_existing(stores[0], namespace) as store:
+            return _with_secret_of(store, drawn)
+    namespace = target_namespace(job.update, job.namespace)
+    secret = drawn.config.seed if isinstance(drawn.config.seed, SecretSeed) else None
+    with open_store(job.update, namespace=namespace, scheme=drawn.scheme, secret=secret) as store:
+        return _with_secret_of(store, drawn)
+
+
+def _with_secret_of(store: Store, job: Job) -> Job:
+    if store.secret is None:
+        raise StoreError("The store keeps no secret seed: use another namespace, or set a number as the seed.")
+    return replace(job, config=replace(job.config, seed=store.secret))
 
 
 def existing_namespace(url: str, namespace: str | None) -> str:

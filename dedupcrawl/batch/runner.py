@@ -16,7 +16,7 @@ from dedupcrawl.batch.formats import find_parts
 from dedupcrawl.batch.job import digest
 from dedupcrawl.batch.local_engine import LocalEngine
 from dedupcrawl.batch.output import file_size, is_output_current, summarize
-from dedupcrawl.batch.prior_sources import open_prior_sources, write_prior_pages
+from dedupcrawl.batch.prior_sources import open_prior_sources, with_secret, write_prior_pages
 from dedupcrawl.batch.store_export import check_export_target, check_not_exported, export_to_store
 from dedupcrawl.batch.verdicts import VerdictWriter, write_superseded
 from dedupcrawl.batch.workdir import (
@@ -75,6 +75,7 @@ def run(job: Job, engine: Engine | None = None, progress: Progress | None = None
         DedupError: something cannot be read or written, or the output folder has another batch; then no
             ``summary.json`` is written.
     """
+    job = with_secret(job)
     work = Workdir(job.out)
     _check_folder(work)
     parts = find_parts(job.inputs, out=job.out)

@@ -137,8 +137,10 @@ def _config(
 
 
 def _run(job: Job, master: str) -> dict[str, Any]:
+    from dedupcrawl.batch.prior_sources import with_secret  # noqa: PLC0415
     from dedupcrawl.batch.runner import run  # noqa: PLC0415
 
+    job = with_secret(job)
     try:
         with ProgressBars() as bars, _engine(job, master) as engine:
             return run(job, engine, bars)

@@ -82,6 +82,7 @@ def explain(
             scheme = json.loads(opened.info().scheme)
         premises = _premises(scheme, base, source, detector, assignments)
         dedup = stack.enter_context(Deduplicator(store, name, config=premises.config))
+        premises = replace(premises, config=dedup.config)  # with the secret seed of the store
         subject = _subject(dedup, url, file, ledger)
         against = _other_page(dedup, other, subject) if other else None
         on_records = None if quick else _scan_progress(stack, dedup)

@@ -48,6 +48,7 @@ from dedupcrawl.utils.formatting import size
 
 if TYPE_CHECKING:
     from dedupcrawl.stores.base import StoreInfo
+    from dedupcrawl.text.secret_seed import SecretSeed
     from dedupcrawl.tools.inspect.comparison import ComparisonResult
     from dedupcrawl.tools.inspect.inspection import Inspection
 
@@ -159,7 +160,7 @@ def inspect(
             name = only_namespace(against) if namespace is None else namespace
             store = stack.enter_context(open_existing(against, name))
             info = store.info()
-        config, notes = _config(info, reader, assignments, project=project)
+        config, notes = _config(info, reader, assignments, store.secret if store else None, project=project)
         inspected = _inspect_page(where, config, url)
         if store and info:
             name = f"{info.url}, namespace {info.namespace}, {info.pages:,} pages"
@@ -187,11 +188,18 @@ def default_name(where: str) -> str:
 
 
 def _config(
-    info: StoreInfo | None, reader: str | None, assignments: list[str] | None, *, project: bool
+    info: StoreInfo | None,
+    reader: str | None,
+    assignments: list[str] | None,
+    secret: SecretSeed | None,
+    *,
+    project: bool,
 ) -> tuple[Config, tuple[str, ...]]:
     """Return the configuration, as far as possible that of the store, and notes on what the store lacks."""
     config = project_config()[0] if project else Config()
     notes: tuple[str, ...] = ()
+    if secret is not None:
+        config = replace(config, seed=secret)
     if info is not None:
         found = recovered(json.loads(info.scheme), config)
         config, notes = found.config, tuple(f"{n[0].upper()}{n[1:].rstrip('.')}." for n in found.notes)

@@ -143,7 +143,7 @@ def import_(
         bars.begin("checking", None)
         header = read_header(file, lambda: bars.advance(1, 1))
         name = header.namespace if namespace is None else namespace
-        with open_store(where, namespace=name, scheme=json.loads(header.scheme)) as opened:
+        with open_store(where, namespace=name, scheme=json.loads(header.scheme), secret=header.secret) as opened:
             done = import_records(file, opened, lambda records: bars.track("importing", records, header.records))
     print_line(f"{done.new} records imported into {name}, {done.known} were there")
 

@@ -73,7 +73,7 @@ class FeatureCode(Detector):
             return None
         position = int(positions[0])
         code = " ".join(code_tokens(features, position, self.size)).encode()
-        hashes = features.tokens.hashes
+        hashes = features.tokens(self.seed).hashes
         keys = bucket_keys(self._pieces(hashes, position, 0))
         probes = bucket_keys(self._pieces(hashes, position, self.tolerance))
         return Fingerprint(keys, _FIRST_HEADER.pack(_FIRST_TAG, features.length) + code, probes)
@@ -171,7 +171,7 @@ class FeatureCodes(Detector):
         self.check_seed()
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
-        codes_at = hash_runs(features.tokens.hashes, self.size, self.seed)
+        codes_at = hash_runs(features.tokens(self.seed).hashes, self.size, self.seed)
         hashes = np.unique(codes_at[code_positions(features, self.size)] >> np.uint64(32))
         if len(hashes) < _MIN_COMMON:
             return None

@@ -142,7 +142,7 @@ class Keywords(Detector):
         return self._fingerprint(summary, (), summary.decode("utf-8", "ignore")[:_SHOWN_SUMMARY_LENGTH])
 
     def _has_enough_tokens(self, features: Features) -> bool:
-        return len(np.unique(features.tokens.hashes)) >= self.count
+        return len(np.unique(features.tokens(self.seed).hashes)) >= self.count
 
     def _of_keywords(self, features: Features) -> Fingerprint | None:
         found = keywords(features.words(self.segmenter), self._idfs, self.count)

@@ -71,7 +71,7 @@ class RandomProjection(Detector):
 
     def _tokens(self, features: Features) -> Hashes:
         if self.characters == 1:
-            return features.tokens.hashes
+            return features.tokens(self.seed).hashes
         return features.shingles(self.characters, 1, self.seed)
 
     def _read(self, sketch: bytes) -> bytes:

@@ -11,6 +11,7 @@ from dedupcrawl.errors import SettingError
 from dedupcrawl.page.options import ReadOptions
 from dedupcrawl.text.lexicon import open_lexicon
 from dedupcrawl.text.normalize import folding_digest
+from dedupcrawl.text.secret_seed import SECRET, without_secrets
 from dedupcrawl.text.segmenters import check_segmenter
 
 if TYPE_CHECKING:
@@ -75,6 +76,10 @@ class DetectorConfig(Protocol):
         """Names of detectors, or constants by name."""
 
     @property
+    def seed(self) -> int | str:
+        """The seed of all hashes."""
+
+    @property
     def lexicon(self) -> str:
         """Path of a lexicon file."""
 
@@ -94,9 +99,11 @@ def build_detectors(config: DetectorConfig) -> tuple[Detector, ...]:
     in ``SHARED`` have the values of ``config`` by default.
 
     Raises:
-        SettingError: A name or constant does not exist, a value is not accepted, a name is given twice, or
-            there is no detector.
+        SettingError: A name or constant does not exist, a value is not accepted, a name is given twice, there
+            is no detector, or the seed is "secret" and no store has given it.
     """
+    if config.seed == SECRET:
+        raise SettingError("seed", SECRET, "a whole number here: only a store keeps a secret seed")
     chosen = _chosen(config.detectors, _DETECTORS_SETTING)
     if not chosen:
         raise SettingError(_DETECTORS_SETTING, config.detectors, f"at least one; {_accepted()}")
@@ -110,9 +117,13 @@ def schemes(detectors: Sequence[Detector], config: DetectorConfig) -> dict[str, 
     """Describe the content of a store as JSON values; stores with equal descriptions are compatible.
 
     Returns:
-        The scheme of each detector by name, and under "text" changed settings that affect the text.
+        The scheme of each detector by name, and under "text" changed settings that affect the text. A secret
+        seed is "secret".
     """
-    described = {detector.name: dict(detector.scheme()) for detector in detectors}
+    described: dict[str, dict[str, object]] = {
+        detector.name: {name: without_secrets(value) for name, value in detector.scheme().items()}
+        for detector in detectors
+    }
     text: dict[str, object] = {}
     if config.reader != ReadOptions().reader:
         text["reader"] = config.reader

@@ -27,7 +27,7 @@ from dedupcrawl.detectors.bits import (
     read_bits,
     sign_bits,
 )
-from dedupcrawl.text.normalize import ROLE_SHIFT, Role
+from dedupcrawl.text.normalize import CODE
 from dedupcrawl.text.shingles import GOLDEN, MASK64, seeded_constants, split_mix
 
 if TYPE_CHECKING:
@@ -50,9 +50,7 @@ _MAX_SHINGLE = 16  #: tokens of a shingle; the tables of Rabin fingerprints grow
 _MAX_WEIGHT = 1000
 _LOW_BITS = 16
 _LOW = np.uint64((1 << _LOW_BITS) - 1)
-_ROLE = np.uint64(int(Role.CHARACTER) << int(ROLE_SHIFT))
 _UPPER_HALF = np.uint64(DEGREE - SYMBOL_BITS)
-_SPREAD = np.uint64(GOLDEN)
 _OCTET = np.uint64(255)
 
 
@@ -105,7 +103,7 @@ class SimHash(Detector):
         self.check_seed()
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
-        if not len(features.tokens.hashes):
+        if not len(features.tokens(self.seed).hashes):
             return None
         weighting = ShingleWeighting(self.characters, self.words, self.seed, self.bits // WORD_BITS)
         weigh = weighting.by_terms if self.weights == "terms" else weighting.by_occurrences
@@ -136,8 +134,8 @@ class SimHash(Detector):
             (self.keywords_weight, f"{page.keywords}\n{page.description}"),
             (self.anchors_weight, page.anchors),
         )
-        used = [(features.features_of(text).tokens, weight) for weight, text in others if weight and text]
-        main = WeightedField(features.tokens, self.text_weight)
+        used = [(features.features_of(text).tokens(self.seed), weight) for weight, text in others if weight and text]
+        main = WeightedField(features.tokens(self.seed), self.text_weight)
         return [main, *(WeightedField(tokens, weight) for tokens, weight in used if len(tokens.hashes))]
 
     def _read(self, sketch: bytes) -> bytes:
@@ -252,17 +250,17 @@ class _SymbolTable(NamedTuple):
 def symbols(stream: Tokens) -> Symbols:
     """Return the symbol of each token.
 
-    It is the code point of a character of a script without spaces, and half the hash of a word. Symbols of
+    It is the code point of a character of a script without spaces, and half the keyed hash of a word. Symbols of
     the basic plane, which are the most frequent, need one table lookup only.
     """
-    hashes, at = stream
+    hashes, at, points = stream
+    codes = points & CODE
     if np.count_nonzero(at) == len(at):
-        values = hashes ^ _ROLE
-        if not len(values) or values.max() <= _LOW:
-            return Symbols(values.view(np.int64), None)
+        if not len(codes) or codes.max() <= _LOW:
+            return Symbols(codes.astype(np.int64), None)
+        values = codes.astype(np.uint64)
     else:
-        # Multiplied, because the hash of a short word has few bits in its upper half.
-        values = np.where(at, hashes ^ _ROLE, hashes * _SPREAD >> _UPPER_HALF)
+        values = np.where(at, codes, hashes >> _UPPER_HALF)
     third, fourth = (values >> np.uint64(_LOW_BITS)) & _OCTET, values >> np.uint64(_LOW_BITS + 8)
     return Symbols((values & _LOW).view(np.int64), (third.view(np.int64), fourth.view(np.int64)))
 

@@ -22,13 +22,16 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, ClassVar
 
 from dedupcrawl.errors import DamageError, StoreMismatchError
+from dedupcrawl.utils.redaction import hide_password
 from dedupcrawl.utils.resources import Closing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from dedupcrawl.stores.workers import WorkersInfo, WorkerStats
+    from dedupcrawl.text.secret_seed import SecretSeed
 
+IDENTITY_BYTES = 255  #: highest size of ``Record.identity``
 KEY_BYTES = 6  #: size of a bucket key; 2^48 buckets keep false candidates below 1 in 10^4 at 10^9 keys
 BUCKET_CAP = 32  #: most candidates read from a bucket, newest first; both caps also in redis/lua/base.lua
 SCAN_CAP = 8 * BUCKET_CAP  #: highest number of entries of a bucket that are examined, dead ones included
@@ -79,6 +82,9 @@ class Record:
     seen: float  #: Unix time in seconds
     cluster: str = ""  #: name of the cluster that the page joins; "" if it starts a new one
     probes: tuple[bytes, ...] | None = None  #: keys to search under, None: ``keys``; not stored
+    #: Sketch of the page's names and values, at most ``IDENTITY_BYTES`` long; b"" for a page without one.
+    #: Stores keep it and do not read it.
+    identity: bytes = b""
 
     @property
     def lookup_keys(self) -> tuple[bytes, ...]:
@@ -92,10 +98,10 @@ class Record:
         return (own,) if own in self.keys else self.keys
 
     def is_among(self, candidates: Iterable[Candidate]) -> bool:
-        """Whether one of the candidates has the same URL, keys and sketches."""
+        """Whether one of the candidates has the same URL, keys, sketches and identity."""
         stored = (each.record for each in candidates)
-        own = (self.url, self.sketches, self.keys)
-        return any((each.url, each.sketches, each.keys) == own for each in stored)
+        own = (self.url, self.sketches, self.keys, self.identity)
+        return any((each.url, each.sketches, each.keys, each.identity) == own for each in stored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +162,7 @@ class Store(Closing):
     """
 
     remote: ClassVar[bool] = False  #: whether calls cross a network; a crawl then makes them in threads
+    secret: SecretSeed | None = None  #: the seed that the namespace keeps; None if its seed is no secret
 
     @abstractmethod
     def offer(self, record: Record, since: int = 0) -> Offer:
@@ -293,6 +300,15 @@ def check_scheme(url: str, namespace: str, there: str, here: str) -> None:
         raise StoreMismatchError(
             f"The store {url} (namespace {namespace!r}) was filled under another configuration: "
             f"{'; '.join(found)}. Use the former settings, another namespace or another store."
+        )
+
+
+def check_secret(url: str, namespace: str, there: SecretSeed | None, here: SecretSeed | None) -> None:
+    """Raise ``StoreMismatchError`` unless two secret seeds are equal; neither is shown."""
+    if there != here:
+        raise StoreMismatchError(
+            f"The store {hide_password(url)} (namespace {namespace!r}) was filled with another secret seed: "
+            "its pages cannot be compared. Use another namespace or another store."
         )
 
 

@@ -10,8 +10,9 @@ keys             2  number of keys
 sketches         1  number of sketches
 url              4  bytes of the URL
 cluster          4  bytes of the cluster
+identity         1  bytes of the identity
 lengths        4·n  bytes of each sketch
-parts               keys, sketches, URL, cluster
+parts               keys, sketches, identity, URL, cluster
 ===========  =====  ==========================================
 
 All numbers are big-endian, texts are UTF-8. ``probes`` are not stored.
@@ -25,11 +26,11 @@ from struct import Struct
 from zlib import crc32
 
 from dedupcrawl.errors import DamageError, StoreError
-from dedupcrawl.stores.base import KEY_BYTES, Record
+from dedupcrawl.stores.base import IDENTITY_BYTES, KEY_BYTES, Record
 
-VERSION = 1
+VERSION = 2
 _PREFIX = Struct(">BI")  # version, crc
-_HEAD = Struct(">dHBII")  # seen to cluster
+_HEAD = Struct(">dHBIIB")  # seen to identity
 _SEEN = Struct(">d")
 _KEY_SIZES = {KEY_BYTES}
 _TEXT_ENCODING = ("utf-8", "surrogatepass")
@@ -39,18 +40,21 @@ def encode(record: Record) -> bytes:
     """Return a record as bytes.
 
     Raises:
-        StoreError: a key is not ``KEY_BYTES`` long, or the record has more parts than the layout can count.
+        StoreError: a key is not ``KEY_BYTES`` long, the identity is longer than ``IDENTITY_BYTES``, or the
+            record has more parts than the layout can count.
     """
     if not {*map(len, record.keys)} <= _KEY_SIZES:
         raise StoreError(f"The record of {record.url!r} has a key that is not {KEY_BYTES} bytes long.")
+    if len(record.identity) > IDENTITY_BYTES:
+        raise StoreError(f"The record of {record.url!r} has an identity of more than {IDENTITY_BYTES} bytes.")
     url, cluster = record.url.encode(*_TEXT_ENCODING), record.cluster.encode(*_TEXT_ENCODING)
-    counts = (len(record.keys), len(record.sketches), len(url), len(cluster))
+    counts = (len(record.keys), len(record.sketches), len(url), len(cluster), len(record.identity))
     try:
         head = _HEAD.pack(record.seen, *counts)
     except struct.error as error:
         raise StoreError(f"The record of {record.url!r} has too many parts to be filed: {error}.") from error
     lengths = struct.pack(f">{len(record.sketches)}I", *map(len, record.sketches))
-    body = b"".join((head, lengths, *record.keys, *record.sketches, url, cluster))
+    body = b"".join((head, lengths, *record.keys, *record.sketches, record.identity, url, cluster))
     return _PREFIX.pack(VERSION, crc32(body)) + body
 
 
@@ -61,18 +65,19 @@ def decode(value: bytes, key: object) -> Record:
         DamageError: the value is damaged or has another version.
     """
     _check(value, key)
-    seen, keys, sketches, url, cluster = _HEAD.unpack_from(value, _PREFIX.size)
+    seen, keys, sketches, url, cluster, identity = _HEAD.unpack_from(value, _PREFIX.size)
     start = _PREFIX.size + _HEAD.size
     lengths = [int.from_bytes(value[at : at + 4], "big") for at in range(start, start + 4 * sketches, 4)]
-    sizes = (*(KEY_BYTES,) * keys, *lengths, url, cluster)
+    sizes = (*(KEY_BYTES,) * keys, *lengths, identity, url, cluster)
     cuts = accumulate(sizes, initial=start + 4 * sketches)
     parts = [value[left:right] for left, right in pairwise(cuts)]
     return Record(
         url=parts[-2].decode(*_TEXT_ENCODING),
         keys=tuple(parts[:keys]),
-        sketches=tuple(parts[keys:-2]),
+        sketches=tuple(parts[keys:-3]),
         seen=seen,
         cluster=parts[-1].decode(*_TEXT_ENCODING),
+        identity=parts[-3],
     )
 
 

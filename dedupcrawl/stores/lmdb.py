@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.live_records import StoreTables
     from dedupcrawl.stores.lmdb_environment import Environment, Table, Transaction
     from dedupcrawl.stores.transactional import Timing
+    from dedupcrawl.text.secret_seed import SecretSeed
 
 T = TypeVar("T")
 
@@ -63,23 +64,33 @@ class LmdbStore(TransactionalStore):
         url: of the store, for messages.
         folder: the folder, created if it is missing.
         scheme: JSON of the configuration; None: accept any, and the namespace must exist.
+        secret: the secret seed of a new namespace.
     """
 
-    def __init__(self, url: str, folder: Path, namespace: str, scheme: str | None, **timing: Unpack[Timing]) -> None:
+    def __init__(
+        self,
+        url: str,
+        folder: Path,
+        namespace: str,
+        scheme: str | None,
+        secret: SecretSeed | None = None,
+        **timing: Unpack[Timing],
+    ) -> None:
         super().__init__(url, namespace, scheme or "", **timing)
         self._closed = False
         with _store_errors(self.url, "opened"):
             self._folder = LmdbFolder(folder, self._token, create=scheme is not None)
         self._environment = self._folder.environment
         try:
-            self._enter(scheme)
+            self._enter(scheme, secret)
         except BaseException:
             self._folder.leave()
             raise
 
-    def _enter(self, scheme: str | None) -> None:
+    def _enter(self, scheme: str | None, secret: SecretSeed | None) -> None:
         with _store_errors(self.url, "opened"):
-            self._scheme = open_namespace(self._environment, self.url, self.namespace, scheme)
+            stored = open_namespace(self._environment, self.url, self.namespace, scheme, secret)
+            self._scheme, self.secret = stored
             self._handles = TableHandles.open(self._environment, self.namespace)
         self._write(lambda tables: tables.put_owner(self._token, Owner(self._clock() + self._lease)))
         self._remove_dead_owners()

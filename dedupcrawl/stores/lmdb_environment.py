@@ -37,6 +37,7 @@ from filelock import FileLock, Timeout
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import check_scheme
+from dedupcrawl.text.secret_seed import SecretSeed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,11 +50,12 @@ T = TypeVar("T")
 MAP_SIZE = 64 << 20  #: bytes of the first map; it doubles whenever the file outgrows it
 MAX_TABLES = 256  #: tables that one process can have open in one folder
 FORKED = "was opened before this process forked: open it anew in the child"
-FORMAT = b"1"  #: version of the tables and their relations
+FORMAT = b"2"  #: version of the tables and their relations
 
 _META_TABLE = "dedupcrawl"
 _FORMAT_KEY = b"format"
 _SCHEME_PREFIX = b"scheme:"
+_SECRET_PREFIX = b"secret:"
 _BOOT_ID_FILE = Path("/proc/sys/kernel/random/boot_id")
 
 logger = logging.getLogger(__name__)
@@ -211,25 +213,30 @@ def _remove_lock(path: Path, lock: FileLock) -> None:
         path.unlink(missing_ok=True)
 
 
-def open_namespace(environment: Environment, url: str, namespace: str, scheme: str | None) -> str:
-    """Check the configuration of a namespace, or create the namespace; return the configuration it has.
+def open_namespace(
+    environment: Environment, url: str, namespace: str, scheme: str | None, secret: SecretSeed | None = None
+) -> tuple[str, SecretSeed | None]:
+    """Check the configuration of a namespace, or create the namespace; return the configuration and secret it has.
 
     ``scheme`` is our configuration in JSON; None accepts any, and requires that the namespace exists.
+    ``secret`` is the secret seed of a new namespace: of several that are offered the first stays.
     """
     meta = _meta_table(environment, url)
-    key = _SCHEME_PREFIX + namespace.encode()
+    key, secret_key = _SCHEME_PREFIX + namespace.encode(), _SECRET_PREFIX + namespace.encode()
 
-    def work(transaction: Transaction) -> str:
+    def work(transaction: Transaction) -> tuple[str, SecretSeed | None]:
         stored = transaction.get(key, db=meta)
         if stored is not None:
             check_scheme(url, namespace, stored.decode(), scheme or stored.decode())
-            return stored.decode()
+            return stored.decode(), SecretSeed.from_stored(transaction.get(secret_key, db=meta))
         if scheme is None:
             known = ", ".join(map(repr, _stored_names(transaction, meta))) or "none"
             raise StoreError(f"The store {url} has no namespace {namespace!r}; it has {known}.")
         transaction.put(_FORMAT_KEY, FORMAT, db=meta)
         transaction.put(key, scheme.encode(), db=meta)
-        return scheme
+        if secret is not None:
+            transaction.put(secret_key, secret.stored(), db=meta)
+        return scheme, secret
 
     return environment.write(work)
 
@@ -248,7 +255,7 @@ def _meta_table(environment: Environment, url: str) -> Table:
     if found != FORMAT:
         raise StoreError(
             f"The store {url} cannot be opened: it has format {found.decode('ascii', 'replace')}, "
-            f"and this version reads format {FORMAT.decode()}."
+            f"and this version reads format {FORMAT.decode()}; use another folder and crawl again."
         )
     return meta
 

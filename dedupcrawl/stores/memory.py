@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.stores.live_records import Lease, StoreTables
     from dedupcrawl.stores.transactional import Timing
+    from dedupcrawl.text.secret_seed import SecretSeed
 
 T = TypeVar("T")
 
@@ -27,10 +28,12 @@ class MemoryStore(TransactionalStore):
 
     Args:
         scheme: JSON of the configuration.
+        secret: the secret seed.
     """
 
-    def __init__(self, namespace: str, scheme: str, **timing: Unpack[Timing]) -> None:
+    def __init__(self, namespace: str, scheme: str, secret: SecretSeed | None = None, **timing: Unpack[Timing]) -> None:
         super().__init__("memory://", namespace, scheme, **timing)
+        self.secret = secret
         self._lock = RLock()
         self._tables: MemoryTables | None = MemoryTables()
         self._tables.put_owner(self._token, Owner(self._clock() + self._lease))

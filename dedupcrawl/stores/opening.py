@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from dedupcrawl.stores.base import Store
+    from dedupcrawl.text.secret_seed import SecretSeed
 
 MEMORY = "memory://"
 LMDB = "lmdb://"
@@ -32,6 +33,7 @@ def open_store(
     lease: float = 60.0,
     ttl: float | None = None,
     clock: Callable[[], float] = time.time,
+    secret: SecretSeed | None = None,
 ) -> Store:
     """Open a store; create it if it is missing.
 
@@ -46,6 +48,7 @@ def open_store(
         ttl: seconds after which a record no longer counts; None: never.
         clock: returns the Unix time in seconds. With a server it only gives the age of a record; leases
             follow the clock of the server.
+        secret: the secret seed of a new namespace. An existing one keeps its own: see ``Store.secret``.
 
     Raises:
         SettingError: the URL or the namespace is not accepted.
@@ -56,10 +59,10 @@ def open_store(
     _check_namespace(namespace)
     configuration = scheme_json(scheme)
     if url == MEMORY:
-        return MemoryStore(namespace, configuration, lease=lease, ttl=ttl, clock=clock)
+        return MemoryStore(namespace, configuration, secret=secret, lease=lease, ttl=ttl, clock=clock)
     if is_server(url):
-        return _open_on_server(url, namespace, configuration, lease=lease, ttl=ttl, clock=clock)
-    return LmdbStore(url, _folder(url), namespace, configuration, lease=lease, ttl=ttl, clock=clock)
+        return _open_on_server(url, namespace, configuration, secret=secret, lease=lease, ttl=ttl, clock=clock)
+    return LmdbStore(url, _folder(url), namespace, configuration, secret=secret, lease=lease, ttl=ttl, clock=clock)
 
 
 def open_existing(url: str, namespace: str) -> Store:

@@ -1,6 +1,7 @@
 """Export a namespace to a file, and import it into another store.
 
-The file is a gzip stream of: the line ``MAGIC`` with the version; a line of JSON with namespace and scheme;
+The file is a gzip stream of: the line ``MAGIC`` with the version; a line of JSON with namespace and scheme; the
+secret seed of the store after its length in 1 byte, which is 0 if there is none;
 each committed record as :mod:`dedupcrawl.stores.codec` encodes it, after its length in 4 bytes; a length of
 0; the number of records in 8 bytes; the BLAKE2b-128 checksum of all bytes before. Numbers are big-endian.
 """
@@ -11,15 +12,16 @@ import gzip
 import json
 import zlib
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
 from itertools import groupby
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from dedupcrawl.errors import StoreError
-from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, check_scheme, log_damage, scheme_json
+from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, check_scheme, check_secret, log_damage, scheme_json
 from dedupcrawl.stores.codec import decode, encode
+from dedupcrawl.text.secret_seed import SECRET_BYTES, SecretSeed
 from dedupcrawl.utils.iteration import chunked
 from dedupcrawl.utils.resources import atomic_write
 
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.base import OnDamage, Record, Store
 
 MAGIC = b"dedupcrawl export "
-VERSION = b"1"
+VERSION = b"2"
 MAX_LINE_BYTES = 1 << 20
 MAX_RECORD_BYTES = 1 << 28
 CHUNK = 200  #: records that are filed together
@@ -43,6 +45,7 @@ class ExportHeader:
     namespace: str
     scheme: str  #: JSON
     records: int  #: number of records in the file
+    secret: SecretSeed | None = field(default=None, repr=False)  #: the secret seed of its store
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +94,11 @@ def read_header(path: Path, advance: Callable[[], object] = lambda: None) -> Exp
         StoreError: the file is no export, is damaged, truncated or of another version.
     """
     with _open_export(path) as stream:
-        namespace, scheme = _read_header(path, stream)
+        header = _read_header(path, stream)
         count = 0
         for count, _ in enumerate(_read_records(path, stream), 1):  # noqa: B007  # the last is their number
             advance()
-        return ExportHeader(namespace, scheme, count)
+        return replace(header, records=count)
 
 
 def import_records(
@@ -106,11 +109,12 @@ def import_records(
     ``track`` wraps the iterator over the records, to show progress.
 
     Raises:
-        StoreMismatchError: the store was filled under another configuration than the export.
+        StoreMismatchError: the store was filled under another configuration or secret seed than the export.
         StoreError: the file is damaged, and nothing was filed; or the store failed.
     """
     about, header = store.info(), read_header(path)
     check_scheme(about.url, about.namespace, about.scheme, header.scheme)
+    check_secret(about.url, about.namespace, store.secret, header.secret)
     with _open_export(path) as stream:
         _read_header(path, stream)
         return file_records(map(Upsert, track(_read_records(path, stream))), store)
@@ -158,6 +162,8 @@ def _write(store: Store, out: _ChecksumStream, advance: Callable[[], object], on
     out.write(MAGIC + VERSION + b"\n")
     header = {"namespace": about.namespace, "scheme": json.loads(about.scheme)}
     out.write(json.dumps(header, ensure_ascii=True).encode() + b"\n")
+    secret = b"" if store.secret is None else store.secret.stored()
+    out.write(bytes([len(secret)]) + secret)
     count = 0
     for each in store.records(on_damage):
         if each.state is ClaimState.COMMITTED:
@@ -170,8 +176,8 @@ def _write(store: Store, out: _ChecksumStream, advance: Callable[[], object], on
     return count
 
 
-def _read_header(path: Path, stream: _ChecksumStream) -> tuple[str, str]:
-    """Return namespace and scheme."""
+def _read_header(path: Path, stream: _ChecksumStream) -> ExportHeader:
+    """Return the header, with 0 records."""
     first = stream.read_line()
     if not first.startswith(MAGIC):
         raise StoreError(f"The file {path} is not an export of a store.")
@@ -185,7 +191,10 @@ def _read_header(path: Path, stream: _ChecksumStream) -> tuple[str, str]:
             raise TypeError  # noqa: TRY301  # all defects of the header give one message
     except (ValueError, KeyError, TypeError):
         raise StoreError(f"The file {path} is damaged: its header cannot be read.") from None
-    return namespace, scheme_json(scheme)
+    size = stream.read(1)[0]
+    if size not in {0, SECRET_BYTES}:
+        raise StoreError(f"The file {path} is damaged: its header cannot be read.")
+    return ExportHeader(namespace, scheme_json(scheme), 0, SecretSeed.from_stored(stream.read(size)))
 
 
 def _read_records(path: Path, stream: _ChecksumStream) -> Iterator[Record]:

@@ -30,6 +30,7 @@ class Features:
     page: Page
     fold_chinese: bool = False  #: read traditional characters as simplified ones
     _words: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _tokens: dict[int, Tokens] = field(default_factory=dict, init=False, repr=False, compare=False)
     _shingles: dict[tuple[int, int, int], Hashes] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
@@ -74,10 +75,11 @@ class Features:
         """The index after the closing mark of each sentence in :attr:`text`."""
         return sentence_ends(self.text)
 
-    @cached_property
-    def tokens(self) -> Tokens:
-        """The token stream, see :mod:`dedupcrawl.text.shingles`."""
-        return tokens(self.packed)
+    def tokens(self, seed: int) -> Tokens:
+        """Return the token stream with hashes keyed by a seed, see :mod:`dedupcrawl.text.shingles`."""
+        if seed not in self._tokens:
+            self._tokens[seed] = tokens(self.packed, seed)
+        return self._tokens[seed]
 
     @cached_property
     def token_spans(self) -> tuple[Indices, Indices]:
@@ -98,7 +100,7 @@ class Features:
         """Return the hashes of all shingles, see :func:`dedupcrawl.text.shingles.shingles`."""
         scheme = (characters, words, seed)
         if scheme not in self._shingles:
-            self._shingles[scheme] = shingles(self.tokens, characters, words, seed)
+            self._shingles[scheme] = shingles(self.tokens(seed), characters, words, seed)
         return self._shingles[scheme]
 
 
@@ -164,7 +166,7 @@ class FeaturesBatch(Sequence[Features]):
         scheme = (characters, words, seed)
         if scheme not in self._shingles:
             texts = self._texts
-            stream, starts = located_tokens(texts.packed)
+            stream, starts = located_tokens(texts.packed, seed)
             bounds = np.append(np.searchsorted(starts, texts.starts), len(starts))
             self._shingles[scheme] = shingles_of_many(stream, bounds, *scheme)
         return self._shingles[scheme]

@@ -121,7 +121,7 @@ def pack(text: str) -> Points:
         points = encode(normalize_reference(text))
         return points | (table.packed[points] & ROLE)
     if highest >= RESIZED:
-        packed = table.packed[_resize(table, encode(text))]
+        packed = table.packed[_resize(table, encode(text))] & (ROLE | CODE)
     return _collapse_spaces(packed)
 
 

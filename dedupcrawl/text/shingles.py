@@ -1,4 +1,4 @@
-"""The token stream of a text, the hashes of its shingles, and 64-bit hash arithmetic in numpy arrays.
+"""The token stream of a text, the keyed hashes of its tokens and shingles, and 64-bit hash arithmetic in numpy.
 
 A token is one character of a script without spaces (Han, kana, Thai…), or a maximal run of letters and digits
 of any other script. Punctuation, symbols and white space only separate tokens, so that a change of width or
@@ -8,18 +8,36 @@ mixed text works.
 
 All products of hashes wrap around at 2^64. All randomness of the package is derived from one seed here, which
 must be the same in all workers.
+
+**Hashes of tokens.** Nobody without the seed may find two tokens with equal hashes: pages of such tokens
+would be equal for every detector. The seed must therefore act before letters are combined. A polynomial with
+a public base fails: its collisions are the short vectors of a lattice, which LLL finds (Lenstra, Lenstra,
+Lovász, 1982). A secret base P alone fails too: the difference of two words is a polynomial in P that they
+determine, and (P - 1)^7 is 0 modulo 2^64 for one odd P in 512. So two secrets are combined:
+
+* Every code point c has a random number g(c), from SHAKE128 (FIPS 202) over the seed. Sums of them are
+  linear in unknown numbers, like multilinear hashing (Carter, Wegman 1979; Dietzfelbinger 1996).
+* The hash of a word is the sum of g(c) * P^i over its letters, with a secret P.
+
+Two different words collide only if for each letter c its places in both words give the same sum of P^i;
+otherwise an independent random g(c) remains. Modulo 2^64 there are such words for every odd base, if they are
+long: the Thue-Morse word and its complement, from 1,024 letters (Pachocki, Radoszewski: *Where to use and how
+not to use polynomial string hashing*, 2013). The difference of these words with 2^m letters is the product
+of P^(2^i) - 1 for i < m. P and the base of shingles are 5 modulo 8, so that a factor has exactly i + 2 twos,
+and 64 letters have 27 of the 64 twos that a collision needs: it has a probability of 2^-37. Longer words are
+hashed by BLAKE2b with the seed as its key. Shingles have at most 64 tokens, and the same bound.
 """
 
 from __future__ import annotations
 
 import functools
-from hashlib import blake2b
+from hashlib import blake2b, shake_128
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from dedupcrawl.text.normalize import ROLE_SHIFT, Role
+from dedupcrawl.text.normalize import ROLE, ROLE_SHIFT, Role, roles
 
 if TYPE_CHECKING:
     from dedupcrawl.text.normalize import Flags, Indices, Points
@@ -36,8 +54,10 @@ _S32 = np.uint64(32)
 _S29 = np.uint64(29)
 
 MAX_SHINGLE = 64  #: highest number of tokens of a shingle
-_CHUNK = 1 << 16  #: code points hashed at a time
-_INVERSE = pow(GOLDEN, -1, 1 << 64)  #: of the odd base P of token hashes, modulo 2^64
+MAX_LETTERS = 64  #: highest number of letters of a word that is hashed by a polynomial
+_POWERS = 1 << 15  #: tabulated powers of P
+_CHUNK = _POWERS  #: code points hashed at a time, at most ``_POWERS``; they stay in the processor cache
+_CACHED_SEEDS = 4  #: seeds whose tables are kept, 2.5 MB each
 _SEPARATOR = np.uint8(Role.SEPARATOR)
 _WORD = np.uint8(Role.WORD)
 _CHARACTER = np.uint8(Role.CHARACTER)
@@ -46,26 +66,31 @@ _CHARACTER = np.uint8(Role.CHARACTER)
 class Tokens(NamedTuple):
     """The token stream of a text, as two arrays of the same length."""
 
-    hashes: Hashes  #: equal for equal tokens; not mixed
+    hashes: Hashes  #: keyed with the seed; equal for equal tokens; not mixed
     characters: Flags  #: whether a token is a character of a script without spaces
+    points: Points  #: the first packed point of each token
 
 
-def tokens(packed: Points) -> Tokens:
+def tokens(packed: Points, seed: int) -> Tokens:
     """Return the hashed tokens of packed points (see :func:`~dedupcrawl.text.normalize.pack`)."""
-    return located_tokens(packed)[0]
+    return located_tokens(packed, seed)[0]
 
 
-def located_tokens(packed: Points) -> tuple[Tokens, Indices]:
+def located_tokens(packed: Points, seed: int) -> tuple[Tokens, Indices]:
     """Return the tokens, and for each token the index of its first code point."""
-    roles = (packed >> ROLE_SHIFT).astype(np.uint8)
-    word = roles == _WORD
+    found = (packed >> ROLE_SHIFT).astype(np.uint8)
+    word = found == _WORD
+    keys = _letter_keys(seed)
     if not word.any():
-        starts = np.flatnonzero(roles != _SEPARATOR)
-        return Tokens(packed.take(starts).astype(np.uint64), np.ones(len(starts), bool)), starts
-    starts = _starts(roles, word)
-    # The role depends on the code point only, so it can stay in the hash.
-    found = Tokens(_hash_tokens(packed * (roles != _SEPARATOR), starts), roles[starts] == _CHARACTER)
-    return found, starts
+        starts = np.flatnonzero(found != _SEPARATOR)
+        points = packed.take(starts)
+        return Tokens(keys.letters.take(points), np.ones(len(starts), bool), points), starts
+    starts = _starts(found, word)
+    ends = np.append(starts[1:], len(packed))
+    hashes = _hash_tokens(packed, starts, ends, keys)
+    if (ends - starts).max() > MAX_LETTERS:
+        _hash_long_words(hashes, packed, starts, seed)
+    return Tokens(hashes, found[starts] == _CHARACTER, packed.take(starts)), starts
 
 
 def token_spans(packed: Points) -> tuple[Indices, Indices]:
@@ -85,32 +110,58 @@ def _starts(roles: npt.NDArray[np.uint8], word: Flags) -> Indices:
     return np.flatnonzero(begins)
 
 
-def _hash_tokens(codes: Points, starts: Indices) -> Hashes:
-    """Polynomial hash of every run from one start to the next: the sum of code * P^(position in the run)."""
-    if len(codes) <= _CHUNK:
-        return _hash_token_chunk(codes, starts)
-    ends = np.append(starts[1:], len(codes))
-    parts, low = [], 0
+class _LetterKeys(NamedTuple):
+    """The secrets of token hashes."""
+
+    letters: Hashes  #: the random number of each packed point, 0 for separators
+    rising: Hashes  #: powers of the base P
+    falling: Hashes  #: powers of its inverse
+
+
+@functools.lru_cache(_CACHED_SEEDS)
+def _letter_keys(seed: int) -> _LetterKeys:
+    points = np.flatnonzero(roles())
+    points |= roles()[points].astype(np.int64) << int(ROLE_SHIFT)
+    drawn = shake_128(b"dedupcrawl letters" + seed.to_bytes(8, "little")).digest(8 * len(points))
+    # The system provides memory only for the parts that are written: 2 of 50 MB.
+    letters = np.zeros(int(ROLE), np.uint64)
+    letters[points] = np.frombuffer(drawn, "<u8")
+    letters.flags.writeable = False
+    base = _secret_base(seed, "letter")
+    return _LetterKeys(letters, _powers(base, _POWERS), _powers(pow(base, -1, 1 << 64), _POWERS))
+
+
+def _secret_base(seed: int, purpose: str) -> int:
+    """Return a random base of polynomials, 5 modulo 8."""
+    return int(seeded_constants(seed, purpose, 1)[0]) & ~7 | 5
+
+
+def _hash_tokens(packed: Points, starts: Indices, ends: Indices, keys: _LetterKeys) -> Hashes:
+    """Polynomial hash of every run from one start to the next: the sum of g(code) * P^(position in the run).
+
+    Of a run of more than ``_POWERS`` points only the beginning is hashed: :func:`_hash_long_words` hashes it again.
+    """
+    hashes = np.empty(len(starts), np.uint64)
+    low = 0
     while low < len(starts):
-        high = max(low + 1, int(np.searchsorted(ends, starts[low] + _CHUNK, "right")))
-        parts.append(_hash_token_chunk(codes[starts[low] : ends[high - 1]], starts[low:high] - starts[low]))
+        first = int(starts[low])
+        high = max(low + 1, int(ends.searchsorted(first + _CHUNK, "right")))
+        indices = starts[low:high] - first
+        terms = keys.letters.take(packed[first : min(int(ends[high - 1]), first + _POWERS)])
+        terms *= keys.rising[: len(terms)]
+        np.add.reduceat(terms, indices, out=hashes[low:high])
+        # One product with P^i for all runs. Multiplied by P^-start the sums do not depend on the position.
+        hashes[low:high] *= keys.falling.take(indices)
         low = high
-    return np.concatenate(parts)
-
-
-def _hash_token_chunk(codes: Points, starts: Indices) -> Hashes:
-    # One product with P^i for all runs. Multiplied by P^-start the sums do not depend on the position.
-    rising, falling = powers(GOLDEN, _CHUNK), powers(_INVERSE, _CHUNK)
-    if len(codes) > _CHUNK:  # a single run
-        rising = powers.__wrapped__(GOLDEN, len(codes))
-    sums: Hashes = codes * rising[: len(codes)]
-    np.cumsum(sums, out=sums)
-    # Only separators, which are zero, precede the first run.
-    until = sums.take(np.append(starts[1:], len(codes)) - 1)
-    hashes = until.copy()
-    hashes[1:] -= until[:-1]
-    hashes *= falling.take(starts)
     return hashes
+
+
+def _hash_long_words(hashes: Hashes, packed: Points, starts: Indices, seed: int) -> None:
+    """Replace the hashes of the words with more than ``MAX_LETTERS`` letters."""
+    letters = np.add.reduceat(packed & ROLE != 0, starts, dtype=np.int64)
+    for token in np.flatnonzero(letters > MAX_LETTERS).tolist():
+        word = packed[starts[token] : starts[token] + letters[token]].astype("<u4").tobytes()
+        hashes[token] = int.from_bytes(seeded_hash(word, 8, seed), "little")
 
 
 def shingles(stream: Tokens, characters: int, words: int, seed: int) -> Hashes:
@@ -120,7 +171,7 @@ def shingles(stream: Tokens, characters: int, words: int, seed: int) -> Hashes:
     from a character of a script without spaces, ``words`` tokens from a word. A text that is too short for
     any shingle is one shingle. Returns well-mixed hashes with repetitions.
     """
-    hashes, is_character = stream
+    hashes, is_character, _ = stream
     if not len(hashes):
         return hashes
     found = int(np.count_nonzero(is_character))
@@ -143,7 +194,7 @@ def run_polynomials(hashes: Hashes, length: int, seed: int) -> Hashes:
     """Return these polynomials without mixing, computed by doubling; for ``length`` 1 ``hashes`` itself."""
     if len(hashes) < length:
         return np.zeros(0, np.uint64)
-    power = powers(int(seeded_constants(seed, "shingle", 1)[0]), MAX_SHINGLE)
+    power = _shingle_powers(seed)
     run, done = hashes, 1
     for bit in bin(length)[3:]:
         run, done = _join_runs(run, run[done:], power[done]), 2 * done
@@ -253,7 +304,11 @@ def split_mix(state: int) -> int:
 
 
 @functools.cache
-def powers(base: int, count: int) -> Hashes:
+def _shingle_powers(seed: int) -> Hashes:
+    return _powers(_secret_base(seed, "shingle"), MAX_SHINGLE)
+
+
+def _powers(base: int, count: int) -> Hashes:
     """Return base^0 … base^(count-1) modulo 2^64, read-only."""
     factors = np.full(count, base & MASK64, np.uint64)
     factors[0] = 1

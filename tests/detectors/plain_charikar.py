@@ -51,14 +51,14 @@ def rabin(values: Iterable[int], modulus: int) -> int:
 
 
 def word(number: int) -> int:
-    """The symbol of a word with this hash: the upper half of the product with 2^64 / the golden ratio."""
-    return number * 0x9E3779B97F4A7C15 % 2**64 >> 32
+    """The symbol of a word with this hash: its upper half."""
+    return number >> 32
 
 
-def symbols(text: str) -> dict[str, int]:
+def symbols(text: str, seed: int = 0) -> dict[str, int]:
     """The symbol of each token: a character's code point, 32 bits of a word's hash."""
     found = oracles.tokens(text)
-    hashes = hashed(pack(text)).hashes.tolist()
+    hashes = hashed(pack(text), seed).hashes.tolist()
     return {
         token: ord(token) if oracles.is_character(token) else word(number)
         for token, number in zip(found, hashes, strict=True)
@@ -81,9 +81,9 @@ def by_occurrences(fields: Iterable[tuple[str, int]], characters: int, words: in
     return [(shingle, weight) for text, weight in fields for shingle in oracles.shingles(text, characters, words)]
 
 
-def simhash(weighted: Iterable[Weighted], text: str, moduli: Iterable[int]) -> bytes:
+def simhash(weighted: Iterable[Weighted], text: str, moduli: Iterable[int], seed: int = 0) -> bytes:
     """The fingerprint of shingles whose tokens are all in ``text``, 64 bits for every polynomial."""
-    weighted, numbers = list(weighted), symbols(text)
+    weighted, numbers = list(weighted), symbols(text, seed)
     parts = [
         signs((rabin((numbers[token] for token in shingle), modulus), weight) for shingle, weight in weighted)
         for modulus in moduli

@@ -79,7 +79,7 @@ def test_a_worked_example() -> None:
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
 def test_it_is_the_definition_for_term_weights(text: str, bits: int) -> None:
     moduli = [irreducible_polynomial(7, number) for number in range(bits // 64)]
-    expected = plain_charikar.simhash(plain_charikar.by_terms([(text, 1)], 5, 3), text, moduli)
+    expected = plain_charikar.simhash(plain_charikar.by_terms([(text, 1)], 5, 3), text, moduli, 7)
     assert sketch(text, SimHash(bits=bits, seed=7))[1:] == expected
 
 
@@ -127,7 +127,7 @@ def features(text: str) -> Features:
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
 def test_the_package_simhash_agrees_when_it_hashes_alike(text: str) -> None:
     weighing = ShingleWeighting(5, 3, 0, 1)
-    fields = [WeightedField(features(text).tokens, 1)]
+    fields = [WeightedField(features(text).tokens(0), 1)]
     counted, by_terms = weighing.by_occurrences(fields), weighing.by_terms(fields)
     assert by_terms.weights is not None
     named = {str(number).encode(): number for number in counted.hashes[0].tolist()}
@@ -144,7 +144,7 @@ def test_the_package_simhash_agrees_when_it_hashes_alike(text: str) -> None:
 
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
 def test_shingles_start_where_those_of_the_other_detectors_start(text: str) -> None:
-    found = ShingleWeighting(5, 3, 0, 1).by_occurrences([WeightedField(features(text).tokens, 1)])
+    found = ShingleWeighting(5, 3, 0, 1).by_occurrences([WeightedField(features(text).tokens(0), 1)])
     numbers, modulus = plain_charikar.symbols(text), irreducible_polynomial(0)
     expected = [plain_charikar.rabin((numbers[t] for t in shingle), modulus) for shingle in oracles.shingles(text)]
     assert found.hashes[0].tolist() == expected
@@ -185,11 +185,11 @@ def test_typos_in_a_short_text_cost_shingles_more_than_tokens() -> None:
     for right, wrong in (("drill", "dril"), ("sledge", "slegde"), ("basin", "bassin")):
         edited = edited.replace(right, wrong)
     missed = [
-        sum(compare(edited, ENGLISH, SimHash(seed=seed, characters=size, words=size)) is None for seed in range(10))
+        sum(compare(edited, ENGLISH, SimHash(seed=seed, characters=size, words=size)) is None for seed in range(60))
         for size in (1, 3)
     ]
-    assert missed[0] <= 4
-    assert missed[1] >= 8
+    assert missed[0] <= 24
+    assert missed[1] >= 36
 
 
 def test_tokens_as_features_know_no_order() -> None:
@@ -274,10 +274,12 @@ characters = st.tuples(st.one_of(st.integers(0x3040, 0x9FFF), st.integers(0x2000
 
 
 def stream(drawn: list[tuple[int, bool]]) -> Tokens:
-    """Tokens as the text has them: the hashes of words, the code points of characters with their role."""
+    """Tokens as the text has them: the hashes of words, and the packed points of characters."""
     role = int(Role.CHARACTER) << int(ROLE_SHIFT)
-    hashes = [value | role if alone else value for value, alone in drawn]
-    return Tokens(np.array(hashes, np.uint64), np.array([alone for _, alone in drawn], bool))
+    points = [value | role if alone else 0 for value, alone in drawn]
+    hashes = [0 if alone else value for value, alone in drawn]
+    alone = np.array([alone for _, alone in drawn], bool)
+    return Tokens(np.array(hashes, np.uint64), alone, np.array(points, np.uint32))
 
 
 @pytest.mark.parametrize("degree", [2, 4, 8])
@@ -351,7 +353,7 @@ def test_different_words_are_different_symbols() -> None:
     letters = "abcdefghijklmnopqrstuvwxyz"
     short = [*letters, *(a + b for a in letters for b in letters)]
     of_three = [word + letter for word in short[26:] for letter in letters]
-    found = symbols(tokens(pack(" ".join(short + of_three))))
+    found = symbols(tokens(pack(" ".join(short + of_three)), 0))
     assert found.octets is not None
     whole = found.low | found.octets[0] << 16 | found.octets[1] << 24
     assert len(np.unique(whole)) == len(whole) == 26 + 26**2 + 26**3

@@ -15,6 +15,7 @@ SYMPTOMS = ("Nothing is dropped", "Too much is dropped")
 NOBODYS = {
     "A key is not … bytes long.",
     "The record of … has a key that is not … bytes long.",
+    "The record of … has an identity of more than … bytes.",
     "The record of … has too many parts to be filed: ….",
     "…",  # another error, repeated
 }

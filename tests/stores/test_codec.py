@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dedupcrawl.errors import StoreError
-from dedupcrawl.stores.base import KEY_BYTES, Record, url_key
+from dedupcrawl.stores.base import KEY_BYTES, Candidate, ClaimState, Record, url_key
 from dedupcrawl.stores.codec import VERSION, decode, decode_seen, encode
 
 GOLDEN = {
@@ -18,14 +20,15 @@ GOLDEN = {
             sketches=(b"\x01\x02\x03", b"", b"\xff"),
             seen=1_700_000_000.25,
             cluster="c1",
+            identity=b"\x07\x08",
         ),
         (
-            "01990b2d1941d954fc401000000002030000000c00000002"
+            "020bdf2c8741d954fc401000000002030000000c0000000202"
             "000000030000000000000001"
-            "6b65792d2d316b65792d2d32010203ff687474703a2f2fe4be8b2f616331"
+            "6b65792d2d316b65792d2d32010203ff0708687474703a2f2fe4be8b2f616331"
         ),
     ),
-    "empty": (Record("", (), (), 0.0), "01da08c96f00000000000000000000000000000000000000"),
+    "empty": (Record("", (), (), 0.0), "020fd59b8d0000000000000000000000000000000000000000"),
 }
 
 records = st.builds(
@@ -35,6 +38,7 @@ records = st.builds(
     sketches=st.lists(st.binary(max_size=300), max_size=5).map(tuple),
     seen=st.floats(allow_nan=False),
     cluster=st.text(max_size=20),
+    identity=st.binary(max_size=255),
 )
 
 
@@ -43,6 +47,18 @@ def test_the_layout_is_pinned(name: str) -> None:
     record, golden = GOLDEN[name]
     assert encode(record).hex() == golden
     assert decode(bytes.fromhex(golden), 1) == record
+
+
+def test_an_empty_identity_costs_one_byte() -> None:
+    plain, name = Record("http://a", (), (), 0.0), b"names and values"
+    assert len(encode(plain)) == 24 + 1 + len("http://a")
+    assert len(encode(replace(plain, identity=name))) == len(encode(plain)) + len(name)
+
+
+def test_records_that_differ_in_their_identity_are_two() -> None:
+    plain = Record("http://a", (), (), 0.0)
+    assert plain.is_among([Candidate(1, plain, ClaimState.COMMITTED, mine=False)])
+    assert not replace(plain, identity=b"1").is_among([Candidate(1, plain, ClaimState.COMMITTED, mine=False)])
 
 
 def test_the_key_of_a_url_is_pinned() -> None:
@@ -85,9 +101,10 @@ def test_another_version_is_named() -> None:
     [
         Record("http://a", (b"short",), (), 0.0),
         Record("http://a", (), (b"",) * 256, 0.0),
+        Record("http://a", (), (), 0.0, identity=b"x" * 256),
         Record("http://a", tuple(n.to_bytes(KEY_BYTES, "big") for n in range(65536)), (), 0.0),
     ],
-    ids=["key size", "sketches", "keys"],
+    ids=["key size", "sketches", "identity", "keys"],
 )
 def test_what_the_layout_cannot_hold_is_refused(record: Record) -> None:
     with pytest.raises(StoreError, match="'http://a'"):

@@ -31,6 +31,19 @@ def test_offer_files_a_page_without_candidates(store: Store) -> None:
     assert (found.id, found.state, found.mine) == (offer.id, ClaimState.OPEN, True)
 
 
+@pytest.mark.parametrize("identity", [b"", b"\0", bytes(range(255))])
+def test_the_identity_of_a_page_comes_back(store: Store, identity: bytes) -> None:
+    page = replace(record("http://a/1", "story"), identity=identity)
+    offer = store.offer(page)
+    hits = store.offer(record("http://b/1", "story")).candidates
+    assert [hit.record.identity for hit in hits] == [identity]
+    assert store.commit([offer.id or 0]) == 1
+    found = (store.lookup("http://a/1"), *store.find([key("story")]), *store.records())
+    assert [hit and hit.record for hit in found] == [page] * 3
+    assert store.forget("http://a/1") == 1
+    assert store.find(page.keys) == ()
+
+
 def test_offer_files_nothing_where_a_candidate_exists(store: Store) -> None:
     first = file(store, "http://a/1", "story")
     offer = store.offer(record("http://b/1", "story"))

@@ -44,6 +44,7 @@ def filled(store: Store) -> list[Record]:
     pages.append(replace(record("", "no URL"), sketches=(b"", b"x" * 500)))
     pages.append(replace(record("http://cluster/\udcff", "story"), cluster="http://first"))
     pages.append(replace(record("http://no/keys"), keys=()))
+    pages.append(replace(record("http://named/1", "named"), identity=bytes(range(255))))
     for page in pages:
         offer = store.offer(page, since=2**63 - 1)
         assert offer.id is not None
@@ -158,11 +159,12 @@ def test_what_follows_the_end_is_refused(path: Path, kinds: dict[str, Opener]) -
     [
         (b"not gzip", "not an export of a store, or is damaged"),
         (gzip.compress(b"something else\n" * 99), "is not an export of a store"),
-        (gzip.compress(b"dedupcrawl export 9\n{}\n"), "has version 9, and this release reads version 1"),
-        (gzip.compress(b"dedupcrawl export 1\n{}\n"), "header cannot be read"),
-        (gzip.compress(b"dedupcrawl export 1\n[1]\n"), "header cannot be read"),
-        (gzip.compress(b'dedupcrawl export 1\n{"namespace": 1, "scheme": {}}\n'), "header cannot be read"),
-        (gzip.compress(b'dedupcrawl export 1\n{"namespace": "a", "scheme": {}}\n' + b"\xff" * 99), "bytes"),
+        (gzip.compress(b"dedupcrawl export 1\n{}\n"), "has version 1, and this release reads version 2"),
+        (gzip.compress(b"dedupcrawl export 9\n{}\n"), "has version 9, and this release reads version 2"),
+        (gzip.compress(b"dedupcrawl export 2\n{}\n"), "header cannot be read"),
+        (gzip.compress(b"dedupcrawl export 2\n[1]\n"), "header cannot be read"),
+        (gzip.compress(b'dedupcrawl export 2\n{"namespace": 1, "scheme": {}}\n'), "header cannot be read"),
+        (gzip.compress(b'dedupcrawl export 2\n{"namespace": "a", "scheme": {}}\n' + b"\xff" * 99), "bytes"),
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, text: bytes, match: str) -> None:
@@ -199,5 +201,5 @@ def test_a_broken_export_leaves_the_former_file(
 
 def test_the_file_says_its_configuration_in_plain_text(path: Path) -> None:
     first, second, _ = gzip.decompress(path.read_bytes()).split(b"\n", 2)
-    assert first == b"dedupcrawl export 1"
+    assert first == b"dedupcrawl export 2"
     assert json.loads(second) == {"namespace": "news", "scheme": {"exact": {"bits": 128}}}

@@ -18,7 +18,7 @@ texts = st.text(st.sampled_from("ab c,。中文日1 😀ก\n-éß…"), max_siz
 
 
 def hashes(text: str, characters: int = 5, words: int = 3, seed: int = 0) -> list[int]:
-    found: list[int] = shingles(tokens(pack(text)), characters, words, seed).tolist()
+    found: list[int] = shingles(tokens(pack(text), seed), characters, words, seed).tolist()
     return found
 
 
@@ -82,15 +82,15 @@ def test_the_seed_changes_every_hash() -> None:
 
 @pytest.mark.parametrize("text", [MIXED, ENGLISH, "无词" * 40 + " " + "x" * 50])
 def test_long_texts_are_hashed_in_parts(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = tokens(pack(text))
+    whole = tokens(pack(text), 7)
     monkeypatch.setattr(module, "_CHUNK", 64)
-    assert tokens(pack(text)).hashes.tolist() == whole.hashes.tolist()
+    assert tokens(pack(text), 7).hashes.tolist() == whole.hashes.tolist()
 
 
 def test_a_word_longer_than_a_part_counts_to_its_end() -> None:
     word = "x" * 200_000
-    stream = tokens(pack(f"before {word} after"))
-    other = tokens(pack(f"before {word[:-1]}y after"))
+    stream = tokens(pack(f"before {word} after"), 0)
+    other = tokens(pack(f"before {word[:-1]}y after"), 0)
     assert len(stream.hashes) == 3
     assert (stream.hashes == other.hashes).tolist() == [True, False, True]
 
@@ -99,7 +99,7 @@ def test_a_word_longer_than_a_part_counts_to_its_end() -> None:
 def test_runs_are_polynomials(numbers: list[int], length: int) -> None:
     from dedupcrawl.text.shingles import mix, seeded_constants
 
-    factor = int(seeded_constants(3, "shingle", 1)[0])
+    factor = int(seeded_constants(3, "shingle", 1)[0]) & ~7 | 5
     expected = [
         sum(number * factor ** (length - 1 - place) for place, number in enumerate(numbers[at : at + length])) % 2**64
         for at in range(len(numbers) - length + 1)

@@ -118,7 +118,7 @@ class SweepSolver:
     def _judge(self, found: DataFrame) -> DataFrame:
         other = F.explode(F.array_append("candidates", F.col("page"))).alias("other")
         sketches = sketch_columns(self.fingerprints.columns)
-        records = self.fingerprints.select(F.col("page").alias("other"), "url", *sketches)
+        records = self.fingerprints.select(F.col("page").alias("other"), "url", "identity", *sketches)
         own = F.when(F.col("page") == F.col("other"), F.col("candidates")).alias("candidates")
         pairs = found.select("page", "candidates", other).select("page", "other", own).join(records, "other")
         in_order = pairs.repartition("page").sortWithinPartitions("page", "other")
@@ -269,9 +269,9 @@ class JudgeTask:
 
 def _candidate_rows(batch: pa.RecordBatch) -> Iterator[CandidateRow]:
     sketches = [batch.column(name).to_pylist() for name in sketch_columns(batch.schema.names)]
-    columns = (batch.column(name).to_pylist() for name in ("page", "other", "candidates", "url"))
-    for page, other, candidates, url, *own in zip(*columns, *sketches, strict=True):
-        yield page, other, candidates, Record(to_text(url), (), tuple(own), seen=0.0)
+    columns = (batch.column(name).to_pylist() for name in ("page", "other", "candidates", "url", "identity"))
+    for page, other, candidates, url, identity, *own in zip(*columns, *sketches, strict=True):
+        yield page, other, candidates, Record(to_text(url), (), tuple(own), seen=0.0, identity=identity or b"")
 
 
 def _judge_page(rules: Rules, page: int, run: list[CandidateRow]) -> JudgedRow:
@@ -336,6 +336,7 @@ def _to_fingerprint_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
         "url": batch.column("url"),
         "keys": batch.column("keys").cast(unsigned),
         "probes": batch.column("filled").cast(unsigned),
+        "identity": batch.column("identity"),
         **{name: batch.column(name) for name in sketches},
         "length": pa.array(np.zeros(batch.num_rows, np.int32)),
         "size": pa.array(np.zeros(batch.num_rows, np.int64)),

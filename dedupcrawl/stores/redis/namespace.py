@@ -13,11 +13,12 @@ from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import Candidate, ClaimState, check_scheme
 from dedupcrawl.stores.codec import decode
 from dedupcrawl.stores.redis.address import LAYOUTS
+from dedupcrawl.text.secret_seed import SECRET_BYTES, SecretSeed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FORMAT = "1"  #: version of the values and their relations
+FORMAT = "2"  #: version of the values and their relations
 PREFIX = "dedupcrawl:"
 META_PATTERN = f"{PREFIX}{{*}}:meta"  #: matches the key ``meta`` of every namespace
 TIMESTAMP_BYTES = 6  #: of the time in front of a record, in milliseconds
@@ -63,18 +64,26 @@ class NamespaceMeta:
     mark: bytes  #: format, layout and a random part: a namespace that was created anew has another mark
     layout: str  #: "hash" or "compact"
     scheme: str  #: JSON of the configuration that filled it
+    secret: SecretSeed | None = None  #: the seed that it keeps
 
 
 def open_namespace(
-    call: Callable[..., Any], shown: str, names: KeyNames, *, scheme: str | None, layout: str | None
+    call: Callable[..., Any],
+    shown: str,
+    names: KeyNames,
+    *,
+    scheme: str | None,
+    layout: str | None,
+    secret: SecretSeed | None = None,
 ) -> NamespaceMeta:
     """Check configuration and layout of a namespace, or create the namespace.
 
     ``call`` calls a script. ``scheme`` is our configuration in JSON; None accepts any, and requires that the
-    namespace exists. ``layout`` None accepts any; a new namespace then gets ``hash``.
+    namespace exists. ``layout`` None accepts any; a new namespace then gets ``hash``. ``secret`` is the
+    secret seed of a new namespace: of several that are offered the first stays.
     """
     new = f"{FORMAT} {layout or LAYOUTS[0]} {secrets.token_hex(6)}"
-    mark, stored = call("open_namespace", new, scheme or "")
+    mark, stored, kept = call("open_namespace", new, scheme or "", secret.stored() if secret is not None else b"")
     if mark is None and stored is None:
         raise StoreError(f"The store {shown} has no namespace {names.namespace!r}.")
     found = _parse_meta(mark, stored, shown, names.key("meta"))
@@ -85,14 +94,19 @@ def open_namespace(
             "export it and import it into another namespace."
         )
     check_scheme(shown, names.namespace, found.scheme, scheme or found.scheme)
-    return found
+    if kept and len(kept) != SECRET_BYTES:
+        raise StoreError(
+            f"The store {shown} is damaged: key {names.key('meta')!r} has a value that is not one of ours."
+        )
+    return replace(found, secret=SecretSeed.from_stored(kept))
 
 
 def _parse_meta(mark: bytes | None, scheme: bytes | None, shown: str, key: str) -> NamespaceMeta:
     parts = (mark or b"").decode("ascii", "replace").split(" ")
     if len(parts) == 3 and parts[0] != FORMAT and parts[0].isdigit():
         raise StoreError(
-            f"The store {shown} cannot be opened: it has format {parts[0]}, and this version reads format {FORMAT}."
+            f"The store {shown} cannot be opened: it has format {parts[0]}, and this version reads format {FORMAT}; "
+            "use another namespace and crawl again."
         )
     try:
         is_object = isinstance(json.loads(scheme or b""), dict)

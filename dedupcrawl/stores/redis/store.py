@@ -14,7 +14,7 @@ import time
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from dedupcrawl.errors import DamageError, StoreError, StoreUnreachableError
+from dedupcrawl.errors import DamageError, StoreError, StoreMismatchError, StoreUnreachableError
 from dedupcrawl.stores.base import ClaimState, Offer, Store, log_damage, raise_damage, url_key
 from dedupcrawl.stores.redis.client import RedisSession
 from dedupcrawl.stores.redis.info import namespace_info, workers_info
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.redis.address import Address
     from dedupcrawl.stores.redis.client import Argument, NamespaceLostError
     from dedupcrawl.stores.workers import WorkersInfo, WorkerStats
+    from dedupcrawl.text.secret_seed import SecretSeed
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +42,7 @@ class RedisStore(Store):
     Args:
         address: where the server is.
         scheme: JSON of the configuration; None: accept any, and the namespace must exist.
+        secret: the secret seed of a new namespace.
         server_clock: returns the Unix time in seconds in place of the server's clock; for tests.
     """
 
@@ -54,6 +56,7 @@ class RedisStore(Store):
         *,
         lease: float,
         ttl: float | None,
+        secret: SecretSeed | None = None,
         clock: Callable[[], float] = time.time,
         server_clock: Callable[[], float] | None = None,
     ) -> None:
@@ -61,6 +64,8 @@ class RedisStore(Store):
         self.namespace = namespace
         self._layout = address.layout
         self._scheme = scheme
+        self.secret = secret
+        self._is_entered = False
         self._lease = round(lease * 1000)
         self._ttl: Argument = "" if ttl is None else round(ttl * 1000)
         self._clock = clock
@@ -79,7 +84,15 @@ class RedisStore(Store):
             raise
 
     def _enter(self) -> None:
-        self._meta = open_namespace(self._call, self.url, self._names, scheme=self._scheme, layout=self._layout)
+        meta = open_namespace(
+            self._call, self.url, self._names, scheme=self._scheme, layout=self._layout, secret=self.secret
+        )
+        if self._is_entered and meta.secret != self.secret:
+            raise StoreMismatchError(
+                f"The store {self.url} (namespace {self.namespace!r}) lost its data, and another process has "
+                "created it again with another secret seed: start this process again."
+            )
+        self._meta, self.secret, self._is_entered = meta, meta.secret, True
         # If the server loses its data, the namespace is created again in the same layout.
         self._layout = self._session.layout = self._meta.layout
         self._offers.mark = self._meta.mark

@@ -86,7 +86,8 @@ def _input_from_store(store: Store, limits: ReportLimits, progress: Progress) ->
     notes = [*_NOT_STORED, *scan.notes()]
     neighbours, config = None, None
     try:
-        config = recovered(json.loads(info.scheme), Config()).config
+        base = Config() if store.secret is None else Config(seed=store.secret)
+        config = recovered(json.loads(info.scheme), base).config
         matcher = Matcher(build_detectors(config))
         neighbours = StoreNeighbours(store, scan.lookups, matcher, limits.misses, progress)
     except DedupError as error:  # a detector of another version, or a missing lexicon

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dedupcrawl.batch.fingerprint_table import FingerprintTable
 from dedupcrawl.batch.solver import Crowding, solve
-from dedupcrawl.batch.spark.sweeps import Bounds, find_candidates
+from dedupcrawl.batch.spark.checkpoints import spark_fingerprint_schema
+from dedupcrawl.batch.spark.sweeps import Bounds, _candidate_rows, _to_fingerprint_batch, find_candidates
 from dedupcrawl.config import Config
 from dedupcrawl.errors import SettingError
 from dedupcrawl.stores.base import BUCKET_CAP, Record
@@ -138,3 +140,23 @@ def test_a_page_is_compared_with_the_newest_kept_pages_before_it(rows: list[Row]
 def test_a_full_bucket_is_read_from_its_new_end() -> None:
     rows = [(7, page, True, True, True) for page in range(BUCKET_CAP + 3)]
     assert met(rows)[-1] == (BUCKET_CAP + 2, list(range(2, BUCKET_CAP + 2)))
+
+
+def test_identities_reach_the_rules_on_workers_and_on_the_driver() -> None:
+    identities = [b"", b"names"]
+    layout = spark_fingerprint_schema(1)
+    values = {
+        "page": [4, 5],
+        "url": [b"http://a/1", b"http://a/2"],
+        "keys": [[1], [1]],
+        "probes": [[1], [1]],
+        "identity": [None, b"names"],
+        "sketch_0": [b"s", b"t"],
+    }
+    batch = pa.RecordBatch.from_pydict(values, schema=layout)
+    judged = batch.append_column("other", batch.column("page"))
+    judged = judged.append_column("candidates", pa.array([[4], None], pa.list_(pa.int64())))
+    assert [record.identity for *_, record in _candidate_rows(judged)] == identities
+    filled = batch.append_column("filled", batch.column("probes"))
+    table = FingerprintTable([_to_fingerprint_batch(filled)])
+    assert [table.record(row).identity for row in range(2)] == identities

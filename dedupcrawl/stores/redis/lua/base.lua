@@ -26,8 +26,8 @@ local M = {
   compact = ARGV[4] == 'compact',
   BUCKET_CAP = 32, -- as in stores/base.py
   SCAN_CAP = 256,
-  HEAD = 30, -- bytes of a record in front of the lengths of its sketches
-  VERSION = 1, -- of the layout of stores/codec.py
+  HEAD = 31, -- bytes of a record in front of the lengths of its sketches
+  VERSION = 2, -- of the layout of stores/codec.py
   COMMITTED = 3, -- ClaimState
   LAST = 281474976710655, -- highest id: 2^48 - 1
   PARTITION = 40, -- mean number of buckets in a small hash of the compact layout

@@ -74,12 +74,12 @@ function M.own_claims()
   return M.held_by_me(M.numbers(5, #ARGV - 4))
 end
 
--- mark, scheme ("": do not create the namespace): returns the mark and scheme of the namespace
+-- mark, scheme ("": do not create the namespace), secret ("": none): returns those that the namespace has
 function M.open_namespace()
-  local there = redis.call('HMGET', M.meta, 'mark', 'scheme')
+  local there = redis.call('HMGET', M.meta, 'mark', 'scheme', 'secret')
   if not there[1] and not there[2] and ARGV[6] ~= '' then
-    there = {ARGV[5], ARGV[6]}
-    redis.call('HSET', M.meta, 'mark', there[1], 'scheme', there[2])
+    there = {ARGV[5], ARGV[6], ARGV[7]}
+    redis.call('HSET', M.meta, 'mark', there[1], 'scheme', there[2], 'secret', there[3])
   end
   return there
 end
