@@ -82,7 +82,7 @@ def filed(network: Network) -> int:
 
 
 def spools(folder: Path) -> list[Path]:
-    return [*folder.rglob("*.records")]
+    return [*folder.rglob("*.sqlite")]
 
 
 @pytest.mark.parametrize("reactor", REACTORS)
