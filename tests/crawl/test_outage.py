@@ -57,17 +57,15 @@ def at(site: Site, **events: Any) -> None:
 
 
 def hold_copies(site: Site, network: Network) -> None:
-    """Answer the requests for copies, except the first, once all articles are filed."""
-    note, one = site.on_request, Lock()
-    assert note is not None
+    """Answer the requests for copies once all articles are filed."""
+    one = Lock()
 
-    def hold(count: int) -> None:
-        note(count)
-        with one:
-            if count > PAGES + 1:  # two requests run at once: the first copy may overtake the last article
+    def hold(path: str) -> None:
+        if path.startswith("/b/"):
+            with one:
                 wait_for(lambda: filed(network) >= PAGES)
 
-    site.on_request = hold
+    site.on_path = hold
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
