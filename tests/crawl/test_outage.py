@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from threading import Lock
+from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -142,6 +142,32 @@ def test_a_killed_crawl_leaves_its_spool(site: Site, tmp_path: Path, network: Ne
     assert again.dedup["spool/filed"] >= 8
     assert again.dedup["dropped"] >= again.dedup["spool/filed"]
     assert len(again.items) + again.dedup["dropped"] == PAGES
+
+
+def test_two_crawls_share_the_folder_of_the_spool(site: Site, tmp_path: Path, network: Network) -> None:
+    pages = {side: [site.put(f"/{side}/{n}", plain(f"T{side}{n}", text(n, words))) for n in range(9)]
+             for side, words in (("a", 150), ("b", 240))}  # fmt: skip
+    seen, both = set[str](), Event()
+
+    def cut_when_both_crawl(path: str) -> None:
+        seen.add(path[:2])
+        if len(seen) == 2:
+            network.cut()
+            both.set()
+        both.wait(60)
+
+    site.on_path = cut_when_both_crawl
+    runs = [begin(tmp_path, network, urls) for urls in pages.values()]
+    first = [finish(running)[0] for running in runs]
+    assert [len(crawled.items) for crawled in first] == [9, 9]
+    assert len(spools(tmp_path)) == 2
+
+    site.on_path = None
+    network.mend()
+    again = crawl(tmp_path, network, [*pages["a"], *pages["b"]])
+    assert again.items == []
+    assert again.dedup["spool/filed"] == sum(crawled.dedup["spool/added"] for crawled in first) == 18
+    assert spools(tmp_path) == []
 
 
 def test_other_namespaces_and_configurations_have_other_spools(site: Site, tmp_path: Path, network: Network) -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 TICK = 0.02
 PATIENCE = 1.0  #: seconds after which the next event happens without any progress
-GUARD = 240.0  #: seconds that the last crawls may take
+GUARD = 900.0  #: seconds that the last crawls may take
 LEASE = 8.0
 NAMESPACE = "faults"
 PERSISTENT = ("--appendonly", "yes", "--appendfsync", "always", "--repl-diskless-sync", "no")
