@@ -24,7 +24,7 @@ from tests.forking import processes
 from tests.stores.servers import Server, binaries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from multiprocessing.process import BaseProcess
 
     from tests.faults.storm_events import Weather
@@ -82,9 +82,11 @@ class Storm:
         web: to crawl.
         folder: for everything that is written.
         workers: how many processes crawl at once.
+        lease: DEDUP_LEASE in seconds.
     """
 
-    def __init__(self, weather: Weather, web: Web, folder: Path, workers: int = 4) -> None:
+    def __init__(self, weather: Weather, web: Web, folder: Path, workers: int = 4, lease: float = LEASE) -> None:
+        self._lease = lease
         self._weather = weather
         self._web = web
         self._folder = folder
@@ -102,7 +104,7 @@ class Storm:
         self._url = url
         self._settings: dict[str, Any] = {
             "DEDUP_STORE": url,
-            "DEDUP_LEASE": LEASE,
+            "DEDUP_LEASE": lease,
             "DEDUP_WAIT": 120,
             "DEDUP_ON_STORE_ERROR": weather.on_store_error,
             "DEDUP_STORE_PATIENCE": 120,
@@ -207,7 +209,7 @@ class Storm:
         if event is Event.KILL:
             self._kill()
         elif event in (Event.NAP, Event.SLEEP):
-            self._stop(LEASE + 1.5 if event is Event.SLEEP else self._chance.uniform(0.05, LEASE / 3))
+            self._stop(self._lease + 1.5 if event is Event.SLEEP else self._chance.uniform(0.05, self._lease / 3))
         elif event in _SIGNALS:
             self._end(event)
         else:
@@ -339,12 +341,14 @@ class Storm:
                 self._wake(worker)
         self._until(lambda: not any(worker.ends for worker in self._workers))
         self._restarts = False
-        for crawls in (self._workers, self._workers[:1]):
-            self._until(lambda crawls=crawls: all(worker.process.exitcode is not None for worker in crawls))
-            for worker in crawls:
-                self._bury(worker)
-            if crawls is self._workers:
-                self._restart(self._workers[0])
+        self._finish(self._workers)
+        self._restart(self._workers[0])
+        self._finish(self._workers[:1])
+
+    def _finish(self, workers: Sequence[StormWorker]) -> None:
+        self._until(lambda: all(worker.process.exitcode is not None for worker in workers))
+        for worker in workers:
+            self._bury(worker)
 
     def _clear_up(self) -> None:
         for worker in self._workers:
@@ -364,17 +368,17 @@ class Storm:
                     items.append(StormItem(story, row["url"], life, row["entered"], row["at"], row["reason"]))
                 elif story is not None and row["event"] == "replayed":
                     replayed[story] += 1
-        with Deduplicator(self._url, NAMESPACE, lease=LEASE) as beside:
+        with Deduplicator(self._url, NAMESPACE, lease=self._lease) as beside:
             found = [each for each in beside.store.records() if each.state is ClaimState.COMMITTED]
             if self._server is not None:  # the leases of killed workers
-                time.sleep(LEASE)
+                time.sleep(self._lease)
             beside.prune(0.0)
             info = beside.info()
         written = {row["url"] for path in self._folder.glob("*/feed-*.jl") for row in rows(path)}
         return Aftermath(
             stories=self._web.distinct,
             items=items,
-            lease=LEASE,
+            lease=self._lease,
             losses=self._losses,
             on_disk=frozenset(stories[url] for url in written if url in stories) if self._weather.feeds else None,
             records=Counter(stories[each.record.url] for each in found if each.record.url in stories),

@@ -129,7 +129,7 @@ class EventRecorder:
     def open(self, url: str, **how: Any) -> Store:
         """Open the store."""
         self._store = store = open_store(url, **how)
-        holder = getattr(store, "_session", store)  # of a server, or the store itself
+        holder: Any = getattr(store, "_session", store)  # of a server, or the store itself
         self._ledger.write(event="opened", token=holder._token.hex())
         return store
 
