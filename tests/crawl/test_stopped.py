@@ -28,7 +28,7 @@ WRITE = {"tests.crawl.components.Write": 400}
 HELD = {"tests.crawl.components.Gate": 300}
 #: How items are stored, and how many pages a worker stores although another one stored them while it was stopped.
 KINDS: dict[str, tuple[dict[str, Any], int]] = {
-    "pipeline": ({"ITEM_PIPELINES": HELD | WRITE, "WRITE_TO": "written-a"}, 0),
+    "pipeline": ({"ITEM_PIPELINES": HELD | WRITE, "WRITE_TO": "written-a", "DEDUP_REPORT": "report.html"}, 0),
     "feed": ({"ITEM_PIPELINES": HELD, "FEEDS": {"written-a": {"format": "jsonlines"}}}, 0),
     "items": ({"ITEM_PIPELINES": HELD | WRITE, "WRITE_TO": "written-a", "DEDUP_ITEM_FIELDS": ["title", "body"]}, 0),
     "already stored": (
@@ -60,10 +60,10 @@ def begin(folder: Path, store: str, urls: Sequence[str], **settings: Any) -> Run
     return start(folder, ("Reader", {"urls": urls}), settings={**shared, **settings})
 
 
-def stop_with_open_claims(running: Running, store: str, open_claims: int = PAGES) -> None:
-    """Stop the process as soon as it has claimed every page: its items are in the pipelines."""
+def stop_with_open_claims(running: Running, store: str, stored: int = 0) -> None:
+    """Stop the process as soon as it has claimed every page: its items are in the pipelines, some of them stored."""
     deadline = time.monotonic() + 60
-    while claims(store) < open_claims:
+    while claims(store) < PAGES or len(written(running.report.parent / "written-a")) < stored:
         assert time.monotonic() < deadline, running.output
         time.sleep(0.05)
     assert running.process.pid is not None
@@ -98,7 +98,7 @@ MESSAGE = "This worker was stopped, or had no store, for longer than DEDUP_LEASE
 def test_what_others_store_meanwhile_is_a_duplicate(site: Site, tmp_path: Path, store: str, kind: str) -> None:
     settings, left = KINDS[kind]
     first = begin(tmp_path / "a", store, articles(site), **settings)
-    stop_with_open_claims(first, store)
+    stop_with_open_claims(first, store, left)
     time.sleep(LEASE + 0.5)
     writes = {"ITEM_PIPELINES": WRITE, "WRITE_TO": "written-b"}
     if kind == "items":
@@ -113,6 +113,7 @@ def test_what_others_store_meanwhile_is_a_duplicate(site: Site, tmp_path: Path, 
         assert stopped.items == []
         assert stopped.dedup["lapsed"] == stopped.dedup["dropped"] == stopped.dedup["checked"] == PAGES
         assert len(stopped.lines(MESSAGE, "WARNING")) == 1
+    assert not stopped.lines("The report will not be complete")
     with Deduplicator(store, "reader", lease=LEASE) as beside:
         info = beside.info()
     assert (info.open, info.scraped) == (0, 0)

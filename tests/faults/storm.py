@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import shutil
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from tests.faults.web import Web
 
 TICK = 0.02
-PATIENCE = 1.0  #: seconds after which the next event happens without any progress
+PATIENCE = 3.0  #: seconds after which the next event happens without any progress
 GUARD = 900.0  #: seconds that the last crawls may take
 LEASE = 8.0
 NAMESPACE = "faults"
@@ -95,7 +96,9 @@ class Storm:
         self._happened: Counter[Event] = Counter()
         self._problems: list[str] = []
         self._losses: list[float] = []
-        self._seen = 0
+        self._wanted = 0.0  # stories stored before the next event
+        self._read: dict[Path, int] = {}  # bytes of the ledgers
+        self._done: set[str] = set()  # URLs of stored items
         self._server: Server | None = None
         url = f"lmdb://{folder}/store"
         if weather.store != "lmdb":
@@ -109,7 +112,7 @@ class Storm:
             "DEDUP_ON_STORE_ERROR": weather.on_store_error,
             "DEDUP_STORE_PATIENCE": 120,
             "DEDUP_COMMIT": "feed_slot_closed" if weather.feeds else "item_scraped",
-            "SLOW": 0.15,
+            "SLOW": 0.3,
         }
         self._restarts = True
         self._workers = [self._begin(number) for number in range(workers)]
@@ -192,18 +195,27 @@ class Storm:
     # -- events -------------------------------------------------------------------------------
 
     def _await_moment(self) -> None:
-        """Wait until some more items are stored, and a moment longer."""
-        wanted = self._seen + self._chance.randint(0, 5)
+        """Wait for a share of the stories, so that the events are spread over the round, and a moment longer."""
+        self._wanted += 2 * self._chance.random() * len(self._web.distinct) / len(self._weather.events)
         end = time.monotonic() + PATIENCE
-        while self._stored() < wanted and time.monotonic() < end:
-            self._tick()
-        self._seen = self._stored()
+        while time.monotonic() < end and len(self._stored()) < self._wanted:
+            for _ in range(5):
+                self._tick()
         end = time.monotonic() + self._chance.uniform(0, 0.2)
         while time.monotonic() < end:
             self._tick()
 
-    def _stored(self) -> int:
-        return sum(path.stat().st_size for path in self._folder.glob("*/ledger-*.jl")) // 150
+    def _stored(self) -> set[str]:
+        """Return the stories that are stored so far."""
+        for path in self._folder.glob("*/ledger-*.jl"):
+            with path.open("rb") as ledger:
+                ledger.seek(self._read.get(path, 0))
+                new = ledger.read()
+            whole = new[: new.rfind(b"\n") + 1]
+            self._read[path] = self._read.get(path, 0) + len(whole)
+            events = map(json.loads, whole.splitlines())
+            self._done |= {event["url"] for event in events if event["event"] == "stored"}
+        return {self._web.stories[url] for url in self._done if url in self._web.stories}
 
     def _happen(self, event: Event) -> None:
         if event is Event.KILL:
@@ -320,9 +332,9 @@ class Storm:
         data, copy = server.folder / "appendonlydir", server.folder / "old"
         if event is Event.OLD:
             shutil.copytree(data, copy)
-            seen = self._stored()
+            seen = len(self._stored())
             end = time.monotonic() + 2 * PATIENCE
-            while self._stored() < seen + 10 and time.monotonic() < end:
+            while len(self._stored()) < seen + 5 and time.monotonic() < end:
                 time.sleep(TICK)
         server.kill()
         if event in LOSSES:
