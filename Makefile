@@ -52,6 +52,7 @@ bench: install
 	$(BIN)/python benchmarks/store.py
 	$(BIN)/python -m benchmarks.shared
 	$(BIN)/python -m benchmarks.faults
+	$(BIN)/python -m benchmarks.storm --kills 100
 	$(BIN)/python benchmarks/crawl.py
 	$(BIN)/python -m benchmarks.report
 	$(BIN)/python -m benchmarks.reportpage

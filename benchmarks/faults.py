@@ -11,6 +11,8 @@ for three seconds, and comes back with the data that it had saved. Runs (default
                is killed, pages wait
     loose      the same, but the server is shut down (SIGTERM), and pages are kept unchecked meanwhile
 
+``python -m benchmarks.storm`` sends more kinds of signals at random moments, and lets the store fail in more ways.
+
 First the pages are checked: the detectors must distinguish all stories, in any order of the pages. Exit code
 1 if a story is not stored, or is stored by two living workers, or a claim outlives its lease;
 ``tests/faults/verdict.py`` defines this exactly.

@@ -14,6 +14,7 @@ from dedupcrawl.decision import Finding, Matcher, Policy, unchecked
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import StoreError
 from dedupcrawl.fingerprinting import Fingerprinter, Uncheckable, without_fragment
+from dedupcrawl.lease import LeaseWatch
 from dedupcrawl.page import PageError, ReaderError, read_page
 from dedupcrawl.page.model import Page
 from dedupcrawl.stores import open_store
@@ -96,6 +97,7 @@ class Deduplicator(Closing):
         self._clock = clock
         self._policy = Policy(self.config.drop, self.config.keep)
         self._held: set[int] = set()  # ids of own claims that were neither committed nor released
+        self.lease = LeaseWatch(self.config.lease)  #: notices that claims may have ended
         self._logged: set[str] = set()  # kinds of failures of the user's own reader that were logged
         self.reading = self.config.reading  #: options for reading pages
         #: JSON of the constants that shape keys and sketches
@@ -357,7 +359,18 @@ class Deduplicator(Closing):
 
     def renew(self) -> int:
         """Extend the lease of all open claims; return how many there are."""
-        return self.store.renew()
+        began = self.lease.now()
+        claims = self.store.renew()
+        self.lease.renewed(began)
+        return claims
+
+    def holds(self, claim: Claim) -> bool:
+        """Whether the store still has an open claim. Another worker may have removed it since its lease ended."""
+        found = None if claim.id is None else self.store.get(claim.id)
+        if found is None or claim.record is None:
+            return False
+        # A server that lost its data may have given the id to another record.
+        return found.mine and (found.record.url, found.record.sketches) == (claim.record.url, claim.record.sketches)
 
     def try_filing(self) -> None:
         """File a trial record and withdraw it, to check that the store accepts records.

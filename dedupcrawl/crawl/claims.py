@@ -190,6 +190,46 @@ class ClaimManager:
                 claim.advance(PageState.REFUSED)
             self._recorder.record_state(claim)
 
+    def is_sure(self, claim: ItemClaim) -> bool:
+        """Whether the claim of an item is certainly valid, without asking the store.
+
+        It is not if the lease may have ended since it was made. A page of which an item is stored stays as it is.
+        """
+        if claim.state is not PageState.OPEN:
+            return claim.state is not PageState.RELEASED
+        return claim.claim is None or claim.lapses == self._client.dedup.lease.lapses
+
+    async def confirm(self, claim: ItemClaim) -> bool:
+        """Ask the store whether a claim has survived the end of its lease; release it if not.
+
+        Returns:
+            False if the page must be judged again: others may have stored it meanwhile, or the store does not answer.
+        """
+        lapses = self._client.dedup.lease.lapses
+        if claim.state is PageState.OPEN and claim.claim is not None:
+            self._stats.lapsed(lapses)
+            if await self._survives(claim.claim):
+                claim.lapses = lapses
+                return True
+            lost = _advance([claim], PageState.OPEN, PageState.RELEASED)
+            self._stats.count("lapsed", len(lost))
+            await self._release(lost)
+        return claim.state is not PageState.RELEASED
+
+    async def _survives(self, claim: Claim) -> bool:
+        async def ask() -> bool:
+            dedup = self._client.dedup
+            await self._client.call_urgently(dedup.renew)  # then nobody removes the claim after the answer
+            return await self._client.call(dedup.holds, claim)
+
+        try:
+            return await self._registry.retry(ask)
+        except StoreError:
+            return False
+        except Exception as error:  # noqa: BLE001  # an error of ours must not lose an item
+            self._stats.crashed("a claim", error)
+            return True
+
     async def settle(self, claims: Iterable[ItemClaim]) -> None:
         """Commit the claims whose items are all durable; release those whose feed was not stored."""
         complete = [claim for claim in claims if claim.is_complete]
@@ -307,19 +347,20 @@ class ClaimRegistry:
     ) -> ItemClaim | Pending:
         answered = OneShotEvent()
         self._offers.add(answered)
+        lapses = self._client.dedup.lease.lapses
         try:
             answer = await self._client.call(offer, give_up=give_up)
-            return answer if isinstance(answer, Pending) else self._register(answer, response)
+            return answer if isinstance(answer, Pending) else self._register(answer, response, lapses)
         finally:
             self._offers.discard(answered)
             answered.set()
 
-    def _register(self, claim: Claim, response: ResponseState | None) -> ItemClaim:
+    def _register(self, claim: Claim, response: ResponseState | None, lapses: int) -> ItemClaim:
         comparison = ComparedRecord(claim.record, claim.candidates) if claim.record and claim.candidates else None
         if claim.id is None:
             return ItemClaim(claim.verdict, response, comparison=comparison)
         kept = replace(claim, candidates=()) if comparison else claim
-        registered = ItemClaim(claim.verdict, response, kept, comparison=comparison)
+        registered = ItemClaim(claim.verdict, response, kept, comparison=comparison, lapses=lapses)
         self.open[claim.id] = registered
         return registered
 

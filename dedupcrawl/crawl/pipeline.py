@@ -84,6 +84,9 @@ class DedupPipeline:
         response = self._context.responses.pop_item(item)
         claim = await self._context.judge.claim(item, response)
         _PROCESSED_ITEM.set(_ProcessedItem(claim, None if response is None else ref(response)))
+        return self._admitted(item, claim)
+
+    def _admitted(self, item: Any, claim: ItemClaim) -> Any:
         if claim.state is PageState.DROPPED:
             self._count_saved_requests(item, claim)
             raise DuplicatePage(claim.verdict)
@@ -91,6 +94,21 @@ class DedupPipeline:
         if claim.verdict.reason != SKIPPED and (not self._options.drops or is_informative(claim.verdict)):
             tag(item, claim.verdict)
         return item
+
+    def confirm_item(self, item: Any) -> Any:
+        """Return the item, or judge it again if others may have claimed its page; called after each later pipeline."""
+        processed = _PROCESSED_ITEM.get()
+        if processed is None or self._claims.is_sure(processed.claim):
+            return item
+        return self._confirmed(item, processed)
+
+    async def _confirmed(self, item: Any, processed: _ProcessedItem) -> Any:
+        if await self._claims.confirm(processed.claim):
+            return item
+        response = None if processed.source is None else processed.source()
+        processed.claim.in_flight -= 1
+        processed.claim = await self._context.judge.claim(item, response, again=True)
+        return self._admitted(item, processed.claim)
 
     async def item_scraped(self, item: Any, response: object) -> None:
         """Handle Scrapy's signal: all pipelines passed the item."""
@@ -134,11 +152,22 @@ class DedupPipeline:
         """Open the store and start the renewal of leases (every ``lease / 3`` seconds)."""
         await self._context.open(self._crawler)
         self._media.find_pipelines(self._crawler, self)
+        self._confirm_between_pipelines()
         if self._media.is_active:
             self._recorder.count("requests_saved", 0)  # the report shows 0 instead of "unknown"
         self._renewal = create_looping_call(self._renew)
         self._renewal.start(self._options.config.lease / 3, now=False)
         self._progress.start()
+
+    def _confirm_between_pipelines(self) -> None:
+        """Check the claim of an item before each later pipeline, and before the feeds: any of them may store it."""
+        processor = self._crawler.engine.scraper.itemproc if self._crawler.engine else None
+        methods = getattr(processor, "methods", {}).get("process_item", ())
+        if self.process_item in methods:  # a project may have an ITEM_PROCESSOR of its own
+            later = list(methods)[methods.index(self.process_item) :]
+            for _ in later:
+                methods.pop()
+            methods.extend(each for method in later for each in (method, self.confirm_item))
 
     async def close_spider(self) -> None:
         """Settle the remaining claims; with ``DEDUP_COMMIT = "feed_slot_closed"`` the feeds come first."""

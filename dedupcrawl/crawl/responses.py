@@ -71,10 +71,16 @@ class PageJudge:
         self._recorder = recorder
         self._batcher = MicroBatcher(reader, claims)
 
-    async def claim(self, item: Any, response: Response | None) -> ItemClaim:
-        """Return the claim of an item; ``response`` is where it came from, if that is known."""
+    async def claim(self, item: Any, response: Response | None, *, again: bool = False) -> ItemClaim:
+        """Return the claim of an item.
+
+        Args:
+            item: in the pipelines.
+            response: where it came from, if that is known.
+            again: whether the item was judged before, and its claim was released.
+        """
         if self._options.item_fields:
-            claim = await self._claim_item(item, response)
+            claim = await self._claim_item(item, response, again=again)
         elif response is not None:
             claim = await self._claim_page(response)
         else:
@@ -102,7 +108,7 @@ class PageJudge:
             state.judging = None
             judging.set()
 
-    async def _claim_item(self, item: Any, response: Response | None) -> ItemClaim:
+    async def _claim_item(self, item: Any, response: Response | None, *, again: bool) -> ItemClaim:
         """Judge an item by its own text.
 
         Versions are tracked under a URL of its own only. Several items of a page may have the page's URL:
@@ -113,16 +119,22 @@ class PageJudge:
             if is_skipped(response):
                 return self._judged(ItemClaim(unchecked(response.url, SKIPPED)), None)
             base, seen = response.url, self._responses.of(response).item_urls
-        is_own = bool(url) and url != base and url not in seen
+        is_own = bool(url) and url != base and (again or url not in seen)
         seen.add(url)
         page = read_item(item, self._options.item_fields, url or base)
         claim = await self._claims.judge(page, None, track_url=is_own)
-        return self._judged(claim, page, len(page.text.encode("utf-8", "replace")))
+        return self._judged(claim, page, len(page.text.encode("utf-8", "replace")), again=again)
 
     def _judged(
-        self, claim: ItemClaim, subject: Page | Verdict | None, size: int = 0, response: ResponseState | None = None
+        self,
+        claim: ItemClaim,
+        subject: Page | Verdict | None,
+        size: int = 0,
+        response: ResponseState | None = None,
+        *,
+        again: bool = False,
     ) -> ItemClaim:
-        self._stats.judged(claim.verdict, again=response is not None and response.claim is not None)
+        self._stats.judged(claim.verdict, again=again or (response is not None and response.claim is not None))
         if self._options.drops and not claim.verdict.keep:
             claim.advance(PageState.DROPPED)
             self._stats.dropped(claim.verdict, size)

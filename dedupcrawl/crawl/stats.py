@@ -112,6 +112,15 @@ class CrawlStats:
             message = "Could not judge %(url)s, it is kept unchecked"
             self._log(logging.ERROR, message, exc_info=error, url=url)
 
+    def lapsed(self, lapses: int) -> None:
+        """Log the first check of claims after each end of the lease; ``lapses``: how often it has ended."""
+        if self._is_first(f"lapse {lapses}"):
+            message = (
+                "This worker was stopped, or had no store, for longer than DEDUP_LEASE: "
+                "it asks the store before it stores the pages claimed before"
+            )
+            self._log(logging.WARNING, message)
+
     # -- the store ----------------------------------------------------------------------------
 
     def publishing_failed(self, error: Exception) -> None:

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from dedupcrawl.crawl.backlog import SpoolFile
     from dedupcrawl.crawl.items import PageState
     from dedupcrawl.crawl.settings import Options
+    from dedupcrawl.crawl.spool import SpoolFile
     from dedupcrawl.crawl.stats import CrawlStats
     from dedupcrawl.stores.base import Record
     from dedupcrawl.verdict import Claim
@@ -257,13 +257,10 @@ class StoreClient:
     async def _replay(self, file: SpoolFile) -> None:
         answers: list[bool | None] = []
         try:
-            for records in file.batches(CONCURRENT_DELIVERIES):
-                fresh = await gather(self._attempt(self.dedup.remember, record) for record in records)
-                for record, answer in zip(records, fresh, strict=True):
-                    if answer is None:
-                        file.retain(record)
+            for pages in file.batches(CONCURRENT_DELIVERIES):
+                fresh = await gather(self._attempt(self.dedup.remember, page.record) for page in pages)
                 answers += fresh
-            file.compact()
+                file.remove(page.id for page, answer in zip(pages, fresh, strict=True) if answer is not None)
         except OSError as error:
             self._stats.spool_failed(error, 0)
         finally:

@@ -62,6 +62,19 @@ class Slow:
         return item
 
 
+class Gate:
+    """Holds every item until the file ``gate`` exists."""
+
+    async def process_item(self, item: Any) -> Any:
+        while not Path("gate").exists():
+            await soon(0.05)
+        return item
+
+
+class GateBehind(Gate):
+    """Comes after the pipeline that stores items."""
+
+
 class Write:
     """Writes every item to a file and flushes it, like a pipeline that writes to a database."""
 

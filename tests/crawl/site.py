@@ -38,7 +38,8 @@ class Site:
     def __init__(self) -> None:
         self.answers: dict[str, Answer] = {}
         self.asked: list[str] = []
-        self.on_request: Callable[[int], object] | None = None
+        self.on_request: Callable[[int], object] | None = None  #: called with the number of the request
+        self.on_path: Callable[[str], object] | None = None  #: called with the path of the request
         site = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -50,6 +51,8 @@ class Site:
                 site.asked.append(self.path)
                 if site.on_request:
                     site.on_request(len(site.asked))
+                if site.on_path:
+                    site.on_path(self.path)
                 answer = site.answers.get(self.path, Answer(b"no such page", 404))
                 time.sleep(answer.delay)
                 self.send_response(answer.status)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from threading import Lock
+from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -57,17 +57,15 @@ def at(site: Site, **events: Any) -> None:
 
 
 def hold_copies(site: Site, network: Network) -> None:
-    """Answer the requests for copies, except the first, once all articles are filed."""
-    note, one = site.on_request, Lock()
-    assert note is not None
+    """Answer the requests for copies once all articles are filed."""
+    one = Lock()
 
-    def hold(count: int) -> None:
-        note(count)
-        with one:
-            if count > PAGES + 1:  # two requests run at once: the first copy may overtake the last article
+    def hold(path: str) -> None:
+        if path.startswith("/b/"):
+            with one:
                 wait_for(lambda: filed(network) >= PAGES)
 
-    site.on_request = hold
+    site.on_path = hold
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
@@ -82,7 +80,7 @@ def filed(network: Network) -> int:
 
 
 def spools(folder: Path) -> list[Path]:
-    return [*folder.rglob("*.records")]
+    return [*folder.rglob("*.sqlite")]
 
 
 @pytest.mark.parametrize("reactor", REACTORS)
@@ -144,6 +142,32 @@ def test_a_killed_crawl_leaves_its_spool(site: Site, tmp_path: Path, network: Ne
     assert again.dedup["spool/filed"] >= 8
     assert again.dedup["dropped"] >= again.dedup["spool/filed"]
     assert len(again.items) + again.dedup["dropped"] == PAGES
+
+
+def test_two_crawls_share_the_folder_of_the_spool(site: Site, tmp_path: Path, network: Network) -> None:
+    pages = {side: [site.put(f"/{side}/{n}", plain(f"T{side}{n}", text(n, words))) for n in range(9)]
+             for side, words in (("a", 150), ("b", 240))}  # fmt: skip
+    seen, both = set[str](), Event()
+
+    def cut_when_both_crawl(path: str) -> None:
+        seen.add(path[:2])
+        if len(seen) == 2:
+            network.cut()
+            both.set()
+        both.wait(60)
+
+    site.on_path = cut_when_both_crawl
+    runs = [begin(tmp_path, network, urls) for urls in pages.values()]
+    first = [finish(running)[0] for running in runs]
+    assert [len(crawled.items) for crawled in first] == [9, 9]
+    assert len(spools(tmp_path)) == 2
+
+    site.on_path = None
+    network.mend()
+    again = crawl(tmp_path, network, [*pages["a"], *pages["b"]])
+    assert again.items == []
+    assert again.dedup["spool/filed"] == sum(crawled.dedup["spool/added"] for crawled in first) == 18
+    assert spools(tmp_path) == []
 
 
 def test_other_namespaces_and_configurations_have_other_spools(site: Site, tmp_path: Path, network: Network) -> None:

@@ -120,7 +120,7 @@ def test_a_full_server_is_as_good_as_away(site: Site, tmp_path: Path, server: Se
         assert crawled.reason == "dedup_store_error"
         assert len(crawled.items) < PAGES
         (left,) = crawled.lines("Pages that could not be filed are left in", "WARNING")
-        assert [str(path) in left for path in tmp_path.rglob("*.records")] == [True]
+        assert [str(path) in left for path in tmp_path.rglob("*.sqlite")] == [True]
         limit("0")()
     else:
         assert len(crawled.items) == PAGES

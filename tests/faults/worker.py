@@ -94,9 +94,9 @@ class Keep:
 
     def process_item(self, item: Any) -> Any:
         """Store it."""
-        stored = ItemAdapter(item)
+        entered, stored = time.monotonic(), ItemAdapter(item)
         reason = (stored.get("dedup") or {}).get("reason", "")
-        self._ledger.write(event="stored", url=stored["url"], reason=reason)
+        self._ledger.write(event="stored", url=stored["url"], reason=reason, entered=entered)
         return item
 
 
@@ -110,6 +110,7 @@ class EventRecorder:
     def __init__(self, crawler: Crawler) -> None:
         self._ledger = Ledger(crawler.settings["LEDGER"])
         self._store: Any = None
+        crawler.signals.connect(self.begun, signals.spider_opened)
         crawler.signals.connect(self.idle, signals.spider_idle)
         crawler.signals.connect(self.closed, signals.spider_closed)
 
@@ -128,7 +129,8 @@ class EventRecorder:
     def open(self, url: str, **how: Any) -> Store:
         """Open the store."""
         self._store = store = open_store(url, **how)
-        self._ledger.write(event="opened", token=self._store._session._token.hex())
+        holder: Any = getattr(store, "_session", store)  # of a server, or the store itself
+        self._ledger.write(event="opened", token=holder._token.hex())
         return store
 
     def watching(self, remember: Callable[[Deduplicator, Record], bool]) -> Callable[..., bool]:
@@ -139,6 +141,10 @@ class EventRecorder:
             return remember(dedup, record)
 
         return watched
+
+    def begun(self) -> None:
+        """The process handles signals from now on."""
+        self._ledger.write(event="begun")
 
     def idle(self) -> None:
         """All items have passed all pipelines."""
