@@ -24,6 +24,7 @@ _UNCHECKED = {
     "not-html": "it is not HTML",
     "binary": "it is binary data",
     "too-large": "it is too large",
+    "too-many-attributes": "a tag has more attributes than can be read in a bounded time",
     "too-deep": "its tags are nested too deeply to be read to the end",
     "no-response": "its item came without a response",
     "claimed": "it was like a page whose own fate stayed open too long",

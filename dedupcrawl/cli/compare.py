@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from dedupcrawl.cli.console import facts_table, output_console, print_json, print_line
-from dedupcrawl.cli.inspect import fetch_page
+from dedupcrawl.cli.fetch import DEADLINE, Deadline, fetch_page
 from dedupcrawl.cli.options import AsJson, DetectorNames, default_config
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.detectors.registry import build_detectors
@@ -35,10 +35,11 @@ def compare(
     first: Annotated[str, typer.Argument(metavar="A", help="URL or file of the earlier page.")],
     second: Annotated[str, typer.Argument(metavar="B", help="URL or file of the later page.")],
     detector: DetectorNames = None,
+    timeout: Deadline = DEADLINE,
     as_json: AsJson = False,
 ) -> None:
     """Show whether page B duplicates page A, why, and which passages they share."""
-    old, new = fetch_page(first), fetch_page(second)
+    old, new = (fetch_page(where, seconds=timeout) for where in (first, second))
     config = default_config(detector)
     with Deduplicator(config=config) as dedup:
         earlier, verdict = dedup.add(old), dedup.check(new)

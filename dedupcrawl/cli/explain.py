@@ -12,7 +12,7 @@ import typer
 
 from dedupcrawl.cli.console import ProgressBars, output_console, print_json
 from dedupcrawl.cli.explain_view import print_explanation
-from dedupcrawl.cli.inspect import fetch_body
+from dedupcrawl.cli.fetch import DEADLINE, Deadline, fetch_body
 from dedupcrawl.cli.options import (
     AsJson,
     Assignments,
@@ -68,6 +68,7 @@ def explain(
     quick: Annotated[
         bool, typer.Option("--quick", help="Read only records that share a key, not the whole store.")
     ] = False,
+    timeout: Deadline = DEADLINE,
     as_json: AsJson = False,
 ) -> None:
     """Explain a verdict: the pages compared, the result of each detector, the settings that would change it.
@@ -83,8 +84,8 @@ def explain(
         premises = _premises(scheme, base, source, detector, assignments)
         dedup = stack.enter_context(Deduplicator(store, name, config=premises.config))
         premises = replace(premises, config=dedup.config)  # with the secret seed of the store
-        subject = _subject(dedup, url, file, ledger)
-        against = _other_page(dedup, other, subject) if other else None
+        subject = _subject(dedup, url, file, ledger, timeout)
+        against = _other_page(dedup, other, subject, timeout) if other else None
         on_records = None if quick else _scan_progress(stack, dedup)
         found = Explainer(premises, dedup.store, on_records).explain(subject, against)
     if as_json:
@@ -127,7 +128,7 @@ def _premises(
     )
 
 
-def _subject(dedup: Deduplicator, url: str, file: Path | None, ledger: Ledger | None) -> Subject:
+def _subject(dedup: Deduplicator, url: str, file: Path | None, ledger: Ledger | None, seconds: float) -> Subject:
     """Return the page to explain: from the file, else the store, else the ledger, else the network."""
     row = next(iter(ledger.find(url)), None) if ledger else None
     then = _then(ledger, row) if ledger and row else None
@@ -140,7 +141,7 @@ def _subject(dedup: Deduplicator, url: str, file: Path | None, ledger: Ledger | 
         return Subject(url, "a record of the store", held=held, then=then)
     recorded = _from_ledger(ledger, row) if ledger and row else None
     if recorded is None:
-        return _fetch_subject(dedup, url, then)
+        return _fetch_subject(dedup, url, then, seconds)
     is_page = isinstance(recorded, Page)
     what = "judged by the text in the ledger" if is_page else "the run could not judge it"
     return Subject(url, f"not in the store; {what}", recorded, then=then)
@@ -162,9 +163,9 @@ def _from_ledger(ledger: Ledger, row: LedgerRow) -> Page | Verdict | None:
     return Page.from_text(text, row.entry.url, row.entry.title) if text else None
 
 
-def _fetch_subject(dedup: Deduplicator, url: str, then: PastVerdict | None) -> Subject:
+def _fetch_subject(dedup: Deduplicator, url: str, then: PastVerdict | None, seconds: float) -> Subject:
     try:
-        final, body, kind = fetch_body(url)
+        final, body, kind = fetch_body(url, seconds=seconds)
     except DedupError as error:
         raise DedupError(f"The store does not hold {url}, and {error}; --file gives its HTML.") from error
     page = dedup.read(html=body, url=final, content_type=kind)
@@ -173,14 +174,14 @@ def _fetch_subject(dedup: Deduplicator, url: str, then: PastVerdict | None) -> S
     return Subject(url, origin, page, then=then)
 
 
-def _other_page(dedup: Deduplicator, where: str, subject: Subject) -> ComparedPage:
+def _other_page(dedup: Deduplicator, where: str, subject: Subject, seconds: float) -> ComparedPage:
     """Return the page of ``--other``, from the store or else from its URL or file."""
     held = dedup.store.lookup(without_fragment(where))
     if held is not None and held == subject.held:
         raise SettingError("--other", where, "another page than the one that is to be explained")
     if held is not None:
         return ComparedPage.from_candidate(held)
-    final, body, kind = fetch_body(where)
+    final, body, kind = fetch_body(where, seconds=seconds)
     page = dedup.read(html=body, url=final, content_type=kind)
     record = page if isinstance(page, Verdict) else dedup.file(page)
     if isinstance(record, Verdict):

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
-import zlib
 from contextlib import ExitStack
 from dataclasses import asdict, replace
-from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-from urllib.error import URLError
 from urllib.parse import urlsplit
-from urllib.request import Request, urlopen
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
 from dedupcrawl.cli.console import open_in_browser, output_console, print_json, print_line
+from dedupcrawl.cli.fetch import DEADLINE, Deadline, fetch_body, fetch_page
 from dedupcrawl.cli.options import (
     READER,
     AsJson,
@@ -36,7 +32,7 @@ from dedupcrawl.config import Config
 from dedupcrawl.constants import with_constant
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import DedupError, SettingError
-from dedupcrawl.page import Page, PageError, ReadOptions, read_page
+from dedupcrawl.page import Page, PageError, ReadOptions
 from dedupcrawl.store_config import recovered
 from dedupcrawl.stores import open_existing
 from dedupcrawl.stores.base import check_scheme, scheme_json
@@ -53,61 +49,19 @@ if TYPE_CHECKING:
     from dedupcrawl.tools.inspect.inspection import Inspection
 
 
-_TIMEOUT = 30  #: seconds for a download
-_MAX_BYTES = 64 * 1024 * 1024  #: of a page; the rest is not read
-_USER_AGENT = "dedupcrawl (+https://pypi.org/project/dedupcrawl/)"
 _MAX_BLOCK_CHARS = 160  #: text of a block in the table
 _MAX_TITLE_CHARS, _MAX_SENTENCE_CHARS = 200, 4000  #: printed on the terminal
-
-
-def fetch_page(where: str, options: ReadOptions | None = None) -> Page:
-    """Fetch and read the page at ``where``: a URL, or the path of a file (``.gz`` is decompressed).
-
-    Raises:
-        DedupError: it cannot be fetched, or it is no page.
-    """
-    url, body, content_type = fetch_body(where)
-    try:
-        return read_page(body, url, content_type=content_type, options=options or ReadOptions())
-    except PageError as error:
-        raise DedupError(f"{where}: {error}") from error
-
-
-def fetch_body(where: str) -> tuple[str, bytes, str]:
-    """Return the URL after redirects, the body and the Content-Type of a URL or file; it may be no page.
-
-    Raises:
-        DedupError: it cannot be fetched.
-    """
-    if where.lower().startswith(("http://", "https://")):
-        return _download(where)
-    path = Path(where)
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            body = file.read(_MAX_BYTES)
-    except (OSError, EOFError, ValueError, zlib.error) as error:
-        raise DedupError(f"{where}: neither an http(s) URL nor a readable file: {error}") from error
-    is_text = path.name.removesuffix(".gz").endswith(".txt")
-    return path.absolute().as_uri(), body, "text/plain" if is_text else ""
-
-
-def _download(url: str) -> tuple[str, bytes, str]:
-    try:
-        request = Request(url, headers={"User-Agent": _USER_AGENT})  # noqa: S310  # fetch_body checked the scheme
-        with urlopen(request, timeout=_TIMEOUT) as response:  # noqa: S310
-            return response.url, response.read(_MAX_BYTES), response.headers.get("Content-Type", "")
-    except (URLError, HTTPException, OSError, ValueError) as error:
-        raise DedupError(f"{url}: cannot be fetched: {error}") from error
 
 
 def read(
     where: PageSource,
     blocks: Annotated[bool, typer.Option(help="Print every block, and why it was kept or not.")] = False,
     reader: Annotated[str, READER] = "blocks",
+    timeout: Deadline = DEADLINE,
     as_json: AsJson = False,
 ) -> None:
     """Print the main text of a page."""
-    page = fetch_page(where, ReadOptions(reader=reader))
+    page = fetch_page(where, ReadOptions(reader=reader), seconds=timeout)
     if as_json:
         print_json(asdict(page) | {"blocks": [block._asdict() for block in page.blocks]})
     elif blocks:
@@ -149,6 +103,7 @@ def inspect(
     assignments: Assignments = None,
     project: UseProject = False,
     url: Annotated[str | None, typer.Option(metavar="URL", help="URL of a page in a file.")] = None,
+    timeout: Deadline = DEADLINE,
     open_: OpenInBrowser = False,
 ) -> None:
     """Write an HTML page that shows each block of a page, and why it was kept or removed."""
@@ -161,11 +116,13 @@ def inspect(
             store = stack.enter_context(open_existing(against, name))
             info = store.info()
         config, notes = _config(info, reader, assignments, store.secret if store else None, project=project)
-        inspected = _inspect_page(where, config, url)
+        inspected = _inspect_page(where, config, timeout, url)
         if store and info:
             name = f"{info.url}, namespace {info.namespace}, {info.pages:,} pages"
             in_store = compare_with_store(inspected.page, store, config, name, notes)
-        beside = compare_with_page(inspected.page, _inspect_page(other, config).page, config) if other else None
+        beside = (
+            compare_with_page(inspected.page, _inspect_page(other, config, timeout).page, config) if other else None
+        )
     file = output or Path(default_name(url or where))
     _write(file, render(inspected, in_store, beside))
     _print_result(file, inspected, in_store, beside)
@@ -218,8 +175,8 @@ def _config(
     return config, notes
 
 
-def _inspect_page(where: str, config: Config, url: str | None = None) -> Inspection:
-    found, body, content_type = fetch_body(where)
+def _inspect_page(where: str, config: Config, seconds: float, url: str | None = None) -> Inspection:
+    found, body, content_type = fetch_body(where, seconds=seconds)
     if found.startswith("file:"):
         found = Path(where).name  # the result may be passed on and must not show local paths
     options: ReadOptions = replace(config.reading, blocks=True)

@@ -15,6 +15,7 @@ from dedupcrawl.crawl.items import ItemClaim, PageState
 from dedupcrawl.decision import unchecked
 from dedupcrawl.page import Page, PageError, read_response
 from dedupcrawl.page.document import check_body
+from dedupcrawl.page.readers import response_text
 from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ def read_page_of(response: Response, options: ReadOptions) -> Page | Verdict:
     try:
         if _is_plain(response):
             check_body(response.body, options.max_bytes)
-            return Page.from_text(response.text, response.url)
+            return Page.from_text(response_text(response), response.url)
         return read_response(response, options)
     except PageError as error:
         return unchecked(response.url, error.reason)

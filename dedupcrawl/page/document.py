@@ -7,7 +7,9 @@ knows them). Labels are often wrong. One is accepted only if it decodes the byte
 
 from __future__ import annotations
 
+import codecs
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypedDict
 from urllib.parse import urljoin
 
@@ -22,6 +24,7 @@ from w3lib.encoding import (
     to_unicode,
 )
 
+from dedupcrawl.page.attributes import bounded_markup
 from dedupcrawl.page.model import BINARY, TOO_DEEP, TOO_LARGE, PageError
 
 if TYPE_CHECKING:
@@ -45,6 +48,14 @@ SAMPLE_BYTES = 4096  #: bytes outside ASCII that are examined to guess an encodi
 MAX_ERROR_SHARE = 0.02  #: undecodable share of the characters outside ASCII that a correct label may have
 MAX_GUESS_ERRORS = 0.05  #: undecodable share of the sample that a guessed encoding may have
 FALLBACK = "cp1252"  #: used, as in Scrapy, when nothing else is known
+#: Codecs of Python that decode ASCII letters as themselves, but are no encodings of pages. The decoders of ``idna`` and
+#: ``punycode`` fail on most texts, and take quadratic time. Browsers do not support UTF-7.
+NO_ENCODINGS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"})
+MARKUP_SAMPLE = (
+    b"<meta charset=abcdefghijklmnopqrstuvwxyz0123456789>"  #: the same in every encoding of pages but UTF-16 and -32
+)
+MIN_NUL_SHARE = 0.25  #: UTF-16 that is valid UTF-8 as well is mostly ASCII, and half of its bytes are NUL
+MAX_RUN_BYTES = 1 << 16  #: bytes of a run of text that are examined to guess an encoding
 
 #: First bytes of common binary file formats.
 SIGNATURES = (
@@ -87,8 +98,12 @@ def to_text(source: bytes | str, *, encoding: str | None, content_type: str, max
 
 
 def parse(text: str) -> _Element:
-    """Parse a page as Scrapy does. Broken markup is repaired; there is always a root element."""
-    return create_root_node("", html.HTMLParser, body=text.encode("utf-8", "replace"))
+    """Parse a page as Scrapy does. Broken markup is repaired; there is always a root element.
+
+    Raises:
+        PageError: a tag has so many attributes that parsing it would take quadratic time.
+    """
+    return create_root_node("", html.HTMLParser, body=bounded_markup(text).encode("utf-8", "replace"))
 
 
 def is_binary(body: bytes) -> bool:
@@ -133,10 +148,12 @@ def decode(body: bytes, *, encoding: str | None = None, content_type: str = "") 
     marked, mark = read_bom(body)
     if marked:
         return to_unicode(body[len(mark or b"") :], marked)
-    if body.isascii() and b"\x1b" not in body and b"\0" not in body:
+    if _is_plain_ascii(body):
         return body.decode("ascii")
     text = _as_utf8(body)
     labels = _labels(body, encoding, content_type)
+    if text is not None and not _may_be_wide(body):
+        labels = [label for label in labels if not _is_wide(label)]
     if text is not None and (not labels or len(body) - len(text) >= MIN_UTF8_BYTES):
         return text
     for label in labels:
@@ -149,13 +166,46 @@ def decode(body: bytes, *, encoding: str | None = None, content_type: str = "") 
 def is_plausible(body: bytes, text: str, label: str, content_type: str = "") -> bool:
     """Return whether ``text`` is a correct decoding of ``body`` by the encoding ``label``."""
     if body.isascii():
-        return True
+        # the same length: no label such as "utf-16" made other characters of it
+        return (len(text) == len(body) and text.isascii()) or not (_is_plain_ascii(body) or _is_wide(label))
     true_text = _as_utf8(body)
+    if true_text is not None and _is_wide(label) and not _may_be_wide(body):
+        return False
     if true_text is not None:
         return label == "utf-8" or len(body) - len(true_text) < MIN_UTF8_BYTES
     if label == FALLBACK and not _labels(body, None, content_type):
         return guess(body) == FALLBACK
     return _has_few_errors(text)
+
+
+@lru_cache(maxsize=256)
+def is_encoding(label: str) -> bool:
+    """Return whether a label names an encoding of pages; Python has codecs that are none ("hex", "idna"…).
+
+    >>> [is_encoding(label) for label in ("gb18030", "utf-16", "hex", "punycode", "cp037", "no-such-thing")]
+    [True, True, False, False, False, False]
+    """
+    if _is_wide(label):
+        return True
+    try:
+        name = codecs.lookup(label).name
+        return name not in NO_ENCODINGS and MARKUP_SAMPLE.decode(label) == MARKUP_SAMPLE.decode("ascii")
+    except Exception:  # noqa: BLE001  # LookupError, UnicodeError, or what a codec of another package raises
+        return False
+
+
+def _is_wide(label: str) -> bool:
+    return label.startswith(("utf-16", "utf-32"))
+
+
+def _may_be_wide(body: bytes) -> bool:
+    """Return whether a body that is valid UTF-8 may be UTF-16 or UTF-32."""
+    return body.count(b"\0") >= MIN_NUL_SHARE * len(body)
+
+
+def _is_plain_ascii(body: bytes) -> bool:
+    """Return whether a body is ASCII in every encoding but UTF-16, without the escapes of ISO-2022 and HZ."""
+    return body.isascii() and not any(sign in body for sign in (b"\x1b", b"\0", b"~{"))
 
 
 def _labels(body: bytes, encoding: str | None, content_type: str) -> list[str]:
@@ -165,7 +215,7 @@ def _labels(body: bytes, encoding: str | None, content_type: str) -> list[str]:
         http_content_type_encoding(content_type) if content_type else None,
         html_body_declared_encoding(body),
     )
-    labels = [label for label in declared if label]
+    labels = [label for label in declared if label and is_encoding(label)]
     utf16 = _utf16_without_mark(body)
     if utf16:
         return [utf16, *labels]
@@ -183,7 +233,7 @@ def _utf16_without_mark(body: bytes) -> str | None:
 def _decoded(body: bytes, label: str) -> str | None:
     try:
         return to_unicode(body, label)
-    except (LookupError, UnicodeError):  # Python has codecs that are no character sets: "hex", "idna"…
+    except (LookupError, UnicodeError):  # for example a codec of another package
         return None
 
 
@@ -217,8 +267,8 @@ def guess(body: bytes) -> str:
 def _sample(body: bytes) -> bytes:
     runs, size = [], 0
     for run in _foreign_runs(body):
-        runs.append(run.group())
-        size += len(run.group())
+        runs.append(run.group()[:MAX_RUN_BYTES])
+        size += len(runs[-1])
         if size >= SAMPLE_BYTES:
             break
     return b" ".join(runs)

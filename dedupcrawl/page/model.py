@@ -11,6 +11,7 @@ from dedupcrawl.errors import DedupError
 BINARY = "binary"  #: an image, an archive, an office document…, whatever the Content-Type is
 TOO_LARGE = "too-large"  #: more bytes than ``ReadOptions.max_bytes``
 TOO_DEEP = "too-deep"  #: tags nested so deep that the parser left out the rest of the page
+TOO_MANY_ATTRIBUTES = "too-many-attributes"  #: more attributes on a tag than can be parsed in linear time
 
 
 class PageError(DedupError):

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from lxml import etree
 
+from dedupcrawl.page.attributes import has_long_tag
 from dedupcrawl.page.block_reader import read_blocks, with_main_text
 from dedupcrawl.page.blocks import build_block_tree
-from dedupcrawl.page.document import check_body, check_depth, is_plausible, parse, to_text
+from dedupcrawl.page.document import check_body, check_depth, decode, is_encoding, is_plausible, parse, to_text
 from dedupcrawl.page.flatten import flatten
 from dedupcrawl.page.model import Block, Kind, Page, PageError, ReaderError
 from dedupcrawl.page.options import ReadOptions, import_reader
@@ -46,7 +47,8 @@ def read_page(
         options: the reader, its constants, and the limit on the size.
 
     Raises:
-        PageError: the source is larger than ``options.max_bytes``, binary, or nested too deep for the parser.
+        PageError: the source is larger than ``options.max_bytes``, binary, nested too deep for the parser, or has a tag
+            with too many attributes.
         ReaderError: a user's reader failed.
 
     >>> read_page("<title>News</title><p>It rained in the hills all night.").text
@@ -59,7 +61,8 @@ def read_page(
 def read_response(response: TextResponse, options: ReadOptions = DEFAULT_OPTIONS) -> Page:
     """Read a Scrapy response. The tree of its selector is used, which the spider needs as well.
 
-    The body is decoded and parsed again only if the encoding of the response is evidently wrong.
+    The body is decoded and parsed again only if the encoding of the response is evidently wrong, or a script looks
+    like a tag with very many attributes.
 
     Args:
         response: a response with text.
@@ -68,12 +71,33 @@ def read_response(response: TextResponse, options: ReadOptions = DEFAULT_OPTIONS
     Raises:
         PageError, ReaderError: as :func:`read_page`.
     """
-    body = response.body
-    check_body(body, options.max_bytes, response.url)
+    check_body(response.body, options.max_bytes, response.url)
+    text = response_text(response)
+    if is_encoding(response.encoding) and text is response.text and not has_long_tag(text):
+        return read_tree(_tree_of(response, text), response.url, options, html=text)
+    return read_tree(parse(text), response.url, options, html=text)
+
+
+def _tree_of(response: TextResponse, text: str) -> _Element:
+    try:
+        root: _Element = response.selector.root
+    except ValueError:  # of a <base> with an invalid URL, which the selector resolves
+        return parse(text)
+    return root
+
+
+def response_text(response: TextResponse) -> str:
+    """Return the text of a response, decoded again if its encoding is evidently wrong or no encoding of pages.
+
+    Args:
+        response: a response with text. Its ``text`` is not used if its ``encoding`` is a codec of Python such as
+            ``idna`` or ``hex``, which raise exceptions.
+    """
     header = (response.headers.get("Content-Type") or b"").decode("latin-1")
-    if is_plausible(body, response.text, response.encoding, header):
-        return read_tree(response.selector.root, response.url, options, html=response.text)
-    return read_page(body, response.url, content_type=header, options=options)
+    label = response.encoding
+    if is_encoding(label) and is_plausible(response.body, response.text, label, header):
+        return response.text
+    return decode(response.body, content_type=header)
 
 
 def read_tree(

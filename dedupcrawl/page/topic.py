@@ -127,9 +127,10 @@ def classify(found: Sequence[Segment], options: TopicOptions) -> list[str]:
         return reasons
     longest = max(rest, key=lambda place: found[place].length)
     topic = topic_words(found[longest].text)
+    size = topic.total()
     for place in rest:
         segment = found[place]
-        if place == longest or overlap(topic_words(segment.text), topic) > options.overlap:
+        if place == longest or overlap(topic_words(segment.text), topic, size) > options.overlap:
             reasons[place] = TOPIC_ANCHORS if segment.anchor_share > options.anchors else TOPIC
     return reasons
 
@@ -289,12 +290,16 @@ def topic_words(text: str) -> Counter[str]:
     return found
 
 
-def overlap(one: Counter[str], other: Counter[str]) -> float:
+def overlap(one: Counter[str], other: Counter[str], other_size: int | None = None) -> float:
     """Return |common words| / |words of the smaller segment|, both with repetitions; 0 without words.
+
+    ``other_size`` is the number of words in ``other``, if it is known: to add it up again for each segment of a page
+    takes quadratic time.
 
     >>> overlap(Counter("abb"), Counter("abcd"))
     0.6666666666666666
     """
-    small, large = sorted((one, other), key=Counter.total)
-    size = small.total()
-    return (small & large).total() / size if size else 0.0
+    size, other_size = one.total(), other.total() if other_size is None else other_size
+    if other_size < size:
+        one, other, size = other, one, other_size
+    return (one & other).total() / size if size else 0.0

@@ -12,6 +12,7 @@ from scrapy.linkextractors import LinkExtractor
 
 from dedupcrawl.errors import SettingError
 from dedupcrawl.page import PageError, read_response
+from dedupcrawl.page.document import is_encoding
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -68,6 +69,8 @@ class SiteSpider(Spider):
         if not isinstance(response, HtmlResponse):
             return
         yield _item(response)
+        if not is_encoding(response.encoding):  # such as "idna", which raises exceptions
+            response = response.replace(encoding="utf-8")
         for link in self._links.extract_links(response):
             yield response.follow(link)
 

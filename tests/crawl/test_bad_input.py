@@ -111,3 +111,21 @@ def test_a_fault_in_mid_crawl_costs_no_item(site: Site, run: Run, torn: str) -> 
         assert crawled.dedup["unchecked/error"] == crawled.dedup["errors"] == 8
         (line,) = crawled.lines("Could not judge", "ERROR")
         assert "Traceback" in line
+
+
+def test_labels_that_are_no_encodings_do_not_fail(site: Site, run: Run) -> None:
+    labels = ("idna", "hex", "punycode", "base64", "rot13", "undefined", "unicode_escape", "utf-16", "cp037", "uu")
+    french = "Pendant la nuit, la rivière est montée ; à l’aube, tout le village était là. "
+    # Scrapy's own middleware reads the text of each response, and would drop the page with an exception.
+    settings = {**IN_TURN, "LOG_LEVEL": "INFO", "METAREFRESH_ENABLED": False}
+    urls = []
+    for n, label in enumerate(labels):
+        page = plain(f"Été {label}", french + text(10 + n))
+        urls += [site.put(f"/{label}/1", page, kind=f"text/html; charset={label}"), site.put(f"/{label}/2", page)]
+        urls.append(site.put(f"/{label}/plain", text(30 + n), kind=f"text/plain; charset={label}"))
+    crawled = run("Plainly", urls=urls, settings=settings)
+    kept = {item["url"].split("/", 3)[3]: item.get("dedup") for item in crawled.items}
+    assert {label: kept[f"{label}/1"] for label in labels} == dict.fromkeys(labels)  # new pages, not unchecked
+    assert {label: kept[f"{label}/plain"] for label in labels} == dict.fromkeys(labels)
+    assert not [label for label in labels if f"{label}/2" in kept]  # read as the first was: a duplicate
+    assert not crawled.lines("Traceback")

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import encodings.aliases
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scrapy.http import HtmlResponse
 
 from dedupcrawl.page import read_page, read_response
-from dedupcrawl.page.document import decode
+from dedupcrawl.page.document import MAX_RUN_BYTES, _sample, decode, is_encoding
 from tests.page.samples import CHINESE, CHINESE_TWO, PARAGRAPH, article
 
 TRADITIONAL = "昨夜的大雨讓河水漲到了橋下一掌的地方，清晨全村的人都來到岸邊觀看，誰也說不清自己在等待什麼。"
@@ -215,3 +217,56 @@ def test_metadata_is_no_text() -> None:
 @pytest.mark.parametrize("href", ["http://[", "//", "\x00", "javascript:void(0)"])
 def test_a_broken_canonical_does_not_raise(href: str) -> None:
     assert isinstance(read_page(f'<link rel="canonical" href="{href}"><p>Text', "http://a/").canonical, str)
+
+
+# -- labels that are no encodings, and wrong ones ---------------------------------------------------
+
+NO_ENCODINGS = [
+    "idna", "punycode", "hex", "base64", "rot13", "zlib", "bz2", "uu", "quopri", "unicode_escape",
+    "raw_unicode_escape", "undefined", "mbcs", "oem", "utf-7", "cp037", "cp500", "no-such-thing", "-", "x" * 5000,
+]  # fmt: skip
+WRONG = ["utf-16", "utf-16le", "utf-32", "hz", "iso-2022-jp", "gb18030", "shift_jis", "koi8-r", "latin-1"]
+ODD_TEXTS = (
+    "It rained \\x41\\u4e00 in the hills + AGE- a-b.",
+    "Il a plu à Québec, où les élèves étaient déjà rentrés à l’été.",
+)
+
+
+@pytest.mark.parametrize("text", ODD_TEXTS)
+@pytest.mark.parametrize("label", [*NO_ENCODINGS, *WRONG])
+@pytest.mark.parametrize("place", ["header", "meta", "argument"])
+def test_a_label_that_does_not_fit_is_passed_over(place: str, label: str, text: str) -> None:
+    html = (f"<meta charset={label}>" if place == "meta" else "") + f"<p>{text}</p>" + f"<p>{text}</p>" * 3
+    header = f"text/html; charset={label}" if place == "header" else "text/html"
+    argument = label if place == "argument" and len(label) < 5000 else None
+    response = HtmlResponse("http://a.example", body=html.encode(), headers={"Content-Type": header}, encoding=argument)
+    assert text in read_page(html.encode(), encoding=argument, content_type=header).text
+    assert text in read_response(response).text
+
+
+def test_labels_of_python_codecs_are_known() -> None:
+    """Every codec of this Python is either an encoding of pages, or does not decode ASCII markup as such."""
+    for name in sorted(set(encodings.aliases.aliases.values())):
+        if is_encoding(name) and not name.startswith(("utf_16", "utf_32")):
+            assert b"<p>a-b.c 1</p>".decode(name) == "<p>a-b.c 1</p>"
+    assert not [name for name in NO_ENCODINGS if is_encoding(name)]
+
+
+def test_escaped_encodings_of_ascii_bytes_are_still_read() -> None:
+    for label in ("hz", "iso2022_jp"):
+        body = "<p>日本の天</p>".encode(label)
+        assert body.isascii()
+        response = HtmlResponse("http://a.example", body=body, headers={"Content-Type": f"text/html; charset={label}"})
+        assert read_response(response).text == "日本の天"
+        assert read_page(body, encoding=label).text == "日本の天"
+
+
+@pytest.mark.parametrize("label", ["utf-16-le", "utf-16-be"])
+def test_utf_16_without_a_mark_is_read_by_its_label(label: str) -> None:
+    body = "<p>It rained in the hills all night.</p>".encode(label)
+    response = HtmlResponse("http://a.example", body=body, headers={"Content-Type": f"text/html; charset={label}"})
+    assert read_response(response).text == "It rained in the hills all night."
+
+
+def test_the_sample_of_an_encoding_is_bounded() -> None:
+    assert len(_sample(b"\xe9" + b" a" * 1_000_000)) == MAX_RUN_BYTES

@@ -253,3 +253,8 @@ def test_a_page_on_which_it_fails_stays_unchecked(caplog: pytest.LogCaptureFixtu
     assert "fails_on_odd failed on https://a.example/1" in record.getMessage()
     assert record.exc_info is not None
     assert record.exc_info[0] is KeyError
+
+
+def test_a_response_with_an_invalid_base_is_read() -> None:
+    body = f"<base href='http://['><p>{PARAGRAPH}</p>".encode()
+    assert read_response(HtmlResponse("http://a.example", body=body)).text == PARAGRAPH

@@ -314,3 +314,13 @@ def test_scores_do_not_fall(pages: str, reader: str, f1: float, recall: float) -
     report = evaluate_extraction(data("pages", pages), ReadOptions(reader=reader, blocks=False), repeats=1)
     assert report.f1 >= f1
     assert report.recall >= recall
+
+
+def test_the_words_of_the_topic_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+    total = Counter.total
+    monkeypatch.setattr(Counter, "total", lambda words: sizes.append(len(words)) or total(words))
+    longest = "<div>" + " ".join(f"word{n}" for n in range(2000)) + "</div>"
+    html = longest + "<div>" + f"</div><div>{'other words ' * 10}" * 200
+    read_page(html, options=ReadOptions(reader="topic"))
+    assert len([size for size in sizes if size == 2000]) == 1

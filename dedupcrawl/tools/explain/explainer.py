@@ -11,7 +11,7 @@ from dedupcrawl.decision import Matcher, cluster_of
 from dedupcrawl.detectors.feature_codes import FeatureCode
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.detectors.spotsigs import SpotSigs
-from dedupcrawl.page.model import BINARY, TOO_DEEP, TOO_LARGE, Page
+from dedupcrawl.page.model import BINARY, TOO_DEEP, TOO_LARGE, TOO_MANY_ATTRIBUTES, Page
 from dedupcrawl.stores.base import BUCKET_CAP, ClaimState
 from dedupcrawl.text.features import Features
 from dedupcrawl.tools.explain.case import (
@@ -63,6 +63,7 @@ REASONS = {
     "error": "the reader failed on it",
     BINARY: "it is binary data, whatever its declared type",
     TOO_LARGE: "it is larger than the limit",
+    TOO_MANY_ATTRIBUTES: "a tag has more attributes than can be read in a bounded time",
     TOO_DEEP: "its tags are nested too deep for the parser",
     "status": "it came with a status other than 200",
     "not-html": "it is no HTML",

@@ -145,8 +145,9 @@ def _overlaps(blocks: Sequence[Block]) -> list[float | None]:
     if compared:
         longest = max(compared, key=lambda place: len(blocks[place].text.replace("\n", "")))
         wanted = topic_words(blocks[longest].text)
+        size = wanted.total()
         for place in compared:
-            found[place] = 1.0 if place == longest else overlap(topic_words(blocks[place].text), wanted)
+            found[place] = 1.0 if place == longest else overlap(topic_words(blocks[place].text), wanted, size)
     return found
 
 

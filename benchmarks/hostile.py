@@ -1,0 +1,59 @@
+"""Growth of the reading time of hostile pages: ``python -m benchmarks.hostile [--parts N] [--repeats N]``.
+
+For each shape of ``tests/hostile/shapes.py`` the benchmark reads pages of N, 2N and 4N parts and prints the CPU time of
+the smallest, best of several, and the ratios of both doublings. It returns 1 if a ratio is above 2.5 where the time is
+long enough to be measured. Work in Python is counted by ``tests/hostile/test_growth.py``; this measures the parser and
+regular expressions too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from contextlib import suppress
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from dedupcrawl.page import PageError, read_page
+from tests.hostile.shapes import SHAPES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAX_RATIO = 2.5  #: of the times at 2n and n
+MIN_SECONDS = 0.02  #: below this at 4n, a ratio is noise
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print a table; return 1 if the time of a shape grows too fast."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--parts", type=int, default=5_000, help="parts of the smallest page of a shape")
+    parser.add_argument("--repeats", type=int, default=3, help="rounds per page, of which the best counts")
+    options = parser.parse_args(arguments)
+    print(f"{'shape':26} {'bytes':>10} {'s at n':>8} {'2n/n':>6} {'4n/2n':>6}")
+    failed = []
+    for name, make in SHAPES.items():
+        pages = [make(options.parts * factor) for factor in (1, 2, 4)]
+        times = [best_time(page, options.repeats) for page in pages]
+        first, second = (late / max(early, 1e-9) for early, late in pairwise(times))
+        print(f"{name:26} {len(pages[0]):10,} {times[0]:8.4f} {first:6.2f} {second:6.2f}", flush=True)
+        if times[2] >= MIN_SECONDS and second > MAX_RATIO:
+            failed.append(name)
+    print(f"fails: {', '.join(failed)}" if failed else f"passes: no ratio above {MAX_RATIO}")
+    return 1 if failed else 0
+
+
+def best_time(html: str, repeats: int) -> float:
+    """Return the least CPU time in seconds in which a page is read or refused."""
+    best = float("inf")
+    for _ in range(repeats):
+        start = time.process_time()
+        with suppress(PageError):
+            read_page(html)
+        best = min(best, time.process_time() - start)
+    return best
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+"""Commands that fetch a page have a deadline for all of it."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+from dedupcrawl.cli.commands import app
+from dedupcrawl.cli.fetch import fetch_page
+from dedupcrawl.deduplicator import Deduplicator
+from dedupcrawl.errors import DedupError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n"
+
+
+class Dripping:
+    """Answers every request with ``start`` at once, then with a byte every 50 ms, for ever."""
+
+    def __init__(self, start: bytes) -> None:
+        self._start = start
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.stopped = threading.Event()
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}/"
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        with suppress(OSError):
+            while not self.stopped.is_set():
+                connection, _ = self._socket.accept()
+                threading.Thread(target=self._drip, args=(connection,), daemon=True).start()
+
+    def _drip(self, connection: socket.socket) -> None:
+        with suppress(OSError), connection:
+            connection.recv(65536)
+            connection.sendall(self._start)
+            while not self.stopped.wait(0.05):
+                connection.sendall(b"x")
+
+    def close(self) -> None:
+        self.stopped.set()
+        self._socket.close()
+
+
+@pytest.fixture(params=[HEAD + b"\r\n<p>It rained", HEAD + b"X-Slow: ", b""], ids=["body", "header", "status"])
+def dripping(request: pytest.FixtureRequest) -> Iterator[Dripping]:
+    server = Dripping(request.param)
+    yield server
+    server.close()
+
+
+@pytest.mark.parametrize("command", ["read", "inspect", "compare", "explain"])
+def test_a_server_that_drips_does_not_hold_a_command(command: str, dripping: Dripping, tmp_path: Path) -> None:
+    store = f"lmdb://{tmp_path}/seen"
+    with Deduplicator(store, "pages"):
+        pass
+    more = {"compare": [dripping.url], "explain": ["--store", store]}.get(command, [])
+    start = time.monotonic()
+    result = CliRunner().invoke(app, [command, dripping.url, *more, "--timeout", "0.3"])
+    assert isinstance(result.exception, DedupError)
+    assert "not fetched within 0.3 seconds; --timeout changes this limit" in str(result.exception)
+    assert time.monotonic() - start < 20  # without a deadline it never returns
+
+
+def test_a_page_that_arrives_in_time_is_read() -> None:
+    body = b"<p>It rained in the hills all night."
+    server = Dripping(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    try:
+        assert fetch_page(server.url, seconds=30).text == "It rained in the hills all night."
+    finally:
+        server.close()

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import pytest
+from scrapy.http import HtmlResponse
+
+from dedupcrawl.page import PageError, read_page, read_response
+from dedupcrawl.page.attributes import MAX_ATTRIBUTES, bounded_markup, has_long_tag
+from tests.page.samples import PARAGRAPH, SECOND
+
+MANY = MAX_ATTRIBUTES + 1
+FLOODS = {
+    "values": "<p " + " ".join(f"a{n}=1" for n in range(MANY)) + ">",
+    "no values": "<p " + " ".join(f"a{n}" for n in range(MANY)) + ">",
+    "slashes": "<p" + "".join(f"/a{n}" for n in range(MANY)) + ">",
+    "quoted signs": "<p " + "".join(f'a{n}="<>"' for n in range(MANY)) + ">",
+    "single quotes": "<p " + "".join(f"a{n} = '>'" for n in range(MANY)) + ">",
+    "quotes in names": "<p \" ' =" + " ".join(f'a{n}"' for n in range(MANY)) + ">",
+    "an open quote before": f"<i title='<b x=\"'>{PARAGRAPH}</i><p " + " ".join(f"a{n}" for n in range(MANY)) + ">",
+    "a comment before": "<!-- <b x=' --><p " + " ".join(f"a{n}" for n in range(MANY)) + ">",
+    "a script before": "<script>'<b x=\"'</script><p " + " ".join(f"a{n}" for n in range(MANY)) + ">",
+    "in what looks like a script": "<i title='<script>'><p " + " ".join(f"a{n}" for n in range(MANY * 2)) + ">",
+    "namespaces": "<p " + " ".join(f"xmlns:a{n}=u" for n in range(MANY)) + ">",
+    "never closed": "<p " + " ".join(f"a{n}" for n in range(MANY)),
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS)
+def test_a_tag_with_too_many_attributes_is_refused_before_it_is_parsed(flood: str) -> None:
+    html = f"<p>{PARAGRAPH}</p>{flood}{SECOND}"
+    if flood.startswith("<i title='<script>'>"):  # parsed without a tag
+        assert PARAGRAPH in read_page(html).text
+        assert not has_long_tag(bounded_markup(html))
+        return
+    for read in (read_page, lambda page: read_response(HtmlResponse("http://a.example", body=page.encode()))):
+        with pytest.raises(PageError, match=f"more than {MAX_ATTRIBUTES} attributes") as caught:
+            read(html)
+        assert caught.value.reason == "too-many-attributes"
+
+
+def test_a_tag_with_the_highest_number_of_attributes_is_read() -> None:
+    tag = "<p " + " ".join(f'a{n}=">"' for n in range(MAX_ATTRIBUTES)) + ">"
+    assert read_page(f"{tag}{PARAGRAPH}</p><p>{SECOND}").text == f"{PARAGRAPH}\n{SECOND}"
+
+
+def test_a_script_that_looks_like_a_long_tag_does_not_matter() -> None:
+    script = "<script>for (i=0; i<n; i++) { " + "x = x + 1; " * 300 + "}</script>"
+    date = '<script type="application/ld+json">{"datePublished": "2024-01-02", "a<b": "' + "c " * 300 + '"}</script>'
+    html = f"<body>{script}{date}<p>{PARAGRAPH}</p><p>{SECOND}</p>"
+    assert has_long_tag(html)
+    response = HtmlResponse("http://a.example", body=html.encode())
+    for page in (read_page(html), read_response(response)):
+        assert (page.text, page.published) == (f"{PARAGRAPH}\n{SECOND}", "2024-01-02")
+
+
+def test_ordinary_pages_are_parsed_as_they_are() -> None:
+    html = f"<p class='a' id=b>{PARAGRAPH}</p><script>if (a<b) c</script>"
+    assert bounded_markup(html) is html
