@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.crawl.backlog import SpoolFile
     from dedupcrawl.crawl.items import PageState
+    from dedupcrawl.crawl.lease_renewer import Renewal
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.crawl.stats import CrawlStats
     from dedupcrawl.stores.base import Record
@@ -123,7 +124,7 @@ class StoreClient:
         else:
             await self._retry(last=True)
         try:
-            await self._run(self.dedup.close)
+            await self.run(self.dedup.close)
         except StoreError as error:
             self._stats.store_failed(error, quiet=self.outage is not None)
         if self._threads is not None:
@@ -134,7 +135,9 @@ class StoreClient:
     def _opened(self) -> Deduplicator:
         options = self._options
         try:
-            return Deduplicator(options.store, options.namespace, config=options.config)
+            return Deduplicator(
+                options.store, options.namespace, config=options.config, page_timeout=options.page_timeout
+            )
         except SettingError as error:
             raise as_setting(error) from None
 
@@ -144,7 +147,7 @@ class StoreClient:
         is_logged = False
         while True:
             try:
-                dedup = await self._run(self._opened)
+                dedup = await self.run(self._opened)
             except StoreUnreachableError as error:
                 if time.monotonic() - began + OPEN_PAUSE > patience or not self._crawler.crawling:
                     raise
@@ -172,24 +175,43 @@ class StoreClient:
         """Call ``function`` without waiting for the backlog or for the calls that queue for a thread."""
         return await self._call(partial(function, *args, **kwargs), urgent=True)
 
+    def renew(self) -> None:
+        """Renew the leases in the calling thread, unless the store is away."""
+        if self._may_call(urgent=True):
+            self.dedup.renew()
+
+    async def renewed(self, renewal: Renewal) -> None:
+        """Handle a renewal that another thread made: examine its error, or deliver the backlog."""
+        if self._threads is not None:
+            self.times.add(renewal.seconds)
+        if isinstance(renewal.error, StoreError):
+            await self._examine(renewal.error)
+        elif renewal.error is not None:
+            self._stats.crashed("the renewal of leases", renewal.error)
+        elif self.backlog.is_pending:
+            await self.deliver_backlog()
+
+    def _may_call(self, *, urgent: bool) -> bool:
+        """Whether the store is there. Leases are renewed as soon as it is back: the backlog may take longer."""
+        return self.outage is None or (urgent and self._delivering is not None)
+
     async def _call(self, function: Callable[[], T], *, urgent: bool) -> T:
         def checked() -> T:
-            # The store may have gone away while the call queued for a thread. Leases are renewed as soon as
-            # it is back: delivering the backlog may take longer than a lease.
-            if self.outage is not None and not (urgent and self._delivering is not None):
+            # The store may have gone away while the call queued for a thread.
+            if self.outage is not None and not self._may_call(urgent=urgent):
                 raise StoreAwayError(str(self.outage.error))
             return function()
 
         try:
-            return await self._run(checked, urgent=urgent)
+            return await self.run(checked, urgent=urgent)
         except StoreAwayError:
             raise
         except StoreError as error:
             await self._examine(error)
             raise
 
-    async def _run(self, function: Callable[[], T], *, urgent: bool = False) -> T:
-        """Call ``function`` even during an outage."""
+    async def run(self, function: Callable[[], T], *, urgent: bool = False) -> T:
+        """Call ``function`` even during an outage; in a thread if the store is remote."""
         if self._threads is None:
             return function()
         with self.times.measuring(unless=StoreAwayError):
@@ -273,7 +295,7 @@ class StoreClient:
         Raises :class:`~dedupcrawl.errors.StoreError` when the store is away.
         """
         try:
-            return await self._run(partial(function, *args, **kwargs))
+            return await self.run(partial(function, *args, **kwargs))
         except StoreFullError:
             raise
         except StoreError as error:
@@ -292,7 +314,7 @@ class StoreClient:
         if self.outage is None:
             return
         if self.outage.is_full:  # leases were renewed meanwhile
-            await self._run(self.dedup.try_filing)
+            await self.run(self.dedup.try_filing)
         elif self._threads is not None and self.outage.seconds > self._lease / 2 and not self._closed:
             await self._sleep(1.25 * self._longest)
 
@@ -321,7 +343,7 @@ class StoreClient:
 
     async def _probe(self) -> None:
         """Make a cheap call that writes to the store; raises if the store is away."""
-        await self._run(self.dedup.renew, urgent=True)
+        await self.run(self.dedup.renew, urgent=True)
 
     async def _examine(self, error: StoreError) -> None:
         """Find out whether the store is away, or only this call failed."""
