@@ -96,7 +96,7 @@ class ClaimManager:
         """Commit the remaining claims when no more items will come, and close the store."""
         left = [claim for claim in (*self._registry.open.values(), *self._unfiled) if not claim.feeds]
         await self._commit(_advance(left, PageState.SCRAPED, PageState.COMMITTED))
-        await self._client.run(self._renewer.stop)
+        await self._client.wait_for(self._renewer.stop)
         self.publish()
         await self._client.close()
         self._large_pages.close()

@@ -124,7 +124,7 @@ class StoreClient:
         else:
             await self._retry(last=True)
         try:
-            await self.run(self.dedup.close)
+            await self._run(self.dedup.close)
         except StoreError as error:
             self._stats.store_failed(error, quiet=self.outage is not None)
         if self._threads is not None:
@@ -147,7 +147,7 @@ class StoreClient:
         is_logged = False
         while True:
             try:
-                dedup = await self.run(self._opened)
+                dedup = await self._run(self._opened)
             except StoreUnreachableError as error:
                 if time.monotonic() - began + OPEN_PAUSE > patience or not self._crawler.crawling:
                     raise
@@ -203,19 +203,26 @@ class StoreClient:
             return function()
 
         try:
-            return await self.run(checked, urgent=urgent)
+            return await self._run(checked, urgent=urgent)
         except StoreAwayError:
             raise
         except StoreError as error:
             await self._examine(error)
             raise
 
-    async def run(self, function: Callable[[], T], *, urgent: bool = False) -> T:
-        """Call ``function`` even during an outage; in a thread if the store is remote."""
+    async def _run(self, function: Callable[[], T], *, urgent: bool = False) -> T:
+        """Call ``function`` even during an outage."""
         if self._threads is None:
             return function()
         with self.times.measuring(unless=StoreAwayError):
             return await self._threads.run(function, urgent=urgent)
+
+    async def wait_for(self, function: Callable[[], None]) -> None:
+        """Call a function that may wait for a call of the store, in a thread if that is remote."""
+        if self._threads is None:
+            function()
+        else:
+            await self._threads.run(function, urgent=True)
 
     # -- the backlog --------------------------------------------------------------------------
 
@@ -295,7 +302,7 @@ class StoreClient:
         Raises :class:`~dedupcrawl.errors.StoreError` when the store is away.
         """
         try:
-            return await self.run(partial(function, *args, **kwargs))
+            return await self._run(partial(function, *args, **kwargs))
         except StoreFullError:
             raise
         except StoreError as error:
@@ -314,7 +321,7 @@ class StoreClient:
         if self.outage is None:
             return
         if self.outage.is_full:  # leases were renewed meanwhile
-            await self.run(self.dedup.try_filing)
+            await self._run(self.dedup.try_filing)
         elif self._threads is not None and self.outage.seconds > self._lease / 2 and not self._closed:
             await self._sleep(1.25 * self._longest)
 
@@ -343,7 +350,7 @@ class StoreClient:
 
     async def _probe(self) -> None:
         """Make a cheap call that writes to the store; raises if the store is away."""
-        await self.run(self.dedup.renew, urgent=True)
+        await self._run(self.dedup.renew, urgent=True)
 
     async def _examine(self, error: StoreError) -> None:
         """Find out whether the store is away, or only this call failed."""
