@@ -7,6 +7,7 @@ import pytest
 from dedupcrawl import Deduplicator
 from dedupcrawl.utils.time_limit import TooSlowError, check_time, time_limit
 from dedupcrawl.verdict import Status
+from tests.cost import least_cpu_seconds
 from tests.texts import ENGLISH
 
 HTML = f"<title>Ice</title><p>{ENGLISH}</p>"
@@ -40,6 +41,17 @@ def test_a_page_beyond_the_limit_is_unchecked_and_not_filed() -> None:
         for verdict in verdicts:
             assert (verdict.status, verdict.reason, verdict.keep) == (Status.UNCHECKED, "too-slow", True)  # type: ignore[union-attr]
         assert dedup.info().pages == 0
+
+
+def test_ten_megabytes_of_combining_marks_are_judged_or_given_up() -> None:
+    """Sorting the marks by insertion would take hours."""
+    marks = "\u0301\u0316" * 2_490_000
+    html = f"<p>{ENGLISH}</p><p>a{marks}</p>".encode()
+    with Deduplicator(page_timeout=2.0) as dedup:
+        verdicts = []
+        seconds = least_cpu_seconds(lambda: verdicts.append(dedup.check(html=html, url="https://a.example/1")), 2)
+    assert {verdict.reason for verdict in verdicts} <= {None, "too-slow"}
+    assert seconds < 2.5
 
 
 def test_an_ordinary_page_has_the_same_verdict_with_a_limit() -> None:
