@@ -2,6 +2,9 @@
 
 A lookup table over code points does it. Only texts with combining characters are processed with
 :mod:`unicodedata`. Both give the result of :func:`normalize_reference`.
+
+:mod:`unicodedata` sorts a run of combining marks by insertion, in quadratic time. Unicode's Stream-Safe Text Format
+(UAX #15) bounds such runs to 30 marks. Here longer runs are sorted first, in linear time, so that no mark is lost.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 
 class Role(IntEnum):
@@ -64,6 +67,10 @@ _INVISIBLE = re.compile(
     "[\xad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
 )
 
+MAX_MARK_RUN = 30  #: marks in a row that natural text has at most; the bound of the Stream-Safe Text Format
+
+_MARK_STRIDE = 6  #: distance of the code points that are checked first for a longer run
+
 #: The only ranges in which code points change or combine under normalisation. Between them are Han, Hangul,
 #: cuneiform, hieroglyphs, Tangut, surrogates, private use and unassigned code points.
 _CHANGING_RANGES = (
@@ -100,7 +107,7 @@ _WITHIN_WORDS = ("瞭了", "藉借", "彷仿", "甦苏", "揹背", "薰熏", "�
 
 def normalize_reference(text: str) -> str:
     """Normalise with :mod:`unicodedata` only. This is the definition that :func:`pack` must agree with."""
-    return " ".join(unicodedata.normalize("NFKC", _fold(text)).split())
+    return _normalize_visible(_INVISIBLE.sub("", text))
 
 
 def normalize(text: str) -> str:
@@ -118,7 +125,7 @@ def pack(text: str) -> Points:
         return packed
     table, highest = _table(), packed.max()
     if highest >= COMBINES:
-        points = encode(normalize_reference(text))
+        points = encode(_normalize_visible(order_marks(text)))
         return points | (table.packed[points] & ROLE)
     if highest >= RESIZED:
         packed = table.packed[_resize(table, encode(text))] & (ROLE | CODE)
@@ -151,8 +158,56 @@ def decode(points: Points) -> str:
     return points.astype(_UTF32, copy=False).tobytes().decode("utf-32-le", "surrogatepass")
 
 
+def _normalize_visible(text: str) -> str:
+    return " ".join(_fold(text).split())
+
+
 def _fold(text: str) -> str:
-    return unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).casefold()
+    composed = unicodedata.normalize("NFKC", text)
+    folded = composed.casefold()
+    return composed if folded == composed else unicodedata.normalize("NFKC", folded)  # letters may combine again
+
+
+def order_marks(text: str) -> str:
+    """Remove invisible characters and sort long runs of combining marks; the normalisation stays the same.
+
+    Marks are sorted by their canonical combining class, and the order within a class is kept: the canonical ordering
+    of Unicode. Runs of up to ``MAX_MARK_RUN`` marks are not changed.
+    """
+    visible = _INVISIBLE.sub("", text)
+    table = _mark_classes()
+    # A longer run contains this many positions of the sample, one after the other.
+    sample = (table.take(encode(visible[::_MARK_STRIDE])) > 0).tobytes()
+    if b"\1" * (MAX_MARK_RUN // _MARK_STRIDE) not in sample:
+        return visible
+    starters = np.flatnonzero(table.take(encode(visible)) == 0)
+    if np.diff(starters, prepend=-1, append=len(visible)).max() <= MAX_MARK_RUN + 1:
+        return visible
+    for mark, parts in _compound_marks().items():
+        visible = visible.replace(mark, parts)
+    points = encode(visible)
+    classes = table.take(points)
+    return decode(points[np.lexsort((classes, np.cumsum(classes == 0, dtype=np.int32)))])
+
+
+@functools.cache
+def _mark_classes() -> npt.NDArray[np.uint8]:
+    """Return for every code point its combining class if it decomposes to marks only, else 0; read-only."""
+    classes = np.zeros(_CODE_POINTS, np.uint8)
+    for start, stop in _CHANGING_RANGES:
+        for point in range(start, stop):
+            parts = unicodedata.normalize("NFKD", chr(point))
+            if all(map(unicodedata.combining, parts)):
+                classes[point] = unicodedata.combining(parts[0])
+    classes.flags.writeable = False
+    return classes
+
+
+@functools.cache
+def _compound_marks() -> Mapping[str, str]:
+    """Return the marks that decompose to several marks."""
+    marks = map(chr, np.flatnonzero(_mark_classes()).tolist())
+    return {mark: parts for mark in marks if len(parts := unicodedata.normalize("NFKD", mark)) > 1}
 
 
 def _collapse_spaces(packed: Points) -> Points:
@@ -191,7 +246,7 @@ def _resize(table: _NormalizationTable, points: Points) -> Points:
 @functools.cache
 def _table() -> _NormalizationTable:
     points = np.concatenate([np.arange(start, stop, dtype=np.uint32) for start, stop in _CHANGING_RANGES])
-    flat, starts, sizes = _map_each(points, lambda joined: unicodedata.normalize("NFKC", _fold(joined)))
+    flat, starts, sizes = _map_each(points, lambda joined: _fold(_INVISIBLE.sub("", joined)))
     flat[np.isin(flat, _WHITE_SPACE)] = SPACE
     count = _CODE_POINTS
     table = _NormalizationTable(

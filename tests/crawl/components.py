@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import time
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -73,6 +74,21 @@ class Gate:
 
 class GateBehind(Gate):
     """Comes after the pipeline that stores items."""
+
+
+class Block:
+    """Blocks the thread of the reactor with every item."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler.settings.getfloat("BLOCK"))
+
+    def process_item(self, item: Any) -> Any:
+        time.sleep(self.seconds)
+        return item
 
 
 class Write:

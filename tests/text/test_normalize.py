@@ -19,16 +19,22 @@ from dedupcrawl import Deduplicator
 from dedupcrawl.page import read_page
 from dedupcrawl.text.normalize import (
     CODE,
+    MAX_MARK_RUN,
     ROLE_SHIFT,
+    PackedTexts,
+    Points,
     Role,
     decode,
     encode,
     folding_digest,
     normalize,
     normalize_reference,
+    order_marks,
     pack,
+    pack_many,
     simplify,
 )
+from tests.cost import least_cpu_seconds
 from tests.data import data
 from tests.texts import CHINESE, ENGLISH
 
@@ -38,6 +44,8 @@ TRICKY = (
     "\u3000\u2028\x85\x1c \t\n\x00\ud800\udc00\U0001f600中龍\uf900\U0002f800กำิ์اَﷺ\u0903\u094d\u0915\u093c"
     "\u0f71\u0f73\u0344\u0345ᾳᾼ\u09c7\u09be\U000e0001\U0001d15e"
 )
+#: Marks of several combining classes, some of several code points, and one that becomes a letter.
+MARKS = "\u0300\u0301\u0308\u0316\u0327\u0323\u0338\u0345\u0344\u0f71\u0f73\u3099\uff9e\u093c\u094d\u05b0\u0e38\u0e48"
 CHANGING = (range(0x3400), range(0xA490, 0xAC00), range(0xD7A4, 0xE000), range(0xF900, 0x20000))
 STILL = (range(0x3400, 0xA490), range(0xAC00, 0xD7A4), range(0xE000, 0xF900), range(0x20000, 0x110000))
 
@@ -52,6 +60,34 @@ STILL = (range(0x3400, 0xA490), range(0xAC00, 0xD7A4), range(0xE000, 0xF900), ra
 @example("\u200b \u200b")
 def test_the_table_agrees_with_the_definition(text: str) -> None:
     assert normalize(text) == normalize_reference(text)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(st.sampled_from(MARKS) | st.sampled_from(TRICKY), min_size=30, max_size=200))
+@example("a" + "\u0301\u0316" * 40)
+@example("ΐ" + "\u0345\u0316\u034f\u0301" * 40 + "\u0344\uff9e" * 40)
+@example("\u0316\u0301" * 15 + "\u0316")
+@example("".join(MARKS))
+def test_long_runs_of_marks_agree_with_the_definition(text: str) -> None:
+    assert normalize(text) == normalize_reference(text)
+    assert [decode(each) for each in _texts(pack_many(["é x", text, "A"]))] == ["é x", normalize(text), "a"]
+
+
+def test_marks_are_ordered_only_in_runs_longer_than_the_bound() -> None:
+    longest = "a" + "\u0301\u0316" * (MAX_MARK_RUN // 2)
+    assert order_marks(longest) == longest
+    assert order_marks(longest + "\u0316") == "a" + "\u0316" * 16 + "\u0301" * 15
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["\u0301\u0316", "\u0344\u0316", "\uff9e\u0316", "\u0345\u0316\u0301", "\u0301\u034f\u0316", "\u0301\u0316a" * 40],
+    ids=ascii,
+)
+def test_marks_cost_linear_time(pattern: str) -> None:
+    """Sorted by insertion, 200,000 marks take 20 s."""
+    text = "a" + pattern * (200_000 // len(pattern))
+    assert least_cpu_seconds(lambda: pack(text)) < 0.5
 
 
 @pytest.mark.parametrize("points", CHANGING, ids=str)
@@ -202,3 +238,8 @@ def test_reprints_of_real_pages_in_the_words_of_taiwan_are_found() -> None:
             reprint = replace(page, text=convert(page.text), rest=convert(page.rest), url=url)
             found += dedup.check(reprint).of == page.url
     assert found >= 0.9 * len(pages)  # 62 to 66 of 69, by the seed
+
+
+def _texts(many: PackedTexts) -> list[Points]:
+    spans = zip(many.starts.tolist(), many.stops.tolist(), strict=True)
+    return [many.packed[start:stop] & CODE for start, stop in spans]
