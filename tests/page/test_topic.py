@@ -317,9 +317,14 @@ def test_scores_do_not_fall(pages: str, reader: str, f1: float, recall: float) -
 
 
 def test_the_words_of_the_topic_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = []
+    sizes: list[int] = []
     total = Counter.total
-    monkeypatch.setattr(Counter, "total", lambda words: sizes.append(len(words)) or total(words))
+
+    def counted(words: Counter[str]) -> int:
+        sizes.append(len(words))
+        return total(words)
+
+    monkeypatch.setattr(Counter, "total", counted)
     longest = "<div>" + " ".join(f"word{n}" for n in range(2000)) + "</div>"
     html = longest + "<div>" + f"</div><div>{'other words ' * 10}" * 200
     read_page(html, options=ReadOptions(reader="topic"))
