@@ -30,6 +30,7 @@ from dedupcrawl.stores.base import (
 )
 from dedupcrawl.utils.iteration import backoff
 from dedupcrawl.utils.resources import Closing
+from dedupcrawl.utils.time_limit import TOO_SLOW, TooSlowError, time_limit
 from dedupcrawl.verdict import Claim, Pending, Verdict
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class Deduplicator(Closing):
         namespace: part of the store; pages of different namespaces are never compared.
         config: the configuration; None: the defaults.
         clock: returns the Unix time in seconds.
+        page_timeout: seconds of processor time for reading and fingerprinting one page, above 0; a page that
+            takes longer is unchecked("too-slow"). None: no limit, so that verdicts are repeatable.
         **changes: single constants that override ``config``, by the names of
             :class:`~dedupcrawl.config.Config`.
 
@@ -78,6 +81,7 @@ class Deduplicator(Closing):
         *,
         config: Config | None = None,
         clock: Callable[[], float] = time.time,
+        page_timeout: float | None = None,
         **changes: Unpack[ConfigChanges],
     ) -> None:
         self.config = replace(config or Config(), **changes)
@@ -88,6 +92,7 @@ class Deduplicator(Closing):
         )
         self._matcher = Matcher(detectors)
         self._clock = clock
+        self._page_timeout = page_timeout
         self._policy = Policy(self.config.drop, self.config.keep)
         self._held: set[int] = set()  # ids of own claims that were neither committed nor released
         self._logged: set[str] = set()  # kinds of failures of the user's own reader that were logged
@@ -123,7 +128,10 @@ class Deduplicator(Closing):
         if html is None:
             return Page.from_text(text or "", url)
         try:
-            return read_page(html, url, content_type=content_type, options=self.reading)
+            with time_limit(self._page_timeout):
+                return read_page(html, url, content_type=content_type, options=self.reading)
+        except TooSlowError:
+            return unchecked(url, TOO_SLOW)
         except PageError as error:
             return unchecked(url, error.reason)
         except ReaderError as error:
@@ -198,10 +206,10 @@ class Deduplicator(Closing):
         If the page matches a claim that is still open, wait for it, at most ``config.wait`` seconds; then the
         page is kept as unchecked("claimed").
         """
-        subject = self._subject(page, html, text, url)
-        if isinstance(subject, Verdict):
-            return Claim(subject, self)
-        return self._with_retries(partial(self.try_claim, subject))
+        found = self._record(page, html, text, url)
+        if isinstance(found, Verdict):
+            return Claim(found, self)
+        return self._with_retries(partial(self.claim_record, *found))
 
     def _with_retries(self, attempt: Callable[..., Claim | Pending]) -> Claim:
         """Repeat a claim while it is ``Pending``, for at most ``config.wait`` seconds."""
@@ -234,13 +242,23 @@ class Deduplicator(Closing):
             return Claim(record, self)
         return self.claim_record(record, page.url, versions=track_url, give_up=give_up)
 
-    def file(self, page: Page, *, track_url: bool = True) -> Record | Verdict:
-        """Return the record of a page, or an unchecked verdict, without accessing the store."""
-        record = self._fingerprinter.fingerprint(page, track_url=track_url)
+    def file(self, page: Page, *, track_url: bool = True, spent: float = 0.0) -> Record | Verdict:
+        """Return the record of a page, or an unchecked verdict, without accessing the store.
+
+        Args:
+            page: the page.
+            track_url: as in :meth:`try_claim`.
+            spent: seconds of ``page_timeout`` that reading the page has used.
+        """
+        try:
+            with time_limit(None if self._page_timeout is None else self._page_timeout - spent):
+                record = self._fingerprinter.fingerprint(page, track_url=track_url)
+        except TooSlowError:
+            return unchecked(page.url, TOO_SLOW)
         return unchecked(page.url, record.reason) if isinstance(record, Uncheckable) else record
 
     def file_many(self, pages: Sequence[Page]) -> list[Record | Verdict]:
-        """Do the same as :meth:`file` for each page, faster for many short ones."""
+        """Do the same as :meth:`file` for each page, without a time limit, faster for many short ones."""
         return [
             unchecked(page.url, record.reason) if isinstance(record, Uncheckable) else record
             for page, record in zip(pages, self._fingerprinter.fingerprint_many(pages), strict=True)
@@ -374,8 +392,9 @@ class Deduplicator(Closing):
 
     def _record(self, page: Page | None, html: Html, text: str | None, url: str) -> tuple[Record, str] | Verdict:
         """Return the record and the URL of a page, or an unchecked verdict."""
-        subject = self._subject(page, html, text, url)
-        record = subject if isinstance(subject, Verdict) else self.file(subject)
+        with time_limit(self._page_timeout):
+            subject = self._subject(page, html, text, url)
+            record = subject if isinstance(subject, Verdict) else self.file(subject)
         return record if isinstance(record, Verdict) else (record, subject.url)
 
     def _subject(self, page: Page | None, html: Html, text: str | None, url: str) -> Page | Verdict:

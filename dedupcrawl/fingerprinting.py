@@ -11,6 +11,7 @@ from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.page.model import Kind
 from dedupcrawl.stores.base import KEY_BYTES, Record, url_key
 from dedupcrawl.text.features import Features, FeaturesBatch
+from dedupcrawl.utils.time_limit import check_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -45,21 +46,27 @@ class Fingerprinter:
     fold_chinese: bool = False  #: whether to convert traditional characters to simplified ones
 
     def fingerprint(self, page: Page, *, track_url: bool = True) -> Record | Uncheckable:
-        """Fingerprint a page; with ``track_url`` its record is also compared with earlier ones of its URL."""
+        """Fingerprint a page; with ``track_url`` its record is also compared with earlier ones of its URL.
+
+        Raises :class:`~dedupcrawl.utils.time_limit.TooSlowError` beyond a limit that is in force.
+        """
         if page.kind is not Kind.ARTICLE:
             return Uncheckable(str(page.kind))
         features = Features(page, self.fold_chinese)
         if features.length == 0:
             return Uncheckable("empty")
+        check_time()
         exact_only = (
             self._is_too_short(features.length, features.letters)
             or features.is_one_word_repeated
             or _is_mostly_rest(page)
         )
-        prints = [
-            detector.fingerprint(features) if not exact_only or detector.name == Exact.name else None
-            for detector in (*self.detectors, *self._text_hash)
-        ]
+        prints: list[Fingerprint | None] = []
+        for detector in (*self.detectors, *self._text_hash):
+            check_time()
+            is_used = not exact_only or detector.name == Exact.name
+            prints.append(detector.fingerprint(features) if is_used else None)
+        check_time()
         return self._record(page, prints, exact_only, track_url=track_url)
 
     def fingerprint_many(self, pages: Sequence[Page], *, track_url: bool = True) -> list[Record | Uncheckable]:

@@ -25,6 +25,7 @@ _UNCHECKED = {
     "binary": "it is binary data",
     "too-large": "it is too large",
     "too-deep": "its tags are nested too deeply to be read to the end",
+    "too-slow": "reading and fingerprinting it took too long",
     "no-response": "its item came without a response",
     "claimed": "it was like a page whose own fate stayed open too long",
     "store": "the store could not be asked",

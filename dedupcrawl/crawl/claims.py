@@ -11,8 +11,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from dedupcrawl.crawl.concurrency import BackgroundTasks, OneShotEvent, sleep
+from dedupcrawl.crawl.concurrency import BackgroundTasks, OneShotEvent, ThreadPool, sleep
 from dedupcrawl.crawl.items import ComparedRecord, ItemClaim, PageState
+from dedupcrawl.crawl.lease_renewer import LeaseRenewer
 from dedupcrawl.crawl.recorder import PageRecorder
 from dedupcrawl.crawl.stats import Heartbeat
 from dedupcrawl.crawl.store_client import StoreAwayError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from dedupcrawl.crawl.items import ResponseState
+    from dedupcrawl.crawl.lease_renewer import Renewal
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.crawl.stats import CrawlStats
     from dedupcrawl.crawl.store_client import StoreClient
@@ -41,6 +43,7 @@ T = TypeVar("T")
 FIRST_PAUSE = 0.05  #: seconds before another worker's claim is checked again; doubles each time
 LONGEST_PAUSE = 1.0  #: upper limit of the pause in seconds
 CHUNK = 256  #: highest number of claims in one call, so that the reactor runs between two calls
+LARGE_PAGE = 1 << 15  #: characters from which a page is fingerprinted in a thread; others take milliseconds
 CLOSE_REASON = "dedup_store_error"  #: finish reason of a crawl that is closed because its store is away
 
 
@@ -71,8 +74,9 @@ class ClaimManager:
         self._registry = ClaimRegistry(crawler, client, waits=options.on_store_error == "wait")
         self._heartbeat = Heartbeat(crawler, stats, client.times)
         self._background = BackgroundTasks()
+        self._large_pages = ThreadPool(1)
         self._unfiled: set[ItemClaim] = set()  # kept unchecked; filed once their items are durable
-        self._is_renewing = False
+        self._renewer = LeaseRenewer(self, options.config.lease / 3)
 
     # -- opening and closing ------------------------------------------------------------------
 
@@ -83,30 +87,32 @@ class ClaimManager:
         if self._options.on_store_error != "keep":
             self._background.start(self._close_crawl_when_given_up())
         if self._client.dedup.store.remote:
-            await self.renew()  # registers this worker for `store watch`
+            self.publish()
+            await self._succeeds(self._client.call_urgently(self._client.dedup.renew))  # registers for `store watch`
+        self._renewer.start()
         self._client.deliver_left_behind()
 
     async def close(self) -> None:
         """Commit the remaining claims when no more items will come, and close the store."""
         left = [claim for claim in (*self._registry.open.values(), *self._unfiled) if not claim.feeds]
         await self._commit(_advance(left, PageState.SCRAPED, PageState.COMMITTED))
-        self._publish()
+        await self._client.wait_for(self._renewer.stop)
+        self.publish()
         await self._client.close()
+        self._large_pages.close()
 
-    async def renew(self) -> None:
-        """Renew the leases of all claims, and publish the stats of this worker."""
-        if self._is_renewing:  # the last renewal has not ended yet
-            return
-        self._is_renewing = True
-        try:
-            self._publish()
-            await self._succeeds(self._client.call_urgently(self._client.dedup.renew))
-        finally:
-            self._is_renewing = False
-        if self._client.backlog.is_pending:
-            await self._client.deliver_backlog()
+    # -- leases -------------------------------------------------------------------------------
 
-    def _publish(self) -> None:
+    def renew(self) -> None:
+        """Renew the leases of all claims, unless the store is away. Called in the thread of the renewer."""
+        self._client.renew()
+
+    def renewed(self, renewal: Renewal) -> None:
+        """Find out about the store after a failure; else deliver the backlog, if there is any."""
+        self._background.start(self._client.renewed(renewal))
+
+    def publish(self) -> None:
+        """Publish the figures of this worker with the next renewal."""
         self._client.dedup.store.publish(self._heartbeat.worker_stats(len(self._registry.open)))
 
     async def _close_crawl_when_given_up(self) -> None:
@@ -121,7 +127,7 @@ class ClaimManager:
         """Judge a page by the pages in the store; file nothing."""
         dedup = self._client.dedup
         try:
-            record = dedup.file(page)
+            record = await self._fingerprint(page)
             if isinstance(record, Verdict):
                 return ItemClaim(record)
             found = await self._registry.retry(self._client.call, dedup.candidates, record)
@@ -142,7 +148,7 @@ class ClaimManager:
         """
         dedup = self._client.dedup
         try:
-            record = dedup.file(page, track_url=track_url)
+            record = await self._fingerprint(page, response, track_url=track_url)
             if isinstance(record, Verdict):
                 return ItemClaim(record, response)
             try:
@@ -151,6 +157,17 @@ class ClaimManager:
                 return self._unchecked(record, page.url, response)
         except Exception as error:  # noqa: BLE001  # as in check()
             return ItemClaim(self._crashed(page, error), response)
+
+    async def _fingerprint(
+        self, page: Page, response: ResponseState | None = None, *, track_url: bool = True
+    ) -> Record | Verdict:
+        """Return the record of a page, or why it cannot be checked; for a large page in a thread.
+
+        There is one thread, so that large pages are judged in their order.
+        """
+        spent = response.read_seconds if response is not None else 0.0
+        work = partial(self._client.dedup.file, page, track_url=track_url, spent=spent)
+        return work() if _size(page) < LARGE_PAGE else await self._large_pages.run(work)
 
     def _unchecked(self, record: Record, url: str, response: ResponseState | None) -> ItemClaim:
         self._client.count_unchecked()
@@ -353,6 +370,11 @@ def _advance(claims: Iterable[ItemClaim], old: PageState, new: PageState) -> Seq
     for claim in advanced:
         claim.advance(new)
     return advanced
+
+
+def _size(page: Page) -> int:
+    fields = (page.text, page.rest, page.title, page.keywords, page.description, page.anchors)
+    return sum(map(len, fields))
 
 
 def _filed(claims: Iterable[ItemClaim]) -> list[Claim]:

@@ -25,14 +25,14 @@ URGENT_THREADS = 2  #: threads for calls that must not queue
 
 
 class ThreadPool:
-    """Runs up to ``MAX_THREADS`` calls at once; further calls queue.
+    """Runs up to ``threads`` calls at once; further calls queue.
 
-    Urgent calls (lease renewals) have threads of their own: with a slow store the queue may take longer
-    than a lease.
+    Urgent calls (probes of the store, which renew leases) have threads of their own: with a slow store the
+    queue may take longer than a lease.
     """
 
-    def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="dedupcrawl")
+    def __init__(self, threads: int = MAX_THREADS) -> None:
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="dedupcrawl")
         self._urgent = ThreadPoolExecutor(URGENT_THREADS, thread_name_prefix="dedupcrawl-urgent")
 
     async def run(self, work: Callable[[], T], *, urgent: bool = False) -> T:
@@ -63,6 +63,16 @@ def _run_without_asyncio(pool: ThreadPoolExecutor, work: Callable[[], T]) -> Def
 
     pool.submit(run)
     return done
+
+
+def reactor_caller() -> Callable[[Callable[[], None]], object]:
+    """Return a function with which other threads call functions in the present one, that of the reactor."""
+    if is_asyncio_available():
+        return asyncio.get_running_loop().call_soon_threadsafe
+    from twisted.internet import reactor  # noqa: PLC0415  # importing it installs one
+
+    call: Callable[[Callable[[], None]], object] = reactor.callFromThread
+    return call
 
 
 class OneShotEvent:

@@ -131,6 +131,7 @@ class ResponseState:
     """The state of one response from the spider to the end of the pipelines."""
 
     subject: Page | Verdict | None = None  #: the page, or why it cannot be judged
+    read_seconds: float = 0.0  #: processor time that reading the page has used
     claim: ItemClaim | None = None  #: the last claim that its items shared
     judging: OneShotEvent | None = None  #: exists while the page is being judged
     entry: EntryHandle | None = None  #: in the ledger; used again when the page is judged again

@@ -15,8 +15,6 @@ from weakref import ref
 from itemadapter import ItemAdapter
 from scrapy import signals
 from scrapy.exceptions import DropItem
-from scrapy.utils.asyncio import create_looping_call
-from scrapy.utils.defer import deferred_from_coro
 
 from dedupcrawl.crawl.context import context_of
 from dedupcrawl.crawl.items import PageState
@@ -29,8 +27,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.extensions.feedexport import FeedSlot
     from scrapy.http import Response
-    from scrapy.utils.asyncio import AsyncioLoopingCall
-    from twisted.internet.task import LoopingCall
 
     from dedupcrawl.crawl.context import CrawlContext
     from dedupcrawl.crawl.items import ItemClaim
@@ -59,7 +55,6 @@ class DedupPipeline:
         self._stats, self._recorder = context.stats, context.recorder
         self._media = MediaRequests()
         self._progress = ProgressLog(crawler, context.options, context.stats, context.client)
-        self._renewal: AsyncioLoopingCall | LoopingCall | None = None
         self._has_begun = self._is_finished = False
         connect = crawler.signals.connect
         connect(self.begin, signals.engine_started)
@@ -131,13 +126,11 @@ class DedupPipeline:
     # -- start and end of the crawl -----------------------------------------------------------
 
     async def open_spider(self) -> None:
-        """Open the store and start the renewal of leases (every ``lease / 3`` seconds)."""
+        """Open the store, whose leases are renewed from now on, and the ledger."""
         await self._context.open(self._crawler)
         self._media.find_pipelines(self._crawler, self)
         if self._media.is_active:
             self._recorder.count("requests_saved", 0)  # the report shows 0 instead of "unknown"
-        self._renewal = create_looping_call(self._renew)
-        self._renewal.start(self._options.config.lease / 3, now=False)
         self._progress.start()
 
     async def close_spider(self) -> None:
@@ -165,14 +158,9 @@ class DedupPipeline:
             return
         self._is_finished = True
         self._progress.stop()
-        if self._renewal is not None and self._renewal.running:
-            self._renewal.stop()
         if self._context.client.is_open:
             await self._claims.close()
             self._stats.log_summary()
-
-    def _renew(self) -> None:
-        deferred_from_coro(self._claims.renew())
 
 
 @dataclass(slots=True)

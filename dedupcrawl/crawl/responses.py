@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
+from time import thread_time
 from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
@@ -15,6 +16,7 @@ from dedupcrawl.crawl.items import ItemClaim, PageState
 from dedupcrawl.decision import unchecked
 from dedupcrawl.page import Page, PageError, read_response
 from dedupcrawl.page.document import check_body
+from dedupcrawl.utils.time_limit import TOO_SLOW, TooSlowError, time_limit
 from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
@@ -39,10 +41,20 @@ BATCH_SIZE = 16  #: pages of a batch: it blocks the reactor for no more than abo
 
 
 class ResponseReader:
-    """Reads each response once; its state in ``responses`` stores the page."""
+    """Reads each response once; its state in ``responses`` stores the page.
 
-    def __init__(self, options: ReadOptions, responses: ResponseTracker, stats: CrawlStats) -> None:
+    Args:
+        options: how pages are read.
+        responses: store the pages.
+        stats: count errors.
+        timeout: seconds of processor time for one page; None: no limit.
+    """
+
+    def __init__(
+        self, options: ReadOptions, responses: ResponseTracker, stats: CrawlStats, timeout: float | None = None
+    ) -> None:
         self._options = options
+        self._timeout = timeout
         self._stats = stats
         self.responses = responses
 
@@ -50,11 +62,16 @@ class ResponseReader:
         """Return the page of a response, or the verdict ``unchecked`` if it cannot be judged."""
         state = self.responses.of(response)
         if state.subject is None:
+            began = thread_time()
             try:
-                state.subject = read_page_of(response, self._options)
+                with time_limit(self._timeout):
+                    state.subject = read_page_of(response, self._options)
+            except TooSlowError:
+                state.subject = unchecked(response.url, TOO_SLOW)
             except Exception as error:  # noqa: BLE001  # no page may end a crawl
                 self._stats.crashed(response.url, error)
                 state.subject = unchecked(response.url, "error")
+            state.read_seconds = thread_time() - began
         return state.subject
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
+PAGE_TIMEOUT = 2.0  #: default of ``DEDUP_PAGE_TIMEOUT``, seconds
 FEED_MODE = "feed_slot_closed"  #: value of ``DEDUP_COMMIT``
 
 #: Settings that are not fields of ``Config``.
@@ -41,6 +42,7 @@ _CRAWL_SETTINGS = (
     "commit",
     "on_store_error",
     "store_patience",
+    "page_timeout",
     "report",
 )
 _LISTS = ("detectors", "drop", "item_fields")
@@ -126,6 +128,7 @@ class Options:
     commit_with_feeds: bool = False  #: an item is durable when its feeds are stored; else when it was scraped
     on_store_error: str = "keep"  #: "keep", "wait" or "close": policy during an outage of the store
     store_patience: float = 300.0  #: seconds of an outage after which "wait" closes the crawl
+    page_timeout: float | None = PAGE_TIMEOUT  #: seconds of processor time for one page; None: no limit
     log_interval: float = 0.0  #: seconds between two progress lines; 0: none is logged
     report: ReportPaths | None = None  #: None: no report
     spool: Path | None = None  #: folder of the spools; None: none is needed with a store in memory
@@ -151,6 +154,7 @@ class Options:
             commit_with_feeds=_choice(given, "commit", ("item_scraped", FEED_MODE)) == FEED_MODE,
             on_store_error=_choice(given, "on_store_error", ("keep", "wait", "close")),
             store_patience=_seconds(given, "store_patience", 300.0),
+            page_timeout=_page_timeout(given, settings),
             log_interval=_log_interval(settings),
             report=ReportPaths.named(given.get("DEDUP_REPORT", ""), spider_name),
             spool=None if store == MEMORY else _folder(settings, "dedup-spool"),
@@ -233,7 +237,7 @@ def _parsed(value: object, setting: str) -> object:
         return _from_json(value, setting) if value.lstrip()[:1] in ("[", "{") else _split(value)
     if name == "fold_chinese":
         return _BOOLEANS.get(value.lower(), value)
-    if (name in CONFIG_FIELDS and name not in _TEXTS) or name == "store_patience":
+    if (name in CONFIG_FIELDS and name not in _TEXTS) or name in ("store_patience", "page_timeout"):
         return _number(value)
     return value
 
@@ -310,6 +314,13 @@ def _seconds(given: Mapping[str, object], name: str, default: float) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool) or not value >= 0:
         raise SettingError(setting_name(name), value, "seconds of at least 0")
     return float(value)
+
+
+def _page_timeout(given: Mapping[str, object], settings: BaseSettings) -> float | None:
+    name = setting_name("page_timeout")
+    if given.get(name) is None and name in settings:
+        return None
+    return _seconds(given, "page_timeout", PAGE_TIMEOUT) or None
 
 
 def _boolean(given: Mapping[str, object], name: str, *, default: bool) -> bool:

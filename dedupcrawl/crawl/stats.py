@@ -18,6 +18,7 @@ from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import StoreFullError
 from dedupcrawl.stores.workers import WorkerStats
 from dedupcrawl.utils.formatting import similarity_text
+from dedupcrawl.utils.time_limit import TOO_SLOW
 from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_FAILURES = 20  #: different failures of the store that are logged; further ones are counted only
+MAX_SLOW_HOSTS = 100  #: hosts whose first page beyond the time limit is logged as a warning
 SLOW = 100.0  #: mean milliseconds of a call of the store from which on the progress line shows it
 VERY_SLOW = 1000.0  #: the same for the longest call
 
@@ -78,6 +80,7 @@ class CrawlStats:
         self._on_store_error = on_store_error
         self._logged: set[str] = set()
         self._failures: set[str] = set()
+        self._slow_hosts: set[str] = set()
         self.counts: Counter[str] = Counter()  #: of this process; by name without ``dedup/``
 
     def count(self, name: str, by: int = 1) -> None:
@@ -91,6 +94,8 @@ class CrawlStats:
         """Count a verdict; ``again``: the page was judged before, but its claim was released."""
         if verdict.status is Status.UNCHECKED:
             self.count(f"unchecked/{verdict.reason}")
+            if verdict.reason == TOO_SLOW:
+                self._too_slow(verdict.url)
         elif not again:
             self.count("checked")
         if verdict.status is Status.DUPLICATE:
@@ -98,6 +103,14 @@ class CrawlStats:
             self.count(f"duplicate/{verdict.relation}")
         elif verdict.relation is not None:
             self.count(f"related/{verdict.relation}")
+
+    def _too_slow(self, url: str) -> None:
+        """Log a page that exceeded its time limit; a site may have many, so only its first is a warning."""
+        host = host_of(url)
+        is_new = host not in self._slow_hosts and len(self._slow_hosts) < MAX_SLOW_HOSTS
+        self._slow_hosts.update([host] if is_new else [])
+        message = "%(url)s took more than DEDUP_PAGE_TIMEOUT allows, it is kept unchecked"
+        self._log(logging.WARNING if is_new else logging.DEBUG, message, url=url)
 
     def dropped(self, verdict: Verdict, size: int) -> None:
         """Count and log a dropped page of ``size`` bytes."""
@@ -193,6 +206,11 @@ class CrawlStats:
         return is_first
 
 
+def host_of(url: str) -> str:
+    """Return the part of a URL that names the host; "" if there is none."""
+    return url.partition("://")[2].partition("/")[0]
+
+
 def describe(verdict: Verdict) -> str:
     """Describe a verdict in one line: both pages, their relation, the detector and the similarity."""
     how = _RELATIONS[verdict.relation] if verdict.relation else "related to"
@@ -240,14 +258,15 @@ class CallTimes:
             raise
         finally:
             if was_made:
-                self._add(time.monotonic() - began)
+                self.add(time.monotonic() - began)
 
-    def _add(self, seconds: float) -> None:
+    def add(self, seconds: float) -> None:
+        """Add a call that took ``seconds``."""
         self._calls += 1
         self._total += seconds
         self._worst = max(self._worst, seconds)
         for other in self._others:
-            other._add(seconds)
+            other.add(seconds)
 
     def reset(self) -> tuple[int, float, float]:
         """Return the number of calls, their mean and the longest in milliseconds; start again at 0."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.crawl.backlog import SpoolFile
     from dedupcrawl.crawl.items import PageState
+    from dedupcrawl.crawl.lease_renewer import Renewal
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.crawl.stats import CrawlStats
     from dedupcrawl.stores.base import Record
@@ -134,7 +135,9 @@ class StoreClient:
     def _opened(self) -> Deduplicator:
         options = self._options
         try:
-            return Deduplicator(options.store, options.namespace, config=options.config)
+            return Deduplicator(
+                options.store, options.namespace, config=options.config, page_timeout=options.page_timeout
+            )
         except SettingError as error:
             raise as_setting(error) from None
 
@@ -172,11 +175,30 @@ class StoreClient:
         """Call ``function`` without waiting for the backlog or for the calls that queue for a thread."""
         return await self._call(partial(function, *args, **kwargs), urgent=True)
 
+    def renew(self) -> None:
+        """Renew the leases in the calling thread, unless the store is away."""
+        if self._may_call(urgent=True):
+            self.dedup.renew()
+
+    async def renewed(self, renewal: Renewal) -> None:
+        """Handle a renewal that another thread made: examine its error, or deliver the backlog."""
+        if self._threads is not None:
+            self.times.add(renewal.seconds)
+        if isinstance(renewal.error, StoreError):
+            await self._examine(renewal.error)
+        elif renewal.error is not None:
+            self._stats.crashed("the renewal of leases", renewal.error)
+        elif self.backlog.is_pending:
+            await self.deliver_backlog()
+
+    def _may_call(self, *, urgent: bool) -> bool:
+        """Whether the store is there. Leases are renewed as soon as it is back: the backlog may take longer."""
+        return self.outage is None or (urgent and self._delivering is not None)
+
     async def _call(self, function: Callable[[], T], *, urgent: bool) -> T:
         def checked() -> T:
-            # The store may have gone away while the call queued for a thread. Leases are renewed as soon as
-            # it is back: delivering the backlog may take longer than a lease.
-            if self.outage is not None and not (urgent and self._delivering is not None):
+            # The store may have gone away while the call queued for a thread.
+            if self.outage is not None and not self._may_call(urgent=urgent):
                 raise StoreAwayError(str(self.outage.error))
             return function()
 
@@ -194,6 +216,13 @@ class StoreClient:
             return function()
         with self.times.measuring(unless=StoreAwayError):
             return await self._threads.run(function, urgent=urgent)
+
+    async def wait_for(self, function: Callable[[], None]) -> None:
+        """Call a function that may wait for a call of the store, in a thread if that is remote."""
+        if self._threads is None:
+            function()
+        else:
+            await self._threads.run(function, urgent=True)
 
     # -- the backlog --------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Opinion, Rel
 from dedupcrawl.detectors.random_projection import RandomProjection
 from dedupcrawl.detectors.shingling import Shingling
 from dedupcrawl.errors import SettingError, StoreError
+from dedupcrawl.utils.time_limit import check_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -70,6 +71,7 @@ class Combined(Detector):
     def fingerprint(self, features: Features) -> Fingerprint | None:
         found: list[Fingerprint | None] = []
         for member in self.members:
+            check_time()
             found.append(member.fingerprint(features))
             if self.all_of and found[-1] is None:
                 return None

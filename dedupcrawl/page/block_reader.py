@@ -13,6 +13,7 @@ from dedupcrawl.page.flatten import flatten
 from dedupcrawl.page.model import Block, Kind, Page
 from dedupcrawl.page.rules import LANDMARK, MAIN_TEXT, POSITION_REASONS
 from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES, classify_blocks
+from dedupcrawl.utils.time_limit import check_time
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -80,8 +81,12 @@ def _classify(
     """Return the blocks, the reason of each, and the length of the main text in bytes."""
     stream = flatten(root, open_landmarks=open_landmarks)
     check_size(len(stream), options.max_bytes)
+    check_time()
     tree = build_block_tree(stream, options)
-    return tree, *classify_blocks(tree, options)
+    check_time()
+    classified = classify_blocks(tree, options)
+    check_time()
+    return tree, *classified
 
 
 def _rest(tree: BlockTree, reasons: list[str], kept: int) -> str:

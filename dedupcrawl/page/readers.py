@@ -15,6 +15,7 @@ from dedupcrawl.page.flatten import flatten
 from dedupcrawl.page.model import Block, Kind, Page, PageError, ReaderError
 from dedupcrawl.page.options import ReadOptions, import_reader
 from dedupcrawl.page.topic import read_topic
+from dedupcrawl.utils.time_limit import TooSlowError, check_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -53,7 +54,10 @@ def read_page(
     'It rained in the hills all night.'
     """
     text = to_text(source, encoding=encoding, content_type=content_type, max_bytes=options.max_bytes)
-    return read_tree(parse(text), url, options, html=text)
+    check_time()
+    root = parse(text)
+    check_time()
+    return read_tree(root, url, options, html=text)
 
 
 def read_response(response: TextResponse, options: ReadOptions = DEFAULT_OPTIONS) -> Page:
@@ -124,7 +128,7 @@ def _read_by_user(reader: UserReader, root: _Element, html: str | None, url: str
     name = options.reader
     try:
         found = reader(html, url)
-    except PageError:
+    except (PageError, TooSlowError):
         raise
     except Exception as error:
         raise ReaderError(f"the reader {name} failed on {url}: {type(error).__name__}: {error}") from error

@@ -202,9 +202,12 @@ def is_one_word_repeated(letters: Points) -> bool:
     data, width = letters.tobytes(), letters.itemsize
     longest = min(LONGEST_REPEATED, len(letters) // 2)
     periods = np.flatnonzero(letters[1 : longest + 1] == letters[:1]) + 1
-    head = data[: width * longest]
+    is_long = len(letters) >= 4 * LONGEST_REPEATED
+    head = data[: width * (2 * LONGEST_REPEATED if is_long else longest)]
     shifts = [width * period for period in periods.tolist() if data.startswith(head, width * period)]
-    return any(data[shift:] == data[:-shift] for shift in shifts)
+    # A head that is longer than two periods together has their greatest common divisor as a period (Fine, Wilf,
+    # Uniqueness theorems for periodic functions, 1965): where the shortest one ends, the others end too.
+    return any(data[shift:] == data[:-shift] for shift in (shifts[:1] if is_long else shifts))
 
 
 def compared_text(page: Page) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from itertools import count
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
@@ -57,6 +58,21 @@ class Slow:
 
     async def process_item(self, item: Any) -> Any:
         await soon(self.seconds)
+        return item
+
+
+class Block:
+    """Blocks the thread of the reactor with every item."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler.settings.getfloat("BLOCK"))
+
+    def process_item(self, item: Any) -> Any:
+        time.sleep(self.seconds)
         return item
 
 

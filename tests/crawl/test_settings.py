@@ -115,6 +115,8 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
     ({"DEDUP_ON_STORE_ERROR": "die"}, "DEDUP_ON_STORE_ERROR = 'die'", '"keep", "wait" or "close"'),
     ({"DEDUP_STORE_PATIENCE": -1}, "DEDUP_STORE_PATIENCE = -1", "seconds of at least 0"),
     ({"DEDUP_STORE_PATIENCE": "long"}, "DEDUP_STORE_PATIENCE = 'long'", "seconds of at least 0"),
+    ({"DEDUP_PAGE_TIMEOUT": -1}, "DEDUP_PAGE_TIMEOUT = -1", "seconds of at least 0"),
+    ({"DEDUP_PAGE_TIMEOUT": "short"}, "DEDUP_PAGE_TIMEOUT = 'short'", "seconds of at least 0"),
     ({"DEDUP_COMMIT": "feed_slot_closed"}, "DEDUP_COMMIT = 'feed_slot_closed'", "FEEDS"),
     ({"DEDUP_FOLLOW_DUPLICATES": "maybe"}, "DEDUP_FOLLOW_DUPLICATES = 'maybe'", "True or False"),
     ({"DEDUP_FOLLOW_DUPLICATES": False, "DEDUP_ACTION": "tag"}, "DEDUP_FOLLOW_DUPLICATES = False", "tag"),
@@ -141,6 +143,13 @@ def test_what_makes_no_sense_is_named(settings: dict[str, Any], says: str, accep
     assert message.startswith(f"{says} is not accepted: ")
     assert accepts in message
     assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"), [({}, 2.0), ("3.5", 3.5), (1, 1.0), (0, None), ("0", None), (None, None), ("None", None)]
+)
+def test_the_time_limit_of_a_page(given: object, seconds: float | None) -> None:
+    assert options(**({} if given == {} else {"DEDUP_PAGE_TIMEOUT": given})).page_timeout == seconds
 
 
 def test_what_becomes_of_pages_while_the_store_is_away(tmp_path: Path) -> None:

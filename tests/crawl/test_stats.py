@@ -147,10 +147,10 @@ def test_pages_that_wait_no_longer_are_counted(caplog: pytest.LogCaptureFixture)
 def test_a_slow_store_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     told = Told()
     for seconds in (0.02, 0.03):
-        told.times._add(seconds)
+        told.times.add(seconds)
     assert told.lines(caplog) == []
     for seconds in (0.02, 1.804):
-        told.times._add(seconds)
+        told.times.add(seconds)
     (line,) = told.lines(caplog)
     assert line.endswith("; calls of the store took 912 ms, the longest 1804 ms")
     assert told.lines(caplog) == []

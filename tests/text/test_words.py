@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 HERE = __name__
 
 
+def test_long_chinese_is_segmented_in_pieces() -> None:
+    text = "中华人民共和国的首都是北京。word " * 1000
+    assert len(text) > 4 * 4096
+    assert words(text) == words("中华人民共和国的首都是北京。word ") * 1000
+    run = "的" * 10_000
+    assert "".join(words(run)) == run
+
+
 def letters(text: str) -> str:
     return "".join(character for character in text if roles()[ord(character)] != Role.SEPARATOR)
 

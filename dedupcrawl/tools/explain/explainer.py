@@ -34,6 +34,7 @@ from dedupcrawl.tools.explain.counterfactuals import (
     schemes_differ,
 )
 from dedupcrawl.tools.explain.explanation import Explanation
+from dedupcrawl.utils.time_limit import TOO_SLOW
 from dedupcrawl.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ REASONS = {
     BINARY: "it is binary data, whatever its declared type",
     TOO_LARGE: "it is larger than the limit",
     TOO_DEEP: "its tags are nested too deep for the parser",
+    TOO_SLOW: "it took more processor time than DEDUP_PAGE_TIMEOUT allows",
     "status": "it came with a status other than 200",
     "not-html": "it is no HTML",
     "no-response": "it is an item without a response",

@@ -1,0 +1,132 @@
+"""Leases are renewed while the reactor is blocked."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dedupcrawl import Deduplicator
+from dedupcrawl.crawl.lease_renewer import LeaseRenewer, Renewal
+from dedupcrawl.errors import StoreError
+from tests.crawl.running import REACTORS, finish, start
+from tests.crawl.site import fancy, plain, text
+from tests.stores.servers import Server, binaries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.crawl.site import Site
+
+LEASE = 1.5
+
+
+@pytest.fixture(params=["lmdb", "valkey"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param == "lmdb":
+        yield f"lmdb://{tmp_path}/shared"
+        return
+    server = Server(next(iter(binaries().values()))).start()
+    try:
+        yield server.url
+    finally:
+        server.remove()
+
+
+@pytest.mark.parametrize("reactor", REACTORS)
+def test_a_blocked_worker_keeps_its_claims(site: Site, tmp_path: Path, store: str, reactor: str) -> None:
+    urls = [site.put("/a", plain("Ice", text(1))), site.put("/b", fancy("Ice", text(1)))]
+    settings: dict[str, Any] = {"DEDUP_STORE": store, "DEDUP_LEASE": LEASE, "DEDUP_WAIT": 60}
+    block = {"ITEM_PIPELINES": {"tests.crawl.components.Block": 300}, "BLOCK": 4 * LEASE}
+    with Deduplicator(store, "reader", lease=LEASE) as beside:
+        blocked = start(tmp_path, ("Reader", {"urls": urls[:1]}), settings={**settings, **block}, reactor=reactor)
+        while beside.info().open == 0:
+            assert blocked.process.is_alive()
+            time.sleep(0.01)
+        other = start(tmp_path, ("Reader", {"urls": urls[1:]}), settings=settings, reactor=reactor)
+        ended = 0
+        while blocked.process.is_alive():
+            ended += beside.info().ended
+            time.sleep(0.02)
+    first, second = finish(blocked)[0], finish(other)[0]
+    assert ended == 0
+    assert [item["url"] for item in first.items + second.items] == urls[:1]
+    assert (first.dedup["kept"], second.dedup["dropped"]) == (1, 1)
+
+
+@dataclass
+class Owner:
+    """Records the calls, and in which thread they were made."""
+
+    error: Exception | None = None
+    log: list[str] = field(default_factory=list)
+    renewals: list[Renewal] = field(default_factory=list)
+
+    def publish(self) -> None:
+        asyncio.get_running_loop()
+        self.log.append("publish")
+
+    def renew(self) -> None:
+        with pytest.raises(RuntimeError):
+            asyncio.get_running_loop()
+        self.log.append("renew")
+        if self.error is not None:
+            raise self.error
+
+    def renewed(self, renewal: Renewal) -> None:
+        asyncio.get_running_loop()
+        self.log.append("renewed")
+        self.renewals.append(renewal)
+
+
+def test_a_renewal_sends_fresh_figures_and_is_reported() -> None:
+    async def work() -> Owner:
+        owner = Owner()
+        renewer = LeaseRenewer(owner, 0.02)
+        renewer.start()
+        while len(owner.renewals) < 2:
+            await asyncio.sleep(0.001)
+        renewer.stop()
+        return owner
+
+    owner = asyncio.run(work())
+    assert owner.log[:6] == ["publish", "renew", "renewed"] * 2
+    assert {renewal.error for renewal in owner.renewals} == {None}
+
+
+@pytest.mark.parametrize("error", [None, StoreError("away"), ValueError("ours")])
+def test_a_blocked_reactor_hears_of_the_latest_renewal_only(error: Exception | None) -> None:
+    async def work() -> Owner:
+        owner = Owner(error)
+        renewer = LeaseRenewer(owner, 0.02)
+        renewer.start()
+        time.sleep(1.5)  # blocks the loop
+        assert owner.log.count("renew") >= 3
+        assert set(owner.log) == {"renew"}
+        owner.log.clear()
+        while not owner.renewals:
+            await asyncio.sleep(0.001)
+        renewer.stop()
+        return owner
+
+    owner = asyncio.run(work())
+    assert owner.log.count("renewed") <= 1 + owner.log.count("renew")
+    assert owner.renewals[0].error is error
+
+
+def test_a_stopped_renewer_renews_no_more() -> None:
+    async def work() -> Owner:
+        owner = Owner()
+        idle, running = LeaseRenewer(owner, 0.01), LeaseRenewer(owner, 0.01)
+        idle.stop()
+        running.start()
+        running.stop()
+        owner.log.clear()
+        await asyncio.sleep(0.1)
+        return owner
+
+    assert asyncio.run(work()).log == []
