@@ -129,7 +129,9 @@ def _excuse(after: Aftermath, first: StormItem, then: StormItem) -> str | None:
         return "after a kill"
     if any(first.at - SETTLING <= loss <= then.at for loss in after.losses):
         return "after a loss"
-    if any(stop.begin >= first.at - 1 and then.at >= stop.begin + after.lease for stop in first.life.stops):
+    least = after.lease / 2  # the last renewal may have been some time before the stop
+    asleep = [stop for stop in first.life.stops if stop.end - stop.begin >= least]
+    if any(stop.begin >= first.at - 1 and then.at >= stop.begin + least for stop in asleep):
         return "after a sleep"
     if any(then.entered <= stop.begin < stop.end <= then.at + 1 for stop in then.life.stops):
         return "after a sleep"
