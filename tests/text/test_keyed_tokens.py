@@ -12,7 +12,7 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import product
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,9 +23,6 @@ from dedupcrawl import Deduplicator
 from dedupcrawl.text.normalize import ROLE_SHIFT, Role, pack
 from dedupcrawl.text.shingles import GOLDEN, MAX_LETTERS, _letter_keys, located_tokens, seeded_hash, tokens
 from tests.texts import ENGLISH
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 SYLLABLES, LETTERS = 11172, 5
 MODULUS = 1 << 64
@@ -120,7 +117,7 @@ def test_the_lattice_finds_words_for_a_public_polynomial(nonsense: dict[str, str
     assert all(public_hash(twin) == public_hash(word) for word, twin in found.items())
 
 
-DETECTORS: dict[str, Sequence[str] | Mapping[str, Mapping[str, Any]]] = {
+DETECTORS: dict[str, Any] = {
     "minhash": ("minhash",),
     "simhash": ("simhash",),
     "shingling": ("shingling",),
