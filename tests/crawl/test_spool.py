@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scrapy import Spider
 from scrapy.utils.test import get_crawler
 
-from dedupcrawl import Deduplicator
+from dedupcrawl import Deduplicator, Page
 from dedupcrawl.config import Config
 from dedupcrawl.crawl.settings import Options
 from dedupcrawl.crawl.spool import Spool, SpoolFile, spool_name
@@ -309,7 +309,7 @@ def test_a_file_that_cannot_be_written_ends_the_replay(tmp_path: Path) -> None:
     client = StoreClient(crawler, options, CrawlStats(crawler))
     dedup = Deduplicator()
     client.connect(dedup)
-    page = dedup.file(dedup.read(text="The ferries stayed at their piers. " * 9, url="https://a.example/1"))
+    page = dedup.file(Page.from_text("The ferries stayed at their piers. " * 9, "https://a.example/1"))
     assert isinstance(page, Record)
     client.backlog.add_records([page])
     with full_disk():
