@@ -104,6 +104,9 @@ def test_an_item_inside_the_pipeline_that_stores_it_cannot_be_taken_back() -> No
     sleeper = StormLife(1, 0, stops=(Stop(9.0, 18.0),))
     items = [FINE.items[0], FINE.items[1], StormItem("a", "http://y/a", sleeper, 8.9, 18.1)]
     assert dict(assess(replace(FINE, items=items)).again) == {"after a sleep": 1}
+    for entered, at in ((0.0, 18.1), (8.9, 19.0), (18.05, 18.1)):  # never checked, stored later, checked afterwards
+        items[2] = StormItem("a", "http://y/a", sleeper, entered, at)
+        assert len(assess(replace(FINE, items=items)).twice) == 1
 
 
 def test_a_committed_story_has_one_record() -> None:
