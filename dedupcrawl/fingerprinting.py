@@ -8,6 +8,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from dedupcrawl.detectors.exact import Exact
+from dedupcrawl.identity import sketch_identity
 from dedupcrawl.page.model import Kind
 from dedupcrawl.stores.base import KEY_BYTES, Record, url_key
 from dedupcrawl.text.features import Features, FeaturesBatch
@@ -42,6 +43,7 @@ class Fingerprinter:
     detectors: tuple[Detector, ...]  #: in the order of the sketches
     min_chars: int  #: shorter texts are compared by ``exact`` only
     clock: Callable[[], float]  #: returns the Unix time in seconds
+    seed: int = 0  #: key of the hashes in identities
     fold_chinese: bool = False  #: whether to convert traditional characters to simplified ones
 
     def fingerprint(self, page: Page, *, track_url: bool = True) -> Record | Uncheckable:
@@ -122,7 +124,8 @@ class Fingerprinter:
             probes = _bucket_keys([(index, each.keys if each.probes is None else each.probes) for index, each in found])
         if track_url:
             probes = own + probes
-        return Record(url, own + keys, sketches, self.clock(), probes=probes)
+        identity = sketch_identity(page, self.seed) if url else b""
+        return Record(url, own + keys, sketches, self.clock(), probes=probes, identity=identity)
 
 
 def _is_mostly_rest(page: Page) -> bool:

@@ -55,6 +55,8 @@ _RELATIONS = {
     Relation.EXPANSION: "expansion of",
     Relation.UNCHANGED: "unchanged copy of",
     Relation.UPDATED: "new version of",
+    Relation.REFRESHED: "refreshed version of",
+    Relation.SIBLING: "sibling of",
 }
 _POLICIES = {
     "keep": "pages are kept unchecked until it is back",

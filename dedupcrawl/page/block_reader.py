@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import repeat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from dedupcrawl.page.blocks import BlockTree, build_block_tree
 from dedupcrawl.page.document import check_size, metadata
@@ -56,6 +56,7 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
         rest=_rest(tree, reasons, kept),
         blocks=_blocks(tree, reasons) if options.blocks else (),
         kind=kind_of(tree, reasons, kept),
+        **_surroundings(tree, reasons),
         **metadata(tree.metadata, url),
     )
 
@@ -93,6 +94,27 @@ def _rest(tree: BlockTree, reasons: list[str], kept: int) -> str:
     if sum([block[1] for block in removed]) <= kept:
         return ""
     return "\n".join([text for text, *_ in removed])
+
+
+class _Surroundings(TypedDict):
+    heading: str
+    beside: str
+    stated: str
+
+
+def _surroundings(tree: BlockTree, reasons: list[str]) -> _Surroundings:
+    """Return the heading and the text beside the main text, which tell pages of one template apart."""
+    headings = [block[0] for block in tree.blocks if block[5] == "h1" and not block[2]]
+    others = [
+        (block[0], reason in POSITION_REASONS and not block[2])
+        for block, reason in zip(tree.blocks, reasons, strict=True)
+        if reason is not MAIN_TEXT and block[5] != "h1"
+    ]
+    return _Surroundings(
+        heading=headings[0] if len(headings) == 1 else "",
+        beside="\n".join([text for text, _ in others]),
+        stated="\n".join([text for text, is_stated in others if is_stated]),
+    )
 
 
 def _blocks(tree: BlockTree, reasons: list[str]) -> tuple[Block, ...]:

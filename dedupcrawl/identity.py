@@ -1,0 +1,263 @@
+"""The identity of a page on its own site: a small sketch of its names and values.
+
+Pages of one site may share a template, terms of sale, a consent text or an author's biography, and with them
+nearly all text that is read as main text. A few words tell such pages apart: the *names* (heading and title)
+and the *values* (tokens with digits: sizes, dates, prices). :mod:`dedupcrawl.siblings` compares two sketches.
+
+Sketch layout, little-endian:
+
+* 1 byte: flags, which of the three samples are whole; 1 byte: number of names; 1 byte: numbers of values in
+  the main text (low 4 bits) and beside it (high 4 bits);
+* 2 bytes: hash of the facts (prices, dates, measures) in the main text; 2 bytes: hash of the names;
+* 2 bytes a name: class (2 bits), hash (10 bits), flags (4 bits), see :class:`Name`;
+* 2 bytes a value: its hash.
+
+The names and values are bottom-k samples: the k lowest hashes in an order that all pages share (Broder, *On the
+resemblance and containment of documents*, 1997), so that the samples of two pages can be compared.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from enum import IntFlag
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+from zlib import crc32
+
+from dedupcrawl.page.rules import is_credit
+from dedupcrawl.text.shingles import MASK64, split_mix
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from dedupcrawl.page.model import Page
+
+MAX_NAMES = 16  #: tokens of the names in a sketch
+MAX_VALUES = 6  #: values of the main text in a sketch, and of the text beside it
+MIN_TELLING_LENGTH = 4  #: shorter words ("the", "of") do not show what a text is about
+MAX_TOKEN_LENGTH = 32  #: characters of a token that are hashed
+MAX_STAMP_LENGTH = 120  #: characters of the longest line that counts as a stamp: time, author, counters
+
+_HASH_BITS = 10
+DIGIT, TELLING, FILLER = 0, 1 << _HASH_BITS, 2 << _HASH_BITS  #: classes of names, in the order of sampling
+_HEAD = struct.Struct("<BBBHH")
+_FLAG_BITS = 4
+_MULTIPLIER = 0x9E3779B1  #: 2^32 / golden ratio: spreads the low bits of a CRC to the high ones
+
+_words = re.compile(r"[^\W_]+").findall
+_UNSPACED_RUN = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+"
+_unspaced_parts = re.compile(f"({_UNSPACED_RUN})").split
+_is_unspaced = re.compile(_UNSPACED_RUN).match
+_values = re.compile(r"\d+(?:[.,:/x×'’-]\d+)*").findall
+_has_digit = re.compile(r"\d").search
+#: Words beside a number that only counts visitors or tells when a page was made.
+_stamp = re.compile(
+    r"\b(?:comments?|repl(?:y|ies)|views?|reads?|likes?|shares?|shared|votes?|visits?|visitors?|hits|downloads?"
+    r"|clicks?|followers?|ago|min(?:ute)?s? read|found this helpful|published|updated|modified|posted|printed"
+    r"|retrieved|last (?:edit|change)d?|cached|generated)\b"
+    r"|阅读|閱讀|浏览|瀏覽|点击|點擊|评论|評論|回复|回覆|点赞|按讚|转发|收藏|人气|人氣|次查看|分钟前|小时前|发布|發布|更新|打印",
+    re.IGNORECASE,
+).search
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+#: Prices, dates and measures. A signed percentage is the change of a quotation.
+_facts = re.compile(
+    r"[$€£¥￥₹₽₩]\s?\d[\d.,]*|\d[\d.,]*\s?(?:[$€£¥￥₹₽₩元円]|(?:usd|eur|gbp|cny|rmb|jpy|chf|aud|cad)\b)"
+    rf"|\d{{4}}[-/.年]\s?\d{{1,2}}[-/.月]\s?\d{{1,2}}|\d{{1,2}}月\d{{1,2}}日|\d{{1,2}}\.\s?\d{{1,2}}\.\s?\d{{4}}"
+    rf"|\d{{1,2}}(?:st|nd|rd|th)?\s{_MONTH}(?:,?\s\d{{4}})?|{_MONTH}\s\d{{1,2}}(?:,?\s\d{{4}})?"
+    r"|(?<![+\-−–±\d.,])\d[\d.,]*\s?(?:%|°|℃|(?:[kcm]?m|km/h|k?g|mg|lbs?|oz|ml|cl|l|litres?|liters?|inch|in|ft"
+    r"|feet|miles?|kwh?|mw|gw|v|w|hz|[kmgt]b|mm²|m²|sqm|ha|per cent|percent)\b|公里|千米|米|厘米|毫米|公斤|千克|克|吨"
+    r"|升|毫升|平方米|亩|万元|亿元)",
+    re.IGNORECASE,
+).findall
+
+
+class Name(IntFlag):
+    """Where a token of a page's names stands."""
+
+    HEADING = 1
+    TITLE = 2
+    SAID = 4  #: in the text of the page, other than the heading
+    MAIN = 8  #: in its main text
+
+
+class Sample(NamedTuple):
+    """The lowest hashes of a page in an order that all pages share."""
+
+    items: dict[int, int]  #: hash → flags
+    is_whole: bool  #: whether nothing was left out
+
+    def lacking(self, other: Sample) -> tuple[list[int], int]:
+        """Return the items that ``other`` certainly lacks, and how many items could be compared.
+
+        >>> Sample({1: 0, 5: 0, 9: 0}, True).lacking(Sample({1: 0, 2: 0, 6: 0}, False))
+        ([5], 2)
+        """
+        if other.is_whole:
+            seen = [*self.items]
+        else:
+            end = max(other.items, default=-1)
+            seen = [each for each in self.items if each <= end]
+        return [each for each in seen if each not in other.items], len(seen)
+
+
+class Identity(NamedTuple):
+    """A sketch in its parts."""
+
+    names: Sample
+    inner: Sample  #: values of the main text
+    outer: Sample  #: values beside it
+    facts: int  #: hash of the prices, dates and measures
+    name: int  #: hash of all names
+
+
+def name_tokens(text: str) -> list[str]:
+    """Return the words of a name in lower case; text without spaces gives pairs of characters.
+
+    A single Han character would occur in most texts by accident; a pair rarely does.
+
+    >>> name_tokens("Bolt M3, 沪指涨")
+    ['bolt', 'm3', '沪指', '指涨']
+    """
+    folded = text.casefold()
+    found = _words(folded)
+    if folded.isascii():
+        return found
+    tokens: list[str] = []
+    for word in found:
+        for part in filter(None, _unspaced_parts(word)):
+            if _is_unspaced(part):
+                tokens += [part[at : at + 2] for at in range(max(1, len(part) - 1))]
+            else:
+                tokens.append(part)
+    return tokens
+
+
+def values_of(text: str) -> set[str]:
+    """Return the numbers of a text, without those in stamps: short lines about time, author and visitors.
+
+    >>> sorted(values_of("Bolt 3.5 x 20, 4 packs\\nPublished 3 May 2026, 12:31"))
+    ['20', '3.5', '4']
+    """
+    if not _has_digit(text):
+        return set()
+    lines = [line for line in text.split("\n") if _has_digit(line) and not is_stamp(line)]
+    return set(_values("\n".join(lines)))
+
+
+def is_stamp(line: str) -> bool:
+    """Return whether a line only tells when or by whom a page was made, or how often it was read."""
+    return len(line) <= MAX_STAMP_LENGTH and (_stamp(line) is not None or is_credit(line, len(line)))
+
+
+def facts_of(text: str) -> list[str]:
+    """Return the prices, dates and measures of a text, sorted.
+
+    >>> facts_of("Now 12.50 € instead of $14, 3 kg. Comments (12)")
+    ['$14', '12.50 €', '3 kg']
+    """
+    return sorted(_facts(text)) if _has_digit(text) else []
+
+
+def sketch_identity(page: Page, seed: int) -> bytes:
+    """Return the sketch of a page's names and values, 7 to 63 bytes.
+
+    Args:
+        page: the page.
+        seed: key of the hashes, 0…2⁶⁴ - 1.
+    """
+    table = _keyed_bytes(seed)
+    heading, title = set(name_tokens(page.heading)), set(name_tokens(page.title))
+    text = f"{page.text}\n{page.rest}" if page.rest else page.text
+    keys = sorted((_name_key(token, table), token) for token in heading | title)
+    names: dict[int, int] = {}
+    if keys:
+        main = text.casefold()
+        beside = ""
+        for key, token in keys[:MAX_NAMES]:
+            inside = _stands(token, main)
+            if not inside:
+                beside = beside or page.beside.casefold()
+            said = inside or _stands(token, beside)
+            names[key] = (
+                (token in heading) * Name.HEADING
+                | (token in title) * Name.TITLE
+                | said * Name.SAID
+                | inside * Name.MAIN
+            )
+    inner = values_of(text)
+    outer = values_of(page.stated) - inner
+    samples = [_bottom(each, table) for each in (inner, outer)]
+    flags = (len(keys) <= MAX_NAMES) | (len(inner) <= MAX_VALUES) << 1 | (len(outer) <= MAX_VALUES) << 2
+    head = _HEAD.pack(
+        flags,
+        len(names),
+        len(samples[0]) | len(samples[1]) << 4,
+        _hash("\n".join(facts_of(text)), table, 16),
+        _hash("\n".join(sorted(token for _, token in keys)), table, 16),
+    )
+    packed = [key << _FLAG_BITS | where for key, where in names.items()]
+    return head + struct.pack(f"<{len(packed) + len(samples[0]) + len(samples[1])}H", *packed, *samples[0], *samples[1])
+
+
+def unpack_identity(sketch: bytes) -> Identity | None:
+    """Return the parts of a sketch; None for one that is empty or damaged."""
+    if len(sketch) < _HEAD.size:
+        return None
+    flags, count, counts, facts, name = _HEAD.unpack_from(sketch)
+    inner = count + (counts & 15)
+    total = inner + (counts >> 4)
+    if len(sketch) != _HEAD.size + 2 * total:
+        return None
+    numbers = struct.unpack_from(f"<{total}H", sketch, _HEAD.size)
+    where = (1 << _FLAG_BITS) - 1
+    return Identity(
+        Sample({number >> _FLAG_BITS: number & where for number in numbers[:count]}, bool(flags & 1)),
+        Sample(dict.fromkeys(numbers[count:inner], 0), bool(flags & 2)),
+        Sample(dict.fromkeys(numbers[inner:], 0), bool(flags & 4)),
+        facts,
+        name,
+    )
+
+
+def _name_key(token: str, table: bytes) -> int:
+    hashed = _hash(token, table, _HASH_BITS)
+    if _has_digit(token):
+        return DIGIT | hashed
+    tells = len(token) >= MIN_TELLING_LENGTH or _is_unspaced(token)
+    return (TELLING if tells else FILLER) | hashed
+
+
+def _bottom(values: Collection[str], table: bytes) -> list[int]:
+    return sorted({_hash(value, table, 16) for value in values})[:MAX_VALUES]
+
+
+def _hash(token: str, table: bytes, bits: int) -> int:
+    """Return a keyed hash: a secret substitution of the bytes, which is not linear, then a CRC."""
+    found = crc32(token[:MAX_TOKEN_LENGTH].encode("utf-8", "replace").translate(table))
+    return (found * _MULTIPLIER & 0xFFFFFFFF) >> (32 - bits)
+
+
+@cache
+def _keyed_bytes(seed: int) -> bytes:
+    """Return a permutation of all bytes that depends on the seed."""
+    order = list(range(256))
+    state = seed
+    for place in range(255, 0, -1):
+        state = split_mix(state) & MASK64
+        other = state % (place + 1)
+        order[place], order[other] = order[other], order[place]
+    return bytes(order)
+
+
+def _stands(token: str, text: str) -> bool:
+    """Return whether a token stands in a text in lower case, as a whole word where words have ends."""
+    at = text.find(token)
+    if at < 0 or _is_unspaced(token):
+        return at >= 0
+    while at >= 0:
+        end = at + len(token)
+        if not (text[end : end + 1].isalnum() or text[at - 1 : at].isalnum()):
+            return True
+        at = text.find(token, at + 1)
+    return False
