@@ -25,7 +25,8 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
-from dedupcrawl.page.rules import is_credit
+from dedupcrawl.page.flatten import word_set
+from dedupcrawl.page.rules import is_credit, is_stamp
 from dedupcrawl.text.shingles import MASK64, split_mix
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ MAX_NAMES = 16  #: tokens of the names in a sketch
 MAX_VALUES = 6  #: values of the main text in a sketch, and of the text beside it
 MIN_TELLING_LENGTH = 4  #: shorter words ("the", "of") do not show what a text is about
 MAX_TOKEN_LENGTH = 32  #: characters of a token that are hashed
-MAX_STAMP_LENGTH = 120  #: characters of the longest line that counts as a stamp: time, author, counters
+#: Words of titles that name a view of a page, not its topic.
+VIEW_WORDS = word_set("print printer printable friendly version amp mobile page view untitled 打印 印本 本页")
 
 _HASH_BITS = 10
 DIGIT, TELLING, FILLER = 0, 1 << _HASH_BITS, 2 << _HASH_BITS  #: classes of names, in the order of sampling
@@ -51,14 +53,6 @@ _unspaced_parts = re.compile(f"({_UNSPACED_RUN})").split
 _is_unspaced = re.compile(_UNSPACED_RUN).match
 _values = re.compile(r"\d+(?:[.,:/x×'’-]\d+)*").findall
 _has_digit = re.compile(r"\d").search
-#: Words beside a number that only counts visitors or tells when a page was made.
-_stamp = re.compile(
-    r"\b(?:comments?|repl(?:y|ies)|views?|reads?|likes?|shares?|shared|votes?|visits?|visitors?|hits|downloads?"
-    r"|clicks?|followers?|ago|min(?:ute)?s? read|found this helpful|published|updated|modified|posted|printed"
-    r"|retrieved|last (?:edit|change)d?|cached|generated)\b"
-    r"|阅读|閱讀|浏览|瀏覽|点击|點擊|评论|評論|回复|回覆|点赞|按讚|转发|收藏|人气|人氣|次查看|分钟前|小时前|发布|發布|更新|打印",
-    re.IGNORECASE,
-).search
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 #: Prices, dates and measures. A signed percentage is the change of a quotation.
 _facts = re.compile(
@@ -141,13 +135,13 @@ def values_of(text: str) -> set[str]:
     """
     if not _has_digit(text):
         return set()
-    lines = [line for line in text.split("\n") if _has_digit(line) and not is_stamp(line)]
+    lines = [line for line in text.split("\n") if _has_digit(line) and not _is_stamp(line)]
     return set(_values("\n".join(lines)))
 
 
-def is_stamp(line: str) -> bool:
-    """Return whether a line only tells when or by whom a page was made, or how often it was read."""
-    return len(line) <= MAX_STAMP_LENGTH and (_stamp(line) is not None or is_credit(line, len(line)))
+def _is_stamp(line: str) -> bool:
+    length = len(line.encode("utf-8", "replace"))
+    return is_stamp(line, length) or is_credit(line, length)
 
 
 def facts_of(text: str) -> list[str]:
@@ -167,7 +161,7 @@ def sketch_identity(page: Page, seed: int) -> bytes:
         seed: key of the hashes, 0…2⁶⁴ - 1.
     """
     table = _keyed_bytes(seed)
-    heading, title = set(name_tokens(page.heading)), set(name_tokens(page.title))
+    heading, title = (_own_name(name) for name in (page.heading, page.title))
     text = f"{page.text}\n{page.rest}" if page.rest else page.text
     keys = sorted((_name_key(token, table), token) for token in heading | title)
     names: dict[int, int] = {}
@@ -218,6 +212,10 @@ def unpack_identity(sketch: bytes) -> Identity | None:
         facts,
         name,
     )
+
+
+def _own_name(name: str) -> set[str]:
+    return {*name_tokens(name)} - VIEW_WORDS
 
 
 def _name_key(token: str, table: bytes) -> int:

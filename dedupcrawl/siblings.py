@@ -102,6 +102,8 @@ def _names_differ(new: Sample, old: Sample, *, equal_text: bool) -> str:
         if headed and about < MIN_ABOUT:
             return HEADINGS
         return NUMBERS_IN_NAMES if min(mine) < TELLING > min(others) else ""
+    if headed and min(mine) < TELLING > min(others):
+        return NUMBERS_IN_NAMES
     if about >= MIN_ABOUT:  # one content under two names, of which one may be "Print"
         return ""
     shared = seen - len(mine)
