@@ -317,7 +317,10 @@ def widgets(writer: Writer) -> Blueprint:
 def utilities(writer: Writer) -> Blueprint:
     """Posts in utility classes that cut what overflows, or show a part to wide screens only."""
     drafts = _articles(writer, 12, 4)
-    hidden = [replace(draft, body=f"<div class='lg:hidden'>{draft.body}</div>") for draft in drafts]
+    box = writer.of('<div class="rounded overflow-hidden">', '<div class="mt-4 block lg:hidden">')
+    hidden = [
+        replace(draft, body=draft.body.replace("<p>", f"{box}<p>").replace("</p>", "</p></div>")) for draft in drafts
+    ]
     name = writer.of("Ship It Weekly", "The Startup Garden")
     return Blueprint(
         f"{slug(name)}.example",

@@ -18,10 +18,24 @@ COPIES_KEPT = 0.05  #: of all copies
 ONE = 1  #: copy kept of a kind that has few of them
 
 #: Kinds of which pages are lost today, by seed.
-_ALWAYS = ("parts", "variants", "terms", "jobs", "events", "flats", "directory", "consent", "bios", "flash", "shells")
+_ALWAYS = (
+    "parts",
+    "variants",
+    "terms",
+    "jobs",
+    "events",
+    "flats",
+    "directory",
+    "consent",
+    "bios",
+    "flash",
+    "shells",
+    "elementor",
+    "tailwind",
+)
 LOSING = {0: (*_ALWAYS, "weather", "languages"), 1: (*_ALWAYS, "paywall")}
 #: Kinds of which more than one copy is kept today, by seed.
-_REPEATING = ("reprints", "elementor", "discuz", "laws", "dictionary")
+_REPEATING = ("reprints", "discuz", "laws", "dictionary")
 REPEATING = dict.fromkeys(SEEDS, _REPEATING)
 
 
