@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 RELATED = 5  #: links to other pages beside a text
 
+_local_link = re.compile(r'(?<=href=")/[^"?]*')
 _facts = re.compile(r"<table.*?</table>|<dl.*?</dl>", re.DOTALL)
 
 
@@ -49,7 +50,10 @@ class _Press:
             section = self._plan.frame.menu[-1]
             title, draft = f"{draft.name} | {section} | {self._plan.frame.name}", replace(draft, trail=(section,))
         changed = with_line(draft, how, self._writer, zh=self._zh)
-        return SitePage(url, self._set(changed, url, layout, title), draft.content or draft.path, str(how))
+        html = self._set(changed, url, layout, title)
+        if how is Copy.SESSION:
+            html = _local_link.sub(rf"\g<0>?{url.partition('?')[2]}", html)
+        return SitePage(url, html, draft.content or draft.path, str(how))
 
     def _url(self, draft: Draft) -> str:
         return f"https://{draft.host or self._plan.host}{draft.path}"

@@ -85,3 +85,10 @@ def test_harder_sites_have_the_same_labels(way: Harder) -> None:
     easy, hard = build("parts"), build("parts", harder=[way])
     assert [(page.url, page.content) for page in hard.pages] == [(page.url, page.content) for page in easy.pages]
     assert all(page.html != other.html for page, other in zip(easy.pages, hard.pages, strict=True) if not page.made)
+
+
+def test_a_session_stands_in_the_links() -> None:
+    page = next(page for page in build("views").pages if page.made == Copy.SESSION)
+    session = page.url.partition("?")[2]
+    assert page.html.count(f'?{session}"') >= 5
+    assert 'href="/section/1/"' not in page.html
