@@ -4,13 +4,12 @@ Pages of one site may share a template, terms of sale, a consent text or an auth
 nearly all text that is read as main text. A few words tell such pages apart: the *names* (heading and title)
 and the *values* (tokens with digits: sizes, dates, prices). :mod:`dedupcrawl.siblings` compares two sketches.
 
-Sketch layout, little-endian:
+A sketch is one big-endian number of whole bytes. Its bits, the highest first:
 
-* 1 byte: flags, which of the three samples are whole; 1 byte: number of names; 1 byte: numbers of values in
-  the main text (low 4 bits) and beside it (high 4 bits);
-* 2 bytes: hash of the facts (prices, dates, measures) in the main text; 2 bytes: hash of the names;
-* 2 bytes a name: class (2 bits), hash (10 bits), flags (4 bits), see :class:`Name`;
-* 2 bytes a value: its hash.
+* 3 bits: which of the three samples are whole; 4 bits: number of names; 3 bits each: numbers of values in the main
+  text and beside it; 19 bits: hash of the facts (prices, dates, measures) in the main text;
+* 20 bits a name: class (2 bits), hash (14 bits), flags (4 bits), see :class:`Name`;
+* 12 bits a value: its hash.
 
 The names and values are bottom-k samples: the k lowest hashes in an order that all pages share (Broder, *On the
 resemblance and containment of documents*, 1997), so that the samples of two pages can be compared.
@@ -19,7 +18,6 @@ resemblance and containment of documents*, 1997), so that the samples of two pag
 from __future__ import annotations
 
 import re
-import struct
 from enum import IntFlag
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,21 +28,24 @@ from dedupcrawl.page.rules import is_credit, is_stamp
 from dedupcrawl.text.shingles import MASK64, split_mix
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable, Sequence
 
     from dedupcrawl.page.model import Page
 
-MAX_NAMES = 16  #: tokens of the names in a sketch
+MAX_NAMES = 15  #: tokens of the names in a sketch
 MAX_VALUES = 6  #: values of the main text in a sketch, and of the text beside it
 MIN_TELLING_LENGTH = 4  #: shorter words ("the", "of") do not show what a text is about
 MAX_TOKEN_LENGTH = 32  #: characters of a token that are hashed
 #: Words of titles that name a view of a page, not its topic.
 VIEW_WORDS = word_set("print printer printable friendly version amp mobile page view untitled 打印 印本 本页")
 
-_HASH_BITS = 10
-DIGIT, TELLING, FILLER = 0, 1 << _HASH_BITS, 2 << _HASH_BITS  #: classes of names, in the order of sampling
-_HEAD = struct.Struct("<BBBHH")
+_HASH_BITS = 14
 _FLAG_BITS = 4
+_NAME_BITS = 2 + _HASH_BITS + _FLAG_BITS
+_VALUE_BITS = 12
+_FACTS_BITS = 19
+_HEAD_BITS = 32
+DIGIT, TELLING, FILLER = 0, 1 << _HASH_BITS, 2 << _HASH_BITS  #: classes of names, in the order of sampling
 _MULTIPLIER = 0x9E3779B1  #: 2^32 / golden ratio: spreads the low bits of a CRC to the high ones
 
 _words = re.compile(r"[^\W_]+").findall
@@ -102,7 +103,6 @@ class Identity(NamedTuple):
     inner: Sample  #: values of the main text
     outer: Sample  #: values beside it
     facts: int  #: hash of the prices, dates and measures
-    name: int  #: hash of all names
 
 
 def name_tokens(text: str) -> list[str]:
@@ -128,9 +128,9 @@ def name_tokens(text: str) -> list[str]:
 
 
 def values_of(text: str) -> set[str]:
-    """Return the numbers of a text, without those in stamps: short lines about time, author and visitors.
+    r"""Return the numbers of a text, without those in stamps: short lines about time, author and visitors.
 
-    >>> sorted(values_of("Bolt 3.5 x 20, 4 packs\\nPublished 3 May 2026, 12:31"))
+    >>> sorted(values_of("Bolt 3.5 x 20, 4 packs\nPublished 3 May 2026, 12:31"))
     ['20', '3.5', '4']
     """
     if not _has_digit(text):
@@ -154,7 +154,7 @@ def facts_of(text: str) -> list[str]:
 
 
 def sketch_identity(page: Page, seed: int) -> bytes:
-    """Return the sketch of a page's names and values, 7 to 63 bytes.
+    """Return the sketch of a page's names and values, 4 to 60 bytes.
 
     Args:
         page: the page.
@@ -182,35 +182,55 @@ def sketch_identity(page: Page, seed: int) -> bytes:
     inner = values_of(text)
     outer = values_of(page.stated) - inner
     samples = [_bottom(each, table) for each in (inner, outer)]
-    flags = (len(keys) <= MAX_NAMES) | (len(inner) <= MAX_VALUES) << 1 | (len(outer) <= MAX_VALUES) << 2
-    head = _HEAD.pack(
-        flags,
-        len(names),
-        len(samples[0]) | len(samples[1]) << 4,
-        _hash("\n".join(facts_of(text)), table, 16),
-        _hash("\n".join(sorted(token for _, token in keys)), table, 16),
-    )
-    packed = [key << _FLAG_BITS | where for key, where in names.items()]
-    return head + struct.pack(f"<{len(packed) + len(samples[0]) + len(samples[1])}H", *packed, *samples[0], *samples[1])
+    is_whole = (len(keys) <= MAX_NAMES, len(inner) <= MAX_VALUES, len(outer) <= MAX_VALUES)
+    facts = _hash("\n".join(facts_of(text)), table, _FACTS_BITS)
+    return _pack([key << _FLAG_BITS | where for key, where in names.items()], samples, is_whole, facts)
+
+
+def _pack(names: list[int], values: Sequence[list[int]], is_whole: Iterable[bool], facts: int) -> bytes:
+    bits = 0
+    for flag in is_whole:
+        bits = bits << 1 | flag
+    bits = ((bits << 4 | len(names)) << 3 | len(values[0])) << 3 | len(values[1])
+    bits = bits << _FACTS_BITS | facts
+    for name in names:
+        bits = bits << _NAME_BITS | name
+    for value in (*values[0], *values[1]):
+        bits = bits << _VALUE_BITS | value
+    size = _size(len(names), len(values[0]) + len(values[1]))
+    return (bits << -size % 8).to_bytes(-(-size // 8), "big")
+
+
+def _size(names: int, values: int) -> int:
+    """Return the number of bits of a sketch."""
+    return _HEAD_BITS + names * _NAME_BITS + values * _VALUE_BITS
 
 
 def unpack_identity(sketch: bytes) -> Identity | None:
     """Return the parts of a sketch; None for one that is empty or damaged."""
-    if len(sketch) < _HEAD.size:
+    if 8 * len(sketch) < _HEAD_BITS:
         return None
-    flags, count, counts, facts, name = _HEAD.unpack_from(sketch)
-    inner = count + (counts & 15)
-    total = inner + (counts >> 4)
-    if len(sketch) != _HEAD.size + 2 * total:
+    head = int.from_bytes(sketch[: _HEAD_BITS // 8], "big")
+    facts = head & (1 << _FACTS_BITS) - 1
+    head >>= _FACTS_BITS
+    outer, inner, count, flags = head & 7, head >> 3 & 7, head >> 6 & 15, head >> 10
+    size = _size(count, inner + outer)
+    if -(-size // 8) != len(sketch):
         return None
-    numbers = struct.unpack_from(f"<{total}H", sketch, _HEAD.size)
-    where = (1 << _FLAG_BITS) - 1
+    bits = int.from_bytes(sketch, "big") >> -size % 8
+    values = []
+    for _ in range(inner + outer):
+        values.append(bits & (1 << _VALUE_BITS) - 1)
+        bits >>= _VALUE_BITS
+    names: dict[int, int] = {}
+    for _ in range(count):
+        names[bits >> _FLAG_BITS & (1 << 2 + _HASH_BITS) - 1] = bits & (1 << _FLAG_BITS) - 1
+        bits >>= _NAME_BITS
     return Identity(
-        Sample({number >> _FLAG_BITS: number & where for number in numbers[:count]}, bool(flags & 1)),
-        Sample(dict.fromkeys(numbers[count:inner], 0), bool(flags & 2)),
-        Sample(dict.fromkeys(numbers[inner:], 0), bool(flags & 4)),
+        Sample(names, bool(flags & 4)),
+        Sample(dict.fromkeys(values[outer:], 0), bool(flags & 2)),
+        Sample(dict.fromkeys(values[:outer], 0), bool(flags & 1)),
         facts,
-        name,
     )
 
 
@@ -227,7 +247,7 @@ def _name_key(token: str, table: bytes) -> int:
 
 
 def _bottom(values: Collection[str], table: bytes) -> list[int]:
-    return sorted({_hash(value, table, 16) for value in values})[:MAX_VALUES]
+    return sorted({_hash(value, table, _VALUE_BITS) for value in values})[:MAX_VALUES]
 
 
 def _hash(token: str, table: bytes, bits: int) -> int:

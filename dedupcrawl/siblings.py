@@ -16,7 +16,7 @@ from tldextract import TLDExtract
 from dedupcrawl.identity import FILLER, TELLING, Name, unpack_identity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from dedupcrawl.identity import Identity, Sample
 
@@ -29,6 +29,7 @@ NAMES_IN_TEXT = "names, each in its own text"
 HEADINGS = "headings over a text that is about neither"
 NUMBERS_IN_NAMES = "numbers in the names"
 NAMES_OVER_EQUAL_TEXT = "names over one text that is about neither"
+NAME_OF_ONE = "the name of one over a text that is not about it"
 VALUES = "values in the text"
 VALUES_BESIDE = "values beside one text that is not about the heading"
 
@@ -81,7 +82,11 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool) -> str:
 def is_refresh(new: bytes, old: bytes) -> bool:
     """Return whether two versions of a page have the same names, prices, dates and measures."""
     mine, other = _unpack(new), _unpack(old)
-    return mine is not None and other is not None and (mine.facts, mine.name) == (other.facts, other.name)
+    return mine is not None and other is not None and mine.facts == other.facts and _named(mine) == _named(other)
+
+
+def _named(identity: Identity) -> tuple[int, ...]:
+    return tuple(sorted(identity.names.items))
 
 
 @lru_cache(maxsize=256)
@@ -92,7 +97,9 @@ def _unpack(sketch: bytes) -> Identity | None:
 def _names_differ(new: Sample, old: Sample, *, equal_text: bool) -> str:
     mine, seen = new.lacking(old)
     others, _ = old.lacking(new)
-    if not mine or not others or _same_heading(new, old):
+    if not mine or not others:
+        return NAME_OF_ONE if _names_one(new, mine) or _names_one(old, others) else ""
+    if _same_heading(new, old):
         return ""
     about = max(_about(new, mine), _about(old, others))
     headed = _any(new, mine, Name.HEADING) and _any(old, others, Name.HEADING)
@@ -110,6 +117,15 @@ def _names_differ(new: Sample, old: Sample, *, equal_text: bool) -> str:
     said = _any(new, mine, Name.SAID) and _any(old, others, Name.SAID)
     unlike = shared < MIN_ALIKE * (shared + len(mine) + len(others))
     return NAMES_OVER_EQUAL_TEXT if headed or (unlike and said) else ""
+
+
+def _names_one(names: Sample, lacking: Sequence[int]) -> bool:
+    """Return whether one page has a name of which the other has nothing, and the text is not about it.
+
+    The other page may be a view of any page with this text.
+    """
+    own = _heading(names) or frozenset(names.items)
+    return bool(lacking) and own <= {*lacking} and _about(names, own) < MIN_ABOUT
 
 
 def _heading(names: Sample) -> frozenset[int]:

@@ -22,7 +22,6 @@ from dedupcrawl.batch.formats import ANNOTATION_COLUMNS
 from dedupcrawl.batch.solver import NONE, RELATIONS
 from dedupcrawl.batch.workdir import SUPERSEDED_FILE
 from dedupcrawl.decision import DUPLICATE_RELATIONS, VERSIONS, cluster_of
-from dedupcrawl.detectors.base import Relation
 from dedupcrawl.utils.resources import atomic_output
 from dedupcrawl.verdict import Status
 

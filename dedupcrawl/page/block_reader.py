@@ -104,17 +104,36 @@ class _Surroundings(TypedDict):
 
 def _surroundings(tree: BlockTree, reasons: list[str]) -> _Surroundings:
     """Return the heading and the text beside the main text, which tell pages of one template apart."""
-    headings = [block[0] for block in tree.blocks if block[5] == "h1" and not block[2]]
+    named = _heading_place(tree, reasons)
     others = [
         (block[0], reason in POSITION_REASONS and not block[2])
-        for block, reason in zip(tree.blocks, reasons, strict=True)
-        if reason is not MAIN_TEXT and block[5] != "h1"
+        for place, (block, reason) in enumerate(zip(tree.blocks, reasons, strict=True))
+        if reason is not MAIN_TEXT and place != named and block[5] != "h1"
     ]
     return _Surroundings(
-        heading=headings[0] if len(headings) == 1 else "",
+        heading=tree.blocks[named][0] if named >= 0 else "",
         beside="\n".join([text for text, _ in others]),
         stated="\n".join([text for text, is_stated in others if is_stated]),
     )
+
+
+def _heading_place(tree: BlockTree, reasons: list[str]) -> int:
+    """Return the place of the block that names the page, or -1.
+
+    It is the only ``<h1>`` that is no link. On a page without any, for example a view for printers, it is the
+    last ``<h2>`` before the main text.
+    """
+    headings = [place for place, block in enumerate(tree.blocks) if block[5] == "h1"]
+    if headings:
+        own = [place for place in headings if not tree.blocks[place][2]]
+        return own[0] if len(own) == 1 else -1
+    named = -1
+    for place, (block, reason) in enumerate(zip(tree.blocks, reasons, strict=True)):
+        if block[5] == "h2" and not block[2]:
+            named = place
+        elif reason is MAIN_TEXT:
+            break
+    return named
 
 
 def _blocks(tree: BlockTree, reasons: list[str]) -> tuple[Block, ...]:

@@ -104,12 +104,15 @@ _credits = re.compile(
     r"|更新时间|浏览次数|阅读次数|点击数|字号|字体|标签|关键词|原标题|[上下]一[篇页]|打印本页)[:：\s]"
     r"|本报(?:记者|实习生|通讯员)|第\d+页\s*[/／共])"
 ).match
+_is_url = re.compile(r"https?://\S+\Z").match
 _digit = re.compile(r"\d").search
 #: A time of editing, or a number of readers: beside the counted word only.
 _stamp = re.compile(
     _FRONT + r"(?:(?:last |first )?(?:published|updated|modified|posted|printed|retrieved|edited|changed|reviewed)\b"
-    r"|printed from|views?:|reads?:|comments? ?[:(]|(?:发布|發布|更新|打印|打印时间|修改)(?:时间|日期|于)?[:：\s]|阅读|浏览|点击|人气)"
-    r"|\b\d[\d.,]*k? (?:comments?|replies|views?|reads?|readers|likes?|shares?|votes?|visits?|visitors?|hits|downloads?)\b"
+    r"|printed from|views?:|reads?:|comments? ?[:(]"
+    r"|(?:发布|發布|更新|打印|修改)(?:时间|日期|于)?[:：\s]|阅读|浏览|点击|人气)"
+    r"|\b\d[\d.,]*k? (?:comments?|replies|views?|reads?|readers|likes?|shares?|votes?|visits?|visitors?|hits"
+    r"|downloads?)\b"
     r"|\b(?:read|viewed|shared|visited|downloaded) \d[\d.,]*k? times\b|found this helpful|min(?:ute)?s? read\b"
     r"|\b(?:minutes?|hours?|days?) ago\b"
     r"|\d[\d.,]*万?\+?\s?(?:次(?:阅读|浏览|点击|播放)|人(?:看过|浏览|阅读|评论|点赞)|条(?:评论|回复)|阅读|评论|浏览)|(?:分钟|小时)前",
@@ -204,12 +207,14 @@ def is_credit(text: str, length: int) -> bool:
 
 
 def is_stamp(text: str, length: int) -> bool:
-    """Return whether a block of ``length`` bytes only tells when it was changed, or how often it was read.
+    """Return whether a block of ``length`` bytes only tells its URL, when it was changed, or how often it was read.
 
     >>> [is_stamp(text, 40) for text in ("Updated 3 May, 12:31.", "阅读 3051　评论 12", "12 of 40 people came")]
     [True, True, False]
     """
-    return length <= MAX_STAMP_BYTES and _stamp(text) is not None and _digit(text) is not None
+    if length > MAX_STAMP_BYTES:
+        return False
+    return (_stamp(text) is not None and _digit(text) is not None) or _is_url(text) is not None
 
 
 def is_caption(text: str, length: int) -> bool:
