@@ -17,6 +17,7 @@ from dedupcrawl.crawl.recorder import PageRecorder
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import StoreFullError
 from dedupcrawl.stores.workers import WorkerStats
+from dedupcrawl.site_counts import SiteCounts
 from dedupcrawl.utils.formatting import similarity_text
 from dedupcrawl.verdict import Status
 
@@ -80,6 +81,7 @@ class CrawlStats:
         self._on_store_error = on_store_error
         self._logged: set[str] = set()
         self._failures: set[str] = set()
+        self._sites = SiteCounts()
         self.counts: Counter[str] = Counter()  #: of this process; by name without ``dedup/``
 
     def count(self, name: str, by: int = 1) -> None:
@@ -100,6 +102,29 @@ class CrawlStats:
             self.count(f"duplicate/{verdict.relation}")
         elif verdict.relation is not None:
             self.count(f"related/{verdict.relation}")
+        if not again:
+            self._watch_site(verdict)
+
+    def _watch_site(self, verdict: Verdict) -> None:
+        """Log, once for a site, that most of its pages are like few others of it."""
+        site = self._sites.add(verdict)
+        if site is None or not site.is_conspicuous or site.is_reported:
+            return
+        site.is_reported = True
+        self.count("conspicuous_sites")
+        self._log(
+            logging.WARNING,
+            "Of %(pages)d pages of %(site)s %(repeats)d repeat and %(siblings)d are siblings of %(sources)d other pages "
+            "of it, for example %(page)s and %(other)s. %(advice)s",
+            pages=site.pages,
+            site=site.site,
+            repeats=site.repeats,
+            siblings=site.siblings,
+            sources=len(site.sources),
+            page=site.example[0],
+            other=site.example[1],
+            advice=site.advice,
+        )
 
     def dropped(self, verdict: Verdict, size: int) -> None:
         """Count and log a dropped page of ``size`` bytes."""
