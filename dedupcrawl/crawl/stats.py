@@ -16,8 +16,8 @@ from dedupcrawl.crawl.concurrency import OneShotEvent
 from dedupcrawl.crawl.recorder import PageRecorder
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import StoreFullError
-from dedupcrawl.stores.workers import WorkerStats
 from dedupcrawl.site_counts import SiteCounts
+from dedupcrawl.stores.workers import WorkerStats
 from dedupcrawl.utils.formatting import similarity_text
 from dedupcrawl.verdict import Status
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_FAILURES = 20  #: different failures of the store that are logged; further ones are counted only
+MAX_SITE_WARNINGS = 100  #: conspicuous sites that are logged
 SLOW = 100.0  #: mean milliseconds of a call of the store from which on the progress line shows it
 VERY_SLOW = 1000.0  #: the same for the longest call
 
@@ -106,25 +107,16 @@ class CrawlStats:
             self._watch_site(verdict)
 
     def _watch_site(self, verdict: Verdict) -> None:
-        """Log, once for a site, that most of its pages are like few others of it."""
-        site = self._sites.add(verdict)
-        if site is None or not site.is_conspicuous or site.is_reported:
+        """Log, once for a site, what is conspicuous about it."""
+        notice = self._sites.add(verdict.url, verdict.relation, verdict.of, verdict.reason)
+        if notice is None:
             return
-        site.is_reported = True
         self.count("conspicuous_sites")
-        self._log(
-            logging.WARNING,
-            "Of %(pages)d pages of %(site)s %(repeats)d repeat and %(siblings)d are siblings of %(sources)d other pages "
-            "of it, for example %(page)s and %(other)s. %(advice)s",
-            pages=site.pages,
-            site=site.site,
-            repeats=site.repeats,
-            siblings=site.siblings,
-            sources=len(site.sources),
-            page=site.example[0],
-            other=site.example[1],
-            advice=site.advice,
-        )
+        if self.counts["conspicuous_sites"] <= MAX_SITE_WARNINGS:
+            self._log(logging.WARNING, "%(notice)s", notice=notice.message)
+        elif self._is_first("conspicuous_sites"):
+            message = "More than %(most)d sites are conspicuous; further ones are only counted"
+            self._log(logging.WARNING, message, most=MAX_SITE_WARNINGS)
 
     def dropped(self, verdict: Verdict, size: int) -> None:
         """Count and log a dropped page of ``size`` bytes."""
