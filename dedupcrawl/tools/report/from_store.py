@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from dedupcrawl.tools.report.report_model import PairKey, Report
     from dedupcrawl.utils.progress import Progress
 
-MAX_CANDIDATES = 8  #: earlier pages with which a page is compared: the newest for near misses, the oldest for sites
+MAX_CANDIDATES = 8  #: earlier pages with which a page is compared for near misses, the newest
+MAX_RELATED = 64  #: the same for conspicuous sites, the oldest
 MAX_HOSTS = 100_000  #: hosts that are counted one by one
 MAX_CLUSTERS = 100_000  #: clusters that are counted; beyond them half of them are dropped
 MAX_LOOKUPS = 2_000  #: pages whose keys are looked up
@@ -242,7 +243,7 @@ class StoreNeighbours:
             if new is None:
                 continue
             earlier = [old for old in store.find(new.record.keys) if old.id < each]
-            self._count_site(new, earlier[:MAX_CANDIDATES], matcher)
+            self._count_site(new, earlier[:MAX_RELATED], matcher)
             for pair in _unmatched_pairs(new, earlier[-MAX_CANDIDATES:], matcher):
                 self._compared += 1
                 for opinion in pair.opinions:
