@@ -117,11 +117,7 @@ def test_a_crowd_is_found_behind_many_other_earlier_pages() -> None:
     counts = SiteCounts()
     add_new(counts, 400)
     assert add_alike(counts, *[1] * 10 * MAX_SOURCES) == []
-    found = [
-        notice
-        for number in range(400)
-        if (notice := counts.add(f"{SITE}late/{number}", COPY, f"{SITE}terms"))
-    ]
+    found = [notice for number in range(400) if (notice := counts.add(f"{SITE}late/{number}", COPY, f"{SITE}terms"))]
     assert len(found) == 1
     assert found[0].examples[1] == f"{SITE}terms"
 
