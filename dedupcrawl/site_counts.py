@@ -22,7 +22,7 @@ from dedupcrawl.utils.formatting import counted
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Chosen on generated sites (docs/methods.md, "Conspicuous sites").
+# Chosen on generated sites (docs/choosing.md, "A warning about a site").
 MIN_PAGES = 15  #: compared pages of a site from which on it may be conspicuous
 MIN_SHARE = 0.5  #: of these: pages that repeat, or are siblings of, pages of the site
 CROWD = 5  #: pages that are like one earlier page. A print, an AMP and a tracked view are three
@@ -92,7 +92,8 @@ class SiteNotice:
         if not self.sources:
             return ""
         alike = self.repeats + self.siblings
-        return f"; {self.crowded:,} of these {alike:,} are like only {counted(self.sources, 'earlier page')}"
+        some = "all of these" if self.crowded == alike else f"{self.crowded:,} of these {alike:,}"
+        return f"; {some} are like only {counted(self.sources, 'earlier page')}"
 
     @property
     def advice(self) -> str:

@@ -54,7 +54,7 @@ def test_of_a_site_whose_pages_are_like_one_of_them_it_is_said_once() -> None:
     [notice] = add_alike(counts, 100, relation=SIBLING)
     assert notice.text == (
         "Of 15 compared pages of shop.example, 14 are siblings of earlier pages of this site; "
-        "14 of these 14 are like only 1 earlier page"
+        "all of these are like only 1 earlier page"
     )
     assert notice.examples[1] == f"{SITE}0"
     assert "sibling to DEDUP_DROP" in notice.advice
