@@ -41,6 +41,7 @@ class ConfigChanges(TypedDict, total=False):
     link_density_content: float
     link_run: int
     drop: frozenset[Relation]
+    scope: str
     keep: str
     lease: float
     wait: float
@@ -69,6 +70,7 @@ class Config:
     link_density_content: float = _READ_DEFAULTS.link_density_content  #: R2, 0…1
     link_run: int = _READ_DEFAULTS.link_run  #: S, links, 0…
     drop: frozenset[Relation] = DROP  #: relations to an earlier page that drop a page
+    scope: str = "all"  #: which pages are compared: "all", or "other-hosts" for those of other sites only
     keep: str = "first"  #: which copy is kept, "first" or "latest"
     lease: float = 60.0  #: seconds after which a claim ends unless it is renewed, above 0, at most 10⁹
     wait: float = 30.0  #: highest number of seconds to wait for another worker's claim, 0…
@@ -118,6 +120,7 @@ _ACCEPTED: Mapping[str, tuple[Callable[[Config], bool], str]] = {
         lambda c: isinstance(c.drop, frozenset) and c.drop <= frozenset(Relation),
         f"a set of relations, of {', '.join(Relation)}",
     ),
+    "scope": (lambda c: c.scope in ("all", "other-hosts"), '"all" or "other-hosts"'),
     "keep": (lambda c: c.keep in ("first", "latest"), '"first" or "latest"'),
     "lease": (lambda c: 0 < c.lease <= _MAX_SECONDS, "seconds above 0, at most a billion"),
     "wait": (lambda c: c.wait >= 0, "seconds of at least 0"),

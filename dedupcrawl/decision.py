@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.detectors.base import Match, Relation, no_opinion
 from dedupcrawl.fingerprinting import text_sketch_index
+from dedupcrawl.siblings import is_refresh, site_of, why_siblings
 from dedupcrawl.stores.base import ClaimState
 from dedupcrawl.verdict import Pending, Status, Verdict
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 #: Relations of a page that repeats an earlier one.
 DUPLICATE_RELATIONS = frozenset({Relation.IDENTICAL, Relation.NEAR_DUPLICATE, Relation.UNCHANGED})
 
+OTHER_HOSTS = "other-hosts"  #: a scope: pages of one site are not compared
+
 #: In place of a detector: only the URL relates the two pages, and no similarity was measured.
 BY_URL = "url"
 
@@ -29,14 +32,20 @@ _STRENGTH = {
     Relation.UNCHANGED: 0,
     Relation.IDENTICAL: 1,
     Relation.NEAR_DUPLICATE: 2,
-    Relation.UPDATED: 3,
-    Relation.EXPANSION: 4,
-    Relation.EXCERPT: 5,
+    Relation.REFRESHED: 3,
+    Relation.UPDATED: 4,
+    Relation.EXPANSION: 5,
+    Relation.EXCERPT: 6,
+    Relation.SIBLING: 7,
 }
+#: Relations that one earlier page can have to a page of its site, by the names and values of both.
+_COPIES = frozenset({Relation.IDENTICAL, Relation.NEAR_DUPLICATE})
+#: Relations of two versions of a page.
+VERSIONS = frozenset({Relation.UPDATED, Relation.REFRESHED})
 
 
 #: Relations whose older page ``keep="latest"`` replaces.
-_REPLACEABLE = frozenset({Relation.IDENTICAL, Relation.NEAR_DUPLICATE, Relation.UPDATED})
+_REPLACEABLE = _COPIES | VERSIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +86,7 @@ class Matcher:
     """Compares a page with its candidates."""
 
     detectors: tuple[Detector, ...]  #: in the order of the sketches
+    scope: str = "all"  #: "all", or "other-hosts": pages of one site are not compared
 
     def findings(self, record: Record, candidates: Iterable[Candidate], *, versions: bool) -> list[Finding]:
         """Return the related candidates, the strongest relation first.
@@ -100,14 +110,32 @@ class Matcher:
         )
 
     def _finding(self, record: Record, candidate: Candidate, versions: bool) -> Finding | None:
+        old = candidate.record
+        if not record.url or old.url != record.url:
+            return self._of_other_url(record, candidate)
         finding = self._strongest(record, candidate)
-        if not record.url or candidate.record.url != record.url:
-            return finding
-        if self._has_equal_text(record, candidate.record):
+        if self._has_equal_text(record, old):
             return _with_relation(finding or _by_url(candidate, 1.0), Relation.UNCHANGED)
         if not versions:
             return finding
+        if finding and finding.relation in _COPIES and is_refresh(record.identity, old.identity):
+            return _with_relation(finding, Relation.REFRESHED)
         return _with_relation(finding or _by_url(candidate, 0.0), Relation.UPDATED)
+
+    def _of_other_url(self, record: Record, candidate: Candidate) -> Finding | None:
+        """Compare pages of two URLs. On one site the names and values of both must agree too."""
+        old = candidate.record
+        is_same_site = bool(record.url and old.url) and site_of(record.url) == site_of(old.url)
+        if is_same_site and self.scope == OTHER_HOSTS:
+            return None
+        finding = self._strongest(record, candidate)
+        if finding is None or not is_same_site or finding.relation not in _COPIES:
+            return finding
+        why = why_siblings(record.identity, old.identity, equal_text=self._has_equal_text(record, old))
+        if not why:
+            return finding
+        evidence = {**finding.match.evidence, "siblings": why}
+        return replace(finding, match=replace(finding.match, relation=Relation.SIBLING, evidence=evidence))
 
     def _strongest(self, record: Record, candidate: Candidate) -> Finding | None:
         best: Finding | None = None
@@ -171,7 +199,7 @@ class Policy:
         relation, old = first.relation, first.candidate.record
         measured = None if first.detector == BY_URL else round(first.match.similarity, 4)
         # If only the URL relates an updated page to the old one, they have no text in common.
-        same_content = relation in DUPLICATE_RELATIONS or (relation is Relation.UPDATED and measured is not None)
+        same_content = relation in DUPLICATE_RELATIONS or (relation in VERSIONS and measured is not None)
         cluster = cluster_of(old) if same_content else ""
         replaces = self._replaces(first)
         verdict = Verdict(
@@ -191,7 +219,7 @@ class Policy:
 
     def _replaces(self, finding: Finding) -> bool:
         relation = finding.relation
-        wanted = relation in self.drop or relation is Relation.UPDATED
+        wanted = relation in self.drop or relation in VERSIONS
         return self.keep == "latest" and wanted and relation in _REPLACEABLE and finding.settled
 
 

@@ -8,9 +8,11 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from dedupcrawl.detectors.exact import Exact
+from dedupcrawl.identity import sketch_identity
 from dedupcrawl.page.model import Kind
 from dedupcrawl.stores.base import KEY_BYTES, Record, url_key
 from dedupcrawl.text.features import Features, FeaturesBatch
+from dedupcrawl.text.normalize import CODE, decode, pack, simplify
 from dedupcrawl.utils.time_limit import check_time
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ class Fingerprinter:
     detectors: tuple[Detector, ...]  #: in the order of the sketches
     min_chars: int  #: shorter texts are compared by ``exact`` only
     clock: Callable[[], float]  #: returns the Unix time in seconds
+    seed: int = 0  #: key of the hashes in identities
     fold_chinese: bool = False  #: whether to convert traditional characters to simplified ones
 
     def fingerprint(self, page: Page, *, track_url: bool = True) -> Record | Uncheckable:
@@ -67,7 +70,7 @@ class Fingerprinter:
             is_used = not exact_only or detector.name == Exact.name
             prints.append(detector.fingerprint(features) if is_used else None)
         check_time()
-        return self._record(page, prints, exact_only, track_url=track_url)
+        return self._record(page, features.encoded, prints, exact_only, track_url=track_url)
 
     def fingerprint_many(self, pages: Sequence[Page], *, track_url: bool = True) -> list[Record | Uncheckable]:
         """Do the same as :meth:`fingerprint` for each page, faster for many short ones."""
@@ -97,7 +100,7 @@ class Fingerprinter:
         for index, page in enumerate(pages):
             if texts[index]:
                 of_page = [of_detector[index] for of_detector in prints]
-                found.append(self._record(page, of_page, exact_only[index], track_url=track_url))
+                found.append(self._record(page, batch.encoded[index], of_page, exact_only[index], track_url=track_url))
             else:
                 found.append(Uncheckable("empty" if articles[index] else str(page.kind)))
         return found
@@ -115,7 +118,7 @@ class Fingerprinter:
         return length < self.min_chars or 2 * letters < max(1, self.min_chars)
 
     def _record(
-        self, page: Page, prints: list[Fingerprint | None], exact_only: bool, *, track_url: bool
+        self, page: Page, text: bytes, prints: list[Fingerprint | None], exact_only: bool, *, track_url: bool
     ) -> Record | Uncheckable:
         sketches = tuple([each.sketch if each else b"" for each in prints])
         del prints[len(self.detectors) :]
@@ -129,7 +132,13 @@ class Fingerprinter:
             probes = _bucket_keys([(index, each.keys if each.probes is None else each.probes) for index, each in found])
         if track_url:
             probes = own + probes
-        return Record(url, own + keys, sketches, self.clock(), probes=probes)
+        normalize = _simplified if self.fold_chinese else None
+        identity = sketch_identity(page, text, self.seed, normalize) if url else b""
+        return Record(url, own + keys, sketches, self.clock(), probes=probes, identity=identity)
+
+
+def _simplified(text: str) -> str:
+    return decode(simplify(pack(text)) & CODE)
 
 
 def _is_mostly_rest(page: Page) -> bool:

@@ -43,6 +43,8 @@ _RELATED = {
     Relation.UPDATED: "another text than {of} had before",
     Relation.EXCERPT: "all of it stands in {of}",
     Relation.EXPANSION: "it contains {of}, and more",
+    Relation.REFRESHED: "the same page as {of} had before, but for small changes",
+    Relation.SIBLING: "a text like that of {of}, about something else",
 }
 #: Texts for counts in the evidence of detectors, by key.
 _COUNTED = {
@@ -94,6 +96,8 @@ def _evidence(verdict: Verdict) -> Iterator[str]:
     for name, value in verdict.evidence.items():
         if name in _COUNTED and isinstance(value, str):
             yield _COUNTED[name].format(value)
+        elif name == "siblings":
+            yield f"they differ by {value}"
         elif name == "lengths" and isinstance(value, list) and len(value) == 2:
             yield f"lengths {value[0]:,} and {value[1]:,}"
         elif isinstance(value, Mapping) and "similarity" in value:  # a member of a combined detector

@@ -26,7 +26,7 @@ settings.register_profile("no deadline", deadline=None)
 settings.load_profile("no deadline")
 
 #: Tests that begin many processes.
-FORKING = ("tests/crawl/", "tests/faults/", "tests/test_preloaded.py")
+FORKING = ("tests/crawl/", "tests/faults/", "tests/sites/test_crawl.py", "tests/test_preloaded.py")
 
 
 @pytest.hookimpl(optionalhook=True)

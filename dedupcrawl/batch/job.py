@@ -18,7 +18,7 @@ from dedupcrawl.batch.fingerprint_table import LAYOUT_VERSION
 from dedupcrawl.batch.formats.base import Fields
 from dedupcrawl.batch.solver import Rules
 from dedupcrawl.config import CONFIG_FIELDS, Config
-from dedupcrawl.decision import Matcher, Policy
+from dedupcrawl.decision import VERSIONS, Matcher, Policy
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.detectors.registry import build_detectors, schemes
@@ -85,8 +85,8 @@ class Job:
         If the latest page is kept, an older text under the same URL is dropped too, as in the store of a
         crawl.
         """
-        also = {Relation.UPDATED} if self.latest else set()
-        return Rules(Matcher(build_detectors(self.config)), Policy(self.config.drop | also, "first"))
+        also = VERSIONS if self.latest else frozenset[Relation]()
+        return Rules(Matcher(build_detectors(self.config), self.config.scope), Policy(self.config.drop | also, "first"))
 
     @property
     def scheme(self) -> dict[str, dict[str, object]]:

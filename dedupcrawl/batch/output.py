@@ -117,6 +117,7 @@ def summarize(
         "given": solution["given"],
         "superseded": solution["superseded"],
         "crowded": solution["crowding"],
+        "sites": solution.get("sites", []),
         "seconds": round(seconds, 3),
         "fingerprinted": fingerprinted,
         "pages_per_second": round(fingerprinted / seconds, 1) if fingerprinted else None,

@@ -9,6 +9,7 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Protocol
 
+from dedupcrawl.batch.conspicuous_sites import find_conspicuous_sites
 from dedupcrawl.batch.corpus import open_corpus
 from dedupcrawl.batch.fingerprint_table import LAYOUT_VERSION
 from dedupcrawl.batch.fingerprinting import check_readable
@@ -198,6 +199,7 @@ class _BatchRun:
             "against": [source.reference() for source in sources],
             "superseded": superseded,
             "crowding": asdict(solution.crowding),
+            "sites": [asdict(notice) for notice in find_conspicuous_sites(corpus, solution)],
             "parts": [asdict(writer.count(part.name, start, stop)) for part, start, stop in corpus.spans],
         }
         write_state(self._work.solution, state)

@@ -21,8 +21,7 @@ from dedupcrawl.batch.fingerprint_table import to_bytes, to_text
 from dedupcrawl.batch.formats import ANNOTATION_COLUMNS
 from dedupcrawl.batch.solver import NONE, RELATIONS
 from dedupcrawl.batch.workdir import SUPERSEDED_FILE
-from dedupcrawl.decision import DUPLICATE_RELATIONS, cluster_of
-from dedupcrawl.detectors.base import Relation
+from dedupcrawl.decision import DUPLICATE_RELATIONS, VERSIONS, cluster_of
 from dedupcrawl.utils.resources import atomic_output
 from dedupcrawl.verdict import Status
 
@@ -55,7 +54,7 @@ VERDICT_SCHEMA = pa.schema(
 )
 ROWS_PER_BATCH = 65_536  #: rows of a record batch that is written, at most
 #: Relations by which a newer page replaces an older one.
-_REPLACING = tuple(RELATIONS.index(each) for each in sorted(DUPLICATE_RELATIONS | {Relation.UPDATED}))
+_REPLACING = tuple(RELATIONS.index(each) for each in sorted(DUPLICATE_RELATIONS | VERSIONS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,9 @@ from dedupcrawl.cli.options import (
     parse_assignments,
     project_config,
 )
-from dedupcrawl.cli.report import batch_report, require_pyarrow, write_report
+from dedupcrawl.cli.report import batch_report, print_notices, require_pyarrow, write_report
 from dedupcrawl.config import Config
+from dedupcrawl.site_counts import SiteNotice
 from dedupcrawl.tools.evaluation.runs import with_constants
 
 if TYPE_CHECKING:
@@ -171,6 +172,7 @@ def _print_summary(summary: Mapping[str, Any], folder: Path) -> None:
     if summary["already"]:
         print_line(f"nothing to do: {folder} holds all of this already")
     output_console().print(facts_table(_rows(summary)))
+    print_notices([SiteNotice.from_dict(each) for each in summary.get("sites", ())])
     errors = [line for part in summary["parts"] for line in _errors(part)]
     for line in errors[:_MAX_ERRORS]:
         print_line(f"left out: {line}", "yellow")

@@ -18,10 +18,12 @@ from dedupcrawl.utils.redaction import hide_password
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dedupcrawl.site_counts import SiteNotice
     from dedupcrawl.tools.report.report_model import Report
 
 ACCEPTED_RUNS = "ledgers of crawls, or one folder of a batch (its --out), or one URL of a store"
 _PAGE_SUFFIXES = (".html", ".htm")
+_MAX_NOTICES = 10  #: conspicuous sites that are printed
 _LEDGER_SUFFIX = ".ledger"
 _BATCH_FOLDER = "_dedupcrawl"  #: exists in the output folder of a batch
 _LMDB_FILE = "data.mdb"  #: exists in the folder of an LMDB store
@@ -62,8 +64,17 @@ def write_report(found: Report, path: Path, *, quiet: bool = False) -> None:
 
     written = save_report(found, path)
     if not quiet:
+        print_notices(found.sites)
         pages, dropped = counted(found.figures.pages, "page"), f"{found.figures.dropped:,} dropped"
         print_line(f"{path}: {size(written)}, {pages}, {dropped}")
+
+
+def print_notices(notices: Sequence[SiteNotice]) -> None:
+    """Print what is conspicuous about sites, a line each."""
+    for notice in notices[:_MAX_NOTICES]:
+        print_line(notice.message, "yellow")
+    if len(notices) > _MAX_NOTICES:
+        print_line(f"… and {counted(len(notices) - _MAX_NOTICES, 'site')} more", "yellow")
 
 
 def _read(runs: Sequence[str], namespace: str | None, bars: ProgressBars) -> Report:

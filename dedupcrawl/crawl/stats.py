@@ -16,6 +16,7 @@ from dedupcrawl.crawl.concurrency import OneShotEvent
 from dedupcrawl.crawl.recorder import PageRecorder
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import StoreFullError
+from dedupcrawl.site_counts import SiteCounts
 from dedupcrawl.stores.workers import WorkerStats
 from dedupcrawl.utils.formatting import similarity_text
 from dedupcrawl.utils.time_limit import TOO_SLOW
@@ -37,6 +38,7 @@ logger = logging.getLogger(__name__)
 
 MAX_FAILURES = 20  #: different failures of the store that are logged; further ones are counted only
 MAX_SLOW_HOSTS = 100  #: hosts whose first page beyond the time limit is logged as a warning
+MAX_SITE_WARNINGS = 100  #: conspicuous sites that are logged
 SLOW = 100.0  #: mean milliseconds of a call of the store from which on the progress line shows it
 VERY_SLOW = 1000.0  #: the same for the longest call
 
@@ -57,6 +59,8 @@ _RELATIONS = {
     Relation.EXPANSION: "expansion of",
     Relation.UNCHANGED: "unchanged copy of",
     Relation.UPDATED: "new version of",
+    Relation.REFRESHED: "refreshed version of",
+    Relation.SIBLING: "sibling of",
 }
 _POLICIES = {
     "keep": "pages are kept unchecked until it is back",
@@ -81,6 +85,7 @@ class CrawlStats:
         self._logged: set[str] = set()
         self._failures: set[str] = set()
         self._slow_hosts: set[str] = set()
+        self._sites = SiteCounts()
         self.counts: Counter[str] = Counter()  #: of this process; by name without ``dedup/``
 
     def count(self, name: str, by: int = 1) -> None:
@@ -103,6 +108,20 @@ class CrawlStats:
             self.count(f"duplicate/{verdict.relation}")
         elif verdict.relation is not None:
             self.count(f"related/{verdict.relation}")
+        if not again:
+            self._watch_site(verdict)
+
+    def _watch_site(self, verdict: Verdict) -> None:
+        """Log, once for a site, what is conspicuous about it."""
+        notice = self._sites.add(verdict.url, verdict.relation, verdict.of, verdict.reason)
+        if notice is None:
+            return
+        self.count("conspicuous_sites")
+        if self.counts["conspicuous_sites"] <= MAX_SITE_WARNINGS:
+            self._log(logging.WARNING, "%(notice)s", notice=notice.message)
+        elif self._is_first("conspicuous_sites"):
+            message = "More than %(most)d sites are conspicuous; further ones are only counted"
+            self._log(logging.WARNING, message, most=MAX_SITE_WARNINGS)
 
     def _too_slow(self, url: str) -> None:
         """Log a page that exceeded its time limit; a site may have many, so only its first is a warning."""

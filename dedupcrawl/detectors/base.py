@@ -35,6 +35,8 @@ class Relation(StrEnum):
     EXPANSION = "expansion"  #: the page contains all of the earlier page and more
     UNCHANGED = "unchanged"  #: same URL, same text
     UPDATED = "updated"  #: same URL, different text
+    REFRESHED = "refreshed"  #: same URL, same names, near-equal text, the same prices, dates and measures
+    SIBLING = "sibling"  #: near-equal text on the same site, about something else
 
 
 @dataclass(frozen=True, slots=True)

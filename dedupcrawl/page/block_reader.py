@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import repeat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from dedupcrawl.page.blocks import BlockTree, build_block_tree
 from dedupcrawl.page.document import check_size, metadata
@@ -57,6 +57,7 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
         rest=_rest(tree, reasons, kept),
         blocks=_blocks(tree, reasons) if options.blocks else (),
         kind=kind_of(tree, reasons, kept),
+        **_surroundings(tree, reasons),
         **metadata(tree.metadata, url),
     )
 
@@ -98,6 +99,46 @@ def _rest(tree: BlockTree, reasons: list[str], kept: int) -> str:
     if sum([block[1] for block in removed]) <= kept:
         return ""
     return "\n".join([text for text, *_ in removed])
+
+
+class _Surroundings(TypedDict):
+    heading: str
+    beside: str
+    stated: str
+
+
+def _surroundings(tree: BlockTree, reasons: list[str]) -> _Surroundings:
+    """Return the heading and the text beside the main text, which tell pages of one template apart."""
+    named = _heading_place(tree, reasons)
+    others = [
+        (block[0], reason in POSITION_REASONS and not block[2])
+        for place, (block, reason) in enumerate(zip(tree.blocks, reasons, strict=True))
+        if reason is not MAIN_TEXT and place != named and block[5] != "h1"
+    ]
+    return _Surroundings(
+        heading=tree.blocks[named][0] if named >= 0 else "",
+        beside="\n".join([text for text, _ in others]),
+        stated="\n".join([text for text, is_stated in others if is_stated]),
+    )
+
+
+def _heading_place(tree: BlockTree, reasons: list[str]) -> int:
+    """Return the place of the block that names the page, or -1.
+
+    It is the only ``<h1>`` that is no link. On a page without any, for example a view for printers, it is the
+    last ``<h2>`` before the main text.
+    """
+    headings = [place for place, block in enumerate(tree.blocks) if block[5] == "h1"]
+    if headings:
+        own = [place for place in headings if not tree.blocks[place][2]]
+        return own[0] if len(own) == 1 else -1
+    named = -1
+    for place, (block, reason) in enumerate(zip(tree.blocks, reasons, strict=True)):
+        if block[5] == "h2" and not block[2]:
+            named = place
+        elif reason is MAIN_TEXT:
+            break
+    return named
 
 
 def _blocks(tree: BlockTree, reasons: list[str]) -> tuple[Block, ...]:

@@ -84,6 +84,9 @@ class Page:
     kind: Kind = Kind.ARTICLE
     rest: str = ""  #: other text of the page, only where it is longer than the main text; it is compared too
     anchors: str = ""  #: text of topic-anchor blocks (reader ``"topic"``)
+    heading: str = ""  #: the only ``<h1>`` that is no link; without any, the last ``<h2>`` before the main text
+    beside: str = ""  #: all text that is neither main text nor a heading, a block a line
+    stated: str = ""  #: the part of it without links that was removed for its position only
 
     @classmethod
     def from_text(cls, text: str, url: str = "", title: str = "") -> Page:

@@ -78,6 +78,7 @@ SIDE_WORDS = word_set("""
 TOPIC_PREFIXES = ("category-", "has-", "hide-", "no-", "post-", "show-", "tag-", "tags-", "with-", "without-")
 
 MAX_CREDIT_BYTES = 120  #: a longer block is a statement, whatever its first words are
+MAX_STAMP_BYTES = 160  #: a longer block is a statement, whatever it counts
 MAX_CAPTION_BYTES = 250  #: a longer block is a paragraph, even if it ends as captions do
 MAX_NOTICE_BYTES = 600  #: a longer block is an article about cookies
 CAPTION_ENDS = (")", "）", "摄", "攝", "图片", "照片")  #: every caption ends with one of them
@@ -103,6 +104,20 @@ _credits = re.compile(
     r"|更新时间|浏览次数|阅读次数|点击数|字号|字体|标签|关键词|原标题|[上下]一[篇页]|打印本页)[:：\s]"
     r"|本报(?:记者|实习生|通讯员)|第\d+页\s*[/／共])"
 ).match
+_is_url = re.compile(r"https?://\S+\Z").match
+_digit = re.compile(r"\d").search
+#: A time of editing, or a number of readers: beside the counted word only.
+_stamp = re.compile(
+    _FRONT + r"(?:(?:last |first )?(?:published|updated|modified|posted|printed|retrieved|edited|changed|reviewed)\b"
+    r"|printed from|views?:|reads?:|comments? ?[:(]"
+    r"|(?:发布|發布|更新|打印|修改)(?:时间|日期|于)?[:：\s]|阅读|浏览|点击|人气)"
+    r"|\b\d[\d.,]*k? (?:comments?|replies|views?|reads?|readers|likes?|shares?|votes?|visits?|visitors?|hits"
+    r"|downloads?)\b"
+    r"|\b(?:read|viewed|shared|visited|downloaded) \d[\d.,]*k? times\b|found this helpful|min(?:ute)?s? read\b"
+    r"|\b(?:minutes?|hours?|days?) ago\b"
+    r"|\d[\d.,]*万?\+?\s?(?:次(?:阅读|浏览|点击|播放)|人(?:看过|浏览|阅读|评论|点赞)|条(?:评论|回复)|阅读|评论|浏览)|(?:分钟|小时)前",
+    re.IGNORECASE,
+).search
 _names_agency = re.compile(
     r"[（(][^（()）]{0,60}\b(?:Images?|Photos?|Pictures?|Getty|AP|Reuters|AFP|Credit)\b[^（()）]{0,40}[)）]\Z"
     r"|[摄攝][)）]?\Z|资料(?:图片|照片)[)）]?\Z"
@@ -189,6 +204,17 @@ def is_credit(text: str, length: int) -> bool:
     [True, True, False]
     """
     return length <= MAX_CREDIT_BYTES and not text.endswith(_full_stops) and _credits(text) is not None
+
+
+def is_stamp(text: str, length: int) -> bool:
+    """Return whether a block of ``length`` bytes only tells its URL, when it was changed, or how often it was read.
+
+    >>> [is_stamp(text, 40) for text in ("Updated 3 May, 12:31.", "阅读 3051　评论 12", "12 of 40 people came")]
+    [True, True, False]
+    """
+    if length > MAX_STAMP_BYTES:
+        return False
+    return (_stamp(text) is not None and _digit(text) is not None) or _is_url(text) is not None
 
 
 def is_caption(text: str, length: int) -> bool:

@@ -53,6 +53,19 @@ def test_the_table_shows_the_summary(folder: Path) -> None:
     ]
 
 
+def test_conspicuous_sites_are_named(folder: Path) -> None:
+    text = story(1)
+    write_lines(folder / "in" / "feed.jsonl", [{"url": f"https://a.example/{n}", "text": text} for n in range(20)])
+    shown = " ".join(run("in", "--out", "out", "--report", "page.html").split())
+    said = "Of 20 compared pages of a.example, 19 repeat earlier pages of this site; all of these are like only 1 "
+    assert shown.count(said) == 2  # after the table, and with the report
+    assert "earlier page; for example https://a.example/19 and https://a.example/0. If these are no copies" in shown
+    [site] = orjson.loads((folder / "out" / "summary.json").read_bytes())["sites"]
+    assert (site["site"], site["pages"], site["repeats"], site["siblings"]) == ("a.example", 20, 19, 0)
+    [again] = orjson.loads(run("in", "--out", "out", "--json"))["sites"]
+    assert again == site
+
+
 def test_the_second_time_there_is_nothing_to_do() -> None:
     run("in", "--out", "out")
     assert "nothing to do: out holds all of this already" in run("in", "--out", "out")

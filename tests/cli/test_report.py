@@ -14,10 +14,10 @@ import orjson
 import pytest
 from typer.testing import CliRunner
 
-from dedupcrawl import Deduplicator
+from dedupcrawl import Deduplicator, Page
 from dedupcrawl.cli import app, report
 from dedupcrawl.ledger.ledger import Ledger
-from tests.batch.corpus import page, write_lines
+from tests.batch.corpus import page, story, write_lines
 from tests.browser import browsing
 from tests.cli import errors
 from tests.tools.report.judged_ledgers import ABOUT, web, write
@@ -49,6 +49,16 @@ def test_a_ledger_becomes_a_page(folder: Path) -> None:
     assert said.endswith("kB, 12 pages, 4 dropped\n")
     assert page.startswith("<!doctype html>")
     assert "Crawl of the spider news" in page
+
+
+def test_conspicuous_sites_are_printed_first(folder: Path) -> None:
+    text = story(1)
+    write(folder / "run.ledger", [Page(text=text, url=f"https://a.example/{number}") for number in range(20)])
+    said = " ".join(run("report", "run.ledger").split())
+    assert said.startswith("Of 20 compared pages of a.example, 19 repeat earlier pages of this site; ")
+    assert said.endswith("kB, 20 pages, 19 dropped")
+    [site] = json.loads(run("report", "run.ledger", "--json"))["sites"]
+    assert (site["kind"], site["site"], site["repeats"]) == ("alike", "a.example", 19)
 
 
 def test_ledgers_of_workers_become_one_page(folder: Path) -> None:

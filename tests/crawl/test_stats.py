@@ -14,8 +14,17 @@ from scrapy.settings import Settings
 from scrapy.statscollectors import MemoryStatsCollector
 
 from dedupcrawl.crawl.settings import Options
-from dedupcrawl.crawl.stats import MAX_FAILURES, CallTimes, CrawlStats, Outage, PageCounts, ProgressLog
+from dedupcrawl.crawl.stats import (
+    MAX_FAILURES,
+    MAX_SITE_WARNINGS,
+    CallTimes,
+    CrawlStats,
+    Outage,
+    PageCounts,
+    ProgressLog,
+)
 from dedupcrawl.crawl.store_client import StoreAwayError
+from dedupcrawl.decision import unchecked
 from dedupcrawl.errors import SettingError, StoreError, StoreFullError
 from tests.crawl.distant import Network
 from tests.crawl.running import REACTORS, crawl
@@ -41,6 +50,32 @@ def test_a_store_full_of_damage_does_not_flood_the_log(caplog: pytest.LogCapture
     assert len(caplog.messages) == MAX_FAILURES + 1
     assert all(f"has a value at {number} " in caplog.text for number in range(MAX_FAILURES))
     assert "away" not in caplog.text
+
+
+def test_a_broad_crawl_of_strange_sites_does_not_flood_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    crawler: Any = SimpleNamespace(settings=SimpleNamespace(getbool=lambda name: False), spider=None)
+    crawler.stats = MemoryStatsCollector(crawler)
+    stats = CrawlStats(crawler)
+    sites = MAX_SITE_WARNINGS + 50
+    for site in range(sites):
+        for page in range(60):
+            stats.judged(unchecked(f"https://site{site}.example/{page}", "empty"))
+
+    assert crawler.stats.get_value("dedup/conspicuous_sites") == sites
+    assert {record.levelname for record in caplog.records} == {"WARNING"}
+    assert len(caplog.messages) == MAX_SITE_WARNINGS + 1
+    assert caplog.messages[0].startswith("Of 40 pages of site0.example, 40 were not read: empty 40; for example https:")
+    assert caplog.messages[-1] == "More than 100 sites are conspicuous; further ones are only counted"
+
+
+def test_a_page_that_is_judged_again_is_counted_once(caplog: pytest.LogCaptureFixture) -> None:
+    crawler: Any = SimpleNamespace(settings=SimpleNamespace(getbool=lambda name: False), spider=None)
+    crawler.stats = MemoryStatsCollector(crawler)
+    stats = CrawlStats(crawler)
+    for page in range(39):
+        stats.judged(unchecked(f"https://site.example/{page}", "empty"))
+        stats.judged(unchecked(f"https://site.example/{page}", "empty"), again=True)
+    assert caplog.messages == []
 
 
 def test_waits_are_counted_since_they_were_last_asked_for() -> None:

@@ -11,12 +11,15 @@ from typer.main import get_command
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.cli.commands import app
+from dedupcrawl.site_counts import SiteCounts
 from dedupcrawl.tools.evaluation.dataset import read_labelled_pages
 from tests.docs.label_output import pair_labels, tuning
 from tests.docs.newspapers import PAGES
 from tests.docs.output_matching import shows_lines, shows_values
 from tests.docs.page_folders import write_files
 from tests.docs.store_output import outage, rights, superseded, watching
+from tests.sites.harness import run
+from tests.sites.kinds import build
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,6 +48,15 @@ def demo(block: Block, runner: PageRunner) -> None:
     printed = (folder / "demo-out" / "crawl.log").read_text("utf-8") + _crawled(runner)
     missing = shows_lines(block.text, printed)
     assert not missing, f"{missing} of\n{printed}"
+
+
+def conspicuous(block: Block, _: PageRunner) -> None:
+    """Judge the pages of a shop; one of the warnings must be the one shown."""
+    counts = SiteCounts()
+    verdicts = run(build("parts")).verdicts
+    notices = (counts.add(each.url, each.relation, each.of, each.reason) for each in verdicts)
+    printed = "".join(f"WARNING: {notice.message}\n" for notice in notices if notice)
+    assert not shows_lines(block.text, printed), printed
 
 
 def labels(block: Block, runner: PageRunner) -> None:
@@ -97,6 +109,7 @@ SHOWN_OUTPUT: Mapping[str, Callable[[Block, PageRunner], None]] = {
     "log": log,
     "demo": demo,
     "verdict": verdict,
+    "conspicuous": conspicuous,
     "labels": labels,
     "pair labels": pair_labels,
     "tuning": tuning,

@@ -35,7 +35,7 @@ class Case:
 
     def findings(self, config: Config) -> list[Finding]:
         """Return the related pages, the strongest relation first."""
-        return Matcher(build_detectors(config)).findings(self.record, self.earlier, versions=True)
+        return Matcher(build_detectors(config), config.scope).findings(self.record, self.earlier, versions=True)
 
     def verdict(self, config: Config) -> Verdict:
         """Judge the page under a configuration, as a crawl does."""
@@ -88,7 +88,7 @@ def _share_key(detectors: Iterable[Detector], new: Record, old: Record) -> bool 
 def build_case(page: Page, config: Config, store: Store) -> Case | Verdict:
     """Fingerprint a page and look up its candidates; a page that cannot be checked gives a verdict."""
     fingerprinter = Fingerprinter(
-        build_detectors(config), config.min_chars, time.time, fold_chinese=config.fold_chinese
+        build_detectors(config), config.min_chars, time.time, config.seed, fold_chinese=config.fold_chinese
     )
     record = fingerprinter.fingerprint(page)
     if isinstance(record, Uncheckable):

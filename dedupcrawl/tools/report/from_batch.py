@@ -15,6 +15,7 @@ from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.ledger.counters import similarity_threshold
 from dedupcrawl.ledger.ledger import ClusterSize
 from dedupcrawl.ledger.ledger_schema import sampling_hash
+from dedupcrawl.site_counts import SiteNotice
 from dedupcrawl.tools.report import batch_stats
 from dedupcrawl.tools.report.diff import MAX_CHARS
 from dedupcrawl.tools.report.report_builder import ReportLimits, build_report
@@ -90,6 +91,7 @@ class _BatchReader:
             misses=tuple((each.new, each.old) for each in self._misses.near[: self._limits.misses]),
             pairs=self._pairs,
             notes=tuple(self._notes()),
+            sites=self._sites,
             slices=batch_stats.count_slices(verdicts, given, self._times),
             hosts=self._hosts.count(slice(given, None), verdicts.keep),
             flows=self._hosts.flows(copies, verdicts.of[copies]),
@@ -120,6 +122,9 @@ class _BatchReader:
             "began": ended - summary["seconds"],
             "ended": ended,
         }
+
+    def _sites(self) -> list[SiteNotice]:
+        return [SiteNotice.from_dict(each) for each in self._finished.summary.get("sites", ())]
 
     def _notes(self) -> Iterator[str]:
         finished, misses, pages = self._finished, self._misses, len(self._prints) - self._given

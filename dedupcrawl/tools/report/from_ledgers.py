@@ -11,6 +11,7 @@ from dedupcrawl.ledger.counters import merge_flows, merge_histograms, merge_host
 from dedupcrawl.ledger.entry import Fate, host_of
 from dedupcrawl.ledger.ledger import ClusterSize, Ledger
 from dedupcrawl.ledger.ledger_schema import is_sampled, sampling_hash
+from dedupcrawl.site_counts import MAX_LISTED_SITES, SiteCounts
 from dedupcrawl.tools.report.report_builder import ReportLimits, build_report
 from dedupcrawl.tools.report.report_model import ListedPage, PairInput, ReportInput, row_from_verdict
 from dedupcrawl.utils.formatting import counted
@@ -57,6 +58,7 @@ class _LedgersReader:
         # If one ledger does not list a cluster, its size is unknown, even if the others list it.
         self._level = max(ledger.sample.one_in for ledger in ledgers).bit_length() - 1
         self._misses = self._near_misses()
+        self._sites = SiteCounts(MAX_LISTED_SITES, is_sample=self._level > 0)
 
     def read(self) -> ReportInput:
         ledgers = self._ledgers
@@ -74,6 +76,7 @@ class _LedgersReader:
             misses=self._misses,
             pairs=self._pairs,
             notes=tuple(self._notes(clusters, counts)),
+            sites=self._sites.notices,
             slices=merge_slices((ledger.width, ledger.slices) for ledger in ledgers),
             hosts=merge_hosts(host for ledger in ledgers for host in ledger.hosts),
             flows=merge_flows(flow for ledger in ledgers for flow in ledger.flows),
@@ -140,7 +143,11 @@ class _LedgersReader:
         for number, ledger in enumerate(self._ledgers):
             for row in ledger.rows():
                 hashed = sampling_hash(row.entry.verdict.cluster or row.entry.url)
-                if is_sampled(hashed, self._level) or (number, row.id) in missed:
+                is_chosen = is_sampled(hashed, self._level)
+                if is_chosen:
+                    verdict = row.entry.verdict
+                    self._sites.add(row.entry.url, verdict.relation, verdict.of, verdict.reason)
+                if is_chosen or (number, row.id) in missed:
                     key = (number, row.id, _RELATED_PAGE) if row.entry.verdict.of is not None else None
                     yield ListedPage(_page_row(row), hashed, row.id, key)
 

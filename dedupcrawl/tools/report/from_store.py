@@ -17,6 +17,7 @@ from dedupcrawl.ledger.counters import MAX_SLICES, OTHER_HOSTS, Histogram, Host,
 from dedupcrawl.ledger.entry import host_of
 from dedupcrawl.ledger.ledger import ClusterSize
 from dedupcrawl.ledger.ledger_schema import is_sampled, sampling_hash
+from dedupcrawl.site_counts import MAX_LISTED_SITES, SiteCounts
 from dedupcrawl.store_config import recovered
 from dedupcrawl.stores import list_namespaces, open_existing
 from dedupcrawl.stores.base import ClaimState
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
     from dedupcrawl.tools.report.report_model import PairKey, Report
     from dedupcrawl.utils.progress import Progress
 
-MAX_CANDIDATES = 8  #: earlier pages with which a page is compared, the newest
+MAX_CANDIDATES = 8  #: earlier pages with which a page is compared for near misses, the newest
+MAX_RELATED = 64  #: the same for conspicuous sites, the oldest
 MAX_HOSTS = 100_000  #: hosts that are counted one by one
 MAX_CLUSTERS = 100_000  #: clusters that are counted; beyond them half of them are dropped
 MAX_LOOKUPS = 2_000  #: pages whose keys are looked up
@@ -89,7 +91,7 @@ def _input_from_store(store: Store, limits: ReportLimits, progress: Progress) ->
         base = Config() if store.secret is None else Config(seed=store.secret)
         config = recovered(json.loads(info.scheme), base).config
         matcher = Matcher(build_detectors(config))
-        neighbours = StoreNeighbours(store, scan.lookups, matcher, limits.misses, progress)
+        neighbours = StoreNeighbours(store, scan, matcher, limits.misses, progress)
     except DedupError as error:  # a detector of another version, or a missing lexicon
         notes.append(f"Pages were not compared: {error}")
     if neighbours:
@@ -103,6 +105,7 @@ def _input_from_store(store: Store, limits: ReportLimits, progress: Progress) ->
         misses=tuple(each.key for each in neighbours.nearest) if neighbours else (),
         pairs=neighbours.pairs if neighbours else no_pairs,
         notes=tuple(notes),
+        sites=neighbours.sites.notices if neighbours else tuple,
         slices=scan.slices(),
         hosts=scan.hosts(),
         histograms=neighbours.histograms() if neighbours else (),
@@ -217,32 +220,44 @@ class StoreScan:
 
 
 class StoreNeighbours:
-    """Pages of a store that share keys and do not match, with their similarities.
+    """Pages of a store that share keys: the similarities of those that do not match, and the sites of those that do.
 
     Args:
         store: it is read.
-        ids: of the pages whose keys are looked up.
+        scan: the pages whose keys are looked up.
         matcher: compares pages.
         most: number of pairs to remember, those with the highest similarities.
         progress: receives the progress.
     """
 
-    def __init__(self, store: Store, ids: Sequence[int], matcher: Matcher, most: int, progress: Progress) -> None:
+    def __init__(self, store: Store, scan: StoreScan, matcher: Matcher, most: int, progress: Progress) -> None:
+        ids = scan.lookups
         self.nearest: list[PairInput] = []  #: highest similarity first
+        self.sites = SiteCounts(MAX_LISTED_SITES, is_sample=len(ids) < scan.pages)
         self._compared = 0  # pairs
         self._lookups = len(ids)
         self._missed: Counter[tuple[str, int]] = Counter()  # by detector and bin
         self._thresholds = {each.name: counters.similarity_threshold(each) for each in matcher.detectors}
         progress.begin("neighbours", len(ids))
         for each in ids:
-            for pair in _unmatched_pairs(store, each, matcher):
+            progress.advance(1)
+            new = store.get(each)
+            if new is None:
+                continue
+            earlier = [old for old in store.find(new.record.keys) if old.id < each]
+            self._count_site(new, earlier[:MAX_RELATED], matcher)
+            for pair in _unmatched_pairs(new, earlier[-MAX_CANDIDATES:], matcher):
                 self._compared += 1
                 for opinion in pair.opinions:
                     if opinion.similarity is not None:
                         self._missed[opinion.detector, counters.bin_of(opinion.similarity)] += 1
                 self.nearest.append(pair)
             self.nearest = sorted(self.nearest, key=lambda pair: -(pair.similarity or 0.0))[:most]
-            progress.advance(1)
+
+    def _count_site(self, new: Candidate, earlier: Sequence[Candidate], matcher: Matcher) -> None:
+        found = matcher.findings(new.record, earlier, versions=True)
+        relation, of = (found[0].relation, found[0].candidate.record.url) if found else (None, None)
+        self.sites.add(new.record.url, relation, of)
 
     def pairs(self, wanted: Sequence[PairKey]) -> Iterator[PairInput]:
         """Yield the pairs with these keys."""
@@ -270,13 +285,9 @@ class StoreNeighbours:
         return f"For near misses {some} were compared with others under their keys: {pairs}."
 
 
-def _unmatched_pairs(store: Store, id: int, matcher: Matcher) -> Iterator[PairInput]:
+def _unmatched_pairs(new: Candidate, earlier: Sequence[Candidate], matcher: Matcher) -> Iterator[PairInput]:
     """Yield pairs of a page and earlier pages that share a key with it and do not match."""
-    new = store.get(id)
-    if new is None:
-        return
-    earlier = [each for each in store.find(new.record.keys) if each.id < id]
-    for old in earlier[-MAX_CANDIDATES:]:
+    for old in earlier:
         if new.record.url == old.record.url:
             continue
         opinions = matcher.opinions(new.record, old.record)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from dedupcrawl.detectors.base import Bar, Exhibit, Opinion
+    from dedupcrawl.site_counts import SiteNotice
     from dedupcrawl.tools.report.report_model import Cluster, PageRow, Pair, Report
 
     Column = list[object]
@@ -73,6 +74,7 @@ def _render(report: Report, payload: Payload) -> str:
         data=payload.data,
         title=truncate(report.title, MAX_TITLE_CHARS),
         report=report,
+        sites=[_shown_notice(notice) for notice in report.sites],
         notes=[truncate(note) for note in (*report.notes, *payload.notes)],
         settings=[(truncate(name, MAX_TITLE_CHARS), truncate(str(value))) for name, value in settings],
         outcomes=outcome_bar(report.figures),
@@ -82,6 +84,17 @@ def _render(report: Report, payload: Payload) -> str:
         similarities=list(filter(None, map(draw_similarity, report.histograms))),
         **_FORMATS,
     )
+
+
+def _shown_notice(notice: SiteNotice) -> dict[str, object]:
+    """Return the texts of a notice, and its URLs, each with whether it may be a link."""
+    examples = [(truncate(url, MAX_URL_CHARS), is_web_url(url)) for url in notice.examples]
+    return {"text": truncate(notice.text), "advice": notice.advice, "examples": examples}
+
+
+def is_web_url(url: str) -> bool:
+    """Whether a URL of a crawled page may be the target of a link."""
+    return url.lower().startswith(("http://", "https://")) and len(url) <= MAX_URL_CHARS
 
 
 # -- size limit -------------------------------------------------------------------------------

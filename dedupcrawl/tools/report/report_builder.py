@@ -35,6 +35,7 @@ class ReportLimits:
     text_chars: int = 8_000_000  #: characters of the texts of all pairs
     hosts: int = 20_000
     flows: int = 20_000
+    sites: int = 50  #: conspicuous ones
 
 
 def build_report(source: ReportInput, limits: ReportLimits | None = None, progress: Progress | None = None) -> Report:
@@ -100,6 +101,7 @@ class _ReportBuilder:
             **source.about,
             made=time.time(),
             figures=source.figures,
+            sites=tuple(source.sites()[: limits.sites]),
             slices=source.slices,
             hosts=self._select_hosts(source.hosts),
             flows=self._select_flows(source.flows),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.ledger.counters import Flow, Histogram, Host, RunTotals, Slice
     from dedupcrawl.ledger.ledger import ClusterSize
+    from dedupcrawl.site_counts import SiteNotice
     from dedupcrawl.verdict import Verdict
 
     PairKey = Hashable
@@ -95,6 +96,7 @@ class Report:
     began: float | None  #: Unix time
     ended: float | None  #: Unix time; None: the run is in progress, or was killed
     figures: RunTotals
+    sites: tuple[SiteNotice, ...] = ()  #: conspicuous sites, those with most such pages first
     settings: Mapping[str, str] = field(default_factory=dict)  #: settings that affect verdicts
     notes: tuple[str, ...] = ()  #: what is sampled, what is not stored, what failed
     slices: tuple[Slice, ...] = ()
@@ -174,6 +176,8 @@ class ReportInput:
     #: yields the pairs with these keys, in their order, without unknown ones
     pairs: Callable[[Sequence[PairKey]], Iterable[PairInput]] = no_pairs
     notes: tuple[str, ...] = ()
+    #: returns conspicuous sites; called when ``rows`` were read
+    sites: Callable[[], Sequence[SiteNotice]] = tuple
     slices: tuple[Slice, ...] = ()
     hosts: tuple[Host, ...] = ()
     flows: tuple[Flow, ...] = ()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dedupcrawl import Deduplicator, Page
 from dedupcrawl.detectors.base import Bar, Exhibit, Match, Opinion, Relation
 from dedupcrawl.ledger.counters import Flow, Histogram, Host, RunTotals, Slice
+from dedupcrawl.site_counts import NoticeKind, SiteNotice
 from dedupcrawl.tools.demo.corpus import load_content, write_story
 from dedupcrawl.tools.report.diff import compare_texts
 from dedupcrawl.tools.report.report_model import Change, Cluster, PageRow, Pair, Report
@@ -227,6 +228,11 @@ def hostile_report() -> Report:
         began=-1e18,
         ended=1e18,
         figures=RunTotals(14, 14, 0, 14, {ATTACKS[0]: 14}, {}, {ATTACKS[1]: 1}),
+        sites=tuple(
+            SiteNotice(kind, attack, 14, (attack, ATTACKS[4]), repeats=14, unread={attack: 14})
+            for attack in ATTACKS
+            for kind in NoticeKind
+        ),
         settings=dict(zip(ATTACKS, ATTACKS, strict=True)),
         notes=ATTACKS,
         slices=(Slice(0, 1, 2, 3), Slice(1e300, 0, 1, 0)),

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from dedupcrawl import Page
+from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.ledger.counters import RunTotals
 from dedupcrawl.ledger.entry import Entry, Fate
@@ -302,3 +304,22 @@ def test_no_ledger_counts_twice(tmp_path: Path) -> None:
         report_from_ledgers([tmp_path / "run.ledger", tmp_path / "." / "run.ledger"])
     with pytest.raises(SettingError, match="at least one"):
         report_from_ledgers([])
+
+
+def test_of_sampled_pages_it_is_said_that_they_are(tmp_path: Path) -> None:
+    limits = LedgerLimits(pages=100)
+    with Ledger.create(tmp_path / "run.ledger", ABOUT, limits=limits) as ledger:
+        for number in range(400):
+            url = f"https://shop.example/{number}"
+            ledger.add(unique(url, f"c{number}") if number % 8 == 0 else sibling(url, f"c{number}"), Fate.KEPT)
+    with Ledger.open(tmp_path / "run.ledger") as written:
+        listed = list(written.rows())
+        assert written.sample.one_in > 1
+    [notice] = report_from_ledgers([tmp_path / "run.ledger"]).sites
+    assert notice.text.startswith(f"Of a sample of {len(listed)} compared pages of shop.example, ")
+    assert notice.siblings == sum(row.entry.verdict.relation == "sibling" for row in listed)
+
+
+def sibling(url: str, cluster: str) -> Entry:
+    verdict = replace(unique(url, cluster).verdict, relation=Relation.SIBLING, of="https://shop.example/0")
+    return replace(unique(url, cluster), verdict=verdict)

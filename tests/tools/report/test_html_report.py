@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import pytest
 
+from dedupcrawl.site_counts import NoticeKind, SiteNotice
 from dedupcrawl.tools.report.html_report import fit_payload, json_safe, page_columns, render_report
 from tests.browser import DESKTOP, PHONE, browsing
 from tests.tools.report.large_reports import large_report
@@ -130,6 +131,53 @@ def test_everybody_can_read_it(tab: Tab, size: tuple[int, int], scheme: Literal[
         tab.page.evaluate("url => location.hash = panel.toPage(url)", demo_report().pages[1].url)
         tab.page.get_by_role("heading", name="A page and its verdict").wait_for()
         assert tab.grave() == []
+
+
+NOTICES = (
+    SiteNotice(
+        NoticeKind.ALIKE,
+        "shop.example",
+        30,
+        ("https://www.shop.example/" + "a-very-long-name-of-a-vacancy-" * 12, "https://shop.example/?q=<b>&amp;"),
+        repeats=6,
+        siblings=23,
+        crowded=22,
+        sources=2,
+    ),
+    SiteNotice(
+        NoticeKind.UNREAD, "app.example", 40, ("javascript:alert(1)", "https://app.example/"), unread={"empty": 38}
+    ),
+)
+
+
+@pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "light"), (PHONE, "dark")], ids=["desk", "phone"])
+def test_conspicuous_sites_come_first(
+    tab: Tab, tmp_path: Path, size: tuple[int, int], scheme: Literal["dark", "light"]
+) -> None:
+    (tmp_path / "report.html").write_text(render_report(replace(demo_report(), sites=NOTICES)), "utf-8")
+    visit(tab, tmp_path / "report.html")
+    with seen_as(tab, size, scheme):
+        box = tab.page.get_by_role("note", name="2 sites need a look")
+        first, second = box.get_by_role("listitem").all()
+        assert first.inner_text().startswith(f"{NOTICES[0].text}.")
+        assert NOTICES[0].advice in first.inner_text()
+        links = first.get_by_role("link").all()
+        assert tuple(link.get_attribute("href") for link in links) == NOTICES[0].examples
+        assert tuple(link.inner_text() for link in links) == NOTICES[0].examples
+        assert [link.inner_text() for link in second.get_by_role("link").all()] == ["https://app.example/"]
+        assert "javascript:alert(1) and" in second.inner_text()
+        top = box.bounding_box()
+        tiles = tab.page.locator(".tiles").bounding_box()
+        assert top is not None
+        assert tiles is not None
+        assert top["y"] + top["height"] <= tiles["y"]
+        assert top["y"] < size[1] / 2
+        assert not tab.is_wider_than_screen()
+        assert tab.grave() == []
+
+
+def test_without_conspicuous_sites_there_is_no_notice(tab: Tab) -> None:
+    assert tab.page.locator(".sites").count() == 0
 
 
 def test_the_headline_is_that_of_the_report(tab: Tab) -> None:

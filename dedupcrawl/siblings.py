@@ -1,0 +1,180 @@
+"""Whether two pages of one site whose texts match are about different things.
+
+Near-equal text is a copy only if both pages are about the same thing. A copy under another URL has the same
+names, or names that say less ("Print"). Of *siblings*, such as two sizes of one screw, each has names or values
+that the other lacks, and the text belongs to neither name alone. Names are compared in pairs, so that what a
+site adds to all of its titles does not matter.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from tldextract import TLDExtract
+
+from dedupcrawl.identity import FILLER, TELLING, Name, unpack_identity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dedupcrawl.identity import Identity, Sample
+
+# Chosen on generated sites and on made copies of labelled pages (docs/methods.md, "Siblings").
+MIN_ALIKE = 0.5  #: titles without headings that share at least this part of their tokens are one name
+MIN_ABOUT = 0.5  #: a text with at least this share of a name's telling tokens is about that name
+MIN_DIFFERING = 0.5  #: share of its values that each page must have for itself
+
+NAMES_IN_TEXT = "names, each in its own text"
+HEADINGS = "headings over a text that is about neither"
+NUMBERS_IN_NAMES = "numbers in the names"
+NAMES_OVER_EQUAL_TEXT = "names over one text that is about neither"
+NAME_OF_ONE = "the name of one over a text that is not about it"
+VALUES = "values in the text"
+VALUES_BESIDE = "values beside one text that is not about the heading"
+
+#: The public suffix list that comes with tldextract: nothing is fetched. With the private part of the list, two
+#: blogs of one provider are two sites.
+_suffixes = TLDExtract(suffix_list_urls=(), include_psl_private_domains=True, cache_dir=None)
+
+
+def site_of(url: str) -> str:
+    """Return the site of a URL: the registrable domain of its host, or the host if it has none.
+
+    >>> site_of("https://www.shop.example.co.uk:8443/a"), site_of("http://127.0.0.1:8000/")
+    ('example.co.uk', '127.0.0.1:8000')
+    """
+    rest = url.partition("://")[2]
+    return _site_of_host(rest.partition("/")[0].partition("?")[0].rpartition("@")[2].lower()) if rest else ""
+
+
+@lru_cache(maxsize=4096)
+def _site_of_host(host: str) -> str:
+    name = host.partition(":")[0]
+    known = _suffixes.extract_str(name).top_domain_under_public_suffix
+    if known or "." not in name or name.replace(".", "").isdigit() or host.startswith("["):
+        return known or host
+    return ".".join(name.split(".")[-2:])  # the default rule of the public suffix list
+
+
+def why_siblings(new: bytes, old: bytes, *, equal_text: bool) -> str:
+    """Return why two pages of one site are not copies of each other; "" if they may be.
+
+    Args:
+        new: identity of one page, see :func:`dedupcrawl.identity.sketch_identity`. An empty one is a copy of any.
+        old: identity of the other.
+        equal_text: whether their main texts are equal.
+    """
+    mine, other = _unpack(new), _unpack(old)
+    if mine is None or other is None:
+        return ""
+    why = _names_differ(mine.names, other.names, equal_text=equal_text)
+    if why:
+        return why
+    if not equal_text:
+        return VALUES if _values_differ(mine.inner, other.inner) else ""
+    # The text is equal, and so is the heading, but the text is not about it: the item stands beside the text.
+    heading = _heading(mine.names)
+    is_foreign = heading and heading == _heading(other.names) and _about(mine.names, heading) < MIN_ABOUT
+    return VALUES_BESIDE if is_foreign and _values_differ(mine.outer, other.outer) else ""
+
+
+def is_refresh(new: bytes, old: bytes) -> bool:
+    """Return whether two versions of a page have the same names, prices, dates and measures."""
+    mine, other = _unpack(new), _unpack(old)
+    return mine is not None and other is not None and mine.facts == other.facts and _named(mine) == _named(other)
+
+
+def _named(identity: Identity) -> tuple[int, ...]:
+    return tuple(sorted(identity.names.items))
+
+
+@lru_cache(maxsize=256)
+def _unpack(sketch: bytes) -> Identity | None:
+    return unpack_identity(sketch)
+
+
+def _names_differ(new: Sample, old: Sample, *, equal_text: bool) -> str:
+    mine, seen = new.lacking(old)
+    others, _ = old.lacking(new)
+    if not mine or not others:
+        return NAME_OF_ONE if _names_one(new, mine) or _names_one(old, others) else ""
+    if _same_heading(new, old):
+        return ""
+    pair = _Names(new, mine, old, others)
+    if min(mine) < TELLING > min(others) and (pair.headed or not equal_text):
+        return NUMBERS_IN_NAMES
+    return _over_equal_text(pair, seen) if equal_text else _over_other_text(pair)
+
+
+class _Names(NamedTuple):
+    """The names of two pages, and what each has that the other lacks."""
+
+    new: Sample
+    mine: list[int]
+    old: Sample
+    others: list[int]
+
+    def both(self, flag: Name) -> bool:
+        """Whether own tokens of both pages have this flag."""
+        return _any(self.new, self.mine, flag) and _any(self.old, self.others, flag)
+
+    @property
+    def headed(self) -> bool:
+        return self.both(Name.HEADING)
+
+    @property
+    def about(self) -> float:
+        """How much of a name's own tokens its text has, the larger of both shares."""
+        return max(_about(self.new, self.mine), _about(self.old, self.others))
+
+
+def _over_other_text(pair: _Names) -> str:
+    if pair.both(Name.MAIN):
+        return NAMES_IN_TEXT
+    return HEADINGS if pair.headed and pair.about < MIN_ABOUT else ""
+
+
+def _over_equal_text(pair: _Names, seen: int) -> str:
+    if pair.about >= MIN_ABOUT:  # one content under two names, of which one may be "Print"
+        return ""
+    shared = seen - len(pair.mine)
+    unlike = shared < MIN_ALIKE * (shared + len(pair.mine) + len(pair.others))
+    return NAMES_OVER_EQUAL_TEXT if pair.headed or (unlike and pair.both(Name.SAID)) else ""
+
+
+def _names_one(names: Sample, lacking: Sequence[int]) -> bool:
+    """Return whether one page has a name of which the other has nothing, and the text is not about it.
+
+    The other page may be a view of any page with this text.
+    """
+    own = _heading(names) or frozenset(names.items)
+    return bool(lacking) and own <= {*lacking} and _about(names, own) < MIN_ABOUT
+
+
+def _heading(names: Sample) -> frozenset[int]:
+    return frozenset(key for key, flags in names.items.items() if flags & Name.HEADING)
+
+
+def _same_heading(new: Sample, old: Sample) -> bool:
+    """Return whether one heading names both. One that both titles repeat may be that of the site."""
+    heading = _heading(new)
+    if not heading or heading != _heading(old):
+        return False
+    return not all(new.items[key] & old.items[key] & Name.TITLE for key in heading)
+
+
+def _any(names: Sample, some: Iterable[int], flag: Name) -> bool:
+    return any(names.items[key] & flag for key in some)
+
+
+def _about(names: Sample, some: Iterable[int]) -> float:
+    """Return how many of the telling ones among some tokens of a name stand in the main text, 0…1."""
+    telling = [key for key in some if key < FILLER]
+    return sum(bool(names.items[key] & Name.MAIN) for key in telling) / len(telling) if telling else 0.0
+
+
+def _values_differ(new: Sample, old: Sample) -> bool:
+    """Return whether each page has many values that the other lacks."""
+    (mine, seen), (others, there) = new.lacking(old), old.lacking(new)
+    return bool(mine and others) and len(mine) >= MIN_DIFFERING * seen and len(others) >= MIN_DIFFERING * there

@@ -1,0 +1,255 @@
+"""Sites of which most pages turn out to be like a few others of them, or are not read at all.
+
+Such a site is either full of copies, or its pages are not read as what they are: the text that they share was
+taken for their main text. Only a person can tell, so crawls, batches and reports point it out.
+
+The earlier pages are counted by the algorithm of J. Misra and D. Gries, "Finding repeated elements", Science of
+Computer Programming 2 (1982): a counter may be too low, never too high.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Self
+
+from dedupcrawl.decision import DUPLICATE_RELATIONS, VERSIONS
+from dedupcrawl.detectors.base import Relation
+from dedupcrawl.siblings import site_of
+from dedupcrawl.utils.formatting import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Chosen on generated sites (docs/choosing.md, "A warning about a site").
+MIN_PAGES = 15  #: compared pages of a site from which on it may be conspicuous
+MIN_SHARE = 0.5  #: of these: pages that repeat, or are siblings of, pages of the site
+CROWD = 5  #: pages that are like one earlier page. A print, an AMP and a tracked view are three
+CROWD_SHARE = 1 / 3  #: of the pages that are like others: those that are like an earlier page with a crowd
+HIGH_SHARE = 0.8  #: like :data:`MIN_SHARE`, whatever the earlier pages: four pages for each one that is like no other
+MIN_UNREAD_PAGES = 40  #: pages of a site, compared or not, from which on it may be unread
+UNREAD_SHARE = 0.9  #: of these: pages that were not read
+
+MAX_SITES = 1_000  #: sites that a crawl counts at a time; the one not seen for longest is forgotten
+MAX_LISTED_SITES = 20_000  #: the same for batches and reports
+MAX_SOURCES = 32  #: earlier pages of a site that are counted
+MAX_REPORTED = 10_000  #: sites that are reported
+MAX_URL_CHARS = 2_000  #: of the URL of an example
+
+#: Reasons for which nothing of a page is compared although it arrived as HTML.
+UNREAD_REASONS = frozenset({"empty", "index", "short", "no-fingerprint", "consent", "little-read"})
+_VERSIONS = VERSIONS | {Relation.UNCHANGED}
+_ALIKE = (DUPLICATE_RELATIONS - _VERSIONS) | {Relation.SIBLING}
+
+
+class NoticeKind(StrEnum):
+    """Why a site is conspicuous."""
+
+    ALIKE = "alike"  #: most of its pages repeat, or are siblings of, few of its pages
+    UNREAD = "unread"  #: nearly none of its pages is read
+
+
+@dataclass(frozen=True, slots=True)
+class SiteNotice:
+    """What is conspicuous about a site."""
+
+    kind: NoticeKind
+    site: str  #: see :func:`dedupcrawl.siblings.site_of`
+    pages: int  #: compared ones, without new versions of known URLs; all, if they are not read
+    examples: tuple[str, str]  #: URLs of two pages: two that are alike, or two that are not read
+    repeats: int = 0  #: pages that repeat an earlier page of the site
+    siblings: int = 0  #: pages that are siblings of an earlier page of the site
+    crowded: int = 0  #: of both: those that are like one of ``sources``
+    sources: int = 0  #: earlier pages that at least :data:`CROWD` pages are like
+    unread: Mapping[str, int] = field(default_factory=dict)  #: pages that were not read, by reason
+    is_sample: bool = False  #: whether only a sample of the pages was counted
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the notice with these fields, as :func:`dataclasses.asdict` and JSON give them."""
+        first, second = values["examples"]
+        return cls(**{**values, "kind": NoticeKind(values["kind"]), "examples": (first, second)})
+
+    @property
+    def text(self) -> str:
+        """The numbers, as a sentence without its full stop."""
+        pages = f"{'a sample of ' if self.is_sample else ''}{self.pages:,}"
+        if self.kind is NoticeKind.UNREAD:
+            reasons = ", ".join(f"{reason} {count:,}" for reason, count in self.unread.items())
+            return f"Of {pages} pages of {self.site}, {sum(self.unread.values()):,} were not read: {reasons}"
+        numbers = ((self.repeats, "repeat"), (self.siblings, "are siblings of"))
+        alike = " and ".join(f"{number:,} {what}" for number, what in numbers if number)
+        return f"Of {pages} compared pages of {self.site}, {alike} earlier pages of this site{self._crowd}"
+
+    @property
+    def concerned(self) -> int:
+        """Number of pages that are like others, or not read."""
+        return self.repeats + self.siblings + sum(self.unread.values())
+
+    @property
+    def _crowd(self) -> str:
+        if not self.sources:
+            return ""
+        alike = self.repeats + self.siblings
+        some = "all of these" if self.crowded == alike else f"{self.crowded:,} of these {alike:,}"
+        return f"; {some} are like only {counted(self.sources, 'earlier page')}"
+
+    @property
+    def advice(self) -> str:
+        """What to do, in sentences."""
+        if self.kind is NoticeKind.UNREAD:
+            return (
+                "They are kept, and not compared. dedupcrawl inspect URL shows what is found on one; DEDUP_READER "
+                "chooses another reader, and DEDUP_ITEM_FIELDS compares items instead of pages."
+            )
+        if self.siblings > self.repeats:
+            return (
+                "Siblings are kept by default. If these are copies, add sibling to DEDUP_DROP. "
+                "dedupcrawl inspect URL shows which text of a page is compared."
+            )
+        return (
+            "If these are no copies, dedupcrawl inspect URL shows which text is compared: DEDUP_READER and "
+            'DEDUP_ITEM_FIELDS change that, and DEDUP_SCOPE = "other-hosts" compares pages of different sites only.'
+        )
+
+    @property
+    def message(self) -> str:
+        """Numbers, two examples and advice in one line."""
+        return f"{self.text}; for example {self.examples[0]} and {self.examples[1]}. {self.advice}"
+
+
+@dataclass(slots=True)
+class SiteCount:
+    """The verdicts on the pages of one site."""
+
+    site: str  #: see :func:`dedupcrawl.siblings.site_of`
+    compared: int = 0  #: pages, without versions of known URLs
+    repeats: int = 0  #: of them: those that repeat an earlier page of the site
+    siblings: int = 0  #: of them: siblings of an earlier page of the site
+    unchecked: int = 0  #: pages that were not compared
+    unread: Counter[str] = field(default_factory=Counter)  #: of them: those that were not read, by reason
+    sources: dict[int, int] = field(default_factory=dict)  #: pages that are like an earlier page, by hash of its URL
+    most: int = 0  #: the largest of these numbers so far
+    #: URLs of two pages that are alike, and of two that are not read
+    examples: dict[NoticeKind, tuple[str, str]] = field(default_factory=dict)
+
+    def add(self, url: str, relation: Relation | None, of: str | None, reason: str | None) -> bool:
+        """Count a page; return whether it made the site more conspicuous.
+
+        Args:
+            url: of the page.
+            relation: to an earlier page, None if it has none.
+            of: URL of the earlier page.
+            reason: why the page is unchecked; None if it was compared.
+        """
+        if reason is not None:
+            self.unchecked += 1
+            return reason in UNREAD_REASONS and self._add_unread(url, reason)
+        if relation in _VERSIONS:
+            return False
+        self.compared += 1
+        return relation in _ALIKE and bool(of) and self._add_alike(url, relation, of or "")
+
+    def notice(self) -> SiteNotice | None:
+        """Return what is conspicuous about the site; None if nothing is."""
+        alike = self.repeats + self.siblings
+        if alike >= MIN_SHARE * self.compared and self.compared >= MIN_PAGES:
+            crowds = [number for number in self.sources.values() if number >= CROWD]
+            if sum(crowds) >= CROWD_SHARE * alike or alike >= HIGH_SHARE * self.compared:
+                return SiteNotice(
+                    NoticeKind.ALIKE,
+                    self.site,
+                    self.compared,
+                    self.examples[NoticeKind.ALIKE],
+                    repeats=self.repeats,
+                    siblings=self.siblings,
+                    crowded=sum(crowds),
+                    sources=len(crowds),
+                )
+        pages, unread = self.compared + self.unchecked, self.unread.total()
+        if pages < MIN_UNREAD_PAGES or unread < UNREAD_SHARE * pages:
+            return None
+        examples = self.examples[NoticeKind.UNREAD]
+        return SiteNotice(NoticeKind.UNREAD, self.site, pages, examples, unread=dict(self.unread.most_common()))
+
+    def _add_unread(self, url: str, reason: str) -> bool:
+        self.unread[reason] += 1
+        if self.unread.total() <= 2:
+            first = self.examples.get(NoticeKind.UNREAD, (url[:MAX_URL_CHARS],))[0]
+            self.examples[NoticeKind.UNREAD] = (first, url[:MAX_URL_CHARS])
+        return True
+
+    def _add_alike(self, url: str, relation: Relation | None, of: str) -> bool:
+        if site_of(of) != self.site:
+            return False
+        if relation is Relation.SIBLING:
+            self.siblings += 1
+        else:
+            self.repeats += 1
+        number = self._count_source(hash(of))
+        if number > self.most:  # an example from the largest crowd
+            self.most = number
+            self.examples[NoticeKind.ALIKE] = (url[:MAX_URL_CHARS], of[:MAX_URL_CHARS])
+        return True
+
+    def _count_source(self, source: int) -> int:
+        """Count a page that is like an earlier one; return the count of that page."""
+        sources = self.sources
+        number = sources.get(source, 0) + 1
+        if number > 1 or len(sources) < MAX_SOURCES:
+            sources[source] = number
+            return number
+        self.sources = {each: number - 1 for each, number in sources.items() if number > 1}
+        return 0
+
+
+class SiteCounts:
+    """Counts the verdicts on pages by site, in bounded memory.
+
+    Args:
+        most: sites that are counted at a time.
+        is_sample: whether the pages are a sample of all.
+    """
+
+    def __init__(self, most: int = MAX_SITES, *, is_sample: bool = False) -> None:
+        self._most = most
+        self._is_sample = is_sample
+        self._sites: OrderedDict[str, SiteCount] = OrderedDict()
+        self._reported: set[str] = set()
+
+    def add(
+        self, url: str, relation: Relation | None = None, of: str | None = None, reason: str | None = None
+    ) -> SiteNotice | None:
+        """Count a page; return what is conspicuous about its site, once a site.
+
+        Args:
+            url: of the page.
+            relation: to an earlier page, None if it has none.
+            of: URL of the earlier page.
+            reason: why the page is unchecked; None if it was compared.
+        """
+        site = site_of(url)
+        if not site or not self._count(site).add(url, relation, of, reason) or site in self._reported:
+            return None
+        notice = self._sites[site].notice()
+        if notice is None or len(self._reported) == MAX_REPORTED:
+            return None
+        self._reported.add(site)
+        return notice
+
+    def notices(self) -> list[SiteNotice]:
+        """Return what is conspicuous now: sites of pages that are alike first, then those with most such pages."""
+        found = filter(None, (count.notice() for count in self._sites.values()))
+        ranked = sorted(found, key=lambda each: (each.kind, -each.concerned, each.site))
+        return [replace(each, is_sample=self._is_sample) for each in ranked]
+
+    def _count(self, site: str) -> SiteCount:
+        count = self._sites.get(site)
+        if count is not None:
+            self._sites.move_to_end(site)
+            return count
+        count = self._sites[site] = SiteCount(site)
+        if len(self._sites) > self._most:
+            self._sites.popitem(last=False)
+        return count

@@ -1,0 +1,250 @@
+"""Which sites are conspicuous, and what is said about them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import asdict
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedupcrawl.detectors.base import Relation
+from dedupcrawl.site_counts import (
+    CROWD,
+    MAX_REPORTED,
+    MAX_SOURCES,
+    MAX_URL_CHARS,
+    MIN_PAGES,
+    MIN_UNREAD_PAGES,
+    NoticeKind,
+    SiteCounts,
+    SiteNotice,
+)
+
+SITE = "https://www.shop.example/"
+COPY, SIBLING = Relation.NEAR_DUPLICATE, Relation.SIBLING
+
+
+def add_new(counts: SiteCounts, pages: int, site: str = SITE) -> list[SiteNotice]:
+    """Count pages that are like no other; return what is said meanwhile."""
+    return [notice for number in range(pages) if (notice := counts.add(f"{site}new/{number}"))]
+
+
+def add_alike(counts: SiteCounts, *sizes: int, relation: Relation = COPY, site: str = SITE) -> list[SiteNotice]:
+    """Count so many pages that are like each of as many earlier pages, in turn; return what is said meanwhile."""
+    turns = [(turn, source) for turn in range(max(sizes)) for source, size in enumerate(sizes) if turn < size]
+    found = (counts.add(f"{site}{source}/{turn}", relation, f"{site}{source}") for turn, source in turns)
+    return [notice for notice in found if notice]
+
+
+def add_unread(counts: SiteCounts, pages: int, reason: str = "empty", site: str = SITE) -> list[SiteNotice]:
+    """Count pages that were not read; return what is said meanwhile."""
+    found = (counts.add(f"{site}{reason}/{number}", reason=reason) for number in range(pages))
+    return [notice for notice in found if notice]
+
+
+# -- pages that are alike ------------------------------------------------------------------------
+
+
+def test_of_a_site_whose_pages_are_like_one_of_them_it_is_said_once() -> None:
+    counts = SiteCounts()
+    assert add_new(counts, 1) == []
+    [notice] = add_alike(counts, 100, relation=SIBLING)
+    assert notice.text == (
+        "Of 15 compared pages of shop.example, 14 are siblings of earlier pages of this site; "
+        "all of these are like only 1 earlier page"
+    )
+    assert notice.examples[1] == f"{SITE}0"
+    assert "sibling to DEDUP_DROP" in notice.advice
+    [now] = counts.notices()
+    assert (now.pages, now.siblings, now.crowded, now.sources) == (101, 100, 100, 1)
+
+
+def test_repeats_and_siblings_are_counted_apart() -> None:
+    counts = SiteCounts()
+    add_new(counts, 8)
+    add_alike(counts, 1, 1, 1, 1, 1, 1)
+    add_alike(counts, 15, 7, 1, relation=SIBLING)
+    [notice] = counts.notices()
+    assert notice.text == (
+        "Of 37 compared pages of shop.example, 6 repeat and 23 are siblings of earlier pages of this site; "
+        "24 of these 29 are like only 2 earlier pages"
+    )
+
+
+def test_where_more_repeat_the_advice_is_about_what_is_read() -> None:
+    counts = SiteCounts()
+    [notice] = add_alike(counts, 30)
+    assert all(each in notice.advice for each in ("DEDUP_READER", "DEDUP_ITEM_FIELDS", 'DEDUP_SCOPE = "other-hosts"'))
+
+
+def test_a_few_pages_say_nothing() -> None:
+    counts = SiteCounts()
+    assert add_alike(counts, MIN_PAGES - 1) == []
+    assert len(add_alike(counts, 1)) == 1
+
+
+def test_a_page_with_three_views_each_is_ordinary() -> None:
+    counts = SiteCounts()
+    assert add_new(counts, 10) == []
+    assert add_alike(counts, *[3] * 10) == []
+    assert counts.notices() == []
+
+
+def test_a_large_site_with_a_copy_of_each_page_is_ordinary() -> None:
+    counts = SiteCounts()
+    said = [add_new(counts, 1000), add_alike(counts, *[1] * 1000), add_alike(counts, *[1] * 1000)]
+    assert said == [[], [], []]
+
+
+def test_less_than_half_is_ordinary() -> None:
+    counts = SiteCounts()
+    assert add_new(counts, 101) == []
+    assert add_alike(counts, 100) == []
+
+
+def test_of_a_site_nearly_all_of_whose_pages_repeat_others_it_is_said_however_many_those_are() -> None:
+    counts = SiteCounts()
+    add_new(counts, 200)
+    [notice] = add_alike(counts, *[CROWD - 1] * 201)
+    assert notice.sources == 0
+    assert notice.text.endswith("repeat earlier pages of this site")
+
+
+def test_a_crowd_is_found_behind_many_other_earlier_pages() -> None:
+    counts = SiteCounts()
+    add_new(counts, 400)
+    assert add_alike(counts, *[1] * 10 * MAX_SOURCES) == []
+    found = [notice for number in range(400) if (notice := counts.add(f"{SITE}late/{number}", COPY, f"{SITE}terms"))]
+    assert len(found) == 1
+    assert found[0].examples[1] == f"{SITE}terms"
+
+
+def test_a_new_version_of_a_known_page_is_not_counted() -> None:
+    counts = SiteCounts()
+    for relation in (Relation.UNCHANGED, Relation.UPDATED, Relation.REFRESHED):
+        for number in range(100):
+            counts.add(f"{SITE}{number}", relation, f"{SITE}{number}")
+    assert counts.notices() == []
+    [notice] = add_alike(counts, MIN_PAGES)
+    assert notice.pages == MIN_PAGES
+
+
+def test_copies_of_another_site_say_nothing_about_either() -> None:
+    counts = SiteCounts()
+    for number in range(100):
+        assert counts.add(f"{SITE}{number}", COPY, "https://other.example/") is None
+
+
+def test_hosts_of_one_site_are_counted_together() -> None:
+    counts = SiteCounts()
+    for number in range(10):
+        counts.add(f"https://de.shop.example/{number}", COPY, SITE)
+        counts.add(f"https://www.shop.example/{number}", COPY, SITE)
+    assert [notice.site for notice in counts.notices()] == ["shop.example"]
+
+
+def test_the_example_is_from_the_largest_crowd() -> None:
+    counts = SiteCounts()
+    add_alike(counts, 3, 20)
+    assert counts.notices()[0].examples == (f"{SITE}1/19", f"{SITE}1")
+
+
+@given(st.lists(st.integers(0, 80), max_size=300))
+def test_no_crowd_is_larger_than_it_is(sources: list[int]) -> None:
+    counts = SiteCounts()
+    for number, source in enumerate(sources):
+        counts.add(f"{SITE}{number}", COPY, f"{SITE}{source}")
+        count = counts._sites["shop.example"]
+        assert len(count.sources) <= MAX_SOURCES
+    real = Counter(sources)
+    for notice in counts.notices():
+        assert notice.repeats == len(sources)
+        assert notice.crowded <= sum(size for size in real.values() if size >= CROWD)
+        if len(real) <= MAX_SOURCES:
+            assert notice.crowded == sum(size for size in real.values() if size >= CROWD)
+            assert notice.sources == sum(size >= CROWD for size in real.values())
+
+
+# -- pages that are not read ---------------------------------------------------------------------
+
+
+def test_of_a_site_whose_pages_are_not_read_it_is_said_once() -> None:
+    counts = SiteCounts()
+    add_new(counts, 2)
+    add_unread(counts, 8, "index")
+    [notice] = add_unread(counts, 100)
+    assert notice.text == "Of 40 pages of shop.example, 38 were not read: empty 30, index 8"
+    assert notice.examples == (f"{SITE}index/0", f"{SITE}index/1")
+    assert "DEDUP_READER" in notice.advice
+
+
+def test_pages_that_are_no_pages_are_not_unread() -> None:
+    counts = SiteCounts()
+    for reason in ("status", "not-html", "store", "claimed", "skip", "no-response", "error"):
+        assert add_unread(counts, 100, reason) == []
+    assert counts.notices() == []
+
+
+def test_a_site_with_some_lists_of_links_is_ordinary() -> None:
+    counts = SiteCounts()
+    assert [add_new(counts, 20), add_unread(counts, 100, "index"), add_new(counts, 100)] == [[], [], []]
+
+
+def test_a_few_unread_pages_say_nothing() -> None:
+    counts = SiteCounts()
+    assert add_unread(counts, MIN_UNREAD_PAGES - 1) == []
+    assert len(add_unread(counts, 1)) == 1
+
+
+# -- bounds and formats --------------------------------------------------------------------------
+
+
+def test_the_site_not_seen_for_longest_is_forgotten() -> None:
+    counts = SiteCounts(most=3)
+    for name in "abcd":
+        add_alike(counts, 20, site=f"https://{name}.example/")
+    assert sorted(notice.site for notice in counts.notices()) == ["b.example", "c.example", "d.example"]
+
+
+def test_a_forgotten_site_is_not_reported_again() -> None:
+    counts = SiteCounts(most=1)
+    said = [add_alike(counts, 20, site=f"https://{name}.example/") for name in "aba"]
+    assert [len(each) for each in said] == [1, 1, 0]
+
+
+def test_reported_sites_are_bounded() -> None:
+    counts = SiteCounts()
+    counts._reported |= {str(number) for number in range(MAX_REPORTED)}
+    assert add_alike(counts, 20) == []
+    assert len(counts._reported) == MAX_REPORTED
+
+
+def test_a_page_without_url_belongs_to_no_site() -> None:
+    counts = SiteCounts()
+    assert [counts.add("", COPY, "") for _ in range(50)] == [None] * 50
+    assert counts.notices() == []
+
+
+def test_an_endless_url_is_cut() -> None:
+    counts = SiteCounts()
+    [notice] = add_alike(counts, 20, site=SITE + "x" * 100_000)
+    assert max(map(len, notice.examples)) == MAX_URL_CHARS
+
+
+def test_a_sample_is_called_so() -> None:
+    counts = SiteCounts(is_sample=True)
+    add_alike(counts, 20)
+    add_unread(counts, 50, site="https://app.example/")
+    alike, unread = counts.notices()
+    assert alike.text.startswith("Of a sample of 20 compared pages of shop.example, ")
+    assert unread.text.startswith("Of a sample of 50 pages of app.example, ")
+
+
+@pytest.mark.parametrize("kind", NoticeKind)
+def test_a_notice_survives_json(kind: NoticeKind) -> None:
+    notice = SiteNotice(kind, "a.example", 30, ("https://a.example/1", "https://a.example/2"), 3, 4, 5, 1, {"empty": 6})
+    assert SiteNotice.from_dict(json.loads(json.dumps(asdict(notice)))) == notice
+    assert notice.message == f"{notice.text}; for example https://a.example/1 and https://a.example/2. {notice.advice}"
