@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.page.model import Kind
@@ -22,13 +23,18 @@ BATCH_CHARS = 1 << 18  #: highest number of characters fingerprinted together; w
 
 #: If the other text of a page is more than this many times longer than the main text, only equal pages match.
 MAX_REST_RATIO = 3
+#: Only a page with less compared text, in characters, can be ``little-read``: an article may have many comments.
+MAX_LITTLE_CHARS = 600
+#: Such a page is ``little-read`` if this many times more text was removed than is compared. Chosen so that no page of
+#: aeb and cwced is.
+LITTLE_READ_RATIO = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Uncheckable:
     """A page that no detector can compare."""
 
-    reason: str  #: "empty", "index", "short" or "no-fingerprint"
+    reason: str  #: "empty", "index", "consent", "little-read", "short" or "no-fingerprint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +52,10 @@ class Fingerprinter:
 
     def fingerprint(self, page: Page, *, track_url: bool = True) -> Record | Uncheckable:
         """Fingerprint a page; with ``track_url`` its record is also compared with earlier ones of its URL."""
-        if page.kind is not Kind.ARTICLE:
-            return Uncheckable(str(page.kind))
+        page = _comparable(page)
+        reason = _reason_against(page)
+        if reason:
+            return Uncheckable(reason)
         features = Features(page, self.fold_chinese)
         if features.length == 0:
             return Uncheckable("empty")
@@ -55,6 +63,7 @@ class Fingerprinter:
             self._is_too_short(features.length, features.letters)
             or features.is_one_word_repeated
             or _is_mostly_rest(page)
+            or bool(page.visible)
         )
         prints = [
             detector.fingerprint(features) if not exact_only or detector.name == Exact.name else None
@@ -73,14 +82,15 @@ class Fingerprinter:
         return found
 
     def _fingerprint_batch(self, pages: Sequence[Page], *, track_url: bool) -> list[Record | Uncheckable]:
+        pages = [_comparable(page) for page in pages]
         batch = FeaturesBatch(pages, fold_chinese=self.fold_chinese)
         sizes = zip(batch.lengths, batch.letters, batch.are_one_word_repeated, pages, strict=True)
         exact_only = [
-            self._is_too_short(length, letters) or repeated or _is_mostly_rest(page)
+            self._is_too_short(length, letters) or repeated or _is_mostly_rest(page) or bool(page.visible)
             for length, letters, repeated, page in sizes
         ]
-        articles = [page.kind is Kind.ARTICLE for page in pages]
-        texts = [article and length > 0 for article, length in zip(articles, batch.lengths, strict=True)]
+        reasons = [_reason_against(page) for page in pages]
+        texts = [not reason and length > 0 for reason, length in zip(reasons, batch.lengths, strict=True)]
         full = [text and not only for text, only in zip(texts, exact_only, strict=True)]
         prints = [
             detector.fingerprint_many(batch, texts if detector.name == Exact.name else full)
@@ -92,7 +102,7 @@ class Fingerprinter:
                 of_page = [of_detector[index] for of_detector in prints]
                 found.append(self._record(page, of_page, exact_only[index], track_url=track_url))
             else:
-                found.append(Uncheckable("empty" if articles[index] else str(page.kind)))
+                found.append(Uncheckable(reasons[index] or "empty"))
         return found
 
     @property
@@ -123,6 +133,28 @@ class Fingerprinter:
         if track_url:
             probes = own + probes
         return Record(url, own + keys, sketches, self.clock(), probes=probes)
+
+
+def _comparable(page: Page) -> Page:
+    """Return a page whose text is what is compared.
+
+    A page without main text is compared by the hash of its title and all its visible text, with pages of its own host
+    only: other sites with the same software show the same lists and messages.
+    """
+    if not page.visible:
+        return page
+    text = "\n".join((urlsplit(page.url).netloc.lower(), page.title, page.visible))
+    return replace(page, text=text, rest="", kind=Kind.ARTICLE)
+
+
+def _reason_against(page: Page) -> str:
+    """Return why a page cannot be compared, or ""."""
+    if page.kind is not Kind.ARTICLE:
+        return str(page.kind)
+    compared = len(page.text) + len(page.rest)
+    if compared < MAX_LITTLE_CHARS and page.unread - len(page.rest) > LITTLE_READ_RATIO * compared:
+        return "little-read"
+    return ""
 
 
 def _is_mostly_rest(page: Page) -> bool:
