@@ -14,7 +14,6 @@ import numpy as np
 from dedupcrawl.page import rules
 from dedupcrawl.page.flatten import word_set
 from dedupcrawl.page.rules import MAIN_TEXT, name_words
-from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +59,6 @@ GENERATORS = (
 )
 REASON_COLUMN = 6  #: of the rows: the reason that the rules gave
 WORDS_COLUMN = 18  #: of the rows: the kinds of content words of the containers
-KEPT_COLUMN = 4  #: of the page: bytes that the rules keep
 MIN_LATIN_WIDTH = 0.7  #: characters a byte of a text in the Latin script have at least (UTF-8: Cyrillic 0.5, Han 0.33)
 SHORT, LONG = 30, 150  #: bytes; shares of blocks below and above are known to the gate
 
@@ -72,7 +70,7 @@ class BlockFeatures(NamedTuple):
     page: Floats  #: of the page as a whole
     lengths: Floats  #: of the blocks, bytes
     kept: Floats  #: 1.0 for the blocks that the rules keep
-    is_familiar: bool = False  #: the page is of a kind that the rules know best, see :func:`_is_familiar`
+    is_familiar: bool = False  #: the page is of a kind that the rules know best, see :func:`is_familiar`
 
 
 class _Columns(NamedTuple):
@@ -104,7 +102,7 @@ def block_features(tree: BlockTree, reasons: Sequence[str]) -> BlockFeatures:
         )
     )
     page = _page(tree, columns, why, rows)
-    return BlockFeatures(rows, page, columns.lengths, columns.kept, _is_familiar(tree, page, columns.lengths))
+    return BlockFeatures(rows, page, columns.lengths, columns.kept, is_familiar(tree))
 
 
 def _columns(tree: BlockTree, reasons: Sequence[str]) -> _Columns:
@@ -263,14 +261,14 @@ def _declared(tree: BlockTree) -> tuple[str, str, bool]:
     return metadata.get("og:type", "").lower(), metadata.get("generator", "").lower(), published
 
 
-def _is_familiar(tree: BlockTree, page: Floats, lengths: Floats) -> bool:
-    """Whether the rules know such pages best.
+def is_familiar(tree: BlockTree) -> bool:
+    """Return whether the rules know such pages best.
 
-    These are pages that declare themselves articles and on which the rules found one, and pages in other scripts than
-    the Latin one, of which too few were labelled to train the model on all their kinds.
+    These are pages that declare themselves articles, and pages in other scripts than the Latin one, of which too few
+    were labelled to train the model on all their kinds.
     """
     kind, _, published = _declared(tree)
-    if page[KEPT_COLUMN] >= MIN_ARTICLE_BYTES and ("article" in kind or published):
+    if "article" in kind or published:
         return True
     characters = sum([len(block[0]) for block in tree.blocks])
-    return characters < MIN_LATIN_WIDTH * float(lengths.sum())
+    return characters < MIN_LATIN_WIDTH * sum([block[1] for block in tree.blocks])

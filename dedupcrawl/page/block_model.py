@@ -19,25 +19,30 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dedupcrawl.page.block_features import REASON_COLUMN, REASONS, BlockFeatures, block_features
-from dedupcrawl.page.rules import CONSENT, REPEATED
+from dedupcrawl.page.block_features import REASON_COLUMN, REASONS, BlockFeatures, block_features, is_familiar
+from dedupcrawl.page.rules import CONSENT, GUIDE_LINKS, KEPT_REASONS, LANDMARK, REPEATED
+from dedupcrawl.page.scoring import BLOCK_COST, MIN_ARTICLE_BYTES, score_block
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from dedupcrawl.page.blocks import BlockTree
+    from dedupcrawl.page.blocks import BlockTree, RawBlock
 
     Floats = NDArray[np.float64]
 
 
 # Chosen by F1 by page type and by the copies missed on reprints, on hosts that were not trained on (docs/methods.md).
 MIN_GAIN = 0.12  #: F1 that the gate must expect of the model's choice for it to replace that of the rules
-MIN_PROMISED_GAIN = 0.03  #: the same for pages of other kinds, on which the model is the better reader
+MIN_PROMISED_GAIN = 0.02  #: the same for pages of other kinds, on which the model is the better reader
 MIN_PAGE_BYTES = 1000  #: bytes of text; shorter pages were hardly among the labelled ones
+#: A page is settled if less than this times its main text was removed. With it and without, F1 by type is the same.
+MAX_UNREAD = 0.5
+#: Reasons of text that is read, or belongs to the site or to other pages.
+READ_REASONS = KEPT_REASONS | {LANDMARK, CONSENT, GUIDE_LINKS, REPEATED}
 UNIT = 1 << 16  #: leaves are stored in multiples of 1 / UNIT
-EXCLUDED = [REASONS[CONSENT], REASONS[REPEATED]]  #: reasons of blocks that the model never keeps
+EXCLUDED = [REASONS[CONSENT], REASONS[REPEATED], REASONS[LANDMARK]]  #: reasons of blocks that the model never keeps
 MODEL_FILE = "reader_model.npz"
 
 
@@ -52,22 +57,28 @@ class Trees(NamedTuple):
     limit: Floats  #: (trees, nodes): a row goes left if its feature is at most this
     path: NDArray[np.float32]  #: (trees, leaves, nodes): 1 goes left, -1 goes right, 0 is not on the path
     lefts: NDArray[np.float32]  #: (trees, leaves): number of nodes on the path that go left
-    value: NDArray[np.int64]  #: (trees, leaves): in multiples of 1 / ``UNIT``
+    value: NDArray[np.float32]  #: (trees, leaves): whole numbers, in multiples of 1 / ``UNIT``
 
     def predict(self, rows: Floats) -> Floats:
         """Return the sum of the reached leaves for each row of features."""
         holds = (rows.T[self.feature] <= self.limit[:, :, None]).astype(np.float32)  # trees, nodes, rows
-        reached = np.matmul(self.path, holds) == self.lefts[:, :, None]
-        return np.tensordot(self.value.astype(np.float64), reached, ((0, 1), (0, 1))) / UNIT
+        reached = (np.matmul(self.path, holds) == self.lefts[:, :, None]).astype(np.float32)
+        # Exact: the leaves are integers, and their sums far below 2^24.
+        sums = self.value.reshape(1, -1) @ reached.reshape(self.value.size, -1)
+        return sums[0].astype(np.float64) / UNIT
 
 
-def corrected_blocks(tree: BlockTree, reasons: Sequence[str]) -> list[bool] | None:
+def corrected_blocks(tree: BlockTree, reasons: Sequence[str], kept: int, unread: int) -> list[bool] | None:
     """Return which blocks are main text by the model, or None where the choice of the rules stands.
 
     Args:
         tree: blocks and containers.
         reasons: for each block the reason that the rules gave.
+        kept: bytes of the main text by the rules.
+        unread: bytes of statements beside it, see :func:`unread_bytes`.
     """
+    if is_settled(tree, kept, unread):
+        return None
     if sum([block[1] for block in tree.blocks]) < MIN_PAGE_BYTES:
         return None
     trees, gate = load_model()
@@ -77,6 +88,23 @@ def corrected_blocks(tree: BlockTree, reasons: Sequence[str]) -> list[bool] | No
     if not is_better(features, chances, keep, gate):
         return None
     found: list[bool] = keep.tolist()
+    return found
+
+
+def is_settled(tree: BlockTree, kept: int, unread: int) -> bool:
+    """Return whether the choice of the rules stands in any case, which saves the time of the model.
+
+    That is so on a page of a kind that they know best, if they found an article and left out little beside it.
+    """
+    return kept >= MIN_ARTICLE_BYTES and unread < MAX_UNREAD * kept and is_familiar(tree)
+
+
+def unread_bytes(blocks: Sequence[RawBlock], reasons: Sequence[str]) -> int:
+    """Return the bytes of statements, beside links and the site's own text, that are not in the main text."""
+    found = 0
+    for (_, length, link_length, _, _, tag, _), reason in zip(blocks, reasons, strict=True):
+        if reason not in READ_REASONS and length > BLOCK_COST:
+            found += max(0, int(score_block(tag, length, link_length)))
     return found
 
 
@@ -102,7 +130,7 @@ def probabilities(trees: Trees, features: BlockFeatures) -> Floats:
 
 
 def without_excluded(chances: Floats, features: BlockFeatures) -> Floats:
-    """Return the probabilities with 0 for consent texts and second copies, which are never main text."""
+    """Return the probabilities with 0 for consent texts, landmarks and second copies, which are never main text."""
     return np.where(np.isin(features.rows[:, REASON_COLUMN], EXCLUDED), 0.0, chances)
 
 
@@ -171,5 +199,5 @@ def _trees(
     lefts = (path > 0).sum(axis=2).astype(np.float32)
     lefts[~path.any(axis=2)] = np.inf
     return Trees(
-        feature.astype(np.intp), limit.astype(np.float64), path.astype(np.float32), lefts, value.astype(np.int64)
+        feature.astype(np.intp), limit.astype(np.float64), path.astype(np.float32), lefts, value.astype(np.float32)
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import repeat
 from typing import TYPE_CHECKING
 
-from dedupcrawl.page.block_model import corrected_blocks
+from dedupcrawl.page.block_model import corrected_blocks, unread_bytes
 from dedupcrawl.page.blocks import BlockTree, build_block_tree, byte_length
 from dedupcrawl.page.document import check_size, metadata
 from dedupcrawl.page.embedded_data import embedded_text
@@ -15,16 +15,14 @@ from dedupcrawl.page.flatten import flatten, word_set
 from dedupcrawl.page.model import Block, Kind, Page
 from dedupcrawl.page.rules import (
     CONSENT,
-    GUIDE_LINKS,
     KEPT_REASONS,
     LANDMARK,
     MAIN_TEXT,
     MODEL_KEPT,
     MODEL_REMOVED,
     POSITION_REASONS,
-    REPEATED,
 )
-from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES, classify_blocks, score_block
+from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES, classify_blocks
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -37,8 +35,6 @@ MIN_MAIN_TEXT = 200  #: bytes: with less main text, the inside of landmarks is r
 MIN_STATEMENT_BYTES = 200  #: a block of at least this length is a statement even without a full stop
 MIN_VISIBLE = 2000  #: bytes: all visible text of a page without main text is compared if it has at least this length
 FACT_TAGS = word_set("h1 dt dd th td")  #: short facts: a page with little text is known by them
-#: Reasons of text that belongs to the site or to other pages, never to what a page says.
-SITE_REASONS = frozenset({LANDMARK, CONSENT, GUIDE_LINKS, REPEATED})
 INDEX_SHARE = 0.5  #: a page with a larger share of guide links and no statement is an index
 
 _ends_sentence = re.compile(r"""[.!?。！？…．][\s"'”’»)）」』\]]*\Z""").search
@@ -61,10 +57,12 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
         PageError: the text of the tree is larger than ``options.max_bytes``.
     """
     tree, reasons, kept = classify(root, options)
-    chosen = corrected_blocks(tree, reasons)
+    unread = unread_bytes(tree.blocks, reasons)
+    chosen = corrected_blocks(tree, reasons, kept, unread)
     in_sentences = kept
     if chosen is not None:
         reasons = _corrected_reasons(reasons, chosen)
+        unread = unread_bytes(tree.blocks, reasons)
         kept = sum([block[1] for block, keep in zip(tree.blocks, chosen, strict=True) if keep])
         in_sentences = kept - sum([block[2] for block, keep in zip(tree.blocks, chosen, strict=True) if keep])
     text = "\n".join([block[0] for block, why in zip(tree.blocks, reasons, strict=True) if why in KEPT_REASONS])
@@ -79,7 +77,7 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
         rest=_rest(tree, reasons, kept),
         blocks=_blocks(tree, reasons) if options.blocks else (),
         kind=kind,
-        unread=_unread(tree, reasons),
+        unread=unread,
         visible=_visible(tree, reasons, kind),
         **metadata(tree.metadata, url),
     )
@@ -147,15 +145,6 @@ def _rest(tree: BlockTree, reasons: list[str], kept: int) -> str:
     if sum([block[1] for block in removed]) <= kept:
         removed = [block for block in removed if block[5] in FACT_TAGS and not block[2]]
     return "\n".join([text for text, *_ in removed])
-
-
-def _unread(tree: BlockTree, reasons: list[str]) -> int:
-    """Return the bytes of statements, beside links and consent texts, that are not in the main text."""
-    found = 0
-    for (_, length, link_length, _, _, tag, _), reason in zip(tree.blocks, reasons, strict=True):
-        if reason not in SITE_REASONS and reason not in KEPT_REASONS:
-            found += max(0, int(score_block(tag, length, link_length)))
-    return found
 
 
 def _visible(tree: BlockTree, reasons: list[str], kind: Kind) -> str:

@@ -10,12 +10,15 @@ Russian, Ukrainian, Serbian, Chinese, Japanese and Korean.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from dedupcrawl.page.flatten import word_set
 from dedupcrawl.page.rules import CONSENT, FRAME
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from dedupcrawl.page.blocks import RawBlock
 
@@ -25,52 +28,106 @@ STEMS = (
     *("slapuk", "sīkdat", "küpsis", "piškot", "kolačić", "колачић", "sütik", "бисквит", "куки", "fótspor"),
     *("vafrakök", "çerez", "fianán", "galetes", "クッキー", "쿠키"),
 )
-#: Kinds of words in consent texts, beside the cookies.
-KINDS: Mapping[str, str] = {
-    "address": r"\b(?:we|our|us|you|your|wir|uns|unser\w*|sie|ihre?[rnms]?|nous|notre|nos|vous|vos|votre|nosotros"
-    r"|nuestr\w+|usted|tu|tus|noi|nostr\w+|tuo|tuoi|nós|nosso\w*|seus?|wij|we|onze|uw|je|vi|vår\w*|vores|din\w*|me"
-    r"|sivusto\w*|my|nasz\w*|twoj\w*|naš\w*|vaš\w*|mi|az ön|noi|nostru|noastr\w+|dvs|ние|ви|ваш\w*|мы|наш\w*|вы|ми"
-    r"|mes|mūsų|jūsų|mēs|mūsu|jūsu|meie|teie|biz\w*|siz\w*|við|þ\w+|sinn|ár)\b|μας|σας|我们|我們|本网站|本網站|您|当社"
-    r"|弊社|当サイト|お客様|우리|당사|귀하",
-    "consent": r"consent|accept|agree|allow|reject|refus|declin|opt.?out|einwillig|zustimm|akzept|ablehn|erlaub|acept"
-    r"|rechaz|accett|rifiut|aceit|rejeit|toestemm|weiger|samtyck|godkänn|avvis|samtykk|godta|hyväks|suostum|zgod"
-    r"|akcept|souhlas|přij|súhlas|prij|hozzájárul|elfogad|consimț|съгласи|прием|συγκατάθ|αποδοχ|αποδέχ|соглас"
-    r"|принима|згод|прийм|pristan|prihva|privol|soglas|sprejm|nõus|piekr|sutik|sutink|onay|kabul|samþykk|同意|接受"
-    r"|拒绝|拒絕|許可|拒否|동의|수락",
-    "partners": r"partner|vendor|third.part|drittanb|anbieter|\btiers\b|prestatair|socios|tercer|proveedor"
-    r"|terze|fornitor"
-    r"|parceir|derden|leverantör|tredje|kumppan|kolmans|dostawc|třetí|tretí|tretj|treć|harmadik|terț|furnizor|партн"
-    r"|трет|συνεργάτ|τρίτ|合作伙伴|第三方|第三者|パートナー|제3자|üçüncü|ortak|trečiųj|treš|kolmanda|þriðj",
-    "data": r"privacy|personal|privat|datenschutz|personenbezog|vie privée|données|privacidad|datos|dati person"
-    r"|riservat"
-    r"|dados|gegevens|integritet|personuppgift|personoplysning|personopplysning|yksityisy|henkilötie|prywatn|osob"
-    r"|soukrom|súkrom|adatvéd|személyes|confidenț|поверител|личн|персонал|απόρρητ|προσωπικ|конф[иі]денц|隐私|隱私"
-    r"|个人|個人|プライバシー|개인|gizlilik|kişisel|asmen|isikuandm|persónu",
-    "device": r"device|browser|web ?site|our site|identifier|gerät|webs(?:eite|ite)|appareil|terminal|navigat|\bsite\b"
-    r"|dispositiv|navegador|sitio|\bsito\b|apparaat|apparat|enhet|laite|selai|urządzen|stron|zařízen|zariaden|\bweb"
-    r"|eszköz|böngész|dispozitiv|устройств|при[сс]тр|сайт|συσκευ|ιστό|πρόγραμμα|设备|設備|网站|網站|浏览器|端末"
-    r"|デバイス|サイト|ブラウザ|기기|사이트|cihaz|vefs|svetain|vietn|veebi|naršykl|pārlūk",
-    "advertising": r"advert|\bads?\b|personali[sz]|werb|anzeigen|publici|pubblici|annunci|anúnci|reclam|annons|reklam"
-    r"|annonc|mainon|mainos|hirdet|реклам|διαφημ|广告|廣告|広告|광고|kohanda|oglas|oglaš|auglýs",
-    "analysis": r"measur|analy[sz]|anal[iy]|traffic|statist|audienc|messung|mesur|medi(?:r|ción|ção)|misur"
-    r"|tilast|pomiar"
-    r"|měř|mér(?:és|ő)|forgalm|măsur|анал|измер|вимір|статист|μέτρησ|ανάλυ|επισκεψ|分析|统计|統計|測定|분석|umferð",
-    "settings": r"setting|preferenc|manag|choice|einstellung|präferenz|auswahl|paramètr|préféren|choix|configur"
-    r"|preferen"
-    r"|ajust|impostazion|definiç|instelling|voorkeur|inställning|innstilling|indstilling|asetuks|ustawie|nastav"
-    r"|beállítás|setări|настро|ρυθμίσ|налашт|设置|设定|設定|설정|ayar|nustatym|iestatīj|seadi|seade|stilling|postavk",
-    "use": r"\buse|\busing|stor(?:e|age|ing)|access|verwend|nutzen|speicher|utilis|utiliz|\busa|usiamo|gebruik|använd"
-    r"|bruke?r|käyt|używa|wykorzyst|použív|haszn|folosi|използва|χρησιμοποι|использ|використ|使用|利用|사용|kullan"
-    r"|naudoj|izmanto|kasuta|notum|notar|stock|accéd|almacen|archivi|armazen|opslaan|uporablja|korist|lagra|lagre",
+#: Words with which a site speaks to its readers. Articles about cookies do not.
+ADDRESS = word_set("""
+    we our us you your wir uns unser unsere unseren unserer sie ihr ihre ihrem ihren ihrer ihnen nous notre nos vous vos
+    votre nosotros nuestro nuestra nuestros nuestras usted su sus tu tus noi nostro nostra nostri nostre tuo tuoi nós
+    nosso nossa nossos nossas seu seus wij onze uw je vi vår våra vårt våre vores din dina dine me sivustomme my nasz
+    nasi naszych nasze naši našich náš vaše vašich vám mi honlapunk az nostru noștri noastre dvs ние ви вашето наш наши
+    наших мы вы ми ваш ваше ваши вашем вашому μας σας naš naše vaš mes mūsų jūsų mēs mūsu jūsu meie teie biz bizim siz
+    sizin við okkar þú þinn ár
+""")
+#: The same in scripts without spaces between words.
+ADDRESS_STEMS = ("我们", "我們", "本网站", "本網站", "您", "当社", "弊社", "当サイト", "お客様", "우리", "당사", "귀하")
+
+
+def _stems(words: str, *others: str) -> tuple[str, ...]:
+    return (*words.split(), *others)
+
+
+#: Kinds of words in consent texts beside cookies and address, as parts of words in lower case.
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "consent": _stems(
+        """
+        consent accept agree allow reject refus declin opt-out einwillig zustimm akzept ablehn erlaub acept
+        rechaz accett rifiut aceit rejeit toestemm weiger samtyck godkänn avvis samtykk godta hyväks suostum zgod
+        akcept souhlas přij súhlas prij hozzájárul elfogad consimț съгласи прием συγκατάθ αποδοχ αποδέχ соглас
+        принима згод прийм pristan prihva privol soglas sprejm nõus piekr sutik sutink onay kabul samþykk 同意 接受
+        拒绝 拒絕 許可 拒否 동의 수락
+        """,
+        *("opt out",),
+    ),
+    "partners": _stems(
+        """
+        partner vendor third-part drittanb anbieter prestatair socios tercer proveedor terze fornitor parceir
+        derden leverantör tredje kumppan kolmans dostawc třetí tretí tretj treć harmadik terț furnizor партн трет
+        συνεργάτ τρίτ 合作伙伴 第三方 第三者 パートナー 제3자 üçüncü ortak trečiųj treš kolmanda þriðj
+        """,
+        *("third part",),
+    ),
+    "data": _stems(
+        """
+        privacy personal privat datenschutz personenbezog données privacidad datos riservat dados gegevens
+        integritet personuppgift personoplysning personopplysning yksityisy henkilötie prywatn osob soukrom
+        súkrom adatvéd személyes confidenț поверител личн персонал απόρρητ προσωπικ конфиденц конфіденц 隐私 隱私 个人
+        個人 プライバシー 개인 gizlilik kişisel asmen isikuandm persónu
+        """,
+        *("vie privée", "dati person"),
+    ),
+    "device": _stems(
+        """
+        device browser website identifier gerät webseite appareil terminal navigat dispositiv navegador sitio
+        apparaat apparat enhet laite selai urządzen stron zařízen zariaden web eszköz böngész dispozitiv
+        устройств пристр сайт συσκευ ιστό πρόγραμμα 设备 設備 网站 網站 浏览器 端末 デバイス サイト ブラウザ 기기 사이트
+        cihaz vefs svetain
+        vietn veebi naršykl pārlūk
+        """,
+        *("web site", "our site"),
+    ),
+    "advertising": _stems(
+        """
+        advert personalis personaliz werb anzeigen publici pubblici annunci anúnci reclam annons reklam annonc
+        mainon mainos hirdet реклам διαφημ 广告 廣告 広告 광고 kohanda oglas oglaš auglýs
+        """
+    ),
+    "analysis": _stems(
+        """
+        measur analys analyz analis traffic statist audienc messung mesur medición medição misur tilast pomiar
+        měř mérés mérő forgalm măsur анал измер вимір статист μέτρησ ανάλυ επισκεψ 分析 统计 統計 測定 분석 umferð
+        """
+    ),
+    "settings": _stems(
+        """
+        setting preferenc manag choice einstellung präferenz auswahl paramètr préféren choix configur preferen
+        ajust impostazion definiç instelling voorkeur inställning innstilling indstilling asetuks ustawie nastav
+        beállítás setări настро ρυθμίσ налашт 设置 设定 設定 설정 ayar nustatym iestatīj seadi seade stilling postavk
+        """
+    ),
+    "use": _stems(
+        """
+        using store storage storing access verwend nutzen speicher utilis utiliz usamos usar usiamo gebruik
+        använd bruker bruger käyt używa wykorzyst použív haszn folosi използва χρησιμοποι использ використ 使用 利用
+        사용 kullan naudoj izmanto kasuta notum notar stock accéd almacen archivi armazen opslaan uporablja korist
+        lagra lagre
+        """,
+        *("use ",),
+    ),
 }
-MIN_CHARS = 25  #: a shorter text is a label ("Cookie policy")
-MIN_KINDS = 4  #: kinds that a consent text has, the address among them; articles about cookies do not address readers
+#: Whole words of these kinds, because as parts they are in many others.
+WHOLE_WORDS: Mapping[str, frozenset[str]] = {
+    "partners": word_set("tiers"),
+    "device": word_set("site sito"),
+    "advertising": word_set("ad ads"),
+    "use": word_set("usa use"),
+}
+MIN_BYTES = 40  #: a shorter text is a label ("Cookie policy")
+MIN_KINDS = 4  #: kinds that a consent text has, the address among them
 #: Words of these kinds in 1,000 characters. Consent texts of the providers have 30 to 80, articles on privacy up to 20
 #: (counted on wcxb).
 MIN_DENSITY = 22.0
 HAN_FACTOR = 3.0  #: a character of Chinese, Japanese or Korean says as much as so many Latin letters
 
-_kinds = {name: re.compile(pattern, re.IGNORECASE).findall for name, pattern in KINDS.items()}
+_words = re.compile(r"\w+").findall
 _han = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]").findall
 MAX_SCRIPT_NOTICE = 400  #: bytes; a longer text is about JavaScript
 _about_scripts = re.compile(
@@ -84,27 +141,32 @@ _about_scripts = re.compile(
 
 def notice_blocks(blocks: Sequence[RawBlock]) -> dict[int, str]:
     """Return the places of consent texts (``rules.CONSENT``) and of notices about JavaScript (``rules.FRAME``)."""
-    # One search of the whole text is faster than a search of each block for each stem.
-    whole = "\n".join([block[0] for block in blocks]).lower()
-    stems = [stem for stem in STEMS if stem in whole]
+    places = [at for at, block in enumerate(blocks) if block[1] >= MIN_BYTES and block[1] > 2 * block[2]]
+    texts = [blocks[at][0].lower() for at in places]
+    # Searching the whole text and then the block is faster than searching each block for each stem.
+    whole = "\n".join(texts)
+    starts = [0, *accumulate([len(text) + 1 for text in texts])]
     found: dict[int, str] = {}
-    if stems:
-        for place, (text, *_) in enumerate(blocks):
-            if len(text) >= MIN_CHARS and is_consent_text(text, stems):
-                found[place] = CONSENT
-    if "javascript" in whole:
-        for place, (text, length, *_) in enumerate(blocks):
-            if length <= MAX_SCRIPT_NOTICE and "avascript" in text.lower() and _about_scripts(text):
-                found[place] = FRAME
+    for index in {bisect_right(starts, offset) - 1 for stem in STEMS for offset in _offsets(stem, whole)}:
+        if is_consent_text(texts[index]):
+            found[places[index]] = CONSENT
+    for offset in _offsets("javascript", whole):
+        index = bisect_right(starts, offset) - 1
+        if blocks[places[index]][1] <= MAX_SCRIPT_NOTICE and _about_scripts(texts[index]):
+            found[places[index]] = FRAME
     return found
 
 
-def is_consent_text(text: str, stems: Sequence[str] = STEMS) -> bool:
-    """Return whether a text asks for consent to cookies.
+def _offsets(part: str, whole: str) -> Iterator[int]:
+    """Yield where ``part`` is in ``whole``."""
+    offset = whole.find(part)
+    while offset >= 0:
+        yield offset
+        offset = whole.find(part, offset + 1)
 
-    Args:
-        text: a block, at least ``MIN_CHARS`` characters.
-        stems: those of ``STEMS`` that the page has at all.
+
+def is_consent_text(text: str) -> bool:
+    """Return whether a text asks for consent to cookies.
 
     >>> is_consent_text("We use cookies on our website to give you personalised ads. You can accept or reject them.")
     True
@@ -112,10 +174,16 @@ def is_consent_text(text: str, stems: Sequence[str] = STEMS) -> bool:
     False
     """
     folded = text.lower()
-    if not any(stem in folded for stem in stems):
+    if not any(stem in folded for stem in STEMS):
         return False
-    counts = {name: len(find(text)) for name, find in _kinds.items()}
-    if not counts["address"] or sum(count > 0 for count in counts.values()) < MIN_KINDS:
+    words = _words(folded)
+    counts = [sum([word in ADDRESS for word in words]) + sum([folded.count(stem) for stem in ADDRESS_STEMS])]
+    if not counts[0]:
+        return False
+    for kind, parts in KINDS.items():
+        whole = WHOLE_WORDS.get(kind, frozenset())
+        counts.append(sum([folded.count(part) for part in parts]) + sum([word in whole for word in words]))
+    if sum(count > 0 for count in counts) < MIN_KINDS:
         return False
     size = len(text) + (HAN_FACTOR - 1) * len(_han(text))
-    return 1000 * sum(counts.values()) >= MIN_DENSITY * size
+    return 1000 * sum(counts) >= MIN_DENSITY * size

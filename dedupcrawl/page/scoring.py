@@ -326,6 +326,8 @@ class ContainerScores:
     def _climb(self, best: int, bound: Sequence[int]) -> int:
         """Return ``best`` or the nearest ancestor with enough of the positive scores that were not removed."""
         positive = [0.0 if reason else value for value, reason in zip(self.positive, self.removed, strict=True)]
+        if positive[best] >= MIN_MAIN_SHARE * sum(positive):
+            return best  # the sums of descendants are needed on few pages
         for child in range(len(positive) - 1, 0, -1):
             positive[self.parents[child]] += positive[child]
         enough = MIN_MAIN_SHARE * positive[0]
