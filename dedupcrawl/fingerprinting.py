@@ -53,9 +53,9 @@ class Fingerprinter:
     def fingerprint(self, page: Page, *, track_url: bool = True) -> Record | Uncheckable:
         """Fingerprint a page; with ``track_url`` its record is also compared with earlier ones of its URL."""
         page = _comparable(page)
-        reason = _reason_against(page)
-        if reason:
-            return Uncheckable(reason)
+        uncheckable = _without_main_text(page)
+        if uncheckable:
+            return uncheckable
         features = Features(page, self.fold_chinese)
         if features.length == 0:
             return Uncheckable("empty")
@@ -89,8 +89,8 @@ class Fingerprinter:
             self._is_too_short(length, letters) or repeated or _is_mostly_rest(page) or bool(page.visible)
             for length, letters, repeated, page in sizes
         ]
-        reasons = [_reason_against(page) for page in pages]
-        texts = [not reason and length > 0 for reason, length in zip(reasons, batch.lengths, strict=True)]
+        unfit = [_without_main_text(page) for page in pages]
+        texts = [reason is None and length > 0 for reason, length in zip(unfit, batch.lengths, strict=True)]
         full = [text and not only for text, only in zip(texts, exact_only, strict=True)]
         prints = [
             detector.fingerprint_many(batch, texts if detector.name == Exact.name else full)
@@ -102,7 +102,7 @@ class Fingerprinter:
                 of_page = [of_detector[index] for of_detector in prints]
                 found.append(self._record(page, of_page, exact_only[index], track_url=track_url))
             else:
-                found.append(Uncheckable(reasons[index] or "empty"))
+                found.append(unfit[index] or Uncheckable("empty"))
         return found
 
     @property
@@ -147,14 +147,14 @@ def _comparable(page: Page) -> Page:
     return replace(page, text=text, rest="", kind=Kind.ARTICLE)
 
 
-def _reason_against(page: Page) -> str:
-    """Return why a page cannot be compared, or ""."""
+def _without_main_text(page: Page) -> Uncheckable | None:
+    """Return why nothing was read that stands for the page, or None."""
     if page.kind is not Kind.ARTICLE:
-        return str(page.kind)
+        return Uncheckable(str(page.kind))
     compared = len(page.text) + len(page.rest)
     if compared < MAX_LITTLE_CHARS and page.unread - len(page.rest) > LITTLE_READ_RATIO * compared:
-        return "little-read"
-    return ""
+        return Uncheckable("little-read")
+    return None
 
 
 def _is_mostly_rest(page: Page) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -121,6 +122,7 @@ WHOLE_WORDS: Mapping[str, frozenset[str]] = {
     "use": word_set("usa use"),
 }
 MIN_BYTES = 40  #: a shorter text is a label ("Cookie policy")
+MAX_CHARS = 10_000  #: a longer text is no block of a notice; it bounds the time and the cache
 MIN_KINDS = 4  #: kinds that a consent text has, the address among them
 #: Words of these kinds in 1,000 characters. Consent texts of the providers have 30 to 80, articles on privacy up to 20
 #: (counted on wcxb).
@@ -148,7 +150,7 @@ def notice_blocks(blocks: Sequence[RawBlock]) -> dict[int, str]:
     starts = [0, *accumulate([len(text) + 1 for text in texts])]
     found: dict[int, str] = {}
     for index in {bisect_right(starts, offset) - 1 for stem in STEMS for offset in _offsets(stem, whole)}:
-        if is_consent_text(texts[index]):
+        if len(texts[index]) <= MAX_CHARS and is_consent_text(texts[index]):
             found[places[index]] = CONSENT
     for offset in _offsets("javascript", whole):
         index = bisect_right(starts, offset) - 1
@@ -165,6 +167,7 @@ def _offsets(part: str, whole: str) -> Iterator[int]:
         offset = whole.find(part, offset + 1)
 
 
+@lru_cache(maxsize=512)  # all pages of a site show the same text
 def is_consent_text(text: str) -> bool:
     """Return whether a text asks for consent to cookies.
 
