@@ -7,7 +7,7 @@ last character, and the tree is not visited again. A decision tree only compares
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -116,7 +116,7 @@ def _columns(tree: BlockTree, reasons: Sequence[str]) -> _Columns:
     )
 
 
-def _own(tree: BlockTree, columns: _Columns, why: Integers) -> tuple[NDArray[np.generic], ...]:
+def _own(tree: BlockTree, columns: _Columns, why: Integers) -> tuple[NDArray[Any], ...]:
     """Return what a block is by itself, and what the rules decided."""
     ends = np.array([block[0].endswith(SENTENCE_ENDS) for block in tree.blocks])
     width = np.array([len(block[0]) for block in tree.blocks]) / columns.lengths
@@ -124,7 +124,7 @@ def _own(tree: BlockTree, columns: _Columns, why: Integers) -> tuple[NDArray[np.
     return columns.lengths, density, columns.tags, ends, width, columns.kept, why
 
 
-def _places(columns: _Columns) -> tuple[NDArray[np.generic], ...]:
+def _places(columns: _Columns) -> tuple[NDArray[Any], ...]:
     """Return where a block is on the page, and among the headings."""
     count = len(columns.tags)
     order = np.arange(count)
@@ -138,14 +138,13 @@ def _places(columns: _Columns) -> tuple[NDArray[np.generic], ...]:
     return order / count, (order - first) / count, (order - last) / count, under, since
 
 
-def _containers(tree: BlockTree, columns: _Columns) -> tuple[tuple[NDArray[np.generic], ...], Integers]:
+def _containers(tree: BlockTree, columns: _Columns) -> tuple[tuple[NDArray[Any], ...], Integers]:
     """Return what is known of the containers of each block, and the number of their path of tags and classes."""
     home, total = columns.containers, max(1.0, float(columns.lengths.sum()))
-    length, kept, side, words, paths = _descend(tree, columns)
+    length, kept, side, words, paths, tags = _descend(tree, columns)
     parents = np.array(tree.parents)
     parent = np.where(parents[home] < 0, home, parents[home])
     held = np.maximum(1, length)
-    tags = np.array([TAGS.get(head.partition(" ")[0], OTHER) for head in tree.heads])
     own_sides = np.array(tree.sides, np.int64)
     values = (
         own_sides[home],
@@ -159,14 +158,14 @@ def _containers(tree: BlockTree, columns: _Columns) -> tuple[tuple[NDArray[np.ge
     return values, paths[home]
 
 
-def _descend(tree: BlockTree, columns: _Columns) -> tuple[NDArray[np.generic], ...]:
-    """Return for each container the bytes in it, those kept, and the side kind, words and path of its ancestors."""
+def _descend(tree: BlockTree, columns: _Columns) -> tuple[NDArray[Any], ...]:
+    """Return for each container: bytes in it, bytes kept, side kind, words and path (with ancestors), tag."""
     parents, count = tree.parents, len(tree.parents)
     length = np.bincount(columns.containers, columns.lengths, count).tolist()
     kept = np.bincount(columns.containers, columns.lengths * columns.kept, count).tolist()
     side = [int(kind) for kind in tree.sides]
     signs = [_head_signs(head) for head in tree.heads]
-    words, paths = [sign[0] for sign in signs], [sign[1] for sign in signs]
+    words, paths, tags = ([*column] for column in zip(*signs, strict=True))
     for child in range(count - 1, 0, -1):
         length[parents[child]] += length[child]
         kept[parents[child]] += kept[child]
@@ -175,12 +174,12 @@ def _descend(tree: BlockTree, columns: _Columns) -> tuple[NDArray[np.generic], .
         side[child] = max(side[child], side[parent])
         words[child] |= words[parent]
         paths[child] = (paths[parent] * 31 + paths[child]) & 0x3FFFFFFF
-    return np.array(length), np.array(kept), np.array(side), np.array(words), np.array(paths)
+    return np.array(length), np.array(kept), np.array(side), np.array(words), np.array(paths), np.array(tags)
 
 
 @lru_cache(maxsize=16384)
-def _head_signs(head: str) -> tuple[int, int]:
-    """Return which kinds of content words are in class and id (bits 0 and 1), and a number for tag and first class.
+def _head_signs(head: str) -> tuple[int, int, int]:
+    """Return which kinds of content words are in class and id (bits 0 and 1), a number of tag and class, the tag.
 
     Digits are left out of the class, because many sites number their posts.
     """
@@ -188,13 +187,13 @@ def _head_signs(head: str) -> tuple[int, int]:
     words = name_words(names)
     bits = (not CONTENT_WORDS.isdisjoint(words)) | (not POST_WORDS.isdisjoint(words)) << 1
     first = "".join([sign for sign in names.partition(" ")[0] if not sign.isdigit()])
-    number = TAGS.get(tag, OTHER)
+    number = tag_number = TAGS.get(tag, OTHER)
     for code in first.encode("utf-8", "replace"):  # hash() differs from process to process
         number = (number * 31 + code) & 0x3FFFFFFF
-    return bits, number
+    return bits, number, tag_number
 
 
-def _alike(columns: _Columns, paths: Integers) -> tuple[Floats, ...]:
+def _alike(columns: _Columns, paths: Integers) -> tuple[NDArray[Any], ...]:
     """Return how many blocks have the same path and tag, and what the rules decided about them."""
     lengths, total = columns.lengths, max(1.0, float(columns.lengths.sum()))
     _, group = np.unique(paths * 64 + columns.tags, return_inverse=True)

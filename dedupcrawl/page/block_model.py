@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -65,7 +65,8 @@ class Trees(NamedTuple):
         reached = (np.matmul(self.path, holds) == self.lefts[:, :, None]).astype(np.float32)
         # Exact: the leaves are integers, and their sums far below 2^24.
         sums = self.value.reshape(1, -1) @ reached.reshape(self.value.size, -1)
-        return sums[0].astype(np.float64) / UNIT
+        found: Floats = sums[0].astype(np.float64) / UNIT
+        return found
 
 
 def corrected_blocks(tree: BlockTree, reasons: Sequence[str], kept: int, unread: int) -> list[bool] | None:
@@ -149,7 +150,7 @@ def best_choice(chances: Floats, lengths: Floats) -> NDArray[np.bool_]:
     return keep
 
 
-def expected_f1(chances: Floats, lengths: Floats, keep: NDArray[np.generic]) -> float:
+def expected_f1(chances: Floats, lengths: Floats, keep: NDArray[Any]) -> float:
     """Return the F1 that a choice of blocks has on average, if the probabilities are right."""
     both = float((lengths * keep).sum()) + float((lengths * chances).sum())
     return 2 * float((lengths * keep * chances).sum()) / both if both else 0.0

@@ -147,9 +147,10 @@ def notice_blocks(blocks: Sequence[RawBlock]) -> dict[int, str]:
     texts = [blocks[at][0].lower() for at in places]
     # Searching the whole text and then the block is faster than searching each block for each stem.
     whole = "\n".join(texts)
+    stems = [stem for stem in STEMS if stem.isascii()] if whole.isascii() else STEMS
     starts = [0, *accumulate([len(text) + 1 for text in texts])]
     found: dict[int, str] = {}
-    for index in {bisect_right(starts, offset) - 1 for stem in STEMS for offset in _offsets(stem, whole)}:
+    for index in {bisect_right(starts, offset) - 1 for stem in stems for offset in _offsets(stem, whole)}:
         if len(texts[index]) <= MAX_CHARS and is_consent_text(texts[index]):
             found[places[index]] = CONSENT
     for offset in _offsets("javascript", whole):
