@@ -23,10 +23,10 @@ BATCH_CHARS = 1 << 18  #: highest number of characters fingerprinted together; w
 
 #: If the other text of a page is more than this many times longer than the main text, only equal pages match.
 MAX_REST_RATIO = 3
-#: Only a page with less compared text, in characters, can be ``little-read``: an article may have many comments.
-MAX_LITTLE_CHARS = 600
-#: Such a page is ``little-read`` if this many times more text was removed than is compared. Chosen so that no page of
-#: aeb and cwced is.
+#: Only a page with less compared text, in UTF-8 bytes, can be ``little-read``: an article may have many comments.
+MAX_LITTLE_BYTES = 600
+#: Such a page is ``little-read`` if this many times more text was removed than is compared. No page of aeb and cwced,
+#: and no reprint, is.
 LITTLE_READ_RATIO = 10
 
 
@@ -151,9 +151,10 @@ def _without_main_text(page: Page) -> Uncheckable | None:
     """Return why nothing was read that stands for the page, or None."""
     if page.kind is not Kind.ARTICLE:
         return Uncheckable(str(page.kind))
-    compared = len(page.text) + len(page.rest)
-    if compared < MAX_LITTLE_CHARS and page.unread - len(page.rest) > LITTLE_READ_RATIO * compared:
-        return Uncheckable("little-read")
+    if len(page.text) + len(page.rest) < MAX_LITTLE_BYTES < page.unread:
+        text, rest = (len(part.encode("utf-8", "replace")) for part in (page.text, page.rest))
+        if text + rest < MAX_LITTLE_BYTES and page.unread - rest > LITTLE_READ_RATIO * (text + rest):
+            return Uncheckable("little-read")
     return None
 
 

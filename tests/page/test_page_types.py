@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedupcrawl import Deduplicator
-from dedupcrawl.page import Kind, read_page
+from dedupcrawl.page import Kind, Page, read_page
 from dedupcrawl.page.block_model import MODEL_FILE, Trees, best_choice, expected_f1, load_model
 from dedupcrawl.page.consent import is_consent_text
 from dedupcrawl.page.document import parse
@@ -213,10 +213,26 @@ def test_pages_of_which_nearly_all_was_removed_are_not_identical() -> None:
             f"<div><p>Welcome to our pages, which {'are read ' * 24}by all.</p></div><div class=comments>{posts}</div>"
         )
 
+    pages = [read_page(page(name), f"https://a.example/{name}") for name in ("Alton", "Welby")]
     dedup = Deduplicator()
-    for number, name in enumerate(("Alton", "Welby")):
-        found = dedup.add(html=page(name), url=f"https://a.example/{number}")
-        assert found.keep
+    assert all(dedup.add(page).keep for page in pages)
+
+
+def test_a_page_of_which_a_heading_was_read_is_little_read() -> None:
+    dedup = Deduplicator()
+    short = {
+        "text": "Welcome to all who read our pages, on this and every other day of the year.",
+        "kind": Kind.ARTICLE,
+    }
+    pages = [
+        Page(f"https://a.example/{number}", unread=unread, **short) for number, unread in enumerate((700, 2000, 2000))
+    ]
+    assert [(verdict.status, verdict.reason) for verdict in map(dedup.add, pages)] == [
+        (Status.UNIQUE, None),
+        (Status.UNCHECKED, "little-read"),
+        (Status.UNCHECKED, "little-read"),
+    ]
+    assert [getattr(found, "reason", "") for found in dedup.file_many(pages)[1:]] == ["little-read"] * 2
 
 
 # -- the block model ------------------------------------------------------------------------------
