@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.identity import sketch_identity
@@ -25,13 +26,18 @@ BATCH_CHARS = 1 << 18  #: highest number of characters fingerprinted together; w
 
 #: If the other text of a page is more than this many times longer than the main text, only equal pages match.
 MAX_REST_RATIO = 3
+#: Only a page with less compared text, in UTF-8 bytes, can be ``little-read``: an article may have many comments.
+MAX_LITTLE_BYTES = 600
+#: Such a page is ``little-read`` if this many times more text was removed than is compared. No page of aeb and cwced,
+#: and no reprint, is.
+LITTLE_READ_RATIO = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Uncheckable:
     """A page that no detector can compare."""
 
-    reason: str  #: "empty", "index", "short" or "no-fingerprint"
+    reason: str  #: "empty", "index", "consent", "little-read", "short" or "no-fingerprint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +59,10 @@ class Fingerprinter:
 
         Raises :class:`~dedupcrawl.utils.time_limit.TooSlowError` beyond a limit that is in force.
         """
-        if page.kind is not Kind.ARTICLE:
-            return Uncheckable(str(page.kind))
+        page = _comparable(page)
+        uncheckable = _without_main_text(page)
+        if uncheckable:
+            return uncheckable
         features = Features(page, self.fold_chinese)
         if features.length == 0:
             return Uncheckable("empty")
@@ -63,6 +71,7 @@ class Fingerprinter:
             self._is_too_short(features.length, features.letters)
             or features.is_one_word_repeated
             or _is_mostly_rest(page)
+            or bool(page.visible)
         )
         prints: list[Fingerprint | None] = []
         for detector in (*self.detectors, *self._text_hash):
@@ -83,14 +92,15 @@ class Fingerprinter:
         return found
 
     def _fingerprint_batch(self, pages: Sequence[Page], *, track_url: bool) -> list[Record | Uncheckable]:
+        pages = [_comparable(page) for page in pages]
         batch = FeaturesBatch(pages, fold_chinese=self.fold_chinese)
         sizes = zip(batch.lengths, batch.letters, batch.are_one_word_repeated, pages, strict=True)
         exact_only = [
-            self._is_too_short(length, letters) or repeated or _is_mostly_rest(page)
+            self._is_too_short(length, letters) or repeated or _is_mostly_rest(page) or bool(page.visible)
             for length, letters, repeated, page in sizes
         ]
-        articles = [page.kind is Kind.ARTICLE for page in pages]
-        texts = [article and length > 0 for article, length in zip(articles, batch.lengths, strict=True)]
+        unfit = [_without_main_text(page) for page in pages]
+        texts = [reason is None and length > 0 for reason, length in zip(unfit, batch.lengths, strict=True)]
         full = [text and not only for text, only in zip(texts, exact_only, strict=True)]
         prints = [
             detector.fingerprint_many(batch, texts if detector.name == Exact.name else full)
@@ -102,7 +112,7 @@ class Fingerprinter:
                 of_page = [of_detector[index] for of_detector in prints]
                 found.append(self._record(page, batch.encoded[index], of_page, exact_only[index], track_url=track_url))
             else:
-                found.append(Uncheckable("empty" if articles[index] else str(page.kind)))
+                found.append(unfit[index] or Uncheckable("empty"))
         return found
 
     @property
@@ -139,6 +149,29 @@ class Fingerprinter:
 
 def _simplified(text: str) -> str:
     return decode(simplify(pack(text)) & CODE)
+
+
+def _comparable(page: Page) -> Page:
+    """Return a page whose text is what is compared.
+
+    A page without main text is compared by the hash of its title and all its visible text, with pages of its own host
+    only: other sites with the same software show the same lists and messages.
+    """
+    if not page.visible:
+        return page
+    text = "\n".join((urlsplit(page.url).netloc.lower(), page.title, page.visible))
+    return replace(page, text=text, rest="", kind=Kind.ARTICLE)
+
+
+def _without_main_text(page: Page) -> Uncheckable | None:
+    """Return why nothing was read that stands for the page, or None."""
+    if page.kind is not Kind.ARTICLE:
+        return Uncheckable(str(page.kind))
+    if len(page.text) + len(page.rest) < MAX_LITTLE_BYTES < page.unread:
+        text, rest = (len(part.encode("utf-8", "replace")) for part in (page.text, page.rest))
+        if text + rest < MAX_LITTLE_BYTES and page.unread - rest > LITTLE_READ_RATIO * (text + rest):
+            return Uncheckable("little-read")
+    return None
 
 
 def _is_mostly_rest(page: Page) -> bool:

@@ -7,11 +7,21 @@ from dataclasses import replace
 from itertools import repeat
 from typing import TYPE_CHECKING, TypedDict
 
-from dedupcrawl.page.blocks import BlockTree, build_block_tree
+from dedupcrawl.page.block_model import corrected_blocks, unread_bytes
+from dedupcrawl.page.blocks import BlockTree, build_block_tree, byte_length
 from dedupcrawl.page.document import check_size, metadata
-from dedupcrawl.page.flatten import flatten
+from dedupcrawl.page.embedded_data import embedded_text
+from dedupcrawl.page.flatten import flatten, word_set
 from dedupcrawl.page.model import Block, Kind, Page
-from dedupcrawl.page.rules import LANDMARK, MAIN_TEXT, POSITION_REASONS
+from dedupcrawl.page.rules import (
+    CONSENT,
+    KEPT_REASONS,
+    LANDMARK,
+    MAIN_TEXT,
+    MODEL_KEPT,
+    MODEL_REMOVED,
+    POSITION_REASONS,
+)
 from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES, classify_blocks
 from dedupcrawl.utils.time_limit import check_time
 
@@ -24,6 +34,8 @@ if TYPE_CHECKING:
 # Measured on the labelled page sets aeb and cwced (docs/methods.md, "The readers compared").
 MIN_MAIN_TEXT = 200  #: bytes: with less main text, the inside of landmarks is read as well
 MIN_STATEMENT_BYTES = 200  #: a block of at least this length is a statement even without a full stop
+MIN_VISIBLE = 2000  #: bytes: all visible text of a page without main text is compared if it has at least this length
+FACT_TAGS = word_set("h1 dt dd th td")  #: short facts: a page with little text is known by them
 INDEX_SHARE = 0.5  #: a page with a larger share of guide links and no statement is an index
 
 _ends_sentence = re.compile(r"""[.!?。！？…．][\s"'”’»)）」』\]]*\Z""").search
@@ -45,21 +57,40 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
     Raises:
         PageError: the text of the tree is larger than ``options.max_bytes``.
     """
-    tree, reasons, kept = _classify(root, options)
-    if kept < MIN_MAIN_TEXT and LANDMARK in reasons:
-        # A landmark that is never closed contains the rest of the page.
-        opened = _classify(root, options, open_landmarks=True)
-        if opened[2] >= max(MIN_MAIN_TEXT, kept):
-            tree, reasons, kept = opened
+    tree, reasons, kept = classify(root, options)
+    unread = unread_bytes(tree.blocks, reasons)
+    chosen = corrected_blocks(tree, reasons, kept, unread)
+    in_sentences = kept
+    if chosen is not None:
+        reasons = _corrected_reasons(reasons, chosen)
+        unread = unread_bytes(tree.blocks, reasons)
+        kept = sum([block[1] for block, keep in zip(tree.blocks, chosen, strict=True) if keep])
+        in_sentences = kept - sum([block[2] for block, keep in zip(tree.blocks, chosen, strict=True) if keep])
+    text = "\n".join([block[0] for block, why in zip(tree.blocks, reasons, strict=True) if why in KEPT_REASONS])
+    kind = kind_of(tree, reasons, in_sentences)
+    if kept < MIN_MAIN_TEXT:
+        data = embedded_text(root)
+        if byte_length(data) >= MIN_MAIN_TEXT:
+            text, kind = "\n".join(filter(None, (text, data))), Kind.ARTICLE
     return Page(
         url=url,
-        text="\n".join([block[0] for block, reason in zip(tree.blocks, reasons, strict=True) if reason == MAIN_TEXT]),
+        text=text,
         rest=_rest(tree, reasons, kept),
         blocks=_blocks(tree, reasons) if options.blocks else (),
-        kind=kind_of(tree, reasons, kept),
+        kind=kind,
+        unread=unread,
+        visible=_visible(tree, reasons, kind),
         **_surroundings(tree, reasons),
         **metadata(tree.metadata, url),
     )
+
+
+def _corrected_reasons(reasons: list[str], chosen: list[bool]) -> list[str]:
+    """Return the reasons after the choice of the block model, which leaves the others as they are."""
+    return [
+        (reason if reason is MAIN_TEXT else MODEL_KEPT) if keep else MODEL_REMOVED if reason is MAIN_TEXT else reason
+        for reason, keep in zip(reasons, chosen, strict=True)
+    ]
 
 
 def with_main_text(
@@ -73,14 +104,31 @@ def with_main_text(
     kind = page.kind
     if kind is not Kind.INDEX:
         kind = Kind.ARTICLE if text.strip() else Kind.EMPTY
-    return replace(page, text=text, rest="", anchors=anchors, blocks=blocks, kind=kind)
+    visible = page.visible if kind is Kind.INDEX else ""
+    return replace(page, text=text, rest="", anchors=anchors, blocks=blocks, kind=kind, unread=0, visible=visible)
+
+
+def classify(root: _Element, options: ReadOptions) -> tuple[BlockTree, list[str], int]:
+    """Return the blocks, the reason of each by the rules, and the length of the main text in bytes.
+
+    Raises:
+        PageError: the text of the tree is larger than ``options.max_bytes``.
+    """
+    tree, reasons, kept = _classify(root, options)
+    for embedded in (False, True):
+        # A landmark that is never closed contains the rest of the page; a button, a whole accordion.
+        if kept < MIN_MAIN_TEXT and (embedded or LANDMARK in reasons):
+            opened = _classify(root, options, open_landmarks=True, open_embedded=embedded)
+            if opened[2] >= max(MIN_MAIN_TEXT, kept):
+                tree, reasons, kept = opened
+    return tree, reasons, kept
 
 
 def _classify(
-    root: _Element, options: ReadOptions, *, open_landmarks: bool = False
+    root: _Element, options: ReadOptions, *, open_landmarks: bool = False, open_embedded: bool = False
 ) -> tuple[BlockTree, list[str], int]:
     """Return the blocks, the reason of each, and the length of the main text in bytes."""
-    stream = flatten(root, open_landmarks=open_landmarks)
+    stream = flatten(root, open_landmarks=open_landmarks, open_embedded=open_embedded)
     check_size(len(stream), options.max_bytes)
     check_time()
     tree = build_block_tree(stream, options)
@@ -91,13 +139,17 @@ def _classify(
 
 
 def _rest(tree: BlockTree, reasons: list[str], kept: int) -> str:
-    """Return the text that was removed only for its position, if it is longer than the main text.
+    """Return the text beside a short main text that tells the page from others.
 
-    Without it, catalogue pages with different goods and the same terms of sale would be copies.
+    That is the heading and short facts (definition lists, tables), and all text that was removed only for its position
+    if it is longer than the main text. Without it, catalogue pages with different goods and the same terms of sale
+    would be copies. Beside an article the other text belongs to the site.
     """
+    if kept >= MIN_ARTICLE_BYTES:
+        return ""
     removed = [block for block, why in zip(tree.blocks, reasons, strict=True) if why in POSITION_REASONS]
     if sum([block[1] for block in removed]) <= kept:
-        return ""
+        removed = [block for block in removed if block[5] in FACT_TAGS and not block[2]]
     return "\n".join([text for text, *_ in removed])
 
 
@@ -113,7 +165,7 @@ def _surroundings(tree: BlockTree, reasons: list[str]) -> _Surroundings:
     others = [
         (block[0], reason in POSITION_REASONS and not block[2])
         for place, (block, reason) in enumerate(zip(tree.blocks, reasons, strict=True))
-        if reason is not MAIN_TEXT and place != named and block[5] != "h1"
+        if reason not in KEPT_REASONS and place != named and block[5] != "h1"
     ]
     return _Surroundings(
         heading=tree.blocks[named][0] if named >= 0 else "",
@@ -136,30 +188,48 @@ def _heading_place(tree: BlockTree, reasons: list[str]) -> int:
     for place, (block, reason) in enumerate(zip(tree.blocks, reasons, strict=True)):
         if block[5] == "h2" and not block[2]:
             named = place
-        elif reason is MAIN_TEXT:
+        elif reason in KEPT_REASONS:
             break
     return named
 
 
+def _visible(tree: BlockTree, reasons: list[str], kind: Kind) -> str:
+    """Return what is compared of a page without main text, "" if it is too little to mean something.
+
+    The navigation of a site says nothing about a page, and neither do links about a page that is no list of them.
+    """
+    if kind is Kind.ARTICLE or kind is Kind.CONSENT:
+        return ""
+    shown = [block for block, reason in zip(tree.blocks, reasons, strict=True) if reason not in (LANDMARK, CONSENT)]
+    size = sum([block[1] if kind is Kind.INDEX else block[1] - block[2] for block in shown])
+    return "\n".join([block[0] for block in shown]) if size >= MIN_VISIBLE else ""
+
+
 def _blocks(tree: BlockTree, reasons: list[str]) -> tuple[Block, ...]:
     columns = list(zip(*tree.blocks, strict=True))[:6]
-    kept = [reason is MAIN_TEXT for reason in reasons]
+    kept = [reason in KEPT_REASONS for reason in reasons]
     # as Block(*values), but without a Python frame for each of hundreds
     return tuple(map(tuple.__new__, repeat(Block), zip(*columns, kept, reasons, strict=True)))
 
 
 def kind_of(tree: BlockTree, reasons: list[str], kept: int) -> Kind:
-    """Return the kind of a page with ``kept`` bytes of main text: an index has guide links, no statement."""
+    """Return the kind of a page with ``kept`` bytes of main text, without links if the block model chose it.
+
+    An index has guide links and no statement. A page with neither, but with a consent text, shows it first.
+    """
     if kept >= MIN_ARTICLE_BYTES:
         return Kind.ARTICLE
-    total = guide = 0
+    total = guide = asking = 0
     has_statement = False
     for (text, length, link_length, *_), reason in zip(tree.blocks, reasons, strict=True):
         total += length
         guide += length if reason is LANDMARK else link_length
-        has_statement = has_statement or (reason is MAIN_TEXT and is_statement(text, length))
+        asking += length if reason is CONSENT else 0
+        has_statement = has_statement or (reason in KEPT_REASONS and is_statement(text, length))
     if guide > INDEX_SHARE * total and not has_statement:
         return Kind.INDEX
+    if asking > kept and not has_statement:
+        return Kind.CONSENT
     return Kind.ARTICLE if kept else Kind.EMPTY
 
 

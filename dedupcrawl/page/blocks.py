@@ -48,6 +48,7 @@ class BlockTree:
     parents: list[int] = field(default_factory=list)  #: for each container its parent, -1 for the first
     sides: list[SideKind] = field(default_factory=list)  #: for each container what its class and id show
     mains: list[int] = field(default_factory=list)  #: containers that are a <main>
+    heads: list[str] = field(default_factory=list)  #: for each container ``tag class id``, at most MAX_HEAD_CHARS
     nested: list[int] = field(default_factory=list)  #: containers that are an <article> inside one other
     metadata: list[str] = field(default_factory=list)  #: ``name=value``
 
@@ -103,7 +104,9 @@ def _make_containers(tree: BlockTree, opened: list[str], containers: list[int], 
             tree.nested.append(len(parents))
         containers[depth] = len(parents)
         parents.append(parent)
-        sides.append(_classify_element(head[:MAX_HEAD_CHARS])[1])
+        head = head[:MAX_HEAD_CHARS]
+        tree.heads.append(head)
+        sides.append(_classify_element(head)[1])
         parent = containers[depth]
 
 

@@ -56,6 +56,9 @@ IGNORED = word_set("""
     applet area audio button canvas embed iframe input map math noembed noframes noscript object
     optgroup option select style svg template textarea video
 """)
+#: Those that hold the text of a page after all where a browser shows it there: an accordion of buttons, the
+#: fallback of a page that scripts fill.
+EMBEDDED = frozenset({"button", "noscript", "object"})
 #: Block elements whose class and id show what they are for.
 NAMED_BLOCKS = LANDMARKS | {"div", "figure", "form", "ol", "p", "section", "table", "ul"}
 #: Elements in ``<head>`` that belong to the text. libxml2 does not know the elements of HTML 5, nor custom
@@ -68,9 +71,15 @@ _HEAD = f'<xsl:apply-templates select="title|meta|link|script|{STRAY_ELEMENTS}"/
 _PUBLISHED = "substring(substring-after(., '&quot;datePublished&quot;'), 1, 64)"
 
 
-def flatten(root: _Element, *, open_landmarks: bool = False) -> str:
-    """Return the stream of a parsed page; ``open_landmarks``: landmarks are read like any other block."""
-    return _walk(open_landmarks)(root)
+def flatten(root: _Element, *, open_landmarks: bool = False, open_embedded: bool = False) -> str:
+    """Return the stream of a parsed page.
+
+    Args:
+        root: the ``<html>`` element.
+        open_landmarks: whether landmarks are read like any other block.
+        open_embedded: whether the text in ``EMBEDDED`` is read.
+    """
+    return _walk(open_landmarks, open_embedded)(root)
 
 
 class TreeWalk(threading.local):
@@ -103,14 +112,15 @@ def stylesheet(*templates: str) -> str:
 
 
 @cache
-def _walk(open_landmarks: bool) -> TreeWalk:
-    return TreeWalk(_source(open_landmarks=open_landmarks))
+def _walk(open_landmarks: bool, open_embedded: bool) -> TreeWalk:
+    return TreeWalk(_source(open_landmarks=open_landmarks, open_embedded=open_embedded))
 
 
-def _source(*, open_landmarks: bool) -> str:
+def _source(*, open_landmarks: bool, open_embedded: bool) -> str:
     landmark = _block if open_landmarks else _landmark
+    ignored = IGNORED - EMBEDDED if open_embedded else IGNORED
     return stylesheet(
-        template("|".join(sorted(IGNORED)) + "|comment()|processing-instruction()"),
+        template("|".join(sorted(ignored)) + "|comment()|processing-instruction()"),
         *map(_block, sorted(BLOCKS)),
         *map(landmark, sorted(LANDMARKS)),
         template("br", emit(BREAK)),

@@ -43,6 +43,7 @@ class Kind(StrEnum):
     ARTICLE = "article"
     INDEX = "index"  #: nothing but guide links
     EMPTY = "empty"  #: no main text
+    CONSENT = "consent"  #: no main text but a text that asks for consent to cookies
 
 
 class Block(NamedTuple):
@@ -83,6 +84,10 @@ class Page:
     blocks: tuple[Block, ...] = ()  #: in reading order; () without ``ReadOptions.blocks``
     kind: Kind = Kind.ARTICLE
     rest: str = ""  #: other text of the page, only where it is longer than the main text; it is compared too
+    #: bytes of sentences that were removed, without links, landmarks and consent texts: where they are many times the
+    #: main text, it may not be what the page is about
+    unread: int = 0
+    visible: str = ""  #: all text of a page without main text, where it is long enough to be compared
     anchors: str = ""  #: text of topic-anchor blocks (reader ``"topic"``)
     heading: str = ""  #: the only ``<h1>`` that is no link; without any, the last ``<h2>`` before the main text
     beside: str = ""  #: all text that is neither main text nor a heading, a block a line

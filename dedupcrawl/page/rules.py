@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import re
 from enum import IntEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from dedupcrawl.page.flatten import word_set
@@ -41,7 +42,11 @@ POOR_CONTAINER = "poor container"  #: removed: the container has little text or 
 OUTSIDE = "outside"  #: removed: not in the container of the main text
 EDGE = "edge"  #: removed: short blocks before the beginning or after the end of the main text
 REPEATED = "repeated"  #: removed: outside the container of the main text, which has the same text
+MODEL_KEPT = "kept by the block model"  #: kept: the rules misread the page, and the model reads this as main text
+MODEL_REMOVED = "block model"  #: removed: main text by the rules, but not by the model
+KEPT_REASONS = frozenset({MAIN_TEXT, MODEL_KEPT})
 FRAME = "frame"  #: removed: credits, captions and consent notices, by their words
+CONSENT = "consent"  #: removed: asks for consent to cookies, by its words, whatever its length
 
 POSITION_REASONS = frozenset({EDGE, OUTSIDE, POOR_CONTAINER})  #: removed for its position, not its nature
 #: Removed as text of other authors or stories. A page with little main text may consist of it (a forum, a
@@ -73,9 +78,14 @@ SIDE_WORDS = word_set("""
     sponsors submenu subscribe subscriber subscription taboola tag taglist tags teaser teasers toc
     toolbar topbar trending tuijian widget widgets xiangguan zebian
 """)
-#: A name with such a prefix describes the topic of the text, or something beside it: WordPress gives an
-#: article the class ``tag-politics``, and a page ``has-sidebar``.
-TOPIC_PREFIXES = ("category-", "has-", "hide-", "no-", "post-", "show-", "tag-", "tags-", "with-", "without-")
+#: A name with such a prefix describes the topic of the text, something beside it, or its look: WordPress gives
+#: an article the class ``tag-politics``, and a page ``has-sidebar``; ``overflow-hidden`` and ``hidden-xs`` are
+#: utility classes of Tailwind and Bootstrap for parts that are shown.
+TOPIC_PREFIXES = (
+    *("category-", "has-", "hide-", "no-", "post-", "show-", "tag-", "tags-", "with-", "without-"),
+    *("backface-", "hidden-", "is-hidden-", "overflow-"),
+)
+VARIANT = ":"  #: a utility class that holds on some screens or in some states only contains it ("lg:hidden")
 
 MAX_CREDIT_BYTES = 120  #: a longer block is a statement, whatever its first words are
 MAX_STAMP_BYTES = 160  #: a longer block is a statement, whatever it counts
@@ -178,13 +188,24 @@ def side_kind(names: str) -> SideKind:
     return SideKind.NONE if SIDE_WORDS.isdisjoint(found) else SideKind.LIKELY
 
 
-def name_words(names: str) -> set[str]:
-    """Return the words in class and id of an element, without the names that describe a topic.
+@lru_cache(maxsize=16384)
+def side_words(head: str) -> frozenset[str]:
+    """Return what in ``tag class id`` of an element shows a side part; parts with the same words are alike.
 
-    >>> sorted(name_words("main-body relatedPosts tag-cookies"))
+    >>> sorted(side_words("div elementor-widget wide"))
+    ['widget']
+    """
+    tag, _, names = head.partition(" ")
+    return frozenset({tag}) if tag == "figcaption" else SIDE_WORDS & name_words(names)
+
+
+def name_words(names: str) -> set[str]:
+    """Return the words in class and id of an element, without names that describe a topic or the look.
+
+    >>> sorted(name_words("main-body relatedPosts tag-cookies lg:hidden"))
     ['body', 'main', 'posts', 'related']
     """
-    kept = (name for name in names.split() if not name.startswith(TOPIC_PREFIXES))
+    kept = (name for name in names.split() if not name.startswith(TOPIC_PREFIXES) and VARIANT not in name)
     return {word.lower() for name in kept for word in _name_parts(name)}
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from dedupcrawl.page.consent import notice_blocks
 from dedupcrawl.page.flatten import word_set
 from dedupcrawl.page.rules import (
     CAPTION_ENDS,
@@ -37,6 +38,7 @@ from dedupcrawl.page.rules import (
     is_stamp,
     link_noise,
     points_elsewhere,
+    side_words,
 )
 
 if TYPE_CHECKING:
@@ -70,6 +72,7 @@ MIN_REPEATED_BYTES = 100  #: a block of at least this length with the text of an
 
 # Choice of the container
 ANCESTOR_FACTOR = 1.3  #: an ancestor with a score higher by this factor replaces the best container
+MIN_MAIN_SHARE = 0.3  #: a container with a smaller share of the positive scores left is one part among others
 MIN_CLEAR_SCORE = 800.0  #: where no container has more, the heading decides too, not the size alone
 HEADING_BOOST = 20.0  #: factor for text under the heading there
 
@@ -88,6 +91,7 @@ def classify_blocks(tree: BlockTree, options: ReadOptions) -> tuple[list[str], i
     blocks = tree.blocks
     containers = ContainerScores(tree)
     reasons, scores = containers.score_blocks(blocks, options)
+    containers.remove_notices(notice_blocks(blocks), blocks, reasons, scores)
     if not any(containers.positive):
         rest = [block[1] for block, reason in zip(blocks, reasons, strict=True) if not reason]
         return [reason or MAIN_TEXT for reason in reasons], sum(rest)
@@ -138,6 +142,7 @@ class ContainerScores:
         count = len(tree.parents)
         self.parents = tree.parents
         self.sides = tree.sides
+        self.heads = tree.heads
         self.score = [0.0] * count  #: sum of the scores of its blocks
         self.positive = [0.0] * count  #: sum of their positive scores
         self.length = [0] * count
@@ -189,6 +194,14 @@ class ContainerScores:
                 self.score[container] -= scores[place]
                 self.positive[container] -= scores[place]
 
+    def remove_notices(
+        self, notices: dict[int, str], blocks: list[RawBlock], reasons: list[str], scores: list[float]
+    ) -> None:
+        """Remove consent texts and the like, wherever they are."""
+        self.discount([*notices], blocks, scores)
+        for place, reason in notices.items():
+            reasons[place] = reason
+
     def remove_parts(self, nested: list[int], headed: int) -> None:
         """Remove containers for their nature, then those with a low score."""
         self._sum_descendants()
@@ -237,6 +250,7 @@ class ContainerScores:
         positive = self.all_positive
         left = positive[0]
         likely = max(MIN_SIDE_PART, SIDE_PART_SHARE * left)
+        spared = spared | self._large_groups(spared, likely)
         for child in range(1, len(parents)):
             if removed[parents[child]]:
                 removed[child] = removed[parents[child]]
@@ -251,6 +265,30 @@ class ContainerScores:
                 if positive[child] < limit:
                     removed[child] = COMMENTS if side is SideKind.COMMENTS else SIDE_CLASS
                     left -= positive[child]
+
+    def _large_groups(self, spared: set[int], limit: float) -> set[int]:
+        """Return the likely side parts whose class words occur in parts that together score ``limit`` or more.
+
+        A page builder puts each paragraph of an article into an element of the same class ("widget").
+        """
+        if SideKind.LIKELY not in self.sides:
+            return set()
+        groups: dict[frozenset[str], list[int]] = {}
+        inside = [False] * len(self.parents)
+        for child in range(1, len(self.parents)):
+            parent = self.parents[child]
+            inside[child] = inside[parent] or bool(self.removed[child])
+            if self.sides[child] is SideKind.LIKELY and child not in spared and not inside[child]:
+                groups.setdefault(side_words(self.heads[child]), []).append(child)
+                inside[child] = True
+        positive = self.all_positive
+        large = [group for group in groups.values() if sum([positive[child] for child in group]) >= limit]
+        words = {side_words(self.heads[group[0]]) for group in large}
+        return {
+            child
+            for child, side in enumerate(self.sides)
+            if side is SideKind.LIKELY and words and side_words(self.heads[child]) in words
+        }
 
     def _remove_poor(self) -> None:
         """Add up the scores from the leaves; remove containers of little but links and labels."""
@@ -284,6 +322,18 @@ class ContainerScores:
             if above in bound:
                 break
             above = self.parents[above]
+        return self._climb(best, bound)
+
+    def _climb(self, best: int, bound: Sequence[int]) -> int:
+        """Return ``best`` or the nearest ancestor with enough of the positive scores that were not removed."""
+        positive = [0.0 if reason else value for value, reason in zip(self.positive, self.removed, strict=True)]
+        if positive[best] >= MIN_MAIN_SHARE * sum(positive):
+            return best  # the sums of descendants are needed on few pages
+        for child in range(len(positive) - 1, 0, -1):
+            positive[self.parents[child]] += positive[child]
+        enough = MIN_MAIN_SHARE * positive[0]
+        while best not in bound and self.parents[best] >= 0 and positive[best] < enough:
+            best = self.parents[best]
         return best
 
     def reasons_around(self, best: int) -> list[str]:

@@ -123,7 +123,7 @@ def reasons() -> set[str]:
     named = re.findall(r'^(?:BINARY|TOO_LARGE|TOO_DEEP|TOO_SLOW|SKIPPED) = "([\w-]+)"', source, re.MULTILINE)
     refused = re.findall(r'return "([\w-]+)"', (PACKAGE / "crawl" / "responses.py").read_text("utf-8"))
     decoded = re.findall(r'\breason="([\w-]+)"', source)
-    return {*literal, *named, *refused, *decoded, "index", "empty"}
+    return {*literal, *named, *refused, *decoded, "index", "empty", "consent"}
 
 
 def test_every_reason_has_a_row_and_no_other_has() -> None:

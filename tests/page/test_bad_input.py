@@ -12,7 +12,7 @@ from scrapy.http import HtmlResponse
 
 from dedupcrawl.errors import DedupError
 from dedupcrawl.page import Kind, PageError, ReadOptions, read_page, read_response, read_tree
-from dedupcrawl.page.rules import MAIN_TEXT
+from dedupcrawl.page.rules import KEPT_REASONS
 from tests.page.samples import CHINESE, PARAGRAPH, SECOND, article
 
 # -- nothing to read --------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ def test_any_markup_is_read_and_its_figures_agree(html: str) -> None:
         assert block.length == len(block.text.encode("utf-8", "replace"))
         assert 0 <= block.link_length <= block.length
         assert 0 <= block.longest_run <= block.links
-        assert block.kept == (block.reason == MAIN_TEXT)
+        assert block.kept == (block.reason in KEPT_REASONS)
     assert page.text == "\n".join(block.text for block in page.blocks if block.kept)
     if page.kind is not Kind.INDEX:
         assert bool(page.text) == (page.kind is Kind.ARTICLE)

@@ -227,9 +227,10 @@ def _readings(root: _Element, options: ReadOptions) -> Iterator[tuple[Flatten, S
     """Yield the ways in which a page may have been cut into blocks, the most likely first."""
     whole_runs = replace(options, link_run=sys.maxsize)
     opened = partial(flatten, open_landmarks=True)
+    everything = partial(flatten, open_landmarks=True, open_embedded=True)
     outlined: Segment = partial(_cut_outline, options=options)
     ways: dict[str, list[tuple[Flatten, Segment]]] = {
-        "blocks": [(flatten, outlined), (opened, outlined)],
+        "blocks": [(flatten, outlined), (opened, outlined), (everything, outlined)],
         "topic": [(walk, partial(_cut_topic, root=root, options=options))],
         "text": [(opened, partial(_cut_outline, options=whole_runs))],
     }

@@ -46,12 +46,14 @@ FAMILIES: Mapping[str, str] = {
     "names": "class words",
     "elements": "elements",
     "ends": "ends and wording",
+    "model": "block model",
     "topic": "topic",
     "own": "your reader",
 }
 
 _RULES = (
     Rule(rules.MAIN_TEXT, "kept", "✓", "It is main text."),
+    Rule(rules.MODEL_KEPT, "kept", "✓M", "The rules misread this page; the block model reads this as main text."),
     Rule(TOPIC, "kept", "✓", "It is the longest block, or shares words with it: topic text."),
     Rule(ALL_TEXT, "kept", "✓", "This reader keeps all that can be read."),
     Rule(FOUND, "kept", "✓", "It is in the main text that your reader returned."),
@@ -67,6 +69,8 @@ _RULES = (
     Rule(rules.NESTED, "elements", "ART", "It is in an article inside an article: a comment, a story."),
     Rule(rules.EDGE, "ends", "EDGE", "It is a short block before the main text begins or after it ends."),
     Rule(rules.FRAME, "ends", "WORDS", "Its wording is that of a credit, a caption or a cookie notice."),
+    Rule(rules.CONSENT, "ends", "ASK", "It asks for consent to cookies, by its words."),
+    Rule(rules.MODEL_REMOVED, "model", "MODEL", "The rules read it as main text, the block model does not."),
     Rule(rules.REPEATED, "ends", "TWICE", "The main text contains the same text; this is a second copy."),
     Rule(TITLE, "topic", "HEAD", "It is a heading, which this reader keeps apart."),
     Rule(NOISE, "topic", "NOISE", "It shares too few words with the longest block of the page."),

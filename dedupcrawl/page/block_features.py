@@ -1,0 +1,273 @@
+"""What describes the blocks of a page to the block model (:mod:`dedupcrawl.page.block_model`).
+
+Everything comes from the blocks and containers that the rules have made already: no text is examined but for its
+last character, and the tree is not visited again. A decision tree only compares, so values need no scaling.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dedupcrawl.page import rules
+from dedupcrawl.page.flatten import word_set
+from dedupcrawl.page.rules import MAIN_TEXT, name_words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from dedupcrawl.page.blocks import BlockTree
+
+    Floats = NDArray[np.float64]
+    Integers = NDArray[np.int64]
+
+
+#: The order is part of the trained model: new tags and reasons are added at the end.
+TAGS = {
+    tag: number
+    for number, tag in enumerate(
+        "p li td th dd dt h1 h2 h3 h4 h5 h6 div section article main header pre blockquote table ul ol form "  # noqa: SIM905
+        "figure figcaption summary aside nav footer dialog menu body".split()
+    )
+}
+REASONS = {
+    reason: number
+    for number, reason in enumerate(
+        (
+            *(MAIN_TEXT, rules.GUIDE_LINKS, rules.LINK_RUN, rules.LANDMARK, rules.SIDE_CLASS, rules.COMMENTS),
+            *(rules.NESTED, rules.TEASER, rules.POOR_CONTAINER, rules.OUTSIDE, rules.EDGE, rules.REPEATED, rules.FRAME),
+            rules.CONSENT,
+        )
+    )
+}
+OTHER = 40  #: a tag or reason that is not listed, or no heading yet
+FAR = 999  #: blocks since a heading that does not exist
+CONTENT_WORDS = word_set("content contents body text prose markdown richtext rte message msg postbody entry")
+POST_WORDS = word_set("post posts reply message thread topic comment answer question forum discussion")
+SENTENCE_ENDS = tuple('.!?。！？…:：;；"”)')
+COUNTED_TAGS = ("p", "li", "h2", "h3", "td", "article")  #: tags whose blocks are counted for the gate
+SHARED_TAGS = ("p", "li", "td", "div", "pre", "blockquote")  #: tags whose share of the text the gate sees
+#: Names in ``<meta name=generator>`` of programs for manuals, for discussions and for shops.
+GENERATORS = (
+    ("docusaurus", "sphinx", "mkdocs", "gitbook", "hugo", "jekyll", "vitepress", "mediawiki", "docfx"),
+    ("discourse", "xenforo", "phpbb", "vbulletin", "invision", "flarum", "nodebb", "vanilla"),
+    ("shopify", "woocommerce", "magento", "prestashop", "bigcommerce", "shopware"),
+)
+REASON_COLUMN = 6  #: of the rows: the reason that the rules gave
+WORDS_COLUMN = 18  #: of the rows: the kinds of content words of the containers
+MIN_LATIN_WIDTH = 0.7  #: characters a byte of a text in the Latin script have at least (UTF-8: Cyrillic 0.5, Han 0.33)
+SHORT, LONG = 30, 150  #: bytes; shares of blocks below and above are known to the gate
+
+
+class BlockFeatures(NamedTuple):
+    """The features of a page: one row a block for the block model, one vector for the gate."""
+
+    rows: Floats  #: (blocks, features)
+    page: Floats  #: of the page as a whole
+    lengths: Floats  #: of the blocks, bytes
+    kept: Floats  #: 1.0 for the blocks that the rules keep
+    is_familiar: bool = False  #: the page is of a kind that the rules know best, see :func:`is_familiar`
+
+
+class _Columns(NamedTuple):
+    lengths: Floats
+    link_lengths: Floats
+    tags: Integers
+    containers: Integers
+    kept: Floats
+
+
+def block_features(tree: BlockTree, reasons: Sequence[str]) -> BlockFeatures:
+    """Return the features of a page with at least one block.
+
+    Args:
+        tree: blocks and containers.
+        reasons: for each block the reason that the rules gave.
+    """
+    columns = _columns(tree, reasons)
+    why = np.array([REASONS.get(reason, OTHER) for reason in reasons])
+    groups, paths = _containers(tree, columns)
+    rows = np.column_stack(
+        (
+            *_own(tree, columns, why),
+            *_places(columns),
+            *groups,
+            *_alike(columns, paths),
+            *_around(columns),
+            *_totals(columns),
+        )
+    )
+    page = _page(tree, columns, why, rows)
+    return BlockFeatures(rows, page, columns.lengths, columns.kept, is_familiar(tree))
+
+
+def _columns(tree: BlockTree, reasons: Sequence[str]) -> _Columns:
+    _, lengths, link_lengths, _, _, tags, containers = zip(*tree.blocks, strict=True)
+    return _Columns(
+        np.array(lengths, np.float64),
+        np.array(link_lengths, np.float64),
+        np.array([TAGS.get(tag, OTHER) for tag in tags]),
+        np.array(containers),
+        np.array([reason is MAIN_TEXT for reason in reasons], np.float64),
+    )
+
+
+def _own(tree: BlockTree, columns: _Columns, why: Integers) -> tuple[NDArray[Any], ...]:
+    """Return what a block is by itself, and what the rules decided."""
+    ends = np.array([block[0].endswith(SENTENCE_ENDS) for block in tree.blocks])
+    width = np.array([len(block[0]) for block in tree.blocks]) / columns.lengths
+    density = columns.link_lengths / columns.lengths
+    return columns.lengths, density, columns.tags, ends, width, columns.kept, why
+
+
+def _places(columns: _Columns) -> tuple[NDArray[Any], ...]:
+    """Return where a block is on the page, and among the headings."""
+    count = len(columns.tags)
+    order = np.arange(count)
+    kept = np.flatnonzero(columns.kept)
+    first, last = (kept[0], kept[-1]) if len(kept) else (0, count - 1)
+    is_heading = (columns.tags >= TAGS["h1"]) & (columns.tags <= TAGS["h6"])
+    heading = np.maximum.accumulate(np.where(is_heading, order, -1))
+    title = np.flatnonzero(columns.tags == TAGS["h1"])
+    since = np.clip(order - title[0], -50, FAR) if len(title) else np.full(count, FAR)
+    under = np.where(heading >= 0, columns.tags[heading], OTHER)
+    return order / count, (order - first) / count, (order - last) / count, under, since
+
+
+def _containers(tree: BlockTree, columns: _Columns) -> tuple[tuple[NDArray[Any], ...], Integers]:
+    """Return what is known of the containers of each block, and the number of their path of tags and classes."""
+    home, total = columns.containers, max(1.0, float(columns.lengths.sum()))
+    length, kept, side, words, paths, tags = _descend(tree, columns)
+    parents = np.array(tree.parents)
+    parent = np.where(parents[home] < 0, home, parents[home])
+    held = np.maximum(1, length)
+    own_sides = np.array(tree.sides, np.int64)
+    values = (
+        own_sides[home],
+        side[home],
+        tags[home],
+        (length / total)[parent],
+        (kept / held)[parent],
+        (length / total)[home],
+        words[home],
+    )
+    return values, paths[home]
+
+
+def _descend(tree: BlockTree, columns: _Columns) -> tuple[NDArray[Any], ...]:
+    """Return for each container: bytes in it, bytes kept, side kind, words and path (with ancestors), tag."""
+    parents, count = tree.parents, len(tree.parents)
+    length = np.bincount(columns.containers, columns.lengths, count).tolist()
+    kept = np.bincount(columns.containers, columns.lengths * columns.kept, count).tolist()
+    side = [int(kind) for kind in tree.sides]
+    signs = [_head_signs(head) for head in tree.heads]
+    words, paths, tags = ([*column] for column in zip(*signs, strict=True))
+    for child in range(count - 1, 0, -1):
+        length[parents[child]] += length[child]
+        kept[parents[child]] += kept[child]
+    for child in range(1, count):
+        parent = parents[child]
+        side[child] = max(side[child], side[parent])
+        words[child] |= words[parent]
+        paths[child] = (paths[parent] * 31 + paths[child]) & 0x3FFFFFFF
+    return np.array(length), np.array(kept), np.array(side), np.array(words), np.array(paths), np.array(tags)
+
+
+@lru_cache(maxsize=16384)
+def _head_signs(head: str) -> tuple[int, int, int]:
+    """Return which kinds of content words are in class and id (bits 0 and 1), a number of tag and class, the tag.
+
+    Digits are left out of the class, because many sites number their posts.
+    """
+    tag, _, names = head.partition(" ")
+    words = name_words(names)
+    bits = (not CONTENT_WORDS.isdisjoint(words)) | (not POST_WORDS.isdisjoint(words)) << 1
+    first = "".join([sign for sign in names.partition(" ")[0] if not sign.isdigit()])
+    number = tag_number = TAGS.get(tag, OTHER)
+    for code in first.encode("utf-8", "replace"):  # hash() differs from process to process
+        number = (number * 31 + code) & 0x3FFFFFFF
+    return bits, number, tag_number
+
+
+def _alike(columns: _Columns, paths: Integers) -> tuple[NDArray[Any], ...]:
+    """Return how many blocks have the same path and tag, and what the rules decided about them."""
+    lengths, total = columns.lengths, max(1.0, float(columns.lengths.sum()))
+    _, group = np.unique(paths * 64 + columns.tags, return_inverse=True)
+    size = np.bincount(group)
+    length = np.bincount(group, lengths)
+    kept = np.bincount(group, lengths * columns.kept) / length
+    links = np.bincount(group, columns.link_lengths) / length
+    mean = length / size
+    spread = np.sqrt(np.maximum(0, np.bincount(group, lengths * lengths) / size - mean * mean)) / (mean + 1)
+    return size[group], mean[group], (length / total)[group], kept[group], links[group], spread[group]
+
+
+def _around(columns: _Columns) -> tuple[Floats, ...]:
+    """Return the share of kept text and of links among the neighbours, one and three to either side."""
+    order = np.arange(len(columns.tags))
+    sums = [np.concatenate(([0.0], np.cumsum(value))) for value in (columns.lengths, columns.lengths * columns.kept)]
+    links = np.concatenate(([0.0], np.cumsum(columns.link_lengths)))
+    found = []
+    for reach in (1, 3):
+        end, begin = np.minimum(len(order), order + reach + 1), np.maximum(0, order - reach)
+        length = sums[0][end] - sums[0][begin] + 1
+        found += [(sums[1][end] - sums[1][begin]) / length, (links[end] - links[begin]) / length]
+    return tuple(found)
+
+
+def _totals(columns: _Columns) -> tuple[Floats, ...]:
+    """Return for each block what the page as a whole is."""
+    count, total = len(columns.tags), max(1.0, float(columns.lengths.sum()))
+    kept = float((columns.lengths * columns.kept).sum())
+    cells = float((columns.tags == TAGS["td"]).sum())
+    links = float(columns.link_lengths.sum())
+    return tuple(np.full(count, value) for value in (kept / total, kept, total, links / total, cells))
+
+
+def _page(tree: BlockTree, columns: _Columns, why: Integers, rows: Floats) -> Floats:
+    """Return the features of the page that the gate sees beside the agreement of rules and model.
+
+    Its URL is not among them: a page has to be read alike under all its addresses.
+    """
+    lengths, tags = columns.lengths, columns.tags
+    total = max(1.0, float(lengths.sum()))
+    kept = float((lengths * columns.kept).sum())
+    kind, generator, published = _declared(tree)
+    by_reason = np.bincount(np.minimum(why, len(REASONS)), lengths, len(REASONS) + 1) / total
+    words = rows[:, WORDS_COLUMN].astype(np.int64)
+    return np.array(
+        (
+            *(total, len(lengths), float(columns.link_lengths.sum()) / total, kept / total, kept),
+            *(float(lengths[tags == TAGS[tag]].sum()) / total for tag in SHARED_TAGS),
+            *(float((tags == TAGS[tag]).sum()) for tag in COUNTED_TAGS),
+            *("article" in kind, "product" in kind, "website" in kind, published, len(tree.nested), len(tree.mains)),
+            *(any(name in generator for name in names) for names in GENERATORS),
+            *by_reason,
+            *(float(lengths[words & bit > 0].sum()) / total for bit in (1, 2)),
+            *(float(lengths.mean()), float((lengths > LONG).mean()), float((lengths < SHORT).mean())),
+        )
+    )
+
+
+def _declared(tree: BlockTree) -> tuple[str, str, bool]:
+    """Return what the metadata say: the kind of the page, its generator, and whether it was published at some time."""
+    metadata = {name.lower(): value for name, _, value in (entry.partition("=") for entry in tree.metadata)}
+    published = "article:published_time" in metadata or "datePublished" in metadata.get("ld", "")
+    return metadata.get("og:type", "").lower(), metadata.get("generator", "").lower(), published
+
+
+def is_familiar(tree: BlockTree) -> bool:
+    """Return whether the rules know such pages best.
+
+    These are pages that declare themselves articles, and pages in other scripts than the Latin one, of which too few
+    were labelled to train the model on all their kinds.
+    """
+    kind, _, published = _declared(tree)
+    if "article" in kind or published:
+        return True
+    characters = sum([len(block[0]) for block in tree.blocks])
+    return characters < MIN_LATIN_WIDTH * sum([block[1] for block in tree.blocks])

@@ -1,0 +1,204 @@
+"""The block model: which blocks are main text where the rules misread a page.
+
+The rules know articles best. On forums, lists and catalogues they often choose one part among many. Gradient-boosted
+trees (Friedman, "Greedy function approximation", Annals of Statistics 29, 2001) estimate for each block the
+probability that it is main text, from what the rules found out about it. A second set of trees, the *gate*, sees the
+page and both choices, and estimates by how much the model's choice improves F1. Only where it expects a clear gain
+the model's choice replaces that of the rules: the model cuts the same article slightly differently on two sites, so on
+pages that the rules read well it would make copies look different.
+
+The trees were trained on labelled pages by ``docs/making/reader_model.py``; they are plain arrays in
+``reader_model.npz``. Leaves are integers, so that their sum does not depend on its order.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dedupcrawl.page.block_features import REASON_COLUMN, REASONS, BlockFeatures, block_features, is_familiar
+from dedupcrawl.page.rules import CONSENT, GUIDE_LINKS, KEPT_REASONS, LANDMARK, REPEATED
+from dedupcrawl.page.scoring import BLOCK_COST, MIN_ARTICLE_BYTES, score_block
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from dedupcrawl.page.blocks import BlockTree, RawBlock
+
+    Floats = NDArray[np.float64]
+
+
+# Chosen by F1 by page type and by the copies missed on reprints, on hosts that were not trained on (docs/methods.md).
+MIN_GAIN = 0.12  #: F1 that the gate must expect of the model's choice for it to replace that of the rules
+MIN_PROMISED_GAIN = 0.02  #: the same for pages of other kinds, on which the model is the better reader
+MIN_PAGE_BYTES = 1000  #: bytes of text; shorter pages were hardly among the labelled ones
+#: A page is settled if less than this times its main text was removed. With it and without, F1 by type is the same.
+MAX_UNREAD = 0.5
+#: Reasons of text that is read, or belongs to the site or to other pages.
+READ_REASONS = KEPT_REASONS | {LANDMARK, CONSENT, GUIDE_LINKS, REPEATED}
+UNIT = 1 << 16  #: leaves are stored in multiples of 1 / UNIT
+EXCLUDED = [REASONS[CONSENT], REASONS[REPEATED], REASONS[LANDMARK]]  #: reasons of blocks that the model never keeps
+MODEL_FILE = "reader_model.npz"
+
+
+class Trees(NamedTuple):
+    """Binary decision trees with the same number of leaves, which are evaluated all at once.
+
+    All conditions of all trees are evaluated. A leaf is reached where the conditions on its path hold: with few
+    leaves that is one comparison and one product of small matrices, faster in numpy than going down step by step.
+    """
+
+    feature: NDArray[np.intp]  #: (trees, nodes): index of the compared feature
+    limit: Floats  #: (trees, nodes): a row goes left if its feature is at most this
+    path: NDArray[np.float32]  #: (trees, leaves, nodes): 1 goes left, -1 goes right, 0 is not on the path
+    lefts: NDArray[np.float32]  #: (trees, leaves): number of nodes on the path that go left
+    value: NDArray[np.float32]  #: (trees, leaves): whole numbers, in multiples of 1 / ``UNIT``
+
+    def predict(self, rows: Floats) -> Floats:
+        """Return the sum of the reached leaves for each row of features."""
+        holds = (rows.T[self.feature] <= self.limit[:, :, None]).astype(np.float32)  # trees, nodes, rows
+        reached = (np.matmul(self.path, holds) == self.lefts[:, :, None]).astype(np.float32)
+        # Exact: the leaves are integers, and their sums far below 2^24.
+        sums = self.value.reshape(1, -1) @ reached.reshape(self.value.size, -1)
+        found: Floats = sums[0].astype(np.float64) / UNIT
+        return found
+
+
+def corrected_blocks(tree: BlockTree, reasons: Sequence[str], kept: int, unread: int) -> list[bool] | None:
+    """Return which blocks are main text by the model, or None where the choice of the rules stands.
+
+    Args:
+        tree: blocks and containers.
+        reasons: for each block the reason that the rules gave.
+        kept: bytes of the main text by the rules.
+        unread: bytes of statements beside it, see :func:`unread_bytes`.
+    """
+    if is_settled(tree, kept, unread):
+        return None
+    if sum([block[1] for block in tree.blocks]) < MIN_PAGE_BYTES:
+        return None
+    trees, gate = load_model()
+    features = block_features(tree, reasons)
+    chances = probabilities(trees, features)
+    keep = best_choice(chances, features.lengths)
+    if not is_better(features, chances, keep, gate):
+        return None
+    found: list[bool] = keep.tolist()
+    return found
+
+
+def is_settled(tree: BlockTree, kept: int, unread: int) -> bool:
+    """Return whether the choice of the rules stands in any case, which saves the time of the model.
+
+    That is so on a page of a kind that they know best, if they found an article and left out little beside it.
+    """
+    return kept >= MIN_ARTICLE_BYTES and unread < MAX_UNREAD * kept and is_familiar(tree)
+
+
+def unread_bytes(blocks: Sequence[RawBlock], reasons: Sequence[str]) -> int:
+    """Return the bytes of statements, beside links and the site's own text, that are not in the main text."""
+    found = 0
+    for (_, length, link_length, _, _, tag, _), reason in zip(blocks, reasons, strict=True):
+        if reason not in READ_REASONS and length > BLOCK_COST:
+            found += max(0, int(score_block(tag, length, link_length)))
+    return found
+
+
+def is_better(features: BlockFeatures, chances: Floats, keep: NDArray[np.bool_], gate: Trees) -> bool:
+    """Return whether the choice of the model replaces that of the rules.
+
+    On pages of the kinds that the rules know best the gate decides, on others the gain that the probabilities promise.
+    """
+    if features.is_familiar:
+        return bool(gate.predict(gate_features(features, chances, keep)[None])[0] > MIN_GAIN)
+    return promised_gain(features, chances, keep) > MIN_PROMISED_GAIN
+
+
+def promised_gain(features: BlockFeatures, chances: Floats, keep: NDArray[np.bool_]) -> float:
+    """Return how much higher the expected F1 of the model's choice is than that of the rules."""
+    by_model, by_rules = (expected_f1(chances, features.lengths, which) for which in (keep, features.kept))
+    return by_model - by_rules
+
+
+def probabilities(trees: Trees, features: BlockFeatures) -> Floats:
+    """Return for each block the probability that it is main text."""
+    return without_excluded(1 / (1 + np.exp(-trees.predict(features.rows))), features)
+
+
+def without_excluded(chances: Floats, features: BlockFeatures) -> Floats:
+    """Return the probabilities with 0 for consent texts, landmarks and second copies, which are never main text."""
+    return np.where(np.isin(features.rows[:, REASON_COLUMN], EXCLUDED), 0.0, chances)
+
+
+def best_choice(chances: Floats, lengths: Floats) -> NDArray[np.bool_]:
+    """Return the choice of blocks with the highest expected F1.
+
+    It consists of the most probable blocks. On a page that is clear the last one has a probability of about one
+    half, on one that is not, of half the F1 that can be reached (Lipton, Elkan and Naryanaswamy, "Optimal thresholding
+    of classifiers to maximize F1 measure", ECML PKDD 2014).
+    """
+    order = np.argsort(-chances, kind="stable")
+    right = np.cumsum((lengths * chances)[order])
+    expected = 2 * right / (np.cumsum(lengths[order]) + right[-1])
+    keep = np.zeros(len(chances), np.bool_)
+    keep[order[: int(np.argmax(expected)) + 1]] = True
+    return keep
+
+
+def expected_f1(chances: Floats, lengths: Floats, keep: NDArray[Any]) -> float:
+    """Return the F1 that a choice of blocks has on average, if the probabilities are right."""
+    both = float((lengths * keep).sum()) + float((lengths * chances).sum())
+    return 2 * float((lengths * keep * chances).sum()) / both if both else 0.0
+
+
+def gate_features(features: BlockFeatures, chances: Floats, keep: NDArray[np.bool_]) -> Floats:
+    """Return what the gate sees: the page, and how far the rules and the choice of the model (``keep``) agree."""
+    lengths, kept = features.lengths, features.kept
+    model = keep.astype(np.float64)
+    total = max(1.0, float(lengths.sum()))
+    by_rules, by_model, both = (float((lengths * which).sum()) for which in (kept, model, kept * model))
+    doubt = np.minimum(chances, 1 - chances)
+    added, lost = lengths * (1 - kept) * model, lengths * kept * (1 - model)
+    return np.array(
+        (
+            *features.page,
+            *(expected_f1(chances, lengths, which) for which in (kept, model)),
+            *(by_rules, by_model, both / max(1.0, by_rules), both / max(1.0, by_model), by_rules / max(1.0, by_model)),
+            *(_mean(chances, lengths * which) for which in (kept, 1 - kept, model)),
+            *(float((lengths * doubt).sum()) / total, float(chances.max())),
+            *(float((part * np.abs(chances - 0.5)).sum()) / max(1.0, by_rules) for part in (added, lost)),
+            *(float((lengths * chances).sum()) / total, float(((chances - 0.5) ** 2 * lengths).sum()) / total),
+            *(float(np.abs(np.diff(which)).sum()) / len(chances) for which in (model, kept)),
+        )
+    )
+
+
+def _mean(chances: Floats, weights: Floats) -> float:
+    return float((weights * chances).sum()) / max(1.0, float(weights.sum()))
+
+
+@cache
+def load_model() -> tuple[Trees, Trees]:
+    """Return the trees of the blocks and those of the gate."""
+    with files("dedupcrawl.page").joinpath(MODEL_FILE).open("rb") as file, np.load(file) as arrays:
+        blocks, gate = (_trees(*(arrays[f"{name}_{field}"] for field in STORED)) for name in ("blocks", "gate"))
+    return blocks, gate
+
+
+STORED = ("feature", "limit", "path", "value")  #: the arrays of a set of trees in ``MODEL_FILE``
+
+
+def _trees(
+    feature: NDArray[np.uint8], limit: NDArray[np.float32], path: NDArray[np.int8], value: NDArray[np.int32]
+) -> Trees:
+    """Return trees from their stored arrays; a leaf that a smaller tree does not have is never reached."""
+    lefts = (path > 0).sum(axis=2).astype(np.float32)
+    lefts[~path.any(axis=2)] = np.inf
+    return Trees(
+        feature.astype(np.intp), limit.astype(np.float64), path.astype(np.float32), lefts, value.astype(np.float32)
+    )

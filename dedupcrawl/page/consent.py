@@ -1,0 +1,193 @@
+"""Texts that ask for consent to cookies, and notices about JavaScript: furniture of a site, whatever their length.
+
+OneTrust, Didomi, Cookiebot, Quantcast and others show the same text on thousands of sites, often with the standard
+purposes of the IAB's Transparency and Consent Framework (TCF). Many are longer than a short story, and stand in the
+page before it. A text is recognised by how many *kinds* of words of such notices it has, not by single phrases,
+because sites edit them. The words are stems in the languages of the European Union, in Norwegian, Icelandic, Turkish,
+Russian, Ukrainian, Serbian, Chinese, Japanese and Korean.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from functools import lru_cache
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from dedupcrawl.page.flatten import word_set
+from dedupcrawl.page.rules import CONSENT, FRAME
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from dedupcrawl.page.blocks import RawBlock
+
+#: A consent text has one of them. They are compared in lower case.
+STEMS = (
+    *("cookie", "on a device", "consent", "kakor", "informasjonskaps", "informationskaps", "eväste", "ciastecz"),
+    *("slapuk", "sīkdat", "küpsis", "piškot", "kolačić", "колачић", "sütik", "бисквит", "куки", "fótspor"),
+    *("vafrakök", "çerez", "fianán", "galetes", "クッキー", "쿠키"),
+)
+#: Words with which a site speaks to its readers. Articles about cookies do not.
+ADDRESS = word_set("""
+    we our us you your wir uns unser unsere unseren unserer sie ihr ihre ihrem ihren ihrer ihnen nous notre nos vous vos
+    votre nosotros nuestro nuestra nuestros nuestras usted su sus tu tus noi nostro nostra nostri nostre tuo tuoi nós
+    nosso nossa nossos nossas seu seus wij onze uw je vi vår våra vårt våre vores din dina dine me sivustomme my nasz
+    nasi naszych nasze naši našich náš vaše vašich vám mi honlapunk az nostru noștri noastre dvs ние ви вашето наш наши
+    наших мы вы ми ваш ваше ваши вашем вашому μας σας naš naše vaš mes mūsų jūsų mēs mūsu jūsu meie teie biz bizim siz
+    sizin við okkar þú þinn ár
+""")
+#: The same in scripts without spaces between words.
+ADDRESS_STEMS = ("我们", "我們", "本网站", "本網站", "您", "当社", "弊社", "当サイト", "お客様", "우리", "당사", "귀하")
+
+
+def _stems(words: str, *others: str) -> tuple[str, ...]:
+    return (*words.split(), *others)
+
+
+#: Kinds of words in consent texts beside cookies and address, as parts of words in lower case.
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "consent": _stems(
+        """
+        consent accept agree allow reject refus declin opt-out einwillig zustimm akzept ablehn erlaub acept
+        rechaz accett rifiut aceit rejeit toestemm weiger samtyck godkänn avvis samtykk godta hyväks suostum zgod
+        akcept souhlas přij súhlas prij hozzájárul elfogad consimț съгласи прием συγκατάθ αποδοχ αποδέχ соглас
+        принима згод прийм pristan prihva privol soglas sprejm nõus piekr sutik sutink onay kabul samþykk 同意 接受
+        拒绝 拒絕 許可 拒否 동의 수락
+        """,
+        *("opt out",),
+    ),
+    "partners": _stems(
+        """
+        partner vendor third-part drittanb anbieter prestatair socios tercer proveedor terze fornitor parceir
+        derden leverantör tredje kumppan kolmans dostawc třetí tretí tretj treć harmadik terț furnizor партн трет
+        συνεργάτ τρίτ 合作伙伴 第三方 第三者 パートナー 제3자 üçüncü ortak trečiųj treš kolmanda þriðj
+        """,
+        *("third part",),
+    ),
+    "data": _stems(
+        """
+        privacy personal privat datenschutz personenbezog données privacidad datos riservat dados gegevens
+        integritet personuppgift personoplysning personopplysning yksityisy henkilötie prywatn osob soukrom
+        súkrom adatvéd személyes confidenț поверител личн персонал απόρρητ προσωπικ конфиденц конфіденц 隐私 隱私 个人
+        個人 プライバシー 개인 gizlilik kişisel asmen isikuandm persónu
+        """,
+        *("vie privée", "dati person"),
+    ),
+    "device": _stems(
+        """
+        device browser website identifier gerät webseite appareil terminal navigat dispositiv navegador sitio
+        apparaat apparat enhet laite selai urządzen stron zařízen zariaden web eszköz böngész dispozitiv
+        устройств пристр сайт συσκευ ιστό πρόγραμμα 设备 設備 网站 網站 浏览器 端末 デバイス サイト ブラウザ 기기 사이트
+        cihaz vefs svetain
+        vietn veebi naršykl pārlūk
+        """,
+        *("web site", "our site"),
+    ),
+    "advertising": _stems(
+        """
+        advert personalis personaliz werb anzeigen publici pubblici annunci anúnci reclam annons reklam annonc
+        mainon mainos hirdet реклам διαφημ 广告 廣告 広告 광고 kohanda oglas oglaš auglýs
+        """
+    ),
+    "analysis": _stems(
+        """
+        measur analys analyz analis traffic statist audienc messung mesur medición medição misur tilast pomiar
+        měř mérés mérő forgalm măsur анал измер вимір статист μέτρησ ανάλυ επισκεψ 分析 统计 統計 測定 분석 umferð
+        """
+    ),
+    "settings": _stems(
+        """
+        setting preferenc manag choice einstellung präferenz auswahl paramètr préféren choix configur preferen
+        ajust impostazion definiç instelling voorkeur inställning innstilling indstilling asetuks ustawie nastav
+        beállítás setări настро ρυθμίσ налашт 设置 设定 設定 설정 ayar nustatym iestatīj seadi seade stilling postavk
+        """
+    ),
+    "use": _stems(
+        """
+        using store storage storing access verwend nutzen speicher utilis utiliz usamos usar usiamo gebruik
+        använd bruker bruger käyt używa wykorzyst použív haszn folosi използва χρησιμοποι использ використ 使用 利用
+        사용 kullan naudoj izmanto kasuta notum notar stock accéd almacen archivi armazen opslaan uporablja korist
+        lagra lagre
+        """,
+        *("use ",),
+    ),
+}
+#: Whole words of these kinds, because as parts they are in many others.
+WHOLE_WORDS: Mapping[str, frozenset[str]] = {
+    "partners": word_set("tiers"),
+    "device": word_set("site sito"),
+    "advertising": word_set("ad ads"),
+    "use": word_set("usa use"),
+}
+MIN_BYTES = 40  #: a shorter text is a label ("Cookie policy")
+MAX_CHARS = 10_000  #: a longer text is no block of a notice; it bounds the time and the cache
+MIN_KINDS = 4  #: kinds that a consent text has, the address among them
+#: Words of these kinds in 1,000 characters. Consent texts of the providers have 30 to 80, articles on privacy up to 20
+#: (counted on wcxb).
+MIN_DENSITY = 22.0
+HAN_FACTOR = 3.0  #: a character of Chinese, Japanese or Korean says as much as so many Latin letters
+
+_words = re.compile(r"\w+").findall
+_han = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]").findall
+MAX_SCRIPT_NOTICE = 400  #: bytes; a longer text is about JavaScript
+_about_scripts = re.compile(
+    r"java ?script.{0,80}(?:enabl|disabl|turn|requir|need|support|activ|aktiv|einschalt|desactiv|habilit|abilita"
+    r"|inschakel|włącz|povol|zapn|engedély|включ|увімк|ενεργοπ|启用|啟用|开启|開啟|禁用|停用|有効|무효|활성)"
+    r"|(?:enabl|disabl|turn|requir|need|without|activ|aktiv|einschalt|habilit|abilita|inschakel|włącz|povol|zapn"
+    r"|engedély|включ|увімк|ενεργοπ|启用|啟用|开启|開啟|禁用|停用|有効).{0,60}java ?script",
+    re.IGNORECASE | re.DOTALL,
+).search
+
+
+def notice_blocks(blocks: Sequence[RawBlock]) -> dict[int, str]:
+    """Return the places of consent texts (``rules.CONSENT``) and of notices about JavaScript (``rules.FRAME``)."""
+    places = [at for at, block in enumerate(blocks) if block[1] >= MIN_BYTES and block[1] > 2 * block[2]]
+    texts = [blocks[at][0].lower() for at in places]
+    # Searching the whole text and then the block is faster than searching each block for each stem.
+    whole = "\n".join(texts)
+    stems = [stem for stem in STEMS if stem.isascii()] if whole.isascii() else STEMS
+    starts = [0, *accumulate([len(text) + 1 for text in texts])]
+    found: dict[int, str] = {}
+    for index in {bisect_right(starts, offset) - 1 for stem in stems for offset in _offsets(stem, whole)}:
+        if len(texts[index]) <= MAX_CHARS and is_consent_text(texts[index]):
+            found[places[index]] = CONSENT
+    for offset in _offsets("javascript", whole):
+        index = bisect_right(starts, offset) - 1
+        if blocks[places[index]][1] <= MAX_SCRIPT_NOTICE and _about_scripts(texts[index]):
+            found[places[index]] = FRAME
+    return found
+
+
+def _offsets(part: str, whole: str) -> Iterator[int]:
+    """Yield where ``part`` is in ``whole``."""
+    offset = whole.find(part)
+    while offset >= 0:
+        yield offset
+        offset = whole.find(part, offset + 1)
+
+
+@lru_cache(maxsize=512)  # all pages of a site show the same text
+def is_consent_text(text: str) -> bool:
+    """Return whether a text asks for consent to cookies.
+
+    >>> is_consent_text("We use cookies on our website to give you personalised ads. You can accept or reject them.")
+    True
+    >>> is_consent_text("Regulators fined the company for its use of third-party cookies in its browser.")
+    False
+    """
+    folded = text.lower()
+    if not any(stem in folded for stem in STEMS):
+        return False
+    words = _words(folded)
+    counts = [sum([word in ADDRESS for word in words]) + sum([folded.count(stem) for stem in ADDRESS_STEMS])]
+    if not counts[0]:
+        return False
+    for kind, parts in KINDS.items():
+        whole = WHOLE_WORDS.get(kind, frozenset())
+        counts.append(sum([folded.count(part) for part in parts]) + sum([word in whole for word in words]))
+    if sum(count > 0 for count in counts) < MIN_KINDS:
+        return False
+    size = len(text) + (HAN_FACTOR - 1) * len(_han(text))
+    return 1000 * sum(counts) >= MIN_DENSITY * size

@@ -1,0 +1,318 @@
+"""Train the block model of the default reader, and score it on hosts that it was not trained on.
+
+Usage (LightGBM is needed here only, not by a crawl)::
+
+    pip install lightgbm
+    python docs/making/reader_model.py --pages wcxb aeb cwced --reprints dev.jsonl.gz --write reader_model.npz
+
+``--pages`` are page sets (``html/<id>.html.gz`` and ``truth.jsonl`` with id, url, text and, where it is known, type),
+``--reprints`` labelled pages with ``source`` and ``template``, the ids of the pages that they were made of.
+
+Hosts are divided into folds by a hash of their name. Every page is scored by a model that has seen no page of its
+host; a reprint, by one that has seen neither its source nor its template. The model that is written is trained on all
+pages. The table shows for each type of page the F1 of 4-grams by the rules and by rules and model, as ``dedupcrawl
+eval pages`` defines it, and the number of pages of which less than a fifth was found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from zlib import crc32
+
+import lightgbm
+import numpy as np
+
+from dedupcrawl.page import PageError, ReadOptions
+from dedupcrawl.page.block_features import BlockFeatures, block_features
+from dedupcrawl.page.block_model import (
+    MIN_GAIN,
+    MIN_PROMISED_GAIN,
+    UNIT,
+    best_choice,
+    gate_features,
+    promised_gain,
+    without_excluded,
+)
+from dedupcrawl.page.block_reader import classify
+from dedupcrawl.page.document import parse, to_text
+from dedupcrawl.page.rules import MAIN_TEXT
+from dedupcrawl.tools.evaluation.extraction import ShingleOverlap, load_pages, overlap, score, tokenize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+NOTHING = ShingleOverlap(0, 0, 0)
+FOLDS = 5
+SET_WEIGHTS = {"aeb": 3.0, "cwced": 5.0}  #: of small sets: articles and Chinese pages must not lose
+REPRINT_WEIGHT = 0.3  #: one article is in several reprints
+BLOCK_ROUNDS, GATE_ROUNDS = 60, 50
+BLOCK_TREES = {
+    "objective": "cross_entropy",
+    "learning_rate": 0.15,
+    "num_leaves": 15,
+    "min_data_in_leaf": 60,
+    "feature_fraction": 0.6,
+    "max_bin": 63,
+    "lambda_l2": 1.0,
+    "seed": 1,
+    "num_threads": 1,
+    "verbosity": -1,
+}
+GATE_TREES = {
+    "objective": "regression",
+    "learning_rate": 0.08,
+    "num_leaves": 8,
+    "min_data_in_leaf": 25,
+    "feature_fraction": 0.5,
+    "lambda_l2": 5.0,
+    "seed": 3,
+    "num_threads": 1,
+    "verbosity": -1,
+}
+
+
+@dataclass(slots=True)
+class Sample:
+    """A labelled page as the rules read it."""
+
+    group: str  #: type of the page, or its set
+    hosts: tuple[str, ...]  #: those of which no page may be in the training set
+    true: str
+    weight: float
+    texts: list[str] = field(default_factory=list)  #: of the blocks
+    features: BlockFeatures | None = None  #: None for a page without a block
+    shares: Floats = field(default_factory=lambda: np.zeros(0))  #: of each block, the share in the true text
+    tokens: Floats = field(default_factory=lambda: np.zeros(0))  #: of each block
+    gate: Floats = field(default_factory=lambda: np.zeros(0))
+    by_rules: ShingleOverlap = NOTHING
+    by_model: ShingleOverlap = NOTHING
+    is_switched: bool = False  #: the choice of the model replaces that of the rules
+    promised: float = -1.0  #: gain of F1 by the probabilities
+
+    def overlap(self, keep: Iterable[Any]) -> ShingleOverlap:
+        """Compare the kept blocks with the true text."""
+        return overlap(self.true, "\n".join(text for text, kept in zip(self.texts, keep, strict=True) if kept))
+
+    @property
+    def gain(self) -> float:
+        """What the choice of the model adds to the F1 of the page."""
+        return page_f1(self.by_model) - page_f1(self.by_rules)
+
+
+def page_f1(found: ShingleOverlap) -> float:
+    """Return the F1 of one page."""
+    return 2 * found.right / (2 * found.right + found.wrong + found.missed) if found.right else 0.0
+
+
+def fold_of(host: str) -> int:
+    """Return the fold of a host."""
+    return crc32(host.encode()) % FOLDS
+
+
+def read_sample(html: bytes, sample: Sample) -> Sample:
+    """Read a page by the rules, and label its blocks."""
+    options = ReadOptions(blocks=False)
+    sample.by_rules = overlap(sample.true, "")
+    try:
+        root = parse(to_text(html, encoding=None, content_type="", max_bytes=options.max_bytes))
+        tree, reasons, _ = classify(root, options)
+    except PageError:
+        return sample
+    return label_sample(sample, tree, reasons)
+
+
+def label_sample(sample: Sample, tree: Any, reasons: Sequence[str]) -> Sample:
+    """Add features and labels of the blocks."""
+    sample.texts = [block[0] for block in tree.blocks]
+    sample.by_rules = sample.overlap([reason == MAIN_TEXT for reason in reasons])
+    if tree.blocks:
+        sample.features = block_features(tree, reasons)
+        sample.shares, sample.tokens = label(sample.texts, sample.true)
+    return sample
+
+
+def label(texts: Sequence[str], true: str) -> tuple[Floats, Floats]:
+    """Return for each block the share of its 3-grams in the true text, and its number of tokens.
+
+    A shorter block is in the true text if it is a line of it, and probably if it is in a line.
+    """
+    words = [word.lower() for word in tokenize(true)]
+    triples, pairs, single = set(zip(words, words[1:], words[2:], strict=False)), set(pairwise(words)), set(words)
+    lines = {tuple(word.lower() for word in tokenize(line)) for line in true.split("\n")}
+    shares, counts = np.zeros(len(texts)), np.zeros(len(texts))
+    for place, text in enumerate(texts):
+        own = [word.lower() for word in tokenize(text)]
+        counts[place] = len(own)
+        if len(own) > 3:
+            runs = list(zip(own, own[1:], own[2:], strict=False))
+            shares[place] = sum(run in triples for run in runs) / len(runs)
+        elif tuple(own) in lines:
+            shares[place] = 1.0
+        elif len(own) == 1:
+            shares[place] = 0.4 * (own[0] in single)
+        elif own:
+            shares[place] = 0.6 * all(pair in pairs for pair in pairwise(own))
+    return shares, counts
+
+
+def page_samples(folders: Sequence[Path]) -> tuple[list[Sample], dict[str, tuple[str, str]]]:
+    """Read page sets; return their samples, and host and true text of each id."""
+    samples, known = [], {}
+    for folder in folders:
+        rows = [json.loads(line) for line in (folder / "truth.jsonl").read_text("utf-8").splitlines() if line]
+        groups = {row["id"]: row.get("type", folder.name) for row in rows}
+        for page in load_pages(folder):
+            host = urlsplit(page.url).netloc.removeprefix("www.") or page.id
+            known[page.id] = host, page.text
+            weight = SET_WEIGHTS.get(folder.name, 1.0)
+            samples.append(read_sample(page.html, Sample(groups[page.id], (host,), page.text, weight)))
+    return samples, known
+
+
+def reprint_samples(path: Path, known: dict[str, tuple[str, str]]) -> Iterator[Sample]:
+    """Read the reprints whose true text is that of their source."""
+    with gzip.open(path) as lines:
+        for row in map(json.loads, lines):
+            source, template = known.get(row["source"]), known.get(row["template"])
+            if source and template and "#" not in row["cluster"]:
+                hosts = tuple({source[0], template[0]})
+                yield read_sample(row["html"].encode(), Sample("reprint", hosts, source[1], REPRINT_WEIGHT))
+
+
+def fit_blocks(samples: Iterable[Sample]) -> lightgbm.Booster:
+    """Fit the block model: every page weighs the same, within a page a block by its tokens."""
+    used = [sample for sample in samples if sample.features]
+    weights = [sample.weight * (sample.tokens + 1) / (sample.tokens.sum() + 20) for sample in used]
+    weight = np.concatenate(weights)
+    rows = np.vstack([sample.features.rows for sample in used])
+    data = lightgbm.Dataset(rows, np.concatenate([sample.shares for sample in used]), weight=weight / weight.mean())
+    return lightgbm.train(BLOCK_TREES, data, BLOCK_ROUNDS)
+
+
+def fit_gate(samples: Iterable[Sample]) -> lightgbm.Booster:
+    """Fit the gate on gains that were measured on hosts unknown to the block model."""
+    used = [sample for sample in samples if sample.features]
+    data = lightgbm.Dataset(
+        np.array([sample.gate for sample in used]),
+        np.array([sample.gain for sample in used]),
+        weight=np.array([sample.weight**0.5 for sample in used]),
+    )
+    return lightgbm.train(GATE_TREES, data, GATE_ROUNDS)
+
+
+def is_tested(sample: Sample, fold: int) -> bool:
+    """Whether a page is scored by the model of this fold; a reprint is, by that of its first host."""
+    return fold_of(sample.hosts[0]) == fold
+
+
+def is_trained(sample: Sample, fold: int) -> bool:
+    """Whether the model of this fold is trained on a page."""
+    return all(fold_of(host) != fold for host in sample.hosts)
+
+
+def cross_validate(samples: Sequence[Sample]) -> None:
+    """Score every page by a block model and a gate that have seen no page of its host."""
+    for fold in range(FOLDS):
+        model = fit_blocks(sample for sample in samples if is_trained(sample, fold))
+        for sample in samples:
+            if is_tested(sample, fold) and sample.features:
+                chances = 1 / (1 + np.exp(-model.predict(sample.features.rows, raw_score=True)))
+                chances = without_excluded(chances, sample.features)
+                keep = best_choice(chances, sample.features.lengths)
+                sample.gate = gate_features(sample.features, chances, keep)
+                sample.by_model = sample.overlap(keep)
+                sample.promised = promised_gain(sample.features, chances, keep)
+    for fold in range(FOLDS):
+        gate = fit_gate(sample for sample in samples if is_trained(sample, fold))
+        for sample in samples:
+            if is_tested(sample, fold) and sample.features:
+                by_gate = gate.predict(sample.gate[None])[0] > MIN_GAIN
+                by_promise = sample.promised > MIN_PROMISED_GAIN
+                sample.is_switched = bool(by_gate if sample.features.is_familiar else by_promise)
+
+
+def table(samples: Iterable[Sample]) -> Iterator[str]:
+    """Yield a line for each type of page."""
+    groups = defaultdict(list)
+    for sample in samples:
+        groups[sample.group].append(sample)
+    yield f"{'type':14} pages  rules  with model  lost: rules  with model  switched"
+    for name, pages in sorted(groups.items()):
+        chosen = [page.by_model if page.is_switched else page.by_rules for page in pages]
+        rules = [page.by_rules for page in pages]
+        switched = fmean(page.is_switched for page in pages)
+        yield (
+            f"{name:14} {len(pages):5}  {score(rules)[0]:.3f}  {score(chosen)[0]:10.3f}  {lost(rules):11}"
+            f"  {lost(chosen):10}  {switched:8.2f}"
+        )
+
+
+def lost(found: Iterable[ShingleOverlap]) -> int:
+    """Count the pages of which less than a fifth was found."""
+    return sum(page.right < 0.2 * (page.right + page.missed) for page in found)
+
+
+def stored(booster: lightgbm.Booster) -> dict[str, NDArray[Any]]:
+    """Return the trees of a booster as the arrays that ``dedupcrawl.page.block_model`` reads."""
+    trees = booster.dump_model()["tree_info"]
+    leaves = max(tree["num_leaves"] for tree in trees)
+    feature = np.zeros((len(trees), leaves - 1), np.uint8)
+    limit = np.zeros((len(trees), leaves - 1), np.float32)
+    path = np.zeros((len(trees), leaves, leaves - 1), np.int8)
+    value = np.zeros((len(trees), leaves), np.int32)
+    for at, tree in enumerate(trees):
+        open_nodes: list[tuple[dict[str, Any], list[tuple[int, int]]]] = [(tree["tree_structure"], [])]
+        nodes = found = 0
+        while open_nodes:
+            node, way = open_nodes.pop()
+            if "split_feature" in node:
+                feature[at, nodes], limit[at, nodes] = node["split_feature"], node["threshold"]
+                open_nodes.append((node["left_child"], [*way, (nodes, 1)]))
+                open_nodes.append((node["right_child"], [*way, (nodes, -1)]))
+                nodes += 1
+            else:
+                value[at, found] = round(node["leaf_value"] * UNIT)
+                for number, sign in way:
+                    path[at, found, number] = sign
+                found += 1
+    return {"feature": feature, "limit": limit, "path": path, "value": value}
+
+
+def write(path: Path, samples: Sequence[Sample]) -> None:
+    """Train on all pages, and write the trees. The gate is trained on the gains of the cross-validation."""
+    blocks, gate = stored(fit_blocks(samples)), stored(fit_gate(samples))
+    arrays = {f"blocks_{name}": array for name, array in blocks.items()}
+    np.savez_compressed(path, **arrays, **{f"gate_{name}": array for name, array in gate.items()})
+
+
+def main() -> None:
+    """Train, print the table, write the trees."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pages", nargs="+", type=Path, required=True, help="page sets")
+    parser.add_argument("--reprints", type=Path, help="labelled reprints of pages of these sets")
+    parser.add_argument("--write", type=Path, help="the file to write the trees to")
+    given = parser.parse_args()
+    samples, known = page_samples(given.pages)
+    if given.reprints:
+        samples += reprint_samples(given.reprints, known)
+    cross_validate(samples)
+    print("\n".join(table(samples)))
+    if given.write:
+        write(given.write, samples)
+
+
+if __name__ == "__main__":
+    main()
