@@ -197,7 +197,7 @@ def fit_blocks(samples: Iterable[Sample]) -> lightgbm.Booster:
     used = [sample for sample in samples if sample.features]
     weights = [sample.weight * (sample.tokens + 1) / (sample.tokens.sum() + 20) for sample in used]
     weight = np.concatenate(weights)
-    rows = np.vstack([sample.features.rows for sample in used])
+    rows = np.vstack([sample.features.rows for sample in used if sample.features])
     data = lightgbm.Dataset(rows, np.concatenate([sample.shares for sample in used]), weight=weight / weight.mean())
     return lightgbm.train(BLOCK_TREES, data, BLOCK_ROUNDS)
 
@@ -294,8 +294,9 @@ def stored(booster: lightgbm.Booster) -> dict[str, NDArray[Any]]:
 def write(path: Path, samples: Sequence[Sample]) -> None:
     """Train on all pages, and write the trees. The gate is trained on the gains of the cross-validation."""
     blocks, gate = stored(fit_blocks(samples)), stored(fit_gate(samples))
-    arrays = {f"blocks_{name}": array for name, array in blocks.items()}
-    np.savez_compressed(path, **arrays, **{f"gate_{name}": array for name, array in gate.items()})
+    arrays: dict[str, Any] = {f"blocks_{name}": array for name, array in blocks.items()}
+    arrays |= {f"gate_{name}": array for name, array in gate.items()}
+    np.savez_compressed(path, **arrays)
 
 
 def main() -> None:
