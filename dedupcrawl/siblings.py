@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # Chosen on generated sites and on made copies of labelled pages (docs/methods.md, "Siblings").
 MIN_ALIKE = 0.5  #: titles without headings that share at least this part of their tokens are one name
 MIN_ABOUT = 0.5  #: a text with at least this share of a name's telling tokens is about that name
+MIN_TELLING = 2  #: two titles of which the pages say nothing differ if each has that many telling tokens of its own
 MIN_DIFFERING = 0.5  #: share of its values that each page must have for itself
 
 NAMES_IN_TEXT = "names, each in its own text"
@@ -95,7 +96,7 @@ def _unpack(sketch: bytes) -> Identity | None:
 
 
 def _names_differ(new: Sample, old: Sample, *, equal_text: bool) -> str:
-    mine, seen = new.lacking(old)
+    mine, _ = new.lacking(old)
     others, _ = old.lacking(new)
     if not mine or not others:
         return NAME_OF_ONE if _names_one(new, mine) or _names_one(old, others) else ""
@@ -104,7 +105,7 @@ def _names_differ(new: Sample, old: Sample, *, equal_text: bool) -> str:
     pair = _Names(new, mine, old, others)
     if min(mine) < TELLING > min(others) and (pair.headed or not equal_text):
         return NUMBERS_IN_NAMES
-    return _over_equal_text(pair, seen) if equal_text else _over_other_text(pair)
+    return _over_equal_text(pair) if equal_text else _over_other_text(pair)
 
 
 class _Names(NamedTuple):
@@ -135,12 +136,18 @@ def _over_other_text(pair: _Names) -> str:
     return HEADINGS if pair.headed and pair.about < MIN_ABOUT else ""
 
 
-def _over_equal_text(pair: _Names, seen: int) -> str:
+def _over_equal_text(pair: _Names) -> str:
     if pair.about >= MIN_ABOUT:  # one content under two names, of which one may be "Print"
         return ""
-    shared = seen - len(pair.mine)
-    unlike = shared < MIN_ALIKE * (shared + len(pair.mine) + len(pair.others))
-    return NAMES_OVER_EQUAL_TEXT if pair.headed or (unlike and pair.both(Name.SAID)) else ""
+    mine, others = _telling(pair.mine), _telling(pair.others)
+    shared = _telling(pair.new.items.keys() & pair.old.items.keys())
+    unlike = shared < MIN_ALIKE * (shared + mine + others)
+    told_apart = pair.both(Name.SAID) or min(mine, others) >= MIN_TELLING
+    return NAMES_OVER_EQUAL_TEXT if pair.headed or (unlike and told_apart) else ""
+
+
+def _telling(keys: Iterable[int]) -> int:
+    return sum(key < FILLER for key in keys)
 
 
 def _names_one(names: Sample, lacking: Sequence[int]) -> bool:

@@ -21,6 +21,8 @@ from dedupcrawl.page.rules import (
     MODEL_KEPT,
     MODEL_REMOVED,
     POSITION_REASONS,
+    is_credit,
+    is_stamp,
 )
 from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES, classify_blocks
 from dedupcrawl.utils.time_limit import check_time
@@ -28,6 +30,7 @@ from dedupcrawl.utils.time_limit import check_time
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
+    from dedupcrawl.page.blocks import RawBlock
     from dedupcrawl.page.options import ReadOptions
 
 
@@ -141,16 +144,26 @@ def _classify(
 def _rest(tree: BlockTree, reasons: list[str], kept: int) -> str:
     """Return the text beside a short main text that tells the page from others.
 
-    That is the heading and short facts (definition lists, tables), and all text that was removed only for its position
-    if it is longer than the main text. Without it, catalogue pages with different goods and the same terms of sale
-    would be copies. Beside an article the other text belongs to the site.
+    That is the heading, the text between it and the main text, and short facts (definition lists, tables); and all
+    text that was removed only for its position if it is longer than the main text. Without it, catalogue pages with
+    different goods and the same terms of sale would be copies. Beside an article the other text belongs to the site.
     """
     if kept >= MIN_ARTICLE_BYTES:
         return ""
-    removed = [block for block, why in zip(tree.blocks, reasons, strict=True) if why in POSITION_REASONS]
-    if sum([block[1] for block in removed]) <= kept:
-        removed = [block for block in removed if block[5] in FACT_TAGS and not block[2]]
-    return "\n".join([text for text, *_ in removed])
+    removed = [(place, tree.blocks[place]) for place, why in enumerate(reasons) if why in POSITION_REASONS]
+    if sum([block[1] for _, block in removed]) <= kept:
+        named = _heading_place(tree, reasons)
+        first = next((place for place, why in enumerate(reasons) if why in KEPT_REASONS), 0)
+        removed = [
+            (place, block)
+            for place, block in removed
+            if not block[2] and (block[5] in FACT_TAGS or (0 <= named < place < first and not _is_frame(block)))
+        ]
+    return "\n".join([block[0] for _, block in removed])
+
+
+def _is_frame(block: RawBlock) -> bool:
+    return is_credit(*block[:2]) or is_stamp(*block[:2])
 
 
 class _Surroundings(TypedDict):

@@ -439,11 +439,18 @@ def frame_blocks(blocks: list[RawBlock], kept: list[int]) -> set[int]:
 def restore(blocks: list[RawBlock], reasons: list[str], left: int) -> list[str]:
     """Set the reason OUTSIDE for third-party text on a page with little main text (``left`` bytes).
 
+    Where hardly more than a heading is left, a class that names a side part was misunderstood.
+
     Twice as much text in teasers as beside them is a list of stories, and its introduction is the same on
     each page of the list. If captions outweigh the main text, the page is a gallery.
     """
     if left < MIN_ARTICLE_BYTES:
         reasons = [OUTSIDE if reason in THIRD_PARTY_REASONS else reason for reason in reasons]
+        if left < MIN_REMAINING:
+            reasons = [
+                OUTSIDE if reason is SIDE_CLASS and not block[2] and not is_consent_notice(*block[:2]) else reason
+                for block, reason in zip(blocks, reasons, strict=True)
+            ]
     elif TEASER in reasons:
         teasers = [place for place, reason in enumerate(reasons) if reason is TEASER]
         _restore_if_longer(blocks, reasons, teasers, LIST_RATIO * left)
