@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # Chosen on generated sites and on made copies of labelled pages (docs/methods.md, "Siblings").
 MIN_ALIKE = 0.5  #: titles without headings that share at least this part of their tokens are one name
 MIN_ABOUT = 0.5  #: a text with at least this share of a name's telling tokens is about that name
+FOREIGN = 0.25  #: a text with less than this share of the telling tokens of both names has nothing to do with them
 MIN_TELLING = 2  #: two titles of which the pages say nothing differ if each has that many telling tokens of its own
 MIN_DIFFERING = 0.5  #: share of its values that each page must have for itself
 
@@ -141,7 +142,8 @@ def _over_equal_text(pair: _Names) -> str:
         return ""
     mine, others = _telling(pair.mine), _telling(pair.others)
     shared = _telling(pair.new.items.keys() & pair.old.items.keys())
-    unlike = shared < MIN_ALIKE * (shared + mine + others)
+    is_foreign = max(_about(pair.new, pair.new.items), _about(pair.old, pair.old.items)) < FOREIGN
+    unlike = is_foreign or shared < MIN_ALIKE * (shared + mine + others)
     told_apart = pair.both(Name.SAID) or min(mine, others) >= MIN_TELLING
     return NAMES_OVER_EQUAL_TEXT if pair.headed or (unlike and told_apart) else ""
 
