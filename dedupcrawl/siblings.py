@@ -50,7 +50,7 @@ def site_of(url: str) -> str:
     return _site_of_host(rest.partition("/")[0].partition("?")[0].rpartition("@")[2].lower()) if rest else ""
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16_384)  # a host that is looked up costs 26 µs
 def _site_of_host(host: str) -> str:
     name = host.partition(":")[0]
     known = _suffixes.extract_str(name).top_domain_under_public_suffix

@@ -217,6 +217,7 @@ class SiteCounts:
         self._is_sample = is_sample
         self._sites: OrderedDict[str, SiteCount] = OrderedDict()
         self._reported: set[str] = set()
+        site_of("https://www.example.com/")  # loads the public suffix list (50 ms) now, and not before the first page
 
     def add(
         self, url: str, relation: Relation | None = None, of: str | None = None, reason: str | None = None
