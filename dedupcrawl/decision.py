@@ -129,7 +129,7 @@ class Matcher:
         if is_same_site and self.scope == OTHER_HOSTS:
             return None
         finding = self._strongest(record, candidate)
-        if finding is None or not is_same_site or finding.relation not in _COPIES:
+        if finding is None or not is_same_site:
             return finding
         why = why_siblings(record.identity, old.identity, equal_text=self._has_equal_text(record, old))
         if not why:

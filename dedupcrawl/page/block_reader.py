@@ -24,7 +24,7 @@ from dedupcrawl.page.rules import (
     is_credit,
     is_stamp,
 )
-from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES, classify_blocks
+from dedupcrawl.page.scoring import HEADINGS, MIN_ARTICLE_BYTES, classify_blocks
 from dedupcrawl.utils.time_limit import check_time
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 MIN_MAIN_TEXT = 200  #: bytes: with less main text, the inside of landmarks is read as well
 MIN_STATEMENT_BYTES = 200  #: a block of at least this length is a statement even without a full stop
 MIN_VISIBLE = 2000  #: bytes: all visible text of a page without main text is compared if it has at least this length
-FACT_TAGS = word_set("h1 dt dd th td")  #: short facts: a page with little text is known by them
+FACT_TAGS = word_set("dt dd th td")  #: short facts: a page with little text is known by them
 INDEX_SHARE = 0.5  #: a page with a larger share of guide links and no statement is an index
 
 _ends_sentence = re.compile(r"""[.!?。！？…．][\s"'”’»)）」』\]]*\Z""").search
@@ -150,20 +150,25 @@ def _rest(tree: BlockTree, reasons: list[str], kept: int) -> str:
     """
     if kept >= MIN_ARTICLE_BYTES:
         return ""
-    removed = [(place, tree.blocks[place]) for place, why in enumerate(reasons) if why in POSITION_REASONS]
-    if sum([block[1] for _, block in removed]) <= kept:
-        named = _heading_place(tree, reasons)
-        first = next((place for place, why in enumerate(reasons) if why in KEPT_REASONS), 0)
-        removed = [
-            (place, block)
-            for place, block in removed
-            if not block[2] and (block[5] in FACT_TAGS or (0 <= named < place < first and not _is_frame(block)))
-        ]
-    return "\n".join([block[0] for _, block in removed])
+    named = _heading_place(tree, reasons)
+    removed = [place for place, why in enumerate(reasons) if why in POSITION_REASONS]
+    is_longer = sum([tree.blocks[place][1] for place in removed]) > kept
+    first = next((place for place, why in enumerate(reasons) if why in KEPT_REASONS), 0)
+    chosen = [
+        place
+        for place in removed
+        if place == named
+        or (is_longer and not _is_furniture(tree.blocks[place]))
+        or (tree.blocks[place][5] in FACT_TAGS and not tree.blocks[place][2])
+        or (0 <= named < place < first and not _is_furniture(tree.blocks[place]))
+    ]
+    return "\n".join([tree.blocks[place][0] for place in chosen])
 
 
-def _is_frame(block: RawBlock) -> bool:
-    return is_credit(*block[:2]) or is_stamp(*block[:2])
+def _is_furniture(block: RawBlock) -> bool:
+    """Return whether a block is a heading of another part, a breadcrumb, a legal notice, a credit or a stamp."""
+    text, length, link_length, _, _, tag, _ = block
+    return tag in HEADINGS or link_length > 0 or bool(_legal(text)) or is_credit(text, length) or is_stamp(text, length)
 
 
 class _Surroundings(TypedDict):
