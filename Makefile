@@ -4,6 +4,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # Processes of pytest. Most tests wait for crawls and servers, so this may exceed the number of cores.
 WORKERS ?= 3
+# Compiled modules are kept, whatever the environment says: hundreds of processes of the tests load them.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: install demo demo-clean test checks lint types imports docs pytest bench clean
 

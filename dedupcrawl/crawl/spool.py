@@ -150,7 +150,7 @@ class SpoolFile:
                 self._open("rwc" if new else "rw")
         except OSError as error:
             reason = error.__cause__
-            is_locked = isinstance(reason, sqlite3.Error) and reason.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            is_locked = getattr(reason, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
             if is_locked or not self.path.exists():
                 return False
             raise
@@ -193,15 +193,10 @@ class SpoolFile:
         """Yield the pages that were not replayed, up to ``most`` a batch.
 
         A batch counts as replayed when the next one is requested. Two records of a batch share no key, so they
-        may be filed in any order. Damaged pages are removed. When the file cannot be read, its pages stay for
-        another process.
+        may be filed in any order. Damaged pages are removed.
         """
         while self.has_pending:  # pages may be appended while a batch is filed
-            try:
-                batch, done = self._batch(most)
-            except OSError:
-                self._done = self._last
-                raise
+            batch, done = self._batch(most)
             if batch:
                 yield batch
             self._done = done
@@ -228,6 +223,10 @@ class SpoolFile:
             self._database.execute("BEGIN")
             self._database.executemany("DELETE FROM pages WHERE id = ?", zip(ids, strict=True))
             self._database.execute("COMMIT")
+
+    def skip_pending(self) -> None:
+        """Leave the pages that were not replayed to another process. Needs no access to the file."""
+        self._done = self._last
 
     def release(self) -> bool:
         """Close and unlock the file; remove it if it is empty, else return True."""

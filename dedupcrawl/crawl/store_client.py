@@ -292,6 +292,7 @@ class StoreClient:
                 file.remove(page.id for page, answer in zip(pages, fresh, strict=True) if answer is not None)
         except OSError as error:
             self._stats.spool_failed(error, 0)
+            file.skip_pending()  # else it would be tried again and again
         finally:
             self._stats.replayed(*map(answers.count, (True, False, None)))
 

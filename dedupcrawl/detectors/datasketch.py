@@ -15,6 +15,7 @@ import numpy.typing as npt
 from dedupcrawl.detectors.base import Detector, Exhibit, Fingerprint, Match
 from dedupcrawl.detectors.lsh import choose_bands
 from dedupcrawl.detectors.relations import MatchBounds, SlotAgreement, TextSize
+from dedupcrawl.text.shingles import seeded_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _HEADER = struct.Struct("<BBII")
 _TAG = 0x44
+_KEYED_BYTES = 8  #: bytes of a keyed token
 #: Type of the stored values by the ``scheme`` of datasketch; legacy values have at most 32 bits.
 _VALUE_TYPES = {"affine32": "<u4", "affine64": "<u8", "legacy": "<u4"}
 _SCHEMES = tuple(_VALUE_TYPES)
@@ -33,6 +35,10 @@ _UNITS = ("characters", "words", "segmented")  #: built-in kinds of tokens
 @dataclass(frozen=True)
 class Datasketch(Detector):
     """The exact values of ``datasketch.MinHash``; the keys are the bands of ``datasketch.MinHashLSH``.
+
+    datasketch hashes tokens to 32 bits with a public function. With a ``seed`` other than 0 a keyed BLAKE2b
+    hash of each token is hashed in its place, so that nobody without the seed can steer the values. They are
+    then no longer those of an existing index.
 
     ``tokens`` is "words" (runs of ``size`` words between white space, joined by a space), "segmented" (the
     same with words found by jieba, for Chinese) or "characters" (runs of ``size`` characters), all of the
@@ -47,13 +53,14 @@ class Datasketch(Detector):
     length_ratio: float = 1.10  #: α, highest ratio of the longer to the shorter text, at least 1
     containment: float = 0.9  #: lowest share of the shorter page in the longer one for an excerpt, above 0, at most 1
     num_perm: int = 128  #: values of a signature, 2…4096
-    permutation_seed: int = 1  #: ``seed`` of datasketch, 0…2^32 - 1; independent of the configured seed
+    permutation_seed: int = 1  #: ``seed`` of datasketch, 0…2^32 - 1; independent of ``seed``
     permutations: str = "affine32"  #: ``scheme`` of datasketch: "affine32", "affine64", or "legacy" (before 2.0)
     hashfunc: str = ""  #: dotted name of a hash function; "": the default of datasketch
     tokens: str = "words"  #: "words", "segmented", "characters" or the dotted name of a function
     size: int = 3  #: units (words or characters) of a token, 1…64
     segmenter: str = "jieba"  #: for Chinese in "segmented" tokens
     miss_weight: float = 0.5  #: weight of a missed copy in the choice of bands, above 0, at most 1; as in datasketch
+    seed: int = 0  #: key of the tokens, 0…2^64 - 1; 0: the tokens themselves are hashed
 
     def __post_init__(self) -> None:
         self.check_bounds("threshold")
@@ -61,6 +68,7 @@ class Datasketch(Detector):
         self.check_integer("permutation_seed", 0, 2**32 - 1)
         self.check_integer("size", 1, 64)
         self.check_share("miss_weight")
+        self.check_seed()
         if self.permutations not in _SCHEMES:
             raise self.setting_error("permutations", f"one of {', '.join(_SCHEMES)}")
         if self.hashfunc:
@@ -73,7 +81,7 @@ class Datasketch(Detector):
         if not tokens:
             return None
         minhash = self._empty.copy()
-        minhash.update_batch(tokens)
+        minhash.update_batch([seeded_hash(token, _KEYED_BYTES, self.seed) for token in tokens] if self.seed else tokens)
         values: npt.NDArray[Any] = minhash.hashvalues
         head = _HEADER.pack(_TAG, _SCHEMES.index(self.permutations), max(1, features.length), len(tokens))
         return Fingerprint(self._band_keys(values), head + values.astype(self._stored).tobytes())
@@ -81,7 +89,7 @@ class Datasketch(Detector):
     def compare(self, new: bytes, old: bytes) -> Match | None:
         new_size, new_values = self._read(new)
         old_size, old_values = self._read(old)
-        agreement = SlotAgreement(int(np.count_nonzero(new_values == old_values)), self.num_perm)
+        agreement = SlotAgreement(int(np.count_nonzero(new_values == old_values)), self.num_perm, counts_sets=True)
         return agreement.match(new_size, old_size, self._bounds)
 
     def assess(self, new: bytes, old: bytes) -> Opinion:
@@ -89,12 +97,12 @@ class Datasketch(Detector):
         old_size, old_values = self._read(old)
         differing = new_values != old_values
         exhibit = Exhibit.of_places("slots", differing.tobytes())
-        agreement = SlotAgreement(self.num_perm - int(np.count_nonzero(differing)), self.num_perm)
+        agreement = SlotAgreement(self.num_perm - int(np.count_nonzero(differing)), self.num_perm, counts_sets=True)
         return agreement.opinion(self.name, new_size, old_size, self._bounds, exhibit)
 
     def scheme(self) -> Mapping[str, object]:
         bands, rows = self._bands()
-        names = ("num_perm", "permutation_seed", "permutations", "hashfunc", "tokens", "size")
+        names = ("num_perm", "permutation_seed", "permutations", "hashfunc", "tokens", "size", "seed")
         return {"version": 1, **self.constants(*names), "bands": bands, "rows": rows}
 
     def _tokens(self, features: Features) -> Iterable[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import blake2b, sha1
+from hashlib import sha1
 from heapq import nsmallest
 from itertools import compress
 from operator import itemgetter
@@ -44,7 +44,7 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True)
 class IMatch(Detector):
-    """SHA-1 over the unique terms with a normalised idf from 0.2 to 0.8, in sorted order.
+    """SHA-1 over the seed and the unique terms with a normalised idf from 0.2 to 0.8, in sorted order.
 
     Words that are not in the lexicon are not used, and the frequency of a term in the page does not matter
     (Chowdhury, Frieder, Grossman, McCabe, *Collection statistics for fast duplicate document detection*, ACM
@@ -96,7 +96,7 @@ class IMatch(Detector):
         terms = self.terms(features)
         if not terms:
             return None
-        digest, shown = signature(encode_terms(terms)), rarest_terms(terms)
+        digest, shown = signature(encode_terms(terms), self.seed), rarest_terms(terms)
         key = seeded_hash(digest, 8, self.seed)
         return Fingerprint((key,), _HEADER.pack(_TAG, len(terms), len(shown), digest) + shown)
 
@@ -147,9 +147,12 @@ def encode_terms(terms: Iterable[Term]) -> list[bytes]:
     return [term.word.encode("utf-8", "surrogatepass") for term in terms]
 
 
-def signature(words: Iterable[bytes]) -> bytes:
-    """Return the SHA-1 over sorted words, joined with single spaces."""
-    return sha1(b" ".join(words), usedforsecurity=False).digest()
+def signature(words: Iterable[bytes], seed: int) -> bytes:
+    """Return the SHA-1 over the seed in 8 bytes and sorted words, joined with single spaces.
+
+    With a secret seed nobody can search for other words with the same signature.
+    """
+    return sha1(seed.to_bytes(8, "little") + b" ".join(words), usedforsecurity=False).digest()
 
 
 def rarest_terms(terms: Sequence[Term]) -> bytes:
@@ -219,7 +222,7 @@ class IMatchRandomized(IMatch):
 
     def kept_terms(self, words: Sequence[bytes]) -> npt.NDArray[np.bool_]:
         """Return which of the UTF-8 ``words`` each additional lexicon has; the shape is (lexicons, words)."""
-        digests = (blake2b(word, digest_size=8).digest() for word in words)
+        digests = (seeded_hash(word, 8, self.seed) for word in words)
         hashes = np.frombuffer(b"".join(digests), "<u8")
         salts = seeded_constants(self.seed, "lexicon", self.lexicons)
         kept: npt.NDArray[np.bool_] = mix(hashes ^ salts[:, np.newaxis]) >= np.uint64(self.dropped * 2.0**64)
@@ -228,7 +231,7 @@ class IMatchRandomized(IMatch):
     def _signatures(self, words: Sequence[bytes]) -> Iterator[bytes]:
         for kept in [np.ones(len(words), bool), *self.kept_terms(words)]:
             if kept.any():
-                yield signature(compress(words, kept.tolist()))[:_SIGNATURE_BYTES]
+                yield signature(compress(words, kept.tolist()), self.seed)[:_SIGNATURE_BYTES]
 
     def _measure(self, new: _RandomizedSketch, old: _RandomizedSketch) -> tuple[int, float, dict[str, object]]:
         """Return the number of common signatures, the similarity and the evidence."""

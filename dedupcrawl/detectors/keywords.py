@@ -47,7 +47,7 @@ class Keywords(Detector):
     A page with fewer than N keywords has no fingerprint. A description with fewer than N different tokens is
     replaced by the main text; if that has fewer too, there is no fingerprint.
 
-    The only key is a seeded hash of the MD5.
+    The MD5 is over the seed in 8 bytes and the text. The only key is a seeded hash of it.
 
     Sketch, little-endian: ``B`` tag 0x54, ``B`` variant, ``H`` bytes of the text at the end, 16 bytes MD5;
     variants 4 and 5: N ``f``, the weights in the order of that text; then, as UTF-8 for the evidence, the
@@ -155,7 +155,7 @@ class Keywords(Detector):
         return self._fingerprint(joined.encode("utf-8", "surrogatepass"), found, shown)
 
     def _fingerprint(self, hashed: bytes, weighted: Sequence[Keyword], shown: str) -> Fingerprint:
-        digest = md5(hashed, usedforsecurity=False).digest()
+        digest = md5(self.seed.to_bytes(8, "little") + hashed, usedforsecurity=False).digest()
         key = seeded_hash(digest, 8, self.seed)
         weights = np.array([keyword.weight for keyword in weighted] if self._has_weights else [], "<f4").tobytes()
         text = shown.encode("utf-8", "replace")

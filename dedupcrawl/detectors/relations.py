@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import NamedTuple
 
 from dedupcrawl.detectors.base import Bar, Exhibit, Match, Opinion, Relation
 
 _MIN_AGREEMENT = 8  #: at least one slot in this number must agree
+_MAX_DEVIATIONS = 6  #: standard deviations of an estimate; chance exceeds six once in a billion pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,7 @@ class SlotAgreement:
     agreeing: int  #: number of agreeing slots
     slots: int  #: number of slots of a sketch
     chance: float = 0.0  #: share of slots that agree by chance, 0…1
+    counts_sets: bool = False  #: whether the sizes of pages are those of sets, without repetitions
 
     @property
     def similarity(self) -> float:
@@ -131,14 +134,29 @@ class SlotAgreement:
         Containment multiplies the estimate and its error by up to the ratio of the sizes. Therefore less than
         one agreeing slot in eight is not significant.
         """
-        if self.agreeing * _MIN_AGREEMENT < self.slots:
+        if self.agreeing * _MIN_AGREEMENT < self.slots or self.similarity > self.limit(new, old):
             return None
         return self._measured(new, old).match(bounds)
+
+    def limit(self, new: TextSize, old: TextSize) -> float:
+        """Return the highest estimate that two sets of these sizes can give.
+
+        Two sets have at most J = min / max of their sizes. The estimate is allowed ``_MAX_DEVIATIONS`` standard
+        deviations more, and the error of one slot. A higher one comes from a page that was made to agree. Sizes
+        with repetitions limit nothing: a text and the same text twice have J = 1.
+        """
+        if not self.counts_sets:
+            return 1.0
+        most = min(new.features, old.features) / max(new.features, old.features)
+        return min(1.0, most + _MAX_DEVIATIONS * sqrt(most * (1 - most) / self.slots) + 1 / self.slots)
 
     def opinion(self, detector: str, new: TextSize, old: TextSize, bounds: MatchBounds, slots: Exhibit) -> Opinion:
         """Return the opinion on two pages, given their sizes and the exhibit of their slots."""
         least = self.slots / _MIN_AGREEMENT
         minimum = Bar("", least, self.agreeing, at_least=True, measure="slots that agree")
+        limit = self.limit(new, old)
+        if self.similarity > limit:
+            minimum = Bar("", limit, self.similarity, at_least=False, measure="similarity that the sizes allow")
         return self._measured(new, old).opinion(detector, bounds, slots, minimum)
 
     def _measured(self, new: TextSize, old: TextSize) -> OverlapMeasurement:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing
 import sqlite3
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scrapy import Spider
+from scrapy.utils.test import get_crawler
 
+from dedupcrawl import Deduplicator, Page
+from dedupcrawl.config import Config
+from dedupcrawl.crawl.settings import Options
 from dedupcrawl.crawl.spool import Spool, SpoolFile, spool_name
+from dedupcrawl.crawl.stats import CrawlStats
+from dedupcrawl.crawl.store_client import StoreClient
 from dedupcrawl.stores.base import KEY_BYTES, Record
 from tests.forking import processes
 
@@ -246,18 +254,23 @@ def test_a_spool_is_bounded(tmp_path: Path) -> None:
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= most + 4096
 
 
-def test_a_full_disk_leaves_whole_pages(tmp_path: Path) -> None:
-    """The limit of the size of files acts as a full disk does, for this process alone."""
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """Limit the size of files: this process can write no more, as on a full disk."""
     resource = pytest.importorskip("resource")
-    spool = Spool(tmp_path)
-    spool.append([record(0)])
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
     try:
-        with pytest.raises(OSError, match=str(tmp_path)):
-            spool.append([record(1)])
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_leaves_whole_pages(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    spool.append([record(0)])
+    with full_disk(), pytest.raises(OSError, match=str(tmp_path)):
+        spool.append([record(1)])
     spool.append([record(2)])
     assert read(spool) == [record(0), record(2)]
 
@@ -289,15 +302,23 @@ def add_pages(folder: Path, reports: Connection) -> None:
         reports.send(number)
 
 
-def test_a_file_that_cannot_be_read_ends_the_replay(tmp_path: Path) -> None:
-    """Else the process would try again and again."""
-    spool = Spool(tmp_path)
-    spool.append([record(0)])
-    (file,) = spool.files()
-    file._database.execute("DROP TABLE pages")
-    with pytest.raises(OSError, match="no such table"):
-        replay(file)
-    assert not spool.has_pending
+def test_a_file_that_cannot_be_written_ends_the_replay(tmp_path: Path) -> None:
+    """Else the crawl would file its pages again and again. The next crawl finds that they are filed."""
+    crawler = get_crawler(Spider)
+    options = Options("memory://", "news", Config(), spool=tmp_path)
+    client = StoreClient(crawler, options, CrawlStats(crawler))
+    dedup = Deduplicator()
+    client.connect(dedup)
+    page = dedup.file(Page.from_text("The ferries stayed at their piers. " * 9, "https://a.example/1"))
+    assert isinstance(page, Record)
+    client.backlog.add_records([page])
+    with full_disk():
+        asyncio.run(asyncio.wait_for(client.deliver_backlog(), 20))
+    assert dedup.lookup("https://a.example/1") is not None
+    assert not client.backlog.is_pending
+    client.backlog.close()
+    (folder,) = tmp_path.iterdir()
+    assert [each.url for each in read(Spool(folder))] == ["https://a.example/1"]
 
 
 def test_a_spool_is_for_one_store_for_any_user() -> None:

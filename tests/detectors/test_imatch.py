@@ -43,7 +43,7 @@ def test_a_worked_example(tmp_path: Path) -> None:
     match = compare(text, text, detector)
     assert match is not None
     assert match.evidence == {
-        "signature": hashlib.sha1(b"harbour ice pier", usedforsecurity=False).hexdigest(),
+        "signature": hashlib.sha1(bytes(8) + b"harbour ice pier", usedforsecurity=False).hexdigest(),
         "terms": 3,
         "rarest": ["pier", "ice", "harbour"],
     }

@@ -242,8 +242,8 @@ class Storm:
     def _stop(self, seconds: float) -> None:
         self._until(lambda: self._running(begun=True))
         victim = self._chance.choice(self._running(begun=True))
-        victim.stops.append(Stop(time.monotonic()))
         victim.send(signal.SIGSTOP)
+        victim.stops.append(Stop(time.monotonic()))  # not before: this process may have to wait for a processor
         victim.wakes = time.monotonic() + seconds
 
     def _end(self, event: Event) -> None:

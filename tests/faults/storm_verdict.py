@@ -5,7 +5,7 @@ The rules are those of :mod:`tests.faults.verdict`, with what a storm adds. A st
 * after a kill: the process that stored it died before it committed it;
 * after a loss: the server has lost its data since, or shortly before;
 * after a sleep: the process that stored it was stopped for longer than its lease before it had committed it, or was
-  stopped inside the pipeline that stores items (``docs/shared.md``, stopped workers);
+  stopped between the last check of its claim and the end of storing (``docs/shared.md``, stopped workers);
 * unchecked: the store was away, or another worker's claim was open for longer than ``DEDUP_WAIT``; both are tagged.
 
 Whatever else is stored again is stored twice by living workers.
@@ -23,6 +23,7 @@ from tests.faults.verdict import AWAY, CLAIMED
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+MOMENT = 0.5  #: seconds that a busy machine may take to go on with what it does
 SETTLING = 15.0  #: seconds that a page may have been claimed before it is stored
 
 
@@ -56,7 +57,7 @@ class StormItem:
     story: str
     url: str
     life: StormLife
-    entered: float  #: when the pipeline that stores items received it
+    entered: float  #: when its claim was checked for the last time, directly before the pipeline that stores items
     at: float  #: when it was stored
     reason: str = ""  #: why its page is unchecked
 
@@ -64,7 +65,8 @@ class StormItem:
         ended = "ended in order" if self.life.killed_after is None else f"killed at {self.life.killed_after:.3f}"
         stops = "".join(f", stopped {stop.begin:.3f} to {stop.end:.3f}" for stop in self.life.stops)
         tag = f" [unchecked({self.reason})]" if self.reason else ""
-        return f"{self.url} by {self.life.name}, {ended}{stops}, at {self.at:.3f}{tag}"
+        when = f"checked at {self.entered:.3f}, stored at {self.at:.3f}"
+        return f"{self.url} by {self.life.name}, {ended}{stops}, {when}{tag}"
 
 
 @dataclass(frozen=True)
@@ -129,11 +131,18 @@ def _excuse(after: Aftermath, first: StormItem, then: StormItem) -> str | None:
         return "after a kill"
     if any(first.at - SETTLING <= loss <= then.at for loss in after.losses):
         return "after a loss"
-    if any(stop.begin >= first.at - 1 and then.at >= stop.begin + after.lease for stop in first.life.stops):
+    least = after.lease / 2  # the last renewal may have been some time before the stop
+    asleep = [stop for stop in first.life.stops if stop.end - stop.begin >= least]
+    if any(stop.begin >= first.at - 1 and then.at >= stop.begin + least for stop in asleep):
         return "after a sleep"
-    if any(then.entered <= stop.begin < stop.end <= then.at + 1 for stop in then.life.stops):
+    if any(_is_inside(then, stop) for stop in then.life.stops):
         return "after a sleep"
     return None
+
+
+def _is_inside(item: StormItem, stop: Stop) -> bool:
+    """Whether the process was stopped while it stored the item: directly before and directly after."""
+    return stop.begin - MOMENT <= item.entered <= stop.begin and stop.end <= item.at <= stop.end + MOMENT
 
 
 def _records(after: Aftermath) -> Iterator[str]:

@@ -87,7 +87,9 @@ def test_what_is_not_stored_is_lost() -> None:
         (replace(also(OTHER, 12.0), losses=[13.0]), None),
         (replace(also(OTHER, 60.0), losses=[11.0]), "after a loss"),
         (also(OTHER, 20.0, by=StormLife(0, 0, stops=(Stop(10.5, 20.5),))), "after a sleep"),
-        (also(OTHER, 12.0, by=StormLife(0, 0, stops=(Stop(10.5, 12.5),))), None),
+        (also(OTHER, 16.0, by=StormLife(0, 0, stops=(Stop(10.5, 20.5),))), "after a sleep"),
+        (also(OTHER, 12.0, by=StormLife(0, 0, stops=(Stop(10.5, 20.5),))), None),
+        (also(OTHER, 16.0, by=StormLife(0, 0, stops=(Stop(10.5, 12.5),))), None),
         (also(StormLife(1, 0, stops=(Stop(9.0, 18.0),)), 18.5), None),
         (also(StormLife(1, 0, stops=(Stop(9.5, 18.0),)), 9.4, ""), None),
     ],
@@ -102,6 +104,9 @@ def test_an_item_inside_the_pipeline_that_stores_it_cannot_be_taken_back() -> No
     sleeper = StormLife(1, 0, stops=(Stop(9.0, 18.0),))
     items = [FINE.items[0], FINE.items[1], StormItem("a", "http://y/a", sleeper, 8.9, 18.1)]
     assert dict(assess(replace(FINE, items=items)).again) == {"after a sleep": 1}
+    for entered, at in ((0.0, 18.1), (8.9, 19.0), (18.05, 18.1)):  # never checked, stored later, checked afterwards
+        items[2] = StormItem("a", "http://y/a", sleeper, entered, at)
+        assert len(assess(replace(FINE, items=items)).twice) == 1
 
 
 def test_a_committed_story_has_one_record() -> None:

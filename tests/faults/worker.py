@@ -19,6 +19,7 @@ from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.settings import Settings
 
 from dedupcrawl import Deduplicator, deduplicator
+from dedupcrawl.crawl.claims import ClaimManager
 from dedupcrawl.spiders.site import SiteSpider
 from dedupcrawl.stores import open_store
 from tests.crawl.spiders import soon
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
+    from dedupcrawl.crawl.items import ItemClaim
     from dedupcrawl.stores.base import Record, Store
 
 BASE = {
@@ -94,10 +96,28 @@ class Keep:
 
     def process_item(self, item: Any) -> Any:
         """Store it."""
-        entered, stored = time.monotonic(), ItemAdapter(item)
+        stored = ItemAdapter(item)
         reason = (stored.get("dedup") or {}).get("reason", "")
-        self._ledger.write(event="stored", url=stored["url"], reason=reason, entered=entered)
+        self._ledger.write(event="stored", url=stored["url"], reason=reason, entered=LastCheck.at)
         return item
+
+
+class LastCheck:
+    """When the claim of any item was checked for the last time: of the item that is stored next, or after that."""
+
+    at = 0.0
+
+    @classmethod
+    def watch(cls) -> None:
+        """Record each check from now on."""
+        is_sure = ClaimManager.is_sure
+
+        def watched(claims: ClaimManager, claim: ItemClaim) -> bool:
+            cls.at = time.monotonic()
+            return is_sure(claims, claim)
+
+        watching: Any = watched
+        ClaimManager.is_sure = watching  # type: ignore[method-assign]
 
 
 class EventRecorder:
@@ -121,6 +141,7 @@ class EventRecorder:
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Intercept the opening of the store and the replay of a spool."""
+        LastCheck.watch()
         opening: Any = self.open
         vars(deduplicator)["open_store"] = opening
         filing: Any = self.watching(Deduplicator.remember)

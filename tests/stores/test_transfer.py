@@ -164,7 +164,11 @@ def test_what_follows_the_end_is_refused(path: Path, kinds: dict[str, Opener]) -
         (gzip.compress(b"dedupcrawl export 2\n{}\n"), "header cannot be read"),
         (gzip.compress(b"dedupcrawl export 2\n[1]\n"), "header cannot be read"),
         (gzip.compress(b'dedupcrawl export 2\n{"namespace": 1, "scheme": {}}\n'), "header cannot be read"),
-        (gzip.compress(b'dedupcrawl export 2\n{"namespace": "a", "scheme": {}}\n' + b"\xff" * 99), "bytes"),
+        (gzip.compress(b'dedupcrawl export 2\n{"namespace": "a", "scheme": {}}\n' + b"\0" + b"\xff" * 99), "bytes"),
+        (
+            gzip.compress(b'dedupcrawl export 2\n{"namespace": "a", "scheme": {}}\n' + b"\xff" * 99),
+            "header cannot be read",
+        ),
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, text: bytes, match: str) -> None:

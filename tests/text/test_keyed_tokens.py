@@ -12,6 +12,7 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import product
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -116,7 +117,7 @@ def test_the_lattice_finds_words_for_a_public_polynomial(nonsense: dict[str, str
     assert all(public_hash(twin) == public_hash(word) for word, twin in found.items())
 
 
-DETECTORS = {
+DETECTORS: dict[str, Any] = {
     "minhash": ("minhash",),
     "simhash": ("simhash",),
     "shingling": ("shingling",),
