@@ -3,8 +3,8 @@
 For each shape of ``tests/hostile/shapes.py`` the benchmark reads pages of N, 2N and 4N parts and prints the CPU time of
 the smallest, best of several, and the ratios of both doublings. It returns 1 if they are above 2.5 on average where the
 time is long enough to be measured. One ratio alone may be: the time for a part doubles once when the tree of a page
-outgrows the caches of the processor. Work in Python is counted by ``tests/hostile/test_growth.py``; this measures the parser and
-regular expressions too.
+outgrows the caches of the processor. Work in Python is counted by ``tests/hostile/test_growth.py``; this measures the
+parser and regular expressions too.
 """
 
 from __future__ import annotations
