@@ -1,9 +1,10 @@
 """Growth of the reading time of hostile pages: ``python -m benchmarks.hostile [--parts N] [--repeats N]``.
 
 For each shape of ``tests/hostile/shapes.py`` the benchmark reads pages of N, 2N and 4N parts and prints the CPU time of
-the smallest, best of several, and the ratios of both doublings. It returns 1 if a ratio is above 2.5 where the time is
-long enough to be measured. Work in Python is counted by ``tests/hostile/test_growth.py``; this measures the parser and
-regular expressions too.
+the smallest, best of several, and the ratios of both doublings. It returns 1 if they are above 2.5 on average where the
+time is long enough to be measured. One ratio alone may be: the time for a part doubles once when the tree of a page
+outgrows the caches of the processor. Work in Python is counted by ``tests/hostile/test_growth.py``; this measures the
+parser and regular expressions too.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tests.hostile.shapes import SHAPES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-MAX_RATIO = 2.5  #: of the times at 2n and n
+MAX_RATIO = 2.5  #: of the times at 2n and n, as the geometric mean of two doublings
 MIN_SECONDS = 0.02  #: below this at 4n, a ratio is noise
 
 
@@ -38,9 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         times = [best_time(page, options.repeats) for page in pages]
         first, second = (late / max(early, 1e-9) for early, late in pairwise(times))
         print(f"{name:26} {len(pages[0]):10,} {times[0]:8.4f} {first:6.2f} {second:6.2f}", flush=True)
-        if times[2] >= MIN_SECONDS and second > MAX_RATIO:
+        if times[2] >= MIN_SECONDS and first * second > MAX_RATIO**2:
             failed.append(name)
-    print(f"fails: {', '.join(failed)}" if failed else f"passes: no ratio above {MAX_RATIO}")
+    print(f"fails: {', '.join(failed)}" if failed else f"passes: no mean ratio above {MAX_RATIO}")
     return 1 if failed else 0
 
 

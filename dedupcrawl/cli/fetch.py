@@ -85,4 +85,4 @@ def _download(url: str, seconds: float, results: SimpleQueue[_Fetched | DedupErr
     except (URLError, HTTPException, OSError, ValueError) as error:
         results.put(DedupError(f"{url}: cannot be fetched: {error}"))
     except BaseException as error:  # noqa: BLE001  # for example from a decoder of the library; the caller waits
-        results.put(DedupError(f"{url}: cannot be fetched: {type(error).__name__}: {error}"))
+        results.put(DedupError(f"{url}: cannot be fetched: {error!r}"))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import NotConfigured
 
 from dedupcrawl.crawl.context import ContextOwner, log_fatal
+from dedupcrawl.crawl.encodings import EncodingMiddleware
 from dedupcrawl.crawl.middlewares import DedupDownloaderMiddleware, DedupSpiderMiddleware
 from dedupcrawl.crawl.pipeline import DedupPipeline
 from dedupcrawl.crawl.settings import is_enabled
@@ -15,13 +16,14 @@ from dedupcrawl.errors import SettingError
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
+ENCODING_ORDER = 585  #: after HttpCompressionMiddleware (590), before MetaRefreshMiddleware (580) reads the text
 DOWNLOADER_ORDER = 540  #: after decompression, retry and redirect have processed the response
 SPIDER_ORDER = 10  #: next to the engine
 PIPELINE_ORDER = 50  #: before the pipelines that store items
 
 
 class Addon(ContextOwner):
-    """Adds the two middlewares and the item pipeline to a crawl.
+    """Adds the middlewares and the item pipeline to a crawl.
 
     The components share one :class:`~dedupcrawl.crawl.context.CrawlContext`, which the add-on owns.
     """
@@ -43,6 +45,7 @@ class Addon(ContextOwner):
         if not enabled:
             raise NotConfigured
         add = settings.setdefault_in_component_priority_dict
+        add("DOWNLOADER_MIDDLEWARES", EncodingMiddleware, ENCODING_ORDER)
         add("DOWNLOADER_MIDDLEWARES", DedupDownloaderMiddleware, DOWNLOADER_ORDER)
         add("SPIDER_MIDDLEWARES", DedupSpiderMiddleware, SPIDER_ORDER)
         add("ITEM_PIPELINES", self.pipeline, PIPELINE_ORDER)

@@ -194,6 +194,25 @@ def is_encoding(label: str) -> bool:
         return False
 
 
+def replacement_encoding(body: bytes, content_type: str = "") -> str | None:
+    """Return an encoding for a body whose declared label names none, or None if no such label is declared.
+
+    Args:
+        body: the body of a response.
+        content_type: the HTTP header of that name.
+
+    >>> replacement_encoding(b"page", "text/html; charset=idna"), replacement_encoding(b"page", "text/html")
+    ('utf-8', None)
+    """
+    declared = http_content_type_encoding(content_type) or html_body_declared_encoding(body)
+    if not declared or is_encoding(declared) or read_bom(body)[0]:
+        return None
+    if _as_utf8(body) is not None:
+        return "utf-8"
+    labels = _labels(body, None, content_type)
+    return labels[0] if labels else guess(body)
+
+
 def _is_wide(label: str) -> bool:
     return label.startswith(("utf-16", "utf-32"))
 

@@ -116,8 +116,10 @@ def test_a_fault_in_mid_crawl_costs_no_item(site: Site, run: Run, torn: str) -> 
 def test_labels_that_are_no_encodings_do_not_fail(site: Site, run: Run) -> None:
     labels = ("idna", "hex", "punycode", "base64", "rot13", "undefined", "unicode_escape", "utf-16", "cp037", "uu")
     french = "Pendant la nuit, la rivière est montée ; à l’aube, tout le village était là. "
-    # Scrapy's own middleware reads the text of each response, and would drop the page with an exception.
-    settings = {**IN_TURN, "LOG_LEVEL": "INFO", "METAREFRESH_ENABLED": False}
+    settings = {
+        **IN_TURN,
+        "LOG_LEVEL": "INFO",
+    }  # with Scrapy's MetaRefreshMiddleware, which reads the text of each page
     urls = []
     for n, label in enumerate(labels):
         page = plain(f"Été {label}", french + text(10 + n))

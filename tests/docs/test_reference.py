@@ -120,7 +120,8 @@ def reasons() -> set[str]:
     literal += [
         part for found in re.findall(r"Uncheckable\(([^()]*)\)", source) for part in re.findall(r'"([\w-]+)"', found)
     ]
-    named = re.findall(r'^(?:BINARY|TOO_LARGE|TOO_DEEP|TOO_SLOW|SKIPPED) = "([\w-]+)"', source, re.MULTILINE)
+    names_of_reasons = "BINARY|TOO_LARGE|TOO_MANY_ATTRIBUTES|TOO_DEEP|TOO_SLOW|SKIPPED"
+    named = re.findall(rf'^(?:{names_of_reasons}) = "([\w-]+)"', source, re.MULTILINE)
     refused = re.findall(r'return "([\w-]+)"', (PACKAGE / "crawl" / "responses.py").read_text("utf-8"))
     decoded = re.findall(r'\breason="([\w-]+)"', source)
     return {*literal, *named, *refused, *decoded, "index", "empty", "consent"}

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
+    from _typeshed import TraceFunction
+
 PARTS = 300
 FIXED = 3000  #: lines that a page of any size takes
 
@@ -26,7 +28,7 @@ def work(function: Callable[[], object]) -> int:
     """Return how many lines and calls of Python code a function takes, list comprehensions counted by element."""
     count = 0
 
-    def trace(_frame: FrameType, _event: str, _argument: object) -> Callable[..., object]:
+    def trace(_frame: FrameType, _event: str, _argument: object) -> TraceFunction:
         nonlocal count
         count += 1
         return trace
