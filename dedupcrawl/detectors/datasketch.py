@@ -45,6 +45,7 @@ class Datasketch(Detector):
     name: ClassVar[str] = "datasketch"
     threshold: float = 0.8  #: lowest estimated similarity of a near-duplicate, above 0, at most 1
     length_ratio: float = 1.10  #: α, highest ratio of the longer to the shorter text, at least 1
+    length_slack: int = 500  #: highest difference of the lengths in characters, 0…10⁹
     containment: float = 0.9  #: lowest share of the shorter page in the longer one for an excerpt, above 0, at most 1
     num_perm: int = 128  #: values of a signature, 2…4096
     permutation_seed: int = 1  #: ``seed`` of datasketch, 0…2^32 - 1; independent of the configured seed
@@ -119,7 +120,7 @@ class Datasketch(Detector):
 
     @property
     def _bounds(self) -> MatchBounds:
-        return MatchBounds(self.threshold, self.length_ratio, self.containment)
+        return MatchBounds(self.threshold, self.length_ratio, self.length_slack, self.containment)
 
     @property
     def _stored(self) -> str:

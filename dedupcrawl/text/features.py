@@ -75,6 +75,11 @@ class Features:
         return sentence_ends(self.text)
 
     @cached_property
+    def full_stops(self) -> tuple[int, ...]:
+        """The index after each full stop that ends a sentence in :attr:`text`."""
+        return sentence_ends(self.text, only_full_stops=True)
+
+    @cached_property
     def tokens(self) -> Tokens:
         """The token stream, see :mod:`dedupcrawl.text.shingles`."""
         return tokens(self.packed)

@@ -136,6 +136,8 @@ def test_every_reason_has_a_row_and_no_other_has() -> None:
 OTHER: dict[str, Any] = {
     "threshold": 0.7,
     "length_ratio": 1.3,
+    "length_slack": 300,
+    "ends": "sentences",
     "containment": 0.8,
     "slots": 64,
     "characters": 4,
