@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.identity import sketch_identity
+from dedupcrawl.layout import with_layout
 from dedupcrawl.page.model import Kind
 from dedupcrawl.stores.base import KEY_BYTES, Record, url_key
 from dedupcrawl.text.features import Features, FeaturesBatch
@@ -124,7 +125,7 @@ class Fingerprinter:
             probes = _bucket_keys([(index, each.keys if each.probes is None else each.probes) for index, each in found])
         if track_url:
             probes = own + probes
-        identity = sketch_identity(page, self.seed) if url else b""
+        identity = with_layout(page.layout, sketch_identity(page, self.seed) if url else b"")
         return Record(url, own + keys, sketches, self.clock(), probes=probes, identity=identity)
 
 

@@ -13,6 +13,7 @@ from dedupcrawl.page.flatten import flatten
 from dedupcrawl.page.model import Block, Kind, Page
 from dedupcrawl.page.rules import LANDMARK, MAIN_TEXT, POSITION_REASONS
 from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES, classify_blocks
+from dedupcrawl.page.structure import layout_signature
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -56,6 +57,7 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
         rest=_rest(tree, reasons, kept),
         blocks=_blocks(tree, reasons) if options.blocks else (),
         kind=kind_of(tree, reasons, kept),
+        layout=_layout(tree, reasons),
         **_surroundings(tree, reasons),
         **metadata(tree.metadata, url),
     )
@@ -94,6 +96,11 @@ def _rest(tree: BlockTree, reasons: list[str], kept: int) -> str:
     if sum([block[1] for block in removed]) <= kept:
         return ""
     return "\n".join([text for text, *_ in removed])
+
+
+def _layout(tree: BlockTree, reasons: list[str]) -> bytes:
+    main = tree.blocks[reasons.index(MAIN_TEXT)][6] if MAIN_TEXT in reasons else -1
+    return layout_signature(tree.elements, tree.parents, main)
 
 
 class _Surroundings(TypedDict):

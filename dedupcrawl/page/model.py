@@ -86,6 +86,7 @@ class Page:
     heading: str = ""  #: the only ``<h1>`` that is no link; without any, the last ``<h2>`` before the main text
     beside: str = ""  #: all text that is neither main text nor a heading, a block a line
     stated: str = ""  #: the part of it without links that was removed for its position only
+    layout: bytes = b""  #: signature of the element structure (:mod:`dedupcrawl.page.structure`); b"" if unknown
 
     @classmethod
     def from_text(cls, text: str, url: str = "", title: str = "") -> Page:
