@@ -13,6 +13,7 @@ from dedupcrawl.layout import with_layout
 from dedupcrawl.page.model import Kind
 from dedupcrawl.stores.base import KEY_BYTES, Record, url_key
 from dedupcrawl.text.features import Features, FeaturesBatch
+from dedupcrawl.text.normalize import CODE, decode, pack, simplify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -63,7 +64,7 @@ class Fingerprinter:
             detector.fingerprint(features) if not exact_only or detector.name == Exact.name else None
             for detector in (*self.detectors, *self._text_hash)
         ]
-        return self._record(page, prints, exact_only, track_url=track_url)
+        return self._record(page, features.encoded, prints, exact_only, track_url=track_url)
 
     def fingerprint_many(self, pages: Sequence[Page], *, track_url: bool = True) -> list[Record | Uncheckable]:
         """Do the same as :meth:`fingerprint` for each page, faster for many short ones."""
@@ -93,7 +94,7 @@ class Fingerprinter:
         for index, page in enumerate(pages):
             if texts[index]:
                 of_page = [of_detector[index] for of_detector in prints]
-                found.append(self._record(page, of_page, exact_only[index], track_url=track_url))
+                found.append(self._record(page, batch.encoded[index], of_page, exact_only[index], track_url=track_url))
             else:
                 found.append(Uncheckable("empty" if articles[index] else str(page.kind)))
         return found
@@ -111,7 +112,7 @@ class Fingerprinter:
         return length < self.min_chars or 2 * letters < max(1, self.min_chars)
 
     def _record(
-        self, page: Page, prints: list[Fingerprint | None], exact_only: bool, *, track_url: bool
+        self, page: Page, text: bytes, prints: list[Fingerprint | None], exact_only: bool, *, track_url: bool
     ) -> Record | Uncheckable:
         sketches = tuple([each.sketch if each else b"" for each in prints])
         del prints[len(self.detectors) :]
@@ -125,8 +126,14 @@ class Fingerprinter:
             probes = _bucket_keys([(index, each.keys if each.probes is None else each.probes) for index, each in found])
         if track_url:
             probes = own + probes
-        identity = with_layout(page.layout, sketch_identity(page, self.seed) if url else b"")
+        normalize = _simplified if self.fold_chinese else None
+        sketch = sketch_identity(page, text, self.seed, normalize) if url else b""
+        identity = with_layout(page.layout, sketch)
         return Record(url, own + keys, sketches, self.clock(), probes=probes, identity=identity)
+
+
+def _simplified(text: str) -> str:
+    return decode(simplify(pack(text)) & CODE)
 
 
 def _is_mostly_rest(page: Page) -> bool:

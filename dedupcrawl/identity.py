@@ -7,7 +7,7 @@ and the *values* (tokens with digits: sizes, dates, prices). :mod:`dedupcrawl.si
 A sketch is one big-endian number of whole bytes. Its bits, the highest first:
 
 * 3 bits: which of the three samples are whole; 4 bits: number of names; 3 bits each: numbers of values in the main
-  text and beside it; 19 bits: hash of the facts (prices, dates, measures) in the main text;
+  text and beside it; 19 bits: hash of all values in the main text;
 * 20 bits a name: class (2 bits), hash (14 bits), flags (4 bits), see :class:`Name`;
 * 12 bits a value: its hash.
 
@@ -18,24 +18,26 @@ resemblance and containment of documents*, 1997), so that the samples of two pag
 from __future__ import annotations
 
 import re
+import unicodedata
 from enum import IntFlag
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 from dedupcrawl.page.flatten import word_set
-from dedupcrawl.page.rules import is_credit, is_stamp
-from dedupcrawl.text.shingles import MASK64, split_mix
+from dedupcrawl.text.shingles import split_mix
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from dedupcrawl.page.model import Page
 
 MAX_NAMES = 15  #: tokens of the names in a sketch
+MAX_NUMBERS = 128  #: numbers of a text that are examined
 MAX_VALUES = 6  #: values of the main text in a sketch, and of the text beside it
 MIN_TELLING_LENGTH = 4  #: shorter words ("the", "of") do not show what a text is about
-MAX_TOKEN_LENGTH = 32  #: characters of a token that are hashed
+MAX_TOKEN_BYTES = 32  #: bytes of a token that are hashed
 #: Words of titles that name a view of a page, not its topic.
 VIEW_WORDS = word_set("print printer printable friendly version amp mobile page view untitled 打印 印本 本页")
 
@@ -52,19 +54,73 @@ _words = re.compile(r"[^\W_]+").findall
 _UNSPACED_RUN = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+"
 _unspaced_parts = re.compile(f"({_UNSPACED_RUN})").split
 _is_unspaced = re.compile(_UNSPACED_RUN).match
-_values = re.compile(r"\d+(?:[.,:/x×'’-]\d+)*").findall
 _has_digit = re.compile(r"\d").search
-_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
-#: Prices, dates and measures. A signed percentage is the change of a quotation.
-_facts = re.compile(
-    r"[$€£¥￥₹₽₩]\s?\d[\d.,]*|\d[\d.,]*\s?(?:[$€£¥￥₹₽₩元円]|(?:usd|eur|gbp|cny|rmb|jpy|chf|aud|cad)\b)"
-    rf"|\d{{4}}[-/.年]\s?\d{{1,2}}[-/.月]\s?\d{{1,2}}|\d{{1,2}}月\d{{1,2}}日|\d{{1,2}}\.\s?\d{{1,2}}\.\s?\d{{4}}"
-    rf"|\d{{1,2}}(?:st|nd|rd|th)?\s{_MONTH}(?:,?\s\d{{4}})?|{_MONTH}\s\d{{1,2}}(?:,?\s\d{{4}})?"
-    r"|(?<![+\-−–±\d.,])\d[\d.,]*\s?(?:%|°|℃|(?:[kcm]?m|km/h|k?g|mg|lbs?|oz|ml|cl|l|litres?|liters?|inch|in|ft"
-    r"|feet|miles?|kwh?|mw|gw|v|w|hz|[kmgt]b|mm²|m²|sqm|ha|per cent|percent)\b|公里|千米|米|厘米|毫米|公斤|千克|克|吨"
-    r"|升|毫升|平方米|亩|万元|亿元)",
-    re.IGNORECASE,
-).findall
+
+#: Numbers of a folded text, with the marks inside them.
+_numbers = re.compile(rb"[0-9](?:[0-9.,:/x'-]*[0-9])?").finditer
+#: Words after or before a number that counts readers or tells a time that passes.
+_COUNTED = tuple(
+    word.encode()
+    for word in (
+        *(
+            "comment",
+            "repl",
+            "view",
+            "read",
+            "like",
+            "share",
+            "vote",
+            "visit",
+            "download",
+            "times",
+            "ago",
+            "people found",
+        ),
+        *("minutes ago", "minute ago", "hours ago", "hour ago", "days ago", "day ago", "users", "followers", "▲", "▼"),
+        *(
+            "次",
+            "人看",
+            "人浏览",
+            "人阅读",
+            "人评论",
+            "条评论",
+            "条回复",
+            "评论",
+            "评",
+            "阅读",
+            "浏览",
+            "点赞",
+            "分钟前",
+            "小时前",
+        ),
+    )
+)
+_COUNTING = tuple(
+    word.encode()
+    for word in (
+        *("comments", "replies", "views", "reads", "readers", "likes", "shares", "votes", "visits", "visitors"),
+        *("downloads", "▲", "▼"),
+        *(
+            "阅读",
+            "閱讀",
+            "阅读数",
+            "浏览",
+            "瀏覽",
+            "点击",
+            "點擊",
+            "评论",
+            "評論",
+            "回复",
+            "点赞",
+            "转发",
+            "收藏",
+            "人气",
+        ),
+    )
+)
+_BEFORE = b" :("  #: bytes between such a word and the number after it
+_AFTER = b" k+)" + "万".encode() + b"of0123456789"  #: bytes between a number and such a word
+_REACH = 24  #: bytes on each side of a number in which these words are looked for
 
 
 class Name(IntFlag):
@@ -72,8 +128,8 @@ class Name(IntFlag):
 
     HEADING = 1
     TITLE = 2
-    SAID = 4  #: in the text of the page, other than the heading
-    MAIN = 8  #: in its main text
+    SAID = 4  #: in the text of the page, other than the heading; not examined for fillers
+    MAIN = 8  #: in its main text; not examined for fillers
 
 
 class Sample(NamedTuple):
@@ -102,20 +158,19 @@ class Identity(NamedTuple):
     names: Sample
     inner: Sample  #: values of the main text
     outer: Sample  #: values beside it
-    facts: int  #: hash of the prices, dates and measures
+    facts: int  #: hash of all values in the main text
 
 
 def name_tokens(text: str) -> list[str]:
-    """Return the words of a name in lower case; text without spaces gives pairs of characters.
+    """Return the words of a folded name; text without spaces gives pairs of characters.
 
     A single Han character would occur in most texts by accident; a pair rarely does.
 
-    >>> name_tokens("Bolt M3, 沪指涨")
+    >>> name_tokens("bolt m3, 沪指涨")
     ['bolt', 'm3', '沪指', '指涨']
     """
-    folded = text.casefold()
-    found = _words(folded)
-    if folded.isascii():
+    found = _words(text)
+    if text.isascii():
         return found
     tokens: list[str] = []
     for word in found:
@@ -127,64 +182,61 @@ def name_tokens(text: str) -> list[str]:
     return tokens
 
 
-def values_of(text: str) -> set[str]:
-    r"""Return the numbers of a text, without those in stamps: short lines about time, author and visitors.
+def values_of(text: bytes) -> set[bytes]:
+    """Return the numbers in a folded text, the first ``MAX_NUMBERS`` of them, without those that count readers.
 
-    >>> sorted(values_of("Bolt 3.5 x 20, 4 packs\nPublished 3 May 2026, 12:31"))
-    ['20', '3.5', '4']
+    >>> sorted(values_of(b"bolt 3.5 x 20, 4 packs. comments (12)"))
+    [b'20', b'3.5', b'4']
     """
-    if not _has_digit(text):
-        return set()
-    lines = [line for line in text.split("\n") if _has_digit(line) and not _is_stamp(line)]
-    return set(_values("\n".join(lines)))
+    return {match[0] for match in islice(_numbers(text), MAX_NUMBERS) if not _is_counter(text, *match.span())}
 
 
-def _is_stamp(line: str) -> bool:
-    length = len(line.encode("utf-8", "replace"))
-    return is_stamp(line, length) or is_credit(line, length)
+def _is_counter(text: bytes, start: int, stop: int) -> bool:
+    """Return whether a number counts readers or tells a time that passes; "12 of 40 people" are two such."""
+    if text[stop : stop + _REACH].lstrip(_AFTER).startswith(_COUNTED):
+        return True
+    return text[max(0, start - _REACH) : start].rstrip(_BEFORE).endswith(_COUNTING)
 
 
-def facts_of(text: str) -> list[str]:
-    """Return the prices, dates and measures of a text, sorted.
-
-    >>> facts_of("Now 12.50 € instead of $14, 3 kg. Comments (12)")
-    ['$14', '12.50 €', '3 kg']
-    """
-    return sorted(_facts(text)) if _has_digit(text) else []
-
-
-def sketch_identity(page: Page, seed: int) -> bytes:
+def sketch_identity(page: Page, text: bytes, seed: int, normalize: Callable[[str], str] | None = None) -> bytes:
     """Return the sketch of a page's names and values, 4 to 60 bytes.
 
     Args:
         page: the page.
+        text: its normalised text in UTF-8, see :attr:`dedupcrawl.text.features.Features.encoded`.
         seed: key of the hashes, 0…2⁶⁴ - 1.
+        normalize: how the text was normalised; None: by NFKC and case folding, as for most pages.
     """
     table = _keyed_bytes(seed)
-    heading, title = (_own_name(name) for name in (page.heading, page.title))
-    text = f"{page.text}\n{page.rest}" if page.rest else page.text
+    fold = normalize or _fold
+    heading, title = (_own_name(fold(name)) for name in (page.heading, page.title))
     keys = sorted((_name_key(token, table), token) for token in heading | title)
     names: dict[int, int] = {}
-    if keys:
-        main = text.casefold()
-        beside = ""
-        for key, token in keys[:MAX_NAMES]:
-            inside = _stands(token, main)
-            if not inside:
-                beside = beside or page.beside.casefold()
-            said = inside or _stands(token, beside)
-            names[key] = (
-                (token in heading) * Name.HEADING
-                | (token in title) * Name.TITLE
-                | said * Name.SAID
-                | inside * Name.MAIN
-            )
+    beside = b""
+    for key, token in keys[:MAX_NAMES]:
+        tells = key < FILLER
+        inside = tells and _stands(token, text)
+        if tells and not inside and not beside:
+            # Letters outside ASCII keep their case here: folding all text of a page takes longer than the rest.
+            beside = b" " + page.beside.encode("utf-8", "surrogatepass").lower()
+        said = (
+            inside
+            or (tells and _stands(token, beside))
+            or (tells and not token.isascii() and _stands(token.capitalize(), beside))
+        )
+        names[key] = (
+            (token in heading) * Name.HEADING | (token in title) * Name.TITLE | said * Name.SAID | inside * Name.MAIN
+        )
     inner = values_of(text)
-    outer = values_of(page.stated) - inner
+    outer = values_of(page.stated.encode("utf-8", "surrogatepass").lower()) - inner
     samples = [_bottom(each, table) for each in (inner, outer)]
     is_whole = (len(keys) <= MAX_NAMES, len(inner) <= MAX_VALUES, len(outer) <= MAX_VALUES)
-    facts = _hash("\n".join(facts_of(text)), table, _FACTS_BITS)
+    facts = _hash(b"\n".join(sorted(inner)), table, _FACTS_BITS)
     return _pack([key << _FLAG_BITS | where for key, where in names.items()], samples, is_whole, facts)
+
+
+def _fold(text: str) -> str:
+    return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
 
 
 def _pack(names: list[int], values: Sequence[list[int]], is_whole: Iterable[bool], facts: int) -> bytes:
@@ -239,21 +291,20 @@ def _own_name(name: str) -> set[str]:
 
 
 def _name_key(token: str, table: bytes) -> int:
-    hashed = _hash(token, table, _HASH_BITS)
+    hashed = _hash(token.encode("utf-8", "surrogatepass")[:MAX_TOKEN_BYTES], table, _HASH_BITS)
     if _has_digit(token):
         return DIGIT | hashed
     tells = len(token) >= MIN_TELLING_LENGTH or _is_unspaced(token)
     return (TELLING if tells else FILLER) | hashed
 
 
-def _bottom(values: Collection[str], table: bytes) -> list[int]:
-    return sorted({_hash(value, table, _VALUE_BITS) for value in values})[:MAX_VALUES]
+def _bottom(values: Collection[bytes], table: bytes) -> list[int]:
+    return sorted({_hash(value[:MAX_TOKEN_BYTES], table, _VALUE_BITS) for value in values})[:MAX_VALUES]
 
 
-def _hash(token: str, table: bytes, bits: int) -> int:
+def _hash(token: bytes, table: bytes, bits: int) -> int:
     """Return a keyed hash: a secret substitution of the bytes, which is not linear, then a CRC."""
-    found = crc32(token[:MAX_TOKEN_LENGTH].encode("utf-8", "replace").translate(table))
-    return (found * _MULTIPLIER & 0xFFFFFFFF) >> (32 - bits)
+    return (crc32(token.translate(table)) * _MULTIPLIER & 0xFFFFFFFF) >> (32 - bits)
 
 
 @cache
@@ -262,20 +313,25 @@ def _keyed_bytes(seed: int) -> bytes:
     order = list(range(256))
     state = seed
     for place in range(255, 0, -1):
-        state = split_mix(state) & MASK64
+        state = split_mix(state)
         other = state % (place + 1)
         order[place], order[other] = order[other], order[place]
     return bytes(order)
 
 
-def _stands(token: str, text: str) -> bool:
-    """Return whether a token stands in a text in lower case, as a whole word where words have ends."""
-    at = text.find(token)
+def _stands(token: str, text: bytes) -> bool:
+    """Return whether a token stands in a folded text, as a whole word where words have ends."""
+    word = token.encode("utf-8", "surrogatepass")
+    at = text.find(word)
     if at < 0 or _is_unspaced(token):
         return at >= 0
     while at >= 0:
-        end = at + len(token)
-        if not (text[end : end + 1].isalnum() or text[at - 1 : at].isalnum()):
+        end = at + len(word)
+        if not (_is_in_word(text[end : end + 1]) or _is_in_word(text[max(0, at - 1) : at])):
             return True
-        at = text.find(token, at + 1)
+        at = text.find(word, at + 1)
     return False
+
+
+def _is_in_word(byte: bytes) -> bool:
+    return byte.isalnum() or byte >= b"\x80"

@@ -9,7 +9,7 @@ site adds to all of its titles does not matter.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tldextract import TLDExtract
 
@@ -101,22 +101,46 @@ def _names_differ(new: Sample, old: Sample, *, equal_text: bool) -> str:
         return NAME_OF_ONE if _names_one(new, mine) or _names_one(old, others) else ""
     if _same_heading(new, old):
         return ""
-    about = max(_about(new, mine), _about(old, others))
-    headed = _any(new, mine, Name.HEADING) and _any(old, others, Name.HEADING)
-    if not equal_text:
-        if _any(new, mine, Name.MAIN) and _any(old, others, Name.MAIN):
-            return NAMES_IN_TEXT
-        if headed and about < MIN_ABOUT:
-            return HEADINGS
-        return NUMBERS_IN_NAMES if min(mine) < TELLING > min(others) else ""
-    if headed and min(mine) < TELLING > min(others):
+    pair = _Names(new, mine, old, others)
+    if min(mine) < TELLING > min(others) and (pair.headed or not equal_text):
         return NUMBERS_IN_NAMES
-    if about >= MIN_ABOUT:  # one content under two names, of which one may be "Print"
+    return _over_equal_text(pair, seen) if equal_text else _over_other_text(pair)
+
+
+class _Names(NamedTuple):
+    """The names of two pages, and what each has that the other lacks."""
+
+    new: Sample
+    mine: list[int]
+    old: Sample
+    others: list[int]
+
+    def both(self, flag: Name) -> bool:
+        """Whether own tokens of both pages have this flag."""
+        return _any(self.new, self.mine, flag) and _any(self.old, self.others, flag)
+
+    @property
+    def headed(self) -> bool:
+        return self.both(Name.HEADING)
+
+    @property
+    def about(self) -> float:
+        """How much of a name's own tokens its text has, the larger of both shares."""
+        return max(_about(self.new, self.mine), _about(self.old, self.others))
+
+
+def _over_other_text(pair: _Names) -> str:
+    if pair.both(Name.MAIN):
+        return NAMES_IN_TEXT
+    return HEADINGS if pair.headed and pair.about < MIN_ABOUT else ""
+
+
+def _over_equal_text(pair: _Names, seen: int) -> str:
+    if pair.about >= MIN_ABOUT:  # one content under two names, of which one may be "Print"
         return ""
-    shared = seen - len(mine)
-    said = _any(new, mine, Name.SAID) and _any(old, others, Name.SAID)
-    unlike = shared < MIN_ALIKE * (shared + len(mine) + len(others))
-    return NAMES_OVER_EQUAL_TEXT if headed or (unlike and said) else ""
+    shared = seen - len(pair.mine)
+    unlike = shared < MIN_ALIKE * (shared + len(pair.mine) + len(pair.others))
+    return NAMES_OVER_EQUAL_TEXT if pair.headed or (unlike and pair.both(Name.SAID)) else ""
 
 
 def _names_one(names: Sample, lacking: Sequence[int]) -> bool:

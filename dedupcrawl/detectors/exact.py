@@ -30,7 +30,7 @@ class Exact(Detector):
         self.check_seed()
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
-        return self._fingerprint(features.text.encode("utf-8", "surrogatepass"))
+        return self._fingerprint(features.encoded)
 
     def fingerprint_many(self, batch: FeaturesBatch, wanted: Sequence[bool]) -> list[Fingerprint | None]:
         pages = zip(batch.encoded, wanted, strict=True)

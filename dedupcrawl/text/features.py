@@ -51,6 +51,11 @@ class Features:
         """The normalised text."""
         return decode(self.points)
 
+    @cached_property
+    def encoded(self) -> bytes:
+        """The normalised text in UTF-8; lone surrogates are encoded too."""
+        return self.text.encode("utf-8", "surrogatepass")
+
     @property
     def length(self) -> int:
         """Length of the normalised text in characters."""

@@ -28,6 +28,8 @@ from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 ONE, ALL = FeatureCode(), FeatureCodes()
 LONG = " ".join((ENGLISH, OTHER_ENGLISH, ENGLISH.replace("e", "i"), OTHER_ENGLISH.replace("a", "o")))
 
+DIALOGUE = "他昨天晚上去了北京的火车站！你今天早上看见他了没有呢？我们都没有在那里看见他出现过"
+
 
 def fingerprint(text: str, detector: FeatureCode | FeatureCodes = ONE) -> Fingerprint:
     found = detector.fingerprint(Features(Page.from_text(text)))
@@ -179,7 +181,7 @@ def test_constants_that_make_no_sense_are_named(
 
 @pytest.mark.parametrize("detector", [FeatureCode, FeatureCodes])
 def test_exclamations_and_questions_have_codes_by_choice(detector: type[FeatureCode | FeatureCodes]) -> None:
-    text = "他昨天晚上去了北京的火车站！你今天早上看见他了没有呢？我们都没有在那里看见他出现过！大家明天下午再去车站找找他吧"
+    text = f"{DIALOGUE}！大家明天下午再去车站找找他吧"
     features = Features(Page.from_text(text))
     assert detector().fingerprint(features) is None  # as in the source, only a full stop has a code
     found = detector(ends="sentences").fingerprint(features)
@@ -188,7 +190,7 @@ def test_exclamations_and_questions_have_codes_by_choice(detector: type[FeatureC
 
 
 def test_the_first_full_stop_has_the_code() -> None:
-    text = "他昨天晚上去了北京的火车站！你今天早上看见他了没有呢？我们都没有在那里看见他出现过。大家明天下午再去车站找找他吧"
+    text = f"{DIALOGUE}。大家明天下午再去车站找找他吧"
     features = Features(Page.from_text(text))
     shown = [
         "".join(code_tokens(features, int(code_positions(features, 10, ends)[0]), 10))
