@@ -11,7 +11,7 @@ import pytest
 
 import dedupcrawl
 from dedupcrawl import Config, Deduplicator, Page, Verdict
-from dedupcrawl.crawl import responses
+from dedupcrawl.crawl import page_view, responses
 from dedupcrawl.crawl.settings import SETTINGS
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
@@ -79,7 +79,7 @@ def test_defaults_are_those_of_the_configuration() -> None:
 
 
 def test_every_meta_key_has_a_section() -> None:
-    used = {value for name, value in vars(responses).items() if name == "SKIP"}
+    used = {responses.SKIP, page_view.META_KEY}
     source = "".join(path.read_text("utf-8") for path in PACKAGE.rglob("*.py"))
     asked = set(re.findall(r'meta(?:\.get\(|\[)"(dedup_\w+)"', source)) | used
     assert set(headings("meta.md")) == asked
