@@ -148,8 +148,8 @@ def test_a_sample_of_codes_estimates_their_share(shared: int, mine: int, others:
     sets = []
     for one in (left, right):
         features = Features(Page.from_text(one))
-        sets.append({code_tokens(features, place, 10) for place in code_positions(features, 10).tolist()})
-    detector = FeatureCodes(share=0.01, length_ratio=99)
+        sets.append({code_tokens(features, place, 10) for place in code_positions(features, 10, "sentences").tolist()})
+    detector = FeatureCodes(share=0.01, length_ratio=99, length_slack=10**6, ends="sentences")
     match = detector.compare(fingerprint(left, detector).sketch, fingerprint(right, detector).sketch)
     if oracles.jaccard(*sets) > 0.3:
         assert match is not None
