@@ -34,7 +34,7 @@ def gazette(text: str, number: int = 1) -> str:
         f'<html><head><title>Ice {number}</title></head><body><header id="top"><div class="logo">The Gazette</div>'
         f'<nav><ul>{MENU}</ul></nav></header><div class="page wide"><div id="post-{number}" class="post entry">'
         f"<h1>The ice of the bay</h1><div class='post-body'><p>{text}</p></div></div>"
-        '<div class="sidebar"><p>Most read</p></div></div><div id="bottom"><p>All rights reserved</p></div></body></html>'
+        '<div class="sidebar"><p>Most read</p></div></div><div id="bottom"><p>All rights reserved</p></div></body>'
     )
 
 
@@ -132,5 +132,5 @@ def test_explain_shows_it(tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text(courier(ENGLISH), "utf-8")
     command = ["explain", "https://b.example/1", "--store", store, "--file", str(tmp_path / "page.html"), "--quick"]
     shown, as_json = CliRunner().invoke(app, command), CliRunner().invoke(app, [*command, "--json"])
-    assert re.search(r"^ *layout +other$", shown.output, re.MULTILINE), shown.output
+    assert re.search(r"^ *layout +other\b", shown.output, re.MULTILINE), shown.output
     assert json.loads(as_json.output)["verdict"]["evidence"]["layout"] == "other"

@@ -163,6 +163,6 @@ class TextWriter:
             return
         self._refused.add(type(item))
         logger.warning(
-            "dedupcrawl: the main text cannot be written into the field %(field)s of %(kind)s: %(error)s",
+            "The main text cannot be written into the field %(field)s of %(kind)s: %(error)s",
             {"field": self._field, "kind": type(item).__name__, "error": error},
         )
