@@ -65,7 +65,7 @@ class PageView:
         """The page, which is read on first use; None if it cannot be read: ``verdict`` has the reason."""
         subject = self._subject
         if subject is None:
-            response = self._response and self._response()
+            response = self._response() if self._response is not None else None
             if self._source is None or response is None:
                 return None
             subject = self._subject = self._source.read(response)
@@ -78,7 +78,7 @@ class PageView:
         The page is read again for them on first use; () if it cannot be read.
         """
         if self._blocks is None:
-            response = self._response and self._response()
+            response = self._response() if self._response is not None else None
             if self._source is None or response is None:
                 return ()
             self._blocks = self._source.read_blocks(response)

@@ -34,8 +34,8 @@ _UNITS = ("characters", "words", "segmented")  #: built-in kinds of tokens
 class Datasketch(Detector):
     """The exact values of ``datasketch.MinHash``; the keys are the bands of ``datasketch.MinHashLSH``.
 
-    ``tokens`` is "words" (runs of ``size`` words between white space, joined by a space), "segmented" (the
-    same with words found by jieba, for Chinese) or "characters" (runs of ``size`` characters), all of the
+    ``tokens`` is "segmented" (runs of ``size`` words, joined by a space; Chinese is cut into words by the segmenter),
+    "words" (the same with words between white space, which Chinese does not have) or "characters" (runs of ``size`` characters), all of the
     normalised text; or the dotted name of a function from the text of the page to an iterable of bytes.
 
     Sketch, little-endian: ``B`` tag 0x44, ``B`` scheme (0 affine32, 1 affine64, 2 legacy), ``I`` length in
@@ -51,7 +51,7 @@ class Datasketch(Detector):
     permutation_seed: int = 1  #: ``seed`` of datasketch, 0…2^32 - 1; independent of the configured seed
     permutations: str = "affine32"  #: ``scheme`` of datasketch: "affine32", "affine64", or "legacy" (before 2.0)
     hashfunc: str = ""  #: dotted name of a hash function; "": the default of datasketch
-    tokens: str = "words"  #: "words", "segmented", "characters" or the dotted name of a function
+    tokens: str = "segmented"  #: "words", "segmented", "characters" or the dotted name of a function
     size: int = 3  #: units (words or characters) of a token, 1…64
     segmenter: str = "jieba"  #: for Chinese in "segmented" tokens
     miss_weight: float = 0.5  #: weight of a missed copy in the choice of bands, above 0, at most 1; as in datasketch
@@ -95,7 +95,9 @@ class Datasketch(Detector):
 
     def scheme(self) -> Mapping[str, object]:
         bands, rows = self._bands()
-        names = ("num_perm", "permutation_seed", "permutations", "hashfunc", "tokens", "size")
+        names = ["num_perm", "permutation_seed", "permutations", "hashfunc", "tokens", "size"]
+        if self.tokens == "segmented":
+            names.append("segmenter")
         return {"version": 1, **self.constants(*names), "bands": bands, "rows": rows}
 
     def _tokens(self, features: Features) -> Iterable[bytes]:

@@ -155,7 +155,7 @@ OTHER: dict[str, Any] = {
     "needed": 1,
     "count": 9,
     "equal": 5,
-    "variant": 5,
+    "variant": 3,
     "difference": 0.02,
     "lowest": 0.1,
     "highest": 0.9,
@@ -183,7 +183,7 @@ OTHER: dict[str, Any] = {
     "seed": 5,
 }
 #: What cannot be changed by itself: it changes the scheme together with another constant, or needs a file.
-TOGETHER = {("datasketch", "segmenter"), ("random_projection", "bits")}
+TOGETHER = {("random_projection", "bits")}
 
 
 def test_every_detector_has_a_section_and_no_other_has() -> None:
