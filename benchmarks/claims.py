@@ -71,9 +71,9 @@ def length_ratio(shelf: ParsedPageCache) -> Finding:
 
     Copies are counted by pairs: a stream that drops too much has fewer copies left to miss.
     """
-    only_ratio = {"length_slack": MAX_LENGTH_SLACK}  # the source has no bound in characters
-    without = report(shelf, "feature_code", length_ratio=UNBOUND, **only_ratio)
-    found = {ratio: report(shelf, "feature_code", length_ratio=ratio, **only_ratio) for ratio in RATIOS}
+    slack = MAX_LENGTH_SLACK  # the source has no bound in characters
+    without = report(shelf, "feature_code", length_ratio=UNBOUND, length_slack=slack)
+    found = {ratio: report(shelf, "feature_code", length_ratio=ratio, length_slack=slack) for ratio in RATIOS}
     bound = found[1.10]
     halved = all(
         2 * bounded < unbounded

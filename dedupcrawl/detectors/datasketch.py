@@ -34,9 +34,9 @@ _UNITS = ("characters", "words", "segmented")  #: built-in kinds of tokens
 class Datasketch(Detector):
     """The exact values of ``datasketch.MinHash``; the keys are the bands of ``datasketch.MinHashLSH``.
 
-    ``tokens`` is "segmented" (runs of ``size`` words, joined by a space; Chinese is cut into words by the segmenter),
-    "words" (the same with words between white space, which Chinese does not have) or "characters" (runs of ``size`` characters), all of the
-    normalised text; or the dotted name of a function from the text of the page to an iterable of bytes.
+    ``tokens`` is "segmented" (runs of ``size`` words, joined by a space; the segmenter cuts Chinese into words),
+    "words" (the same with what stands between white space) or "characters" (runs of ``size`` characters), all of
+    the normalised text; or the dotted name of a function from the text of the page to an iterable of bytes.
 
     Sketch, little-endian: ``B`` tag 0x44, ``B`` scheme (0 affine32, 1 affine64, 2 legacy), ``I`` length in
     characters, ``I`` distinct tokens, then the hash values, 4 bytes each (affine64: 8).
