@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypedDict
 
-from dedupcrawl.detectors.base import Relation
+from dedupcrawl.detectors.base import MAX_LENGTH_SLACK, Relation
 from dedupcrawl.errors import SettingError
 from dedupcrawl.page.options import LINK_RULES, READER_ACCEPTED, ReadOptions
 from dedupcrawl.text.lexicon_file import LANGUAGE_ACCEPTED, is_language
@@ -31,6 +31,7 @@ class ConfigChanges(TypedDict, total=False):
     detectors: Detectors
     threshold: float
     length_ratio: float
+    length_slack: int
     min_chars: int
     reader: str
     segmenter: str
@@ -60,6 +61,7 @@ class Config:
     detectors: Detectors = ("exact", "minhash")  #: names, or names with their constants
     threshold: float = 0.8  #: lowest similarity of a near-duplicate, above 0, at most 1
     length_ratio: float = 1.10  #: α, highest ratio of the lengths of two copies, at least 1
+    length_slack: int = 500  #: highest difference of the lengths of two copies in characters, 0…10⁹
     min_chars: int = 100  #: texts with fewer characters (0…) are compared by ``exact`` only
     reader: str = _READ_DEFAULTS.reader  #: "blocks", "topic", "text", or the dotted name of a function
     segmenter: str = "jieba"  #: splits Chinese into words: "jieba", "rjieba", or the dotted name of a function
@@ -109,6 +111,10 @@ def _is_integer(value: object) -> bool:
 _ACCEPTED: Mapping[str, tuple[Callable[[Config], bool], str]] = {
     "threshold": (lambda c: 0 < c.threshold <= 1, "a number above 0, at most 1"),
     "length_ratio": (lambda c: c.length_ratio >= 1, "a number of at least 1"),
+    "length_slack": (
+        lambda c: _is_integer(c.length_slack) and 0 <= c.length_slack <= MAX_LENGTH_SLACK,
+        f"a whole number from 0 to {MAX_LENGTH_SLACK}",
+    ),
     "min_chars": (lambda c: _is_integer(c.min_chars) and c.min_chars >= 0, "a whole number of at least 0"),
     "reader": (lambda c: isinstance(c.reader, str) and bool(c.reader), READER_ACCEPTED),
     "segmenter": (lambda c: isinstance(c.segmenter, str) and bool(c.segmenter), SEGMENTER_ACCEPTED),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.detectors.base import Match, Relation, no_opinion
 from dedupcrawl.fingerprinting import text_sketch_index
+from dedupcrawl.layout import evidence_with_layout, without_layout
 from dedupcrawl.siblings import is_refresh, site_of, why_siblings
 from dedupcrawl.stores.base import ClaimState
 from dedupcrawl.verdict import Pending, Status, Verdict
@@ -118,7 +119,8 @@ class Matcher:
             return _with_relation(finding or _by_url(candidate, 1.0), Relation.UNCHANGED)
         if not versions:
             return finding
-        if finding and finding.relation in _COPIES and is_refresh(record.identity, old.identity):
+        new, earlier = without_layout(record.identity), without_layout(old.identity)
+        if finding and finding.relation in _COPIES and is_refresh(new, earlier):
             return _with_relation(finding, Relation.REFRESHED)
         return _with_relation(finding or _by_url(candidate, 0.0), Relation.UPDATED)
 
@@ -131,7 +133,8 @@ class Matcher:
         finding = self._strongest(record, candidate)
         if finding is None or not is_same_site:
             return finding
-        why = why_siblings(record.identity, old.identity, equal_text=self._has_equal_text(record, old))
+        new, earlier = without_layout(record.identity), without_layout(old.identity)
+        why = why_siblings(new, earlier, equal_text=self._has_equal_text(record, old))
         if not why:
             return finding
         evidence = {**finding.match.evidence, "siblings": why}
@@ -211,7 +214,7 @@ class Policy:
             cluster=cluster or cluster_of(record),
             similarity=measured,
             detector=first.detector,
-            evidence=first.match.evidence,
+            evidence=evidence_with_layout(first.match.evidence, record.identity, old.identity),
             supersedes=old.url if replaces else None,
         )
         old_ids = (finding.candidate.id for finding in findings if self._replaces(finding))

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.identity import sketch_identity
+from dedupcrawl.layout import with_layout
 from dedupcrawl.page.model import Kind
 from dedupcrawl.stores.base import KEY_BYTES, Record, url_key
 from dedupcrawl.text.features import Features, FeaturesBatch
@@ -143,7 +144,8 @@ class Fingerprinter:
         if track_url:
             probes = own + probes
         normalize = _simplified if self.fold_chinese else None
-        identity = sketch_identity(page, text, self.seed, normalize) if url else b""
+        sketch = sketch_identity(page, text, self.seed, normalize) if url else b""
+        identity = with_layout(page.layout, sketch)
         return Record(url, own + keys, sketches, self.clock(), probes=probes, identity=identity)
 
 

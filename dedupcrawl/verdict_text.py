@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.decision import BY_URL
 from dedupcrawl.detectors.base import Relation
+from dedupcrawl.layout import EVIDENCE, OTHER, SAME
 from dedupcrawl.utils.formatting import similarity_text
 from dedupcrawl.verdict import Status
 
@@ -60,6 +61,7 @@ _COUNTED = {
     "spots": "{} spot signatures are shared",
     "differing": "{} features differ",
 }
+_LAYOUTS = {SAME: "the same layout", OTHER: "another layout"}
 _CONTAINED = {
     Relation.EXCERPT: ("new_in_old", "{} % of it stands there"),
     Relation.EXPANSION: ("old_in_new", "{} % of that page stands in it"),
@@ -98,6 +100,8 @@ def _evidence(verdict: Verdict) -> Iterator[str]:
     for name, value in verdict.evidence.items():
         if name in _COUNTED and isinstance(value, str):
             yield _COUNTED[name].format(value)
+        elif name == EVIDENCE:
+            yield _LAYOUTS.get(str(value), "")
         elif name == "siblings":
             yield f"they differ by {value}"
         elif name == "lengths" and isinstance(value, list) and len(value) == 2:

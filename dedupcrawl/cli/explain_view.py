@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dedupcrawl.cli.console import facts_table
+from dedupcrawl.layout import compare_layouts
 from dedupcrawl.stores.workers import printable
 from dedupcrawl.tools.explain.configuration import ConstantSource
 from dedupcrawl.tools.explain.counterfactuals import NEW_STORE
@@ -93,6 +94,9 @@ def _pair_rows(pair: ComparedPair, verdict: Verdict) -> Iterator[tuple[str, Text
     yield "why this pair", str(pair.why)
     met = "a crawl compares them" if pair.met else "a crawl does not compare them"
     yield "shared keys", f"{pair.shared} of {len(pair.new.record.lookup_keys)}: {met}"
+    layout = compare_layouts(pair.new.record.identity, pair.old.record.identity)
+    if layout:
+        yield "layout", layout
     if pair.verdict != verdict:
         yield "verdict" if pair.met else "if compared", _verdict(pair.verdict)
 

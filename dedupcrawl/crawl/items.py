@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from scrapy.extensions.feedexport import FeedSlot
     from scrapy.http import Response
 
+    from dedupcrawl.crawl.page_view import PageView
     from dedupcrawl.ledger.entry import EntryHandle
     from dedupcrawl.page import Page
     from dedupcrawl.stores.base import Candidate, Record
@@ -139,6 +140,7 @@ class ResponseState:
     awaited: int = 0  #: items that the spider yielded and the pipeline has not received
     output_ended: OneShotEvent = field(default_factory=OneShotEvent)  #: the spider will yield no more
     item_urls: set[str] = field(default_factory=set)  #: when items are judged
+    view: PageView | None = None  #: what the spider sees of the page; None: nothing asks for it
 
     @property
     def valid_claim(self) -> ItemClaim | None:

@@ -11,6 +11,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from dedupcrawl.crawl.context import context_of
 from dedupcrawl.crawl.items import CURRENT_RESPONSE, PageState
+from dedupcrawl.crawl.page_view import META_KEY, drop_view
 from dedupcrawl.crawl.responses import SKIP
 from dedupcrawl.crawl.stats import describe
 from dedupcrawl.page import Page
@@ -70,6 +71,7 @@ class DedupSpiderMiddleware:
 
     def __init__(self, context: CrawlContext) -> None:
         self._responses = context.responses
+        self._reader = context.reader if context.options.shows_pages else None
         self._claims = context.claims
 
     @classmethod
@@ -78,15 +80,20 @@ class DedupSpiderMiddleware:
         return cls(context_of(crawler))
 
     def process_spider_input(self, response: Response) -> None:
-        """Store the response in the current context."""
+        """Store the response in the current context, and what is known of its page in its meta if that is wanted."""
         CURRENT_RESPONSE.set(ref(response))
+        if self._reader is not None:
+            response.meta[META_KEY] = self._reader.view(response)
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Register the response of each item; mark the end of the output."""
         add_item = self._responses.add_item
         try:
             async for output in result:
-                if not isinstance(output, Request) and output is not None:
+                if isinstance(output, Request):
+                    if self._reader is not None:
+                        drop_view(output, response)
+                elif output is not None:
                     add_item(output, response)
                 yield output
         except Exception:

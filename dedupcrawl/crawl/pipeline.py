@@ -18,6 +18,7 @@ from scrapy.exceptions import DropItem
 
 from dedupcrawl.crawl.context import context_of
 from dedupcrawl.crawl.items import PageState
+from dedupcrawl.crawl.page_view import TextWriter, set_current_page
 from dedupcrawl.crawl.responses import SKIPPED, is_informative, tag
 from dedupcrawl.crawl.stats import ProgressLog, describe
 
@@ -53,6 +54,7 @@ class DedupPipeline:
         self._options = context.options
         self._claims, self._feeds = context.claims, context.feeds
         self._stats, self._recorder = context.stats, context.recorder
+        self._texts = TextWriter(self._options.text_field) if self._options.text_field else None
         self._media = MediaRequests()
         self._progress = ProgressLog(crawler, context.options, context.stats, context.client)
         self._has_begun = self._is_finished = False
@@ -88,6 +90,8 @@ class DedupPipeline:
         self._media.count_new(item)
         if claim.verdict.reason != SKIPPED and (not self._options.drops or is_informative(claim.verdict)):
             tag(item, claim.verdict)
+        if self._options.shows_pages:
+            self._show_page(item, response)
         return item
 
     def confirm_item(self, item: Any) -> Any:
@@ -104,6 +108,13 @@ class DedupPipeline:
         processed.claim.in_flight -= 1
         processed.claim = await self._context.judge.claim(item, response, again=True)
         return self._admitted(item, processed.claim)
+
+    def _show_page(self, item: Any, response: Response | None) -> None:
+        """Write the main text into the item, and let the later pipelines see its page."""
+        view = None if response is None else self._context.reader.view(response)
+        set_current_page(view)
+        if view is not None and self._texts is not None:
+            self._texts.write(item, view)
 
     async def item_scraped(self, item: Any, response: object) -> None:
         """Handle Scrapy's signal: all pipelines passed the item."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import thread_time
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,8 @@ from scrapy.utils.asyncio import call_later
 
 from dedupcrawl.crawl.concurrency import BackgroundTasks, OneShotEvent
 from dedupcrawl.crawl.items import ItemClaim, PageState
+from dedupcrawl.crawl.page_view import PageView
+from dedupcrawl.crawl.settings import FIELD
 from dedupcrawl.decision import unchecked
 from dedupcrawl.page import Page, PageError, read_response
 from dedupcrawl.page.document import check_body
@@ -31,11 +33,11 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.crawl.stats import CrawlStats
     from dedupcrawl.page import ReadOptions
+    from dedupcrawl.page.model import Block
     from dedupcrawl.verdict import Verdict
 
 SKIP = "dedup_skip"  #: key of ``Request.meta``
 SKIPPED = "skip"  #: reason of the verdict on such a request
-FIELD = "dedup"  #: item field for the verdict
 
 BATCH_SECONDS = 0.02  #: how long a page waits for others
 BATCH_SIZE = 16  #: pages of a batch: it blocks the reactor for no more than about 20 ms
@@ -74,6 +76,22 @@ class ResponseReader:
                 state.subject = unchecked(response.url, "error")
             state.read_seconds = thread_time() - began
         return state.subject
+
+    def read_blocks(self, response: Response) -> tuple[Block, ...]:
+        """Return all blocks of the page of a response, () if it cannot be read."""
+        try:
+            subject = read_page_of(response, replace(self._options, blocks=True))
+        except Exception as error:  # noqa: BLE001  # no page may end a crawl
+            self._stats.crashed(response.url, error)
+            return ()
+        return subject.blocks if isinstance(subject, Page) else ()
+
+    def view(self, response: Response) -> PageView:
+        """Return what spiders and pipelines see of the page of a response."""
+        state = self.responses.of(response)
+        if state.view is None:
+            state.view = PageView(self, response)
+        return state.view
 
 
 class PageJudge:
@@ -121,6 +139,8 @@ class PageJudge:
         try:
             claim = await self._batcher.judge(state, response)
             state.claim = self._judged(claim, state.subject, len(response.body), state)
+            if state.view is not None:
+                state.view.record(claim.verdict, state.subject)
             state.subject = None  # saves memory; if the claim is released, the page is read again
         finally:
             state.judging = None

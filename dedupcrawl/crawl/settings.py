@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 PAGE_TIMEOUT = 2.0  #: default of ``DEDUP_PAGE_TIMEOUT``, seconds
+FIELD = "dedup"  #: item field for the verdict
 FEED_MODE = "feed_slot_closed"  #: value of ``DEDUP_COMMIT``
 
 #: Settings that are not fields of ``Config``.
@@ -39,6 +40,8 @@ _CRAWL_SETTINGS = (
     "store",
     "namespace",
     "item_fields",
+    "text_field",
+    "response_meta",
     "follow_duplicates",
     "commit",
     "on_store_error",
@@ -125,6 +128,8 @@ class Options:
     config: Config  #: the constants that affect verdicts
     drops: bool = True  #: False: every page is kept, and tagged
     item_fields: tuple[str, ...] = ()  #: their text is judged; (): the page of the item is judged
+    text_field: str = ""  #: item field for the main text of the page; "": it is not written
+    response_meta: bool = False  #: whether ``response.meta`` gets the page and its verdict
     follow_duplicates: bool = True  #: False: known pages are withheld from the spider
     commit_with_feeds: bool = False  #: an item is durable when its feeds are stored; else when it was scraped
     on_store_error: str = "keep"  #: "keep", "wait" or "close": policy during an outage of the store
@@ -151,6 +156,8 @@ class Options:
             config=_config(given),
             drops=drops,
             item_fields=_names(given, "item_fields"),
+            text_field=_text(given, "text_field"),
+            response_meta=_boolean(given, "response_meta", default=False),
             follow_duplicates=_boolean(given, "follow_duplicates", default=True),
             commit_with_feeds=_choice(given, "commit", ("item_scraped", FEED_MODE)) == FEED_MODE,
             on_store_error=_choice(given, "on_store_error", ("keep", "wait", "close")),
@@ -163,9 +170,16 @@ class Options:
         options._check_together(settings)
         return options
 
+    @property
+    def shows_pages(self) -> bool:
+        """Whether spiders see the page of a response in ``response.meta``."""
+        return self.response_meta or bool(self.text_field)
+
     def _check_together(self, settings: BaseSettings) -> None:
         if self.commit_with_feeds and not (settings["FEEDS"] or settings["FEED_URI"]):
             raise SettingError("DEDUP_COMMIT", FEED_MODE, '"item_scraped", as long as FEEDS names no feed')
+        if self.text_field == FIELD:
+            raise SettingError("DEDUP_TEXT_FIELD", FIELD, "the name of another field: this one is for the verdict")
         if not self.follow_duplicates and not self.drops:
             accepted = 'True with DEDUP_ACTION = "tag", which keeps every page'
             raise SettingError("DEDUP_FOLLOW_DUPLICATES", False, accepted)

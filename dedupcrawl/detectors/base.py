@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dedupcrawl.text.features import Features, FeaturesBatch
 
 
+MAX_LENGTH_SLACK = 10**9  #: characters: no page is that long
 MAX_SHOWN = 40  #: highest number of elements of each kind in an exhibit
 _DIFFERENCE_TO_DIGIT = b"1" + b"0" * 255  #: maps 0 to "1" (agrees) and all other bytes to "0"
 
@@ -234,10 +235,15 @@ class Detector(ABC):
         """Require a constant to be a number of at least 1."""
         self.check_number(constant, "a number of at least 1", lambda value: value >= 1)
 
-    def check_bounds(self, similarity: str) -> None:
-        """Check the constants ``length_ratio``, ``containment`` and ``similarity``."""
-        self.check_share(similarity)
+    def check_lengths(self) -> None:
+        """Check the constants ``length_ratio`` and ``length_slack``."""
         self.check_ratio("length_ratio")
+        self.check_integer("length_slack", 0, MAX_LENGTH_SLACK)
+
+    def check_bounds(self, similarity: str) -> None:
+        """Check the constants ``length_ratio``, ``length_slack``, ``containment`` and ``similarity``."""
+        self.check_share(similarity)
+        self.check_lengths()
         self.check_share("containment")
 
     def check_seed(self) -> None:

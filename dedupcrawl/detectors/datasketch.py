@@ -40,9 +40,9 @@ class Datasketch(Detector):
     hash of each token is hashed in its place, so that nobody without the seed can steer the values. They are
     then no longer those of an existing index.
 
-    ``tokens`` is "words" (runs of ``size`` words between white space, joined by a space), "segmented" (the
-    same with words found by jieba, for Chinese) or "characters" (runs of ``size`` characters), all of the
-    normalised text; or the dotted name of a function from the text of the page to an iterable of bytes.
+    ``tokens`` is "segmented" (runs of ``size`` words, joined by a space; the segmenter cuts Chinese into words),
+    "words" (the same with what stands between white space) or "characters" (runs of ``size`` characters), all of
+    the normalised text; or the dotted name of a function from the text of the page to an iterable of bytes.
 
     Sketch, little-endian: ``B`` tag 0x44, ``B`` scheme (0 affine32, 1 affine64, 2 legacy), ``I`` length in
     characters, ``I`` distinct tokens, then the hash values, 4 bytes each (affine64: 8).
@@ -51,12 +51,13 @@ class Datasketch(Detector):
     name: ClassVar[str] = "datasketch"
     threshold: float = 0.8  #: lowest estimated similarity of a near-duplicate, above 0, at most 1
     length_ratio: float = 1.10  #: α, highest ratio of the longer to the shorter text, at least 1
+    length_slack: int = 500  #: highest difference of the lengths in characters, 0…10⁹
     containment: float = 0.9  #: lowest share of the shorter page in the longer one for an excerpt, above 0, at most 1
     num_perm: int = 128  #: values of a signature, 2…4096
     permutation_seed: int = 1  #: ``seed`` of datasketch, 0…2^32 - 1; independent of ``seed``
     permutations: str = "affine32"  #: ``scheme`` of datasketch: "affine32", "affine64", or "legacy" (before 2.0)
     hashfunc: str = ""  #: dotted name of a hash function; "": the default of datasketch
-    tokens: str = "words"  #: "words", "segmented", "characters" or the dotted name of a function
+    tokens: str = "segmented"  #: "words", "segmented", "characters" or the dotted name of a function
     size: int = 3  #: units (words or characters) of a token, 1…64
     segmenter: str = "jieba"  #: for Chinese in "segmented" tokens
     miss_weight: float = 0.5  #: weight of a missed copy in the choice of bands, above 0, at most 1; as in datasketch
@@ -102,7 +103,9 @@ class Datasketch(Detector):
 
     def scheme(self) -> Mapping[str, object]:
         bands, rows = self._bands()
-        names = ("num_perm", "permutation_seed", "permutations", "hashfunc", "tokens", "size", "seed")
+        names = ["num_perm", "permutation_seed", "permutations", "hashfunc", "tokens", "size", "seed"]
+        if self.tokens == "segmented":
+            names.append("segmenter")
         return {"version": 1, **self.constants(*names), "bands": bands, "rows": rows}
 
     def _tokens(self, features: Features) -> Iterable[bytes]:
@@ -127,7 +130,7 @@ class Datasketch(Detector):
 
     @property
     def _bounds(self) -> MatchBounds:
-        return MatchBounds(self.threshold, self.length_ratio, self.containment)
+        return MatchBounds(self.threshold, self.length_ratio, self.length_slack, self.containment)
 
     @property
     def _stored(self) -> str:

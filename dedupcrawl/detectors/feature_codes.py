@@ -16,7 +16,15 @@ import numpy.typing as npt
 
 from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
 from dedupcrawl.detectors.lsh import bucket_keys
-from dedupcrawl.detectors.relations import MatchBounds, Overlap, OverlapMeasurement, TextSize, length_ratio
+from dedupcrawl.detectors.relations import (
+    MatchBounds,
+    Overlap,
+    OverlapMeasurement,
+    TextSize,
+    are_similar_lengths,
+    length_bars,
+    length_ratio,
+)
 from dedupcrawl.text.shingles import MAX_SHINGLE, Hashes, hash_runs, seeded_constants
 
 if TYPE_CHECKING:
@@ -28,6 +36,7 @@ if TYPE_CHECKING:
 Codes = npt.NDArray[np.uint32]
 
 MAX_TOKEN_CHARACTERS = 32  #: stored characters of a token; longer tokens are not words
+_ENDS = ("stops", "sentences")  #: kinds of sentence ends with codes
 _FIRST_HEADER = struct.Struct("<BI")
 _FIRST_TAG = 0x46
 _SAMPLE_HEADER = struct.Struct("<BII")
@@ -57,6 +66,8 @@ class FeatureCode(Detector):
     size: int = 10  #: L, tokens of a code, an even number, 4…64 and at least 2 · (``tolerance`` + 1)
     tolerance: int = 2  #: highest number of tokens in which two codes differ, 0…8
     length_ratio: float = 1.10  #: α, highest ratio of the longer to the shorter text, at least 1
+    length_slack: int = 500  #: highest difference of the lengths in characters, 0…10⁹
+    ends: str = "stops"  #: marks with codes: "stops" (full stops, as in the source), "sentences" (also ! and ?)
     seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:
@@ -64,11 +75,12 @@ class FeatureCode(Detector):
         self.check_integer("tolerance", 0, 8)
         if self.size % 2 or self.size < 2 * (self.tolerance + 1):
             raise self.setting_error("size", "an even number, at least 2 * (tolerance + 1)")
-        self.check_ratio("length_ratio")
+        self.check_lengths()
+        check_ends(self)
         self.check_seed()
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
-        positions = code_positions(features, self.size)
+        positions = code_positions(features, self.size, self.ends)
         if not len(positions):
             return None
         position = int(positions[0])
@@ -82,7 +94,7 @@ class FeatureCode(Detector):
         new_length, new_code = self._read(new)
         old_length, old_code = self._read(old)
         common = longest_common_subsequence(new_code, old_code)
-        if common < self.size - self.tolerance or length_ratio(new_length, old_length) > self.length_ratio:
+        if common < self.size - self.tolerance or not self._are_similar(new_length, old_length):
             return None
         evidence = self._evidence(new_code, old_code, common, (new_length, old_length))
         return Match(common / self.size, Relation.NEAR_DUPLICATE, evidence)
@@ -90,7 +102,6 @@ class FeatureCode(Detector):
     def assess(self, new: bytes, old: bytes) -> Opinion:
         new_length, new_code = self._read(new)
         old_length, old_code = self._read(old)
-        ratio = length_ratio(new_length, old_length)
         common = longest_common_subsequence(new_code, old_code)
         lost, measure = self.size - common, "tokens of the code that are lost"
         return Opinion(
@@ -100,13 +111,16 @@ class FeatureCode(Detector):
             self._evidence(new_code, old_code, common, (new_length, old_length)),
             (
                 Bar("tolerance", self.tolerance, lost, at_least=False, measure=measure),
-                Bar("length_ratio", self.length_ratio, ratio, at_least=False, measure="longer / shorter"),
+                *length_bars(new_length, old_length, self.length_ratio, self.length_slack),
             ),
             (Exhibit.of_elements("feature codes", [code_text(new_code)], [code_text(old_code)]),),
         )
 
     def scheme(self) -> Mapping[str, object]:
-        return {"version": 1, "size": self.size, "tolerance": self.tolerance, "seed": self.seed}
+        return {"version": 2, **self.constants("size", "tolerance", "ends", "seed")}
+
+    def _are_similar(self, new: int, old: int) -> bool:
+        return are_similar_lengths(new, old, self.length_ratio, self.length_slack)
 
     def _pieces(self, hashes: Hashes, position: int, reach: int) -> Hashes:
         """Hash every piece of the code at ``position``, at all offsets up to ``reach`` within the text."""
@@ -157,8 +171,10 @@ class FeatureCodes(Detector):
     kept: int = 32  #: k, codes of a sample, 2…1024
     share: float = 0.5  #: t, lowest share of equal codes of a near-duplicate, above 0, at most 1
     length_ratio: float = 1.10  #: α, highest ratio of the longer to the shorter text, at least 1
+    length_slack: int = 500  #: highest difference of the lengths in characters, 0…10⁹
     containment: float = 0.9  #: lowest share of the shorter page in the longer one for an excerpt, above 0, at most 1
     filed: int = 8  #: codes used as keys, 1…64
+    ends: str = "stops"  #: marks with codes: "stops" (full stops, as in the source), "sentences" (also ! and ?)
     seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:
@@ -168,11 +184,12 @@ class FeatureCodes(Detector):
         self.check_integer("kept", 2, 1024)
         self.check_bounds("share")
         self.check_integer("filed", 1, 64)
+        check_ends(self)
         self.check_seed()
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
         codes_at = hash_runs(features.tokens(self.seed).hashes, self.size, self.seed)
-        hashes = np.unique(codes_at[code_positions(features, self.size)] >> np.uint64(32))
+        hashes = np.unique(codes_at[code_positions(features, self.size, self.ends)] >> np.uint64(32))
         if len(hashes) < _MIN_COMMON:
             return None
         codes = hashes[: self.kept].astype("<u4").tobytes()
@@ -192,11 +209,11 @@ class FeatureCodes(Detector):
         return measured.opinion(self.name, self._bounds, exhibit, minimum, constant="share")
 
     def scheme(self) -> Mapping[str, object]:
-        return {"version": 1, "size": self.size, "kept": self.kept, "filed": self.filed, "seed": self.seed}
+        return {"version": 2, **self.constants("size", "kept", "filed", "ends", "seed")}
 
     @property
     def _bounds(self) -> MatchBounds:
-        return MatchBounds(self.share, self.length_ratio, self.containment)
+        return MatchBounds(self.share, self.length_ratio, self.length_slack, self.containment)
 
     def _measure(self, new: bytes, old: bytes) -> tuple[int, OverlapMeasurement, Codes, Codes]:
         """Count the common codes up to the largest hash that both samples cover; return these codes too."""
@@ -223,14 +240,22 @@ class FeatureCodes(Detector):
         return TextSize(length, count), codes, _UNBOUNDED if stored == count else int(codes[-1])
 
 
-def code_positions(features: Features, size: int) -> Indices:
+def check_ends(detector: FeatureCode | FeatureCodes) -> None:
+    """Require the constant ``ends`` to name a kind of sentence end."""
+    if detector.ends not in _ENDS:
+        raise detector.setting_error("ends", " or ".join(f'"{name}"' for name in _ENDS))
+
+
+def code_positions(features: Features, size: int, ends: str = "stops") -> Indices:
     """Return the position of every code: of every sentence end with ``size / 2`` tokens on either side.
 
     A position is the index of the first token of the code in the token stream. Tokens are characters in
-    scripts without spaces and words in other scripts; punctuation is not included.
+    scripts without spaces and words in other scripts; punctuation is not included. ``ends`` is the constant
+    of the detectors.
     """
     starts, _ = features.token_spans
-    positions = np.searchsorted(starts, np.array(features.sentence_ends, np.int64)) - size // 2
+    found = features.full_stops if ends == "stops" else features.sentence_ends
+    positions = np.searchsorted(starts, np.array(found, np.int64)) - size // 2
     return np.unique(positions[(positions >= 0) & (positions + size <= len(starts))])
 
 

@@ -55,7 +55,7 @@ class Keywords(Detector):
     """
 
     name: ClassVar[str] = "keywords"
-    variant: int = 3  #: which text must be equal, 1…5, see above
+    variant: int = 5  #: which text must be equal, 1…5, see above
     count: int = 10  #: N, keywords of a page, 1…256
     difference: float = 0.01  #: a, upper bound of the difference of weights (variants 4 and 5), above 0, at most 1
     segmenter: str = "jieba"  #: segmenter for Chinese

@@ -47,6 +47,7 @@ class MinHash(Detector):
     name: ClassVar[str] = "minhash"
     threshold: float = 0.8  #: lowest estimated similarity of a near-duplicate, above 0, at most 1
     length_ratio: float = 1.10  #: α, highest ratio of the longer to the shorter text, at least 1
+    length_slack: int = 500  #: highest difference of the lengths in characters, 0…10⁹
     containment: float = 0.9  #: lowest share of the shorter page in the longer one for an excerpt, above 0, at most 1
     slots: int = 128  #: slots of a sketch: 16, 32, 64, 128 or 256
     characters: int = 5  #: tokens of a shingle that starts at a character of a script without spaces, 1…64
@@ -121,7 +122,7 @@ class MinHash(Detector):
 
     @cached_property
     def _bounds(self) -> MatchBounds:
-        return MatchBounds(self.threshold, self.length_ratio, self.containment)
+        return MatchBounds(self.threshold, self.length_ratio, self.length_slack, self.containment)
 
     def _read(self, sketch: bytes) -> tuple[TextSize, int]:
         """Return the size of a page, and its slots as one number."""

@@ -62,7 +62,7 @@ DETECTORS: Mapping[str, type[Detector]] = LazyDetectors(
     },
 )
 #: Constants whose default comes from the configuration.
-SHARED = ("threshold", "length_ratio", "seed", "segmenter", "lexicon", "language")
+SHARED = ("threshold", "length_ratio", "length_slack", "seed", "segmenter", "lexicon", "language")
 _DETECTORS_SETTING = "detectors"  #: name of the setting, for error messages
 _LEXICON = "lexicon"
 _COMBINED = "combined"  #: its constants contain other detectors

@@ -18,6 +18,7 @@ class MatchBounds:
 
     similarity: float  #: lowest Jaccard similarity of a near-duplicate, 0…1
     length_ratio: float  #: highest ratio of the longer to the shorter text, at least 1
+    length_slack: int  #: highest difference of the lengths in characters, from 0
     containment: float  #: lowest share of an excerpt in the longer page, 0…1
 
 
@@ -48,10 +49,28 @@ def length_ratio(new: int, old: int) -> float:
     return max(new, old) / min(new, old)
 
 
+def are_similar_lengths(new: int, old: int, ratio: float, slack: int) -> bool:
+    """Return whether two positive lengths differ by at most the ratio and at most ``slack`` characters.
+
+    A ratio alone lets a long page carry a whole story more than its copy: five per cent of 30,000 characters.
+    The bylines, notices and captions by which copies differ do not grow with the text.
+    """
+    return length_ratio(new, old) <= ratio and abs(new - old) <= slack
+
+
+def length_bars(new: int, old: int, ratio: float, slack: int) -> tuple[Bar, Bar]:
+    """Return the two conditions of :func:`are_similar_lengths`."""
+    difference, measure = abs(new - old), "difference of the lengths in characters"
+    return (
+        Bar("length_ratio", ratio, length_ratio(new, old), at_least=False, measure="longer / shorter"),
+        Bar("length_slack", slack, difference, at_least=False, measure=measure),
+    )
+
+
 def relate(overlap: Overlap, new: TextSize, old: TextSize, bounds: MatchBounds) -> Relation | None:
     """Return how a new page relates to an earlier one; ``None`` if it does not."""
-    ratio = length_ratio(new.length, old.length)
-    if overlap.similarity >= bounds.similarity and ratio <= bounds.length_ratio:
+    has_similar_length = are_similar_lengths(new.length, old.length, bounds.length_ratio, bounds.length_slack)
+    if has_similar_length and overlap.similarity >= bounds.similarity:
         return Relation.NEAR_DUPLICATE
     if new.length <= old.length:
         return Relation.EXCERPT if overlap.new_in_old >= bounds.containment else None
@@ -88,7 +107,6 @@ class OverlapMeasurement:
         unmet = () if minimum.is_met else (minimum,)
         shorter, contained = ("new", overlap.new_in_old) if lengths[0] <= lengths[1] else ("older", overlap.old_in_new)
         part = f"share of the {shorter} page in the other"
-        ratio = length_ratio(*lengths)
         return Opinion(
             detector,
             None if unmet else self.match(bounds),
@@ -97,7 +115,7 @@ class OverlapMeasurement:
             (
                 *unmet,
                 Bar(constant, bounds.similarity, overlap.similarity, at_least=True, measure="similarity"),
-                Bar("length_ratio", bounds.length_ratio, ratio, at_least=False, measure="longer / shorter"),
+                *length_bars(*lengths, bounds.length_ratio, bounds.length_slack),
             ),
             (exhibit,),
             part_bars=(*unmet, Bar("containment", bounds.containment, contained, at_least=True, measure=part)),

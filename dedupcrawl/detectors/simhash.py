@@ -79,7 +79,7 @@ class SimHash(Detector):
     characters: int = 5  #: tokens of a shingle that starts at a character of a script without spaces, 1…16
     words: int = 3  #: tokens of a shingle that starts at a word, 1…16
     weights: str = "terms"  #: "terms" or "occurrences", see above
-    title_weight: int = 0  #: weight of the title, 0…1000; the patent gives no values of weights
+    title_weight: int = 0  #: weight of title and heading, 0…1000; the patent gives no values of weights
     keywords_weight: int = 0  #: weight of keywords and description, 0…1000
     text_weight: int = 1  #: weight of the main text, 1…1000
     anchors_weight: int = 1  #: weight of topic-anchor blocks (reader "topic"), 0…1000
@@ -121,7 +121,7 @@ class SimHash(Detector):
         return opinion_by_bits(self, first, second, bar, self.compare(new, old))
 
     def scheme(self) -> Mapping[str, object]:
-        return {"version": 1, **asdict(self), "blocks": self._blocks}
+        return {"version": 2, **asdict(self), "blocks": self._blocks}
 
     @property
     def _blocks(self) -> int:
@@ -130,7 +130,7 @@ class SimHash(Detector):
     def _fields(self, features: Features) -> list[WeightedField]:
         page = features.page
         others = (
-            (self.title_weight, page.title),
+            (self.title_weight, page.title_field),
             (self.keywords_weight, f"{page.keywords}\n{page.description}"),
             (self.anchors_weight, page.anchors),
         )

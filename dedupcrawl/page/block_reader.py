@@ -25,6 +25,7 @@ from dedupcrawl.page.rules import (
     is_stamp,
 )
 from dedupcrawl.page.scoring import HEADINGS, MIN_ARTICLE_BYTES, classify_blocks
+from dedupcrawl.page.structure import layout_signature
 from dedupcrawl.utils.time_limit import check_time
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
         kind=kind,
         unread=unread,
         visible=_visible(tree, reasons, kind),
+        layout=_layout(tree, reasons),
         **_surroundings(tree, reasons),
         **metadata(tree.metadata, url),
     )
@@ -169,6 +171,11 @@ def _is_furniture(block: RawBlock) -> bool:
     """Return whether a block is a heading of another part, a breadcrumb, a legal notice, a credit or a stamp."""
     text, length, link_length, _, _, tag, _ = block
     return tag in HEADINGS or link_length > 0 or bool(_legal(text)) or is_credit(text, length) or is_stamp(text, length)
+
+
+def _layout(tree: BlockTree, reasons: list[str]) -> bytes:
+    main = next((block[6] for block, why in zip(tree.blocks, reasons, strict=True) if why in KEPT_REASONS), -1)
+    return layout_signature(tree.elements, tree.parents, main)
 
 
 class _Surroundings(TypedDict):

@@ -51,6 +51,7 @@ class BlockTree:
     heads: list[str] = field(default_factory=list)  #: for each container ``tag class id``, at most MAX_HEAD_CHARS
     nested: list[int] = field(default_factory=list)  #: containers that are an <article> inside one other
     metadata: list[str] = field(default_factory=list)  #: ``name=value``
+    elements: list[str] = field(default_factory=list)  #: for each container its head: ``tag class id``
 
 
 def build_block_tree(stream: str, options: ReadOptions) -> BlockTree:
@@ -102,6 +103,7 @@ def _make_containers(tree: BlockTree, opened: list[str], containers: list[int], 
             tree.mains.append(len(parents))
         elif head == "article" and opened[1:depth].count(head) == 1:
             tree.nested.append(len(parents))
+        tree.elements.append(head)
         containers[depth] = len(parents)
         parents.append(parent)
         head = head[:MAX_HEAD_CHARS]

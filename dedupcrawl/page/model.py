@@ -92,6 +92,15 @@ class Page:
     heading: str = ""  #: the only ``<h1>`` that is no link; without any, the last ``<h2>`` before the main text
     beside: str = ""  #: all text that is neither main text nor a heading, a block a line
     stated: str = ""  #: the part of it without links that was removed for its position only
+    layout: bytes = b""  #: signature of the element structure (:mod:`dedupcrawl.page.structure`); b"" if unknown
+
+    @property
+    def title_field(self) -> str:
+        """Title and heading, a line each; only the longer one if it contains the other, as a title with the site."""
+        title, heading = (" ".join(name.split()).casefold() for name in (self.title, self.heading))
+        if heading in title:
+            return self.title
+        return self.heading if title in heading else f"{self.title}\n{self.heading}"
 
     @classmethod
     def from_text(cls, text: str, url: str = "", title: str = "") -> Page:

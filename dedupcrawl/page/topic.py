@@ -95,7 +95,7 @@ TextMeasures: TypeAlias = tuple[str, int, int, int, bool]
 def read_topic(root: _Element, url: str, options: ReadOptions) -> Page:
     """Read a page by its topic segments (source: patent CN101645082).
 
-    The four fields that the patent weighs are ``Page.title``, ``keywords`` and ``description``, ``text``,
+    The four fields that the patent weighs are ``Page.title_field``, ``keywords`` and ``description``, ``text``,
     ``anchors``.
 
     Args:

@@ -80,6 +80,11 @@ class Features:
         """The index after the closing mark of each sentence in :attr:`text`."""
         return sentence_ends(self.text)
 
+    @cached_property
+    def full_stops(self) -> tuple[int, ...]:
+        """The index after each full stop that ends a sentence in :attr:`text`."""
+        return sentence_ends(self.text, only_full_stops=True)
+
     def tokens(self, seed: int) -> Tokens:
         """Return the token stream with hashes keyed by a seed, see :mod:`dedupcrawl.text.shingles`."""
         if seed not in self._tokens:

@@ -38,6 +38,7 @@ _KATAKANA = ((0x30A0, 0x3100), (0x31F0, 0x3200))
 
 _CLOSERS = "\"'”’»›」』】》〉)\\]}"
 _SENTENCE_END = re.compile(rf"([。！？｡!?.‼⁇⁈⁉।۔؟]+)[{_CLOSERS}]*")
+_FULL_STOPS = frozenset("。｡.।۔")  #: of these marks, those that are neither "!" nor "?"
 _LAST_WORD = re.compile(r"[a-z][a-z.]*$", re.IGNORECASE)
 _LOOK_BACK_LENGTH = 16  #: characters before a full stop that are searched for an abbreviation
 #: An initial, or an abbreviation that does not end a sentence.
@@ -154,14 +155,17 @@ def _character_ranges(members: Flags, start: int, stop: int) -> str:
     return "".join(f"\\U{low:08x}-\\U{high - 1:08x}" for low, high in edges.reshape(-1, 2).tolist())
 
 
-def sentence_ends(text: str) -> tuple[int, ...]:
+def sentence_ends(text: str, *, only_full_stops: bool = False) -> tuple[int, ...]:
     """Return the index after every sentence of ``text``, including closing quotation marks.
+
+    With ``only_full_stops`` a sentence that ends with an exclamation or a question mark goes on.
 
     A full stop does not end a sentence inside a number or an address (``3.14``, ``example.com``), after an
     initial or a known abbreviation, or in an ellipsis. Case does not matter, because normalised text has
     none.
     """
-    return tuple(match.end() for match in _SENTENCE_END.finditer(text) if _is_sentence_end(text, match))
+    found = (match for match in _SENTENCE_END.finditer(text) if _is_sentence_end(text, match))
+    return tuple(each.end() for each in found if not only_full_stops or not _FULL_STOPS.isdisjoint(each.group(1)))
 
 
 def _is_sentence_end(text: str, match: re.Match[str]) -> bool:

@@ -19,6 +19,7 @@ from scrapy.extensions.feedexport import BlockingFeedStorage, FileFeedStorage
 from scrapy.pipelines.files import FilesPipeline
 
 from dedupcrawl.crawl import recorder
+from dedupcrawl.crawl.page_view import current_page
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import StoreError
 from dedupcrawl.ledger.ledger_appender import LedgerTables
@@ -45,6 +46,16 @@ class Refuse:
         await soon(0.1)
         if self.needle in ItemAdapter(item)["url"] + ItemAdapter(item)["title"]:
             raise DropItem("not wanted") if self.how == "drop" else ValueError("cannot be stored")
+        return item
+
+
+class SeePage:
+    """A pipeline after deduplication: it stores what is known of the item's page."""
+
+    def process_item(self, item: Any) -> Any:
+        view = current_page()
+        if view is not None and view.verdict is not None:
+            item["later"] = [view.page.text if view.page else None, str(view.verdict.status), view.verdict.url]
         return item
 
 

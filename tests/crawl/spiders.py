@@ -29,6 +29,41 @@ class TaggedItem(PlainItem):
     dedup = Field()
 
 
+class TextItem(PlainItem):
+    text = Field()
+
+
+@dataclass
+class TextDataItem:
+    url: str
+    title: str
+    body: str
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class FrozenTextItem:
+    url: str
+    title: str
+    body: str
+    text: str = ""
+
+
+@attrs.define
+class TextAttrsItem:
+    url: str
+    title: str
+    body: str
+    text: str | None = None
+
+
+class TextModel(BaseModel):
+    url: str
+    title: str
+    body: str
+    text: str = ""
+
+
 @dataclass
 class DataItem:
     url: str
@@ -84,6 +119,11 @@ KINDS: dict[str, Any] = {
     "attrs-plain": AttrsPlainItem,
     "pydantic": PydanticItem,
     "strict": StrictItem,
+    "text": TextItem,
+    "text-data": TextDataItem,
+    "text-frozen": FrozenTextItem,
+    "text-attrs": TextAttrsItem,
+    "text-model": TextModel,
 }
 
 
@@ -117,6 +157,32 @@ class Reader(Spider):
         yield from self.items(response)
         for link in response.css("a.follow::attr(href)").getall():
             yield response.follow(link, self.parse)
+
+
+class Viewer(Reader):
+    """Uses the page that deduplication reads; the links that it follows get the whole meta of the response."""
+
+    name = "viewer"
+
+    def parse(self, response: Response) -> Any:
+        view = response.meta.get("dedup")
+        if view is not None and view.page is not None:
+            for item in self.items(response):
+                item["seen"] = [view.page.text, len(view.blocks), view.verdict is None]
+                yield item
+        for link in response.css("a.follow::attr(href)").getall():
+            yield response.follow(link, self.parse, meta=response.meta)
+
+
+class Prefiller(Reader):
+    """Fills the field "text" itself."""
+
+    name = "prefiller"
+
+    def items(self, response: Response) -> Iterator[Any]:
+        for item in super().items(response):
+            item["text"] = "by the spider"
+            yield item
 
 
 class AsyncReader(Reader):

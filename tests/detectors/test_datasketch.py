@@ -59,13 +59,18 @@ def three_segmented_words(text: str) -> list[bytes]:
 
 
 CASES: list[tuple[Datasketch, str, Callable[[str], Iterable[bytes]], dict[str, object]]] = [
-    (Datasketch(), ENGLISH, three_words, {}),
+    (Datasketch(tokens="words"), ENGLISH, three_words, {}),
     (Datasketch(tokens="characters", size=5), CHINESE, five_characters, {}),
-    (Datasketch(tokens="segmented"), CHINESE, three_segmented_words, {}),
-    (Datasketch(permutations="affine64"), ENGLISH, three_words, {"scheme": "affine64"}),
-    (Datasketch(permutations="legacy", num_perm=64), ENGLISH, three_words, {"scheme": "legacy", "num_perm": 64}),
-    (Datasketch(permutation_seed=42), ENGLISH, three_words, {"seed": 42}),
-    (Datasketch(hashfunc=f"{__name__}:crc"), ENGLISH, three_words, {"hashfunc": crc}),
+    (Datasketch(), CHINESE, three_segmented_words, {}),
+    (Datasketch(permutations="affine64", tokens="words"), ENGLISH, three_words, {"scheme": "affine64"}),
+    (
+        Datasketch(permutations="legacy", num_perm=64, tokens="words"),
+        ENGLISH,
+        three_words,
+        {"scheme": "legacy", "num_perm": 64},
+    ),
+    (Datasketch(permutation_seed=42, tokens="words"), ENGLISH, three_words, {"seed": 42}),
+    (Datasketch(hashfunc=f"{__name__}:crc", tokens="words"), ENGLISH, three_words, {"hashfunc": crc}),
     (Datasketch(tokens=f"{__name__}:lines"), "One\ntwo\nTHREE", lines, {}),
 ]
 

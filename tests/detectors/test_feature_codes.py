@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dedupcrawl.config import Config
 from dedupcrawl.detectors.base import Fingerprint, Relation
 from dedupcrawl.detectors.feature_codes import (
     FeatureCode,
@@ -17,6 +18,7 @@ from dedupcrawl.detectors.feature_codes import (
     code_tokens,
     longest_common_subsequence,
 )
+from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.errors import SettingError
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.features import Features
@@ -25,6 +27,8 @@ from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
 ONE, ALL = FeatureCode(), FeatureCodes()
 LONG = " ".join((ENGLISH, OTHER_ENGLISH, ENGLISH.replace("e", "i"), OTHER_ENGLISH.replace("a", "o")))
+
+DIALOGUE = "他昨天晚上去了北京的火车站！你今天早上看见他了没有呢？我们都没有在那里看见他出现过"
 
 
 def fingerprint(text: str, detector: FeatureCode | FeatureCodes = ONE) -> Fingerprint:
@@ -144,8 +148,8 @@ def test_a_sample_of_codes_estimates_their_share(shared: int, mine: int, others:
     sets = []
     for one in (left, right):
         features = Features(Page.from_text(one))
-        sets.append({code_tokens(features, place, 10) for place in code_positions(features, 10).tolist()})
-    detector = FeatureCodes(share=0.01, length_ratio=99)
+        sets.append({code_tokens(features, place, 10) for place in code_positions(features, 10, "sentences").tolist()})
+    detector = FeatureCodes(share=0.01, length_ratio=99, length_slack=10**6, ends="sentences")
     match = detector.compare(fingerprint(left, detector).sketch, fingerprint(right, detector).sketch)
     if oracles.jaccard(*sets) > 0.3:
         assert match is not None
@@ -173,3 +177,29 @@ def test_constants_that_make_no_sense_are_named(
     with pytest.raises(SettingError, match=accepted) as caught:
         detector(**{constant: value})  # type: ignore[arg-type]
     assert caught.value.name == f"detectors['{detector.name}'].{constant}"
+
+
+@pytest.mark.parametrize("detector", [FeatureCode, FeatureCodes])
+def test_exclamations_and_questions_have_codes_by_choice(detector: type[FeatureCode | FeatureCodes]) -> None:
+    text = f"{DIALOGUE}！大家明天下午再去车站找找他吧"
+    features = Features(Page.from_text(text))
+    assert detector().fingerprint(features) is None  # as in the source, only a full stop has a code
+    found = detector(ends="sentences").fingerprint(features)
+    assert found is not None
+    assert detector(ends="sentences").scheme() != detector().scheme()
+
+
+def test_the_first_full_stop_has_the_code() -> None:
+    text = f"{DIALOGUE}。大家明天下午再去车站找找他吧"
+    features = Features(Page.from_text(text))
+    shown = [
+        "".join(code_tokens(features, int(code_positions(features, 10, ends)[0]), 10))
+        for ends in ("stops", "sentences")
+    ]
+    assert shown == ["见他出现过大家明天下", "京的火车站你今天早上"]
+
+
+@pytest.mark.parametrize("detector", ["feature_code", "feature_codes"])
+def test_an_unknown_kind_of_end_is_refused(detector: str) -> None:
+    with pytest.raises(SettingError, match=r'"stops" or "sentences"'):
+        build_detectors(Config(detectors={detector: {"ends": "commas"}}))

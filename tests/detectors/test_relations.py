@@ -10,7 +10,7 @@ from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.relations import MatchBounds, Overlap, TextSize, length_ratio, relate
 from tests.oracles import jaccard
 
-BOUNDS = MatchBounds(similarity=0.8, length_ratio=1.1, containment=0.9)
+BOUNDS = MatchBounds(similarity=0.8, length_ratio=1.1, length_slack=500, containment=0.9)
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,10 @@ BOUNDS = MatchBounds(similarity=0.8, length_ratio=1.1, containment=0.9)
         (Overlap(0.80, 0.89, 0.89), 1000, 1100, Relation.NEAR_DUPLICATE),
         (Overlap(0.80, 0.99, 0.81), 1000, 1101, Relation.EXCERPT),
         (Overlap(0.80, 0.81, 0.99), 1101, 1000, Relation.EXPANSION),
+        (Overlap(0.95, 0.95, 1.00), 28_293, 27_793, Relation.NEAR_DUPLICATE),
+        (Overlap(0.95, 0.95, 1.00), 28_294, 27_793, Relation.EXPANSION),
+        (Overlap(0.95, 1.00, 0.95), 27_793, 29_356, Relation.EXCERPT),
+        (Overlap(0.90, 0.89, 0.89), 29_356, 27_793, None),
         (Overlap(0.79, 0.88, 0.88), 1000, 1000, None),
         (Overlap(0.30, 1.00, 0.30), 300, 1000, Relation.EXCERPT),
         (Overlap(0.30, 0.30, 1.00), 1000, 300, Relation.EXPANSION),

@@ -357,3 +357,24 @@ def test_different_words_are_different_symbols() -> None:
     assert found.octets is not None
     whole = found.low | found.octets[0] << 16 | found.octets[1] << 24
     assert len(np.unique(whole)) == len(whole) == 26 + 26**2 + 26**3
+
+
+def test_the_title_field_is_title_and_first_heading_once() -> None:
+    title, heading = "Ice in the bay", "Ships wait for the thaw"
+    assert Page("", "", title=title, heading=heading).title_field == f"{title}\n{heading}"
+    assert Page("", "", title=f"{heading} | The Gazette", heading="Ships  wait for the THAW").title_field == (
+        f"{heading} | The Gazette"
+    )
+    assert Page("", "", title=title).title_field == title
+    assert Page("", "", heading=heading).title_field == heading
+
+
+def test_the_heading_has_the_weight_of_the_title() -> None:
+    plain = Page.from_text(ENGLISH, title="Ice in the bay")
+    headed = replace(plain, heading="Ships wait for the thaw in spring")
+    repeated = replace(plain, heading="Ice in the bay")
+    weighted, unweighted = SimHash(title_weight=50), SimHash()
+    sketches = {name: weighted.fingerprint(Features(page)) for name, page in (("plain", plain), ("headed", headed))}
+    assert sketches["plain"] != sketches["headed"]
+    assert weighted.fingerprint(Features(repeated)) == sketches["plain"]
+    assert unweighted.fingerprint(Features(headed)) == unweighted.fingerprint(Features(plain))

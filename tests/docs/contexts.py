@@ -10,8 +10,11 @@ from scrapy import Request, Spider
 from scrapy.http import HtmlResponse
 from scrapy.settings import Settings
 
-from dedupcrawl.crawl.responses import SKIP
+from dedupcrawl.crawl.items import ResponseTracker
+from dedupcrawl.crawl.page_view import META_KEY
+from dedupcrawl.crawl.responses import SKIP, ResponseReader
 from dedupcrawl.crawl.settings import Options
+from dedupcrawl.page import ReadOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,6 +37,18 @@ def in_a_callback(code: str) -> None:
     assert all(isinstance(each, Request) and set(each.meta) == {SKIP} for each in yielded)
 
 
+def in_a_callback_that_sees_the_page(code: str) -> None:
+    """Run code as the body of a callback with ``DEDUP_RESPONSE_META``; it must yield items."""
+    names: dict[str, Any] = {}
+    exec(f"def parse(self, response):\n{textwrap.indent(code, '    ')}", names)
+    request = Request("https://a.example/")
+    response = HtmlResponse(request.url, request=request, body=b"<h1>Ice</h1><p>The bay froze over last night.</p>")
+    reader = ResponseReader(ReadOptions(), ResponseTracker(), stats=None)  # type: ignore[arg-type]  # nothing fails
+    response.meta[META_KEY] = reader.view(response)
+    (item,) = names["parse"](_Spider(), response)
+    assert item == {"url": request.url, "headline": "Ice", "words": 6}
+
+
 def with_a_server(code: str) -> None:
     """Run settings with ``REDIS_URL`` in the environment."""
     names: dict[str, Any] = {}
@@ -46,5 +61,6 @@ def with_a_server(code: str) -> None:
 
 CONTEXTS: Mapping[str, Callable[[str], None]] = {
     "a spider's callback": in_a_callback,
+    "a callback that sees the page": in_a_callback_that_sees_the_page,
     "an environment with REDIS_URL": with_a_server,
 }

@@ -11,7 +11,7 @@ import pytest
 
 import dedupcrawl
 from dedupcrawl import Config, Deduplicator, Page, Verdict
-from dedupcrawl.crawl import responses
+from dedupcrawl.crawl import page_view, responses
 from dedupcrawl.crawl.settings import SETTINGS
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
@@ -79,7 +79,7 @@ def test_defaults_are_those_of_the_configuration() -> None:
 
 
 def test_every_meta_key_has_a_section() -> None:
-    used = {value for name, value in vars(responses).items() if name == "SKIP"}
+    used = {responses.SKIP, page_view.META_KEY}
     source = "".join(path.read_text("utf-8") for path in PACKAGE.rglob("*.py"))
     asked = set(re.findall(r'meta(?:\.get\(|\[)"(dedup_\w+)"', source)) | used
     assert set(headings("meta.md")) == asked
@@ -137,6 +137,8 @@ def test_every_reason_has_a_row_and_no_other_has() -> None:
 OTHER: dict[str, Any] = {
     "threshold": 0.7,
     "length_ratio": 1.3,
+    "length_slack": 300,
+    "ends": "sentences",
     "containment": 0.8,
     "slots": 64,
     "characters": 4,
@@ -154,7 +156,7 @@ OTHER: dict[str, Any] = {
     "needed": 1,
     "count": 9,
     "equal": 5,
-    "variant": 5,
+    "variant": 3,
     "difference": 0.02,
     "lowest": 0.1,
     "highest": 0.9,
@@ -182,7 +184,7 @@ OTHER: dict[str, Any] = {
     "seed": 5,
 }
 #: What cannot be changed by itself: it changes the scheme together with another constant, or needs a file.
-TOGETHER = {("datasketch", "segmenter"), ("random_projection", "bits")}
+TOGETHER = {("random_projection", "bits")}
 
 
 def test_every_detector_has_a_section_and_no_other_has() -> None:

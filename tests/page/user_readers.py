@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import Any
 
@@ -34,6 +35,12 @@ def whole(html: str, url: str) -> Page:
 def moved(html: str, url: str) -> Page:
     """Return a page that does."""
     return Page(url="https://elsewhere.example/", text="Moved.")
+
+
+def counting(html: str, url: str) -> str:
+    """Log each call."""
+    logging.getLogger(__name__).info("read by the counting reader")
+    return re.sub(r"<[^>]*>", " ", html)
 
 
 def fails_on_odd(html: str, url: str) -> str | None:

@@ -12,6 +12,7 @@ from dedupcrawl.batch.solver import NONE, RELATIONS
 from dedupcrawl.constants import settings_shown
 from dedupcrawl.decision import DUPLICATE_RELATIONS, Matcher, cluster_of
 from dedupcrawl.detectors.registry import build_detectors
+from dedupcrawl.layout import evidence_with_layout
 from dedupcrawl.ledger.counters import similarity_threshold
 from dedupcrawl.ledger.ledger import ClusterSize
 from dedupcrawl.ledger.ledger_schema import sampling_hash
@@ -216,9 +217,9 @@ class _BatchReader:
         if detector not in self._detectors:  # the URL decided
             return {}
         index = list(self._detectors).index(detector)
-        own, other = (self._prints.sketch_record(row).sketches[index] for row in (new, old))
-        match = self._detectors[detector].compare(own, other)
-        return match.evidence if match else {}
+        own, other = (self._prints.sketch_record(row) for row in (new, old))
+        match = self._detectors[detector].compare(own.sketches[index], other.sketches[index])
+        return evidence_with_layout(match.evidence, own.identity, other.identity) if match else {}
 
     # -- pairs --------------------------------------------------------------------------------
 

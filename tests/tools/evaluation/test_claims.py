@@ -8,6 +8,9 @@ import pytest
 
 from benchmarks.claims import RATIOS, UNBOUND, report
 from benchmarks.links import LinkCounts, Sample, anchors, bundled, count_all_links, count_links, marked, shares
+from benchmarks.punctuation import judge_by_punctuation, punctuation_string
+from dedupcrawl.config import Config
+from dedupcrawl.detectors.base import MAX_LENGTH_SLACK
 from dedupcrawl.page import ReadOptions
 from dedupcrawl.tools.evaluation.dataset import ParsedPageCache, read_labelled_pages
 from tests.data import data
@@ -97,12 +100,28 @@ def cache() -> ParsedPageCache:
 
 def test_length_ratio_more_than_halves_wrong_drops(cache: ParsedPageCache) -> None:
     """The source: 26 → 9 of 902 pages."""
-    without = report(cache, "feature_code", length_ratio=UNBOUND)
-    bound = report(cache, "feature_code", length_ratio=1.10)
+    without = report(cache, "feature_code", length_ratio=UNBOUND, length_slack=MAX_LENGTH_SLACK)
+    bound = report(cache, "feature_code", length_ratio=1.10, length_slack=MAX_LENGTH_SLACK)
     assert 1.10 in RATIOS
     assert 2 * bound.wrongly_dropped < without.wrongly_dropped
     assert 2 * bound.pairs.false_positives < without.pairs.false_positives
     assert bound.rightly_dropped > without.rightly_dropped
+    default = report(cache, "feature_code")
+    assert default.wrongly_dropped < bound.wrongly_dropped
+    assert default.missed == bound.missed
+
+
+def test_punctuation_strings_find_only_copies_that_are_equal_word_for_word(cache: ParsedPageCache) -> None:
+    """The source: precision 100 %, and the lowest recall of its three methods."""
+    strings, boolean = judge_by_punctuation(cache.read(Config())), report(cache, "boolean")
+    assert strings.drops.precision > 0.98
+    assert 0.1 < strings.drops.recall < boolean.drops.recall
+
+
+def test_a_punctuation_string_joins_what_is_around_the_marks() -> None:
+    text = "雨下了一天。安说：“河水涨了！”"
+    assert punctuation_string(text) == "天。安说：“：“河了！”！”"
+    assert punctuation_string("no mark") == ""
 
 
 def test_spots_find_copies_in_noisy_pages_that_shingles_miss() -> None:

@@ -180,7 +180,7 @@ def test_two_settings_where_no_single_one_is_enough() -> None:
         found = explained(dedup, f"{ENGLISH} {OTHER_ENGLISH}")
         assert set(by_name(found.counterfactuals)) == {"drop"}
         (together,) = found.together
-        assert [change.name for change in together.changes] == ["threshold", "length_ratio"]
+        assert [change.name for change in together.changes] == ["threshold", "length_ratio", "length_slack"]
         assert together.verdict.is_duplicate
         assert together.remark == NEW_STORE
 
