@@ -78,12 +78,12 @@ _is_counted = re.compile(
         r"|(?:people|persons?|users?|readers?|customers?|members?) (?:found|like|watch|view|online|read|have\b|has\b)"
         r"|found (?:this|it) |(?:min(?:ute)?s?|hours?|days?) ago\b|"
         + _alternatives("▲ ▼", "人看 人浏览 人瀏覽 人阅读 人閱讀 人评论 人評論 人点 人點 条评论 條評論 条回复 條回覆")
-        + r"|次?(?:阅读|閱讀|浏览|瀏覽|点击|點擊|播放|下载|下載)|评论|評論|点赞|點讚|(?:分[钟鐘]|小[时時])前)"
+        + r"|(?:次)?(?:阅读|閱讀|浏览|瀏覽|点击|點擊|播放|下载|下載)|评论|評論|点赞|點讚|(?:分钟|分鐘|小时|小時)前)"
     ).encode()
 ).match
 _COUNTED_STARTS = (
-    *("co re vi li sh vo do fo us hi pe cu me mi ho da of".split()),
-    *("k", "k ", "+ ", ") ", "+)", *"▲▼万萬人条條次阅閱浏瀏点點播下评評赞分小"),
+    *("co", "re", "vi", "li", "sh", "vo", "do", "fo", "us", "hi", "pe", "cu", "me", "mi", "ho", "da", "of"),
+    *("k", "k ", "+ ", ") ", "+)", *"▲▼万萬人条條次阅閱浏瀏点點播下评評分小"),
 )
 #: Words before a number that count readers, and arrows of tickers; "read 12 times".
 _COUNTING = tuple(

@@ -75,7 +75,8 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool) -> str:
         return VALUES if _values_differ(mine.inner, other.inner) else ""
     # The text is equal, and so is the heading, but the text is not about it: the item stands beside the text.
     heading = _heading(mine.names)
-    is_foreign = heading and heading == _heading(other.names) and _about(mine.names, heading) < MIN_ABOUT
+    is_named = heading and heading == _heading(other.names)
+    is_foreign = is_named and max(_about(each.names, heading) for each in (mine, other)) < MIN_ABOUT
     return VALUES_BESIDE if is_foreign and _values_differ(mine.outer, other.outer) else ""
 
 
