@@ -319,9 +319,7 @@ def test_damaged_sketches_are_none(packed: bytes) -> None:
 
 @given(st.sets(st.integers(0, 60)), st.sets(st.integers(0, 60)), st.integers(1, 8))
 def test_what_a_sample_lacks_is_lacking_in_the_whole_set(mine: set[int], others: set[int], size: int) -> None:
-    new, old = (
-        Sample(dict.fromkeys(sorted(each)[:size], 0), is_whole=len(each) <= size) for each in (mine, others)
-    )
+    new, old = (Sample(dict.fromkeys(sorted(each)[:size], 0), is_whole=len(each) <= size) for each in (mine, others))
     found, seen = new.lacking(old)
     assert {*found} <= mine - others
     assert len(found) <= seen <= size

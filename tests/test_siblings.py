@@ -120,18 +120,14 @@ def test_the_heading_of_a_site_names_no_page() -> None:
     assert why(one, two) == module.NAMES_IN_TEXT
 
 
+WORDS = ("bolt", "m3", "m4", "screw", "harbour", "shop", "3.5", "20", "9.99", "of", "沪指", "深指")
 sketches = st.one_of(
     st.binary(max_size=60),
     st.builds(
         lambda heading, title, text, beside, stated: identity(
             Page(url="", heading=heading, title=title, text=text, beside=beside, stated=stated)
         ),
-        *[
-            st.lists(st.sampled_from("bolt m3 m4 screw harbour shop 3.5 20 9.99 of 沪指 深指".split()), max_size=9).map(
-                " ".join
-            )
-        ]
-        * 5,
+        *[st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join)] * 5,
     ),
 )
 
