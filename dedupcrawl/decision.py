@@ -114,7 +114,7 @@ class Matcher:
         if not record.url or old.url != record.url:
             return self._of_other_url(record, candidate)
         finding = self._strongest(record, candidate)
-        if self._has_equal_text(record, old):
+        if self.has_equal_text(record, old):
             return _with_relation(finding or _by_url(candidate, 1.0), Relation.UNCHANGED)
         if not versions:
             return finding
@@ -131,7 +131,7 @@ class Matcher:
         finding = self._strongest(record, candidate)
         if finding is None or not is_same_site or finding.relation not in _COPIES:
             return finding
-        why = why_siblings(record.identity, old.identity, equal_text=self._has_equal_text(record, old))
+        why = why_siblings(record.identity, old.identity, equal_text=self.has_equal_text(record, old))
         if not why:
             return finding
         evidence = {**finding.match.evidence, "siblings": why}
@@ -149,7 +149,8 @@ class Matcher:
                 best = finding
         return best
 
-    def _has_equal_text(self, new: Record, old: Record) -> bool:
+    def has_equal_text(self, new: Record, old: Record) -> bool:
+        """Return whether the main texts of two pages are equal."""
         index = text_sketch_index(self.detectors)
         return new.sketches[index] == old.sketches[index]
 

@@ -12,7 +12,6 @@ from dedupcrawl.identity import sketch_identity
 from dedupcrawl.page.model import Kind
 from dedupcrawl.stores.base import KEY_BYTES, Record, url_key
 from dedupcrawl.text.features import Features, FeaturesBatch
-from dedupcrawl.text.normalize import CODE, decode, pack, simplify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -125,13 +124,8 @@ class Fingerprinter:
             probes = _bucket_keys([(index, each.keys if each.probes is None else each.probes) for index, each in found])
         if track_url:
             probes = own + probes
-        normalize = _simplified if self.fold_chinese else None
-        identity = sketch_identity(page, text, self.seed, normalize) if url else b""
+        identity = sketch_identity(page, text, self.seed, fold_chinese=self.fold_chinese) if url else b""
         return Record(url, own + keys, sketches, self.clock(), probes=probes, identity=identity)
-
-
-def _simplified(text: str) -> str:
-    return decode(simplify(pack(text)) & CODE)
 
 
 def _is_mostly_rest(page: Page) -> bool:

@@ -28,10 +28,12 @@ from zlib import crc32
 import numpy as np
 
 from dedupcrawl.page.flatten import word_set
+from dedupcrawl.text.features import Features
+from dedupcrawl.text.normalize import CODE, decode, pack, simplify
 from dedupcrawl.text.shingles import split_mix
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from dedupcrawl.page.model import Page
 
@@ -222,17 +224,16 @@ def _is_counter(text: bytes, start: int, stop: int) -> bool:
     return before.endswith(_COUNTING) or _is_counted(text, stop) is not None
 
 
-def sketch_identity(page: Page, text: bytes, seed: int, normalize: Callable[[str], str] | None = None) -> bytes:
+def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = False) -> bytes:
     """Return the sketch of a page's names and values, 4 to 60 bytes.
 
     Args:
         page: the page.
         text: its normalised text in UTF-8, see :attr:`dedupcrawl.text.features.Features.encoded`.
         seed: key of the hashes, 0…2⁶⁴ - 1.
-        normalize: how the text was normalised; None: by NFKC and case folding, as for most pages.
+        fold_chinese: whether traditional characters of names are converted to simplified ones, as in the text.
     """
-    fold = normalize or _fold
-    heading, title = _own_name(fold(page.heading)), _own_name(fold(page.title))
+    heading, title = (_own_name(_fold(name, fold_chinese=fold_chinese)) for name in (page.heading, page.title))
     keys = sorted([(_name_key(token, seed), token) for token in heading | title])
     names = {
         key: (HEADING if token in heading else 0) | (TITLE if token in title else 0) for key, token in keys[:MAX_NAMES]
@@ -274,8 +275,31 @@ def _look_for(keys: list[tuple[int, str]], names: dict[int, int], text: bytes, b
             names[key] |= SAID
 
 
-def _fold(text: str) -> str:
-    return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+class Labels(NamedTuple):
+    """The texts behind the hashes of a sketch."""
+
+    names: dict[int, str]
+    values: dict[int, str]  #: of the main text and beside it
+
+
+def label_identity(page: Page, seed: int, *, fold_chinese: bool = False) -> Labels:
+    """Return the texts of all names and values of a page, by their hashes in sketches under ``seed``."""
+    heading, title = (_own_name(_fold(name, fold_chinese=fold_chinese)) for name in (page.heading, page.title))
+    inner, outer = _values_inside_and_beside(
+        Features(page, fold_chinese).encoded, page.stated.encode("utf-8", "surrogatepass").lower()
+    )
+    values = [*inner, *outer]
+    hashed = zip(_hashes(values, _keyed_bytes(seed)), values, strict=True)
+    return Labels(
+        {_name_key(token, seed): token for token in heading | title},
+        {each >> 32 - _VALUE_BITS: value.decode() for each, value in hashed},
+    )
+
+
+def _fold(text: str, *, fold_chinese: bool) -> str:
+    if text.isascii():
+        return text.lower()
+    return decode(simplify(pack(text)) & CODE) if fold_chinese else unicodedata.normalize("NFKC", text).casefold()
 
 
 def _pack(names: list[int], values: Sequence[list[int]], is_whole: Iterable[bool], facts: int) -> bytes:

@@ -126,8 +126,9 @@ class _Names(NamedTuple):
 
     @property
     def about(self) -> float:
-        """How much of a name's own tokens its text has, the larger of both shares."""
-        return max(_about(self.new, self.mine), _about(self.old, self.others))
+        """How much of a name's own tokens its text has, the larger of both shares; a single word proves nothing."""
+        both = ((self.new, self.mine), (self.old, self.others))
+        return max(_about(names, own) if sum(key < FILLER for key in own) > 1 else 0.0 for names, own in both)
 
 
 def _over_other_text(pair: _Names) -> str:

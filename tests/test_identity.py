@@ -19,6 +19,7 @@ from dedupcrawl.identity import (
     TELLING,
     Name,
     Sample,
+    label_identity,
     name_tokens,
     sketch_identity,
     unpack_identity,
@@ -149,13 +150,22 @@ def test_a_name_of_many_words_is_sampled() -> None:
 
 
 def test_traditional_characters_can_be_folded() -> None:
-    page = Page(url="https://a.example/", title="滬指漲", text=CHINESE)
-    folded = sketch_identity(page, Features(page, fold_chinese=True).encoded, 1, lambda text: text.replace("滬", "沪"))
-    other = Page(url="https://a.example/", title="沪指漲", text=CHINESE)
-    found, wanted = unpack_identity(folded), unpack_identity(sketch(other))
-    assert found is not None
-    assert wanted is not None
-    assert found.names.items.keys() == wanted.names.items.keys()
+    simplified, traditional = (
+        Page(url="https://a.example/", title=name, text=CHINESE) for name in ("沪指涨", "滬指漲")
+    )
+    encoded = Features(simplified, fold_chinese=True).encoded
+    assert sketch_identity(traditional, encoded, 1, fold_chinese=True) == sketch_identity(simplified, encoded, 1)
+    assert sketch_identity(traditional, encoded, 1) != sketch_identity(simplified, encoded, 1)
+
+
+def test_the_texts_behind_the_hashes() -> None:
+    labels = label_identity(BOLT, 1)
+    found = parts(BOLT)
+    assert {labels.names[key] for key in found.names.items} == set("hex bolt m3 x 20 bolts co".split())  # noqa: SIM905
+    assert {labels.values[key] for key in found.inner.items} == {"20", "3.5"}
+    assert {labels.values[key] for key in found.outer.items} == {"0.35"}
+    folded = label_identity(Page(url="", title="滬指", text=""), 1, fold_chinese=True)
+    assert [*folded.names.values()] == ["沪指"]
 
 
 @given(st.text(max_size=40))

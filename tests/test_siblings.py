@@ -53,6 +53,8 @@ def why(one: Page, two: Page) -> str:
         (page("Carpenter", TERMS + "Today."), page("Plumber", TERMS + "Monday."), module.HEADINGS),
         (page("Bolt M3"), page("Bolt M4"), module.NUMBERS_IN_NAMES),
         (page("Bolt M3", "Bolt. " + TERMS), page("Bolt M4", "Bolt! " + TERMS), module.NUMBERS_IN_NAMES),
+        # A single word of the name stands in the text by accident.
+        (page("Carpenter"), page("Parcels"), module.NAMES_OVER_EQUAL_TEXT),
         # The name stands in the title only, and beside the text.
         (
             page("Carpenter wanted urgently", heading=False, beside="Carpenter wanted urgently"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.crawl.running import IN_TURN, finish, on_every_reactor, start
 from tests.crawl.site import fancy, index, plain, text
@@ -182,15 +182,18 @@ def test_siblings_are_kept_and_tagged(site: Site, run: Run) -> None:
 
     crawled = run(urls=urls, settings=IN_TURN)
     assert [item["url"] for item in crawled.items] == urls[:3]
-    tags = [item["dedup"] for item in crawled.items]
-    assert [tag.get("relation") for tag in tags] == [None, "sibling", "sibling"]
-    assert [tag.get("of") for tag in tags] == [None, urls[0], urls[0]]
+    tags: list[Any] = [item.get("dedup") for item in crawled.items]
+    assert [tag and (tag["relation"], tag["of"], tag["keep"]) for tag in tags] == [
+        None,
+        ("sibling", urls[0], True),
+        ("sibling", urls[0], True),
+    ]
     assert crawled.dedup["related/sibling"] == 2
     assert crawled.dedup["duplicate/identical"] == 1
 
     dropping = run(urls=urls, settings={**IN_TURN, "DEDUP_DROP": DROP_SIBLINGS, "DEDUP_NAMESPACE": "other"})
     assert [item["url"] for item in dropping.items] == urls[:1]
-    assert len(dropping.lines(": sibling of ", "INFO")) == 2
+    assert len(dropping.lines(": sibling of ", "INFO")) == 3
 
 
 def test_a_page_whose_counter_moved_is_refreshed(site: Site, run: Run) -> None:
