@@ -24,6 +24,8 @@ DUPLICATE_RELATIONS = frozenset({Relation.IDENTICAL, Relation.NEAR_DUPLICATE, Re
 
 OTHER_HOSTS = "other-hosts"  #: a scope: pages of one site are not compared
 
+SIBLINGS = "siblings"  #: key of the evidence of siblings: by what they differ
+
 #: In place of a detector: only the URL relates the two pages, and no similarity was measured.
 BY_URL = "url"
 
@@ -134,7 +136,7 @@ class Matcher:
         why = why_siblings(record.identity, old.identity, equal_text=self.has_equal_text(record, old))
         if not why:
             return finding
-        evidence = {**finding.match.evidence, "siblings": why}
+        evidence = {**finding.match.evidence, SIBLINGS: why}
         return replace(finding, match=replace(finding.match, relation=Relation.SIBLING, evidence=evidence))
 
     def _strongest(self, record: Record, candidate: Candidate) -> Finding | None:

@@ -176,6 +176,17 @@ def values_of(text: bytes) -> set[bytes]:
     return _values_inside_and_beside(text, b"")[0]
 
 
+def page_values(page: Page, text: bytes) -> tuple[set[bytes], set[bytes]]:
+    """Return the values in the main text of a page, and those beside it only.
+
+    Args:
+        page: the page.
+        text: its normalised text in UTF-8.
+    """
+    # Only digits and letters of ASCII matter here: to fold the text would take longer than to search it.
+    return _values_inside_and_beside(text, page.stated.encode("utf-8", "surrogatepass").lower())
+
+
 def _values_inside_and_beside(text: bytes, beside: bytes) -> tuple[set[bytes], set[bytes]]:
     """Return the values of two texts, in one pass: calls of numpy on short texts are expensive."""
     # Before the first number too, three bytes can be looked at.
@@ -239,8 +250,7 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
         key: (HEADING if token in heading else 0) | (TITLE if token in title else 0) for key, token in keys[:MAX_NAMES]
     }
     _look_for(keys[:MAX_NAMES], names, text, page.beside)
-    # Only digits and letters of ASCII matter here: to fold the text would take longer than to search it.
-    inner, outer = _values_inside_and_beside(text, page.stated.encode("utf-8", "surrogatepass").lower())
+    inner, outer = page_values(page, text)
     hashes = _hashes([*inner, *outer], _keyed_bytes(seed))
     samples = [_bottom(hashes[: len(inner)]), _bottom(hashes[len(inner) :])]
     is_whole = (len(keys) <= MAX_NAMES, len(inner) <= MAX_VALUES, len(outer) <= MAX_VALUES)
@@ -285,9 +295,7 @@ class Labels(NamedTuple):
 def label_identity(page: Page, seed: int, *, fold_chinese: bool = False) -> Labels:
     """Return the texts of all names and values of a page, by their hashes in sketches under ``seed``."""
     heading, title = (_own_name(_fold(name, fold_chinese=fold_chinese)) for name in (page.heading, page.title))
-    inner, outer = _values_inside_and_beside(
-        Features(page, fold_chinese).encoded, page.stated.encode("utf-8", "surrogatepass").lower()
-    )
+    inner, outer = page_values(page, Features(page, fold_chinese).encoded)
     values = [*inner, *outer]
     hashed = zip(_hashes(values, _keyed_bytes(seed)), values, strict=True)
     return Labels(

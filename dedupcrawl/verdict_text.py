@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from dedupcrawl.decision import BY_URL
+from dedupcrawl.decision import BY_URL, SIBLINGS
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.utils.formatting import similarity_text
 from dedupcrawl.verdict import Status
@@ -80,6 +80,11 @@ def relation_text(relation: Relation, of: str | None) -> str:
     return _RELATED[relation].format(of=of or "a page without a URL")
 
 
+def siblings_text(verdict: Verdict) -> str:
+    """Return by what the page and its sibling differ; "" without a sibling."""
+    return str(verdict.evidence.get(SIBLINGS, "")) if verdict.relation is Relation.SIBLING else ""
+
+
 def _measured(verdict: Verdict) -> str:
     if verdict.detector == BY_URL:
         return "" if verdict.relation is Relation.UNCHANGED else "nothing but the URL is the same"
@@ -94,7 +99,7 @@ def _evidence(verdict: Verdict) -> Iterator[str]:
     for name, value in verdict.evidence.items():
         if name in _COUNTED and isinstance(value, str):
             yield _COUNTED[name].format(value)
-        elif name == "siblings":
+        elif name == SIBLINGS:
             yield f"they differ by {value}"
         elif name == "lengths" and isinstance(value, list) and len(value) == 2:
             yield f"lengths {value[0]:,} and {value[1]:,}"

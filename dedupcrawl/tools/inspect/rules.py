@@ -66,7 +66,12 @@ _RULES = (
     Rule(rules.LANDMARK, "elements", "TAG", "HTML has elements for side parts, and it is in one."),
     Rule(rules.NESTED, "elements", "ART", "It is in an article inside an article: a comment, a story."),
     Rule(rules.EDGE, "ends", "EDGE", "It is a short block before the main text begins or after it ends."),
-    Rule(rules.FRAME, "ends", "WORDS", "Its wording is that of a credit, a caption or a cookie notice."),
+    Rule(
+        rules.FRAME,
+        "ends",
+        "WORDS",
+        "Its wording is that of a credit, a caption, a cookie notice, or a stamp: when it was changed, how often it was read.",
+    ),
     Rule(rules.REPEATED, "ends", "TWICE", "The main text contains the same text; this is a second copy."),
     Rule(TITLE, "topic", "HEAD", "It is a heading, which this reader keeps apart."),
     Rule(NOISE, "topic", "NOISE", "It shares too few words with the longest block of the page."),
