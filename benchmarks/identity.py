@@ -1,7 +1,7 @@
 """CPU and bytes of identities on labelled pages: ``python benchmarks/identity.py FOLDER``.
 
-FOLDER has sets of pages, each with a folder ``html`` of gzip files. The best of several rounds counts, since other
-load can only add time. The detectors' time for the same pages is shown for comparison: it tells how fast the machine is.
+FOLDER has sets of pages, each with a folder ``html`` of gzip files. The best of several rounds counts, since
+other load can only add time. The time of the detectors on the same pages is shown for comparison.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.config import Config
 from dedupcrawl.detectors.registry import build_detectors
-from dedupcrawl.errors import PageError
 from dedupcrawl.identity import sketch_identity
 from dedupcrawl.page import ReadOptions, read_page
+from dedupcrawl.page.model import PageError
 from dedupcrawl.siblings import why_siblings
 from dedupcrawl.text.features import Features
 
@@ -56,6 +56,7 @@ def microseconds(work: Callable[[], object], count: int) -> float:
 
 
 def fingerprint_all(pages: Iterable[Page]) -> None:
+    """Fingerprint pages with the default detectors."""
     detectors = build_detectors(Config())
     for page in pages:
         features = Features(page)
@@ -71,6 +72,7 @@ def compare_all(sketches: Sequence[bytes]) -> None:
 
 
 def main() -> None:
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else "")
     parser.add_argument("folder", type=Path, help="folder of sets of pages")
     parser.add_argument("--step", type=int, default=8, help="read every so many pages")

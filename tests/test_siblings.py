@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tldextract import TLDExtract
 
 from dedupcrawl import siblings as module
 from dedupcrawl.identity import MAX_NAMES, MAX_VALUES, sketch_identity
@@ -17,10 +18,23 @@ from dedupcrawl.text.features import Features
 TERMS = "Goods that were used or cut to size cannot be returned. Parcels are sent on weekdays before noon. "
 
 
-def page(name: str, text: str = TERMS, *, heading: bool = True, **fields: str) -> Page:
-    """Return a page whose title carries the name of its site."""
-    own = {"title": f"{name} | Harbour Shop", "heading": name if heading else "", **fields}
-    return Page(url="https://a.example/", text=text, **own)
+def page(
+    name: str,
+    text: str = TERMS,
+    heading: str | None = None,
+    title: str | None = None,
+    beside: str = "",
+    stated: str = "",
+) -> Page:
+    """Return a page; by default the name is its heading, and its title also carries the name of the site."""
+    return Page(
+        url="https://a.example/",
+        text=text,
+        heading=name if heading is None else heading,
+        title=f"{name} | Harbour Shop" if title is None else title,
+        beside=beside,
+        stated=stated,
+    )
 
 
 def identity(some: Page) -> bytes:
@@ -57,8 +71,8 @@ def why(one: Page, two: Page) -> str:
         (page("Carpenter"), page("Parcels"), module.NAMES_OVER_EQUAL_TEXT),
         # The name stands in the title only, and beside the text.
         (
-            page("Carpenter wanted urgently", heading=False, beside="Carpenter wanted urgently"),
-            page("Plumber sought today", heading=False, beside="Plumber sought today"),
+            page("Carpenter wanted urgently", heading="", beside="Carpenter wanted urgently"),
+            page("Plumber sought today", heading="", beside="Plumber sought today"),
             module.NAMES_OVER_EQUAL_TEXT,
         ),
         # One page has a name, the other only that of the site.
@@ -116,9 +130,8 @@ def test_what_a_site_adds_to_all_names_does_not_matter() -> None:
 
 def test_the_heading_of_a_site_names_no_page() -> None:
     """The only h1 of every page is the name of the site, which the titles repeat."""
-    fields = {"heading": "Harbour Shop"}
-    one = page("Flat in Norden", "A flat in Norden. " + TERMS, **fields)
-    two = page("Flat in Esens", "A flat in Esens. " + TERMS, **fields)
+    one = page("Flat in Norden", "A flat in Norden. " + TERMS, heading="Harbour Shop")
+    two = page("Flat in Esens", "A flat in Esens. " + TERMS, heading="Harbour Shop")
     assert why(one, two) == module.NAMES_IN_TEXT
 
 
@@ -224,6 +237,6 @@ def test_no_network_is_asked_for_the_suffixes(monkeypatch: pytest.MonkeyPatch) -
         raise AssertionError("a connection")
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
-    fresh = module.TLDExtract(suffix_list_urls=(), include_psl_private_domains=True, cache_dir=None)
+    fresh = TLDExtract(suffix_list_urls=(), include_psl_private_domains=True, cache_dir=None)
     assert fresh.extract_str("a.b.co.uk").top_domain_under_public_suffix == "b.co.uk"
     assert module._suffixes.suffix_list_urls == ()

@@ -70,7 +70,7 @@ _RULES = (
         rules.FRAME,
         "ends",
         "WORDS",
-        "Its wording is that of a credit, a caption, a cookie notice, or a stamp: when it was changed, how often it was read.",
+        "Its wording is that of a credit, a caption, a cookie notice, or a stamp: time of a change, number of readers.",
     ),
     Rule(rules.REPEATED, "ends", "TWICE", "The main text contains the same text; this is a second copy."),
     Rule(TITLE, "topic", "HEAD", "It is a heading, which this reader keeps apart."),
