@@ -115,13 +115,13 @@ def test_siblings_and_refreshed_pages_are_found_by_relation(tab: Tab, tmp_path: 
     pair = replace(pair, new_title="Plumber <b> | Shop", old_title="Carpenter wanted | Shop")
     pairs = (*report.pairs[:place], pair, *report.pairs[place + 1 :])
     row = next(row for row in report.pages if row.pair == place)
-    why = f"a text like that of {pair.old}, about something else: they differ by {differ}"
+    why = f"a text like that of {pair.old}, about something else: they differ by {differ}".strip()
     changed = replace(row, relation=relation, status="unique", fate="kept", why=why)
     pages = tuple(changed if each is row else each for each in report.pages)
     (tmp_path / "report.html").write_text(render_report(replace(report, pages=pages, pairs=pairs)), "utf-8")
     visit(tab, tmp_path / "report.html")
 
-    tab.page.get_by_label("Verdict").select_option(relation)
+    tab.page.get_by_label("Verdict", exact=True).select_option(relation)
     rows = tab.page.locator("table.pages tbody tr")
     tab.page.wait_for_function("document.querySelectorAll('table.pages tbody tr').length === 1")
     badge = rows.first.locator(f".badge.{relation}")
