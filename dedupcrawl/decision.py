@@ -25,6 +25,8 @@ DUPLICATE_RELATIONS = frozenset({Relation.IDENTICAL, Relation.NEAR_DUPLICATE, Re
 
 OTHER_HOSTS = "other-hosts"  #: a scope: pages of one site are not compared
 
+SIBLINGS = "siblings"  #: key of the evidence of siblings: by what they differ
+
 #: In place of a detector: only the URL relates the two pages, and no similarity was measured.
 BY_URL = "url"
 
@@ -115,7 +117,7 @@ class Matcher:
         if not record.url or old.url != record.url:
             return self._of_other_url(record, candidate)
         finding = self._strongest(record, candidate)
-        if self._has_equal_text(record, old):
+        if self.has_equal_text(record, old):
             return _with_relation(finding or _by_url(candidate, 1.0), Relation.UNCHANGED)
         if not versions:
             return finding
@@ -134,10 +136,10 @@ class Matcher:
         if finding is None or not is_same_site:
             return finding
         new, earlier = without_layout(record.identity), without_layout(old.identity)
-        why = why_siblings(new, earlier, equal_text=self._has_equal_text(record, old))
+        why = why_siblings(new, earlier, equal_text=self.has_equal_text(record, old))
         if not why:
             return finding
-        evidence = {**finding.match.evidence, "siblings": why}
+        evidence = {**finding.match.evidence, SIBLINGS: why}
         return replace(finding, match=replace(finding.match, relation=Relation.SIBLING, evidence=evidence))
 
     def _strongest(self, record: Record, candidate: Candidate) -> Finding | None:
@@ -152,7 +154,8 @@ class Matcher:
                 best = finding
         return best
 
-    def _has_equal_text(self, new: Record, old: Record) -> bool:
+    def has_equal_text(self, new: Record, old: Record) -> bool:
+        """Return whether the main texts of two pages are equal."""
         index = text_sketch_index(self.detectors)
         return new.sketches[index] == old.sketches[index]
 

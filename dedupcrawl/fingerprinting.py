@@ -14,7 +14,6 @@ from dedupcrawl.layout import with_layout
 from dedupcrawl.page.model import Kind
 from dedupcrawl.stores.base import KEY_BYTES, Record, url_key
 from dedupcrawl.text.features import Features, FeaturesBatch
-from dedupcrawl.text.normalize import CODE, decode, pack, simplify
 from dedupcrawl.utils.time_limit import check_time
 
 if TYPE_CHECKING:
@@ -143,14 +142,9 @@ class Fingerprinter:
             probes = _bucket_keys([(index, each.keys if each.probes is None else each.probes) for index, each in found])
         if track_url:
             probes = own + probes
-        normalize = _simplified if self.fold_chinese else None
-        sketch = sketch_identity(page, text, self.seed, normalize) if url else b""
+        sketch = sketch_identity(page, text, self.seed, fold_chinese=self.fold_chinese) if url else b""
         identity = with_layout(page.layout, sketch)
         return Record(url, own + keys, sketches, self.clock(), probes=probes, identity=identity)
-
-
-def _simplified(text: str) -> str:
-    return decode(simplify(pack(text)) & CODE)
 
 
 def _comparable(page: Page) -> Page:

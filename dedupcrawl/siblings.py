@@ -77,7 +77,8 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool) -> str:
         return VALUES if _values_differ(mine.inner, other.inner) else ""
     # The text is equal, and so is the heading, but the text is not about it: the item stands beside the text.
     heading = _heading(mine.names)
-    is_foreign = heading and heading == _heading(other.names) and _about(mine.names, heading) < MIN_ABOUT
+    is_named = heading and heading == _heading(other.names)
+    is_foreign = is_named and max(_about(each.names, heading) for each in (mine, other)) < MIN_ABOUT
     return VALUES_BESIDE if is_foreign and _values_differ(mine.outer, other.outer) else ""
 
 
@@ -127,8 +128,9 @@ class _Names(NamedTuple):
 
     @property
     def about(self) -> float:
-        """How much of a name's own tokens its text has, the larger of both shares."""
-        return max(_about(self.new, self.mine), _about(self.old, self.others))
+        """How much of a name's own tokens its text has, the larger of both shares; a single word proves nothing."""
+        both = ((self.new, self.mine), (self.old, self.others))
+        return max(_about(names, own) if sum(key < FILLER for key in own) > 1 else 0.0 for names, own in both)
 
 
 def _over_other_text(pair: _Names) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from dedupcrawl.decision import BY_URL
+from dedupcrawl.decision import BY_URL, SIBLINGS
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.layout import EVIDENCE, OTHER, SAME
 from dedupcrawl.utils.formatting import similarity_text
@@ -86,6 +86,11 @@ def relation_text(relation: Relation, of: str | None) -> str:
     return _RELATED[relation].format(of=of or "a page without a URL")
 
 
+def siblings_text(verdict: Verdict) -> str:
+    """Return by what the page and its sibling differ; "" without a sibling."""
+    return str(verdict.evidence.get(SIBLINGS, "")) if verdict.relation is Relation.SIBLING else ""
+
+
 def _measured(verdict: Verdict) -> str:
     if verdict.detector == BY_URL:
         return "" if verdict.relation is Relation.UNCHANGED else "nothing but the URL is the same"
@@ -102,7 +107,7 @@ def _evidence(verdict: Verdict) -> Iterator[str]:
             yield _COUNTED[name].format(value)
         elif name == EVIDENCE:
             yield _LAYOUTS.get(str(value), "")
-        elif name == "siblings":
+        elif name == SIBLINGS:
             yield f"they differ by {value}"
         elif name == "lengths" and isinstance(value, list) and len(value) == 2:
             yield f"lengths {value[0]:,} and {value[1]:,}"

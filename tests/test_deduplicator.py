@@ -86,7 +86,7 @@ def test_same_url_unchanged_then_updated(dedup: Deduplicator) -> None:
     small = dedup.add(text=retouched(ENGLISH), url="https://a.example/1")
     other = dedup.add(text=OTHER_ENGLISH, url="https://a.example/1#end")
     assert (again.relation, again.keep, again.status) == (Relation.UNCHANGED, False, Status.DUPLICATE)
-    assert (small.relation, small.keep, small.status) == (Relation.UPDATED, True, Status.UNIQUE)
+    assert (small.relation, small.keep, small.status) == (Relation.REFRESHED, True, Status.UNIQUE)
     assert (other.relation, other.keep) == (Relation.UPDATED, True)
     assert (other.detector, other.similarity) == ("url", None)
     assert small.cluster == again.cluster
@@ -101,9 +101,9 @@ def test_unchanged_means_the_same_text_whatever_detector_judges(name: str) -> No
         assert dedup.add(text=ENGLISH.upper(), url="https://a.example/1").relation is Relation.UNCHANGED
         first, _, rest = ENGLISH.partition(". ")
         rewritten = f"{first}. {OTHER_ENGLISH}"[: len(first) + len(rest)]
-        for text in (retouched(ENGLISH), rewritten):
+        for text, relation in ((retouched(ENGLISH), Relation.REFRESHED), (rewritten, Relation.UPDATED)):
             verdict = dedup.add(text=text, url="https://a.example/1")
-            assert (verdict.relation, verdict.keep) == (Relation.UPDATED, True)
+            assert (verdict.relation, verdict.keep) == (relation, True)
 
 
 def test_every_version_of_an_updated_page_still_guards_its_content(dedup: Deduplicator) -> None:

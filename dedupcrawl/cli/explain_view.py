@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from rich.console import Group
@@ -15,6 +16,7 @@ from dedupcrawl.stores.workers import printable
 from dedupcrawl.tools.explain.configuration import ConstantSource
 from dedupcrawl.tools.explain.counterfactuals import NEW_STORE
 from dedupcrawl.tools.explain.explanation import iso_time, state_name
+from dedupcrawl.tools.explain.identities import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from dedupcrawl.tools.explain.case import ComparedPage, ComparedPair
     from dedupcrawl.tools.explain.counterfactuals import Counterfactual, SettingChange
     from dedupcrawl.tools.explain.explanation import Explanation
+    from dedupcrawl.tools.explain.identities import IdentityComparison, IdentityPart
     from dedupcrawl.verdict import Verdict
 
 
@@ -50,6 +53,9 @@ def print_explanation(console: Console, found: Explanation, store: str) -> None:
         _print_heading(console, "Results of the detectors")
         for opinion in found.pair.opinions:
             console.print(_opinion(opinion))
+        if found.pair.identities is not None:
+            _print_heading(console, "Names and values")
+            console.print(_identities(found.pair.identities))
     _print_heading(console, "What would change the verdict" + _which_verdict(found))
     console.print(_counterfactuals(found))
     if found.cluster:
@@ -117,6 +123,39 @@ def _side(side: ComparedPage) -> Text:
 
 def _moment(time: float) -> str:
     return iso_time(time).replace("+00:00", " UTC")
+
+
+# -- names and values -------------------------------------------------------------------------
+
+
+def _identities(found: IdentityComparison) -> RenderableType:
+    """Return a table of both pages; what a page has for itself is marked."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for name in ("", "new", "older"):
+        table.add_column(name, overflow="fold")
+    for name, attribute in (("names", "names"), ("values in the text", "values"), ("values beside it", "beside")):
+        table.add_row(Text(name), *(_parts(getattr(side, attribute)) for side in (found.new, found.old)))
+    lines = [Text("+ the other page lacks it; ? only its hash is stored", style="dim")]
+    if found.siblings:
+        lines.append(Text(f"Siblings: they differ by {found.siblings}.", style="green"))
+    if not (found.new.is_whole and found.old.is_whole):
+        lines.append(Text("A page has more of them than are stored: the rest is unknown.", style="dim"))
+    return Group(table, *lines)
+
+
+def _parts(parts: Sequence[IdentityPart]) -> Text:
+    """Return the parts of a page, its own ones first; those of which only the hash is known are counted."""
+    known = sorted((each for each in parts if each.text != UNKNOWN), key=lambda each: not each.is_own)
+    texts = [
+        Text.assemble(
+            (f"{'+ ' * each.is_own}{printable(each.text, _MAX_ELEMENT_CHARS)}", "bold" if each.is_own else ""),
+            (f" ({', '.join(each.places)})" if each.is_own and each.places else "", "dim"),
+        )
+        for each in known
+    ]
+    hidden = Counter(each.is_own for each in parts if each.text == UNKNOWN)
+    texts += [Text(f"{'+ ' * is_own}? × {number}") for is_own, number in sorted(hidden.items(), reverse=True)]
+    return Text("\n").join(texts) if texts else Text("none", style="dim")
 
 
 # -- the detectors ----------------------------------------------------------------------------

@@ -81,9 +81,9 @@ class DedupPipeline:
         response = self._context.responses.pop_item(item)
         claim = await self._context.judge.claim(item, response)
         _PROCESSED_ITEM.set(_ProcessedItem(claim, None if response is None else ref(response)))
-        return self._admitted(item, claim)
+        return self._admitted(item, claim, response)
 
-    def _admitted(self, item: Any, claim: ItemClaim) -> Any:
+    def _admitted(self, item: Any, claim: ItemClaim, response: Response | None) -> Any:
         if claim.state is PageState.DROPPED:
             self._count_saved_requests(item, claim)
             raise DuplicatePage(claim.verdict)
@@ -107,7 +107,7 @@ class DedupPipeline:
         response = None if processed.source is None else processed.source()
         processed.claim.in_flight -= 1
         processed.claim = await self._context.judge.claim(item, response, again=True)
-        return self._admitted(item, processed.claim)
+        return self._admitted(item, processed.claim, response)
 
     def _show_page(self, item: Any, response: Response | None) -> None:
         """Write the main text into the item, and let the later pipelines see its page."""

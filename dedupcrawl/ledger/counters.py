@@ -38,7 +38,7 @@ class RunTotals:
     kept: int  #: pages
     dropped: int  #: pages
     duplicates: Mapping[str, int]  #: pages by relation, dropped or not
-    related: Mapping[str, int]  #: pages by relation: excerpt, expansion, updated
+    related: Mapping[str, int]  #: pages by relation: excerpt, expansion, updated, refreshed, sibling
     unchecked: Mapping[str, int]  #: pages by reason
     released: int = 0  #: pages whose claim was released
     bytes: int = 0  #: of all pages

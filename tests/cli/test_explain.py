@@ -87,6 +87,37 @@ def test_the_json_output(store: str, copy: str) -> None:
     assert sources["threshold"] == "default"
 
 
+@pytest.mark.parametrize("columns", ["80", "160"])
+def test_names_and_values_of_siblings(tmp_path: Path, columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    pages = {}
+    for name in ("Carpenter", "Plumber \x1b[31m"):
+        terms = f"<h1>{name}</h1><p>{ENGLISH} Pay 12.50.</p>"
+        pages[name] = f"<html><title>{name} | Shop</title><main>{terms}</main></html>"
+    url = f"lmdb://{tmp_path}/seen"
+    first, second = pages.values()
+    with Deduplicator(url, "news") as dedup:
+        dedup.add(html=first, url=FIRST)
+    for name, text in (("new.html", second), ("old.html", first)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    said = run("https://www.a.example/2", "--store", url, "--file", str(tmp_path / "new.html"))
+    assert "unique, kept: sibling" in said
+    assert "Names and values" in said
+    assert "+ plumber (heading, title)" in said
+    assert "+ ? × 1" in said  # of the older page the store has hashes only
+    assert "12.50" in said
+    assert "Siblings: they differ by names over one text that is about neither." in said
+    assert f"With equal names and values the new page would be dropped: identical, of {FIRST}." in " ".join(
+        said.split()
+    )
+    assert "\x1b" not in said
+    shown = [line for line in said.splitlines() if not line.startswith("!")]  # a remark may be longer in a pipe
+    assert max(map(len, shown)) <= max(int(columns), 90)
+    found = told("https://www.a.example/2", "--store", url, "--file", str(tmp_path / "new.html"))
+    assert found["pair"]["identities"]["siblings"] == "names over one text that is about neither"
+    assert {"text": "12.50", "own": False, "places": []} in found["pair"]["identities"]["new"]["values"]
+
+
 def test_a_record_of_the_store_and_another_page(store: str) -> None:
     found = told(FIRST, "--store", store, "--other", "https://a.example/lamps")
     assert found["origin"] == "a record of the store"

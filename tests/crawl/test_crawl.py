@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.crawl.running import IN_TURN, finish, on_every_reactor, start
 from tests.crawl.site import fancy, index, plain, text
@@ -81,6 +81,7 @@ def test_the_default_store_lies_in_the_job_folder(site: Site, run: Run, tmp_path
     assert (tmp_path / "work" / ".scrapy" / "dedup").is_dir()
 
 
+DROP_SIBLINGS = ["identical", "near-duplicate", "unchanged", "sibling"]
 NO_FILTER = "scrapy.dupefilters.BaseDupeFilter"
 
 
@@ -170,3 +171,37 @@ def test_two_spiders_of_one_process_may_share_a_store(site: Site, tmp_path: Path
 
     kept = [item["title"].casefold().strip("!") for each in both for item in each.items]
     assert sorted(kept) == ["bridge", "ice", "lamps"]
+
+
+def test_siblings_are_kept_and_tagged(site: Site, run: Run) -> None:
+    """Pages of one site with the same terms, each under another heading; a copy for printers of one of them."""
+    terms = text(1)
+    names = ("Carpenter", "Plumber", "Joiner")
+    urls = [site.put(f"/jobs/{name}", plain(name, terms)) for name in names]
+    urls.append(site.put("/print/Plumber", plain("Plumber", terms)))
+
+    crawled = run(urls=urls, settings=IN_TURN)
+    assert [item["url"] for item in crawled.items] == urls[:3]
+    tags: list[Any] = [item.get("dedup") for item in crawled.items]
+    assert [tag and (tag["relation"], tag["of"], tag["keep"]) for tag in tags] == [
+        None,
+        ("sibling", urls[0], True),
+        ("sibling", urls[0], True),
+    ]
+    assert crawled.dedup["related/sibling"] == 2
+    assert crawled.dedup["duplicate/identical"] == 1
+
+    dropping = run(urls=urls, settings={**IN_TURN, "DEDUP_DROP": DROP_SIBLINGS, "DEDUP_NAMESPACE": "other"})
+    assert [item["url"] for item in dropping.items] == urls[:1]
+    assert len(dropping.lines(": sibling of ", "INFO")) == 3
+
+
+def test_a_page_whose_counter_moved_is_refreshed(site: Site, run: Run) -> None:
+    story = text(1)
+    url = site.put("/a", plain("Ice", f"{story} So far it has 12 comments."))
+    assert len(run(urls=[url]).items) == 1
+    site.put("/a", plain("Ice", f"{story} So far it has 13 comments."))
+    again = run(urls=[url], settings={"DEDUP_DROP": [*DROP_SIBLINGS, "refreshed"]})
+    assert again.items == []
+    assert again.dedup["related/refreshed"] == 1
+    assert again.lines(f": refreshed version of {url}", "INFO")

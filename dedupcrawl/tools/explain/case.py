@@ -11,6 +11,7 @@ from dedupcrawl.decision import Matcher, Policy, cluster_of, unchecked
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.fingerprinting import Fingerprinter, Uncheckable
 from dedupcrawl.stores.base import FILE_ANYWAY, Candidate, ClaimState
+from dedupcrawl.tools.explain.identities import compare_identities
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from dedupcrawl.detectors.base import Detector, Opinion
     from dedupcrawl.page.model import Page
     from dedupcrawl.stores.base import Record, Store
+    from dedupcrawl.tools.explain.identities import IdentityComparison
     from dedupcrawl.verdict import Verdict
 
 PROGRESS_STEP = 256  #: records between two calls of a progress callback
@@ -191,6 +193,13 @@ class ComparedPair:
     case: Case  #: the basis of the verdict
     shared: int  #: keys that the new page looks under and the old one is filed under
     met: bool  #: whether a crawl compares them
+    identities: IdentityComparison | None = None  #: names and values; None: pages of two sites
+
+    @property
+    def without_identities(self) -> Case:
+        """The case if the names and values of all pages agreed."""
+        bare = tuple(replace(each, record=replace(each.record, identity=b"")) for each in self.case.earlier)
+        return replace(self.case, earlier=bare)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,4 +247,5 @@ class PairSelector:
         case = Case(new.url, new.record, earlier or (old.as_candidate(),))
         opinions = self.matcher.opinions(new.record, old.record)
         shared = len({*new.record.lookup_keys} & {*old.record.keys})
-        return ComparedPair(new, old, why, opinions, case.verdict(self.config), case, shared, met)
+        identities = compare_identities(new.record, old.record, (new.page, old.page), self.config)
+        return ComparedPair(new, old, why, opinions, case.verdict(self.config), case, shared, met, identities)

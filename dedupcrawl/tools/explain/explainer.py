@@ -7,7 +7,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, TypeGuard
 
 from dedupcrawl.constants import constants_of
-from dedupcrawl.decision import Matcher, cluster_of
+from dedupcrawl.decision import OTHER_HOSTS, Matcher, cluster_of
+from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.feature_codes import FeatureCode
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.detectors.spotsigs import SpotSigs
@@ -96,7 +97,7 @@ class Explainer:
         self._config: Config = effective.config
         self._store = store
         self._advance = advance
-        self._matcher = Matcher(build_detectors(self._config))
+        self._matcher = Matcher(build_detectors(self._config), self._config.scope)
         self._pairs = PairSelector(self._config, store, self._matcher)
 
     def explain(self, subject: Subject, other: ComparedPage | None = None) -> Explanation:
@@ -250,11 +251,23 @@ def _pair_remarks(effective: EffectiveConfig, subject: Subject, pair: ComparedPa
             f"They were never compared, although they share keys: each of these buckets has more than {BUCKET_CAP} "
             "pages, and the older one is not among the newest."
         )
+    yield from _sibling_remarks(effective.config, pair)
     names = constants_of(effective.config)
     if subject.held is not None and pair.why is PairReason.NEAREST and not _LOOK_FURTHER.isdisjoint(names):
         yield "The keys under which it looked are not stored, only those under which it was filed."
     if _is_pending(pair):
         yield _PENDING
+
+
+def _sibling_remarks(config: Config, pair: ComparedPair) -> Iterator[str]:
+    """Say what the verdict would be if the names and values agreed, and whether the scope hides a related page."""
+    if pair.verdict.relation is Relation.SIBLING:
+        other = pair.without_identities.verdict(config)
+        fate = "kept" if other.keep else "dropped"
+        relation = other.relation or other.status
+        yield f"With equal names and values the new page would be {fate}: {relation}, of {other.of}."
+    elif config.scope == OTHER_HOSTS and pair.identities and pair.new.url != pair.old.url:
+        yield f'Both are pages of one site, which DEDUP_SCOPE = "{OTHER_HOSTS}" does not compare.'
 
 
 def _outcome(verdict: Verdict) -> tuple[object, ...]:

@@ -153,6 +153,7 @@ def _pair(pair: ComparedPair) -> dict[str, Any]:
         "met": pair.met,
         "verdict": pair.verdict.to_dict(),
         "opinions": [opinion_as_dict(opinion) for opinion in pair.opinions],
+        "identities": None if pair.identities is None else pair.identities.as_dict(),
     }
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dedupcrawl.decision import SIBLINGS
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.stores.base import Candidate, ClaimState
 from dedupcrawl.tools.report.diff import compare_texts
 from dedupcrawl.tools.report.report_model import Pair
 from dedupcrawl.utils.formatting import instant
 from dedupcrawl.verdict import Status, Verdict
-from dedupcrawl.verdict_text import why
+from dedupcrawl.verdict_text import siblings_text, why
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,6 +97,7 @@ def compare_with_page(page: Page, other: Page, config: Config) -> ComparisonResu
         similarity=verdict.similarity if verdict.relation else _max_similarity(opinions),
         changes=found.changes,
         is_cut=found.is_cut,
+        siblings=siblings_text(verdict),
     )
     note = (f"No page can be a copy of the other page: {why(earlier)}.",) if isinstance(old, Verdict) else ()
     heading = "Against the other page, which came first"
@@ -114,6 +116,7 @@ def _pair(page: Page, candidate: Candidate, opinions: tuple[Opinion, ...], findi
         relation=str(finding.relation) if finding else "",
         decided=finding.detector if finding else "",
         similarity=finding.match.similarity if finding else _max_similarity(opinions),
+        siblings=str(finding.match.evidence.get(SIBLINGS, "")) if finding else "",
     )
     return (f"Related{state}" if finding else f"Shares a key, but does not match{state}"), pair
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
+from dedupcrawl.identity import page_values
 from dedupcrawl.page import ReadOptions, read_tree
 from dedupcrawl.page.document import parse, to_text
 from dedupcrawl.page.model import Kind
 from dedupcrawl.page.readers import READERS
 from dedupcrawl.page.rules import POSITION_REASONS
 from dedupcrawl.page.topic import NOISE, TOPIC, TOPIC_ANCHORS, overlap, topic_words
+from dedupcrawl.text.features import Features
 from dedupcrawl.tools.inspect.canvas import Canvas, build_canvas
 from dedupcrawl.tools.inspect.positions import Passage, elements, place_blocks, shares, split_passages
 from dedupcrawl.tools.inspect.rules import FOUND, NOT_FOUND, explain_block, rule_of
@@ -53,6 +55,8 @@ class Inspection:
     rest: tuple[Passage, ...]  #: of the text outside the main text that is judged too
     anchors: tuple[Passage, ...]  #: of the topic anchors
     notes: tuple[str, ...]  #: remarks on the page
+    values: tuple[str, ...] = ()  #: numbers of the main text, which tell pages of one site apart
+    beside: tuple[str, ...] = ()  #: numbers beside it
 
 
 def inspect_page(body: bytes | str, url: str, options: ReadOptions, content_type: str = "") -> Inspection:
@@ -84,7 +88,19 @@ def inspect_page(body: bytes | str, url: str, options: ReadOptions, content_type
         rest=_passages(page.rest, blocks, POSITION_REASONS),
         anchors=_passages(page.anchors, blocks, {TOPIC_ANCHORS}),
         notes=tuple(_notes(found, html, is_cut=canvas.is_cut)),
+        **_values(page),
     )
+
+
+class _Values(TypedDict):
+    values: tuple[str, ...]
+    beside: tuple[str, ...]
+
+
+def _values(page: Page) -> _Values:
+    inner, outer = page_values(page, Features(page).encoded)
+    values, beside = (tuple(sorted(each.decode() for each in some)) for some in (inner, outer))
+    return _Values(values=values, beside=beside)
 
 
 @dataclass(frozen=True, slots=True)

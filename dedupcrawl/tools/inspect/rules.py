@@ -68,7 +68,12 @@ _RULES = (
     Rule(rules.LANDMARK, "elements", "TAG", "HTML has elements for side parts, and it is in one."),
     Rule(rules.NESTED, "elements", "ART", "It is in an article inside an article: a comment, a story."),
     Rule(rules.EDGE, "ends", "EDGE", "It is a short block before the main text begins or after it ends."),
-    Rule(rules.FRAME, "ends", "WORDS", "Its wording is that of a credit, a caption or a cookie notice."),
+    Rule(
+        rules.FRAME,
+        "ends",
+        "WORDS",
+        "Its wording is that of a credit, a caption, a cookie notice, or a stamp: time of a change, number of readers.",
+    ),
     Rule(rules.CONSENT, "ends", "ASK", "It asks for consent to cookies, by its words."),
     Rule(rules.MODEL_REMOVED, "model", "MODEL", "The rules read it as main text, the block model does not."),
     Rule(rules.REPEATED, "ends", "TWICE", "The main text contains the same text; this is a second copy."),

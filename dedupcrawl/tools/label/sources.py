@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 
 DEFAULT_THRESHOLD = 0.8  #: if no detector of the run has a threshold
-#: Relations to ask about. The others need no answer: the texts are identical, or the pages have one URL.
+#: Relations to ask about. The others need no answer: the texts are identical, or the pages have one URL. Siblings
+#: differ by their names and values, which no threshold decides.
 ASKED_RELATIONS = frozenset({Relation.NEAR_DUPLICATE, Relation.EXCERPT, Relation.EXPANSION})
 MAX_TEXTS = 400  #: pairs of a stratum whose texts are read
 _LIMITS = ReportLimits(pages=200_000, misses=MAX_TEXTS, text_chars=100_000_000)

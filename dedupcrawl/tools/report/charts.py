@@ -38,6 +38,8 @@ _RELATION_MEANINGS = {
     "excerpt": "all of it is in a longer earlier page",
     "expansion": "contains a shorter earlier page, and more",
     "updated": "seen before under the same URL, with another text",
+    "refreshed": "seen before under the same URL, with the same names and values and nearly the same text",
+    "sibling": "nearly the text of an earlier page of its site, about something else",
 }
 
 

@@ -15,6 +15,7 @@ from dedupcrawl.site_counts import MAX_LISTED_SITES, SiteCounts
 from dedupcrawl.tools.report.report_builder import ReportLimits, build_report
 from dedupcrawl.tools.report.report_model import ListedPage, PairInput, ReportInput, row_from_verdict
 from dedupcrawl.utils.formatting import counted
+from dedupcrawl.verdict_text import siblings_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -191,6 +192,7 @@ class _LedgersReader:
             old_title=old.entry.title if old else "",
             new_text=self._ledgers[number].text(page),
             old_text=old_text,
+            siblings=siblings_text(verdict) if related else "",
         )
 
     def _comparison(self, number: int, row: LedgerRow, index: int) -> Comparison | None:

@@ -14,6 +14,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from dedupcrawl.identity import name_tokens
 from dedupcrawl.tools.report.charts import draw_hosts, draw_similarity, draw_time, outcome_bar
 from dedupcrawl.tools.report.html_bundle import assemble_page, deflated_json_element
 from dedupcrawl.utils import formatting
@@ -256,7 +257,17 @@ def pair_values(pair: Pair) -> dict[str, object]:
         "opinions": [_opinion(each) for each in pair.opinions],
         "changes": [each.new if each.is_equal else [each.old, each.new] for each in pair.changes],
         "isCut": pair.is_cut,
+        "siblings": truncate(pair.siblings),
+        "ownWords": [truncate(words) for words in _own_words(pair)],
     }
+
+
+def _own_words(pair: Pair) -> tuple[str, str]:
+    """Return the words of each title that the other lacks, the new page's first; of siblings only."""
+    if not pair.siblings:
+        return "", ""
+    new, old = (name_tokens(title.casefold()) for title in (pair.new_title, pair.old_title))
+    return " ".join([word for word in new if word not in old]), " ".join([word for word in old if word not in new])
 
 
 def _opinion(opinion: Opinion) -> dict[str, object]:

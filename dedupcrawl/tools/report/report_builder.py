@@ -198,6 +198,7 @@ def _pair(both: PairInput, *, with_texts: bool) -> Pair:
         similarity=both.similarity,
         changes=diff.changes if diff else (),
         is_cut=bool(diff and diff.is_cut),
+        siblings=both.siblings,
     )
 
 

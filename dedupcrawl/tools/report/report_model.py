@@ -83,6 +83,7 @@ class Pair:
     similarity: float | None = None  #: by that detector, or the highest one
     changes: tuple[Change, ...] = ()  #: pieces of the texts; () if a text is not stored
     is_cut: bool = False  #: whether a text is longer than the part that is compared
+    siblings: str = ""  #: by what two siblings differ
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +158,7 @@ class PairInput:
     old_title: str = ""
     new_text: str | None = None  #: main text; None: not stored
     old_text: str | None = None
+    siblings: str = ""
 
 
 def no_pairs(_: Sequence[PairKey]) -> Iterator[PairInput]:

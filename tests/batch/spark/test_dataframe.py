@@ -9,8 +9,10 @@ import pytest
 from dedupcrawl.batch import deduplicate
 from dedupcrawl.batch.spark.sweeps import Bounds
 from dedupcrawl.config import Config
+from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import DedupError, SettingError
 from tests.batch.corpus import annotated_verdicts, crawled, page, reprinted_texts, verdict_tuples
+from tests.sites.kinds import build
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,3 +68,19 @@ def test_a_failure_in_a_task_is_one_sentence(spark: SparkSession, tmp_path: Path
         deduplicate(pages)
     with pytest.raises(DedupError, match="lexicon"):
         deduplicate(frame(spark, [page(1, "a")]), config=Config(lexicon=lexicon))
+
+
+def test_siblings_and_refreshed_pages_are_told_as_in_a_crawl(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [
+        {"url": page.url, "html": page.html}
+        for kind in ("parts", "views", "notices", "events")
+        for page in build(kind, 1).pages
+    ]
+    rows += [row | {"html": row["html"].replace("</main>", "<p>3 comments so far.</p></main>")} for row in rows[:20]]
+    numbered = [(row["url"], row["html"], number) for number, row in enumerate(rows)]
+    pages = spark.createDataFrame(numbered[::-1], "url string, html string, n int")
+    found = deduplicate(pages, order_by="n", annotate=True, folder=tmp_path.as_uri(), bounds=Bounds(tail=0))
+    told = sorted((row.asDict() for row in found.collect()), key=lambda row: row["n"])
+    verdicts = crawled(Config(), rows)
+    assert annotated_verdicts(told) == verdict_tuples(verdicts)
+    assert {verdict.relation for verdict in verdicts} >= {Relation.SIBLING, Relation.IDENTICAL}

@@ -20,6 +20,7 @@ from dedupcrawl.tools.explain.configuration import EffectiveConfig, with_value
 from dedupcrawl.tools.explain.counterfactuals import NEW_STORE, UNSURE, Counterfactual
 from dedupcrawl.tools.explain.explainer import REASONS, Explainer
 from dedupcrawl.tools.explain.explanation import Explanation, PastVerdict, Subject
+from dedupcrawl.tools.explain.identities import UNKNOWN
 from dedupcrawl.verdict import Verdict
 from tests.data import ROOT
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
@@ -307,3 +308,75 @@ def test_every_reason_that_is_documented_has_a_sentence() -> None:
     table = page.partition("## Reason\n")[2].partition("\n## ")[0]
     documented = set(re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE))
     assert documented == set(REASONS)
+
+
+# -- names and values ---------------------------------------------------------------------------
+
+
+def named(name: str, body: str = ENGLISH, more: str = "") -> str:
+    return f"<html><title>{name} | Shop</title><main><h1>{name}</h1><p>{body}</p></main>{more}</html>"
+
+
+def explained_html(dedup: Deduplicator, html: str, url: str, other: str = "") -> Explanation:
+    page = dedup.read(html=html, url=url)
+    assert isinstance(page, Page)
+    old = dedup.read(html=other, url=FIRST) if other else None
+    held = dedup.store.lookup(FIRST)
+    assert held is not None
+    given = ComparedPage(FIRST, held.record, held.id, held.state, old) if isinstance(old, Page) else None
+    effective = EffectiveConfig(dedup.config, frozenset())
+    found = Explainer(effective, dedup.store).explain(Subject(url, "told", page), given)
+    assert json.loads(json.dumps(found.as_dict())) == found.as_dict()
+    return found
+
+
+@pytest.mark.parametrize("is_given", [True, False])
+def test_siblings_come_with_the_names_and_values_of_both(*, is_given: bool) -> None:
+    first, second = named("Carpenter", ENGLISH + " Pay 12.50."), named("Plumber", ENGLISH + " Pay 12.50.")
+    with opened() as dedup:
+        dedup.add(html=first, url=FIRST)
+        found = explained_html(dedup, second, "https://www.a.example/2", first if is_given else "")
+    assert found.pair is not None
+    identities = found.pair.identities
+    assert identities is not None
+    assert identities.siblings == "names over one text that is about neither"
+    assert {(part.text, part.is_own, part.places) for part in identities.new.names} == {
+        ("plumber", True, ("heading", "title")),
+        ("shop", False, ("title",)),
+    }
+    assert {(part.text, part.is_own) for part in identities.old.names} == {
+        ("carpenter" if is_given else UNKNOWN, True),
+        ("shop", False),
+    }
+    assert {(part.text, part.is_own) for part in identities.new.values} == {("12.50", False)}
+    assert identities.new.is_whole
+    assert f"With equal names and values the new page would be dropped: identical, of {FIRST}." in found.remarks
+    drop = next(each for each in found.counterfactuals if each.changes[0].name == "drop")
+    assert drop.verdict.keep is False
+
+
+def test_pages_of_two_sites_have_no_names_to_compare() -> None:
+    with opened() as dedup:
+        dedup.add(html=named("Carpenter"), url=FIRST)
+        found = explained_html(dedup, named("Plumber"), SECOND)
+    assert found.pair is not None
+    assert found.pair.identities is None
+    assert not [remark for remark in found.remarks if "equal names" in remark]
+
+
+def test_a_scope_that_hides_a_copy_is_named() -> None:
+    with opened(scope="other-hosts") as dedup:
+        dedup.add(html=named("Carpenter"), url=FIRST)
+        found = explained_html(dedup, named("Carpenter"), "https://a.example/2")
+    assert found.verdict.relation is None
+    assert 'Both are pages of one site, which DEDUP_SCOPE = "other-hosts" does not compare.' in found.remarks
+
+
+def test_a_refreshed_page_shows_that_nothing_else_changed() -> None:
+    with opened() as dedup:
+        dedup.add(html=named("Carpenter", ENGLISH + " Comments (12) were left."), url=FIRST)
+        found = explained_html(dedup, named("Carpenter", ENGLISH + " Comments (13) were left."), FIRST)
+    assert found.verdict.relation is Relation.REFRESHED
+    assert found.pair is not None
+    assert found.pair.identities is not None
+    assert (found.pair.identities.is_refresh, found.pair.identities.siblings) == (True, "")

@@ -13,6 +13,7 @@ from dedupcrawl.tools.inspect import inspection
 from dedupcrawl.tools.inspect.canvas import build_canvas
 from dedupcrawl.tools.inspect.inspection import Inspection, inspect_page, rule_counts
 from dedupcrawl.tools.inspect.positions import visible
+from dedupcrawl.tools.inspect.render import render
 from dedupcrawl.tools.inspect.rules import FOUND, NOT_FOUND
 from tests.page.samples import CHINESE, CHINESE_TWO, PARAGRAPH, SECOND, article, links
 from tests.tools.inspect.attacks import HOSTILE
@@ -187,3 +188,22 @@ def test_counts_add_up() -> None:
     assert sum(blocks for _, _, blocks, _ in rows) == len(found.blocks)
     assert sum(size for *_, size in rows) == sum(block.length for block in found.blocks)
     assert [kept for _, kept, *_ in rows] == sorted([kept for _, kept, *_ in rows], reverse=True)
+
+
+def test_what_tells_a_page_from_others_of_its_site() -> None:
+    body = (
+        f"<h1>Bolt M3 x 20</h1><p>{PARAGRAPH} It weighs 3.5 g. 12 comments.</p><p>{SECOND}</p><aside>Price 0.35</aside>"
+    )
+    found = seen(f"<html><title>Bolt M3 | Shop</title><body><main>{body}</main></body></html>")
+    assert found.page.heading == "Bolt M3 x 20"
+    assert "3.5" in found.values
+    assert "12" not in found.values
+    shown = render(found)
+    details = shown[shown.index('id="identity"') : shown.index("</details>")]
+    for part in ("Bolt M3 x 20", "Bolt M3 | Shop", "3.5"):
+        assert part in details
+    hostile = seen(
+        "<title><script>alert(1)</script></title><h1><b onclick=x>&lt;img src=x></b></h1>" + f"<p>{RIVER}</p>"
+    )
+    details = render(hostile)
+    assert "<img src=x>" not in details

@@ -364,3 +364,20 @@ def test_near_misses_of_a_large_corpus_are_bounded(monkeypatch: pytest.MonkeyPat
     assert "those with most keys in common of 9 that share one." in note
     monkeypatch.setattr(batch_stats, "MAX_ENTRIES", 5)
     assert any("looked for among one in" in note for note in report_from_batch(batch.folder / "out").notes)
+
+
+def test_a_pair_of_siblings_has_the_reason(batch: Batch) -> None:
+    terms = story(1, words=200)
+    pages = [
+        {
+            "url": f"https://a.example/{name}",
+            "html": f"<title>{name} | Shop</title><main><h1>{name}</h1><p>{terms}</p></main>",
+        }
+        for name in ("Carpenter", "Plumber")
+    ]
+    batch.run(lines(batch.folder / "in", pages), annotate=True)
+    report = report_from_batch(batch.folder / "out")
+    [pair] = [each for each in report.pairs if each.relation == "sibling"]
+    assert pair.siblings == "names over one text that is about neither"
+    assert (pair.new_title, pair.old_title) == ("Plumber | Shop", "Carpenter | Shop")
+    assert report.figures.related == {"sibling": 1}

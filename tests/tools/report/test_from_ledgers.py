@@ -15,6 +15,7 @@ from dedupcrawl.ledger.entry import Entry, Fate
 from dedupcrawl.ledger.ledger import Ledger
 from dedupcrawl.ledger.ledger_schema import LedgerLimits, is_sampled, sampling_hash
 from dedupcrawl.tools.report.from_ledgers import report_from_ledgers
+from dedupcrawl.tools.report.html_report import pair_values
 from dedupcrawl.tools.report.report_builder import ReportLimits
 from dedupcrawl.tools.report.report_model import Pair, Report
 from dedupcrawl.verdict import Status, Verdict
@@ -323,3 +324,20 @@ def test_of_sampled_pages_it_is_said_that_they_are(tmp_path: Path) -> None:
 def sibling(url: str, cluster: str) -> Entry:
     verdict = replace(unique(url, cluster).verdict, relation=Relation.SIBLING, of="https://shop.example/0")
     return replace(unique(url, cluster), verdict=verdict)
+
+
+def test_a_pair_of_siblings_has_the_reason_and_both_titles(tmp_path: Path) -> None:
+    pages = [
+        Page(url=f"https://a.example/{name}", title=f"{name} | Shop", text=story(1, words=200), heading=name)
+        for name in ("Carpenter", "Plumber")
+    ]
+    write(tmp_path / "run.ledger", pages)
+    report = report_from_ledgers([tmp_path / "run.ledger"])
+    [pair] = [each for each in report.pairs if each.relation == "sibling"]
+    assert pair.siblings == "names over one text that is about neither"
+    assert (pair.new_title, pair.old_title) == ("Plumber | Shop", "Carpenter | Shop")
+    [row] = [each for each in report.pages if each.relation == "sibling"]
+    assert (row.fate, row.status) == ("kept", "unique")
+    assert row.why.endswith("they differ by names over one text that is about neither")
+    assert report.figures.related == {"sibling": 1}
+    assert pair_values(pair)["ownWords"] == ["plumber", "carpenter"]

@@ -106,6 +106,41 @@ def test_of_pages_with_one_url_each_row_leads_to_its_own_verdict(tab: Tab, tmp_p
     assert tab.page.evaluate("location.hash") == f"#page={quote(kept.url, safe='')}"
 
 
+@pytest.mark.parametrize("relation", ["sibling", "refreshed"])
+def test_siblings_and_refreshed_pages_are_found_by_relation(tab: Tab, tmp_path: Path, relation: str) -> None:
+    """The row says why; the pair shows by what siblings differ, and the words of each title alone."""
+    report = demo_report()
+    differ = "names over one text that is about neither" if relation == "sibling" else ""
+    place = next(at for at, pair in enumerate(report.pairs) if pair.relation == "identical")
+    pair = replace(report.pairs[place], relation=relation, siblings=differ)
+    pair = replace(pair, new_title="Plumber <b> | Shop", old_title="Carpenter wanted | Shop")
+    pairs = (*report.pairs[:place], pair, *report.pairs[place + 1 :])
+    row = next(row for row in report.pages if row.pair == place)
+    why = f"a text like that of {pair.old}, about something else: they differ by {differ}".strip()
+    changed = replace(row, relation=relation, status="unique", fate="kept", why=why)
+    pages = tuple(changed if each is row else each for each in report.pages)
+    (tmp_path / "report.html").write_text(render_report(replace(report, pages=pages, pairs=pairs)), "utf-8")
+    visit(tab, tmp_path / "report.html")
+
+    tab.page.get_by_label("Verdict", exact=True).select_option(relation)
+    rows = tab.page.locator("table.pages tbody tr")
+    tab.page.wait_for_function("document.querySelectorAll('table.pages tbody tr').length === 1")
+    badge = rows.first.locator(f".badge.{relation}")
+    assert badge.inner_text().strip() == relation
+    other = tab.page.evaluate("getComputedStyle(document.body).color")
+    assert badge.evaluate("badge => getComputedStyle(badge).color") != other
+    assert why in rows.first.inner_text()
+
+    panel = shown_pair(tab, place)
+    assert panel.locator(".verdict .badge").first.inner_text().strip() == relation
+    card = panel.locator(".siblings")
+    if relation == "refreshed":
+        assert card.count() == 0
+        return
+    assert f"They differ by {differ}." in card.inner_text()
+    assert card.locator("dd").all_inner_texts() == ["carpenter wanted", "plumber b"]
+
+
 #: the cells of the table of near misses whose texts run over their sides
 _OVERFULL = """() => [...document.querySelectorAll('#miss-list tbody td')]
     .filter(cell => cell.scrollWidth > cell.clientWidth + 1).map(cell => cell.textContent)"""

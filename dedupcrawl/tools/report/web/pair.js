@@ -151,6 +151,16 @@ const pair = (() => {
     return one.decided ? `decided by ${ui.shown(one.decided)}` : "";
   };
 
+  /** Why two pages of one site are no copies, and the words that each title has for itself. */
+  const siblings = (one) => {
+    if (!one.siblings) return "";
+    const [own, other] = one.ownWords;
+    const words = (label, text) => (text ? [ui.el("dt", null, label), ui.el("dd", { dir: "auto" }, ui.shown(text))] : "");
+    return ui.el("div", { class: "card siblings" },
+      ui.el("p", null, `Siblings: two pages of one site with nearly the same text. They differ by ${ui.shown(one.siblings)}.`),
+      ui.el("dl", { class: "small" }, words("Only in the earlier title", other), words("Only in this title", own)));
+  };
+
   /** Show a pair: verdict, both pages, texts, and the opinions of the detectors. */
   const show = (one) => {
     const decisive = (opinion) => opinion.detector === one.decided;
@@ -162,6 +172,7 @@ const pair = (() => {
         one.similarity === null ? "" : ui.el("strong", null, data.similarity(one.similarity)),
         ui.el("span", { class: "soft" }, sentence(one)),
         opinions.length ? ui.el("button", { type: "button", onclick: () => heading.focus() }, "Go to the evidence") : ""),
+      siblings(one),
       ui.el("div", { class: "sides" },
         side("Earlier page", one.oldTitle, one.old, data.placeOf(one.old)),
         side("This page", one.newTitle, one.new, data.placeOfNew(one))),

@@ -1,0 +1,352 @@
+"""The sketch of a page's names and values: what it holds, its bytes, and what may be read from them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedupcrawl import identity as module
+from dedupcrawl.identity import (
+    DIGIT,
+    FILLER,
+    MAX_NAMES,
+    MAX_NUMBERS,
+    MAX_SEARCHED,
+    MAX_VALUES,
+    TELLING,
+    Name,
+    Sample,
+    label_identity,
+    name_tokens,
+    sketch_identity,
+    unpack_identity,
+    values_of,
+)
+from dedupcrawl.page.model import Page
+from dedupcrawl.text.features import Features
+from tests.texts import CHINESE, ENGLISH
+
+BOLT = Page(
+    url="https://a.example/m3",
+    title="Hex bolt M3 x 20 | Bolts & Co",
+    text="A hex bolt of steel with a length of 20 mm. Torque 3.5 Nm.",
+    heading="Hex bolt M3 x 20",
+    beside="Price 0.35 each\nBolts & Co\nSent within 2 days",
+    stated="Price 0.35 each",
+)
+NOTICE = Page(
+    url="https://a.example/2",
+    title="沪指涨1.2% 快讯",
+    text="沪指收盘上涨1.2%，报3051.23点。",
+    heading="沪指涨1.2%",
+    stated="2024年5月3日",
+)
+
+
+def sketch(page: Page, seed: int = 1) -> bytes:
+    return sketch_identity(page, Features(page).encoded, seed)
+
+
+def parts(page: Page) -> module.Identity:
+    found = unpack_identity(sketch(page))
+    assert found is not None
+    return found
+
+
+def flags_of(page: Page, token: str) -> Name:
+    """Return the flags of a token; the sketch must hold it."""
+    key = module._name_key(token, 1)
+    return Name(parts(page).names.items[key])
+
+
+# -- bytes: they are stored ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("page", "seed", "golden"),
+    [
+        (BOLT, 1, "ee88e002087333458f6a5e67cf4f81632af773b87234a9d1665f"),
+        (BOLT, 2, "ee8cbe830dd5324ddf5d02f7a656873939f693bf112045937625"),
+        (NOTICE, 1, "ea9cbe6b009630523f406b25980f7f0a3af7e8527c4f0834"),
+        (Page(url="https://a.example/", text="No name, no number."), 1, "e0000000"),
+    ],
+    ids=["bolt", "other seed", "chinese", "nameless"],
+)
+def test_the_bytes_are_pinned(page: Page, seed: int, golden: str) -> None:
+    assert sketch(page, seed).hex() == golden
+
+
+def test_the_seed_is_a_key() -> None:
+    one, two = (unpack_identity(sketch(BOLT, seed)) for seed in (1, 2))
+    assert one is not None
+    assert two is not None
+    assert len(one.names.items) == len(two.names.items)
+    assert one.names.items.keys() != two.names.items.keys()
+    assert one.inner.items.keys() != two.inner.items.keys()
+    assert one.facts != two.facts
+
+
+# -- names --------------------------------------------------------------------------------------
+
+
+def test_where_the_names_stand() -> None:
+    said, main = Name.SAID, Name.MAIN
+    assert flags_of(BOLT, "bolt") == Name.HEADING | Name.TITLE | said | main
+    assert flags_of(BOLT, "m3") == Name.HEADING | Name.TITLE
+    assert flags_of(BOLT, "20") == Name.HEADING | Name.TITLE | said | main
+    assert flags_of(BOLT, "bolts") == Name.TITLE | said
+    assert flags_of(BOLT, "co") == Name.TITLE  # a filler: not examined
+
+
+def test_names_of_classes_are_sampled_in_order() -> None:
+    keys = [*parts(BOLT).names.items]
+    tokens = {"m3": DIGIT, "20": DIGIT, "bolt": TELLING, "bolts": TELLING, "hex": FILLER, "x": FILLER, "co": FILLER}
+    assert sorted(key & ~(TELLING - 1) for key in keys) == sorted(tokens.values())
+
+
+@pytest.mark.parametrize(
+    ("word", "text", "stands"),
+    [
+        ("corner", "the corner shop", True),
+        ("corner", "corner", True),
+        ("corner", "cornered and tricorner", False),
+        ("corner", "cornered at the corner", True),
+        ("corner", "sécorner", False),
+        ("café", "un café noir", True),
+        ("沪指", "今日沪指上涨", True),
+        ("沪指", "今日深指上涨", False),
+    ],
+)
+def test_a_name_stands_in_a_text_as_a_whole_word(word: str, text: str, *, stands: bool) -> None:
+    page = Page(url="https://a.example/", text=text, heading=word)
+    assert bool(flags_of(page, word) & Name.MAIN) is stands
+    beside = Page(url="https://a.example/", text="Something else.", heading=word, beside=text.upper())
+    assert bool(flags_of(beside, word) & Name.SAID) is (stands and "é" not in word)
+
+
+def test_a_name_beside_the_text_may_begin_with_a_capital() -> None:
+    page = Page(url="https://a.example/", text="Something else.", heading="Élan", beside="Élan ist da")
+    assert flags_of(page, "élan") == Name.HEADING | Name.SAID
+
+
+def test_names_are_looked_for_at_the_beginning_of_a_text() -> None:
+    for length, stands in ((MAX_SEARCHED - 5, True), (MAX_SEARCHED + 1, False)):
+        page = Page(url="https://a.example/", text="x" * (length - 1) + " bolt", heading="Bolt")
+        assert bool(flags_of(page, "bolt") & Name.MAIN) is stands
+
+
+def test_words_of_a_view_are_no_names() -> None:
+    page = Page(url="https://a.example/", title="Print – printer-friendly version", text=ENGLISH)
+    assert parts(page).names == Sample({}, is_whole=True)
+
+
+def test_a_name_of_many_words_is_sampled() -> None:
+    words = [f"word{chr(97 + n)}" for n in range(20)]
+    names = parts(Page(url="https://a.example/", title=" ".join(words), text=ENGLISH)).names
+    assert (len(names.items), names.is_whole) == (MAX_NAMES, False)
+
+
+def test_traditional_characters_can_be_folded() -> None:
+    simplified, traditional = (
+        Page(url="https://a.example/", title=name, text=CHINESE) for name in ("沪指涨", "滬指漲")
+    )
+    encoded = Features(simplified, fold_chinese=True).encoded
+    assert sketch_identity(traditional, encoded, 1, fold_chinese=True) == sketch_identity(simplified, encoded, 1)
+    assert sketch_identity(traditional, encoded, 1) != sketch_identity(simplified, encoded, 1)
+
+
+def test_the_texts_behind_the_hashes() -> None:
+    labels = label_identity(BOLT, 1)
+    found = parts(BOLT)
+    assert {labels.names[key] for key in found.names.items} == set("hex bolt m3 x 20 bolts co".split())  # noqa: SIM905
+    assert {labels.values[key] for key in found.inner.items} == {"20", "3.5"}
+    assert {labels.values[key] for key in found.outer.items} == {"0.35"}
+    folded = label_identity(Page(url="", title="滬指", text=""), 1, fold_chinese=True)
+    assert [*folded.names.values()] == ["沪指"]
+
+
+@given(st.text(max_size=40))
+def test_tokens_of_a_name_stand_in_it(name: str) -> None:
+    for token in name_tokens(name):
+        assert token in name
+        assert token
+
+
+# -- values -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("bolt 3.5 x 20, 4 packs", "3.5 20 4"),
+        ("on 2024-05-03 at 12:31", "2024-05-03 12:31"),
+        ("10x20 and 10 x 20", "10x20 10 20"),
+        ("1,200 pieces, 3.", "1,200 3"),
+        ("m3", "3"),
+        ("12,,3 and 3--", "12 3"),
+        ("", ""),
+        ("none", ""),
+        ("7", "7"),
+        ("2024年5月3日，气温12.5度", "2024 5 3 12.5"),
+        ("1.2万元，3亿元", "1.2 3"),
+        ("第5次会议，第 6 次会议", "5 6"),
+        ("评分 4.5", "4.5"),
+        ("won 3 times in 40 races", "3 40"),
+        ("20 ready, 12 reading rooms, 5 doors", "20 12 5"),
+        ("5 of 40 bolts for 12 people", "5 40 12"),
+        ("30 days, 3 hours", "30 3"),
+    ],
+)
+def test_values_are_numbers_with_the_marks_inside_them(text: str, values: str) -> None:
+    assert values_of(text.encode()) == set(values.encode().split())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "comments (12)",
+        "comments: 12",
+        "12 comments",
+        "1.2k views",
+        "1,204 views",
+        "3 replies",
+        "1 reply",
+        "1 comment",
+        "5 likes",
+        "12 followers",
+        "40 users",
+        "300+ downloads",
+        "read 1,204 times",
+        "viewed 12 times",
+        "12 of 40 found this helpful",
+        "12 of 40 people found this helpful",
+        "12 people found this helpful",
+        "7 minutes ago",
+        "1 min ago",
+        "3 hours ago",
+        "2 days ago",
+        "3051.23 ▲ 1.2",
+        "▼ 12",
+        "阅读 3051",
+        "阅读3051",
+        "阅读:3051",
+        "阅读(3051)",
+        "閱讀：3051",
+        "浏览（12）",
+        "3051次阅读",
+        "1.2万次阅读",
+        "1.2万 阅读",
+        "12条评论",
+        "12 评论",
+        "3051人看过",
+        "40人点赞",
+        "5分钟前",
+        "2小时前",
+        "点击 12",
+        "人气:12",
+    ],
+)
+def test_numbers_that_count_readers_are_no_values(text: str) -> None:
+    assert values_of(f"a {text} b".encode()) == set()
+    assert values_of(f"3.5 kg, {text}".encode()) == {b"3.5"}
+    assert values_of(text.encode()) == set()
+
+
+def test_values_are_examined_up_to_a_number() -> None:
+    text = " ".join(map(str, range(1000, 1000 + 2 * MAX_NUMBERS))).encode()
+    assert values_of(text) == {str(number).encode() for number in range(1000, 1000 + MAX_NUMBERS)}
+
+
+def test_values_beside_the_text_are_apart() -> None:
+    page = Page(url="https://a.example/", text="Torque 3.5 and 20.", stated="20 pieces, 9.99, COMMENTS (12)")
+    found = parts(page)
+    assert (len(found.inner.items), len(found.outer.items)) == (2, 1)
+    many = Page(url="https://a.example/", text=" ".join(map(str, range(500))), stated="9.99")
+    assert len(parts(many).outer.items) == 1
+
+
+def test_all_values_of_the_text_make_its_facts() -> None:
+    numbers = [str(number) for number in range(100, 140)]
+
+    def facts(some: list[str], more: str = "") -> int:
+        return parts(Page(url="https://a.example/", text=" and ".join(some) + more)).facts
+
+    assert facts(numbers) == facts(numbers[::-1]) == facts(numbers, ". 12 comments")
+    for place in range(len(numbers)):
+        assert facts([*numbers[:place], "77", *numbers[place + 1 :]]) != facts(numbers)
+
+
+number_texts = st.lists(
+    st.sampled_from(["1", "20", "3.5", "1,2", "x", "-", ".", " ", "  ", "a", "数", "/", ":", "'", "9"]), max_size=30
+).map("".join)
+
+
+@given(number_texts)
+def test_numbers_are_found_as_a_regular_expression_finds_them(text: str) -> None:
+    raw = text.encode()
+    starts, stops = module._number_places(raw)
+    # Marks at the end of a number belong to none; two marks in a row end it.
+    wanted = [match.span() for match in re.finditer(rb"[0-9]+(?:[.,:/x'-][0-9]+)*", raw)]
+    assert [*zip(starts, stops, strict=True)] == wanted
+
+
+# -- packing ------------------------------------------------------------------------------------
+
+hashes = st.integers(0, (1 << module._VALUE_BITS) - 1)
+values = st.lists(hashes, max_size=MAX_VALUES, unique=True).map(sorted)
+names = st.dictionaries(st.integers(0, (3 << module._HASH_BITS) - 1), st.integers(0, 15), max_size=MAX_NAMES)
+
+
+@given(names, values, values, st.tuples(st.booleans(), st.booleans(), st.booleans()), st.integers(0, 2**19 - 1))
+def test_what_is_packed_is_unpacked(
+    named: dict[int, int], inner: list[int], outer: list[int], is_whole: tuple[bool, bool, bool], facts: int
+) -> None:
+    packed = module._pack([key << 4 | flags for key, flags in named.items()], [inner, outer], is_whole, facts)
+    found = unpack_identity(packed)
+    assert found is not None
+    assert found.names == Sample(named, is_whole[0])
+    assert found.inner == Sample(dict.fromkeys(inner, 0), is_whole[1])
+    assert found.outer == Sample(dict.fromkeys(outer, 0), is_whole[2])
+    assert found.facts == facts
+    assert 4 <= len(packed) <= 60
+    for damaged in (packed[:-1], packed + b"\0", packed[1:]):
+        unpack_identity(damaged)  # never raises
+
+
+@given(st.binary(max_size=80))
+def test_any_bytes_can_be_unpacked(packed: bytes) -> None:
+    found = unpack_identity(packed)
+    assert found is None or len(packed) >= 4
+
+
+@pytest.mark.parametrize("packed", [b"", b"\0\0\0", bytes(5), sketch(BOLT)[:-1], sketch(BOLT) + b"\0"])
+def test_damaged_sketches_are_none(packed: bytes) -> None:
+    assert unpack_identity(packed) is None
+
+
+@given(st.sets(st.integers(0, 60)), st.sets(st.integers(0, 60)), st.integers(1, 8))
+def test_what_a_sample_lacks_is_lacking_in_the_whole_set(mine: set[int], others: set[int], size: int) -> None:
+    new, old = (Sample(dict.fromkeys(sorted(each)[:size], 0), is_whole=len(each) <= size) for each in (mine, others))
+    found, seen = new.lacking(old)
+    assert {*found} <= mine - others
+    assert len(found) <= seen <= size
+    if len(others) <= size:
+        assert {*found} == {*new.items} - others
+
+
+# -- hostile pages ------------------------------------------------------------------------------
+
+
+@given(st.text(), st.text(), st.text(), st.text(), st.text())
+def test_every_page_has_a_sketch(text: str, title: str, heading: str, beside: str, stated: str) -> None:
+    page = Page(url="https://a.example/", text=text, title=title, heading=heading, beside=beside, stated=stated)
+    assert unpack_identity(sketch(page)) is not None
+
+
+@pytest.mark.parametrize("text", ["1" * 100_000, "1 " * 100_000, "1." * 100_000, "\ud800 1\udc00"])
+def test_many_digits_are_no_burden(text: str) -> None:
+    page = Page(url="https://a.example/", text=text, title=text[:9999], heading=text[:9999], stated=text)
+    assert len(sketch(page)) <= 60

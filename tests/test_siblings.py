@@ -1,0 +1,242 @@
+"""When two pages of one site are about different things, and when two versions of a page say the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tldextract import TLDExtract
+
+from dedupcrawl import siblings as module
+from dedupcrawl.identity import MAX_NAMES, MAX_VALUES, sketch_identity
+from dedupcrawl.page.model import Page
+from dedupcrawl.siblings import is_refresh, site_of, why_siblings
+from dedupcrawl.text.features import Features
+
+TERMS = "Goods that were used or cut to size cannot be returned. Parcels are sent on weekdays before noon. "
+
+
+def page(
+    name: str,
+    text: str = TERMS,
+    heading: str | None = None,
+    title: str | None = None,
+    beside: str = "",
+    stated: str = "",
+) -> Page:
+    """Return a page; by default the name is its heading, and its title also carries the name of the site."""
+    return Page(
+        url="https://a.example/",
+        text=text,
+        heading=name if heading is None else heading,
+        title=f"{name} | Harbour Shop" if title is None else title,
+        beside=beside,
+        stated=stated,
+    )
+
+
+def identity(some: Page) -> bytes:
+    return sketch_identity(some, Features(some).encoded, 7)
+
+
+def why(one: Page, two: Page) -> str:
+    """Compare two pages both ways."""
+    equal = Features(one).encoded == Features(two).encoded
+    found = why_siblings(identity(one), identity(two), equal_text=equal)
+    assert why_siblings(identity(two), identity(one), equal_text=equal) == found
+    return found
+
+
+# -- siblings -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "reason"),
+    [
+        # Each text has its own name: sizes, towns, lines of a timetable.
+        (
+            page("Flat in Norden", "A flat in Norden. " + TERMS),
+            page("Flat in Esens", "A flat in Esens. " + TERMS),
+            module.NAMES_IN_TEXT,
+        ),
+        (page("沪指快讯", "沪指今日上涨。"), page("深成快讯", "深成今日上涨。"), module.NAMES_IN_TEXT),
+        # The terms are read as the text of both: it is about neither.
+        (page("Carpenter"), page("Plumber"), module.NAMES_OVER_EQUAL_TEXT),
+        (page("Carpenter", TERMS + "Today."), page("Plumber", TERMS + "Monday."), module.HEADINGS),
+        (page("Bolt M3"), page("Bolt M4"), module.NUMBERS_IN_NAMES),
+        (page("Bolt M3", "Bolt. " + TERMS), page("Bolt M4", "Bolt! " + TERMS), module.NUMBERS_IN_NAMES),
+        # A single word of the name stands in the text by accident.
+        (page("Carpenter"), page("Parcels"), module.NAMES_OVER_EQUAL_TEXT),
+        # The name stands in the title only, and beside the text.
+        (
+            page("Carpenter wanted urgently", heading="", beside="Carpenter wanted urgently"),
+            page("Plumber sought today", heading="", beside="Plumber sought today"),
+            module.NAMES_OVER_EQUAL_TEXT,
+        ),
+        # One page has a name, the other only that of the site.
+        (page("Carpenter"), page(""), module.NAME_OF_ONE),
+        # One name, other values: two dates of a play, in the text or beside it.
+        (
+            page("The Seagull", "The Seagull, 3.5.2024, 19:30, 24 euros. " + TERMS),
+            page("The Seagull", "The Seagull, 4.6.2024, 20:15, 31 euros. " + TERMS),
+            module.VALUES,
+        ),
+        (
+            page("Performance", stated="3.5.2024, 19:30"),
+            page("Performance", stated="4.6.2024, 20:15"),
+            module.VALUES_BESIDE,
+        ),
+    ],
+)
+def test_pages_about_two_things_are_siblings(one: Page, two: Page, reason: str) -> None:
+    assert why(one, two) == reason
+
+
+STORY = "The harbour froze over in the night, and the ferries stood white at their piers on 3 May 2024. " + TERMS
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        (page("Harbour froze over", STORY), page("Harbour froze over", STORY)),
+        # Views of one page.
+        (page("Harbour froze over", STORY), page("", STORY, title="Print")),
+        (page("Harbour froze over", STORY), page("", STORY, title="Printer-friendly version")),
+        (page("Harbour froze over", STORY), page("Harbour froze over", STORY, title="News: Harbour froze over")),
+        (page("Harbour froze over", STORY), page("Harbour froze over", STORY, heading="")),
+        # A new headline over the same text, which is about both.
+        (page("Harbour froze over", STORY), page("Ferries stood white in the night", STORY)),
+        # A stamp, an edited number, a correction.
+        (page("Harbour froze over", STORY), page("Harbour froze over", STORY + "Updated at 12:31.")),
+        (page("Harbour froze over", STORY), page("Harbour froze over", STORY + "1 and 2 and 3.")),
+        # What stands beside the text tells nothing if the text is about the heading.
+        (page("Harbour froze over", STORY, stated="1 2 3"), page("Harbour froze over", STORY, stated="4 5 6")),
+        # Pages without names or values.
+        (Page(url="https://a.example/", text=TERMS), Page(url="https://a.example/", text=TERMS)),
+        (Page(url="https://a.example/", text=TERMS), Page(url="https://a.example/", text=TERMS + "More.")),
+    ],
+)
+def test_views_and_versions_are_no_siblings(one: Page, two: Page) -> None:
+    assert why(one, two) == ""
+
+
+def test_what_a_site_adds_to_all_names_does_not_matter() -> None:
+    one, two = (page(name, title=f"{name} – buy online at Harbour Shop") for name in ("Carpenter", "Plumber"))
+    assert why(one, two) == module.NAMES_OVER_EQUAL_TEXT
+    assert why(one, one) == ""
+
+
+def test_the_heading_of_a_site_names_no_page() -> None:
+    """The only h1 of every page is the name of the site, which the titles repeat."""
+    one = page("Flat in Norden", "A flat in Norden. " + TERMS, heading="Harbour Shop")
+    two = page("Flat in Esens", "A flat in Esens. " + TERMS, heading="Harbour Shop")
+    assert why(one, two) == module.NAMES_IN_TEXT
+
+
+WORDS = ("bolt", "m3", "m4", "screw", "harbour", "shop", "3.5", "20", "9.99", "of", "沪指", "深指")
+sketches = st.one_of(
+    st.binary(max_size=60),
+    st.builds(
+        lambda heading, title, text, beside, stated: identity(
+            Page(url="", heading=heading, title=title, text=text, beside=beside, stated=stated)
+        ),
+        *[st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join)] * 5,
+    ),
+)
+
+
+@given(one=sketches, two=sketches, equal=st.booleans())
+def test_the_answer_is_the_same_both_ways(one: bytes, two: bytes, *, equal: bool) -> None:
+    assert why_siblings(one, two, equal_text=equal) == why_siblings(two, one, equal_text=equal)
+    assert is_refresh(one, two) == is_refresh(two, one)
+
+
+@given(one=sketches, equal=st.booleans())
+def test_a_page_is_no_sibling_of_itself(one: bytes, *, equal: bool) -> None:
+    assert why_siblings(one, one, equal_text=equal) == ""
+
+
+@pytest.mark.parametrize("damaged", [b"", b"\0", bytes(5), b"\xff" * 60])
+def test_a_page_without_a_readable_identity_is_a_copy_of_any(damaged: bytes) -> None:
+    known = identity(page("Carpenter"))
+    assert why_siblings(damaged, known, equal_text=True) == ""
+    assert why_siblings(known, damaged, equal_text=False) == ""
+    assert not is_refresh(damaged, known)
+    assert not is_refresh(damaged, damaged)
+
+
+def test_names_cut_off_from_a_sample_are_not_missed() -> None:
+    """Two pages of which one has a long title are views of each other, whatever the sample holds."""
+    long = " ".join(f"word{chr(97 + n)}" for n in range(2 * MAX_NAMES))
+    assert why(page("Harbour froze over", STORY), page("Harbour froze over", STORY, title=f"Harbour {long}")) == ""
+
+
+def test_values_cut_off_from_a_sample_are_not_missed() -> None:
+    numbers = [str(number) for number in range(100, 100 + 4 * MAX_VALUES)]
+    one, two = (page("List", "List: " + " ".join(some)) for some in (numbers, numbers[: len(numbers) // 2]))
+    assert why(one, two) == ""
+
+
+# -- versions -----------------------------------------------------------------------------------
+
+
+def test_a_version_with_the_same_names_and_values_is_a_refresh() -> None:
+    old = page("Harbour froze over", STORY + "Comments (12)")
+    new = replace(old, text=STORY + "Comments (13)")
+    assert is_refresh(identity(new), identity(old))
+    assert not is_refresh(identity(replace(old, text=STORY.replace("2024", "2025"))), identity(old))
+    assert not is_refresh(identity(replace(old, title="Harbour free of ice", heading="")), identity(old))
+
+
+# -- sites --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("url", "site"),
+    [
+        ("https://a.example.com/b?c=//d.e/f", "example.com"),
+        ("http://example.com", "example.com"),
+        ("https://WWW.Example.COM:443/", "example.com"),
+        ("https://shop.example.co.uk/", "example.co.uk"),
+        ("https://news.example.com.cn/a", "example.com.cn"),
+        ("https://user:pass@m.example.com/", "example.com"),
+        ("https://one.blogspot.com/", "one.blogspot.com"),
+        ("https://two.github.io/a", "two.github.io"),
+        ("http://127.0.0.1:8000/a", "127.0.0.1:8000"),
+        ("http://127.0.0.1:8001/a", "127.0.0.1:8001"),
+        ("http://[::1]:8000/a", "[::1]:8000"),
+        ("http://localhost/a", "localhost"),
+        ("http://localhost:8080/a", "localhost:8080"),
+        ("https://a.b.example/", "b.example"),
+        ("https://例子.中国/a", "例子.中国"),
+        ("https://a.example.com?x", "example.com"),
+        ("https://a.example.com#x", "example.com"),
+        ("https://example.com./a", "example.com"),
+        ("mailto:a@example.com", ""),
+        ("//example.com/a", ""),
+        ("a", ""),
+        ("", ""),
+    ],
+)
+def test_the_site_of_a_url(url: str, site: str) -> None:
+    assert site_of(url) == site
+
+
+@given(st.text())
+def test_any_text_has_a_site(url: str) -> None:
+    assert isinstance(site_of(url), str)
+    assert isinstance(site_of(f"https://{url}"), str)
+
+
+def test_no_network_is_asked_for_the_suffixes(monkeypatch: pytest.MonkeyPatch) -> None:
+    import socket
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a connection")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    fresh = TLDExtract(suffix_list_urls=(), include_psl_private_domains=True, cache_dir=None)
+    assert fresh.extract_str("a.b.co.uk").top_domain_under_public_suffix == "b.co.uk"
+    assert module._suffixes.suffix_list_urls == ()
