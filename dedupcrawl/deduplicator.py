@@ -95,7 +95,7 @@ class Deduplicator(Closing):
         detectors = build_detectors(self.config)
         self.names = tuple(detector.name for detector in detectors)  #: of the detectors, in order
         self._fingerprinter = Fingerprinter(
-            detectors, self.config.min_chars, clock, self.config.seed, fold_chinese=self.config.fold_chinese
+            detectors, self.config.min_chars, clock, int(self.config.seed), fold_chinese=self.config.fold_chinese
         )
         self._matcher = Matcher(detectors, self.config.scope)
         self._clock = clock

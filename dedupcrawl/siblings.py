@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tldextract import TLDExtract
 
-from dedupcrawl.identity import FILLER, TELLING, Name, unpack_identity
+from dedupcrawl.identity import FILLER, HEADING, MAIN, SAID, TELLING, TITLE, unpack_identity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -118,13 +118,13 @@ class _Names(NamedTuple):
     old: Sample
     others: list[int]
 
-    def both(self, flag: Name) -> bool:
+    def both(self, flag: int) -> bool:
         """Whether own tokens of both pages have this flag."""
         return _any(self.new, self.mine, flag) and _any(self.old, self.others, flag)
 
     @property
     def headed(self) -> bool:
-        return self.both(Name.HEADING)
+        return self.both(HEADING)
 
     @property
     def about(self) -> float:
@@ -134,7 +134,7 @@ class _Names(NamedTuple):
 
 
 def _over_other_text(pair: _Names) -> str:
-    if pair.both(Name.MAIN):
+    if pair.both(MAIN):
         return NAMES_IN_TEXT
     return HEADINGS if pair.headed and pair.about < MIN_ABOUT else ""
 
@@ -142,6 +142,7 @@ def _over_other_text(pair: _Names) -> str:
 def _over_equal_text(pair: _Names) -> str:
     if pair.about >= MIN_ABOUT:  # one content under two names, of which one may be "Print"
         return ""
+<<<<<<< HEAD
     mine, others = _telling(pair.mine), _telling(pair.others)
     shared = _telling(pair.new.items.keys() & pair.old.items.keys())
     is_foreign = max(_about(pair.new, pair.new.items), _about(pair.old, pair.old.items)) < FOREIGN
@@ -152,6 +153,11 @@ def _over_equal_text(pair: _Names) -> str:
 
 def _telling(keys: Iterable[int]) -> int:
     return sum(key < FILLER for key in keys)
+=======
+    shared = seen - len(pair.mine)
+    unlike = shared < MIN_ALIKE * (shared + len(pair.mine) + len(pair.others))
+    return NAMES_OVER_EQUAL_TEXT if pair.headed or (unlike and pair.both(SAID)) else ""
+>>>>>>> display
 
 
 def _names_one(names: Sample, lacking: Sequence[int]) -> bool:
@@ -164,7 +170,7 @@ def _names_one(names: Sample, lacking: Sequence[int]) -> bool:
 
 
 def _heading(names: Sample) -> frozenset[int]:
-    return frozenset(key for key, flags in names.items.items() if flags & Name.HEADING)
+    return frozenset(key for key, flags in names.items.items() if flags & HEADING)
 
 
 def _same_heading(new: Sample, old: Sample) -> bool:
@@ -172,17 +178,17 @@ def _same_heading(new: Sample, old: Sample) -> bool:
     heading = _heading(new)
     if not heading or heading != _heading(old):
         return False
-    return not all(new.items[key] & old.items[key] & Name.TITLE for key in heading)
+    return not all(new.items[key] & old.items[key] & TITLE for key in heading)
 
 
-def _any(names: Sample, some: Iterable[int], flag: Name) -> bool:
+def _any(names: Sample, some: Iterable[int], flag: int) -> bool:
     return any(names.items[key] & flag for key in some)
 
 
 def _about(names: Sample, some: Iterable[int]) -> float:
     """Return how many of the telling ones among some tokens of a name stand in the main text, 0…1."""
     telling = [key for key in some if key < FILLER]
-    return sum(bool(names.items[key] & Name.MAIN) for key in telling) / len(telling) if telling else 0.0
+    return sum(bool(names.items[key] & MAIN) for key in telling) / len(telling) if telling else 0.0
 
 
 def _values_differ(new: Sample, old: Sample) -> bool:

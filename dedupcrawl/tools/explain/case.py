@@ -90,7 +90,7 @@ def _share_key(detectors: Iterable[Detector], new: Record, old: Record) -> bool 
 def build_case(page: Page, config: Config, store: Store) -> Case | Verdict:
     """Fingerprint a page and look up its candidates; a page that cannot be checked gives a verdict."""
     fingerprinter = Fingerprinter(
-        build_detectors(config), config.min_chars, time.time, config.seed, fold_chinese=config.fold_chinese
+        build_detectors(config), config.min_chars, time.time, int(config.seed), fold_chinese=config.fold_chinese
     )
     record = fingerprinter.fingerprint(page)
     if isinstance(record, Uncheckable):

@@ -86,7 +86,7 @@ def compare_identities(
     mine, other = map(unpack_identity, sketches)
     if mine is None or other is None or not new.url or site_of(new.url) != site_of(old.url):
         return None
-    labels = [label_identity(page, config.seed, fold_chinese=config.fold_chinese) for page in pages if page]
+    labels = [label_identity(page, int(config.seed), fold_chinese=config.fold_chinese) for page in pages if page]
     names = {key: text for label in labels for key, text in label.names.items()}
     values = {key: text for label in labels for key, text in label.values.items()}
     equal = Matcher(build_detectors(config)).has_equal_text(new, old)
