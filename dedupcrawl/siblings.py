@@ -142,22 +142,16 @@ def _over_other_text(pair: _Names) -> str:
 def _over_equal_text(pair: _Names) -> str:
     if pair.about >= MIN_ABOUT:  # one content under two names, of which one may be "Print"
         return ""
-<<<<<<< HEAD
     mine, others = _telling(pair.mine), _telling(pair.others)
     shared = _telling(pair.new.items.keys() & pair.old.items.keys())
     is_foreign = max(_about(pair.new, pair.new.items), _about(pair.old, pair.old.items)) < FOREIGN
     unlike = is_foreign or shared < MIN_ALIKE * (shared + mine + others)
-    told_apart = pair.both(Name.SAID) or min(mine, others) >= MIN_TELLING
+    told_apart = pair.both(SAID) or min(mine, others) >= MIN_TELLING
     return NAMES_OVER_EQUAL_TEXT if pair.headed or (unlike and told_apart) else ""
 
 
 def _telling(keys: Iterable[int]) -> int:
     return sum(key < FILLER for key in keys)
-=======
-    shared = seen - len(pair.mine)
-    unlike = shared < MIN_ALIKE * (shared + len(pair.mine) + len(pair.others))
-    return NAMES_OVER_EQUAL_TEXT if pair.headed or (unlike and pair.both(SAID)) else ""
->>>>>>> display
 
 
 def _names_one(names: Sample, lacking: Sequence[int]) -> bool:
