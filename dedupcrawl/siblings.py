@@ -146,7 +146,7 @@ def _over_equal_text(pair: _Names) -> str:
     shared = _telling(pair.new.items.keys() & pair.old.items.keys())
     is_foreign = max(_about(pair.new, pair.new.items), _about(pair.old, pair.old.items)) < FOREIGN
     unlike = is_foreign or shared < MIN_ALIKE * (shared + mine + others)
-    told_apart = pair.both(SAID) or min(mine, others) >= MIN_TELLING
+    told_apart = pair.both(SAID) or min(mine, others) >= (1 if is_foreign else MIN_TELLING)
     return NAMES_OVER_EQUAL_TEXT if pair.headed or (unlike and told_apart) else ""
 
 

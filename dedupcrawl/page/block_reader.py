@@ -160,9 +160,10 @@ def _rest(tree: BlockTree, reasons: list[str], kept: int) -> str:
         place
         for place in removed
         if place == named
-        or (is_longer and not _is_furniture(tree.blocks[place]))
-        or (tree.blocks[place][5] in FACT_TAGS and not tree.blocks[place][2])
-        or (0 <= named < place < first and not _is_furniture(tree.blocks[place]))
+        or (
+            (is_longer or tree.blocks[place][5] in FACT_TAGS or 0 <= named < place < first)
+            and not _is_furniture(tree.blocks[place])
+        )
     ]
     return "\n".join([tree.blocks[place][0] for place in chosen])
 
