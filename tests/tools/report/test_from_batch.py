@@ -355,7 +355,7 @@ def test_near_misses_of_a_large_corpus_are_bounded(monkeypatch: pytest.MonkeyPat
     told = [
         {"url": f"https://a.example/{number}-{words}", "text": changed(story(number, words=200), words)}
         for number in range(10)
-        for words in (0, 10)
+        for words in (0, 11)
     ]
     batch.run(write_lines(batch.folder / "a.jsonl", told))
     report = report_from_batch(batch.folder / "out")

@@ -124,7 +124,7 @@ def test_siblings_and_refreshed_pages_are_found_by_relation(tab: Tab, tmp_path: 
 
     tab.page.get_by_label("Verdict", exact=True).select_option(relation)
     rows = tab.page.locator("table.pages tbody tr")
-    tab.page.wait_for_function("document.querySelectorAll('table.pages tbody tr').length === 1")
+    rows.nth(1).wait_for(state="detached")
     badge = rows.first.locator(f".badge.{relation}")
     assert badge.inner_text().strip() == relation
     other = tab.page.evaluate("getComputedStyle(document.body).color")
