@@ -102,7 +102,8 @@ def main(folders: Iterable[str]) -> Iterator[str]:
         for page, other, similarity in pairs:
             verdict = page.verdict
             said = verdict.relation or verdict.reason or verdict.status
-            yield f"{title:<8} {page.name:<12} {other.name:<12} {similarity:.2f} {said} {verdict.url} {other.verdict.url}"
+            names = f"{page.name:<12} {other.name:<12} {similarity:.2f}"
+            yield f"{title:<8} {names} {said} {verdict.url} {other.verdict.url}"
 
 
 if __name__ == "__main__":
