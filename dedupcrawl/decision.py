@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.detectors.base import Match, Relation, no_opinion
 from dedupcrawl.fingerprinting import text_sketch_index
+from dedupcrawl.identity import unread_reason
 from dedupcrawl.layout import evidence_with_layout, without_layout
 from dedupcrawl.siblings import is_refresh, site_of, why_siblings
 from dedupcrawl.stores.base import ClaimState
@@ -200,6 +201,9 @@ class Policy:
 
     def _related(self, url: str, record: Record, findings: Sequence[Finding]) -> Decision:
         if not findings:
+            reason = unread_reason(without_layout(record.identity))
+            if reason:  # it is filed nevertheless: pages with the same text are its copies
+                return Decision(unchecked(url, reason))
             return Decision(Verdict(url=url, status=Status.UNIQUE, keep=True, cluster=cluster_of(record)))
         first = findings[0]
         relation, old = first.relation, first.candidate.record

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from dedupcrawl.detectors.exact import Exact
-from dedupcrawl.identity import sketch_identity
+from dedupcrawl.identity import sketch_identity, unread_mark
 from dedupcrawl.layout import with_layout
 from dedupcrawl.page.model import Kind
 from dedupcrawl.stores.base import KEY_BYTES, Record, url_key
@@ -59,7 +59,7 @@ class Fingerprinter:
 
         Raises :class:`~dedupcrawl.utils.time_limit.TooSlowError` beyond a limit that is in force.
         """
-        page = _comparable(page)
+        page, unread = _comparable(page), str(page.kind) if page.visible else ""
         uncheckable = _without_main_text(page)
         if uncheckable:
             return uncheckable
@@ -79,7 +79,8 @@ class Fingerprinter:
             is_used = not exact_only or detector.name == Exact.name
             prints.append(detector.fingerprint(features) if is_used else None)
         check_time()
-        return self._record(page, features.encoded, prints, exact_only, track_url=track_url)
+        record = self._record(page, features.encoded, prints, exact_only, track_url=track_url)
+        return _with_reason(record, page, unread)
 
     def fingerprint_many(self, pages: Sequence[Page], *, track_url: bool = True) -> list[Record | Uncheckable]:
         """Do the same as :meth:`fingerprint` for each page, faster for many short ones."""
@@ -92,6 +93,7 @@ class Fingerprinter:
         return found
 
     def _fingerprint_batch(self, pages: Sequence[Page], *, track_url: bool) -> list[Record | Uncheckable]:
+        unread = [str(page.kind) if page.visible else "" for page in pages]
         pages = [_comparable(page) for page in pages]
         batch = FeaturesBatch(pages, fold_chinese=self.fold_chinese)
         sizes = zip(batch.lengths, batch.letters, batch.are_one_word_repeated, pages, strict=True)
@@ -110,7 +112,8 @@ class Fingerprinter:
         for index, page in enumerate(pages):
             if texts[index]:
                 of_page = [of_detector[index] for of_detector in prints]
-                found.append(self._record(page, batch.encoded[index], of_page, exact_only[index], track_url=track_url))
+                record = self._record(page, batch.encoded[index], of_page, exact_only[index], track_url=track_url)
+                found.append(_with_reason(record, page, unread[index]))
             else:
                 found.append(unfit[index] or Uncheckable("empty"))
         return found
@@ -157,6 +160,13 @@ def _comparable(page: Page) -> Page:
         return page
     text = "\n".join((urlsplit(page.url).netloc.lower(), page.title, page.visible))
     return replace(page, text=text, rest="", kind=Kind.ARTICLE)
+
+
+def _with_reason(record: Record | Uncheckable, page: Page, unread: str) -> Record | Uncheckable:
+    """Return the record of a page without main text with the reason why it is unchecked if it is no copy."""
+    if not unread or isinstance(record, Uncheckable):
+        return record
+    return replace(record, identity=with_layout(page.layout, unread_mark(unread)))
 
 
 def _without_main_text(page: Page) -> Uncheckable | None:

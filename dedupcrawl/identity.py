@@ -13,6 +13,9 @@ A sketch is one big-endian number of whole bytes. Its bits, the highest first:
 
 The names and values are bottom-k samples: the k lowest hashes in an order that all pages share (Broder, *On the
 resemblance and containment of documents*, 1997), so that the samples of two pages can be compared.
+
+A page without main text, which is compared by all its visible text, has a mark of one byte instead of a sketch:
+the reason why it stays unchecked if no earlier page has the same text.
 """
 
 from __future__ import annotations
@@ -256,6 +259,26 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
     is_whole = (len(keys) <= MAX_NAMES, len(inner) <= MAX_VALUES, len(outer) <= MAX_VALUES)
     facts = (sum(hashes[: len(inner)]) & _HASHED) >> 32 - _FACTS_BITS
     return _pack([key << _FLAG_BITS | where for key, where in names.items()], samples, is_whole, facts)
+
+
+#: Reasons by their marks. All marks have the same size, and no sketch has it.
+_UNREAD = {b"\1": "index", b"\2": "empty"}
+_MARKS = {reason: mark for mark, reason in _UNREAD.items()}
+MARK_BYTES = 1
+
+
+def unread_mark(reason: str) -> bytes:
+    """Return what stands in place of the sketch of a page without main text, "index" or "empty"."""
+    return _MARKS[reason]
+
+
+def unread_reason(sketch: bytes) -> str:
+    """Return why a page has no main text, "" for one that has.
+
+    >>> unread_reason(unread_mark("index")), unread_reason(bytes(12))
+    ('index', '')
+    """
+    return _UNREAD.get(sketch, "") if len(sketch) == MARK_BYTES else ""
 
 
 def _bottom(hashes: list[int]) -> list[int]:

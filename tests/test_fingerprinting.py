@@ -31,6 +31,13 @@ pages = st.builds(
     texts,
     st.sampled_from(["", "?!", CHINESE]),
     st.sampled_from([None, None, None, Kind.INDEX]),
+) | st.builds(
+    lambda bodies, kind: [
+        Page(url=f"https://a.example/{place}#x", text=body, kind=kind, visible=body * (place % 3))
+        for place, body in enumerate(bodies)
+    ],
+    texts,
+    st.sampled_from([Kind.INDEX, Kind.EMPTY]),
 )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.batch.fingerprint_table import to_text
 from dedupcrawl.batch.solver import NONE, RELATIONS
+from dedupcrawl.batch.verdicts import unchecked_reasons
 from dedupcrawl.site_counts import MAX_LISTED_SITES, SiteCounts
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ MAX_NOTICES = 100  #: sites that the summary lists
 def find_conspicuous_sites(corpus: Corpus, solution: Solution) -> list[SiteNotice]:
     """Return the conspicuous sites of all judged rows, at most :data:`MAX_NOTICES`."""
     table, counts, start = corpus.table, SiteCounts(MAX_LISTED_SITES), 0
-    reasons = dict(table.reasons())
+    reasons = unchecked_reasons(table, solution)
     for batch in table.batches:
         urls = batch.column("url").to_pylist()
         rows = slice(start, start + len(urls))

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from dedupcrawl.identity import MARK_BYTES, unread_reason
+from dedupcrawl.layout import without_layout
+from dedupcrawl.page.structure import LAYOUT_BYTES
 from dedupcrawl.stores.base import KEY_BYTES, Record
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ PART_FIELD = pa.field("part", pa.string())
 RECORD_CACHE_SIZE = 4096  #: decoded records that a table keeps in memory
 _PAD = bytes(8 - KEY_BYTES)
 _ENCODING = ("utf-8", "surrogatepass")
+UNREAD_BYTES = LAYOUT_BYTES + MARK_BYTES  #: size of the identity of a page that is compared without main text
 _SCALAR_COLUMNS = ("row", "url", "reason", "identity", "cluster", "time", "length", "size")
 
 
@@ -210,6 +214,12 @@ class FingerprintTable:
             if reasons.null_count < len(reasons):
                 yield from ((start + at, why) for at, why in enumerate(reasons.to_pylist()) if why is not None)
 
+    def unread(self) -> Iterator[tuple[int, str]]:
+        """Yield the rows without main text that are compared, each with the reason to be unchecked if unrelated."""
+        for start, batch in zip(self._starts, self._batches, strict=False):
+            for at in np.flatnonzero(batch.identities.sizes == UNREAD_BYTES).tolist():
+                yield start + at, unread_reason(without_layout(batch.identities[at]))
+
     def numbers(self, name: str) -> Numbers:
         """Return a numeric column, one value for each row; NaN for nulls of a float column."""
         return np.asarray(self._concatenate(name, lambda column: column.to_numpy(zero_copy_only=False)))
@@ -261,6 +271,11 @@ class _BytesColumn:
         _, offsets, data = column.buffers()
         self._offsets = _offsets(column, offsets)
         self._data = memoryview(b"" if data is None else data)
+
+    @property
+    def sizes(self) -> Numbers:
+        """The size of each byte string."""
+        return np.diff(self._offsets)
 
     def __getitem__(self, at: int) -> bytes:
         return bytes(self._data[self._offsets[at] : self._offsets[at + 1]])

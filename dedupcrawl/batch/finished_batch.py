@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -124,7 +125,7 @@ def read_verdicts(finished: FinishedBatch) -> BatchVerdicts:
     """Return the verdicts of a batch; raises DedupError if another version of dedupcrawl wrote them."""
     corpus, relations = finished.corpus, [str(each) for each in RELATIONS]
     detectors = finished.job.rules().detectors
-    reasons = tuple(sorted({why for _, why in corpus.table.reasons()}))
+    reasons = tuple(sorted({why for _, why in chain(corpus.table.reasons(), corpus.table.unread())}))
     columns = {name: [values] for name, values in _columns_of_prior_pages(corpus.prior).items()}
     numbers = corpus.table.numbers("row").astype(np.int64)  # without rows they are floats
     for part, start, stop in corpus.spans:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dedupcrawl.batch.corpus import Corpus
+    from dedupcrawl.batch.fingerprint_table import FingerprintTable
     from dedupcrawl.batch.job import Job
     from dedupcrawl.batch.solver import Solution
     from dedupcrawl.batch.workdir import Workdir
@@ -71,6 +72,12 @@ class PartCounts:
     unchecked: dict[str, int] = field(default_factory=dict)  #: by reason
 
 
+def unchecked_reasons(table: FingerprintTable, solution: Solution) -> dict[int, str]:
+    """Return the rows that stay unchecked, each with the reason."""
+    unrelated = {row: why for row, why in table.unread() if solution.relation[row] == NONE}
+    return dict(table.reasons()) | unrelated
+
+
 class VerdictWriter:
     """Writes a solution as verdict files.
 
@@ -81,7 +88,7 @@ class VerdictWriter:
         self._table = corpus.table
         self._solution = solution
         self._name_all = name_all
-        self._reasons = dict(corpus.table.reasons())
+        self._reasons = unchecked_reasons(corpus.table, solution)
         self._numbers = corpus.table.numbers("row")
         self._sizes = corpus.table.numbers("size")
         self._relations = np.array([*map(str, RELATIONS), None], object)  # NONE is the last place

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 from itertools import repeat
 from typing import TYPE_CHECKING, TypedDict
@@ -29,6 +30,8 @@ from dedupcrawl.page.structure import layout_signature
 from dedupcrawl.utils.time_limit import check_time
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from lxml.etree import _Element
 
     from dedupcrawl.page.blocks import RawBlock
@@ -40,6 +43,7 @@ MIN_MAIN_TEXT = 200  #: bytes: with less main text, the inside of landmarks is r
 MIN_STATEMENT_BYTES = 200  #: a block of at least this length is a statement even without a full stop
 MIN_VISIBLE = 2000  #: bytes: all visible text of a page without main text is compared if it has at least this length
 FACT_TAGS = word_set("dt dd th td")  #: short facts: a page with little text is known by them
+MIN_ITEMS = 5  #: as many headings or links of one kind name the items of a list; fewer are furniture of the site
 INDEX_SHARE = 0.5  #: a page with a larger share of guide links and no statement is an index
 
 _ends_sentence = re.compile(r"""[.!?。！？…．][\s"'”’»)）」』\]]*\Z""").search
@@ -156,22 +160,35 @@ def _rest(tree: BlockTree, reasons: list[str], kept: int) -> str:
     removed = [place for place, why in enumerate(reasons) if why in POSITION_REASONS]
     is_longer = sum([tree.blocks[place][1] for place in removed]) > kept
     first = next((place for place, why in enumerate(reasons) if why in KEPT_REASONS), 0)
+    listed = Counter([_naming(tree.blocks[place]) for place in removed]) if is_longer else Counter[str]()
     chosen = [
         place
         for place in removed
         if place == named
         or (
             (is_longer or tree.blocks[place][5] in FACT_TAGS or 0 <= named < place < first)
-            and not _is_furniture(tree.blocks[place])
+            and not _is_furniture(tree.blocks[place], listed)
         )
     ]
     return "\n".join([tree.blocks[place][0] for place in chosen])
 
 
-def _is_furniture(block: RawBlock) -> bool:
-    """Return whether a block is a heading of another part, a breadcrumb, a legal notice, a credit or a stamp."""
+def _naming(block: RawBlock) -> str:
+    """Return the tag of a heading or of a block that is partly a link, either of which may name an item; else ""."""
+    _, length, link_length, _, _, tag, _ = block
+    return tag if (tag in HEADINGS and not link_length) or 0 < link_length < length else ""
+
+
+def _is_furniture(block: RawBlock, listed: Mapping[str, int]) -> bool:
+    """Return whether a block is a heading of another part, a breadcrumb, a legal notice, a credit or a stamp.
+
+    Many headings or links of one kind are no furniture: they name the items of a list (``listed``: how many by tag).
+    """
     text, length, link_length, _, _, tag, _ = block
-    return tag in HEADINGS or link_length > 0 or bool(_legal(text)) or is_credit(text, length) or is_stamp(text, length)
+    if tag in HEADINGS or link_length > 0:
+        naming = _naming(block)
+        return not naming or listed.get(naming, 0) < MIN_ITEMS
+    return bool(_legal(text)) or is_credit(text, length) or is_stamp(text, length)
 
 
 def _layout(tree: BlockTree, reasons: list[str]) -> bytes:
@@ -241,14 +258,15 @@ def _blocks(tree: BlockTree, reasons: list[str]) -> tuple[Block, ...]:
 def kind_of(tree: BlockTree, reasons: list[str], kept: int) -> Kind:
     """Return the kind of a page with ``kept`` bytes of main text, without links if the block model chose it.
 
-    An index has guide links and no statement. A page with neither, but with a consent text, shows it first.
+    An index has guide links and no statement. A page with neither, but with a consent text, shows it first. The line
+    of a footer, with its copyright, does not make a page with guide links one that asks for consent.
     """
     if kept >= MIN_ARTICLE_BYTES:
         return Kind.ARTICLE
     total = guide = asking = 0
     has_statement = False
     for (text, length, link_length, *_), reason in zip(tree.blocks, reasons, strict=True):
-        total += length
+        total += 0 if reason is CONSENT and _legal(text) else length
         guide += length if reason is LANDMARK else link_length
         asking += length if reason is CONSENT else 0
         has_statement = has_statement or (reason in KEPT_REASONS and is_statement(text, length))

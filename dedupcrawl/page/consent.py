@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from dedupcrawl.page.flatten import word_set
-from dedupcrawl.page.rules import CONSENT, FRAME
+from dedupcrawl.page.rules import CONSENT, FRAME, name_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -141,8 +142,57 @@ _about_scripts = re.compile(
 ).search
 
 
-def notice_blocks(blocks: Sequence[RawBlock]) -> dict[int, str]:
-    """Return the places of consent texts (``rules.CONSENT``) and of notices about JavaScript (``rules.FRAME``)."""
+#: Words in class or id of the dialog that holds the texts of a provider.
+DIALOG_WORDS = word_set("ccpa cmp cmp2 consent cookie cookiebot cookies cybot didomi gdpr onetrust usercentrics")
+MIN_TEXTS = 2  #: consent texts in a dialog; its other texts, such as purposes and partners, belong to it
+MIN_DIALOG_SHARE = 0.1  #: of the text of a dialog that they make up
+
+
+def notice_blocks(blocks: Sequence[RawBlock], parents: Sequence[int], heads: Sequence[str]) -> dict[int, str]:
+    """Return the places of consent texts (``rules.CONSENT``) and of notices about JavaScript (``rules.FRAME``).
+
+    Args:
+        blocks: all blocks of a page.
+        parents: for each container its parent, -1 for the first.
+        heads: for each container its tag, class and id.
+    """
+    found = _notice_texts(blocks)
+    asking = [blocks[place][6] for place, reason in found.items() if reason is CONSENT]
+    for dialog in _dialogs(asking, parents, heads) if len(asking) >= MIN_TEXTS else ():
+        inside = _blocks_inside(dialog, blocks, parents)
+        size = sum([blocks[place][1] for place in inside])
+        recognised = sum([blocks[place][1] for place in inside if found.get(place) is CONSENT])
+        if recognised >= MIN_DIALOG_SHARE * size and not any(blocks[place][5] == "h1" for place in inside):
+            found |= dict.fromkeys(inside, CONSENT)
+    return found
+
+
+def _dialogs(asking: Sequence[int], parents: Sequence[int], heads: Sequence[str]) -> list[int]:
+    """Return the outermost containers that are named as dialogs and hold several of the containers ``asking``."""
+    named: Counter[int] = Counter()
+    for container in asking:
+        outermost, at = -1, container
+        while at > 0:
+            outermost = at if _is_dialog(heads[at]) else outermost
+            at = parents[at]
+        named[outermost] += 1
+    return [container for container, count in named.items() if container >= 0 and count >= MIN_TEXTS]
+
+
+def _is_dialog(head: str) -> bool:
+    tag, _, names = head.partition(" ")
+    return tag not in {"html", "body", "main", "article"} and not DIALOG_WORDS.isdisjoint(name_words(names))
+
+
+def _blocks_inside(container: int, blocks: Sequence[RawBlock], parents: Sequence[int]) -> list[int]:
+    within = {container}
+    for child in range(container + 1, len(parents)):  # parents precede their children
+        if parents[child] in within:
+            within.add(child)
+    return [place for place, block in enumerate(blocks) if block[6] in within]
+
+
+def _notice_texts(blocks: Sequence[RawBlock]) -> dict[int, str]:
     places = [at for at, block in enumerate(blocks) if block[1] >= MIN_BYTES and block[1] > 2 * block[2]]
     texts = [blocks[at][0].lower() for at in places]
     # Searching the whole text and then the block is faster than searching each block for each stem.

@@ -91,7 +91,7 @@ def classify_blocks(tree: BlockTree, options: ReadOptions) -> tuple[list[str], i
     blocks = tree.blocks
     containers = ContainerScores(tree)
     reasons, scores = containers.score_blocks(blocks, options)
-    containers.remove_notices(notice_blocks(blocks), blocks, reasons, scores)
+    containers.remove_notices(notice_blocks(blocks, tree.parents, tree.heads), blocks, reasons, scores)
     if not any(containers.positive):
         rest = [block[1] for block, reason in zip(blocks, reasons, strict=True) if not reason]
         return [reason or MAIN_TEXT for reason in reasons], sum(rest)

@@ -41,6 +41,12 @@ def page(story_number: int, place: object, **more: Any) -> dict[str, Any]:
     return {"url": f"https://s{place}.example/{story_number}", "text": story(story_number), **more}
 
 
+def listing(number: int) -> str:
+    """A page with nothing but links, another one for each number."""
+    links = "".join(f'<li><a href="/{n}">Saws of kind {number}, number {n} of the list</a></li>' for n in range(90))
+    return f"<title>Saws {number}</title><h1>Saws {number}</h1><ul>{links}</ul>"
+
+
 def write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     body = b"".join(orjson.dumps(row) + b"\n" for row in rows)

@@ -20,6 +20,7 @@ from tests.batch.corpus import (
     annotated_verdicts,
     crawled,
     lines,
+    listing,
     page,
     reprinted_texts,
     reprints,
@@ -55,9 +56,12 @@ def test_the_verdicts_are_those_of_a_crawl(batch: Batch, detectors: tuple[str, .
 
 def test_pages_are_read_in_processes_as_a_crawl_reads_them(batch: Batch) -> None:
     rows = [dict(row) for row in reprints()[:50]]
+    rows += [{"url": f"https://a.example/{n}", "html": listing(n % 2)} for n in range(4)]
     summary = batch.run(split(rows, batch.folder / "in"), annotate=True, workers=2)
     verdicts = crawled(Config(), rows)
     assert annotated_verdicts(annotated(batch.folder / "out")) == verdict_tuples(verdicts)
+    assert [(verdict.reason, verdict.keep) for verdict in verdicts[-4:]] == [("index", True)] * 2 + [(None, False)] * 2
+    assert summary["unchecked"]["index"] >= 2
     assert summary["pages"] == len(rows)
     assert summary["kept"] == sum(verdict.keep for verdict in verdicts)
 

@@ -127,10 +127,30 @@ def test_short_stories_under_a_consent_text_are_read() -> None:
         assert dedup.add(html=page, url=f"https://a.example/{place}").keep
 
 
+def test_all_texts_of_a_consent_dialog_are_left_out() -> None:
+    purposes = "".join(f"<h4>Purpose {n}</h4><p>{text}</p>" for n, text in enumerate(story("Alton") * 3))
+    dialog = f"<p>{ONETRUST}</p><p>{ONETRUST[::-1]}{ONETRUST}</p>{purposes}"
+    html = "<body class='cookie-consent'><div><h1>Stews</h1><p>{}</p></div><div id='{}'><div>{}</div></div></body>"
+    introduction = "Stews for every evening of the week, from the shortest to the longest, with and without meat."
+    page = read_page(html.format(introduction, "acme-consent-sdk", dialog))
+    assert page.text.split("\n")[-1] == introduction
+    assert {block.reason for block in page.blocks if block.text.startswith("Purpose")} == {CONSENT}
+    other = read_page(html.format(introduction, "story", dialog))
+    assert CONSENT not in {block.reason for block in other.blocks if block.text.startswith("Purpose")}
+
+
 def test_a_page_with_nothing_but_a_consent_text_is_unchecked() -> None:
     html = f"<title>Apple pie</title><div><h2>We value your privacy</h2><p>{ONETRUST}</p></div>"
     verdict = Deduplicator().add(html=html, url="https://a.example/")
     assert (verdict.status, verdict.reason) == (Status.UNCHECKED, "consent")
+
+
+def test_a_list_of_links_above_a_footer_about_cookies_is_an_index() -> None:
+    links = "".join(f"<h3><a href=/{place}>Road closure</a></h3>" for place in range(6))
+    line = "Home © 2024 The Courier Ltd. By using this site you accept our use of cookies, which are few and stale."
+    page = read_page(f"<p>Printed daily except when the press sticks</p>{links}<footer><p>{line}</p></footer>")
+    assert [block.reason for block in page.blocks][-1] == CONSENT
+    assert page.kind == Kind.INDEX
 
 
 def test_goods_with_the_same_terms_differ_by_their_facts() -> None:
@@ -181,12 +201,14 @@ def listing(title: str, count: int = 90) -> str:
 def test_equal_lists_of_one_host_are_duplicates() -> None:
     dedup = Deduplicator()
     urls = ("https://a.example/list?s=1", "https://a.example/list?s=2", "https://b.example/list")
-    assert [dedup.add(html=listing("Saws"), url=url).status for url in urls] == [
-        Status.UNIQUE,
-        Status.DUPLICATE,
-        Status.UNIQUE,
+    verdicts = [dedup.add(html=listing("Saws"), url=url) for url in urls]
+    assert [(verdict.status, verdict.reason, verdict.keep) for verdict in verdicts] == [
+        (Status.UNCHECKED, "index", True),
+        (Status.DUPLICATE, None, False),
+        (Status.UNCHECKED, "index", True),
     ]
-    assert dedup.add(html=listing("Axes"), url="https://a.example/axes").status is Status.UNIQUE
+    assert verdicts[1].of == urls[0]
+    assert dedup.add(html=listing("Axes"), url="https://a.example/axes").reason == "index"
     assert dedup.add(html=listing("Nails", 9), url="https://a.example/nails").reason == "index"
 
 

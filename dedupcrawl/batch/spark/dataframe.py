@@ -13,7 +13,7 @@ from uuid import uuid4
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
-from dedupcrawl.batch.fingerprint_table import FingerprintTableBuilder, to_text
+from dedupcrawl.batch.fingerprint_table import UNREAD_BYTES, FingerprintTableBuilder, to_text
 from dedupcrawl.batch.fingerprinting import RowFingerprinter
 from dedupcrawl.batch.formats import BadRow
 from dedupcrawl.batch.formats.base import ANNOTATION_COLUMNS, Fields, column_names, missing_column, row_from_columns
@@ -203,22 +203,27 @@ def annotations_of(
     old = fingerprints.select(F.col("page").alias("of"), F.col("url").cast("string").alias("dedup_of"))
     founders = fingerprints.select(F.col("page").alias("founder"), F.col("founds").alias("joined"))
     related = founded.join(old, "of", "left").join(founders, "founder", "left")
-    rows = fingerprints.select("page", "number", "reason", "founds").join(related, "page", "left")
+    rows = fingerprints.select("page", "number", "reason", "identity", "founds").join(related, "page", "left")
     return rows.select(
         "number",
         _status().alias("dedup_status"),
         _name_at(RELATIONS, "relation").alias("dedup_relation"),
         "dedup_of",
         F.col("similarity").alias("dedup_similarity"),
-        F.coalesce("joined", "founds").alias("dedup_cluster"),
+        F.when(~_is_unread(), F.coalesce("joined", "founds")).alias("dedup_cluster"),
         _name_at(detectors, "detector").alias("dedup_detector"),
     ).select("number", *ANNOTATION_COLUMNS)
 
 
 def _status() -> Column:
     duplicate = F.col("relation").isin([RELATIONS.index(each) for each in DUPLICATE_RELATIONS])
-    unchecked = F.when(F.col("reason").isNotNull(), str(Status.UNCHECKED))
+    unchecked = F.when(F.col("reason").isNotNull() | _is_unread(), str(Status.UNCHECKED))
     return unchecked.when(duplicate, str(Status.DUPLICATE)).otherwise(str(Status.UNIQUE))
+
+
+def _is_unread() -> Column:
+    """Return whether a page without main text was compared and has no copy."""
+    return F.col("relation").isNull() & (F.coalesce(F.length("identity"), F.lit(0)) == UNREAD_BYTES)
 
 
 def _name_at(names: Sequence[str], column: str) -> Column:
