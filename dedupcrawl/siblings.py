@@ -101,7 +101,7 @@ def _names_differ(new: Sample, old: Sample, *, equal_text: bool) -> str:
     mine, _ = new.lacking(old)
     others, _ = old.lacking(new)
     if not mine or not others:
-        return NAME_OF_ONE if _names_one(new, mine) or _names_one(old, others) else ""
+        return NAME_OF_ONE if _names_one(new, mine, old) or _names_one(old, others, new) else ""
     if _same_heading(new, old):
         return ""
     pair = _Names(new, mine, old, others)
@@ -154,13 +154,21 @@ def _telling(keys: Iterable[int]) -> int:
     return sum(key < FILLER for key in keys)
 
 
-def _names_one(names: Sample, lacking: Sequence[int]) -> bool:
+def _names_one(names: Sample, lacking: Sequence[int], other: Sample) -> bool:
     """Return whether one page has a name of which the other has nothing, and the text is not about it.
 
     The other page may be a view of any page with this text.
     """
     own = _heading(names) or frozenset(names.items)
-    return bool(lacking) and own <= {*lacking} and _about(names, own) < MIN_ABOUT
+    if not lacking or not own <= {*lacking} or _about(names, own) >= MIN_ABOUT:
+        return False
+    return not _is_site_name(names, own, other)
+
+
+def _is_site_name(names: Sample, heading: frozenset[int], other: Sample) -> bool:
+    """Return whether a heading names the site: the rest of the title is the heading of the other page."""
+    title = {key for key, flags in names.items.items() if flags & TITLE}
+    return heading < title and title - heading == _heading(other) and min(heading) >= TELLING
 
 
 def _heading(names: Sample) -> frozenset[int]:

