@@ -63,7 +63,7 @@ def read(
     """Print the main text of a page."""
     page = fetch_page(where, ReadOptions(reader=reader), seconds=timeout)
     if as_json:
-        print_json(asdict(page) | {"blocks": [block._asdict() for block in page.blocks]})
+        print_json(asdict(page) | {"layout": page.layout.hex(), "blocks": [block._asdict() for block in page.blocks]})
     elif blocks:
         output_console().print(_blocks_table(page))
     elif page.text:

@@ -295,14 +295,15 @@ def _blocks(tree: BlockTree, reasons: list[str]) -> tuple[Block, ...]:
 def kind_of(tree: BlockTree, reasons: list[str], kept: int) -> Kind:
     """Return the kind of a page with ``kept`` bytes of main text, without links if the block model chose it.
 
-    An index has guide links and no statement. A page with neither, but with a consent text, shows it first.
+    An index has guide links and no statement. A page with neither, but with a consent text, shows it first. The line
+    of a footer, with its copyright, does not make a page with guide links one that asks for consent.
     """
     if kept >= MIN_ARTICLE_BYTES:
         return Kind.ARTICLE
     total = guide = asking = 0
     has_statement = False
     for (text, length, link_length, *_), reason in zip(tree.blocks, reasons, strict=True):
-        total += length
+        total += 0 if reason is CONSENT and _legal(text) else length
         guide += length if reason is LANDMARK else link_length
         asking += length if reason is CONSENT else 0
         has_statement = has_statement or (reason in KEPT_REASONS and is_statement(text, length))

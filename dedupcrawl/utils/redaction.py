@@ -80,7 +80,7 @@ def hide_passwords_in_text(text: str) -> str:
     """Mask the URLs of stores in a message. As a password may hold any character, a URL has no certain end.
 
     >>> hide_passwords_in_text("Got unexpected extra argument (redis://:secret@host)")
-    'Got unexpected extra argument (redis://***'
+    'Got unexpected extra argument (redis://:***@***'
     """
     return _IN_TEXT.sub(lambda found: hide_password(found[0]), text)
 

@@ -78,8 +78,10 @@ def test_another_order_is_another_crawl(pages: list[Page], random: st.randoms) -
     assert [found[row] for row in order] == one_by_one(config, [pages[row] for row in order])
 
 
-def _page(number: int, *keys: int, sketch: bytes) -> Record:
-    return Record(f"https://a.example/{number}", tuple(k.to_bytes(6, "big") for k in keys), (sketch,), float(number))
+def _page(number: int, *keys: int, sketch: bytes, text: bytes = b"") -> Record:
+    """Return a record; ``text`` is the hash of the text, which follows the sketches if none of them is one."""
+    sketches = (sketch, text) if text else (sketch,)
+    return Record(f"https://a.example/{number}", tuple(k.to_bytes(6, "big") for k in keys), sketches, float(number))
 
 
 def _exact(content: int) -> bytes:
@@ -100,8 +102,10 @@ def test_a_long_chain_ends() -> None:
     """Each page is like the one before it alone: every second one stays."""
     config = Config(detectors=("simhash",), min_chars=1)
     bits = [(1 << 3 * min(n, 20)) - 1 for n in range(21)]
-    records = [_page(n, n, n + 1, sketch=b"\x48" + each.to_bytes(8, "little")) for n, each in enumerate(bits)]
-    found = solve(prints_of(records, 1), rules_of(config))
+    records = [
+        _page(n, n, n + 1, sketch=b"\x48" + each.to_bytes(8, "little"), text=_exact(n)) for n, each in enumerate(bits)
+    ]
+    found = solve(prints_of(records, 2), rules_of(config))
     assert found.keep.tolist() == [n % 2 == 0 for n in range(21)]
 
 

@@ -71,7 +71,7 @@ def test_the_text_output(store: str, copy: str, columns: str, monkeypatch: pytes
     for part in ("The pair", "Results of the detectors", "What would change the verdict", "Cluster", "threshold"):
         assert part in said
     assert "DEDUP_THRESHOLD" in said
-    assert "0.9608, must be ≥ 0.8" in said
+    assert "0.9294, must be ≥ 0.8" in said
     assert max(map(len, said.splitlines())) <= max(int(columns), 90)  # a note may be longer in a pipe
 
 

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dedupcrawl.cli import app
+from dedupcrawl.page.structure import LAYOUT_BYTES
 from tests.page.samples import PARAGRAPH, SECOND, article, links
 
 HTML = article(f"<h1>Flood</h1><div>{' '.join(links(4))}</div>")
@@ -41,6 +42,7 @@ def test_read_with_any_reader(folder: Path) -> None:
     page = orjson.loads(run("read", where, "--reader", "topic", "--json"))
     assert page["text"] == f"{PARAGRAPH}\n{SECOND}\nOther story 1 Other story 2 Other story 3 Other story 4"
     assert [block["reason"] for block in page["blocks"]] == ["topic", "title"]
+    assert len(bytes.fromhex(page["layout"])) == LAYOUT_BYTES
     assert "everything" in run("read", where, "--reader", "text", "--blocks")
 
 

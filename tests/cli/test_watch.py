@@ -336,13 +336,13 @@ def test_a_namespace_that_comes_later_is_found_and_one_that_is_damaged_hides_no_
         clock.now += 60
         monitor.snapshot()
     with server.client() as client:
-        client.hset("dedupcrawl:{blogs}:claims", "1", "mine")
+        client.hset("dedupcrawl:{blogs}:hot", "1", "mine")
     clock.now += 60
     blogs, news = monitor.snapshot().namespaces
-    assert "key 'dedupcrawl:{blogs}:claims' has a value at 1" in blogs.error
+    assert "key 'dedupcrawl:{blogs}:hot' has a value that is not one of ours" in blogs.error
     assert news.info is not None
     with server.client() as client:
-        client.hdel("dedupcrawl:{blogs}:claims", "1")
+        client.hdel("dedupcrawl:{blogs}:hot", "1")
     clock.now += 60
     assert [each.error for each in monitor.snapshot().namespaces] == ["", ""]
     monitor.close()

@@ -10,13 +10,13 @@ import pytest
 
 from dedupcrawl import Deduplicator
 from tests.docs.blocks import blocks_of, is_run
-from tests.docs.newspapers import HOSTS, PAGES, printed
+from tests.docs.newspapers import PAGES, printed
 from tests.docs.page_folders import EMPTY, write_files
 from tests.docs.page_runner import PageRunner
 from tests.stores.servers import Server, binaries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     PageRunners = Callable[[Path], PageRunner]
 
@@ -26,9 +26,9 @@ REDIS = "redis://redis.example/0"  #: the server in the documentation
 
 
 @pytest.fixture(scope="session")
-def papers() -> Iterator[str]:
-    with printed() as origin:
-        yield origin
+def papers() -> Iterator[Mapping[str, str]]:
+    with printed() as origins:
+        yield origins
 
 
 @pytest.fixture(scope="session")
@@ -42,7 +42,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def page_runners(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, papers: str, commands: Path
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, papers: Mapping[str, str], commands: Path
 ) -> Iterator[PageRunners]:
     """Return a function that returns the runner of a page, always the same one."""
     known: dict[Path, PageRunner] = {}
@@ -51,7 +51,7 @@ def page_runners(
     def of(page: Path) -> PageRunner:
         if page not in known:
             folder = tmp_path_factory.mktemp(page.stem, numbered=False)
-            swaps = [(f"https://{host}", f"{papers}/{host}") for host in HOSTS]
+            swaps = [(f"https://{host}", origin) for host, origin in papers.items()]
             swaps.append(("/var/lib/crawls", f"{folder}/crawls"))
             if REDIS in page.read_text("utf-8"):
                 port = request.getfixturevalue("server").port

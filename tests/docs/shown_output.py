@@ -53,7 +53,7 @@ def demo(block: Block, runner: PageRunner) -> None:
 def conspicuous(block: Block, _: PageRunner) -> None:
     """Judge the pages of a shop; one of the warnings must be the one shown."""
     counts = SiteCounts()
-    verdicts = run(build("parts")).verdicts
+    verdicts = run(build("terms")).verdicts
     notices = (counts.add(each.url, each.relation, each.of, each.reason) for each in verdicts)
     printed = "".join(f"WARNING: {notice.message}\n" for notice in notices if notice)
     assert not shows_lines(block.text, printed), printed

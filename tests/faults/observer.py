@@ -50,7 +50,7 @@ class Observer:
             return False
         leases = {token.hex(): _moment(value[:6]) for token, value in owners.items()}
         self.claims = {id: _held(value, leases) for id, value in claims.items()}
-        self.committed = records - len(claims)
+        self.committed = records - 2 * len(claims)  # a claim has a mark beside its record
         self.most = max(self.most, len(claims))
         for held in self.claims.values():
             self.leases[held.token] = max(held.till, self.leases.get(held.token, 0.0))

@@ -56,7 +56,7 @@ def serving(towns: Sequence[Content]) -> Iterator[Web]:
 
 def documents(content: Content, number: int) -> Iterator[tuple[str, str, bytes]]:
     """Yield story, URL and HTML of every page of a town that bears a story, without serving it."""
-    origins = {key: f"http://{key}.town{number}.example" for key in content.sites}
+    origins = {key: f"http://{key}-town{number}.example" for key in content.sites}
     for key, site in content.sites.items():
         bodies = Layout(content, site, origins).documents()
         for page in content.pages:

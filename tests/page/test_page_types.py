@@ -148,6 +148,14 @@ def test_a_page_with_nothing_but_a_consent_text_is_unchecked() -> None:
     assert (verdict.status, verdict.reason) == (Status.UNCHECKED, "consent")
 
 
+def test_a_list_of_links_above_a_footer_about_cookies_is_an_index() -> None:
+    links = "".join(f"<h3><a href=/{place}>Road closure</a></h3>" for place in range(6))
+    line = "Home © 2024 The Courier Ltd. By using this site you accept our use of cookies, which are few and stale."
+    page = read_page(f"<p>Printed daily except when the press sticks</p>{links}<footer><p>{line}</p></footer>")
+    assert [block.reason for block in page.blocks][-1] == CONSENT
+    assert page.kind == Kind.INDEX
+
+
 def test_goods_with_the_same_terms_differ_by_their_facts() -> None:
     terms = "Viewings by appointment only. All details without guarantee. " * 4
     facts = "<h1>Flat {0}</h1><dl><dt>Rooms</dt><dd>{0}</dd><dt>Rent</dt><dd>{1} euros</dd></dl>"

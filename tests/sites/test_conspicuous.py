@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from dedupcrawl import Verdict
 
-#: Kinds most of whose pages share a template around one thing: a size, a model, a vacancy.
-TEMPLATES = ("parts", "variants", "jobs")
+#: Kinds most of whose pages share a text around one thing: terms of sale, a vacancy.
+TEMPLATES = ("terms", "jobs")
 #: Kinds whose pages are read as what they are. Some have many true copies of their pages.
 ORDINARY = (
     "bios",
@@ -77,7 +77,7 @@ def server() -> Iterator[Server]:
 
 
 def test_a_crawl_warns_once_and_its_report_says_the_same(tmp_path: Path, server: Server) -> None:
-    site = served(build("parts", 0), server)
+    site = served(build("terms", 0), server)
     urls = [page.url for page in site.pages]
     settings = {**IN_TURN, "DEDUP_REPORT": str(tmp_path / "report.html")}
     crawled = crawl(tmp_path, "Plainly", urls=urls, settings=settings)
@@ -111,7 +111,7 @@ def test_a_crawl_warns_of_a_site_whose_pages_are_not_read(tmp_path: Path, server
 
 
 def test_each_worker_warns_of_what_it_has_seen(tmp_path: Path, server: Server) -> None:
-    site = served(build("parts", 0), server)
+    site = served(build("jobs", 0), server)
     urls = [page.url for page in site.pages]
     store = {"DEDUP_STORE": f"lmdb://{tmp_path}/store", "DEDUP_NAMESPACE": "shop", **IN_TURN}
     for number, some in enumerate((urls[:14], urls[14:])):
@@ -123,20 +123,20 @@ def test_each_worker_warns_of_what_it_has_seen(tmp_path: Path, server: Server) -
 
 
 def test_a_batch_says_what_a_crawl_of_its_pages_says(tmp_path: Path) -> None:
-    pages = [page for kind in ("parts", "views") for page in build(kind, 0).pages]
+    pages = [page for kind in ("jobs", "views") for page in build(kind, 0).pages]
     write_lines(tmp_path / "in" / "pages.jsonl", [{"url": page.url, "html": page.html} for page in pages])
     summary = Batch(tmp_path).run(tmp_path / "in")
     with Deduplicator() as dedup:
         _, found = noticed(dedup.add(html=page.html, url=page.url) for page in pages)
     assert [SiteNotice.from_dict(each) for each in summary["sites"]] == found
     assert list(report_from_batch(tmp_path / "out").sites) == found
-    assert [notice.site for notice in found] == ["boltworks-direct.example"]
+    assert [notice.site for notice in found] == ["castor-staffing.example"]
 
 
 def test_a_report_of_a_store_finds_the_siblings_in_it(tmp_path: Path) -> None:
     url = f"lmdb://{tmp_path}/store"
     with Deduplicator(url, "shop") as dedup:
-        verdicts = [dedup.add(html=page.html, url=page.url) for page in build("parts", 0).pages]
+        verdicts = [dedup.add(html=page.html, url=page.url) for page in build("jobs", 0).pages]
     siblings = sum(verdict.relation == "sibling" for verdict in verdicts)
     [notice] = report_from_store(url).sites
     assert (notice.siblings, notice.repeats, notice.is_sample) == (siblings, 0, False)

@@ -30,7 +30,7 @@ def sentinel(folder: Path, primary: Server) -> Iterator[int]:
     config.write_text(
         f"port {port}\nbind 127.0.0.1\ndir {folder}\nrequirepass {PASSWORD}\n"
         f"sentinel monitor news-db 127.0.0.1 {primary.port} 1\n"
-        "sentinel down-after-milliseconds news-db 1000\nsentinel failover-timeout news-db 3000\n"
+        "sentinel down-after-milliseconds news-db 600000\nsentinel failover-timeout news-db 3000\n"
     )
     process = subprocess.Popen(
         [primary.binary, str(config), "--sentinel"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -56,8 +56,9 @@ def has_replica(primary: Server) -> bool:
 
 
 def records_at(server: Server) -> int:
+    """Return how many records a server has; the marks of claims beside them do not count."""
     with server.client() as client:
-        return int(client.hlen("dedupcrawl:{news}:records"))
+        return sum(name.isdigit() for name in client.hkeys("dedupcrawl:{news}:records"))
 
 
 def answers(action: Callable[[], object]) -> bool:
@@ -82,6 +83,7 @@ def test_a_store_follows_a_failover(own: Callable[..., Server], tmp_path: Path) 
             until(lambda: records_at(replica) == 2)
             until(lambda: sentinel_knows_replica(port))
             primary.kill()
+            notice_outages(port)
             assert not answers(store.renew)
             until(lambda: answers(store.renew))
             assert store.lookup("http://a") is not None
@@ -92,6 +94,12 @@ def test_a_store_follows_a_failover(own: Callable[..., Server], tmp_path: Path) 
         with pytest.raises(StoreUnreachableError, match=r"cannot be reached: .*No master found") as caught:
             open_existing(url.replace("news-db", "other"), "news")
         assert PASSWORD not in str(caught.value)
+
+
+def notice_outages(port: int) -> None:
+    """Let the sentinel notice them soon. Before, a primary that is slow on a busy machine must not be replaced."""
+    with Redis(port=port, password=PASSWORD) as client:
+        client.execute_command("SENTINEL", "SET", "news-db", "down-after-milliseconds", "1000")
 
 
 def sentinel_knows_replica(port: int) -> bool:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     Column = list[object]
 
-MAX_PAGE_BYTES = 4_950_000  #: of the HTML file; below 5 MB it can be attached to a mail or a ticket
+MAX_PAGE_BYTES = 4_990_000  #: of the HTML file; below 5 MB it can be attached to a mail or a ticket
 MAX_URL_CHARS = 2_000  #: longer URLs are truncated, and are no links
 MAX_TITLE_CHARS = 300
 MAX_TEXT_CHARS = 1_000  #: of a sentence, a name or a piece of evidence

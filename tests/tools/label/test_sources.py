@@ -60,7 +60,7 @@ def test_nobody_is_asked_about_what_needs_no_person(tmp_path: Path) -> None:
 
 
 def test_parts_are_asked_about(tmp_path: Path) -> None:
-    text = story(1, words=WORDS)
+    text = story(2, words=WORDS)
     half = " ".join(text.split()[: WORDS * 2 // 3])
     pages = [Page(text=text, url="https://a.example/1"), Page(text=half, url="https://b.example/1")]
     loaded = load_ledgers([ledger(tmp_path / "run.ledger", pages)])

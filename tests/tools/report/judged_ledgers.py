@@ -43,7 +43,7 @@ def web() -> list[Page]:
         Page(text=own[number].text, url=f"https://b.example/{number}", title=own[number].title) for number in range(3)
     ]
     near = [Page(text=changed(own[3].text, 2), url="https://b.example/near", title="Almost")]
-    miss = [Page(text=changed(own[4].text, 12), url="https://b.example/miss", title="Not quite")]
+    miss = [Page(text=changed(own[4].text, 16), url="https://b.example/miss", title="Not quite")]
     short = [Page(text="too short", url="https://b.example/short")]
     return [*own, *copies, *near, *miss, *short]
 

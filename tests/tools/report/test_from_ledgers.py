@@ -85,7 +85,7 @@ def test_a_near_miss_is_shown_with_what_it_lacks(report: Report) -> None:
     nearest = max(miss.opinions, key=lambda each: each.similarity or 0)
     assert miss.similarity == nearest.similarity
     assert any(not bar.is_met for bar in nearest.bars)
-    assert sum(not each.is_equal for each in miss.changes) == 12
+    assert sum(not each.is_equal for each in miss.changes) == 16
 
 
 def test_hosts_flows_and_clusters(report: Report) -> None:

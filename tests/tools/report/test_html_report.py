@@ -124,12 +124,13 @@ def test_siblings_and_refreshed_pages_are_found_by_relation(tab: Tab, tmp_path: 
 
     tab.page.get_by_label("Verdict", exact=True).select_option(relation)
     rows = tab.page.locator("table.pages tbody tr")
-    tab.page.wait_for_function("document.querySelectorAll('table.pages tbody tr').length === 1")
-    badge = rows.first.locator(f".badge.{relation}")
+    rows.nth(sum(each.relation == relation for each in pages)).wait_for(state="detached")
+    shown = rows.filter(has_text=why)
+    badge = shown.locator(f".badge.{relation}")
     assert badge.inner_text().strip() == relation
     other = tab.page.evaluate("getComputedStyle(document.body).color")
     assert badge.evaluate("badge => getComputedStyle(badge).color") != other
-    assert why in rows.first.inner_text()
+    assert {each.strip() for each in rows.locator(".badge").all_inner_texts()} == {relation}
 
     panel = shown_pair(tab, place)
     assert panel.locator(".verdict .badge").first.inner_text().strip() == relation
