@@ -135,6 +135,15 @@ def test_the_heading_of_a_site_names_no_page() -> None:
     assert why(one, two) == module.NAMES_IN_TEXT
 
 
+def test_a_view_without_the_heading_of_the_site_is_no_sibling() -> None:
+    """On the page the only h1 is the name of the site; the view has the h2 above the text."""
+    one = page("Carpenter wins prize", heading="Harbour Shop", title="Carpenter wins prize – Harbour Shop")
+    view = page("Carpenter wins prize", title="Print")
+    assert why(one, view) == ""
+    part = page("Bolt M3", heading="Bolt M3", title="Bolt M3 – Harbour Shop")
+    assert why(part, page("Harbour Shop", title="Print")) == module.NAME_OF_ONE
+
+
 WORDS = ("bolt", "m3", "m4", "screw", "harbour", "shop", "3.5", "20", "9.99", "of", "沪指", "深指")
 sketches = st.one_of(
     st.binary(max_size=60),

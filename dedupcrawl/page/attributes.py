@@ -35,7 +35,7 @@ _scripts = re.compile(r"(<script\b[^>]*+>)((?:[^<]++|<(?!/script))*+)", re.IGNOR
 _tags_in_script = re.compile(rf"<(?!script)(?=[a-z][^{_SPACE}/>]*+{_TOO_MANY})", re.IGNORECASE)
 
 SAMPLE_STEP = 4096  #: characters between two samples
-MEDIUM_PAGE, MEDIUM_STEP = 300_000, 1024  #: characters from which a page has more samples, since it may have more tags
+MEDIUM_PAGE, MEDIUM_STEP = 300_000, 2048  #: characters from which a page has more samples, since it may have more tags
 LONG_RUN = 2048  #: characters of a tag without ``>`` whose attributes are counted
 LARGE_PAGE = 1_000_000  #: characters from which a page is searched as a whole, since more tags could be missed
 _WHITE_SPACE = " \t\n\r\f"

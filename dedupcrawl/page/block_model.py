@@ -127,12 +127,19 @@ def promised_gain(features: BlockFeatures, chances: Floats, keep: NDArray[np.boo
 
 def probabilities(trees: Trees, features: BlockFeatures) -> Floats:
     """Return for each block the probability that it is main text."""
-    return without_excluded(1 / (1 + np.exp(-trees.predict(features.rows))), features)
+    chances = np.zeros(len(features.rows))
+    asked = ~_are_excluded(features)
+    chances[asked] = 1 / (1 + np.exp(-trees.predict(features.rows[asked])))
+    return chances
 
 
 def without_excluded(chances: Floats, features: BlockFeatures) -> Floats:
     """Return the probabilities with 0 for consent texts, landmarks and second copies, which are never main text."""
-    return np.where(np.isin(features.rows[:, REASON_COLUMN], EXCLUDED), 0.0, chances)
+    return np.where(_are_excluded(features), 0.0, chances)
+
+
+def _are_excluded(features: BlockFeatures) -> NDArray[np.bool_]:
+    return np.isin(features.rows[:, REASON_COLUMN], EXCLUDED)
 
 
 def best_choice(chances: Floats, lengths: Floats) -> NDArray[np.bool_]:

@@ -102,6 +102,8 @@ def test_a_notice_about_scripts_is_no_text() -> None:
 @pytest.mark.parametrize("language", CONSENT_TEXTS)
 def test_consent_texts_are_recognised_in_many_languages(language: str) -> None:
     assert is_consent_text(CONSENT_TEXTS[language])
+    page = read_page(f"<p>{CONSENT_TEXTS[language]}</p><div><p>{' '.join(STORY)}</p></div>")
+    assert page.blocks[0].reason == CONSENT
 
 
 @pytest.mark.parametrize(
