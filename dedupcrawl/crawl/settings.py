@@ -233,7 +233,14 @@ def _given(settings: BaseSettings, names: Iterable[str] = SETTINGS) -> dict[str,
 def _folder(settings: BaseSettings, name: str) -> Path:
     """Return a folder in ``JOBDIR``, or in the project's data folder ``.scrapy``."""
     job = settings["JOBDIR"]
-    return (Path(job, name) if job else Path(data_path(name))).absolute()
+    return (Path(job, name) if job else Path(_data_path(name))).absolute()
+
+
+def _data_path(name: str) -> str:
+    try:
+        return data_path(name)
+    except FileExistsError:  # another worker of the project has created its data folder at the same moment
+        return data_path(name)
 
 
 def _refuse_unknown(settings: BaseSettings) -> None:

@@ -259,3 +259,16 @@ def _paths(template: str) -> ReportPaths:
     paths = ReportPaths.named(template, "news")
     assert paths is not None
     return paths
+
+
+def test_workers_of_a_new_project_may_start_at_the_same_moment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    attempts = []
+
+    def created_by_another(name: str) -> str:
+        attempts.append(name)
+        if len(attempts) == 1:
+            raise FileExistsError(17, "File exists", str(tmp_path))
+        return str(tmp_path / name)
+
+    monkeypatch.setattr("dedupcrawl.crawl.settings.data_path", created_by_another)
+    assert options().store == f"lmdb://{tmp_path}/dedup"
