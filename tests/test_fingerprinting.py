@@ -11,6 +11,7 @@ from dedupcrawl.config import Config
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.fingerprinting import Fingerprinter
 from dedupcrawl.page.model import Kind, Page
+from dedupcrawl.stores.base import Record
 from dedupcrawl.text.features import FeaturesBatch
 from tests.text.test_features_batch import texts
 from tests.texts import CHINESE, ENGLISH
@@ -73,3 +74,10 @@ def test_pages_are_filed_in_groups_of_bounded_size(monkeypatch: pytest.MonkeyPat
     records = FINGERPRINTERS["exact", "minhash"].fingerprint_many([Page.from_text(body) for body in bodies])
     assert len(records) == 12
     assert sizes == [2400, 3000, 1200]
+
+
+def test_the_address_of_a_listing_need_not_be_valid() -> None:
+    page = Page(url="http://[bad/list", text="", kind=Kind.INDEX, visible=ENGLISH)
+    record = FINGERPRINTERS["exact", "minhash"].fingerprint(page)
+    assert isinstance(record, Record)
+    assert record.url == "http://[bad/list"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dedupcrawl import Deduplicator
-from dedupcrawl.batch import store_export
+from dedupcrawl.batch import output
 from dedupcrawl.config import Config
 from dedupcrawl.errors import DedupError, SettingError, StoreMismatchError
 from tests.batch.corpus import Batch, page, reprinted_texts, story, write_lines
@@ -103,7 +103,7 @@ def test_an_interrupted_export_is_completed(batch: Batch, monkeypatch: pytest.Mo
                 raise KeyboardInterrupt
             yield filing
 
-    monkeypatch.setattr(store_export, "_with_progress", broken)
+    monkeypatch.setattr(output, "_with_progress", broken)
     with pytest.raises(KeyboardInterrupt):
         batch.run(path, **how)
     monkeypatch.undo()

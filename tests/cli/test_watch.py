@@ -25,8 +25,7 @@ from typer.testing import CliRunner
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.cli import app
-from dedupcrawl.cli.snapshot import COUNT_INTERVAL_FACTOR, NamespaceSnapshot, StoreMonitor, StoreSnapshot
-from dedupcrawl.cli.watch import dashboard
+from dedupcrawl.cli.watch import COUNT_INTERVAL_FACTOR, NamespaceSnapshot, StoreMonitor, StoreSnapshot, dashboard
 from dedupcrawl.stores.base import HotBucket, StoreInfo
 from dedupcrawl.stores.workers import ServerMemory, Worker, WorkersInfo
 from tests.cli import errors

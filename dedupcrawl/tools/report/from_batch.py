@@ -23,7 +23,7 @@ from dedupcrawl.tools.report.diff import MAX_CHARS
 from dedupcrawl.tools.report.report_builder import ReportLimits, build_report
 from dedupcrawl.tools.report.report_model import ListedPage, PairInput, ReportInput, row_from_verdict
 from dedupcrawl.utils.formatting import counted
-from dedupcrawl.utils.progress import NoProgress
+from dedupcrawl.utils.iteration import NoProgress
 from dedupcrawl.verdict import Status, Verdict
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dedupcrawl.page.model import Page
     from dedupcrawl.tools.report.report_model import PairKey, Report
     from dedupcrawl.utils.arrays import Numbers
-    from dedupcrawl.utils.progress import Progress
+    from dedupcrawl.utils.iteration import Progress
 
     RowPair = tuple[int, int]  # new and earlier row
 
