@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,12 +14,7 @@ from dedupcrawl.errors import DedupError, SettingError, StoreMismatchError
 from tests.batch.corpus import Batch, page, reprinted_texts, story, write_lines
 from tests.crawl.running import IN_TURN, crawl
 from tests.crawl.site import Site, index, plain, text
-from tests.stores.servers import Server, binaries
-
-
-@pytest.fixture
-def batch(tmp_path: Path) -> Batch:
-    return Batch(tmp_path)
+from tests.stores.servers import Server, started
 
 
 @pytest.fixture
@@ -31,9 +25,8 @@ def site() -> Iterator[Site]:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    started = Server(next(iter(binaries().values()))).start()
-    yield started
-    started.remove()
+    with started() as server:
+        yield server
 
 
 def records(url: str, config: Config | None = None) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ from tests.faults.fleet import Crawls, ledger_of, log_of, rows, stories_in_feeds
 from tests.faults.storm_events import LOSSES, Event
 from tests.faults.storm_verdict import Aftermath, Damage, Stop, StormItem, StormLife, assess
 from tests.faults.worker import NAMESPACE
-from tests.stores.servers import Server, binaries
+from tests.stores.servers import PERSISTENT, Server, binaries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ TICK = 0.02
 PATIENCE = 3.0  #: seconds after which the next event happens without any progress
 GUARD = 900.0  #: seconds that the last crawls may take
 LEASE = 8.0
-PERSISTENT = ("--appendonly", "yes", "--appendfsync", "always", "--repl-diskless-sync", "no")
+_SERVER_OPTIONS = (*PERSISTENT, "--repl-diskless-sync", "no")
 _SIGNALS = {Event.TERM: signal.SIGTERM, Event.INTERRUPT: signal.SIGINT, Event.INTERRUPT_TWICE: signal.SIGINT}
 
 
@@ -99,7 +99,7 @@ class Storm:
         self._server: Server | None = None
         url = f"lmdb://{folder}/store"
         if weather.store != "lmdb":
-            self._server = Server(binaries()[weather.store], PERSISTENT).start()
+            self._server = Server(binaries()[weather.store], _SERVER_OPTIONS).start()
             url = self._server.laid_out(weather.layout)
         self._url = url
         settings = {

@@ -14,7 +14,7 @@ from tests.faults.fleet import Crawls, Fleet, Worker, rows, stories_in_feeds
 from tests.faults.observer import Observer
 from tests.faults.verdict import Evidence, Stored, faults, summary
 from tests.faults.worker import NAMESPACE
-from tests.stores.servers import Server, binaries
+from tests.stores.servers import PERSISTENT, Server, binaries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from tests.faults.web import Web
 
 GLANCE = 0.01  #: seconds between two snapshots of the server
-PERSISTENT = ("--appendonly", "yes", "--appendfsync", "always")
 
 
 @dataclass(frozen=True)
