@@ -301,7 +301,7 @@ def _scores_table(title: str, subject: str, entries: Sequence[Entry], groups: Se
         for name in _GROUPS[group]:
             table.add_column(name, justify="right", no_wrap=True)
     for name, report in entries:
-        figures = _figures(report)
+        figures = _figure_groups(report)
         table.add_row(name, *(figure for group in groups for figure in figures[group]))
     return table
 
@@ -310,7 +310,7 @@ def _name_columns(subject: str, entries: Sequence[Entry]) -> int:
     return max(len(name) for name in (subject, *(name for name, _ in entries)))
 
 
-def _figures(report: DuplicatesReport) -> tuple[list[str], ...]:
+def _figure_groups(report: DuplicatesReport) -> tuple[list[str], ...]:
     """Return the figures of each group."""
     drops, costs = report.drops, report.costs
     per_page = (costs.us_per_page, costs.keys_per_page, costs.bytes_per_page, costs.candidates_per_page)
