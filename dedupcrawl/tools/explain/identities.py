@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from dedupcrawl.decision import Matcher
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.identity import Name, label_identity, unpack_identity
-from dedupcrawl.layout import without_layout
 from dedupcrawl.siblings import is_refresh, site_of, why_siblings
 
 if TYPE_CHECKING:
@@ -82,8 +81,7 @@ def compare_identities(
         pages: those of the two pages that have been read. A record has hashes only.
         config: the configuration of the store.
     """
-    sketches = without_layout(new.identity), without_layout(old.identity)
-    mine, other = map(unpack_identity, sketches)
+    mine, other = unpack_identity(new.identity), unpack_identity(old.identity)
     if mine is None or other is None or not new.url or site_of(new.url) != site_of(old.url):
         return None
     labels = [label_identity(page, int(config.seed), fold_chinese=config.fold_chinese) for page in pages if page]
@@ -93,8 +91,8 @@ def compare_identities(
     return IdentityComparison(
         _side(mine, other, names, values),
         _side(other, mine, names, values),
-        "" if new.url == old.url else why_siblings(*sketches, equal_text=equal),
-        is_refresh(*sketches),
+        "" if new.url == old.url else why_siblings(new.identity, old.identity, equal_text=equal),
+        is_refresh(new.identity, old.identity),
     )
 
 

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypedDict
 
-from dedupcrawl.identity import page_values
 from dedupcrawl.page import ReadOptions, read_tree
 from dedupcrawl.page.document import parse, to_text
 from dedupcrawl.page.model import Kind
@@ -17,6 +16,7 @@ from dedupcrawl.text.features import Features
 from dedupcrawl.tools.inspect.canvas import Canvas, build_canvas
 from dedupcrawl.tools.inspect.positions import Passage, elements, place_blocks, shares, split_passages
 from dedupcrawl.tools.inspect.rules import FOUND, NOT_FOUND, explain_block, rule_of
+from dedupcrawl.values import page_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -13,7 +13,7 @@ from dedupcrawl.constants import settings_shown
 from dedupcrawl.decision import DUPLICATE_RELATIONS, Matcher, cluster_of
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import build_detectors
-from dedupcrawl.layout import evidence_with_layout, without_layout
+from dedupcrawl.layout import evidence_with_layout
 from dedupcrawl.ledger.counters import similarity_threshold
 from dedupcrawl.ledger.ledger import ClusterSize
 from dedupcrawl.ledger.ledger_schema import sampling_hash
@@ -274,8 +274,7 @@ class _BatchReader:
         if self._verdicts.relation[new] != RELATIONS.index(Relation.SIBLING):
             return ""
         own, other = self._prints.sketch_record(new), self._prints.sketch_record(old)
-        identities = without_layout(own.identity), without_layout(other.identity)
-        return why_siblings(*identities, equal_text=self._matcher.has_equal_text(own, other))
+        return why_siblings(own.identity, other.identity, equal_text=self._matcher.has_equal_text(own, other))
 
 
 def _mix_bits(numbers: Numbers) -> Numbers:
