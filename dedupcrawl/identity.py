@@ -38,7 +38,7 @@ from dedupcrawl.text.shingles import seeded_hash, split_mix
 from dedupcrawl.values import page_values
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from dedupcrawl.page.model import Page
 
@@ -57,6 +57,7 @@ _VALUE_BITS = 12
 _FACTS_BITS = 18
 _HEAD_BITS = 32
 _BODY_BYTES = 3
+_HEXADECIMAL = tuple("%08x%s" + "%05x" * names for names in range(MAX_NAMES + 1))
 DIGIT, TELLING, FILLER = 0, 1 << _HASH_BITS, 2 << _HASH_BITS  #: classes of names, in the order of sampling
 _HASHED = 0xFFFFFFFF
 _MULTIPLIER = 0x9E3779B1  #: 2^32 / golden ratio: spreads the low bits of a CRC to the high ones
@@ -74,7 +75,9 @@ class Name(IntFlag):
 
     HEADING = 1
     TITLE = 2
-    SAID = 4  #: in the text of the page, other than a line that is the heading or title; not examined for fillers
+    #: in the text of the page, other than a line that is the heading or title; not examined for fillers, nor beside the
+    #: main text of a page with a heading
+    SAID = 4
     MAIN = 8  #: in its main text, such lines included; not examined for fillers
 
 
@@ -150,20 +153,23 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
     keys = sorted([(_name_key(token, seed), token) for token in heading | title])
     is_whole = len(keys) <= MAX_NAMES
     del keys[MAX_NAMES:]
-    body = _body(page, named, text)
-    where = _places(keys, text if body is None else body, page.beside)
+    # The heading is shown anyway: what a title says beside it does not matter.
+    where = _places(keys, text, "" if heading else page.beside)
+    body = _body(page, _name_lines(page, named, keys, where), text) if BODY in where else None
     if body is not None:
-        _add_name_lines(where, keys, text)
+        inside = _places(keys, body, "")
+        where = [MAIN if place == BODY != other else place for place, other in zip(where, inside, strict=True)]
     names = [
         (key << _FLAG_BITS) + (token in heading) + 2 * (token in title) + place
         for (key, token), place in zip(keys, where, strict=True)
     ]
     inner, outer = page_values(page, text)
     hashes = _hashes([*inner, *outer], _keyed_bytes(seed))
-    mine, others = hashes[: len(inner)], hashes[len(inner) :]
-    whole = (is_whole, len(mine) <= MAX_VALUES, len(others) <= MAX_VALUES)
+    count = len(inner)
+    mine, others = hashes[:count], hashes[count:]
+    whole = is_whole << 2 | (count <= MAX_VALUES) << 1 | (len(others) <= MAX_VALUES)
     facts = (sum(mine) & _HASHED) >> 32 - _FACTS_BITS
-    hashed = b"" if body is None else seeded_hash(body, _BODY_BYTES, seed)
+    hashed = "" if body is None else seeded_hash(body, _BODY_BYTES, seed).hex()
     return with_layout(page.layout, _pack(names, (_bottom(mine), _bottom(others)), whole, facts, hashed))
 
 
@@ -187,10 +193,26 @@ def unread_reason(identity: bytes) -> str:
     return _UNREAD.get(without_layout(identity), "") if len(identity) == UNREAD_BYTES else ""
 
 
-def _body(page: Page, names: Sequence[str], text: bytes) -> bytes | None:
-    """Return the normalised text without the lines that are the heading or the title; None if there is no such line."""
-    lines = {shown: name for shown, name in zip((page.heading, page.title), names, strict=True) if shown in page.text}
-    lines.pop("", None)
+def _name_lines(
+    page: Page, named: Sequence[str], keys: Sequence[tuple[int, str]], where: Sequence[int]
+) -> dict[str, str]:
+    """Return the heading and the title, as shown and folded, that may be a line of the main text."""
+    absent = [token for (key, token), place in zip(keys, where, strict=True) if place != BODY and key < FILLER]
+    return {
+        shown: name
+        for shown, name in zip((page.heading, page.title), named, strict=True)
+        if shown and not any(map(name.__contains__, absent)) and shown in page.text
+    }
+
+
+def _body(page: Page, lines: Mapping[str, str], text: bytes) -> bytes | None:
+    """Return the normalised text without the lines that are the heading or the title; None if there is no such line.
+
+    Args:
+        page: the page.
+        lines: heading and title as shown, and folded.
+        text: the normalised text of the page.
+    """
     if not lines:
         return None
     all_lines = compared_text(page).split("\n")
@@ -204,8 +226,9 @@ def _body(page: Page, names: Sequence[str], text: bytes) -> bytes | None:
 
 
 def _bottom(hashes: list[int]) -> list[int]:
-    found = {each >> 32 - _VALUE_BITS for each in hashes}
-    return sorted(found)[:MAX_VALUES] if len(found) > 1 else [*found]
+    if len(hashes) < 2:
+        return [each >> 32 - _VALUE_BITS for each in hashes]
+    return sorted({each >> 32 - _VALUE_BITS for each in hashes})[:MAX_VALUES]
 
 
 def _places(keys: Sequence[tuple[int, str]], text: bytes, beside: str) -> list[int]:
@@ -231,13 +254,6 @@ def _places(keys: Sequence[tuple[int, str]], text: bytes, beside: str) -> list[i
         ):
             where[index] = SAID
     return where
-
-
-def _add_name_lines(where: list[int], keys: Sequence[tuple[int, str]], text: bytes) -> None:
-    """Add to the flags of names that are not in the body whether they stand in the main text."""
-    for index, place in enumerate(_places(keys, text, "")):
-        if place and where[index] != BODY:
-            where[index] = MAIN
 
 
 class Labels(NamedTuple):
@@ -266,23 +282,23 @@ def _fold(text: str, *, fold_chinese: bool) -> str:
 
 
 def _pack(
-    names: Sequence[int],
-    values: tuple[Sequence[int], Sequence[int]],
-    is_whole: tuple[bool, bool, bool],
-    facts: int,
-    body: bytes,
+    names: Sequence[int], values: tuple[Sequence[int], Sequence[int]], is_whole: int, facts: int, body: str
 ) -> bytes:
+    """Return the bytes of a sketch.
+
+    Args:
+        names: class, hash and flags of each name.
+        values: hashes of the values in the main text, and of those beside it.
+        is_whole: three bits: whether these are all names, values of the main text, and values beside it.
+        facts: hash of all values in the main text.
+        body: hash of the body, hexadecimal; "" without.
+    """
     inner, outer = values
-    bits = bool(body) << 3 | is_whole[0] << 2 | is_whole[1] << 1 | is_whole[2]
-    bits = ((bits << 4 | len(names)) << 3 | len(inner)) << 3 | len(outer)
-    bits = bits << _FACTS_BITS | facts
+    head = (((bool(body) << 3 | is_whole) << 4 | len(names)) << 3 | len(inner)) << 3 | len(outer)
     # Names and values are whole hexadecimal digits: one formatting is faster than arithmetic on long integers.
-    digits = _hexadecimal(len(names), len(inner) + len(outer), body.hex()) % (bits, *names, *inner, *outer)
+    form = _HEXADECIMAL[len(names)] + "%03x" * (len(inner) + len(outer))
+    digits = form % (head << _FACTS_BITS | facts, body, *names, *inner, *outer)
     return bytes.fromhex(digits if len(digits) % 2 == 0 else digits + "0")
-
-
-def _hexadecimal(names: int, values: int, body: str) -> str:
-    return f"%08x{body}{'%05x' * names}{'%03x' * values}"
 
 
 def _size(names: int, values: int, *, has_body: bool) -> int:

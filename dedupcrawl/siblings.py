@@ -168,7 +168,7 @@ def _over_equal_text(pair: _Names) -> str:
     shared = _telling(pair.new.items.keys() & pair.old.items.keys())
     is_foreign = max(_about(pair.new, pair.new.items), _about(pair.old, pair.old.items)) < FOREIGN
     unlike = is_foreign or shared < MIN_ALIKE * (shared + mine + others)
-    told_apart = pair.both(BODY) or min(mine, others) >= (1 if is_foreign else MIN_TELLING)
+    told_apart = pair.both(HEADING | BODY) or min(mine, others) >= (1 if is_foreign else MIN_TELLING)
     return NAMES_OVER_EQUAL_TEXT if pair.headed or (unlike and told_apart) else ""
 
 
@@ -206,7 +206,7 @@ def _same_heading(new: Sample, old: Sample) -> bool:
 
 
 def _is_unnamed(names: Sample, own: Iterable[int]) -> bool:
-    return not _heading(names) and not _any(names, own, BODY)
+    return not _any(names, names.items, HEADING) and not _any(names, own, BODY)
 
 
 def _any(names: Sample, some: Iterable[int], flags: int) -> bool:

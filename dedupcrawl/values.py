@@ -129,11 +129,11 @@ def _number_places(text: bytes) -> tuple[list[int], list[int]]:
     digits = (points - _ZERO < 10).nonzero()[0]
     if not len(digits):
         return [], []
-    after = digits[:-1] + 1
-    # Between two digits of a number stands nothing, or one mark.
-    ends = (digits[1:] - after > _GAP[points[after]]).nonzero()[0]
-    starts = [int(digits[0]), *digits[ends + 1].tolist()]
-    return starts, [*after[ends].tolist(), int(digits[-1]) + 1]
+    # Between two digits of a number stands nothing, or one mark. The digits are followed by other bytes.
+    after = digits + 1
+    is_last = digits[1:] - after[:-1] > _GAP.take(points.take(after[:-1]))
+    starts = [int(digits[0]), *digits[1:][is_last].tolist()]
+    return starts, [*after[:-1][is_last].tolist(), int(after[-1])]
 
 
 def _is_counter(text: bytes, start: int, stop: int) -> bool:

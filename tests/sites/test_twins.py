@@ -15,7 +15,7 @@ from tests.sites.twins import TWINS, Original, measure
 
 KEPT = 0.02  #: of the twins
 #: Every so many pages of each set; ``python -m tests.sites.twins`` measures all of them.
-SAMPLED = {"aeb": 12, "cwced": 6, "wcxb": 60}
+SAMPLED = {"aeb": 12, "cwced": 6, "wcxb": 30}
 
 
 @pytest.mark.parametrize("name", ["aeb", "cwced", "wcxb"])
