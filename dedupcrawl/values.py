@@ -42,7 +42,15 @@ _is_counted = re.compile(
 _COUNTED_STARTS = (
     *("comm", "repl", "view", "read", "like", "shar", "vote", "visi", "down", "foll", "user", "hit", "hits"),
     *("peop", "pers", "cust", "memb", "foun", "min", "mins", "minu", "hour", "day", "days"),
-    *"▲▼万萬人条條次阅閱浏瀏点點播下评評分小",
+    *"▲▼万萬",
+    *(who + what for who in "人" for what in "看浏瀏阅閱评評点點"),
+    *(who + what for who in "条條" for what in "评評回"),
+    *(
+        often + what
+        for often in ("次", "")
+        for what in ("阅读", "閱讀", "浏览", "瀏覽", "点击", "點擊", "播放", "下载", "下載")
+    ),
+    *("评论", "評論", "点赞", "點讚", "分钟", "分鐘", "小时", "小時"),
 )
 _SEPARATORS = " +k)"  #: up to three of them between a number and a word that counts
 #: Words before a number that count readers, and arrows of tickers; "read 12 times".
