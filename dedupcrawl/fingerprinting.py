@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from dedupcrawl.detectors.exact import Exact
-from dedupcrawl.identity import sketch_identity, unread_mark
+from dedupcrawl.identity import sketch_identity, unread_identity
 from dedupcrawl.layout import with_layout
 from dedupcrawl.page.model import Kind
 from dedupcrawl.siblings import host_of
@@ -59,18 +59,18 @@ class Fingerprinter:
 
         Raises :class:`~dedupcrawl.utils.time_limit.TooSlowError` beyond a limit that is in force.
         """
-        page, unread = _comparable(page), str(page.kind) if page.visible else ""
-        uncheckable = _without_main_text(page)
+        compared = _comparable(page)
+        uncheckable = _without_main_text(compared)
         if uncheckable:
             return uncheckable
-        features = Features(page, self.fold_chinese)
+        features = Features(compared, self.fold_chinese)
         if features.length == 0:
             return Uncheckable("empty")
         check_time()
         exact_only = (
             self._is_too_short(features.length, features.letters)
             or features.is_one_word_repeated
-            or _is_mostly_rest(page)
+            or _is_mostly_rest(compared)
             or bool(page.visible)
         )
         prints: list[Fingerprint | None] = []
@@ -79,8 +79,7 @@ class Fingerprinter:
             is_used = not exact_only or detector.name == Exact.name
             prints.append(detector.fingerprint(features) if is_used else None)
         check_time()
-        record = self._record(page, features.encoded, prints, exact_only, track_url=track_url)
-        return _with_reason(record, page, unread)
+        return self._record(page, features.encoded, prints, exact_only, track_url=track_url)
 
     def fingerprint_many(self, pages: Sequence[Page], *, track_url: bool = True) -> list[Record | Uncheckable]:
         """Do the same as :meth:`fingerprint` for each page, faster for many short ones."""
@@ -93,15 +92,14 @@ class Fingerprinter:
         return found
 
     def _fingerprint_batch(self, pages: Sequence[Page], *, track_url: bool) -> list[Record | Uncheckable]:
-        unread = [str(page.kind) if page.visible else "" for page in pages]
-        pages = [_comparable(page) for page in pages]
-        batch = FeaturesBatch(pages, fold_chinese=self.fold_chinese)
-        sizes = zip(batch.lengths, batch.letters, batch.are_one_word_repeated, pages, strict=True)
+        compared = [_comparable(page) for page in pages]
+        batch = FeaturesBatch(compared, fold_chinese=self.fold_chinese)
+        sizes = zip(batch.lengths, batch.letters, batch.are_one_word_repeated, compared, strict=True)
         exact_only = [
             self._is_too_short(length, letters) or repeated or _is_mostly_rest(page) or bool(page.visible)
             for length, letters, repeated, page in sizes
         ]
-        unfit = [_without_main_text(page) for page in pages]
+        unfit = [_without_main_text(page) for page in compared]
         texts = [reason is None and length > 0 for reason, length in zip(unfit, batch.lengths, strict=True)]
         full = [text and not only for text, only in zip(texts, exact_only, strict=True)]
         prints = [
@@ -112,8 +110,7 @@ class Fingerprinter:
         for index, page in enumerate(pages):
             if texts[index]:
                 of_page = [of_detector[index] for of_detector in prints]
-                record = self._record(page, batch.encoded[index], of_page, exact_only[index], track_url=track_url)
-                found.append(_with_reason(record, page, unread[index]))
+                found.append(self._record(page, batch.encoded[index], of_page, exact_only[index], track_url=track_url))
             else:
                 found.append(unfit[index] or Uncheckable("empty"))
         return found
@@ -145,9 +142,15 @@ class Fingerprinter:
             probes = _bucket_keys([(index, each.keys if each.probes is None else each.probes) for index, each in found])
         if track_url:
             probes = own + probes
-        sketch = sketch_identity(page, text, self.seed, fold_chinese=self.fold_chinese) if url else b""
-        identity = with_layout(page.layout, sketch)
+        identity = self._identity(page, text)
         return Record(url, own + keys, sketches, self.clock(), probes=probes, identity=identity)
+
+    def _identity(self, page: Page, text: bytes) -> bytes:
+        if page.visible:
+            return unread_identity(page)
+        if not page.url:  # no other page is of its site
+            return with_layout(page.layout, b"")
+        return sketch_identity(page, text, self.seed, fold_chinese=self.fold_chinese)
 
 
 def _comparable(page: Page) -> Page:
@@ -160,13 +163,6 @@ def _comparable(page: Page) -> Page:
         return page
     text = "\n".join((host_of(page.url), page.title, page.visible))
     return replace(page, text=text, rest="", kind=Kind.ARTICLE)
-
-
-def _with_reason(record: Record | Uncheckable, page: Page, unread: str) -> Record | Uncheckable:
-    """Return the record of a page without main text with the reason why it is unchecked if it is no copy."""
-    if not unread or isinstance(record, Uncheckable):
-        return record
-    return replace(record, identity=with_layout(page.layout, unread_mark(unread)))
 
 
 def _without_main_text(page: Page) -> Uncheckable | None:
