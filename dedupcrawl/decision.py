@@ -136,8 +136,7 @@ class Matcher:
         finding = self._strongest(record, candidate)
         if finding is None or not is_same_site:
             return finding
-        new, earlier = without_layout(record.identity), without_layout(old.identity)
-        why = why_siblings(new, earlier, equal_text=self.has_equal_text(record, old))
+        why = self.why_siblings(record, old)
         if not why:
             return finding
         evidence = {**finding.match.evidence, SIBLINGS: why}
@@ -159,6 +158,11 @@ class Matcher:
         """Return whether the main texts of two pages are equal."""
         index = text_sketch_index(self.detectors)
         return new.sketches[index] == old.sketches[index]
+
+    def why_siblings(self, new: Record, old: Record) -> str:
+        """Return by what two similar pages of one site differ, "" if they are about the same thing."""
+        sketches = without_layout(new.identity), without_layout(old.identity)
+        return why_siblings(*sketches, equal_text=self.has_equal_text(new, old))
 
 
 @dataclass(frozen=True, slots=True)

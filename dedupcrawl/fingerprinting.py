@@ -6,12 +6,12 @@ import functools
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.identity import sketch_identity, unread_mark
 from dedupcrawl.layout import with_layout
 from dedupcrawl.page.model import TOO_LARGE, Kind
+from dedupcrawl.siblings import host_of
 from dedupcrawl.stores.base import KEY_BYTES, Record, url_key
 from dedupcrawl.text.features import Features, FeaturesBatch, compared_text
 from dedupcrawl.text.normalize import expanded_length
@@ -163,7 +163,7 @@ def _comparable(page: Page) -> Page:
     """
     if not page.visible:
         return page
-    text = "\n".join((urlsplit(page.url).netloc.lower(), page.title, page.visible))
+    text = "\n".join((host_of(page.url), page.title, page.visible))
     return replace(page, text=text, rest="", kind=Kind.ARTICLE)
 
 

@@ -8,6 +8,7 @@ site adds to all of its titles does not matter.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,6 +36,7 @@ NAME_OF_ONE = "the name of one over a text that is not about it"
 VALUES = "values in the text"
 VALUES_BESIDE = "values beside one text that is not about the heading"
 
+_URL_PATH = re.compile(r"[/?#]")  #: begins what follows the host
 #: The public suffix list that comes with tldextract: nothing is fetched. With the private part of the list, two
 #: blogs of one provider are two sites.
 _suffixes = TLDExtract(suffix_list_urls=(), include_psl_private_domains=True, cache_dir=None)
@@ -46,8 +48,17 @@ def site_of(url: str) -> str:
     >>> site_of("https://www.shop.example.co.uk:8443/a"), site_of("http://127.0.0.1:8000/")
     ('example.co.uk', '127.0.0.1:8000')
     """
+    host = host_of(url)
+    return _site_of_host(host) if host else ""
+
+
+def host_of(url: str) -> str:
+    """Return host and port of a URL in lower case, without user and password; "" if it has none.
+
+    Never raises an error, as ``urlsplit`` does at an unclosed bracket.
+    """
     rest = url.partition("://")[2]
-    return _site_of_host(rest.partition("/")[0].partition("?")[0].rpartition("@")[2].lower()) if rest else ""
+    return _URL_PATH.split(rest, maxsplit=1)[0].rpartition("@")[2].lower()
 
 
 @lru_cache(maxsize=16_384)  # a host that is looked up costs 26 µs

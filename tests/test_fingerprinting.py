@@ -11,6 +11,7 @@ from dedupcrawl.config import Config
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.fingerprinting import LONG_TEXT, Fingerprinter, Uncheckable
 from dedupcrawl.page.model import TOO_LARGE, Kind, Page
+from dedupcrawl.stores.base import Record
 from dedupcrawl.text.features import FeaturesBatch
 from tests.cost import least_cpu_seconds
 from tests.text.test_features_batch import texts
@@ -91,3 +92,10 @@ def test_a_long_text_that_normalisation_multiplies_is_refused_early(character: s
 def test_a_text_with_some_ligatures_is_fingerprinted(text: str) -> None:
     found = FINGERPRINTERS["exact", "minhash"].fingerprint(Page.from_text(text))
     assert not isinstance(found, Uncheckable)
+
+
+def test_the_address_of_a_listing_need_not_be_valid() -> None:
+    page = Page(url="http://[bad/list", text="", kind=Kind.INDEX, visible=ENGLISH)
+    record = FINGERPRINTERS["exact", "minhash"].fingerprint(page)
+    assert isinstance(record, Record)
+    assert record.url == "http://[bad/list"

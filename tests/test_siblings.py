@@ -12,7 +12,7 @@ from tldextract import TLDExtract
 from dedupcrawl import siblings as module
 from dedupcrawl.identity import MAX_NAMES, MAX_VALUES, sketch_identity
 from dedupcrawl.page.model import Page
-from dedupcrawl.siblings import is_refresh, site_of, why_siblings
+from dedupcrawl.siblings import host_of, is_refresh, site_of, why_siblings
 from dedupcrawl.text.features import Features
 
 TERMS = "Goods that were used or cut to size cannot be returned. Parcels are sent on weekdays before noon. "
@@ -249,3 +249,19 @@ def test_no_network_is_asked_for_the_suffixes(monkeypatch: pytest.MonkeyPatch) -
     fresh = TLDExtract(suffix_list_urls=(), include_psl_private_domains=True, cache_dir=None)
     assert fresh.extract_str("a.b.co.uk").top_domain_under_public_suffix == "b.co.uk"
     assert module._suffixes.suffix_list_urls == ()
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://User:secret@News.Example:8080/a?b#c", "news.example:8080"),
+        ("http://news.example?to=http://other.example/", "news.example"),
+        ("http://news.example#top", "news.example"),
+        ("http://[::1]:80/", "[::1]:80"),
+        ("http://[bad/", "[bad"),
+        ("a.html", ""),
+        ("", ""),
+    ],
+)
+def test_the_host_of_a_url(url: str, host: str) -> None:
+    assert host_of(url) == host
