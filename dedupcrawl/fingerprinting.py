@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.identity import sketch_identity, unread_identity
 from dedupcrawl.layout import with_layout
-from dedupcrawl.page.model import Kind
+from dedupcrawl.page.model import TOO_LARGE, Kind
 from dedupcrawl.siblings import host_of
 from dedupcrawl.stores.base import KEY_BYTES, Record, url_key
-from dedupcrawl.text.features import Features, FeaturesBatch
+from dedupcrawl.text.features import Features, FeaturesBatch, compared_text
+from dedupcrawl.text.normalize import expanded_length
 from dedupcrawl.utils.time_limit import check_time
 
 if TYPE_CHECKING:
@@ -32,12 +33,16 @@ MAX_LITTLE_BYTES = 600
 #: and no reprint, is.
 LITTLE_READ_RATIO = 10
 
+#: A text of more than ``LONG_TEXT`` characters is ``too-large`` if normalisation makes it more than this many times
+#: longer. One character may become 18 (U+FDFA); the text of no page of aeb and cwced grows by more than 8 %.
+LONG_TEXT, MAX_EXPANSION = 1 << 18, 2
+
 
 @dataclass(frozen=True, slots=True)
 class Uncheckable:
     """A page that no detector can compare."""
 
-    reason: str  #: "empty", "index", "consent", "little-read", "short" or "no-fingerprint"
+    reason: str  #: "empty", "index", "consent", "little-read", "too-large", "short" or "no-fingerprint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,7 @@ class Fingerprinter:
         Raises :class:`~dedupcrawl.utils.time_limit.TooSlowError` beyond a limit that is in force.
         """
         compared = _comparable(page)
-        uncheckable = _without_main_text(compared)
+        uncheckable = _without_usable_text(compared)
         if uncheckable:
             return uncheckable
         features = Features(compared, self.fold_chinese)
@@ -99,7 +104,7 @@ class Fingerprinter:
             self._is_too_short(length, letters) or repeated or _is_mostly_rest(page) or bool(page.visible)
             for length, letters, repeated, page in sizes
         ]
-        unfit = [_without_main_text(page) for page in compared]
+        unfit = [_without_usable_text(page) for page in compared]
         texts = [reason is None and length > 0 for reason, length in zip(unfit, batch.lengths, strict=True)]
         full = [text and not only for text, only in zip(texts, exact_only, strict=True)]
         prints = [
@@ -165,14 +170,18 @@ def _comparable(page: Page) -> Page:
     return replace(page, text=text, rest="", kind=Kind.ARTICLE)
 
 
-def _without_main_text(page: Page) -> Uncheckable | None:
-    """Return why nothing was read that stands for the page, or None."""
+def _without_usable_text(page: Page) -> Uncheckable | None:
+    """Return why nothing was read that stands for the page, or why its text cannot be processed, or None."""
     if page.kind is not Kind.ARTICLE:
         return Uncheckable(str(page.kind))
     if len(page.text) + len(page.rest) < MAX_LITTLE_BYTES < page.unread:
-        text, rest = (len(part.encode("utf-8", "replace")) for part in (page.text, page.rest))
-        if text + rest < MAX_LITTLE_BYTES and page.unread - rest > LITTLE_READ_RATIO * (text + rest):
+        main, rest = (len(part.encode("utf-8", "replace")) for part in (page.text, page.rest))
+        if main + rest < MAX_LITTLE_BYTES and page.unread - rest > LITTLE_READ_RATIO * (main + rest):
             return Uncheckable("little-read")
+    if len(page.text) + len(page.rest) > LONG_TEXT:
+        text = compared_text(page)
+        if expanded_length(text) > MAX_EXPANSION * len(text):
+            return Uncheckable(TOO_LARGE)
     return None
 
 

@@ -291,4 +291,4 @@ def _unpack_lease(value: bytes) -> Lease:
         owner, state, until = _LEASE.unpack(value)
         if state in _STATES:
             return Lease(owner, ClaimState(state), until)
-    return Lease(bytes(OWNER_BYTES), ClaimState.OPEN, 0.0)
+    return Lease(bytes(OWNER_BYTES), ClaimState.OPEN, 0.0, is_damaged=True)
