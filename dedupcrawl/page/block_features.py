@@ -275,12 +275,13 @@ def _declared(tree: BlockTree) -> tuple[str, str, bool]:
     return metadata.get("og:type", "").lower(), metadata.get("generator", "").lower(), published
 
 
-#: Reasons of text that is read, belongs to the site, or is a second copy.
-SEEN_REASONS = KEPT_REASONS | {LANDMARK, CONSENT, REPEATED}
+#: Reasons of text that is read, belongs to the site, is a second copy or another article: no sign of a text that was
+#: misread.
+SEEN_REASONS = KEPT_REASONS | {LANDMARK, CONSENT, REPEATED, rules.NESTED}
 
 
 def left_out_bytes(tree: BlockTree, reasons: Sequence[str]) -> int:
-    """Return the bytes beside links that the rules left out, without the site's own text and second copies."""
+    """Return the bytes beside links that the rules left out, where that may be text that they misread."""
     return sum(
         [block[1] - block[2] for block, why in zip(tree.blocks, reasons, strict=True) if why not in SEEN_REASONS]
     )
