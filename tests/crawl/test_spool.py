@@ -125,7 +125,7 @@ def test_a_new_file_that_another_process_has_removed_is_not_used(
 
     def connect_late(where: str, **how: Any) -> sqlite3.Connection:
         """Let another process lock, find empty and remove the file that was opened."""
-        database = connect(where, **how)
+        database: sqlite3.Connection = connect(where, **how)
         opened.append(where)
         if len(opened) == 1:
             other = SpoolFile(tmp_path / "removed.sqlite")
