@@ -14,6 +14,7 @@ from dedupcrawl.layout import with_layout
 from dedupcrawl.page.model import Kind
 from dedupcrawl.stores.base import KEY_BYTES, Record, url_key
 from dedupcrawl.text.features import Features, FeaturesBatch
+from dedupcrawl.text.kernel import is_compiled
 from dedupcrawl.utils.time_limit import check_time
 
 if TYPE_CHECKING:
@@ -83,7 +84,9 @@ class Fingerprinter:
         return _with_reason(record, page, unread)
 
     def fingerprint_many(self, pages: Sequence[Page], *, track_url: bool = True) -> list[Record | Uncheckable]:
-        """Do the same as :meth:`fingerprint` for each page, faster for many short ones."""
+        """Do the same as :meth:`fingerprint` for each page, with numpy faster for many short ones."""
+        if is_compiled():
+            return [self.fingerprint(page, track_url=track_url) for page in pages]
         found: list[Record | Uncheckable] = []
         for batch in _in_batches(pages):
             if len(batch) == 1:
