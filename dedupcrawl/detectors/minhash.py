@@ -97,7 +97,7 @@ class MinHash(Detector):
         bands, rows = self._bands()
         counts = {"round": ROUNDS, "order": self.slots, "row": rows, "band": bands}
         constants = [seeded_constants(self.seed, purpose, count) for purpose, count in counts.items()]
-        shared = normalizer(), hasher(self.seed)
+        shared = normalizer(False), hasher(self.seed)
         lengths = self.characters, self.words
         sketcher: Sketcher[Fingerprint] = loaded().Sketcher(Fingerprint, _TAG, *shared, *lengths, *constants)
         return sketcher

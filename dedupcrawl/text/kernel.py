@@ -76,7 +76,7 @@ def compile_text(text: str, *, fold_chinese: bool = False) -> Text | None:
 
 def points_of(text: Text) -> Points:
     """Return the packed points of a text, read-only."""
-    return np.frombuffer(text, np.uint32)
+    return np.frombuffer(memoryview(text), np.uint32)
 
 
 def tokens_of(text: Text, seed: int) -> Tokens:
@@ -92,15 +92,17 @@ def shingles_of(text: Text, characters: int, words: int, seed: int) -> Hashes:
 
 
 @functools.cache
-def normalizer(fold_chinese: bool = False) -> Normalizer:  # noqa: FBT001, FBT002 - keywords make cached calls slow
+def normalizer(fold_chinese: bool) -> Normalizer:
     """Return the normaliser; the kernel must be in use."""
-    return loaded().Normalizer(*kernel_tables(fold_chinese=fold_chinese), pack)
+    made: Normalizer = loaded().Normalizer(*kernel_tables(fold_chinese=fold_chinese), pack)
+    return made
 
 
 @functools.lru_cache(CACHED_SEEDS)
 def hasher(seed: int) -> Hasher:
     """Return the hasher of a seed; the kernel must be in use."""
-    return loaded().Hasher(*kernel_keys(seed), functools.partial(hash_long_word, seed=seed))
+    made: Hasher = loaded().Hasher(*kernel_keys(seed), functools.partial(hash_long_word, seed=seed))
+    return made
 
 
 def least_hashes(hashes: Hashes, factors: Hashes) -> Hashes | None:
@@ -111,5 +113,3 @@ def least_hashes(hashes: Hashes, factors: Hashes) -> Hashes | None:
 def weigh_bits(hashes: Hashes, weights: Counts | None) -> Counts | None:
     """Return the total weight of the hashes with each bit, the lowest first; None if the kernel is not in use."""
     return None if _kernel is None else np.frombuffer(_kernel.weigh_bits(hashes, weights), np.int64)
-
-
