@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -200,9 +200,14 @@ def test_another_thread_runs_during_long_work() -> None:
 
 def runs_beside(call: Callable[[], object]) -> bool:
     """Return whether a thread that was waiting has run when the call returns."""
-    lock, ran = threading.Lock(), []
+    lock, ran = threading.Lock(), list[int]()
     lock.acquire()
-    thread = threading.Thread(target=lambda: (lock.acquire(), ran.append(1)))
+
+    def wait() -> None:
+        with lock:
+            ran.append(1)
+
+    thread = threading.Thread(target=wait)
     thread.start()
     call()  # warm
     lock.release()
@@ -228,7 +233,7 @@ def short(array: np.typing.NDArray[np.generic]) -> np.typing.NDArray[np.generic]
 @compiled
 @pytest.mark.parametrize("place", range(6))
 def test_tables_of_another_size_are_refused(place: int) -> None:
-    arrays = list(TABLES)
+    arrays: list[Any] = list(TABLES)
     if place < 3:
         arrays[place] = short(arrays[place])
     else:
@@ -286,16 +291,15 @@ def test_an_error_of_a_python_function_is_raised() -> None:
 @compiled
 @pytest.mark.parametrize("given_text", [None, b"bytes", 5])
 def test_only_texts_are_accepted(given_text: object) -> None:
-    calls: list[Callable[[object], object]] = [
-        normalizer(False).pack,
-        hasher(0).tokens,
-        lambda text: hasher(0).shingles(text, 5, 3),  # type: ignore[arg-type]
-    ]
+    pack_text: Callable[[Any], object] = normalizer(False).pack
+    hash_tokens: Callable[[Any], object] = hasher(0).tokens
+    calls = [pack_text, hash_tokens, lambda text: hasher(0).shingles(text, 5, 3)]
     for call in calls:
         with pytest.raises(TypeError):
             call(given_text)
+    text_type: Any = type(normalizer(False).pack("a"))
     with pytest.raises(TypeError):
-        type(normalizer(False).pack("a"))()  # type: ignore[call-arg]
+        text_type()
 
 
 @compiled
