@@ -104,11 +104,12 @@ def test_every_code_point() -> None:
 def test_tokens_and_shingles(text: str, characters: int, words: int, seed: int) -> None:
     stream = tokens(pack(text), seed)
     features = Features(Page.from_text(text))
-    for found, expected in zip(features.tokens(seed), stream, strict=True):
+    for field in stream._fields:
+        found, expected = (getattr(each, field) for each in (features.tokens(seed), stream))
         assert found.dtype == expected.dtype
         assert found.tolist() == expected.tolist()
-    expected = shingles(stream, characters, words, seed)
-    assert features.shingles(characters, words, seed).tolist() == expected.tolist()
+    cut = shingles(stream, characters, words, seed)
+    assert features.shingles(characters, words, seed).tolist() == cut.tolist()
 
 
 schemes = st.builds(
@@ -293,8 +294,8 @@ def test_an_error_of_a_python_function_is_raised() -> None:
 def test_only_texts_are_accepted(given_text: object) -> None:
     pack_text: Callable[[Any], object] = normalizer(False).pack
     hash_tokens: Callable[[Any], object] = hasher(0).tokens
-    calls = [pack_text, hash_tokens, lambda text: hasher(0).shingles(text, 5, 3)]
-    for call in calls:
+    hash_shingles: Callable[[Any, int, int], object] = hasher(0).shingles
+    for call in (pack_text, hash_tokens, lambda text: hash_shingles(text, 5, 3)):
         with pytest.raises(TypeError):
             call(given_text)
     text_type: Any = type(normalizer(False).pack("a"))
