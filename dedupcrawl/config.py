@@ -13,9 +13,9 @@ from typing import Any, Literal, TypedDict
 from dedupcrawl.detectors.base import MAX_LENGTH_SLACK, Relation
 from dedupcrawl.errors import SettingError
 from dedupcrawl.page.options import LINK_RULES, READER_ACCEPTED, ReadOptions
-from dedupcrawl.text.lexicon_file import LANGUAGE_ACCEPTED, is_language
+from dedupcrawl.text.lexicon import LANGUAGE_ACCEPTED, is_language
 from dedupcrawl.text.secret_seed import SECRET
-from dedupcrawl.text.segmenters import SEGMENTER_ACCEPTED, check_segmenter
+from dedupcrawl.text.words import SEGMENTER_ACCEPTED, check_segmenter
 
 Detectors = Sequence[str] | Mapping[str, Mapping[str, Any]]
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.batch.corpus import Corpus
     from dedupcrawl.utils.arrays import Numbers
-    from dedupcrawl.utils.progress import Progress
+    from dedupcrawl.utils.iteration import Progress
 
 
 _TEXT_SCHEME = "text"  #: the entry of a scheme that is not a detector

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.job import Job
     from dedupcrawl.batch.solver import Solution
     from dedupcrawl.batch.workdir import Workdir
-    from dedupcrawl.utils.progress import Progress
+    from dedupcrawl.utils.iteration import Progress
 
 CHUNKS_AHEAD = 3  #: chunks for each worker that are submitted before their results are needed
 

@@ -9,17 +9,23 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dedupcrawl.batch.conspicuous_sites import find_conspicuous_sites
 from dedupcrawl.batch.corpus import open_corpus
-from dedupcrawl.batch.fingerprint_table import LAYOUT_VERSION
+from dedupcrawl.batch.fingerprint_table import LAYOUT_VERSION, to_text
 from dedupcrawl.batch.fingerprinting import check_readable
 from dedupcrawl.batch.formats import find_parts
 from dedupcrawl.batch.job import digest
 from dedupcrawl.batch.local_engine import LocalEngine
-from dedupcrawl.batch.output import file_size, is_output_current, summarize
+from dedupcrawl.batch.output import (
+    check_export_target,
+    check_not_exported,
+    export_to_store,
+    file_size,
+    is_output_current,
+    summarize,
+)
 from dedupcrawl.batch.prior_sources import open_prior_sources, with_secret, write_prior_pages
-from dedupcrawl.batch.store_export import check_export_target, check_not_exported, export_to_store
-from dedupcrawl.batch.verdicts import VerdictWriter, write_superseded
+from dedupcrawl.batch.solver import NONE, RELATIONS
+from dedupcrawl.batch.verdicts import VerdictWriter, unchecked_reasons, write_superseded
 from dedupcrawl.batch.workdir import (
     SUPERSEDED_FILE,
     WORK_FOLDER,
@@ -30,8 +36,9 @@ from dedupcrawl.batch.workdir import (
     write_state,
 )
 from dedupcrawl.errors import DedupError, package_version
+from dedupcrawl.site_counts import MAX_LISTED_SITES, SiteCounts
 from dedupcrawl.stores.base import differences
-from dedupcrawl.utils.progress import NoProgress
+from dedupcrawl.utils.iteration import NoProgress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +48,8 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.job import Job
     from dedupcrawl.batch.prior_sources import PriorSource
     from dedupcrawl.batch.solver import Solution
-    from dedupcrawl.utils.progress import Progress
+    from dedupcrawl.site_counts import SiteNotice
+    from dedupcrawl.utils.iteration import Progress
 
 
 class Engine(Protocol):
@@ -257,3 +265,25 @@ def _check_superseded_name(job: Job, parts: Sequence[Part]) -> None:
             raise DedupError(
                 f"{part.path}: where the latest page is kept, {SUPERSEDED_FILE} lists the old ones; rename it"
             )
+
+
+MAX_NOTICES = 100  #: sites that the summary lists
+
+
+def find_conspicuous_sites(corpus: Corpus, solution: Solution) -> list[SiteNotice]:
+    """Return the conspicuous sites of all judged rows, at most :data:`MAX_NOTICES`."""
+    table, counts, start = corpus.table, SiteCounts(MAX_LISTED_SITES), 0
+    reasons = unchecked_reasons(table, solution)
+    for batch in table.batches:
+        urls = batch.column("url").to_pylist()
+        rows = slice(start, start + len(urls))
+        verdicts = zip(urls, solution.relation[rows].tolist(), solution.of[rows].tolist(), strict=True)
+        for row, (url, relation, of) in enumerate(verdicts, start):
+            if row < corpus.prior:
+                continue
+            if relation == NONE:
+                counts.add(to_text(url), reason=reasons.get(row))
+            else:
+                counts.add(to_text(url), RELATIONS[relation], table.url(of))
+        start += len(urls)
+    return counts.notices()[:MAX_NOTICES]

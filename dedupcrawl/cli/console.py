@@ -45,7 +45,7 @@ _CONTROL_CHARACTERS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-
 class ProgressBars:
     """A progress bar for each step, on standard error; invisible where that is no terminal.
 
-    Implements :class:`~dedupcrawl.utils.progress.Progress`. ``unit`` is the plural noun of the items.
+    Implements :class:`~dedupcrawl.utils.iteration.Progress`. ``unit`` is the plural noun of the items.
     ``stacked`` keeps the bars of finished steps until the end; otherwise one bar is visible at a time.
     """
 

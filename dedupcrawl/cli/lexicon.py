@@ -21,10 +21,16 @@ from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.page import Page, PageError, ReadOptions, read_page
 from dedupcrawl.stores import list_namespaces, open_existing
 from dedupcrawl.text.features import Features
-from dedupcrawl.text.lexicon import built_in, read_lexicon
-from dedupcrawl.text.lexicon_file import DocumentFrequencies, LexiconFileError, LexiconHeader, is_language, write_counts
-from dedupcrawl.text.segmenters import check_segmenter
-from dedupcrawl.text.words import is_unspaced
+from dedupcrawl.text.lexicon import (
+    DocumentFrequencies,
+    LexiconFileError,
+    LexiconHeader,
+    built_in,
+    is_language,
+    read_lexicon,
+    write_counts,
+)
+from dedupcrawl.text.words import check_segmenter, is_unspaced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

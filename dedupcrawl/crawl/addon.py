@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import NotConfigured
 
 from dedupcrawl.crawl.context import ContextOwner, log_fatal
-from dedupcrawl.crawl.encodings import EncodingMiddleware
-from dedupcrawl.crawl.middlewares import DedupDownloaderMiddleware, DedupSpiderMiddleware
+from dedupcrawl.crawl.middlewares import DedupDownloaderMiddleware, DedupSpiderMiddleware, EncodingMiddleware
 from dedupcrawl.crawl.pipeline import DedupPipeline
 from dedupcrawl.crawl.settings import is_enabled
 from dedupcrawl.errors import SettingError

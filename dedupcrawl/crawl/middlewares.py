@@ -1,4 +1,4 @@
-"""The middlewares: one links items to their responses, the other withholds duplicates from the spider."""
+"""The middlewares: they correct encodings, link items to their responses, and keep duplicates from the spider."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from weakref import ref
 
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.http import TextResponse
 from scrapy.http.request import NO_CALLBACK
 
 from dedupcrawl.crawl.context import context_of
@@ -15,6 +16,7 @@ from dedupcrawl.crawl.page_view import META_KEY, drop_view
 from dedupcrawl.crawl.responses import SKIP
 from dedupcrawl.crawl.stats import describe
 from dedupcrawl.page import Page
+from dedupcrawl.page.document import replacement_encoding
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -108,3 +110,19 @@ class DedupSpiderMiddleware:
         state.output_ended.set()
         if state.valid_claim is not None:
             await self._claims.settle([state.valid_claim])
+
+
+class EncodingMiddleware:
+    """Replaces labels such as ``charset=idna`` or ``charset=hex``, codecs of Python that are no encodings of pages.
+
+    ``response.text`` raises an exception for them. Scrapy's ``MetaRefreshMiddleware`` reads it, so the page would be
+    lost before a spider sees it. This middleware runs just before that one, after decompression.
+    """
+
+    def process_response(self, request: Request, response: Response) -> Response:  # noqa: ARG002
+        """Return the response, or the same with a usable encoding."""
+        if not isinstance(response, TextResponse):
+            return response
+        header = (response.headers.get("Content-Type") or b"").decode("latin-1")
+        encoding = replacement_encoding(response.body, header)
+        return response.replace(encoding=encoding) if encoding else response

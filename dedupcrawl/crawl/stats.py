@@ -16,6 +16,7 @@ from dedupcrawl.crawl.concurrency import OneShotEvent
 from dedupcrawl.crawl.recorder import PageRecorder
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import StoreFullError
+from dedupcrawl.siblings import host_of
 from dedupcrawl.site_counts import SiteCounts
 from dedupcrawl.stores.workers import WorkerStats
 from dedupcrawl.utils.formatting import similarity_text
@@ -239,11 +240,6 @@ class CrawlStats:
         is_first = what not in self._logged
         self._logged.add(what)
         return is_first
-
-
-def host_of(url: str) -> str:
-    """Return the part of a URL that names the host; "" if there is none."""
-    return url.partition("://")[2].partition("/")[0]
 
 
 def describe(verdict: Verdict) -> str:

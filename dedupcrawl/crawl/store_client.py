@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
+    from dedupcrawl.crawl.backlog import SpoolFile
     from dedupcrawl.crawl.items import PageState
     from dedupcrawl.crawl.lease_renewer import Renewal
     from dedupcrawl.crawl.settings import Options
-    from dedupcrawl.crawl.spool import SpoolFile
     from dedupcrawl.crawl.stats import CrawlStats
     from dedupcrawl.stores.base import Record
     from dedupcrawl.verdict import Claim

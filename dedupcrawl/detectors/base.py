@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from dedupcrawl.errors import SettingError, StoreError
-from dedupcrawl.text.lexicon_file import LANGUAGE_ACCEPTED, is_language
+from dedupcrawl.text.lexicon import LANGUAGE_ACCEPTED, is_language
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

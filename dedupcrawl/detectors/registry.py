@@ -12,7 +12,7 @@ from dedupcrawl.page.options import ReadOptions
 from dedupcrawl.text.lexicon import open_lexicon
 from dedupcrawl.text.normalize import folding_digest
 from dedupcrawl.text.secret_seed import SECRET, without_secrets
-from dedupcrawl.text.segmenters import check_segmenter
+from dedupcrawl.text.words import check_segmenter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

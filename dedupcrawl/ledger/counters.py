@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dedupcrawl.ledger.entry import Fate, host_of
+from dedupcrawl.ledger.entry import Fate, stored_host
 from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class RunCounters:
         if handle.is_unchecked:
             self.slices[handle.second, UNCHECKED_INDEX] += 1
         if entry.verdict.status is Status.DUPLICATE:
-            self.flows[handle.host, host_of(entry.verdict.of or "")] += 1
+            self.flows[handle.host, stored_host(entry.verdict.of or "")] += 1
             self.detectors[entry.verdict.detector or ""] += 1
         for comparison in entry.comparisons:
             for opinion in comparison.opinions:

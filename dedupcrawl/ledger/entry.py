@@ -10,12 +10,12 @@ import zlib
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import orjson
 
 from dedupcrawl.decision import cluster_of
 from dedupcrawl.detectors.base import Bar, Exhibit, Match, Opinion, Relation
+from dedupcrawl.siblings import host_of
 from dedupcrawl.verdict import Status, Verdict
 
 if TYPE_CHECKING:
@@ -86,13 +86,9 @@ class EntryHandle:
     fate: Fate = Fate.OPEN
 
 
-def host_of(url: str) -> str:
-    """Return host and port of a URL in lower case, without user and password; "" if it has none."""
-    try:
-        host = urlsplit(url).netloc
-    except ValueError:  # an unclosed bracket
-        return NO_HOST
-    return storable(host.rpartition("@")[2].lower(), MAX_NAME_CHARS)
+def stored_host(url: str) -> str:
+    """Return host and port of a URL, shortened if need be; ``NO_HOST`` if it has none."""
+    return storable(host_of(url), MAX_NAME_CHARS)
 
 
 # -- near misses ------------------------------------------------------------------------------

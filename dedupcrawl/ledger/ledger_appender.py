@@ -24,8 +24,8 @@ from dedupcrawl.ledger.entry import (
     dump_comparisons,
     dump_json,
     dump_verdict,
-    host_of,
     storable,
+    stored_host,
 )
 from dedupcrawl.ledger.ledger_schema import (
     checkpoint,
@@ -471,7 +471,7 @@ class LedgerAppender(Closing):
             again.fate, again.requests = Fate.OPEN, entry.requests
             return again, earlier
         second = int(min(max(entry.time, 0.0), MAX_TIME)) if math.isfinite(entry.time) else 0
-        handle = EntryHandle(self._next_id, host_of(entry.url), second, is_unchecked, cluster, entry.requests)
+        handle = EntryHandle(self._next_id, stored_host(entry.url), second, is_unchecked, cluster, entry.requests)
         self._next_id += 1
         return handle, None
 

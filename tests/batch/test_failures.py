@@ -29,11 +29,6 @@ PATIENCE = 120.0  #: seconds that a busy machine may take
 PART = 40  #: pages
 
 
-@pytest.fixture
-def batch(tmp_path: Path) -> Batch:
-    return Batch(tmp_path)
-
-
 def unfinished(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.name.startswith(UNFINISHED)]
 

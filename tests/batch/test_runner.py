@@ -33,11 +33,6 @@ from tests.batch.corpus import (
 DETECTORS = [("exact", "minhash"), ("simhash",)]
 
 
-@pytest.fixture
-def batch(tmp_path: Path) -> Batch:
-    return Batch(tmp_path)
-
-
 def annotated(folder: Path) -> list[dict[str, Any]]:
     return [row for path in sorted(folder.glob("*.jsonl")) for row in lines(path)]
 

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dedupcrawl import Deduplicator
-from dedupcrawl.batch import store_export
+from dedupcrawl.batch import output
 from dedupcrawl.config import Config
 from dedupcrawl.errors import DedupError, SettingError, StoreMismatchError
 from tests.batch.corpus import Batch, page, reprinted_texts, story, write_lines
 from tests.crawl.running import IN_TURN, crawl
 from tests.crawl.site import Site, index, plain, text
-from tests.stores.servers import Server, binaries
-
-
-@pytest.fixture
-def batch(tmp_path: Path) -> Batch:
-    return Batch(tmp_path)
+from tests.stores.servers import Server, started
 
 
 @pytest.fixture
@@ -31,9 +25,8 @@ def site() -> Iterator[Site]:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    started = Server(next(iter(binaries().values()))).start()
-    yield started
-    started.remove()
+    with started() as server:
+        yield server
 
 
 def records(url: str, config: Config | None = None) -> list[dict[str, Any]]:
@@ -103,7 +96,7 @@ def test_an_interrupted_export_is_completed(batch: Batch, monkeypatch: pytest.Mo
                 raise KeyboardInterrupt
             yield filing
 
-    monkeypatch.setattr(store_export, "_with_progress", broken)
+    monkeypatch.setattr(output, "_with_progress", broken)
     with pytest.raises(KeyboardInterrupt):
         batch.run(path, **how)
     monkeypatch.undo()

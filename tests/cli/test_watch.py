@@ -25,15 +25,14 @@ from typer.testing import CliRunner
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.cli import app
-from dedupcrawl.cli.snapshot import COUNT_INTERVAL_FACTOR, NamespaceSnapshot, StoreMonitor, StoreSnapshot
-from dedupcrawl.cli.watch import dashboard
+from dedupcrawl.cli.watch import COUNT_INTERVAL_FACTOR, NamespaceSnapshot, StoreMonitor, StoreSnapshot, dashboard
 from dedupcrawl.stores.base import HotBucket, StoreInfo
 from dedupcrawl.stores.workers import ServerMemory, Worker, WorkersInfo
 from tests.cli import errors
 from tests.crawl.running import finish, start
 from tests.crawl.site import Site, fancy, plain, text
 from tests.stores.factories import Clock, lmdb_url
-from tests.stores.servers import Server, binaries, free_port
+from tests.stores.servers import Server, binaries, free_port, started
 from tests.stores.test_workers import STATS
 from tests.texts import CHINESE, ENGLISH
 
@@ -49,11 +48,8 @@ COMMAND = (sys.executable, "-c", "from dedupcrawl.cli import main; main()", "sto
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    server = Server(next(iter(binaries().values()))).start()
-    try:
+    with started() as server:
         yield server
-    finally:
-        server.remove()
 
 
 class Watching:

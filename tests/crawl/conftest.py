@@ -9,16 +9,25 @@ import pytest
 
 from tests.crawl.running import Crawled, crawl
 from tests.crawl.site import Site
+from tests.stores.servers import PERSISTENT, started
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from tests.stores.servers import Server
 
 
 @pytest.fixture
 def site() -> Iterator[Site]:
     with Site() as site:
         yield site
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with started(*PERSISTENT) as server:
+        yield server
 
 
 @pytest.fixture

@@ -11,26 +11,15 @@ import pytest
 from dedupcrawl import Deduplicator
 from tests.crawl.running import finish, start
 from tests.crawl.site import plain, text
-from tests.stores.servers import Server, binaries
+from tests.stores.servers import Server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.crawl.running import Crawled
     from tests.crawl.site import Site
 
-PERSISTENT = ("--appendonly", "yes", "--appendfsync", "always")
 PAGES = 6
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    server = Server(next(iter(binaries().values())), PERSISTENT).start()
-    try:
-        yield server
-    finally:
-        server.remove()
 
 
 def crawl(folder: Path, site: Site, server: Server, *extensions: str, reactor: str = "asyncio", **more: Any) -> Crawled:

@@ -14,7 +14,7 @@ from dedupcrawl.crawl.lease_renewer import LeaseRenewer, Renewal
 from dedupcrawl.errors import StoreError
 from tests.crawl.running import REACTORS, finish, start
 from tests.crawl.site import fancy, plain, text
-from tests.stores.servers import Server, binaries
+from tests.stores.servers import started
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,11 +30,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "lmdb":
         yield f"lmdb://{tmp_path}/shared"
         return
-    server = Server(next(iter(binaries().values()))).start()
-    try:
+    with started() as server:
         yield server.url
-    finally:
-        server.remove()
 
 
 @pytest.mark.parametrize("reactor", REACTORS)

@@ -15,22 +15,12 @@ from tests.crawl.site import fancy, plain, text
 from tests.stores.servers import Server, binaries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from tests.crawl.site import Site
 
-PERSISTENT = ("--appendonly", "yes", "--appendfsync", "always")
 PAGES = 20
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    server = Server(next(iter(binaries().values())), PERSISTENT).start()
-    try:
-        yield server
-    finally:
-        server.remove()
 
 
 def over(server: Server, **settings: Any) -> dict[str, Any]:

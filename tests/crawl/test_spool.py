@@ -17,8 +17,8 @@ from scrapy.utils.test import get_crawler
 
 from dedupcrawl import Deduplicator, Page
 from dedupcrawl.config import Config
+from dedupcrawl.crawl.backlog import Spool, SpoolFile, spool_name
 from dedupcrawl.crawl.settings import Options
-from dedupcrawl.crawl.spool import Spool, SpoolFile, spool_name
 from dedupcrawl.crawl.stats import CrawlStats
 from dedupcrawl.crawl.store_client import StoreClient
 from dedupcrawl.stores.base import KEY_BYTES, Record

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dedupcrawl.page import read_page
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.features import Features
-from dedupcrawl.text.lexicon_file import LexiconHeader, write_counts
+from dedupcrawl.text.lexicon import LexiconHeader, write_counts
 from dedupcrawl.tools.evaluation.dataset import read_labelled_pages
 from tests.data import data
 

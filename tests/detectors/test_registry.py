@@ -13,7 +13,7 @@ from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.detectors.minhash import MinHash
 from dedupcrawl.detectors.registry import DETECTORS, build_detectors, schemes
 from dedupcrawl.errors import SettingError
-from dedupcrawl.text.lexicon_file import LexiconHeader, write_counts
+from dedupcrawl.text.lexicon import LexiconHeader, write_counts
 from dedupcrawl.text.normalize import folding_digest
 
 if TYPE_CHECKING:

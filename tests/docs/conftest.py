@@ -13,7 +13,7 @@ from tests.docs.blocks import blocks_of, is_run
 from tests.docs.newspapers import PAGES, printed
 from tests.docs.page_folders import EMPTY, write_files
 from tests.docs.page_runner import PageRunner
-from tests.stores.servers import Server, binaries
+from tests.stores.servers import Server, started
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -33,11 +33,8 @@ def papers() -> Iterator[Mapping[str, str]]:
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
-    server = Server(next(iter(binaries().values()))).start()
-    try:
+    with started() as server:
         yield server
-    finally:
-        server.remove()
 
 
 @pytest.fixture(scope="session")

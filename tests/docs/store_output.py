@@ -14,8 +14,7 @@ from redis import Redis
 from rich.console import Console
 
 from dedupcrawl import Deduplicator
-from dedupcrawl.cli.snapshot import NamespaceSnapshot, StoreSnapshot
-from dedupcrawl.cli.watch import dashboard
+from dedupcrawl.cli.watch import NamespaceSnapshot, StoreSnapshot, dashboard
 from dedupcrawl.crawl.stats import CrawlStats
 from dedupcrawl.errors import StoreUnreachableError
 from dedupcrawl.stores.base import HotBucket, StoreInfo

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 GUARD = 60.0  #: seconds that the end of a process may take
-FEED = "feed-{life}-%(batch_id)05d.jl"
+_FEED = "feed-{life}-%(batch_id)05d.jl"
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,28 @@ class Worker:
     @property
     def ledger(self) -> Path:
         """The ledger of the current process."""
-        return ledger_of(self.folder, self.life)
+        return ledger_of(self.folder, self.life.number)
+
+
+@dataclass(frozen=True)
+class Crawls:
+    """The crawls of all workers: the same pages with the same settings, each in an order of its own."""
+
+    fronts: Sequence[str]  #: URLs of the front pages
+    settings: Mapping[str, Any]
+    feeds: int = 0  #: items of each file of the feed; 0: no feed
+
+    def start(self, folder: Path, worker: int, life: int) -> BaseProcess:
+        """Start a process of a worker; ``folder`` is for its ledger, log and feed."""
+        folder.mkdir(exist_ok=True)
+        order = Random(f"{worker} {life}").sample(self.fronts, len(self.fronts))
+        settings = {**self.settings, "LEDGER": str(ledger_of(folder, life))}
+        if self.feeds:
+            options = {"format": "jsonlines", "batch_item_count": self.feeds}
+            settings["FEEDS"] = {_FEED.format(life=life): options}
+        process = processes().Process(target=main, args=(str(folder), str(log_of(folder, life)), order, settings))
+        process.start()
+        return process
 
 
 class Fleet:
@@ -61,34 +82,18 @@ class Fleet:
 
     Args:
         folder: for ledgers, logs and feeds.
-        fronts: URLs of the front pages.
-        settings: for all workers.
-        feeds: items of each file of the feed; 0: no feed.
+        crawls: of all workers.
+        workers: their number.
     """
 
-    def __init__(
-        self, folder: Path, fronts: Sequence[str], settings: Mapping[str, Any], workers: int, feeds: int = 0
-    ) -> None:
-        self._fronts = fronts
-        self._settings = settings
-        self._feeds = feeds
+    def __init__(self, folder: Path, crawls: Crawls, workers: int) -> None:
+        self._crawls = crawls
         self.folder = folder
         self.workers = [self._begin(number, Life(number, 0)) for number in range(workers)]
 
     def _begin(self, number: int, life: Life) -> Worker:
         folder = self.folder / str(number)
-        folder.mkdir(exist_ok=True)
-        return Worker(number, folder, self._start(folder, life), life)
-
-    def _start(self, folder: Path, life: Life) -> BaseProcess:
-        order = Random(f"{life.worker} {life.number}").sample(self._fronts, len(self._fronts))
-        settings = {**self._settings, "LEDGER": str(ledger_of(folder, life))}
-        if self._feeds:
-            options = {"format": "jsonlines", "batch_item_count": self._feeds}
-            settings["FEEDS"] = {FEED.format(life=life.number): options}
-        process = processes().Process(target=main, args=(str(folder), str(log_of(folder, life)), order, settings))
-        process.start()
-        return process
+        return Worker(number, folder, self._crawls.start(folder, number, life.number), life)
 
     def kill(self, worker: Worker) -> None:
         """Kill the process of a worker (SIGKILL)."""
@@ -101,7 +106,7 @@ class Fleet:
     def restart(self, worker: Worker) -> None:
         """Restart a killed worker."""
         worker.life = Life(worker.number, worker.life.number + 1)
-        worker.process = self._start(worker.folder, worker.life)
+        worker.process = self._crawls.start(worker.folder, worker.number, worker.life.number)
 
     @property
     def works(self) -> bool:
@@ -137,14 +142,8 @@ class Fleet:
         """Read all ledgers."""
         for worker in self.workers:
             for life in worker.past:
-                for entry in rows(ledger_of(worker.folder, life)):
+                for entry in rows(ledger_of(worker.folder, life.number)):
                     yield life, entry
-
-    def on_disk(self) -> Iterator[str]:
-        """Yield the URL of each item in the feeds."""
-        for worker in self.workers:
-            for path in worker.folder.glob("feed-*.jl"):
-                yield from (row["url"] for row in rows(path))
 
     def logs(self) -> str:
         """Return the logs of all workers."""
@@ -152,18 +151,24 @@ class Fleet:
 
     def log(self, worker: Worker) -> str:
         """Return the end of a worker's log."""
-        path = log_of(worker.folder, worker.life)
+        path = log_of(worker.folder, worker.life.number)
         return path.read_text("utf-8", "replace")[-3000:] if path.exists() else ""
 
 
-def ledger_of(folder: Path, life: Life) -> Path:
-    """Return the path of the ledger of a process."""
-    return folder / f"ledger-{life.number}.jl"
+def ledger_of(folder: Path, life: int) -> Path:
+    """Return the path of the ledger of a process of a worker."""
+    return folder / f"ledger-{life}.jl"
 
 
-def log_of(folder: Path, life: Life) -> Path:
-    """Return the path of the log of a process."""
-    return folder / f"log-{life.number}"
+def log_of(folder: Path, life: int) -> Path:
+    """Return the path of the log of a process of a worker."""
+    return folder / f"log-{life}"
+
+
+def stories_in_feeds(folder: Path, stories: Mapping[str, str]) -> frozenset[str]:
+    """Return the stories of the items in the feeds of all workers; ``stories`` are those of the URLs."""
+    urls = {row["url"] for path in folder.glob("*/feed-*.jl") for row in rows(path)}
+    return frozenset(stories[url] for url in urls if url in stories)
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:

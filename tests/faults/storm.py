@@ -13,16 +13,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.stores.base import ClaimState
-from tests.faults.fleet import FEED, rows
+from tests.faults.fleet import Crawls, ledger_of, log_of, rows, stories_in_feeds
 from tests.faults.storm_events import LOSSES, Event
 from tests.faults.storm_verdict import Aftermath, Damage, Stop, StormItem, StormLife, assess
-from tests.faults.worker import main
-from tests.forking import processes
-from tests.stores.servers import Server, binaries
+from tests.faults.worker import NAMESPACE
+from tests.stores.servers import PERSISTENT, Server, binaries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,8 +34,7 @@ TICK = 0.02
 PATIENCE = 3.0  #: seconds after which the next event happens without any progress
 GUARD = 900.0  #: seconds that the last crawls may take
 LEASE = 8.0
-NAMESPACE = "faults"
-PERSISTENT = ("--appendonly", "yes", "--appendfsync", "always", "--repl-diskless-sync", "no")
+_SERVER_OPTIONS = (*PERSISTENT, "--repl-diskless-sync", "no")
 _SIGNALS = {Event.TERM: signal.SIGTERM, Event.INTERRUPT: signal.SIGINT, Event.INTERRUPT_TWICE: signal.SIGINT}
 
 
@@ -56,7 +54,7 @@ class StormWorker:
     @property
     def ledger(self) -> Path:
         """The ledger of the current process."""
-        return self.folder / f"ledger-{self.life}.jl"
+        return ledger_of(self.folder, self.life)
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal to the process, unless it has ended."""
@@ -72,7 +70,6 @@ class StormResult:
     events: Mapping[Event, int]  #: how often each event happened
     stories: int
     seconds: float
-    tracebacks: int  #: in the logs
 
 
 class Storm:
@@ -102,10 +99,10 @@ class Storm:
         self._server: Server | None = None
         url = f"lmdb://{folder}/store"
         if weather.store != "lmdb":
-            self._server = Server(binaries()[weather.store], PERSISTENT).start()
+            self._server = Server(binaries()[weather.store], _SERVER_OPTIONS).start()
             url = self._server.laid_out(weather.layout)
         self._url = url
-        self._settings: dict[str, Any] = {
+        settings = {
             "DEDUP_STORE": url,
             "DEDUP_LEASE": lease,
             "DEDUP_WAIT": 120,
@@ -114,6 +111,7 @@ class Storm:
             "DEDUP_COMMIT": "feed_slot_closed" if weather.feeds else "item_scraped",
             "SLOW": 0.3,
         }
+        self._crawls = Crawls(web.fronts, settings, weather.feeds)
         self._restarts = True
         self._workers = [self._begin(number) for number in range(workers)]
 
@@ -129,26 +127,13 @@ class Storm:
             damage = assess(self._aftermath())
         finally:
             self._clear_up()
-        stories = len(self._web.distinct)
-        return StormResult(damage, self._happened, stories, time.monotonic() - began, self._tracebacks())
+        return StormResult(damage, self._happened, len(self._web.distinct), time.monotonic() - began)
 
     # -- workers ------------------------------------------------------------------------------
 
     def _begin(self, number: int) -> StormWorker:
         folder = self._folder / str(number)
-        folder.mkdir(exist_ok=True)
-        return StormWorker(number, folder, self._start(number, 0, folder))
-
-    def _start(self, number: int, life: int, folder: Path) -> BaseProcess:
-        fronts = self._web.fronts
-        order = Random(f"{number} {life}").sample(fronts, len(fronts))
-        settings = {**self._settings, "LEDGER": str(folder / f"ledger-{life}.jl")}
-        if self._weather.feeds:
-            options = {"format": "jsonlines", "batch_item_count": self._weather.feeds}
-            settings["FEEDS"] = {FEED.format(life=life): options}
-        process = processes().Process(target=main, args=(str(folder), str(folder / f"log-{life}"), order, settings))
-        process.start()
-        return process
+        return StormWorker(number, folder, self._crawls.start(folder, number, 0))
 
     def _bury(self, worker: StormWorker) -> None:
         """Record the end of a process."""
@@ -158,7 +143,7 @@ class Storm:
             killed = time.monotonic()  # a signal came before Scrapy handled signals
         has_begun = any(row["event"] == "begun" for row in rows(worker.ledger))
         if killed is None and code != 0 and has_begun:
-            log = (worker.folder / f"log-{worker.life}").read_text("utf-8", "replace")
+            log = log_of(worker.folder, worker.life).read_text("utf-8", "replace")
             self._problems.append(f"worker {worker.number} (life {worker.life}) ended with {code}: …{log[-1500:]}")
         life = StormLife(worker.number, worker.life, killed, tuple(worker.stops))
         self._lives.append((life, worker.ledger))
@@ -166,7 +151,7 @@ class Storm:
     def _restart(self, worker: StormWorker) -> None:
         worker.life += 1
         worker.stops, worker.wakes, worker.ends, worker.killed_after = [], None, False, None
-        worker.process = self._start(worker.number, worker.life, worker.folder)
+        worker.process = self._crawls.start(worker.folder, worker.number, worker.life)
 
     def _tick(self) -> None:
         time.sleep(TICK)
@@ -386,19 +371,14 @@ class Storm:
                 time.sleep(self._lease)
             beside.prune(0.0)
             info = beside.info()
-        written = {row["url"] for path in self._folder.glob("*/feed-*.jl") for row in rows(path)}
         return Aftermath(
             stories=self._web.distinct,
             items=items,
             lease=self._lease,
             losses=self._losses,
-            on_disk=frozenset(stories[url] for url in written if url in stories) if self._weather.feeds else None,
+            on_disk=stories_in_feeds(self._folder, stories) if self._weather.feeds else None,
             records=Counter(stories[each.record.url] for each in found if each.record.url in stories),
             replayed=replayed,
             overdue=info.open + info.scraped,
             problems=self._problems,
         )
-
-    def _tracebacks(self) -> int:
-        logs = (path.read_text("utf-8", "replace") for path in self._folder.glob("*/log-*"))
-        return sum(log.count("Traceback") for log in logs)

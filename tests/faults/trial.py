@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.stores.base import ClaimState
-from tests.faults.fleet import Fleet, Worker, rows
+from tests.faults.fleet import Crawls, Fleet, Worker, rows, stories_in_feeds
 from tests.faults.observer import Observer
 from tests.faults.verdict import Evidence, Stored, faults, summary
-from tests.stores.servers import Server, binaries
+from tests.faults.worker import NAMESPACE
+from tests.stores.servers import PERSISTENT, Server, binaries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from tests.faults.web import Web
 
 GLANCE = 0.01  #: seconds between two snapshots of the server
-NAMESPACE = "faults"
-PERSISTENT = ("--appendonly", "yes", "--appendfsync", "always")
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ class Trial:
         try:
             settings = {**plan.settings, "DEDUP_STORE": self._server.url}
             self._observer = Observer(self._server, NAMESPACE)
-            self._fleet = Fleet(folder, web.fronts, settings, plan.workers, plan.feeds)
+            self._fleet = Fleet(folder, Crawls(web.fronts, settings, plan.feeds), plan.workers)
         except BaseException:
             self._server.remove()
             raise
@@ -180,7 +179,6 @@ class Trial:
             for life, entry in entries
             if entry["event"] == "stored" and entry["url"] in stories
         ]
-        found = {url for url in self._fleet.on_disk() if url in stories}
         return Evidence(
             stories=self.web.distinct,
             stored=stored,
@@ -193,7 +191,7 @@ class Trial:
             leases=self._observer.leases,
             lease=self.plan.lease,
             overdue=self._overdue(),
-            on_disk=frozenset(stories[url] for url in found) if self.plan.feeds else None,
+            on_disk=stories_in_feeds(self._fleet.folder, stories) if self.plan.feeds else None,
             feeds=bool(self.plan.feeds),
         )
 

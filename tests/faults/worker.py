@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.items import ItemClaim
     from dedupcrawl.stores.base import Record, Store
 
+NAMESPACE = "faults"
 BASE = {
     "ADDONS": {"dedupcrawl.Addon": 500, "tests.faults.worker.EventRecorder": 600},
     "ITEM_PIPELINES": {
@@ -41,7 +42,7 @@ BASE = {
         "tests.faults.worker.Slower": 500,
     },
     "TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor",
-    "DEDUP_NAMESPACE": "faults",
+    "DEDUP_NAMESPACE": NAMESPACE,
     "TELNETCONSOLE_ENABLED": False,
     "DOWNLOAD_DELAY": 0,
     "CONCURRENT_REQUESTS": 8,

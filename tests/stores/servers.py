@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -20,8 +21,10 @@ from redis.exceptions import RedisError
 from dedupcrawl.stores.redis.address import LAYOUTS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+#: Options of a server that loses nothing when it is killed.
+PERSISTENT = ("--appendonly", "yes", "--appendfsync", "always")
 WAIT = 60.0  #: seconds a server may take to start or end
 
 
@@ -128,3 +131,13 @@ class Server:
     def remove(self) -> None:
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@contextmanager
+def started(*options: str) -> Iterator[Server]:
+    """Run the first server of :func:`binaries`, and remove it with its data at the end of the block."""
+    server = Server(next(iter(binaries().values())), options).start()
+    try:
+        yield server
+    finally:
+        server.remove()

@@ -21,8 +21,19 @@ from hypothesis import strategies as st
 from dedupcrawl import Deduplicator
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.page import read_page
-from dedupcrawl.text.lexicon import Keyword, LanguageIdfs, Lexicon, built_in, keywords, open_lexicon, read_lexicon
-from dedupcrawl.text.lexicon_file import LexiconFileError, LexiconHeader, read_counts, write_counts
+from dedupcrawl.text.lexicon import (
+    Keyword,
+    LanguageIdfs,
+    Lexicon,
+    LexiconFileError,
+    LexiconHeader,
+    built_in,
+    keywords,
+    open_lexicon,
+    read_counts,
+    read_lexicon,
+    write_counts,
+)
 from dedupcrawl.text.normalize import normalize
 from dedupcrawl.text.words import words
 from dedupcrawl.tools.evaluation.dataset import read_labelled_pages

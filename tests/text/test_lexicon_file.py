@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedupcrawl.text.lexicon_file import DocumentFrequencies
+from dedupcrawl.text.lexicon import DocumentFrequencies
 
 DOCUMENTS = st.lists(st.lists(st.sampled_from("abcdefghijklmnop"), max_size=8), max_size=40)
 

@@ -11,8 +11,8 @@ from dedupcrawl import Deduplicator
 from dedupcrawl.config import Config
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.errors import SettingError
-from dedupcrawl.text import segmenters
-from dedupcrawl.text.segmenters import check_segmenter
+from dedupcrawl.text import words
+from dedupcrawl.text.words import check_segmenter
 from tests.texts import CHINESE
 
 if TYPE_CHECKING:
@@ -86,13 +86,13 @@ def test_a_module_that_fails_on_import_is_reported(tmp_path: Path, monkeypatch: 
 
 
 def test_rjieba_that_is_not_installed_shows_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segmenters, "find_spec", lambda name: None)
-    segmenters.load_segmenter.cache_clear()
+    monkeypatch.setattr(words, "find_spec", lambda name: None)
+    words.load_segmenter.cache_clear()
     try:
         with pytest.raises(SettingError, match=r'pip install "dedupcrawl\[rjieba\]"'):
             Config(segmenter="rjieba")
     finally:
-        segmenters.load_segmenter.cache_clear()
+        words.load_segmenter.cache_clear()
 
 
 @pytest.mark.parametrize("name", ["rjieba", f"{HERE}:characters"])

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from dedupcrawl.text.features import Features
 from dedupcrawl.text.normalize import Role, normalize, roles
-from dedupcrawl.text.segmenters import JIEBA_SEGMENTERS, load_segmenter, segment
-from dedupcrawl.text.words import is_han, sentence_ends, words
+from dedupcrawl.text.words import JIEBA_SEGMENTERS, is_han, load_segmenter, segment, sentence_ends, words
 from tests.data import data
 from tests.texts import CHINESE, ENGLISH
 

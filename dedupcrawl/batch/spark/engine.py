@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.formats import Part
     from dedupcrawl.batch.job import Job
     from dedupcrawl.batch.solver import Solution
-    from dedupcrawl.utils.progress import Progress
+    from dedupcrawl.utils.iteration import Progress
 
 TASKS_FOLDER = "tasks"  #: below the work folder: a folder for each task
 _POLL_SECONDS = 0.5  #: between two looks at the progress

@@ -13,6 +13,6 @@ CONCURRENT_REQUESTS_PER_DOMAIN = 8
 DEDUP_COMMIT = "feed_slot_closed"
 
 DEDUP_REPORT = "report.html"
-EXTENSIONS = {"dedupcrawl.tools.demo.project.Journal": 500}
+EXTENSIONS = {"dedupcrawl.tools.demo.crawl.Journal": 500}
 JOURNAL_FILE = "journal.jsonl"
 LOG_LEVEL = "INFO"

@@ -247,5 +247,5 @@ class PairSelector:
         case = Case(new.url, new.record, earlier or (old.as_candidate(),))
         opinions = self.matcher.opinions(new.record, old.record)
         shared = len({*new.record.lookup_keys} & {*old.record.keys})
-        identities = compare_identities(new.record, old.record, (new.page, old.page), self.config)
+        identities = compare_identities(new.record, old.record, (new.page, old.page), self.config, self.matcher)
         return ComparedPair(new, old, why, opinions, case.verdict(self.config), case, shared, met, identities)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dedupcrawl.decision import Matcher
-from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.identity import Name, label_identity, unpack_identity
-from dedupcrawl.layout import without_layout
-from dedupcrawl.siblings import is_refresh, site_of, why_siblings
+from dedupcrawl.siblings import is_refresh, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from dedupcrawl.config import Config
+    from dedupcrawl.decision import Matcher
     from dedupcrawl.identity import Identity, Sample
     from dedupcrawl.page.model import Page
     from dedupcrawl.stores.base import Record
@@ -72,7 +70,7 @@ class IdentityComparison:
 
 
 def compare_identities(
-    new: Record, old: Record, pages: Iterable[Page | None], config: Config
+    new: Record, old: Record, pages: Iterable[Page | None], config: Config, matcher: Matcher
 ) -> IdentityComparison | None:
     """Compare the identities of two pages; None if they are of two sites, or one has no identity.
 
@@ -81,20 +79,19 @@ def compare_identities(
         old: the older page.
         pages: those of the two pages that have been read. A record has hashes only.
         config: the configuration of the store.
+        matcher: that of the configuration.
     """
-    sketches = without_layout(new.identity), without_layout(old.identity)
-    mine, other = map(unpack_identity, sketches)
+    mine, other = unpack_identity(new.identity), unpack_identity(old.identity)
     if mine is None or other is None or not new.url or site_of(new.url) != site_of(old.url):
         return None
     labels = [label_identity(page, int(config.seed), fold_chinese=config.fold_chinese) for page in pages if page]
     names = {key: text for label in labels for key, text in label.names.items()}
     values = {key: text for label in labels for key, text in label.values.items()}
-    equal = Matcher(build_detectors(config)).has_equal_text(new, old)
     return IdentityComparison(
         _side(mine, other, names, values),
         _side(other, mine, names, values),
-        "" if new.url == old.url else why_siblings(*sketches, equal_text=equal),
-        is_refresh(*sketches),
+        "" if new.url == old.url else matcher.why_siblings(new, old),
+        is_refresh(new.identity, old.identity),
     )
 
 

@@ -23,7 +23,7 @@ from dedupcrawl.tools.label.sampling import (
 )
 from dedupcrawl.tools.report.diff import MAX_CHARS
 from dedupcrawl.tools.report.report_builder import ReportLimits
-from dedupcrawl.utils.progress import NoProgress
+from dedupcrawl.utils.iteration import NoProgress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dedupcrawl.ledger.entry import Comparison
     from dedupcrawl.ledger.ledger import LedgerRow
     from dedupcrawl.tools.report.report_model import PageRow, PairInput, PairKey, ReportInput
-    from dedupcrawl.utils.progress import Progress
+    from dedupcrawl.utils.iteration import Progress
 
 
 DEFAULT_THRESHOLD = 0.8  #: if no detector of the run has a threshold

@@ -28,7 +28,7 @@ from dedupcrawl.ledger.counters import (
     bin_of,
     slice_width,
 )
-from dedupcrawl.ledger.entry import host_of
+from dedupcrawl.ledger.entry import stored_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.solver import RowBuckets
     from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.utils.arrays import Flags, Numbers
-    from dedupcrawl.utils.progress import Progress
+    from dedupcrawl.utils.iteration import Progress
 
     CompareRows = Callable[[int, int], Sequence[Opinion]]
 
@@ -70,7 +70,7 @@ class HostIndex:
         origin = b"/".join(url.split(b"/", 3)[:3])
         index = self._origins.get(origin)
         if index is None:
-            name = host_of(to_text(url)) or OTHER_HOSTS
+            name = stored_host(to_text(url)) or OTHER_HOSTS
             index = self._names.get(name, 0 if len(self._names) > MAX_HOSTS else len(self._names))
             if index:
                 self._names[name] = index

@@ -13,18 +13,17 @@ from dedupcrawl.constants import settings_shown
 from dedupcrawl.decision import DUPLICATE_RELATIONS, Matcher, cluster_of
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import build_detectors
-from dedupcrawl.layout import evidence_with_layout, without_layout
+from dedupcrawl.layout import evidence_with_layout
 from dedupcrawl.ledger.counters import similarity_threshold
 from dedupcrawl.ledger.ledger import ClusterSize
 from dedupcrawl.ledger.ledger_schema import sampling_hash
-from dedupcrawl.siblings import why_siblings
 from dedupcrawl.site_counts import SiteNotice
 from dedupcrawl.tools.report import batch_stats
 from dedupcrawl.tools.report.diff import MAX_CHARS
 from dedupcrawl.tools.report.report_builder import ReportLimits, build_report
 from dedupcrawl.tools.report.report_model import ListedPage, PairInput, ReportInput, row_from_verdict
 from dedupcrawl.utils.formatting import counted
-from dedupcrawl.utils.progress import NoProgress
+from dedupcrawl.utils.iteration import NoProgress
 from dedupcrawl.verdict import Status, Verdict
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from dedupcrawl.page.model import Page
     from dedupcrawl.tools.report.report_model import PairKey, Report
     from dedupcrawl.utils.arrays import Numbers
-    from dedupcrawl.utils.progress import Progress
+    from dedupcrawl.utils.iteration import Progress
 
     RowPair = tuple[int, int]  # new and earlier row
 
@@ -273,9 +272,7 @@ class _BatchReader:
     def _why_siblings(self, new: int, old: int) -> str:
         if self._verdicts.relation[new] != RELATIONS.index(Relation.SIBLING):
             return ""
-        own, other = self._prints.sketch_record(new), self._prints.sketch_record(old)
-        identities = without_layout(own.identity), without_layout(other.identity)
-        return why_siblings(*identities, equal_text=self._matcher.has_equal_text(own, other))
+        return self._matcher.why_siblings(self._prints.sketch_record(new), self._prints.sketch_record(old))
 
 
 def _mix_bits(numbers: Numbers) -> Numbers:

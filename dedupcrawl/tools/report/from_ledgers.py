@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.errors import SettingError
 from dedupcrawl.ledger.counters import merge_flows, merge_histograms, merge_hosts, merge_slices, totals_from_counters
-from dedupcrawl.ledger.entry import Fate, host_of
+from dedupcrawl.ledger.entry import Fate, stored_host
 from dedupcrawl.ledger.ledger import ClusterSize, Ledger
 from dedupcrawl.ledger.ledger_schema import is_sampled, sampling_hash
 from dedupcrawl.site_counts import MAX_LISTED_SITES, SiteCounts
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dedupcrawl.ledger.entry import Comparison
     from dedupcrawl.ledger.ledger import LedgerRow, Run
     from dedupcrawl.tools.report.report_model import PageRow, PairKey, Report
-    from dedupcrawl.utils.progress import Progress
+    from dedupcrawl.utils.iteration import Progress
 
 _RELATED_PAGE = -1  #: in a key, instead of the index of a comparison: the page that the verdict names
 
@@ -266,7 +266,7 @@ def _page_row(row: LedgerRow) -> PageRow:
         entry.verdict,
         url=entry.url,
         title=entry.title,
-        host=host_of(entry.url),
+        host=stored_host(entry.url),
         time=entry.time,
         bytes=entry.bytes,
         fate=str(row.fate),

@@ -14,7 +14,7 @@ from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.errors import DedupError, SettingError, package_version
 from dedupcrawl.ledger import counters
 from dedupcrawl.ledger.counters import MAX_SLICES, OTHER_HOSTS, Histogram, Host, RunTotals, Slice
-from dedupcrawl.ledger.entry import host_of
+from dedupcrawl.ledger.entry import stored_host
 from dedupcrawl.ledger.ledger import ClusterSize
 from dedupcrawl.ledger.ledger_schema import is_sampled, sampling_hash
 from dedupcrawl.site_counts import MAX_LISTED_SITES, SiteCounts
@@ -24,7 +24,7 @@ from dedupcrawl.stores.base import ClaimState
 from dedupcrawl.tools.report.report_builder import ReportLimits, build_report, choose_rows
 from dedupcrawl.tools.report.report_model import ListedPage, PageRow, PairInput, ReportInput, no_pairs
 from dedupcrawl.utils.formatting import counted
-from dedupcrawl.utils.progress import NoProgress
+from dedupcrawl.utils.iteration import NoProgress
 from dedupcrawl.utils.redaction import hide_password
 from dedupcrawl.verdict import Status
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.stores.base import Candidate, Store, StoreInfo
     from dedupcrawl.tools.report.report_model import PairKey, Report
-    from dedupcrawl.utils.progress import Progress
+    from dedupcrawl.utils.iteration import Progress
 
 MAX_CANDIDATES = 8  #: earlier pages with which a page is compared for near misses, the newest
 MAX_RELATED = 64  #: the same for conspicuous sites, the oldest
@@ -183,7 +183,7 @@ class StoreScan:
 
     def _row(self, candidate: Candidate) -> ListedPage:
         record = candidate.record
-        url, seen, host, cluster = record.url, record.seen, host_of(record.url), cluster_of(record)
+        url, seen, host, cluster = record.url, record.seen, stored_host(record.url), cluster_of(record)
         hashed = sampling_hash(cluster)
         self._claimed += candidate.state is not ClaimState.COMMITTED
         is_named = host and (host in self._hosts or len(self._hosts) < MAX_HOSTS)

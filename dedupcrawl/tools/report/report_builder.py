@@ -13,14 +13,14 @@ from dedupcrawl.ledger.counters import OTHER_HOSTS, Flow, Host
 from dedupcrawl.tools.report.diff import compare_texts
 from dedupcrawl.tools.report.report_model import Cluster, Pair, Report
 from dedupcrawl.utils.formatting import counted
-from dedupcrawl.utils.progress import NoProgress
+from dedupcrawl.utils.iteration import NoProgress
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from dedupcrawl.ledger.ledger import ClusterSize
     from dedupcrawl.tools.report.report_model import ListedPage, PageRow, PairInput, PairKey, ReportInput
-    from dedupcrawl.utils.progress import Progress
+    from dedupcrawl.utils.iteration import Progress
 
 
 @dataclass(frozen=True, slots=True)

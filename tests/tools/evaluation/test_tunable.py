@@ -16,7 +16,7 @@ from dedupcrawl.decision import DUPLICATE_RELATIONS
 from dedupcrawl.detectors.base import Bar, Match, Opinion, Relation
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.stores.base import Record
-from dedupcrawl.tools.evaluation.tunable import candidate_values, constant_name, measurements_of
+from dedupcrawl.tools.evaluation.suggest import candidate_values, constant_name, measurements_of
 from tests.batch.corpus import story
 from tests.texts import CHINESE, ENGLISH
 from tests.tools.report.judged_ledgers import changed

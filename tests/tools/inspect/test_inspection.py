@@ -8,10 +8,9 @@ import pytest
 
 from dedupcrawl.page import Kind, Page, PageError, ReaderError, ReadOptions, read_page
 from dedupcrawl.page.document import parse
-from dedupcrawl.tools.inspect import canvas as drawing
 from dedupcrawl.tools.inspect import inspection
-from dedupcrawl.tools.inspect.canvas import build_canvas
-from dedupcrawl.tools.inspect.inspection import Inspection, inspect_page, rule_counts
+from dedupcrawl.tools.inspect import inspection as drawing
+from dedupcrawl.tools.inspect.inspection import Inspection, build_canvas, inspect_page, rule_counts
 from dedupcrawl.tools.inspect.positions import visible
 from dedupcrawl.tools.inspect.render import render
 from dedupcrawl.tools.inspect.rules import FOUND, NOT_FOUND

@@ -14,7 +14,7 @@ from dedupcrawl.ledger.ledger_schema import LedgerLimits
 from dedupcrawl.tools.label import sources
 from dedupcrawl.tools.label.sampling import COPY, MISS, PART
 from dedupcrawl.tools.label.sources import load_batch, load_ledgers
-from dedupcrawl.utils.progress import NoProgress
+from dedupcrawl.utils.iteration import NoProgress
 from tests.batch.corpus import Batch, story, write_lines
 from tests.tools.label.runs import WORDS, ledger, web
 from tests.tools.report.judged_ledgers import changed, write

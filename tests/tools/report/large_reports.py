@@ -7,7 +7,7 @@ from importlib.resources import files
 from itertools import accumulate
 from random import Random
 
-from dedupcrawl.text.lexicon_file import read_counts
+from dedupcrawl.text.lexicon import read_counts
 from dedupcrawl.tools.demo.corpus import load_content
 from dedupcrawl.tools.report.report_model import Change, Cluster, PageRow, Report
 from tests.tools.report.sample_reports import BEGIN, demo_report

@@ -20,7 +20,7 @@ from dedupcrawl.tools.report import batch_stats
 from dedupcrawl.tools.report.batch_stats import find_near_misses
 from dedupcrawl.tools.report.from_batch import report_from_batch
 from dedupcrawl.tools.report.report_builder import ReportLimits
-from dedupcrawl.utils.progress import NoProgress
+from dedupcrawl.utils.iteration import NoProgress
 from dedupcrawl.verdict_text import why
 from tests.batch.corpus import Batch, Rows, crawled, page, split, story, write_lines
 from tests.batch.formats.warcs import INFO, record
