@@ -80,10 +80,13 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
         in_sentences = kept - sum([block[2] for block, keep in zip(tree.blocks, chosen, strict=True) if keep])
     text = "\n".join([block[0] for block, why in zip(tree.blocks, reasons, strict=True) if why in KEPT_REASONS])
     kind = kind_of(tree, reasons, in_sentences)
+    surroundings, described = _surroundings(tree, reasons), metadata(tree.metadata, url)
     if kept < MIN_MAIN_TEXT:
         data = embedded_text(root)
-        if byte_length(data) >= MIN_MAIN_TEXT:
-            text, kind = "\n".join(filter(None, (text, data))), Kind.ARTICLE
+        if byte_length(data.text) >= MIN_MAIN_TEXT:
+            name = surroundings["heading"] or data.name
+            surroundings["heading"], kind = name, Kind.ARTICLE
+            text = "\n".join(filter(None, (text, name or described["title"], data.text)))
     return Page(
         url=url,
         text=text,
@@ -93,8 +96,8 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
         unread=unread,
         visible=_visible(tree, reasons, kind),
         layout=_layout(tree, reasons),
-        **_surroundings(tree, reasons),
-        **metadata(tree.metadata, url),
+        **surroundings,
+        **described,
     )
 
 
