@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.identity import sketch_identity, unread_mark
 from dedupcrawl.layout import with_layout
+from dedupcrawl.little_read import LITTLE_READ
 from dedupcrawl.page.model import Kind
 from dedupcrawl.siblings import host_of
 from dedupcrawl.stores.base import KEY_BYTES, Record, url_key
@@ -146,7 +147,7 @@ class Fingerprinter:
         if track_url:
             probes = own + probes
         sketch = sketch_identity(page, text, self.seed, fold_chinese=self.fold_chinese) if url else b""
-        identity = with_layout(page.layout, sketch)
+        identity = with_layout(page.layout, sketch, page.removed)
         return Record(url, own + keys, sketches, self.clock(), probes=probes, identity=identity)
 
 
@@ -176,7 +177,7 @@ def _without_main_text(page: Page) -> Uncheckable | None:
     if len(page.text) + len(page.rest) < MAX_LITTLE_BYTES < page.unread:
         text, rest = (len(part.encode("utf-8", "replace")) for part in (page.text, page.rest))
         if text + rest < MAX_LITTLE_BYTES and page.unread - rest > LITTLE_READ_RATIO * (text + rest):
-            return Uncheckable("little-read")
+            return Uncheckable(LITTLE_READ)
     return None
 
 

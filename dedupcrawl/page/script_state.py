@@ -128,7 +128,7 @@ def _revived(flat: Any) -> Any:
     """Return the root of a payload of Nuxt: a list in which numbers within containers are places of their values."""
     if not isinstance(flat, list):
         return None
-    made = [type(each)() if isinstance(each, dict | list) else each for each in flat]
+    made: list[Any] = [type(each)() if isinstance(each, dict | list) else each for each in flat]
 
     def at(place: Any) -> Any:
         return made[place] if isinstance(place, int) and 0 <= place < len(made) else None
