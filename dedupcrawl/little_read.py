@@ -6,6 +6,8 @@ all pages of the site begin with. Then the new page is kept as ``unchecked(littl
 
 from __future__ import annotations
 
+import math
+
 from dedupcrawl.layout import removed_part
 from dedupcrawl.page.removed import PARTS, UNIT
 
@@ -31,8 +33,10 @@ def is_little_read(new: bytes, old: bytes) -> bool:
 def _resemblance(mine: bytes, other: bytes) -> float:
     """Return the shared part of two texts, 0…0.5 of the length of both together.
 
-    Of unlike texts half of the bits agree. For the resemblance J, the share of both is J / (1 + J).
+    Of unlike texts half of the bits agree. For the resemblance J, the share of both is J / (1 + J). In doubt it is
+    lower: J less one standard error, which is 0 for equal texts.
     """
     equal = PARTS - (int.from_bytes(mine, "big") ^ int.from_bytes(other, "big")).bit_count()
-    resemblance = max(0.0, 2 * equal / PARTS - 1)
+    estimate = 2 * equal / PARTS - 1
+    resemblance = max(0.0, estimate - math.sqrt((1 - estimate * estimate) / PARTS))
     return resemblance / (1 + resemblance)

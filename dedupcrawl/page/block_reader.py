@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 from itertools import repeat
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from lxml.etree import XPath
 
@@ -254,7 +254,8 @@ def _removed(root: _Element, tree: BlockTree, reasons: list[str], text: str, res
     read = byte_length(text) + byte_length(rest)
     # The links within a landmark are unknown: it is one block.
     if sum([block[1] for block, reason in zip(tree.blocks, reasons, strict=True) if reason == LANDMARK]) >= read:
-        removed += filter(None, map(str.strip, _texts_aside(root)))
+        aside: Any = _texts_aside(root)
+        removed += [text for each in aside if (text := str(each).strip())]
     return removed_signature(removed, read)
 
 

@@ -18,7 +18,7 @@ UNIT = 16  #: of the first byte
 #: A longer main text is not looked at: comments may be longer than an article. Measured (docs/methods.md).
 MAX_READ_BYTES = 1500
 
-_SHINGLE = 8  #: bytes: one and a half words, or nearly three Chinese characters
+_SHINGLE = 16  #: bytes: about three words, or five Chinese characters
 _MANY = 4096  #: of more shingles only the lowest hashes are sorted
 _MULTIPLIERS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03))
 _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
@@ -41,9 +41,9 @@ def removed_signature(texts: list[str], read: int) -> bytes:
 
 
 def _lowest_bits(text: bytes) -> bytes:
-    starts = [np.frombuffer(text, "<u8", (len(text) - at) // 8, at) for at in range(min(8, len(text) - 7))]
-    hashes = np.concatenate(starts) * _MULTIPLIERS[0]
-    hashes = (hashes ^ hashes >> _HALF) * _MULTIPLIERS[1]
+    words = [np.frombuffer(text, "<u8", (len(text) - at) // 8, at) for at in range(8)]
+    hashes = np.concatenate([(each[:-1] * _MULTIPLIERS[0] ^ each[1:]) * _MULTIPLIERS[1] for each in words])
+    hashes = (hashes ^ hashes >> _HALF) * _MULTIPLIERS[0]
     parts, values = (hashes >> _HALF) * np.uint64(PARTS) >> _HALF, hashes & _LOW
     if len(hashes) > _MANY:
         low = values < np.uint64((_MANY << 32) // len(hashes))

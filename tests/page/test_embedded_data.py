@@ -24,8 +24,8 @@ ABOUT = (
 )
 STORY = (
     "The ferry lay at its pier all morning because the ice had closed the strait in the night, and nobody could say "
-    "when it would sail. Two hundred cars waited on the quay. The harbour master had coffee brought to the drivers, and "
-    "at noon an icebreaker came from the north and opened a lane that froze again within the hour."
+    "when it would sail. Two hundred cars waited on the quay. The harbour master had coffee brought to the drivers. "
+    "At noon an icebreaker came from the north and opened a lane that froze again within the hour."
 )
 ANIMALS = ["otter", "heron", "badger", "falcon", "lynx", "marten", "stoat", "curlew", "plover", "osprey"]
 
