@@ -109,7 +109,7 @@ def test_what_other_sites_show_beside_a_text_does_not_matter() -> None:
 
 def test_comments_on_an_article_do_not_matter() -> None:
     chance = random.Random(5)
-    article = f"{INTRO} {sentences(chance, 12)}"
+    article = f"{INTRO} {sentences(chance, 80)}"
     assert len(article) > MAX_READ_BYTES
     found = verdicts([html(comments(chance), article) for _ in range(2)])
     assert found[1].relation is Relation.IDENTICAL

@@ -15,8 +15,8 @@ import numpy as np
 REMOVED_BYTES = 6  #: of a signature
 PARTS = 8 * (REMOVED_BYTES - 1)  #: partitions, a bit each
 UNIT = 16  #: of the first byte
-#: A longer main text is not looked at: comments may be longer than an article. Measured (docs/methods.md).
-MAX_READ_BYTES = 1500
+#: If more was read, it is no small part: the comments on a long article may be longer (docs/methods.md, "Little read").
+MAX_READ_BYTES = 6000
 
 _SHINGLE = 16  #: bytes: about three words, or five Chinese characters
 _MANY = 4096  #: of more shingles only the lowest hashes are sorted
