@@ -88,11 +88,11 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
     kind = kind_of(tree, reasons, in_sentences)
     surroundings, described = _surroundings(tree, reasons), metadata(tree.metadata, url)
     if kept < MIN_MAIN_TEXT:
-        data = embedded_text(root)
+        heading, title = surroundings["heading"], described["title"]
+        data = embedded_text(root, heading, title)
         if byte_length(data.text) >= MIN_MAIN_TEXT:
-            name = surroundings["heading"] or data.name
-            surroundings["heading"], kind = name, Kind.ARTICLE
-            text = "\n".join(filter(None, (text, name or described["title"], data.text)))
+            surroundings["heading"], kind = heading or data.name, Kind.ARTICLE
+            text = "\n".join(filter(None, (text, title, heading, data.text)))
     rest = _rest(tree, reasons, kept)
     return Page(
         url=url,

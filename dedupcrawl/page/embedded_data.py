@@ -63,11 +63,12 @@ class EmbeddedText(NamedTuple):
     text: str  #: their names, texts and facts, a paragraph a line; "" if there are none
 
 
-def embedded_text(root: _Element) -> EmbeddedText:
+def embedded_text(root: _Element, *names: str) -> EmbeddedText:
     """Return the text for readers in the data of a page: of linked data or of a state, whichever is longer.
 
     Args:
         root: the ``<html>`` element.
+        names: heading and title of the page.
     """
     linked: list[Any] = []
     state = StateSource()
@@ -82,7 +83,7 @@ def embedded_text(root: _Element) -> EmbeddedText:
             linked.append(_parsed(source))
         else:
             state.add(source, kind, script.get("id") or "")
-    found = (_joined(_linked_objects(linked)), _joined(state_objects(state.documents())))
+    found = (_joined(_linked_objects(linked, names)), _joined(state_objects(state.documents())))
     return max(found, key=lambda each: len(each.text))
 
 
@@ -101,14 +102,18 @@ def _joined(objects: Iterable[PageObject]) -> EmbeddedText:
     return EmbeddedText(" ".join(dict.fromkeys(names))[:MAX_NAME_CHARS].strip(), "\n".join(dict.fromkeys(lines)))
 
 
-def _linked_objects(documents: Iterable[Any]) -> list[PageObject]:
-    """Return the objects of linked data that the page is about."""
+def _linked_objects(documents: Iterable[Any], names: Iterable[str]) -> list[PageObject]:
+    """Return the objects of linked data that the page is about.
+
+    A main entity of another type, such as a hotel, may be the owner of the site: the heading or title begins with it.
+    """
+    titles = [_folded(name) for name in names]
     own: dict[int, dict[str, Any]] = {}
     for value in _outer_objects(documents):
         types = _types_of(value)
         if any(each.endswith(PAGE_ENDINGS) for each in types):
-            own |= {id(each): each for each in _as_list(value.get("mainEntity")) if _is_topic(each)}
-        elif any(each in OWN_TYPES or each.endswith(OWN_ENDINGS) for each in types):
+            own |= {id(each): each for each in _as_list(value.get("mainEntity")) if _is_topic(each, titles)}
+        elif _is_own(types):
             own[id(value)] = value
     kinds = [frozenset(_types_of(each)) for each in own.values()]
     return [
@@ -127,8 +132,20 @@ def _outer_objects(documents: Iterable[Any]) -> Iterator[dict[str, Any]]:
                 yield from (each for each in _as_list(value.get("@graph"))[:MAX_VALUES] if isinstance(each, dict))
 
 
-def _is_topic(value: Any) -> bool:
-    return isinstance(value, dict) and SITE_TYPES.isdisjoint(_types_of(value))
+def _is_own(types: Iterable[str]) -> bool:
+    return any(each in OWN_TYPES or each.endswith(OWN_ENDINGS) for each in types)
+
+
+def _is_topic(value: Any, titles: Iterable[str]) -> bool:
+    if not isinstance(value, dict) or not SITE_TYPES.isdisjoint(_types_of(value)):
+        return False
+    names = [_folded(name) for name in _strings(value, NAME_KEYS)]
+    is_named = any(name and title.startswith(name) for name in names for title in titles)
+    return is_named or _is_own(_types_of(value))
+
+
+def _folded(name: str) -> str:
+    return " ".join(name.split()).casefold()
 
 
 def _types_of(value: dict[str, Any]) -> list[str]:
