@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from html import unescape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -116,10 +117,11 @@ def _linked_objects(documents: Iterable[Any], names: Iterable[str]) -> list[Page
         elif _is_own(types):
             own[id(value)] = value
     kinds = [frozenset(_types_of(each)) for each in own.values()]
+    counts = Counter(kinds)
     return [
         _page_object(value)
         for value, kind in zip(own.values(), kinds, strict=True)
-        if kinds.count(kind) == 1 or "Question" in kind
+        if counts[kind] == 1 or "Question" in kind
     ]
 
 
