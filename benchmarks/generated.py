@@ -1,8 +1,8 @@
 """A corpus of generated documents, without any download: ``python -m benchmarks.generated COUNT FILE``.
 
-English documents are made of phrases of Python's own manual (``pydoc_data``), Chinese ones of its most frequent
-characters in random order. A third of the documents reprint an earlier one: unchanged, with a line of the
-reprinting site, or with some words changed. Memory does not grow with the number of documents.
+English documents are made of phrases of Python's own manual (``pydoc_data``), Chinese ones of random characters. A
+third of the documents reprint an earlier one: unchanged, with a line of the reprinting site, or with some words
+changed. Memory does not grow with the number of documents.
 """
 
 from __future__ import annotations

@@ -277,13 +277,12 @@ def _candidate_rows(batch: pa.RecordBatch) -> Iterator[CandidateRow]:
 def _judge_page(rules: Rules, page: int, run: list[CandidateRow]) -> JudgedRow:
     _, itself, candidates, record = run.pop()
     assert itself == page, f"page {page} does not come after its candidates"
-    decision = rules.decide(record, ((other, old) for _, other, _, old in run))
-    because, verdict = decision.because, decision.verdict
-    if because is None:
+    outcome = rules.decide(record, ((other, old) for _, other, _, old in run))
+    if outcome is None:
         return page, True, None, None, None, None, False, candidates
+    because = outcome.because
     relation, detector = RELATIONS.index(because.relation), rules.detectors.index(because.detector)
-    joins = bool(decision.cluster)
-    return page, verdict.keep, because.candidate.id, relation, verdict.similarity, detector, joins, candidates
+    return page, outcome.keep, because.candidate.id, relation, outcome.similarity, detector, outcome.joins, candidates
 
 
 def _judged_batch(rows: list[JudgedRow]) -> pa.RecordBatch:
