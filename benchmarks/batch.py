@@ -148,7 +148,7 @@ def peers(given: argparse.Namespace, scratch: Path) -> bool:
             f"peers: {name}: {given.pages / cpu:,.0f} pages for a second of the processors ({cpu:.0f} s), "
             f"{given.pages / wall:,.0f} a second by the clock"
         )
-    fine, ratios = True, {}
+    fine, ratios = True, dict[str, float]()
     for name, bar in TIMES.items():
         alone, over_all = (
             median(theirs.cpu / mine.cpu for mine, theirs in zip(runs[who], runs[name], strict=True))

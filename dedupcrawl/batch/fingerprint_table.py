@@ -278,7 +278,7 @@ class _BytesColumn:
     def __init__(self, column: pa.BinaryArray) -> None:
         _, offsets, data = column.buffers()
         # An item of a memory view is a Python integer, in half the time that a number of numpy takes.
-        self._offsets = memoryview(_offsets(column, offsets))
+        self._offsets: memoryview = _offsets(column, offsets).data
         self._data = memoryview(b"" if data is None else data)
 
     @property
