@@ -117,6 +117,12 @@ void free_tokens(TokenStream *stream);
 Py_ssize_t hash_shingles(const TokenStream *stream, Py_ssize_t characters, Py_ssize_t words, uint64_t base,
                          uint64_t *result);
 
+/* numbers.c */
+
+/* Find the next number of a text from `*stop` on; returns 0 if there is none. `joins` has 256 entries: whether a byte
+ * between two digits joins them. */
+int next_number(const uint8_t *text, Py_ssize_t size, const uint8_t *joins, Py_ssize_t *start, Py_ssize_t *stop);
+
 /* sketch.c */
 void sketch_hashes(const uint64_t *hashes, Py_ssize_t count, const SketchScheme *scheme, uint8_t *slots);
 void hash_bands(const uint8_t *slots, const SketchScheme *scheme, uint64_t *keys);
