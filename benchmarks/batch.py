@@ -403,7 +403,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", default=[], help=", ".join(PARTS))
     parser.add_argument("--pages", type=int, default=50_000)
-    parser.add_argument("--documents", type=int, nargs="+", default=[20_000], help="of the part documents")
+    parser.add_argument("--documents", type=int, nargs="+", default=[100_000], help="of the part documents")
     parser.add_argument("--growth", type=int, nargs="+", default=[10_000, 50_000, 200_000])
     parser.add_argument("--killed", type=int, default=3_000, help="pages of the run in which Spark is killed")
     parser.add_argument("--turns", type=int, default=1)
