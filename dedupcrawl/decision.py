@@ -118,11 +118,14 @@ class Matcher:
         if not record.url or old.url != record.url:
             return self._of_other_url(record, candidate)
         finding = self._strongest(record, candidate)
-        if self.has_equal_text(record, old):
+        equal = self.has_equal_text(record, old)
+        # With the same text, another name, or another price or date beside a standing text, is a change.
+        is_changed = versions and bool(self.why_siblings(record, old))
+        if equal and not is_changed:
             return _with_relation(finding or _by_url(candidate, 1.0), Relation.UNCHANGED)
         if not versions:
             return finding
-        if finding and finding.relation in _COPIES and is_refresh(record.identity, old.identity):
+        if finding and finding.relation in _COPIES and not is_changed and is_refresh(record.identity, old.identity):
             return _with_relation(finding, Relation.REFRESHED)
         return _with_relation(finding or _by_url(candidate, 0.0), Relation.UPDATED)
 

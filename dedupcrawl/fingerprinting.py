@@ -141,6 +141,8 @@ class Fingerprinter:
         sketches = tuple([each.sketch if each else b"" for each in prints])
         del prints[len(self.detectors) :]
         if not any(prints):
+            if page.visible:  # only the detector ``exact`` compares it
+                return Uncheckable(str(page.kind))
             return Uncheckable("short" if exact_only else "no-fingerprint")
         url = without_fragment(page.url)
         own = (url_key(url),) if url else ()

@@ -33,6 +33,7 @@ from dedupcrawl.decision import DUPLICATE_RELATIONS, cluster_of
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.identity import UNREAD_BYTES
 from dedupcrawl.stores.base import Record
+from dedupcrawl.text.secret_seed import SECRET
 from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
@@ -77,9 +78,12 @@ def deduplicate(
         bounds: when to end sweeps; default: the settings of the session.
 
     Raises:
-        SettingError: a named column is missing, no column holds pages, or a folder has to be named.
+        SettingError: a named column is missing, no column holds pages, a folder has to be named, or the seed is
+            "secret", which only a store keeps.
         DedupError: a page or a row cannot be read, or Spark fails.
     """
+    if config is not None and config.seed == SECRET:
+        raise SettingError("seed", SECRET, "a whole number: a DataFrame has no store that keeps a secret")
     fields = Fields(url=url, html=html, text=text)
     error = missing_column(fields, df.columns)
     if error:

@@ -36,6 +36,12 @@ def test_all_rows_come_with_the_verdicts_of_a_crawl(spark: SparkSession, tmp_pat
     assert annotated_verdicts(told) == verdict_tuples(crawled(Config(), rows))
 
 
+def test_a_secret_seed_is_refused_before_anything_runs() -> None:
+    unread: Any = None
+    with pytest.raises(SettingError, match="a DataFrame has no store that keeps a secret"):
+        deduplicate(unread, config=Config(seed="secret"))
+
+
 def test_the_first_copy_stays_or_the_latest(spark: SparkSession) -> None:
     rows = [page(1, "a"), page(2, "a"), page(1, "b"), {"url": "https://c.example", "text": ""}]
     pages = frame(spark, rows)
