@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar, final
 
 from typing_extensions import Buffer
 
+VERSION: int  # of the calls; an extension of another version is not used
 _R = TypeVar("_R", bound=tuple[Any, Any, Any])
 
 @final

@@ -30,17 +30,19 @@ if TYPE_CHECKING:
 
 #: Environment variable: any value but "" turns compiled code off.
 NO_EXTENSIONS: Final = "DEDUPCRAWL_NO_EXTENSIONS"
+_VERSION = 1  #: of the extension, ``KERNEL_VERSION`` in ``kernel.h``
 _CHARACTER = np.uint32(Role.CHARACTER)
 
 
 def _load() -> ModuleType | None:
+    """Return the extension module; None if it is turned off, missing, or left over from another version."""
     if os.environ.get(NO_EXTENSIONS):
         return None
     try:
         from dedupcrawl.text import _kernel  # noqa: PLC0415 - it may be missing
     except ImportError:
         return None
-    return _kernel
+    return _kernel if _kernel.VERSION == _VERSION else None
 
 
 _kernel = _load()
@@ -55,7 +57,8 @@ def description() -> str:
     """Return in a few words which code turns texts into sketches, and why."""
     if is_compiled():
         return "compiled"
-    return f"numpy ({NO_EXTENSIONS} is set)" if os.environ.get(NO_EXTENSIONS) else "numpy (the extension is not built)"
+    why = f"{NO_EXTENSIONS} is set" if os.environ.get(NO_EXTENSIONS) else "the extension is not built for this version"
+    return f"numpy ({why})"
 
 
 def loaded() -> ModuleType:

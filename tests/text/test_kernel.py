@@ -220,6 +220,13 @@ def runs_beside(call: Callable[[], object]) -> bool:
 
 
 @compiled
+def test_an_extension_of_another_version_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert kernel._load() is loaded()
+    monkeypatch.setattr(loaded(), "VERSION", 0)
+    assert kernel._load() is None
+
+
+@compiled
 def test_a_detector_that_was_used_can_be_pickled() -> None:
     detector = MinHash(words=4)
     found = detector.fingerprint_text(ENGLISH)

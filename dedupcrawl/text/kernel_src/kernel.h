@@ -11,6 +11,8 @@
 #include <Python.h>
 #include <stdint.h>
 
+#define KERNEL_VERSION 1 /* raised with every change of what Python calls; kernel.py requires it */
+
 /* A packed point: 21 bits of code point, above them 2 bits of role. See normalize.py. */
 #define CODE_POINTS 0x110000u
 #define ROLE_SHIFT 21

@@ -152,7 +152,7 @@ module_exec(PyObject *module)
         || !add_type(module, &hasher_spec, &state->hasher) || !add_type(module, &sketcher_spec, &state->sketcher)) {
         return -1;
     }
-    return 0;
+    return PyModule_AddIntConstant(module, "VERSION", KERNEL_VERSION);
 }
 
 static int
