@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 #: Environment variable: any value but "" turns compiled code off.
 NO_EXTENSIONS: Final = "DEDUPCRAWL_NO_EXTENSIONS"
-_VERSION = 1  #: of the extension, ``KERNEL_VERSION`` in ``kernel.h``
+_VERSION = 2  #: of the extension, ``KERNEL_VERSION`` in ``kernel.h``
 _CHARACTER = np.uint32(Role.CHARACTER)
 
 
@@ -42,7 +42,7 @@ def _load() -> ModuleType | None:
         from dedupcrawl.text import _kernel  # noqa: PLC0415 - it may be missing
     except ImportError:
         return None
-    return _kernel if _kernel.VERSION == _VERSION else None
+    return _kernel if getattr(_kernel, "VERSION", 0) == _VERSION else None
 
 
 _kernel = _load()
