@@ -30,17 +30,19 @@ if TYPE_CHECKING:
 
 #: Environment variable: any value but "" turns compiled code off.
 NO_EXTENSIONS: Final = "DEDUPCRAWL_NO_EXTENSIONS"
+_VERSION = 2  #: of the extension, ``KERNEL_VERSION`` in ``kernel.h``
 _CHARACTER = np.uint32(Role.CHARACTER)
 
 
 def _load() -> ModuleType | None:
+    """Return the extension module; None if it is turned off, missing, or left over from another version."""
     if os.environ.get(NO_EXTENSIONS):
         return None
     try:
         from dedupcrawl.text import _kernel  # noqa: PLC0415 - it may be missing
     except ImportError:
         return None
-    return _kernel
+    return _kernel if getattr(_kernel, "VERSION", 0) == _VERSION else None
 
 
 _kernel = _load()
@@ -55,7 +57,8 @@ def description() -> str:
     """Return in a few words which code turns texts into sketches, and why."""
     if is_compiled():
         return "compiled"
-    return f"numpy ({NO_EXTENSIONS} is set)" if os.environ.get(NO_EXTENSIONS) else "numpy (the extension is not built)"
+    why = f"{NO_EXTENSIONS} is set" if os.environ.get(NO_EXTENSIONS) else "the extension is not built for this version"
+    return f"numpy ({why})"
 
 
 def loaded() -> ModuleType:
@@ -113,3 +116,13 @@ def least_hashes(hashes: Hashes, factors: Hashes) -> Hashes | None:
 def weigh_bits(hashes: Hashes, weights: Counts | None) -> Counts | None:
     """Return the total weight of the hashes with each bit, the lowest first; None if the kernel is not in use."""
     return None if _kernel is None else np.frombuffer(_kernel.weigh_bits(hashes, weights), np.int64)
+
+
+def number_places(text: bytes, joins: bytes) -> tuple[list[int], list[int]] | None:
+    """Return where the numbers of a text start and stop; None if the kernel is not in use.
+
+    Args:
+        text: the text in UTF-8.
+        joins: 256 bytes: for each byte, whether one of it between two digits joins them to one number.
+    """
+    return None if _kernel is None else _kernel.number_places(text, joins)

@@ -184,7 +184,7 @@ class FrameFingerprinter:
                 yield spark_fingerprints(found, schema, page=found.column("row"), founds=clusters)
 
     def _rows(self, batch: pa.RecordBatch) -> Iterator[Row]:
-        names = column_names(self.job.fields)
+        names = column_names(self.job.fields).among(batch.schema.names)
         for values in batch.to_pylist():
             row = row_from_columns(values[ROW_NUMBER], values.get, names)
             if isinstance(row, BadRow):

@@ -277,15 +277,14 @@ def _candidate_rows(batch: pa.RecordBatch) -> Iterator[CandidateRow]:
 def _judge_page(rules: Rules, page: int, run: list[CandidateRow]) -> JudgedRow:
     _, itself, candidates, record = run.pop()
     assert itself == page, f"page {page} does not come after its candidates"
-    decision = rules.decide(record, ((other, old) for _, other, _, old in run))
-    because, verdict = decision.because, decision.verdict
-    if because is None:
+    outcome = rules.decide(record, ((other, old) for _, other, _, old in run))
+    if outcome is None:
         return page, True, None, None, None, None, False, candidates
-    if verdict.relation is None:
+    because = outcome.because
+    if because.is_little_read:
         return page, True, because.candidate.id, NOT_READ, None, None, False, candidates
-    relation, detector = RELATIONS.index(verdict.relation), rules.detectors.index(because.detector)
-    joins = bool(decision.cluster)
-    return page, verdict.keep, because.candidate.id, relation, verdict.similarity, detector, joins, candidates
+    relation, detector = RELATIONS.index(because.relation), rules.detectors.index(because.detector)
+    return page, outcome.keep, because.candidate.id, relation, outcome.similarity, detector, outcome.joins, candidates
 
 
 def _judged_batch(rows: list[JudgedRow]) -> pa.RecordBatch:

@@ -11,6 +11,8 @@
 #include <Python.h>
 #include <stdint.h>
 
+#define KERNEL_VERSION 2 /* raised with every change of what Python calls; kernel.py requires it */
+
 /* A packed point: 21 bits of code point, above them 2 bits of role. See normalize.py. */
 #define CODE_POINTS 0x110000u
 #define ROLE_SHIFT 21
@@ -116,6 +118,12 @@ Outcome hash_tokens(const PackedText *text, const HashKeys *keys, TokenStream *s
 void free_tokens(TokenStream *stream);
 Py_ssize_t hash_shingles(const TokenStream *stream, Py_ssize_t characters, Py_ssize_t words, uint64_t base,
                          uint64_t *result);
+
+/* numbers.c */
+
+/* Find the next number of a text from `*stop` on; returns 0 if there is none. `joins` has 256 entries: whether a byte
+ * between two digits joins them. */
+int next_number(const uint8_t *text, Py_ssize_t size, const uint8_t *joins, Py_ssize_t *start, Py_ssize_t *stop);
 
 /* sketch.c */
 void sketch_hashes(const uint64_t *hashes, Py_ssize_t count, const SketchScheme *scheme, uint8_t *slots);
