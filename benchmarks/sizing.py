@@ -49,6 +49,7 @@ WORDS, SENTENCE = 600, 15  #: words of an article, of a sentence
 COMMON = ("the", "a", "an", "is", "was", "said")  #: antecedents of ``spotsigs``
 SOME = 0.1  #: share of stop words
 URL_CHARACTERS = 93  #: characters of a URL, as in the other benchmarks of stores
+IDENTITY = 40  #: bytes of an identity with the layout, the mean of labelled pages (``benchmarks/identity.py``)
 GROWN = (DEFAULT, "exact")  #: choices of detectors that are measured at two sizes
 TOGETHER = 200  #: pages per call of an import
 PLANNED = (1_000_000, 10_000_000, 100_000_000)
@@ -101,7 +102,8 @@ def record(shape: Shape, number: int) -> Record:
     """Return a record of this shape with random bytes; each number gives another one."""
     chance = Random(number)
     keys = tuple(chance.randbytes(KEY_BYTES) for _ in range(shape.keys))
-    return Record(url_of(number), keys, tuple(map(chance.randbytes, shape.sketches)), 1.7e9 + number)
+    sketches = tuple(map(chance.randbytes, shape.sketches))
+    return Record(url_of(number), keys, sketches, 1.7e9 + number, identity=chance.randbytes(IDENTITY))
 
 
 def fill(store: Store, found: Sequence[Shape], numbers: range, together: int = 1) -> None:

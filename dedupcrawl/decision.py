@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dedupcrawl.detectors.base import Match, Relation, no_opinion
 from dedupcrawl.fingerprinting import text_sketch_index
 from dedupcrawl.identity import unread_reason
-from dedupcrawl.layout import evidence_with_layout, without_layout
+from dedupcrawl.layout import evidence_with_layout
 from dedupcrawl.siblings import is_refresh, site_of, why_siblings
 from dedupcrawl.stores.base import ClaimState
 from dedupcrawl.verdict import Pending, Status, Verdict
@@ -122,8 +122,7 @@ class Matcher:
             return _with_relation(finding or _by_url(candidate, 1.0), Relation.UNCHANGED)
         if not versions:
             return finding
-        new, earlier = without_layout(record.identity), without_layout(old.identity)
-        if finding and finding.relation in _COPIES and is_refresh(new, earlier):
+        if finding and finding.relation in _COPIES and is_refresh(record.identity, old.identity):
             return _with_relation(finding, Relation.REFRESHED)
         return _with_relation(finding or _by_url(candidate, 0.0), Relation.UPDATED)
 
@@ -161,8 +160,7 @@ class Matcher:
 
     def why_siblings(self, new: Record, old: Record) -> str:
         """Return by what two similar pages of one site differ, "" if they are about the same thing."""
-        sketches = without_layout(new.identity), without_layout(old.identity)
-        return why_siblings(*sketches, equal_text=self.has_equal_text(new, old))
+        return why_siblings(new.identity, old.identity, equal_text=self.has_equal_text(new, old))
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +203,7 @@ class Policy:
 
     def _related(self, url: str, record: Record, findings: Sequence[Finding]) -> Decision:
         if not findings:
-            reason = unread_reason(without_layout(record.identity))
+            reason = unread_reason(record.identity)
             if reason:  # it is filed nevertheless: pages with the same text are its copies
                 return Decision(unchecked(url, reason))
             return Decision(Verdict(url=url, status=Status.UNIQUE, keep=True, cluster=cluster_of(record)))

@@ -8,12 +8,13 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from dedupcrawl.detectors.exact import Exact
-from dedupcrawl.identity import sketch_identity, unread_mark
+from dedupcrawl.identity import sketch_identity, unread_identity
 from dedupcrawl.layout import with_layout
-from dedupcrawl.page.model import Kind
+from dedupcrawl.page.model import TOO_LARGE, Kind
 from dedupcrawl.siblings import host_of
 from dedupcrawl.stores.base import KEY_BYTES, Record, url_key
-from dedupcrawl.text.features import Features, FeaturesBatch
+from dedupcrawl.text.features import Features, FeaturesBatch, compared_text
+from dedupcrawl.text.normalize import expanded_length
 from dedupcrawl.utils.time_limit import check_time
 
 if TYPE_CHECKING:
@@ -32,12 +33,16 @@ MAX_LITTLE_BYTES = 600
 #: and no reprint, is.
 LITTLE_READ_RATIO = 10
 
+#: A text of more than ``LONG_TEXT`` characters is ``too-large`` if normalisation makes it more than this many times
+#: longer. One character may become 18 (U+FDFA); the text of no page of aeb and cwced grows by more than 8 %.
+LONG_TEXT, MAX_EXPANSION = 1 << 18, 2
+
 
 @dataclass(frozen=True, slots=True)
 class Uncheckable:
     """A page that no detector can compare."""
 
-    reason: str  #: "empty", "index", "consent", "little-read", "short" or "no-fingerprint"
+    reason: str  #: "empty", "index", "consent", "little-read", "too-large", "short" or "no-fingerprint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +64,18 @@ class Fingerprinter:
 
         Raises :class:`~dedupcrawl.utils.time_limit.TooSlowError` beyond a limit that is in force.
         """
-        page, unread = _comparable(page), str(page.kind) if page.visible else ""
-        uncheckable = _without_main_text(page)
+        compared = _comparable(page)
+        uncheckable = _without_usable_text(compared)
         if uncheckable:
             return uncheckable
-        features = Features(page, self.fold_chinese)
+        features = Features(compared, self.fold_chinese)
         if features.length == 0:
             return Uncheckable("empty")
         check_time()
         exact_only = (
             self._is_too_short(features.length, features.letters)
             or features.is_one_word_repeated
-            or _is_mostly_rest(page)
+            or _is_mostly_rest(compared)
             or bool(page.visible)
         )
         prints: list[Fingerprint | None] = []
@@ -79,8 +84,7 @@ class Fingerprinter:
             is_used = not exact_only or detector.name == Exact.name
             prints.append(detector.fingerprint(features) if is_used else None)
         check_time()
-        record = self._record(page, features.encoded, prints, exact_only, track_url=track_url)
-        return _with_reason(record, page, unread)
+        return self._record(page, features.encoded, prints, exact_only, track_url=track_url)
 
     def fingerprint_many(self, pages: Sequence[Page], *, track_url: bool = True) -> list[Record | Uncheckable]:
         """Do the same as :meth:`fingerprint` for each page, faster for many short ones."""
@@ -93,15 +97,14 @@ class Fingerprinter:
         return found
 
     def _fingerprint_batch(self, pages: Sequence[Page], *, track_url: bool) -> list[Record | Uncheckable]:
-        unread = [str(page.kind) if page.visible else "" for page in pages]
-        pages = [_comparable(page) for page in pages]
-        batch = FeaturesBatch(pages, fold_chinese=self.fold_chinese)
-        sizes = zip(batch.lengths, batch.letters, batch.are_one_word_repeated, pages, strict=True)
+        compared = [_comparable(page) for page in pages]
+        batch = FeaturesBatch(compared, fold_chinese=self.fold_chinese)
+        sizes = zip(batch.lengths, batch.letters, batch.are_one_word_repeated, compared, strict=True)
         exact_only = [
             self._is_too_short(length, letters) or repeated or _is_mostly_rest(page) or bool(page.visible)
             for length, letters, repeated, page in sizes
         ]
-        unfit = [_without_main_text(page) for page in pages]
+        unfit = [_without_usable_text(page) for page in compared]
         texts = [reason is None and length > 0 for reason, length in zip(unfit, batch.lengths, strict=True)]
         full = [text and not only for text, only in zip(texts, exact_only, strict=True)]
         prints = [
@@ -112,8 +115,7 @@ class Fingerprinter:
         for index, page in enumerate(pages):
             if texts[index]:
                 of_page = [of_detector[index] for of_detector in prints]
-                record = self._record(page, batch.encoded[index], of_page, exact_only[index], track_url=track_url)
-                found.append(_with_reason(record, page, unread[index]))
+                found.append(self._record(page, batch.encoded[index], of_page, exact_only[index], track_url=track_url))
             else:
                 found.append(unfit[index] or Uncheckable("empty"))
         return found
@@ -145,9 +147,15 @@ class Fingerprinter:
             probes = _bucket_keys([(index, each.keys if each.probes is None else each.probes) for index, each in found])
         if track_url:
             probes = own + probes
-        sketch = sketch_identity(page, text, self.seed, fold_chinese=self.fold_chinese) if url else b""
-        identity = with_layout(page.layout, sketch)
+        identity = self._identity(page, text)
         return Record(url, own + keys, sketches, self.clock(), probes=probes, identity=identity)
+
+    def _identity(self, page: Page, text: bytes) -> bytes:
+        if page.visible:
+            return unread_identity(page)
+        if not page.url:  # no other page is of its site
+            return with_layout(page.layout, b"")
+        return sketch_identity(page, text, self.seed, fold_chinese=self.fold_chinese)
 
 
 def _comparable(page: Page) -> Page:
@@ -162,21 +170,18 @@ def _comparable(page: Page) -> Page:
     return replace(page, text=text, rest="", kind=Kind.ARTICLE)
 
 
-def _with_reason(record: Record | Uncheckable, page: Page, unread: str) -> Record | Uncheckable:
-    """Return the record of a page without main text with the reason why it is unchecked if it is no copy."""
-    if not unread or isinstance(record, Uncheckable):
-        return record
-    return replace(record, identity=with_layout(page.layout, unread_mark(unread)))
-
-
-def _without_main_text(page: Page) -> Uncheckable | None:
-    """Return why nothing was read that stands for the page, or None."""
+def _without_usable_text(page: Page) -> Uncheckable | None:
+    """Return why nothing was read that stands for the page, or why its text cannot be processed, or None."""
     if page.kind is not Kind.ARTICLE:
         return Uncheckable(str(page.kind))
     if len(page.text) + len(page.rest) < MAX_LITTLE_BYTES < page.unread:
-        text, rest = (len(part.encode("utf-8", "replace")) for part in (page.text, page.rest))
-        if text + rest < MAX_LITTLE_BYTES and page.unread - rest > LITTLE_READ_RATIO * (text + rest):
+        main, rest = (len(part.encode("utf-8", "replace")) for part in (page.text, page.rest))
+        if main + rest < MAX_LITTLE_BYTES and page.unread - rest > LITTLE_READ_RATIO * (main + rest):
             return Uncheckable("little-read")
+    if len(page.text) + len(page.rest) > LONG_TEXT:
+        text = compared_text(page)
+        if expanded_length(text) > MAX_EXPANSION * len(text):
+            return Uncheckable(TOO_LARGE)
     return None
 
 

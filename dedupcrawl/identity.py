@@ -4,10 +4,12 @@ Pages of one site may share a template, terms of sale, a consent text or an auth
 nearly all text that is read as main text. A few words tell such pages apart: the *names* (heading and title)
 and the *values* (tokens with digits: sizes, dates, prices). :mod:`dedupcrawl.siblings` compares two sketches.
 
-A sketch is one big-endian number of whole bytes. Its bits, the highest first:
+An identity begins with the signature of the layout (:mod:`dedupcrawl.layout`). The sketch that follows is one
+big-endian number of whole bytes. Its bits, the highest first:
 
-* 3 bits: which of the three samples are whole; 4 bits: number of names; 3 bits each: numbers of values in the main
-  text and beside it; 19 bits: hash of all values in the main text;
+* 1 bit: whether there is a hash of the body; 3 bits: which of the three samples are whole; 4 bits: number of names;
+  3 bits each: numbers of values in the main text and beside it; 18 bits: hash of all values in the main text;
+* 24 bits: hash of the body, the main text without the lines that are the heading or the title, if it has any;
 * 20 bits a name: class (2 bits), hash (14 bits), flags (4 bits), see :class:`Name`;
 * 12 bits a value: its hash.
 
@@ -22,26 +24,25 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_left
 from enum import IntFlag
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
-import numpy as np
-
+from dedupcrawl.layout import with_layout, without_layout
 from dedupcrawl.page.flatten import word_set
-from dedupcrawl.text.features import Features
+from dedupcrawl.page.structure import LAYOUT_BYTES
+from dedupcrawl.text.features import Features, compared_text
 from dedupcrawl.text.normalize import CODE, decode, pack, simplify
-from dedupcrawl.text.shingles import split_mix
+from dedupcrawl.text.shingles import seeded_hash, split_mix
+from dedupcrawl.values import page_values
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from dedupcrawl.page.model import Page
 
 MAX_NAMES = 15  #: tokens of the names in a sketch
-MAX_NUMBERS = 128  #: numbers of a text that are examined
 MAX_VALUES = 6  #: values of the main text in a sketch, and of the text beside it
 MIN_TELLING_LENGTH = 4  #: shorter words ("the", "of") do not show what a text is about
 MAX_TOKEN_BYTES = 32  #: bytes of a token that are hashed
@@ -53,8 +54,10 @@ _HASH_BITS = 14
 _FLAG_BITS = 4
 _NAME_BITS = 2 + _HASH_BITS + _FLAG_BITS
 _VALUE_BITS = 12
-_FACTS_BITS = 19
+_FACTS_BITS = 18
 _HEAD_BITS = 32
+_BODY_BYTES = 3
+_HEXADECIMAL = tuple("%08x%s" + "%05x" * names for names in range(MAX_NAMES + 1))
 DIGIT, TELLING, FILLER = 0, 1 << _HASH_BITS, 2 << _HASH_BITS  #: classes of names, in the order of sampling
 _HASHED = 0xFFFFFFFF
 _MULTIPLIER = 0x9E3779B1  #: 2^32 / golden ratio: spreads the low bits of a CRC to the high ones
@@ -66,58 +69,21 @@ _unspaced_parts = re.compile(f"({_UNSPACED_RUN})").split
 _is_unspaced = re.compile(_UNSPACED_RUN).match
 _has_digit = re.compile(r"\d").search
 
-_ZERO = np.uint8(48)
-_IS_MARK = np.zeros(256, bool)  #: bytes that join digits to one number: 3.5, 1,200, 2024-05-03, 10x20
-_IS_MARK[[*b".,:/x'-"]] = True
-
-
-def _alternatives(english: str, chinese: str) -> str:
-    return "|".join(map(re.escape, (*english.split(), *chinese.split())))
-
-
-#: After a number: words that count readers or tell a time that passes. "12 of 40 found this helpful" are two numbers.
-_is_counted = re.compile(
-    (
-        r"(?: of [0-9]{1,9})?(?:[ +k)]|万|萬){0,3}(?:"
-        r"(?:comment|repl(?:y|ie)|view|reader?|like|share|vote|visit(?:or)?|download|follower|user|hit)s?\b"
-        r"|(?:people|persons?|users?|readers?|customers?|members?) (?:found|like|watch|view|online|read|have\b|has\b)"
-        r"|found (?:this|it) |(?:min(?:ute)?s?|hours?|days?) ago\b|"
-        + _alternatives("▲ ▼", "人看 人浏览 人瀏覽 人阅读 人閱讀 人评论 人評論 人点 人點 条评论 條評論 条回复 條回覆")
-        + r"|(?:次)?(?:阅读|閱讀|浏览|瀏覽|点击|點擊|播放|下载|下載)|评论|評論|点赞|點讚|(?:分钟|分鐘|小时|小時)前)"
-    ).encode()
-).match
-_COUNTED_STARTS = (
-    *("co", "re", "vi", "li", "sh", "vo", "do", "fo", "us", "hi", "pe", "cu", "me", "mi", "ho", "da", "of"),
-    *("k", "k ", "+ ", ") ", "+)", *"▲▼万萬人条條次阅閱浏瀏点點播下评評分小"),
-)
-#: Words before a number that count readers, and arrows of tickers; "read 12 times".
-_COUNTING = tuple(
-    each.encode()
-    for each in (
-        *("comments", "replies", "views", "reads", "readers", "likes", "shares", "votes", "visits", "visitors"),
-        *("downloads", "hits", "users", "followers", "read", "viewed", "shared", "visited", "downloaded", "played"),
-        *("▲", "▼", "阅读", "閱讀", "阅读数", "阅读量", "浏览", "瀏覽", "浏览量", "点击", "點擊", "评论", "評論"),
-        *("回复", "回覆", "点赞", "點讚", "转发", "轉發", "收藏", "人气", "人氣"),
-    )
-)
-_COLON, _BRACKET = "：".encode(), "（".encode()  #: text beside the main text is not normalised
-#: The last two bytes of these words, and the first two of those after a number, with what stands between.
-_ENDS = frozenset([*(each[-2:] for each in _COUNTING), b": ", b" (", _COLON[-2:], _BRACKET[-2:]])
-_STARTS = frozenset(each.encode()[:2] for each in _COUNTED_STARTS)
-_REACH = 16  #: bytes before a number in which these words are looked for
-
 
 class Name(IntFlag):
     """Where a token of a page's names stands."""
 
     HEADING = 1
     TITLE = 2
-    SAID = 4  #: in the text of the page, other than the heading; not examined for fillers
-    MAIN = 8  #: in its main text; not examined for fillers
+    #: in the text of the page, other than a line that is the heading or title; not examined for fillers, nor beside the
+    #: main text of a page with a heading
+    SAID = 4
+    MAIN = 8  #: in its main text, such lines included; not examined for fillers
 
 
 #: The same as plain integers: operations on an enum take twenty times as long.
 HEADING, TITLE, SAID, MAIN = map(int, Name)
+BODY = SAID | MAIN  #: in the main text other than such lines
 
 
 class Sample(NamedTuple):
@@ -147,6 +113,7 @@ class Identity(NamedTuple):
     inner: Sample  #: values of the main text
     outer: Sample  #: values beside it
     facts: int  #: hash of all values in the main text
+    body: int  #: hash of the main text without the lines that are the heading or title; -1 if it has none
 
 
 def name_tokens(text: str) -> list[str]:
@@ -170,76 +137,10 @@ def name_tokens(text: str) -> list[str]:
     return tokens
 
 
-def values_of(text: bytes) -> set[bytes]:
-    """Return the numbers in a folded text, the first ``MAX_NUMBERS`` of them, without those that count readers.
-
-    >>> sorted(values_of(b"bolt 3.5 x 20, 4 packs. comments (12)"))
-    [b'20', b'3.5', b'4']
-    """
-    return _values_inside_and_beside(text, b"")[0]
-
-
-def page_values(page: Page, text: bytes) -> tuple[set[bytes], set[bytes]]:
-    """Return the values in the main text of a page, and those beside it only.
-
-    Args:
-        page: the page.
-        text: its normalised text in UTF-8.
-    """
-    # Only digits and letters of ASCII matter here: to fold the text would take longer than to search it.
-    return _values_inside_and_beside(text, page.stated.encode("utf-8", "surrogatepass").lower())
-
-
-def _values_inside_and_beside(text: bytes, beside: bytes) -> tuple[set[bytes], set[bytes]]:
-    """Return the values of two texts, in one pass: calls of numpy on short texts are expensive."""
-    # Before the first number too, three bytes can be looked at.
-    both = b"".join((b"   ", text, b"   ", beside))
-    starts, stops = _number_places(both)
-    middle = bisect_left(starts, len(text) + 3)
-    inner = _values_at(both, starts[: min(middle, MAX_NUMBERS)], stops)
-    outer = _values_at(both, starts[middle : middle + MAX_NUMBERS], stops[middle:]) - inner
-    return inner, outer
-
-
-def _values_at(text: bytes, starts: list[int], stops: list[int]) -> set[bytes]:
-    values: set[bytes] = set()
-    for start, stop in zip(starts, stops, strict=False):
-        value = text[start:stop]
-        # The pairs of bytes rule out for most numbers that a word of a counter stands beside it.
-        if value not in values and not (
-            (
-                text[stop + 1 : stop + 3] in _STARTS
-                or text[start - 2 : start] in _ENDS
-                or text[start - 3 : start - 1] in _ENDS
-                or text[stop : stop + 2] in _STARTS
-            )
-            and _is_counter(text, start, stop)
-        ):
-            values.add(value)
-    return values
-
-
-def _number_places(text: bytes) -> tuple[list[int], list[int]]:
-    """Return where the numbers start and stop; a regular expression takes three times as long to find them."""
-    points = np.frombuffer(text, np.uint8)
-    digits = (points - _ZERO < 10).nonzero()[0]
-    if not len(digits):
-        return [], []
-    after = digits[:-1] + 1
-    gaps = digits[1:] - after  # 0 within a run of digits
-    ends = ((gaps > 0) & ((gaps > 1) | ~_IS_MARK[points[after]])).nonzero()[0]
-    starts = [int(digits[0]), *digits[ends + 1].tolist()]
-    return starts, [*after[ends].tolist(), int(digits[-1]) + 1]
-
-
-def _is_counter(text: bytes, start: int, stop: int) -> bool:
-    """Return whether a number counts readers or tells a time that passes."""
-    before = text[max(0, start - _REACH) : start].rstrip(b" :(").removesuffix(_COLON).removesuffix(_BRACKET)
-    return before.endswith(_COUNTING) or _is_counted(text, stop) is not None
-
-
 def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = False) -> bytes:
-    """Return the sketch of a page's names and values, 4 to 60 bytes.
+    """Return the identity of a page: the signature of its layout, and the sketch of its names and values.
+
+    It has 8 to 67 bytes.
 
     Args:
         page: the page.
@@ -247,65 +148,112 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
         seed: key of the hashes, 0…2⁶⁴ - 1.
         fold_chinese: whether traditional characters of names are converted to simplified ones, as in the text.
     """
-    heading, title = (_own_name(_fold(name, fold_chinese=fold_chinese)) for name in (page.heading, page.title))
+    named = [_fold(name, fold_chinese=fold_chinese) if name else "" for name in (page.heading, page.title)]
+    heading, title = map(_own_name, named)
     keys = sorted([(_name_key(token, seed), token) for token in heading | title])
-    names = {
-        key: (HEADING if token in heading else 0) | (TITLE if token in title else 0) for key, token in keys[:MAX_NAMES]
-    }
-    _look_for(keys[:MAX_NAMES], names, text, page.beside)
+    is_whole = len(keys) <= MAX_NAMES
+    del keys[MAX_NAMES:]
+    # The heading is shown anyway: what a title says beside it does not matter.
+    where = _places(keys, text, "" if heading else page.beside)
+    body = _body(page, _name_lines(page, named, keys, where), text) if BODY in where else None
+    if body is not None:
+        inside = _places(keys, body, "")
+        where = [MAIN if place == BODY != other else place for place, other in zip(where, inside, strict=True)]
+    names = [
+        (key << _FLAG_BITS) + (token in heading) + 2 * (token in title) + place
+        for (key, token), place in zip(keys, where, strict=True)
+    ]
     inner, outer = page_values(page, text)
     hashes = _hashes([*inner, *outer], _keyed_bytes(seed))
-    samples = [_bottom(hashes[: len(inner)]), _bottom(hashes[len(inner) :])]
-    is_whole = (len(keys) <= MAX_NAMES, len(inner) <= MAX_VALUES, len(outer) <= MAX_VALUES)
-    facts = (sum(hashes[: len(inner)]) & _HASHED) >> 32 - _FACTS_BITS
-    return _pack([key << _FLAG_BITS | where for key, where in names.items()], samples, is_whole, facts)
+    count = len(inner)
+    mine, others = hashes[:count], hashes[count:]
+    whole = is_whole << 2 | (count <= MAX_VALUES) << 1 | (len(others) <= MAX_VALUES)
+    facts = (sum(mine) & _HASHED) >> 32 - _FACTS_BITS
+    hashed = "" if body is None else seeded_hash(body, _BODY_BYTES, seed).hex()
+    return with_layout(page.layout, _pack(names, (_bottom(mine), _bottom(others)), whole, facts, hashed))
 
 
 #: Reasons by their marks. All marks have the same size, and no sketch has it.
 _UNREAD = {b"\1": "index", b"\2": "empty"}
 _MARKS = {reason: mark for mark, reason in _UNREAD.items()}
-MARK_BYTES = 1
+UNREAD_BYTES = LAYOUT_BYTES + 1  #: size of the identity of a page that is compared without main text
 
 
-def unread_mark(reason: str) -> bytes:
-    """Return what stands in place of the sketch of a page without main text, "index" or "empty"."""
-    return _MARKS[reason]
+def unread_identity(page: Page) -> bytes:
+    """Return the identity of a page without main text: the reason, "index" or "empty", in place of a sketch."""
+    return with_layout(page.layout, _MARKS[str(page.kind)])
 
 
-def unread_reason(sketch: bytes) -> str:
-    """Return why a page has no main text, "" for one that has.
+def unread_reason(identity: bytes) -> str:
+    r"""Return why a page has no main text, "" for one that has.
 
-    >>> unread_reason(unread_mark("index")), unread_reason(bytes(12))
+    >>> unread_reason(bytes(4) + b"\1"), unread_reason(bytes(12))
     ('index', '')
     """
-    return _UNREAD.get(sketch, "") if len(sketch) == MARK_BYTES else ""
+    return _UNREAD.get(without_layout(identity), "") if len(identity) == UNREAD_BYTES else ""
+
+
+def _name_lines(
+    page: Page, named: Sequence[str], keys: Sequence[tuple[int, str]], where: Sequence[int]
+) -> dict[str, str]:
+    """Return the heading and the title, as shown and folded, that may be a line of the main text."""
+    absent = [token for (key, token), place in zip(keys, where, strict=True) if place != BODY and key < FILLER]
+    return {
+        shown: name
+        for shown, name in zip((page.heading, page.title), named, strict=True)
+        if shown and not any(map(name.__contains__, absent)) and shown in page.text
+    }
+
+
+def _body(page: Page, lines: Mapping[str, str], text: bytes) -> bytes | None:
+    """Return the normalised text without the lines that are the heading or the title; None if there is no such line.
+
+    Args:
+        page: the page.
+        lines: heading and title as shown, and folded.
+        text: the normalised text of the page.
+    """
+    if not lines:
+        return None
+    all_lines = compared_text(page).split("\n")
+    body, is_shown = b" %b " % text, False
+    for shown, name in lines.items():
+        line = b" %b " % " ".join(name.split()).encode("utf-8", "surrogatepass")
+        for _ in range(all_lines.count(shown)):
+            before, found, after = body.partition(line)
+            body, is_shown = before + found[:1] + after, True
+    return body.strip() if is_shown else None
 
 
 def _bottom(hashes: list[int]) -> list[int]:
+    if len(hashes) < 2:
+        return [each >> 32 - _VALUE_BITS for each in hashes]
     return sorted({each >> 32 - _VALUE_BITS for each in hashes})[:MAX_VALUES]
 
 
-def _look_for(keys: list[tuple[int, str]], names: dict[int, int], text: bytes, beside: str) -> None:
-    """Set the flags of the names that stand in the text and beside it."""
+def _places(keys: Sequence[tuple[int, str]], text: bytes, beside: str) -> list[int]:
+    """Return for each name the flags that tell whether it stands in the text or beside it."""
     text = text[:MAX_SEARCHED]
+    where = [0] * len(keys)
     missing = []
-    for key, token in keys:
+    for index, (key, token) in enumerate(keys):
         if key >= FILLER:
             break
         word = token.encode("utf-8", "surrogatepass")
         if _stands(word, text, token):
-            names[key] |= SAID | MAIN
+            where[index] = BODY
         else:
-            missing.append((key, token, word))
+            missing.append((index, token, word))
     if not missing or not beside:
-        return
+        return where
     # Letters outside ASCII keep their case here: folding all text of a page takes longer than the rest.
     other = beside[:MAX_SEARCHED].encode("utf-8", "surrogatepass").lower()
-    for key, token, word in missing:
+    for index, token, word in missing:
         if _stands(word, other, token) or (
             not token.isascii() and _stands(token.capitalize().encode("utf-8", "surrogatepass"), other, token)
         ):
-            names[key] |= SAID
+            where[index] = SAID
+    return where
 
 
 class Labels(NamedTuple):
@@ -333,34 +281,41 @@ def _fold(text: str, *, fold_chinese: bool) -> str:
     return decode(simplify(pack(text)) & CODE) if fold_chinese else unicodedata.normalize("NFKC", text).casefold()
 
 
-def _pack(names: list[int], values: Sequence[list[int]], is_whole: Iterable[bool], facts: int) -> bytes:
-    bits = 0
-    for flag in is_whole:
-        bits = bits << 1 | flag
-    bits = ((bits << 4 | len(names)) << 3 | len(values[0])) << 3 | len(values[1])
-    bits = bits << _FACTS_BITS | facts
-    for name in names:
-        bits = bits << _NAME_BITS | name
-    for value in (*values[0], *values[1]):
-        bits = bits << _VALUE_BITS | value
-    size = _size(len(names), len(values[0]) + len(values[1]))
-    return (bits << -size % 8).to_bytes(-(-size // 8), "big")
+def _pack(
+    names: Sequence[int], values: tuple[Sequence[int], Sequence[int]], is_whole: int, facts: int, body: str
+) -> bytes:
+    """Return the bytes of a sketch.
+
+    Args:
+        names: class, hash and flags of each name.
+        values: hashes of the values in the main text, and of those beside it.
+        is_whole: three bits: whether these are all names, values of the main text, and values beside it.
+        facts: hash of all values in the main text.
+        body: hash of the body, hexadecimal; "" without.
+    """
+    inner, outer = values
+    head = (((bool(body) << 3 | is_whole) << 4 | len(names)) << 3 | len(inner)) << 3 | len(outer)
+    # Names and values are whole hexadecimal digits: one formatting is faster than arithmetic on long integers.
+    form = _HEXADECIMAL[len(names)] + "%03x" * (len(inner) + len(outer))
+    digits = form % (head << _FACTS_BITS | facts, body, *names, *inner, *outer)
+    return bytes.fromhex(digits if len(digits) % 2 == 0 else digits + "0")
 
 
-def _size(names: int, values: int) -> int:
+def _size(names: int, values: int, *, has_body: bool) -> int:
     """Return the number of bits of a sketch."""
-    return _HEAD_BITS + names * _NAME_BITS + values * _VALUE_BITS
+    return _HEAD_BITS + 8 * _BODY_BYTES * has_body + names * _NAME_BITS + values * _VALUE_BITS
 
 
-def unpack_identity(sketch: bytes) -> Identity | None:
-    """Return the parts of a sketch; None for one that is empty or damaged."""
+def unpack_identity(identity: bytes) -> Identity | None:
+    """Return the parts of an identity; None for one that is empty or damaged."""
+    sketch = without_layout(identity)
     if 8 * len(sketch) < _HEAD_BITS:
         return None
     head = int.from_bytes(sketch[: _HEAD_BITS // 8], "big")
     facts = head & (1 << _FACTS_BITS) - 1
     head >>= _FACTS_BITS
     outer, inner, count, flags = head & 7, head >> 3 & 7, head >> 6 & 15, head >> 10
-    size = _size(count, inner + outer)
+    size = _size(count, inner + outer, has_body=flags >= 8)
     if -(-size // 8) != len(sketch):
         return None
     bits = int.from_bytes(sketch, "big") >> -size % 8
@@ -377,6 +332,7 @@ def unpack_identity(sketch: bytes) -> Identity | None:
         Sample(dict.fromkeys(values[outer:], 0), bool(flags & 2)),
         Sample(dict.fromkeys(values[:outer], 0), bool(flags & 1)),
         facts,
+        bits & (1 << 8 * _BODY_BYTES) - 1 if flags & 8 else -1,
     )
 
 

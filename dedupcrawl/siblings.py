@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tldextract import TLDExtract
 
-from dedupcrawl.identity import FILLER, HEADING, MAIN, SAID, TELLING, TITLE, unpack_identity
+from dedupcrawl.identity import BODY, FILLER, HEADING, MAIN, TELLING, TITLE, unpack_identity
+from dedupcrawl.layout import OTHER, compare_layouts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -74,14 +75,17 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool) -> str:
     """Return why two pages of one site are not copies of each other; "" if they may be.
 
     Args:
-        new: identity of one page, see :func:`dedupcrawl.identity.sketch_identity`. An empty one is a copy of any.
+        new: identity of one page, see :func:`dedupcrawl.identity.sketch_identity`. One without names and values is a
+            copy of any.
         old: identity of the other.
         equal_text: whether their main texts are equal.
     """
     mine, other = _unpack(new), _unpack(old)
     if mine is None or other is None:
         return ""
-    why = _names_differ(mine.names, other.names, equal_text=equal_text)
+    same_body = mine.body == other.body >= 0
+    same_layout = compare_layouts(new, old) != OTHER
+    why = _names_differ(mine.names, other.names, equal_text, same_body=same_body, same_layout=same_layout)
     if why:
         return why
     if not equal_text:
@@ -104,11 +108,11 @@ def _named(identity: Identity) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=256)
-def _unpack(sketch: bytes) -> Identity | None:
-    return unpack_identity(sketch)
+def _unpack(identity: bytes) -> Identity | None:
+    return unpack_identity(identity)
 
 
-def _names_differ(new: Sample, old: Sample, *, equal_text: bool) -> str:
+def _names_differ(new: Sample, old: Sample, equal_text: bool, *, same_body: bool, same_layout: bool) -> str:
     mine, _ = new.lacking(old)
     others, _ = old.lacking(new)
     if not mine or not others:
@@ -118,7 +122,10 @@ def _names_differ(new: Sample, old: Sample, *, equal_text: bool) -> str:
     pair = _Names(new, mine, old, others)
     if min(mine) < TELLING > min(others) and (pair.headed or not equal_text):
         return NUMBERS_IN_NAMES
-    return _over_equal_text(pair) if equal_text else _over_other_text(pair)
+    if not equal_text:
+        return _over_other_text(pair, same_body=same_body)
+    # Siblings have one template. A view has another, and may have no name but the site's.
+    return _over_equal_text(pair) if same_layout or not pair.is_view else ""
 
 
 class _Names(NamedTuple):
@@ -140,12 +147,27 @@ class _Names(NamedTuple):
     @property
     def about(self) -> float:
         """How much of a name's own tokens its text has, the larger of both shares; a single word proves nothing."""
-        both = ((self.new, self.mine), (self.old, self.others))
-        return max(_about(names, own) if sum(key < FILLER for key in own) > 1 else 0.0 for names, own in both)
+        return max(_about(names, own) if _telling(own) > 1 else 0.0 for names, own in self._both)
+
+    @property
+    def about_in_body(self) -> float:
+        """The same, without the lines of the text that are a heading or title."""
+        return max(_about(names, own, BODY) if _telling(own) > 1 else 0.0 for names, own in self._both)
+
+    @property
+    def is_view(self) -> bool:
+        """Whether one page has no heading and says its own names in its title only, and the other is named."""
+        first, second = (_is_unnamed(names, own) for names, own in self._both)
+        return first != second
+
+    @property
+    def _both(self) -> tuple[tuple[Sample, list[int]], ...]:
+        return (self.new, self.mine), (self.old, self.others)
 
 
-def _over_other_text(pair: _Names) -> str:
-    if pair.both(MAIN):
+def _over_other_text(pair: _Names, *, same_body: bool) -> str:
+    # If only the lines that are the names differ, the names stand in both texts or in none.
+    if pair.both(MAIN) and not (same_body and pair.about_in_body >= MIN_ABOUT):
         return NAMES_IN_TEXT
     return HEADINGS if pair.headed and pair.about < MIN_ABOUT else ""
 
@@ -157,7 +179,7 @@ def _over_equal_text(pair: _Names) -> str:
     shared = _telling(pair.new.items.keys() & pair.old.items.keys())
     is_foreign = max(_about(pair.new, pair.new.items), _about(pair.old, pair.old.items)) < FOREIGN
     unlike = is_foreign or shared < MIN_ALIKE * (shared + mine + others)
-    told_apart = pair.both(SAID) or min(mine, others) >= (1 if is_foreign else MIN_TELLING)
+    told_apart = pair.both(HEADING | BODY) or min(mine, others) >= (1 if is_foreign else MIN_TELLING)
     return NAMES_OVER_EQUAL_TEXT if pair.headed or (unlike and told_apart) else ""
 
 
@@ -194,14 +216,18 @@ def _same_heading(new: Sample, old: Sample) -> bool:
     return not all(new.items[key] & old.items[key] & TITLE for key in heading)
 
 
-def _any(names: Sample, some: Iterable[int], flag: int) -> bool:
-    return any(names.items[key] & flag for key in some)
+def _is_unnamed(names: Sample, own: Iterable[int]) -> bool:
+    return not _any(names, names.items, HEADING) and not _any(names, own, BODY)
 
 
-def _about(names: Sample, some: Iterable[int]) -> float:
-    """Return how many of the telling ones among some tokens of a name stand in the main text, 0…1."""
+def _any(names: Sample, some: Iterable[int], flags: int) -> bool:
+    return any(names.items[key] & flags for key in some)
+
+
+def _about(names: Sample, some: Iterable[int], place: int = MAIN) -> float:
+    """Return how many of the telling ones among some tokens of a name stand in the main text, or its body, 0…1."""
     telling = [key for key in some if key < FILLER]
-    return sum(bool(names.items[key] & MAIN) for key in telling) / len(telling) if telling else 0.0
+    return sum(names.items[key] & place == place for key in telling) / len(telling) if telling else 0.0
 
 
 def _values_differ(new: Sample, old: Sample) -> bool:

@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 
 # Chosen on generated sites (docs/choosing.md, "A warning about a site").
 MIN_PAGES = 15  #: compared pages of a site from which on it may be conspicuous
-MIN_SHARE = 0.5  #: of these: pages that repeat, or are siblings of, pages of the site
+MIN_SHARE = 0.5  #: of these: pages that repeat earlier pages, or are siblings of earlier pages of the site
 CROWD = 5  #: pages that are like one earlier page. A print, an AMP and a tracked view are three
 CROWD_SHARE = 1 / 3  #: of the pages that are like others: those that are like an earlier page with a crowd
-HIGH_SHARE = 0.8  #: like :data:`MIN_SHARE`, whatever the earlier pages: four pages for each one that is like no other
+#: Like :data:`MIN_SHARE`, whatever the earlier pages: four pages for each one that is like no other. Copies of pages of
+#: other sites do not count here: of a mirror, each page repeats another page.
+HIGH_SHARE = 0.8
 MIN_UNREAD_PAGES = 40  #: pages of a site, compared or not, from which on it may be unread
 UNREAD_SHARE = 0.9  #: of these: pages that were not read
 
@@ -60,7 +62,8 @@ class SiteNotice:
     examples: tuple[str, str]  #: URLs of two pages: two that are alike, or two that are not read
     repeats: int = 0  #: pages that repeat an earlier page of the site
     siblings: int = 0  #: pages that are siblings of an earlier page of the site
-    crowded: int = 0  #: of both: those that are like one of ``sources``
+    elsewhere: int = 0  #: pages that repeat an earlier page of another site
+    crowded: int = 0  #: of all these: those that are like one of ``sources``
     sources: int = 0  #: earlier pages that at least :data:`CROWD` pages are like
     unread: Mapping[str, int] = field(default_factory=dict)  #: pages that were not read, by reason
     is_sample: bool = False  #: whether only a sample of the pages was counted
@@ -79,20 +82,26 @@ class SiteNotice:
             reasons = ", ".join(f"{reason} {count:,}" for reason, count in self.unread.items())
             return f"Of {pages} pages of {self.site}, {sum(self.unread.values()):,} were not read: {reasons}"
         numbers = ((self.repeats, "repeat"), (self.siblings, "are siblings of"))
-        alike = " and ".join(f"{number:,} {what}" for number, what in numbers if number)
-        return f"Of {pages} compared pages of {self.site}, {alike} earlier pages of this site{self._crowd}"
+        here = " and ".join(f"{number:,} {what}" for number, what in numbers if number)
+        found = [f"{here} earlier pages of this site"] if here else []
+        if self.elsewhere:
+            found.append(f"{self.elsewhere:,} repeat earlier pages of other sites")
+        return f"Of {pages} compared pages of {self.site}, {', '.join(found)}{self._crowd}"
 
     @property
     def concerned(self) -> int:
         """Number of pages that are like others, or not read."""
-        return self.repeats + self.siblings + sum(self.unread.values())
+        return self._alike + sum(self.unread.values())
+
+    @property
+    def _alike(self) -> int:
+        return self.repeats + self.siblings + self.elsewhere
 
     @property
     def _crowd(self) -> str:
         if not self.sources:
             return ""
-        alike = self.repeats + self.siblings
-        some = "all of these" if self.crowded == alike else f"{self.crowded:,} of these {alike:,}"
+        some = "all of these" if self.crowded == self._alike else f"{self.crowded:,} of these {self._alike:,}"
         return f"; {some} are like only {counted(self.sources, 'earlier page')}"
 
     @property
@@ -103,15 +112,18 @@ class SiteNotice:
                 "They are kept, and not compared. dedupcrawl inspect URL shows what is found on one; DEDUP_READER "
                 "chooses another reader, and DEDUP_ITEM_FIELDS compares items instead of pages."
             )
-        if self.siblings > self.repeats:
+        if self.siblings > self.repeats + self.elsewhere:
             return (
                 "Siblings are kept by default. If these are copies, add sibling to DEDUP_DROP. "
                 "dedupcrawl inspect URL shows which text of a page is compared."
             )
-        return (
+        advice = (
             "If these are no copies, dedupcrawl inspect URL shows which text is compared: DEDUP_READER and "
-            'DEDUP_ITEM_FIELDS change that, and DEDUP_SCOPE = "other-hosts" compares pages of different sites only.'
+            "DEDUP_ITEM_FIELDS change that"
         )
+        if not self.repeats:
+            return f"{advice}."
+        return f'{advice}, and DEDUP_SCOPE = "other-hosts" compares pages of different sites only.'
 
     @property
     def message(self) -> str:
@@ -127,6 +139,7 @@ class SiteCount:
     compared: int = 0  #: pages, without versions of known URLs
     repeats: int = 0  #: of them: those that repeat an earlier page of the site
     siblings: int = 0  #: of them: siblings of an earlier page of the site
+    elsewhere: int = 0  #: of them: those that repeat an earlier page of another site
     unchecked: int = 0  #: pages that were not compared
     unread: Counter[str] = field(default_factory=Counter)  #: of them: those that were not read, by reason
     sources: dict[int, int] = field(default_factory=dict)  #: pages that are like an earlier page, by hash of its URL
@@ -153,10 +166,11 @@ class SiteCount:
 
     def notice(self) -> SiteNotice | None:
         """Return what is conspicuous about the site; None if nothing is."""
-        alike = self.repeats + self.siblings
+        here = self.repeats + self.siblings
+        alike = here + self.elsewhere
         if alike >= MIN_SHARE * self.compared and self.compared >= MIN_PAGES:
             crowds = [number for number in self.sources.values() if number >= CROWD]
-            if sum(crowds) >= CROWD_SHARE * alike or alike >= HIGH_SHARE * self.compared:
+            if sum(crowds) >= CROWD_SHARE * alike or here >= HIGH_SHARE * self.compared:
                 return SiteNotice(
                     NoticeKind.ALIKE,
                     self.site,
@@ -164,6 +178,7 @@ class SiteCount:
                     self.examples[NoticeKind.ALIKE],
                     repeats=self.repeats,
                     siblings=self.siblings,
+                    elsewhere=self.elsewhere,
                     crowded=sum(crowds),
                     sources=len(crowds),
                 )
@@ -182,8 +197,8 @@ class SiteCount:
 
     def _add_alike(self, url: str, relation: Relation | None, of: str) -> bool:
         if site_of(of) != self.site:
-            return False
-        if relation is Relation.SIBLING:
+            self.elsewhere += 1
+        elif relation is Relation.SIBLING:
             self.siblings += 1
         else:
             self.repeats += 1

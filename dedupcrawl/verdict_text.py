@@ -26,7 +26,7 @@ _UNCHECKED = {
     "status": "its HTTP status is not 200",
     "not-html": "it is not HTML",
     "binary": "it is binary data",
-    "too-large": "it is too large",
+    "too-large": "it, or its text after normalisation, is too large",
     "too-many-attributes": "a tag has more attributes than can be read in a bounded time",
     "too-deep": "its tags are nested too deeply to be read to the end",
     "too-slow": "reading and fingerprinting it took too long",

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from dedupcrawl import fingerprinting as module
 from dedupcrawl.config import Config
 from dedupcrawl.detectors.registry import build_detectors
-from dedupcrawl.fingerprinting import Fingerprinter
-from dedupcrawl.page.model import Kind, Page
+from dedupcrawl.fingerprinting import LONG_TEXT, Fingerprinter, Uncheckable
+from dedupcrawl.page.model import TOO_LARGE, Kind, Page
 from dedupcrawl.stores.base import Record
 from dedupcrawl.text.features import FeaturesBatch
+from tests.cost import least_cpu_seconds
 from tests.text.test_features_batch import texts
 from tests.texts import CHINESE, ENGLISH
 
@@ -74,6 +75,23 @@ def test_pages_are_filed_in_groups_of_bounded_size(monkeypatch: pytest.MonkeyPat
     records = FINGERPRINTERS["exact", "minhash"].fingerprint_many([Page.from_text(body) for body in bodies])
     assert len(records) == 12
     assert sizes == [2400, 3000, 1200]
+
+
+@pytest.mark.parametrize("character", ["\ufdfa", "\u3300", "\ufdfa\u0301"], ids=ascii)
+def test_a_long_text_that_normalisation_multiplies_is_refused_early(character: str) -> None:
+    page = Page.from_text(f"{ENGLISH} " + character * LONG_TEXT)
+    fingerprinter = FINGERPRINTERS["exact", "minhash"]
+    assert fingerprinter.fingerprint(page) == Uncheckable(TOO_LARGE)
+    assert fingerprinter.fingerprint_many([page, page]) == [Uncheckable(TOO_LARGE)] * 2
+    assert least_cpu_seconds(lambda: fingerprinter.fingerprint(page)) < 0.05
+
+
+@pytest.mark.parametrize(
+    "text", ["\ufdfa" * 1000, f"{ENGLISH} \ufdfa " * (LONG_TEXT // len(ENGLISH))], ids=["short", "long"]
+)
+def test_a_text_with_some_ligatures_is_fingerprinted(text: str) -> None:
+    found = FINGERPRINTERS["exact", "minhash"].fingerprint(Page.from_text(text))
+    assert not isinstance(found, Uncheckable)
 
 
 def test_the_address_of_a_listing_need_not_be_valid() -> None:

@@ -104,7 +104,8 @@ def test_signature_and_sketch_stand_one_after_the_other() -> None:
         record = dedup.file(page)
     assert not isinstance(record, Verdict)
     assert record.identity[:LAYOUT_BYTES] == page.layout
-    assert unpack_identity(without_layout(record.identity)) is not None
+    assert unpack_identity(record.identity) is not None
+    assert unpack_identity(without_layout(record.identity)) is None
     assert with_layout(b"", b"") == b""
     assert without_layout(with_layout(b"", b"sketch")) == b"sketch"
 

@@ -122,6 +122,48 @@ def test_views_and_versions_are_no_siblings(one: Page, two: Page) -> None:
     assert why(one, two) == ""
 
 
+BULLETIN = "\nOn Tuesday the ferries stood at their piers: the harbour froze over in the night, and no ship left."
+OTHER_BULLETIN = "\nOn Tuesday the Norden theatre opened its season with a comedy by a local author."
+
+
+@pytest.mark.parametrize("is_headed", [True, False])
+def test_texts_that_differ_only_in_the_lines_of_their_names(*, is_headed: bool) -> None:
+    """The names stand in both texts, or only above them."""
+    one, new_headline, other = (
+        page(name, f"{name}{BULLETIN}\n{TERMS}", title=name, heading=None if is_headed else "")
+        for name in ("Harbour froze over", "Ferries stood at piers", "Flats near the station")
+    )
+    assert why(one, new_headline) == ""
+    assert why(new_headline, other) == ""  # the text is about one of them
+    about_neither = [
+        replace(each, text=each.text.replace(BULLETIN, OTHER_BULLETIN)) for each in (one, new_headline, other)
+    ]
+    assert why(*about_neither[:2]) == why(*about_neither[1:]) == module.NAMES_IN_TEXT
+
+
+def test_names_that_stand_in_different_sentences_are_those_of_siblings() -> None:
+    one, two = (
+        page(f"Flat with garden in {town}", f"Flat with garden in {town}\nThe flat lies in {town}. {TERMS}")
+        for town in ("Norden Lütetsburg", "Esens Bensersiel")
+    )
+    assert why(one, two) == module.NAMES_IN_TEXT
+
+
+def test_a_view_in_another_layout_may_have_no_name_but_that_of_the_site() -> None:
+    story = page("Mission accomplished", beside="Mission accomplished at last")
+    view = page("", title="Daily Example", heading="")
+    one, two, three = (replace(view, layout=layout) for layout in (b"abcd", b"abxy", b"wxyz"))
+    story = replace(story, layout=b"abcd")
+    assert why(story, three) == ""
+    # Siblings have one template, and the name of an item stands on its page.
+    assert why(story, one) == why(story, two) == why(story, view) == module.NAMES_OVER_EQUAL_TEXT
+    assert why(story, replace(three, beside="This is a Daily Example")) == module.NAMES_OVER_EQUAL_TEXT
+    assert why(story, replace(three, heading="Daily Example")) == module.NAMES_OVER_EQUAL_TEXT
+    # Neither page bears its name out.
+    unsaid = replace(story, heading="", beside="", title="Mission accomplished")
+    assert why(unsaid, three) == module.NAMES_OVER_EQUAL_TEXT
+
+
 def test_what_a_site_adds_to_all_names_does_not_matter() -> None:
     one, two = (page(name, title=f"{name} – buy online at Harbour Shop") for name in ("Carpenter", "Plumber"))
     assert why(one, two) == module.NAMES_OVER_EQUAL_TEXT

@@ -132,10 +132,39 @@ def test_a_new_version_of_a_known_page_is_not_counted() -> None:
     assert notice.pages == MIN_PAGES
 
 
-def test_copies_of_another_site_say_nothing_about_either() -> None:
+def test_a_mirror_of_another_site_is_ordinary() -> None:
     counts = SiteCounts()
     for number in range(100):
-        assert counts.add(f"{SITE}{number}", COPY, "https://other.example/") is None
+        assert counts.add(f"{SITE}{number}", COPY, f"https://other.example/{number}") is None
+    assert counts.notices() == []
+
+
+def test_a_site_whose_pages_are_like_one_page_of_another_site_is_named() -> None:
+    counts = SiteCounts()
+    found = [counts.add(f"{SITE}{number}", COPY, "https://chamber.example/terms") for number in range(30)]
+    [notice] = filter(None, found)
+    assert notice.text == (
+        "Of 15 compared pages of shop.example, 15 repeat earlier pages of other sites; "
+        "all of these are like only 1 earlier page"
+    )
+    assert notice.examples == (f"{SITE}14", "https://chamber.example/terms")
+    assert "DEDUP_READER" in notice.advice
+    assert "DEDUP_SCOPE" not in notice.advice  # it does compare pages of other sites
+    assert counts.notices()[0].elsewhere == 30
+
+
+def test_pages_that_are_like_pages_here_and_elsewhere_are_counted_apart() -> None:
+    counts = SiteCounts()
+    add_alike(counts, 10)
+    add_alike(counts, 6, relation=SIBLING)
+    for number in range(20):
+        counts.add(f"{SITE}terms/{number}", COPY, "https://chamber.example/terms")
+    [notice] = counts.notices()
+    assert notice.text == (
+        "Of 36 compared pages of shop.example, 10 repeat and 6 are siblings of earlier pages of this site, "
+        "20 repeat earlier pages of other sites; all of these are like only 2 earlier pages"
+    )
+    assert notice.concerned == 36
 
 
 def test_hosts_of_one_site_are_counted_together() -> None:
@@ -245,6 +274,8 @@ def test_a_sample_is_called_so() -> None:
 
 @pytest.mark.parametrize("kind", NoticeKind)
 def test_a_notice_survives_json(kind: NoticeKind) -> None:
-    notice = SiteNotice(kind, "a.example", 30, ("https://a.example/1", "https://a.example/2"), 3, 4, 5, 1, {"empty": 6})
+    notice = SiteNotice(
+        kind, "a.example", 30, ("https://a.example/1", "https://a.example/2"), 3, 4, 2, 5, 1, {"empty": 6}
+    )
     assert SiteNotice.from_dict(json.loads(json.dumps(asdict(notice)))) == notice
     assert notice.message == f"{notice.text}; for example https://a.example/1 and https://a.example/2. {notice.advice}"

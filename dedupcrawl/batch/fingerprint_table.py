@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from dedupcrawl.identity import MARK_BYTES, unread_reason
-from dedupcrawl.layout import without_layout
-from dedupcrawl.page.structure import LAYOUT_BYTES
+from dedupcrawl.identity import UNREAD_BYTES, unread_reason
 from dedupcrawl.stores.base import KEY_BYTES, Record
 
 if TYPE_CHECKING:
@@ -31,7 +29,6 @@ PART_FIELD = pa.field("part", pa.string())
 RECORD_CACHE_SIZE = 4096  #: decoded records that a table keeps in memory
 _PAD = bytes(8 - KEY_BYTES)
 _ENCODING = ("utf-8", "surrogatepass")
-UNREAD_BYTES = LAYOUT_BYTES + MARK_BYTES  #: size of the identity of a page that is compared without main text
 _SCALAR_COLUMNS = ("row", "url", "reason", "identity", "cluster", "time", "length", "size")
 
 
@@ -218,7 +215,7 @@ class FingerprintTable:
         """Yield the rows without main text that are compared, each with the reason to be unchecked if unrelated."""
         for start, batch in zip(self._starts, self._batches, strict=False):
             for at in np.flatnonzero(batch.identities.sizes == UNREAD_BYTES).tolist():
-                yield start + at, unread_reason(without_layout(batch.identities[at]))
+                yield start + at, unread_reason(batch.identities[at])
 
     def numbers(self, name: str) -> Numbers:
         """Return a numeric column, one value for each row; NaN for nulls of a float column."""

@@ -17,9 +17,10 @@ from dedupcrawl.cli.options import AsJson, OneNamespace
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.fingerprinting import without_fragment
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
-from dedupcrawl.stores.base import BUCKET_CAP
+from dedupcrawl.stores.base import BUCKET_CAP, MAX_DAMAGED
 from dedupcrawl.stores.opening import MEMORY
 from dedupcrawl.stores.transfer import export_records, import_records, read_header
+from dedupcrawl.stores.workers import printable
 from dedupcrawl.utils.redaction import hide_password
 
 if TYPE_CHECKING:
@@ -164,9 +165,11 @@ def only_namespace(where: str) -> str:
 
 
 def claims_text(info: StoreInfo) -> str:
-    """Return the number of claims, and of those whose lease has ended."""
+    """Return the number of claims, and of those whose lease has ended, and the ids of those that are damaged."""
     ended = f", {info.ended:,} of them past their lease" if info.ended else ""
-    return f"{info.open:,} open, {info.scraped:,} scraped{ended}"
+    ids = printable(", ".join(info.damaged_claims))
+    damaged = f"; not readable: {ids}{', …' * (len(info.damaged_claims) == MAX_DAMAGED)}" if ids else ""
+    return f"{info.open:,} open, {info.scraped:,} scraped{ended}{damaged}"
 
 
 def _opened(where: str, namespace: str | None) -> Iterator[Store]:

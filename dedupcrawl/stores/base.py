@@ -130,6 +130,9 @@ class HotBucket:
     beyond: int  #: records filed in it since it exceeded ``BUCKET_CAP``
 
 
+MAX_DAMAGED = 10  #: damaged claims that are named
+
+
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
     """The size and state of a namespace."""
@@ -148,6 +151,9 @@ class StoreInfo:
     layout: str = ""  #: "hash" or "compact" on a server, "" elsewhere
     hot: int | None = None  #: number of hot buckets; None where they are not counted
     hottest: tuple[HotBucket, ...] = ()  #: the fullest of them
+    damaged_claims: tuple[
+        str, ...
+    ] = ()  #: ids of claims that cannot be read, at most ``MAX_DAMAGED``; they count as open
 
 
 class Store(Closing):

@@ -27,6 +27,7 @@ class Lease:
     owner: bytes  #: token of the store object that filed the record, ``OWNER_BYTES`` long
     state: ClaimState
     until: float  #: Unix time at which the lease ends unless the owner renews it
+    is_damaged: bool = False  #: whether the stored value could not be read
 
 
 @dataclass(frozen=True, slots=True)

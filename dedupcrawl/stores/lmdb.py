@@ -6,13 +6,14 @@ Its tables are in LMDB, a B+ tree: every table is sorted by key.
 table      key                   value
 =========  ====================  ======================================================
 records    id                    the encoded record
-keys       bucket key, id        empty: a bucket is a range of keys, its newest page last
+keys       ``_SET``              bucket key, id: a bucket is a range of values, its newest page last
 claims     id                    owner, state, end of the lease; id 0: the last id given
 owners     token                 end of all leases, number of claims lost
 =========  ====================  ======================================================
 
 Ids are big-endian, so that they sort as numbers. A committed record has no row in ``claims``: a commit
-deletes one small row and rewrites nothing.
+deletes one small row and rewrites nothing. All rows of ``keys`` are values of one key: LMDB keeps a sorted set of
+values of one size (``dupfixed``) without the ten bytes that a row needs beside its content elsewhere.
 """
 
 from __future__ import annotations
@@ -44,6 +45,10 @@ T = TypeVar("T")
 
 ID_BYTES = 6
 MAX_ID = (1 << 8 * ID_BYTES) - 1
+_SET = b"k"  #: key of all rows of ``keys``
+#: Bytes of a row of ``keys`` with its share of the free space: nodes that are filled in random order are 69 % full
+#: (A. C.-C. Yao, "On random 2-3 trees", Acta Informatica 9, 1978).
+_KEY_ROW_BYTES = (KEY_BYTES + ID_BYTES) / 0.69
 
 _LEASE = Struct(f">{OWNER_BYTES}sBd")
 _OWNER = Struct(">dI")
@@ -170,7 +175,7 @@ class TableHandles:
     def open(cls, environment: Environment, namespace: str) -> TableHandles:
         """Open the tables; create those that are missing."""
         names = ("records", "keys", "claims", "owners")
-        return cls(*(environment.table(f"{namespace}/{name}") for name in names))
+        return cls(*(environment.table(f"{namespace}/{name}", sets=name == "keys") for name in names))
 
 
 class LmdbTables:
@@ -191,7 +196,7 @@ class LmdbTables:
         packed = _pack_id(id)
         # Ids only rise. With ``append`` LMDB fills its pages instead of leaving them half empty.
         self._transaction.put(packed, value, append=True, db=self._handles.records)
-        self._keys.putmulti([(key + packed, b"") for key in keys])
+        self._keys.putmulti([(_SET, key + packed) for key in keys])
 
     def delete_record(self, id: int) -> None:
         self._transaction.delete(_pack_id(id), db=self._handles.records)
@@ -199,7 +204,7 @@ class LmdbTables:
     def delete_keys(self, id: int, keys: Iterable[bytes]) -> None:
         packed = _pack_id(id)
         for key in keys:
-            self._transaction.delete(key + packed, db=self._handles.keys)
+            self._transaction.delete(_SET, key + packed, self._handles.keys)
 
     def record(self, id: int) -> bytes | None:
         return self._get(id, self._handles.records)
@@ -213,19 +218,22 @@ class LmdbTables:
         return [(int.from_bytes(key, "big"), value) for key, value in items]
 
     def newest(self, key: bytes, since: int) -> Iterable[int]:
-        if since >= MAX_ID or not self._keys.set_range(key + _pack_id(since + 1)):
+        if since >= MAX_ID or not self._keys.set_range_dup(_SET, key + _pack_id(since + 1)):
             return ()
-        return self._backwards(key, since) if self._keys.key().startswith(key) else ()
+        return self._backwards(key, since) if self._keys.value().startswith(key) else ()
 
     def _backwards(self, key: bytes, since: int) -> Iterator[int]:
         cursor = self._transaction.cursor(self._handles.keys)
-        has_row = cursor.prev() if cursor.set_range(key + _pack_id(MAX_ID)) else cursor.last()
-        while has_row and (entry := cursor.key()).startswith(key):
-            id = int.from_bytes(entry[KEY_BYTES:], "big")
+        if cursor.set_range_dup(_SET, key + _pack_id(MAX_ID)):
+            has_row = cursor.prev_dup()
+        else:
+            has_row = cursor.set_key(_SET) and cursor.last_dup()
+        while has_row and (row := cursor.value()).startswith(key):
+            id = int.from_bytes(row[KEY_BYTES:], "big")
             if id <= since:
                 return
             yield id
-            has_row = cursor.prev()
+            has_row = cursor.prev_dup()
 
     def lease(self, id: int) -> Lease | None:
         value = self._get(id, self._handles.claims)
@@ -257,10 +265,11 @@ class LmdbTables:
 
     def sizes(self) -> TableSizes:
         handles = self._handles
-        tables = (handles.records, handles.keys, handles.claims, handles.owners)
+        tables = (handles.records, handles.claims, handles.owners)
         stats = [self._transaction.stat(table) for table in tables]
         pages = sum(stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats)
-        return TableSizes(stats[0]["entries"], stats[1]["entries"], pages * stats[0]["psize"])
+        keys = self._transaction.stat(handles.keys)["entries"]  # LMDB does not say how many pages these fill
+        return TableSizes(stats[0]["entries"], keys, pages * stats[0]["psize"] + round(keys * _KEY_ROW_BYTES))
 
     def _get(self, id: int, table: Table) -> bytes | None:
         return self._transaction.get(_pack_id(id), db=table) if 0 < id <= MAX_ID else None
@@ -282,4 +291,4 @@ def _unpack_lease(value: bytes) -> Lease:
         owner, state, until = _LEASE.unpack(value)
         if state in _STATES:
             return Lease(owner, ClaimState(state), until)
-    return Lease(bytes(OWNER_BYTES), ClaimState.OPEN, 0.0)
+    return Lease(bytes(OWNER_BYTES), ClaimState.OPEN, 0.0, is_damaged=True)

@@ -50,7 +50,7 @@ T = TypeVar("T")
 MAP_SIZE = 64 << 20  #: bytes of the first map; it doubles whenever the file outgrows it
 MAX_TABLES = 256  #: tables that one process can have open in one folder
 FORKED = "was opened before this process forked: open it anew in the child"
-FORMAT = b"2"  #: version of the tables and their relations
+FORMAT = b"3"  #: version of the tables and their relations
 
 _META_TABLE = "dedupcrawl"
 _FORMAT_KEY = b"format"
@@ -255,7 +255,8 @@ def _meta_table(environment: Environment, url: str) -> Table:
     if found != FORMAT:
         raise StoreError(
             f"The store {url} cannot be opened: it has format {found.decode('ascii', 'replace')}, "
-            f"and this version reads format {FORMAT.decode()}; use another folder and crawl again."
+            f"and this version reads format {FORMAT.decode()}; use another folder, and crawl again or import "
+            "what that version exports (dedupcrawl store export)."
         )
     return meta
 
@@ -294,13 +295,19 @@ class Environment:
                 except lmdb.MapFullError:
                     self._map(2 * self._open.info()["map_size"])
 
-    def table(self, name: str) -> Table:
-        """Return the handle of a table; create the table if it is missing."""
+    def table(self, name: str, *, sets: bool = False) -> Table:
+        """Return the handle of a table; create the table if it is missing.
+
+        Args:
+            name: of the table.
+            sets: whether a key has a sorted set of values of one size, instead of one value.
+        """
         with self.lock:
             if name not in self._tables:
                 # A handle is valid only once the transaction that opened it has been committed.
-                opened = self.write(lambda transaction: self._open.open_db(name.encode(), transaction))
-                self._tables[name] = opened
+                self._tables[name] = self.write(
+                    lambda transaction: self._open.open_db(name.encode(), transaction, dupsort=sets, dupfixed=sets)
+                )
             return self._tables[name]
 
     def is_foreign(self, name: str) -> bool:

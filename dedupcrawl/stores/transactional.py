@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypedDict, TypeVar, Unpack
 from dedupcrawl.errors import DamageError
 from dedupcrawl.stores.base import (
     FILE_ANYWAY,
+    MAX_DAMAGED,
     Candidate,
     ClaimState,
     Offer,
@@ -313,7 +314,8 @@ class TransactionalStore(Store):
         times = [_result_or_damage(decode_seen, value, id) for id, value in tables.first_and_last()]
         readable = [each for each in times if not isinstance(each, DamageError)]
         live = self._live(tables)
-        leases = [lease for _, lease in tables.leases(0)]
+        claims = list(tables.leases(0))
+        leases = [lease for _, lease in claims]
         states = [lease.state for lease in leases]
         return StoreInfo(
             url=self.url,
@@ -327,6 +329,7 @@ class TransactionalStore(Store):
             newest=readable[-1] if readable else None,
             scheme=self._scheme,
             ended=sum(not live.is_held(lease) for lease in leases),
+            damaged_claims=tuple([str(id) for id, lease in claims if lease.is_damaged][:MAX_DAMAGED]),
         )
 
 

@@ -4,7 +4,7 @@ A lookup table over code points does it. Only texts with combining characters ar
 :mod:`unicodedata`. Both give the result of :func:`normalize_reference`.
 
 :mod:`unicodedata` sorts a run of combining marks by insertion, in quadratic time. Unicode's Stream-Safe Text Format
-(UAX #15) bounds such runs to 30 marks. Here longer runs are sorted first, in linear time, so that no mark is lost.
+(UAX #15) bounds such runs to 30 marks, which no language exceeds. Here the marks after the 30th are left out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
 class Role(IntEnum):
@@ -107,7 +107,7 @@ _WITHIN_WORDS = ("瞭了", "藉借", "彷仿", "甦苏", "揹背", "薰熏", "�
 
 def normalize_reference(text: str) -> str:
     """Normalise with :mod:`unicodedata` only. This is the definition that :func:`pack` must agree with."""
-    return _normalize_visible(_INVISIBLE.sub("", text))
+    return " ".join(_fold(bound_marks(text)).split())
 
 
 def normalize(text: str) -> str:
@@ -125,8 +125,10 @@ def pack(text: str) -> Points:
         return packed
     table, highest = _table(), packed.max()
     if highest >= COMBINES:
-        points = encode(_normalize_visible(order_marks(text)))
-        return points | (table.packed[points] & ROLE)
+        points = _fold_points(table, bound_marks(text))
+        packed = table.packed.take(points) & (ROLE | CODE)
+        spaces = packed == SPACE  # white space of any kind; all else is normalised already
+        return _collapse_spaces(np.where(spaces, SPACE, points | (packed & ROLE)))
     if highest >= RESIZED:
         packed = table.packed[_resize(table, encode(text))] & (ROLE | CODE)
     return _collapse_spaces(packed)
@@ -158,8 +160,9 @@ def decode(points: Points) -> str:
     return points.astype(_UTF32, copy=False).tobytes().decode("utf-32-le", "surrogatepass")
 
 
-def _normalize_visible(text: str) -> str:
-    return " ".join(_fold(text).split())
+def expanded_length(text: str) -> int:
+    """Return the length of the normalised text in code points, before any of them combine or white space collapses."""
+    return int(_table().sizes.take(encode(text)).sum(dtype=np.int64))
 
 
 def _fold(text: str) -> str:
@@ -168,46 +171,49 @@ def _fold(text: str) -> str:
     return composed if folded == composed else unicodedata.normalize("NFKC", folded)  # letters may combine again
 
 
-def order_marks(text: str) -> str:
-    """Remove invisible characters and sort long runs of combining marks; the normalisation stays the same.
+def _fold_points(table: _NormalizationTable, text: str) -> Points:
+    """Return the code points of :func:`_fold`. It normalises again only where folded letters can combine."""
+    composed = unicodedata.normalize("NFKC", text)
+    folded = composed.casefold()
+    points = encode(folded)
+    if folded != composed and (len(folded) != len(composed) or _can_combine(table, points, encode(composed))):
+        return encode(unicodedata.normalize("NFKC", folded))
+    return points
 
-    Marks are sorted by their canonical combining class, and the order within a class is kept: the canonical ordering
-    of Unicode. Runs of up to ``MAX_MARK_RUN`` marks are not changed.
-    """
+
+def _can_combine(table: _NormalizationTable, folded: Points, composed: Points) -> bool:
+    """Return whether a letter that was folded, or its successor, can change with its neighbours."""
+    changed = np.flatnonzero(folded != composed)
+    following = folded.take(np.minimum(changed + 1, len(folded) - 1))
+    return bool(max(table.packed.take(folded.take(changed)).max(), table.packed.take(following).max()) >= COMBINES)
+
+
+def bound_marks(text: str) -> str:
+    """Remove invisible characters, and of each run of combining marks all after the first ``MAX_MARK_RUN``."""
     visible = _INVISIBLE.sub("", text)
-    table = _mark_classes()
+    is_mark = _marks()
     # A longer run contains this many positions of the sample, one after the other.
-    sample = (table.take(encode(visible[::_MARK_STRIDE])) > 0).tobytes()
+    sample = is_mark.take(encode(visible[::_MARK_STRIDE])).tobytes()
     if b"\1" * (MAX_MARK_RUN // _MARK_STRIDE) not in sample:
         return visible
-    starters = np.flatnonzero(table.take(encode(visible)) == 0)
-    if np.diff(starters, prepend=-1, append=len(visible)).max() <= MAX_MARK_RUN + 1:
-        return visible
-    for mark, parts in _compound_marks().items():
-        visible = visible.replace(mark, parts)
     points = encode(visible)
-    classes = table.take(points)
-    return decode(points[np.lexsort((classes, np.cumsum(classes == 0, dtype=np.int32)))])
+    starters = np.flatnonzero(~is_mark.take(points))
+    runs = np.diff(starters, prepend=-1, append=len(points))  # each with the starter before it
+    if runs.max() <= MAX_MARK_RUN + 1:
+        return visible
+    places = np.arange(1, len(points) + 1) - np.repeat(np.append(0, starters + 1), runs)[1:]
+    return decode(points[places <= MAX_MARK_RUN])
 
 
 @functools.cache
-def _mark_classes() -> npt.NDArray[np.uint8]:
-    """Return for every code point its combining class if it decomposes to marks only, else 0; read-only."""
-    classes = np.zeros(_CODE_POINTS, np.uint8)
+def _marks() -> Flags:
+    """Return for every code point whether it decomposes to combining marks only; read-only."""
+    marks = np.zeros(_CODE_POINTS, bool)
     for start, stop in _CHANGING_RANGES:
-        for point in range(start, stop):
-            parts = unicodedata.normalize("NFKD", chr(point))
-            if all(map(unicodedata.combining, parts)):
-                classes[point] = unicodedata.combining(parts[0])
-    classes.flags.writeable = False
-    return classes
-
-
-@functools.cache
-def _compound_marks() -> Mapping[str, str]:
-    """Return the marks that decompose to several marks."""
-    marks = map(chr, np.flatnonzero(_mark_classes()).tolist())
-    return {mark: parts for mark in marks if len(parts := unicodedata.normalize("NFKD", mark)) > 1}
+        decomposed = [unicodedata.normalize("NFKD", chr(point)) for point in range(start, stop)]
+        marks[start:stop] = [all(map(unicodedata.combining, parts)) for parts in decomposed]
+    marks.flags.writeable = False
+    return marks
 
 
 def _collapse_spaces(packed: Points) -> Points:

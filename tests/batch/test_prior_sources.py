@@ -238,3 +238,33 @@ def test_the_pages_of_a_batch_that_a_store_was_given_are_not_compared_twice(batc
     summary = batch.run(again, out="two", against=(str(batch.folder / "one"), url))
     assert summary["given"] == 1
     assert summary["kept"] == 0
+
+
+def test_a_batch_has_the_secret_seed_of_its_store(batch: Batch) -> None:
+    url = f"lmdb://{batch.folder}/store"
+    config = Config(seed="secret")
+    with Deduplicator(url, "news", config=config) as dedup:
+        dedup.add(**page(1, "a"))
+        assert dedup.store.secret is not None
+        secret = int(dedup.store.secret)
+    path = write_lines(batch.folder / "in" / "a.jsonl", [page(number, "b") for number in (1, 2)])
+    batch.run(path, config=config, against=(url,), namespace="news")
+    assert batch.kept() == ["https://sb.example/2"]
+    files = [file.read_bytes() for file in (batch.folder / "out").rglob("*") if file.is_file()]
+    assert not any(str(secret).encode() in each for each in files)
+
+
+def test_a_batch_fills_a_new_store_with_a_secret_of_its_own(batch: Batch) -> None:
+    url = f"lmdb://{batch.folder}/store"
+    path = write_lines(batch.folder / "in" / "a.jsonl", [page(1, "a")])
+    batch.run(path, config=Config(seed="secret"), update=url, namespace="news")
+    with Deduplicator(url, "news", config=Config(seed="secret")) as dedup:
+        assert dedup.store.secret is not None
+        assert not dedup.add(**page(1, "b")).keep
+
+
+def test_a_secret_seed_without_a_store_is_refused(batch: Batch) -> None:
+    path = write_lines(batch.folder / "in" / "a.jsonl", [page(1, "a")])
+    with pytest.raises(SettingError, match="--against or --update with a store that keeps the secret"):
+        batch.run(path, config=Config(seed="secret"))
+    assert not (batch.folder / "out" / "a.jsonl").exists()

@@ -139,3 +139,28 @@ def test_constants_that_make_no_sense_are_named(constant: str, value: object, ac
     with pytest.raises(SettingError, match=accepted) as caught:
         Datasketch(**{constant: value})  # type: ignore[arg-type]
     assert caught.value.name == f"detectors['datasketch'].{constant}"
+
+
+def test_a_few_words_that_agree_with_all_slots_of_a_text_are_no_match() -> None:
+    """The words with the smallest hash of each slot have the signature of the whole text."""
+    detector = Datasketch(tokens="words", size=1)
+    words = [f"word{number}" for number in range(600)]
+    honest = fingerprint(" ".join(words), detector)
+    values = np.array([detector._read(fingerprint(word, detector).sketch)[1] for word in words])
+    chosen = [words[index] for index in sorted(set(values.argmin(axis=0).tolist()))]
+    assert len(chosen) < 150
+    made = fingerprint(" ".join((chosen * 6)[: len(words)]), detector)
+    assert set(made.keys) == set(honest.keys)
+    assert detector._read(made.sketch)[1].tolist() == detector._read(honest.sketch)[1].tolist()
+    assert detector.compare(made.sketch, honest.sketch) is None
+    assert detector.compare(honest.sketch, made.sketch) is None
+    opinion = detector.assess(made.sketch, honest.sketch)
+    assert opinion.match is None
+    assert "similarity that the sizes allow" in [bar.measure for bar in opinion.bars]
+
+
+def test_the_sizes_of_sets_do_not_keep_copies_apart() -> None:
+    detector = Datasketch(tokens="words", size=1)
+    words = [f"word{number}" for number in range(600)]
+    one, other = fingerprint(" ".join(words), detector), fingerprint(" ".join(words[:570]), detector)
+    assert detector.compare(one.sketch, other.sketch)

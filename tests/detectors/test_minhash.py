@@ -154,3 +154,18 @@ def test_other_thresholds_have_bands_of_their_own(threshold: float) -> None:
 def test_what_only_compare_uses_is_no_part_of_the_scheme() -> None:
     assert MinHash(length_ratio=2, containment=0.5).scheme() == MINHASH.scheme()
     assert MinHash(seed=1).scheme() != MINHASH.scheme()
+
+
+def test_the_numbers_of_shingles_do_not_bound_the_similarity() -> None:
+    """Repetitions are counted: a text and the same text three times have J = 1 and a ratio of the numbers of 1 / 3.
+
+    So the numbers cannot show that an estimate is too high, as those of ``datasketch`` can.
+    """
+    words = " ".join(f"word{number}" for number in range(600))
+    once, thrice = fingerprint(words), fingerprint(" ".join([words] * 3))
+    sizes = [MINHASH._read(each.sketch)[0].features for each in (once, thrice)]
+    assert sizes[1] > 2.9 * sizes[0]
+    opinion = MINHASH.assess(thrice.sketch, once.sketch)
+    assert opinion.similarity is not None
+    assert opinion.similarity > 0.9
+    assert "similarity that the sizes allow" not in [bar.measure for bar in opinion.bars]

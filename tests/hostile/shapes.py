@@ -206,4 +206,8 @@ SHAPES: Mapping[str, Callable[[int], str]] = {
     ),
     "marks": lambda n: "\ufdd0a\ufdd2b\ufdd3c\ufdd4\ufdd7d=e" * n,
     "combining marks": lambda n: f"<p>{TEXT}a" + "\u0301\u0316" * n,
+    "letters with many marks": lambda n: f"<p>{TEXT}" + ("a" + "\u0301\u0316" * 15) * (n // 30 + 1),
+    "letters of Hangul": lambda n: f"<p>{TEXT}" + "\u1100\u1161\u11a8" * n,
+    "vowel signs of Arabic": lambda n: f"<p>{TEXT}\u0628" + "\u064e\u0651" * n,
+    "ligatures": lambda n: f"<p>{TEXT}" + "\ufdfa" * n,
 }

@@ -4,10 +4,12 @@ import pytest
 from scrapy.http import HtmlResponse
 
 from dedupcrawl.page import PageError, read_page, read_response
-from dedupcrawl.page.attributes import MAX_ATTRIBUTES, bounded_markup, has_long_tag
+from dedupcrawl.page.attributes import MAX_ATTRIBUTES, bounded_markup, has_long_tag, sample_step
+from dedupcrawl.page.document import parse
+from tests.cost import least_cpu_seconds
 from tests.page.samples import PARAGRAPH, SECOND
 
-MANY = 2000  #: enough that the tag is longer than three samples
+MANY = 12_000  #: enough that the tag is longer than three samples
 FLOODS = {
     "values": "<p " + " ".join(f"a{n}=1" for n in range(MANY)) + ">",
     "no values": "<p " + " ".join(f"a{n}" for n in range(MANY)) + ">",
@@ -43,8 +45,8 @@ def test_a_tag_with_the_highest_number_of_attributes_is_read() -> None:
 
 
 def test_a_script_that_looks_like_a_long_tag_does_not_matter() -> None:
-    script = "<script>for (i=0; i<n; i++) { " + "x = x + 1; " * 3000 + "}</script>"
-    date = '<script type="application/ld+json">{"datePublished": "2024-01-02", "a<b": "' + "c " * 3000 + '"}</script>'
+    script = "<script>for (i=0; i<n; i++) { " + "x = x + 1; " * 6000 + "}</script>"
+    date = '<script type="application/ld+json">{"datePublished": "2024-01-02", "a<b": "' + "c " * 24_000 + '"}</script>'
     html = f"<body>{script}{date}<p>{PARAGRAPH}</p><p>{SECOND}</p>"
     assert has_long_tag(html)
     response = HtmlResponse("http://a.example", body=html.encode())
@@ -55,3 +57,26 @@ def test_a_script_that_looks_like_a_long_tag_does_not_matter() -> None:
 def test_ordinary_pages_are_parsed_as_they_are() -> None:
     html = f"<p class='a' id=b>{PARAGRAPH}</p><script>if (a<b) c</script>"
     assert bounded_markup(html) is html
+
+
+@pytest.mark.parametrize("step", [2048, 4096, 8192, 16384])
+def test_attributes_cannot_be_hidden_between_samples_at_regular_places(step: int) -> None:
+    """Wherever a sample at a multiple of the step would be, there is a value full of ``>``."""
+    tag = "<p "
+    for place in range(step, 320_000, step):
+        attributes = "".join(f"a{len(tag) + n:x} " for n in range(0, step - 100, 8))
+        tag += attributes[: place - len(tag) - 40] + f' b{place}="{">" * 60}" '
+    assert has_long_tag(f"{tag}>{PARAGRAPH}")
+
+
+@pytest.mark.parametrize("size", [400_000, 1_000_000, 3_000_000, 9_000_000])
+def test_the_larger_a_page_the_shorter_the_tags_that_are_found(size: int) -> None:
+    tag = "<p " + " ".join(f'a{n}=">"' for n in range(sample_step(size) // 2)) + ">"
+    html = f"<p>{PARAGRAPH}</p>" * (size // len(PARAGRAPH)) + tag
+    assert has_long_tag(html)
+
+
+@pytest.mark.parametrize("size", [30_000, 100_000, 500_000])
+def test_sampling_costs_little_of_the_time_of_parsing(size: int) -> None:
+    html = f"<div class='a b' id=c><a href='/x'>{PARAGRAPH}</a><p>{SECOND}</p></div>" * (size // 300)
+    assert least_cpu_seconds(lambda: has_long_tag(html), 5) < 0.03 * least_cpu_seconds(lambda: parse(html), 5)

@@ -1,11 +1,12 @@
 """All labelled pages through one deduplicator. ``python -m tests.sites.labelled FOLDER…``.
 
 Two pages are copies if their texts as written down by people are nearly equal. What is counted: pages that
-were dropped although these texts are no copies, and copies that were kept.
+were dropped although these texts are no copies, and copies that were kept; and how well each page is read.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import defaultdict
 from dataclasses import dataclass
@@ -13,16 +14,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dedupcrawl import Deduplicator
-from dedupcrawl.tools.evaluation.extraction import load_pages, shingles
+from dedupcrawl.page.model import Page
+from dedupcrawl.tools.evaluation.extraction import load_pages, overlap, score, shingles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from dedupcrawl import Verdict
+    from dedupcrawl.tools.evaluation.extraction import ShingleOverlap
 
 COPY = 0.8  #: Jaccard similarity of the written texts from which two pages should be one
 NO_COPY = 0.6  #: and below which they may not: drops between the two bounds are neither right nor wrong
 MIN_SHINGLES = 20  #: texts with fewer say too little
+LITTLE = 0.2  #: of its text: a page of which less is read is hardly read
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,8 @@ class Judged:
     """A labelled page, the shingles of its written text, and what was decided."""
 
     name: str  #: folder and id
+    kind: str  #: type of page; folder, if the set has no types
+    reading: ShingleOverlap  #: the text that was read and the written one
     shingles: frozenset[tuple[str, ...]]
     verdict: Verdict
 
@@ -47,6 +53,16 @@ class Mistakes:
     dropped: list[tuple[Judged, Judged, float]]  #: all drops: page, the earlier page, similarity of the written texts
     copies: int  #: pages of which an earlier page is a copy
     missed: list[tuple[Judged, Judged, float]]  #: those that were kept
+    readings: dict[str, list[ShingleOverlap]]  #: by type of page
+
+    def f1(self, kind: str) -> float:
+        """Return the F1 of the main text of the pages of a type."""
+        return score(self.readings[kind])[0]
+
+    def hardly_read(self, *kinds: str) -> int:
+        """Return the number of pages of which less than a fifth of the text was read."""
+        readings = [each for kind in kinds for each in self.readings[kind]]
+        return sum(each.recall is not None and each.recall < LITTLE for each in readings)
 
     @property
     def wrong(self) -> list[tuple[Judged, Judged, float]]:
@@ -59,11 +75,20 @@ def measure(folders: Iterable[Path], every: int = 1) -> Mistakes:
     judged = []
     with Deduplicator() as dedup:
         for folder in folders:
+            kinds = _kinds(folder)
             for number, row in enumerate(load_pages(folder)):
                 if number % every == 0:
-                    verdict = dedup.add(html=row.html, url=row.url)
-                    judged.append(Judged(f"{folder.name}/{row.id}", frozenset(shingles(row.text)), verdict))
+                    page = dedup.read(html=row.html, url=row.url)
+                    verdict = dedup.add(page) if isinstance(page, Page) else page
+                    reading = overlap(row.text, page.text if isinstance(page, Page) else "")
+                    of = frozenset(shingles(row.text))
+                    judged.append(Judged(f"{folder.name}/{row.id}", kinds[row.id], reading, of, verdict))
     return _mistakes(judged)
+
+
+def _kinds(folder: Path) -> dict[str, str]:
+    rows = map(json.loads, (folder / "truth.jsonl").read_bytes().splitlines())
+    return {row["id"]: row.get("type", folder.name) for row in rows}
 
 
 def _mistakes(judged: Sequence[Judged]) -> Mistakes:
@@ -74,7 +99,10 @@ def _mistakes(judged: Sequence[Judged]) -> Mistakes:
             earlier = by_url[page.verdict.of or ""]
             dropped.append((page, earlier, page.similarity(earlier)))
     copies = list(_copies(judged))
-    return Mistakes(len(judged), dropped, len(copies), [copy for copy in copies if copy[0].verdict.keep])
+    readings: dict[str, list[ShingleOverlap]] = defaultdict(list)
+    for page in judged:
+        readings[page.kind].append(page.reading)
+    return Mistakes(len(judged), dropped, len(copies), [copy for copy in copies if copy[0].verdict.keep], readings)
 
 
 def _copies(judged: Sequence[Judged]) -> Iterator[tuple[Judged, Judged, float]]:
@@ -98,6 +126,8 @@ def main(folders: Iterable[str]) -> Iterator[str]:
         f"{found.pages} pages, {len(found.dropped)} dropped, {len(found.wrong)} of them wrongly; "
         f"{len(found.missed)} of {found.copies} copies missed"
     )
+    for kind, readings in found.readings.items():
+        yield f"{kind:<14} {len(readings):5,} pages, F1 {found.f1(kind):.4f}, hardly read {found.hardly_read(kind)}"
     for title, pairs in (("dropped", found.dropped), ("missed", found.missed)):
         for page, other, similarity in pairs:
             verdict = page.verdict

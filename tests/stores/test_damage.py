@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dedupcrawl.cli.store import claims_text
 from dedupcrawl.errors import DamageError
 from dedupcrawl.stores.base import FILE_ANYWAY, Store, raise_damage
 from dedupcrawl.stores.lmdb import LmdbStore
@@ -206,6 +207,9 @@ def test_a_damaged_claim_stops_no_maintenance(opener: Opener, store: Store, valu
     errors: list[DamageError] = []
     assert len(list(store.records(errors.append))) == PAGES
     assert store.info().open == 1
+    assert store.info().damaged_claims == (str(id),)
+    assert claims_text(store.info()).endswith(f"; not readable: {id}")
     assert store.forget("http://a/1", errors.append) == 1
     assert PAGES - 1 <= store.prune(START + PAGES, errors.append) <= PAGES
     values.put(store, "claims", id, None)
+    assert store.info().damaged_claims == ()

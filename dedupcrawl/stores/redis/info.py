@@ -12,7 +12,7 @@ from redis import RedisCluster
 from redis.exceptions import NoPermissionError, ResponseError
 
 from dedupcrawl.errors import StoreError
-from dedupcrawl.stores.base import HotBucket, StoreInfo
+from dedupcrawl.stores.base import MAX_DAMAGED, HotBucket, StoreInfo
 from dedupcrawl.stores.live_records import OWNER_BYTES
 from dedupcrawl.stores.redis.namespace import TIMESTAMP_BYTES
 from dedupcrawl.stores.workers import InvalidStatsError, ServerMemory, Worker, WorkersInfo, WorkerStats
@@ -39,7 +39,7 @@ def namespace_info(
     meta_key, records, *_ = names.all
     counts = cast("list[bytes | None]", client.hmget(meta_key, ["keys", "shelves"]))
     keys, partitions = (_checked_number(b"0" if each is None else each, shown, meta_key) for each in counts)
-    claims = _count_claims(call)
+    claims, damaged = _count_claims(call)
     return StoreInfo(
         url=shown,
         namespace=names.namespace,
@@ -47,6 +47,7 @@ def namespace_info(
         open=claims["open"],
         scraped=claims["scraped"],
         ended=claims["ended"],
+        damaged_claims=damaged,
         keys=keys,
         bytes=_memory_bytes(client, names, max(partitions, 0) or (meta.layout == "compact")),
         oldest=_edge_time(call, 1),
@@ -57,15 +58,17 @@ def namespace_info(
     )
 
 
-def _count_claims(call: Callable[..., Any]) -> Counter[str]:
-    """Count the claims in batches; the server's clock decides which leases have ended."""
+def _count_claims(call: Callable[..., Any]) -> tuple[Counter[str], tuple[str, ...]]:
+    """Count the claims in batches, by the server's clock; return the ids of damaged ones as well."""
     counts: Counter[str] = Counter()
+    damaged: set[str] = set()  # a claim may be in two batches
     cursor = b"0"
     while True:
-        cursor, opened, scraped, ended = call("count_claims", cursor)
+        cursor, opened, scraped, ended, unreadable = call("count_claims", cursor)
+        damaged.update(id.decode("ascii", "backslashreplace") for id in unreadable)
         counts.update(open=opened, scraped=scraped, ended=ended)
         if cursor == b"0":
-            return counts
+            return counts, tuple(sorted(damaged)[:MAX_DAMAGED])
 
 
 def _checked_number(value: bytes, shown: str, key: str) -> int:

@@ -66,7 +66,7 @@ REASONS = {
     "store": "the store could not be reached",
     "error": "the reader failed on it",
     BINARY: "it is binary data, whatever its declared type",
-    TOO_LARGE: "it is larger than the limit",
+    TOO_LARGE: "it is larger than the limit, or normalisation makes its long text more than twice as long",
     TOO_MANY_ATTRIBUTES: "a tag has more attributes than can be read in a bounded time",
     TOO_DEEP: "its tags are nested too deep for the parser",
     TOO_SLOW: "it took more processor time than DEDUP_PAGE_TIMEOUT allows",

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.identity import Name, label_identity, unpack_identity
-from dedupcrawl.layout import without_layout
 from dedupcrawl.siblings import is_refresh, site_of
 
 if TYPE_CHECKING:
@@ -82,8 +81,7 @@ def compare_identities(
         config: the configuration of the store.
         matcher: that of the configuration.
     """
-    sketches = without_layout(new.identity), without_layout(old.identity)
-    mine, other = map(unpack_identity, sketches)
+    mine, other = unpack_identity(new.identity), unpack_identity(old.identity)
     if mine is None or other is None or not new.url or site_of(new.url) != site_of(old.url):
         return None
     labels = [label_identity(page, int(config.seed), fold_chinese=config.fold_chinese) for page in pages if page]
@@ -93,7 +91,7 @@ def compare_identities(
         _side(mine, other, names, values),
         _side(other, mine, names, values),
         "" if new.url == old.url else matcher.why_siblings(new, old),
-        is_refresh(*sketches),
+        is_refresh(new.identity, old.identity),
     )
 
 

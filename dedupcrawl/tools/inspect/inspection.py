@@ -15,7 +15,6 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
-from dedupcrawl.identity import page_values
 from dedupcrawl.page import ReadOptions, read_tree
 from dedupcrawl.page.document import parse, to_text
 from dedupcrawl.page.flatten import word_set
@@ -26,6 +25,7 @@ from dedupcrawl.page.topic import NOISE, TOPIC, TOPIC_ANCHORS, overlap, topic_wo
 from dedupcrawl.text.features import Features
 from dedupcrawl.tools.inspect.positions import Passage, elements, place_blocks, shares, split_passages
 from dedupcrawl.tools.inspect.rules import FOUND, NOT_FOUND, explain_block, rule_of
+from dedupcrawl.values import page_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

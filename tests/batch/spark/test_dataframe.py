@@ -86,3 +86,8 @@ def test_siblings_and_refreshed_pages_are_told_as_in_a_crawl(spark: SparkSession
     assert annotated_verdicts(told) == verdict_tuples(verdicts)
     assert {verdict.relation for verdict in verdicts} >= {Relation.SIBLING, Relation.IDENTICAL}
     assert [(verdict.reason, verdict.keep) for verdict in verdicts[-4:]] == [("index", True)] * 2 + [(None, False)] * 2
+
+
+def test_a_frame_has_no_store_that_keeps_a_secret_seed(spark: SparkSession) -> None:
+    with pytest.raises(SettingError, match="a whole number here: only a store keeps a secret seed"):
+        deduplicate(frame(spark, [page(1, "a")]), config=Config(seed="secret"))

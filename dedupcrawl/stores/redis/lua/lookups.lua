@@ -45,19 +45,22 @@ function M.edge_time()
   return {id, 0}
 end
 
--- cursor: returns the next cursor, and how many of a batch of claims are open, scraped, and past their lease
+-- cursor: returns the next cursor, how many of a batch of claims are open, scraped, and past their lease, and the ids of
+-- damaged ones, which count as open
 function M.count_claims()
   local page, counts, ended = redis.call('HSCAN', M.claims, ARGV[5], 'COUNT', 200), {0, 0}, 0
+  local damaged = {}
   for n = 1, #page[2], 2 do
     local value = page[2][n + 1]
     local held = #value == 21 and {owner = value:sub(1, 8), state = value:byte(15), till = M.number(value, 16)}
     if not held or not counts[held.state] then
-      counts[1] = counts[1] + 1 -- a damaged one
+      counts[1] = counts[1] + 1
+      damaged[#damaged + 1] = page[2][n]
     else
       counts[held.state] = counts[held.state] + 1
       local sound, is_held = pcall(M.is_held, held)
       if sound and not is_held then ended = ended + 1 end
     end
   end
-  return {page[1], counts[1], counts[2], ended}
+  return {page[1], counts[1], counts[2], ended, damaged}
 end
