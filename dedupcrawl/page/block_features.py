@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
 from dedupcrawl.page import rules
 from dedupcrawl.page.flatten import word_set
-from dedupcrawl.page.rules import MAIN_TEXT, name_words
+from dedupcrawl.page.rules import CONSENT, KEPT_REASONS, LANDMARK, MAIN_TEXT, REPEATED, SideKind, name_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,9 +39,9 @@ REASONS = {
     reason: number
     for number, reason in enumerate(
         (
-            *(MAIN_TEXT, rules.GUIDE_LINKS, rules.LINK_RUN, rules.LANDMARK, rules.SIDE_CLASS, rules.COMMENTS),
-            *(rules.NESTED, rules.TEASER, rules.POOR_CONTAINER, rules.OUTSIDE, rules.EDGE, rules.REPEATED, rules.FRAME),
-            rules.CONSENT,
+            *(MAIN_TEXT, rules.GUIDE_LINKS, rules.LINK_RUN, LANDMARK, rules.SIDE_CLASS, rules.COMMENTS),
+            *(rules.NESTED, rules.TEASER, rules.POOR_CONTAINER, rules.OUTSIDE, rules.EDGE, REPEATED, rules.FRAME),
+            CONSENT,
         )
     )
 }
@@ -57,7 +58,11 @@ GENERATORS = (
     ("discourse", "xenforo", "phpbb", "vbulletin", "invision", "flarum", "nodebb", "vanilla"),
     ("shopify", "woocommerce", "magento", "prestashop", "bigcommerce", "shopware"),
 )
-REASON_COLUMN = 6  #: of the rows: the reason that the rules gave
+#: Reasons of blocks that the model never keeps: consent texts, second copies, the site's own text.
+EXCLUDED = [REASONS[CONSENT], REASONS[REPEATED], REASONS[LANDMARK]]
+THIRD_PARTY = [REASONS[rules.COMMENTS], REASONS[rules.NESTED]]  #: reasons of blocks by other authors
+MIN_OWN_TEXT = 200  #: bytes: an article with at least this length is not continued by comments and other articles
+SIDE_COLUMN = 13  #: of the rows: what class and id of the containers show
 WORDS_COLUMN = 18  #: of the rows: the kinds of content words of the containers
 MIN_LATIN_WIDTH = 0.7  #: characters a byte of a text in the Latin script have at least (UTF-8: Cyrillic 0.5, Han 0.33)
 SHORT, LONG = 30, 150  #: bytes; shares of blocks below and above are known to the gate
@@ -66,11 +71,12 @@ SHORT, LONG = 30, 150  #: bytes; shares of blocks below and above are known to t
 class BlockFeatures(NamedTuple):
     """The features of a page: one row a block for the block model, one vector for the gate."""
 
-    rows: Floats  #: (blocks, features)
+    rows: NDArray[np.float32]  #: (blocks, features)
     page: Floats  #: of the page as a whole
     lengths: Floats  #: of the blocks, bytes
     kept: Floats  #: 1.0 for the blocks that the rules keep
-    is_familiar: bool = False  #: the page is of a kind that the rules know best, see :func:`is_familiar`
+    excluded: NDArray[np.bool_]  #: blocks that the model never keeps
+    is_familiar: bool  #: the page is of a kind that the rules know best, see :func:`is_familiar`
 
 
 class _Columns(NamedTuple):
@@ -88,8 +94,8 @@ def block_features(tree: BlockTree, reasons: Sequence[str]) -> BlockFeatures:
         tree: blocks and containers.
         reasons: for each block the reason that the rules gave.
     """
-    columns = _columns(tree, reasons)
     why = np.array([REASONS.get(reason, OTHER) for reason in reasons])
+    columns = _columns(tree, why)
     groups, paths = _containers(tree, columns)
     rows = np.column_stack(
         (
@@ -100,19 +106,30 @@ def block_features(tree: BlockTree, reasons: Sequence[str]) -> BlockFeatures:
             *_around(columns),
             *_totals(columns),
         )
-    )
+    ).astype(np.float32)
     page = _page(tree, columns, why, rows)
-    return BlockFeatures(rows, page, columns.lengths, columns.kept, is_familiar(tree))
+    familiar = is_familiar(tree)
+    excluded = np.isin(why, EXCLUDED)
+    if familiar:
+        excluded |= _by_others(columns, why, rows)
+    return BlockFeatures(rows, page, columns.lengths, columns.kept, excluded, familiar)
 
 
-def _columns(tree: BlockTree, reasons: Sequence[str]) -> _Columns:
+def _by_others(columns: _Columns, why: Integers, rows: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Return which blocks of an article are comments or other articles; none if it has no text of its own."""
+    others: NDArray[np.bool_] = np.isin(why, THIRD_PARTY) | (rows[:, SIDE_COLUMN] == SideKind.COMMENTS)
+    own = float((columns.lengths * columns.kept)[~others].sum())
+    return others if own >= MIN_OWN_TEXT else np.zeros_like(others)
+
+
+def _columns(tree: BlockTree, why: Integers) -> _Columns:
     _, lengths, link_lengths, _, _, tags, containers = zip(*tree.blocks, strict=True)
     return _Columns(
         np.array(lengths, np.float64),
         np.array(link_lengths, np.float64),
         np.array([TAGS.get(tag, OTHER) for tag in tags]),
         np.array(containers),
-        np.array([reason is MAIN_TEXT for reason in reasons], np.float64),
+        (why == REASONS[MAIN_TEXT]).astype(np.float64),
     )
 
 
@@ -186,11 +203,9 @@ def _head_signs(head: str) -> tuple[int, int, int]:
     tag, _, names = head.partition(" ")
     words = name_words(names)
     bits = (not CONTENT_WORDS.isdisjoint(words)) | (not POST_WORDS.isdisjoint(words)) << 1
-    first = "".join([sign for sign in names.partition(" ")[0] if not sign.isdigit()])
-    number = tag_number = TAGS.get(tag, OTHER)
-    for code in first.encode("utf-8", "replace"):  # hash() differs from process to process
-        number = (number * 31 + code) & 0x3FFFFFFF
-    return bits, number, tag_number
+    tag_number = TAGS.get(tag, OTHER)
+    first = names.partition(" ")[0].encode("utf-8", "replace").translate(None, b"0123456789")
+    return bits, crc32(first, tag_number) & 0x3FFFFFFF, tag_number  # hash() differs from process to process
 
 
 def _alike(columns: _Columns, paths: Integers) -> tuple[NDArray[Any], ...]:
@@ -228,7 +243,7 @@ def _totals(columns: _Columns) -> tuple[Floats, ...]:
     return tuple(np.full(count, value) for value in (kept / total, kept, total, links / total, cells))
 
 
-def _page(tree: BlockTree, columns: _Columns, why: Integers, rows: Floats) -> Floats:
+def _page(tree: BlockTree, columns: _Columns, why: Integers, rows: NDArray[np.float32]) -> Floats:
     """Return the features of the page that the gate sees beside the agreement of rules and model.
 
     Its URL is not among them: a page has to be read alike under all its addresses.
@@ -258,6 +273,18 @@ def _declared(tree: BlockTree) -> tuple[str, str, bool]:
     metadata = {name.lower(): value for name, _, value in (entry.partition("=") for entry in tree.metadata)}
     published = "article:published_time" in metadata or "datePublished" in metadata.get("ld", "")
     return metadata.get("og:type", "").lower(), metadata.get("generator", "").lower(), published
+
+
+#: Reasons of text that is read, belongs to the site, is a second copy or another article: no sign of a text that was
+#: misread.
+SEEN_REASONS = KEPT_REASONS | {LANDMARK, CONSENT, REPEATED, rules.NESTED}
+
+
+def left_out_bytes(tree: BlockTree, reasons: Sequence[str]) -> int:
+    """Return the bytes beside links that the rules left out, where that may be text that they misread."""
+    return sum(
+        [block[1] - block[2] for block, why in zip(tree.blocks, reasons, strict=True) if why not in SEEN_REASONS]
+    )
 
 
 def is_familiar(tree: BlockTree) -> bool:

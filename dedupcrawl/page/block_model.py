@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dedupcrawl.page.block_features import REASON_COLUMN, REASONS, BlockFeatures, block_features, is_familiar
+from dedupcrawl.page.block_features import MIN_OWN_TEXT, BlockFeatures, block_features, is_familiar, left_out_bytes
 from dedupcrawl.page.rules import CONSENT, GUIDE_LINKS, KEPT_REASONS, LANDMARK, REPEATED
 from dedupcrawl.page.scoring import BLOCK_COST, MIN_ARTICLE_BYTES, score_block
 
@@ -34,15 +34,18 @@ if TYPE_CHECKING:
 
 
 # Chosen by F1 by page type and by the copies missed on reprints, on hosts that were not trained on (docs/methods.md).
-MIN_GAIN = 0.12  #: F1 that the gate must expect of the model's choice for it to replace that of the rules
+MIN_GAIN = 0.08  #: F1 that the gate must expect of the model's choice for it to replace that of the rules
 MIN_PROMISED_GAIN = 0.02  #: the same for pages of other kinds, on which the model is the better reader
 MIN_PAGE_BYTES = 1000  #: bytes of text; shorter pages were hardly among the labelled ones
-#: A page is settled if less than this times its main text was removed. With it and without, F1 by type is the same.
-MAX_UNREAD = 0.5
+#: The rules' choice stands on an article of at least ``MIN_OWN_TEXT`` bytes if they left out statements of less than
+#: this times its length…
+MAX_UNREAD = 0.8
+#: …and on any other page with a text of the length of an article, if all that they left out is less than this times
+#: its length. Lower, the model is asked for more pages, and F1 by type is the same.
+MAX_LEFT_OUT = 0.2
 #: Reasons of text that is read, or belongs to the site or to other pages.
 READ_REASONS = KEPT_REASONS | {LANDMARK, CONSENT, GUIDE_LINKS, REPEATED}
 UNIT = 1 << 16  #: leaves are stored in multiples of 1 / UNIT
-EXCLUDED = [REASONS[CONSENT], REASONS[REPEATED], REASONS[LANDMARK]]  #: reasons of blocks that the model never keeps
 MODEL_FILE = "reader_model.npz"
 
 
@@ -54,12 +57,12 @@ class Trees(NamedTuple):
     """
 
     feature: NDArray[np.intp]  #: (trees, nodes): index of the compared feature
-    limit: Floats  #: (trees, nodes): a row goes left if its feature is at most this
+    limit: NDArray[np.float32]  #: (trees, nodes): a row goes left if its feature is at most this
     path: NDArray[np.float32]  #: (trees, leaves, nodes): 1 goes left, -1 goes right, 0 is not on the path
     lefts: NDArray[np.float32]  #: (trees, leaves): number of nodes on the path that go left
     value: NDArray[np.float32]  #: (trees, leaves): whole numbers, in multiples of 1 / ``UNIT``
 
-    def predict(self, rows: Floats) -> Floats:
+    def predict(self, rows: NDArray[np.float32]) -> Floats:
         """Return the sum of the reached leaves for each row of features."""
         holds = (rows.T[self.feature] <= self.limit[:, :, None]).astype(np.float32)  # trees, nodes, rows
         reached = (np.matmul(self.path, holds) == self.lefts[:, :, None]).astype(np.float32)
@@ -78,12 +81,12 @@ def corrected_blocks(tree: BlockTree, reasons: Sequence[str], kept: int, unread:
         kept: bytes of the main text by the rules.
         unread: bytes of statements beside it, see :func:`unread_bytes`.
     """
-    if is_settled(tree, kept, unread):
+    if is_settled(tree, reasons, kept, unread):
         return None
-    if sum([block[1] for block in tree.blocks]) < MIN_PAGE_BYTES:
+    features = block_features(tree, reasons)
+    if features.excluded.all():
         return None
     trees, gate = load_model()
-    features = block_features(tree, reasons)
     chances = probabilities(trees, features)
     keep = best_choice(chances, features.lengths)
     if not is_better(features, chances, keep, gate):
@@ -92,12 +95,18 @@ def corrected_blocks(tree: BlockTree, reasons: Sequence[str], kept: int, unread:
     return found
 
 
-def is_settled(tree: BlockTree, kept: int, unread: int) -> bool:
+def is_settled(tree: BlockTree, reasons: Sequence[str], kept: int, unread: int) -> bool:
     """Return whether the choice of the rules stands in any case, which saves the time of the model.
 
-    That is so on a page of a kind that they know best, if they found an article and left out little beside it.
+    That is so if they found a text, and left out little beside it. Of an article, what they left out counts only
+    where it is made of statements: lists and labels belong to the site. The arguments are those of
+    :func:`corrected_blocks`.
     """
-    return kept >= MIN_ARTICLE_BYTES and unread < MAX_UNREAD * kept and is_familiar(tree)
+    if sum([block[1] for block in tree.blocks]) < MIN_PAGE_BYTES:
+        return True
+    if is_familiar(tree):
+        return kept >= MIN_OWN_TEXT and unread < MAX_UNREAD * kept
+    return kept >= MIN_ARTICLE_BYTES and left_out_bytes(tree, reasons) < MAX_LEFT_OUT * kept
 
 
 def unread_bytes(blocks: Sequence[RawBlock], reasons: Sequence[str]) -> int:
@@ -126,20 +135,11 @@ def promised_gain(features: BlockFeatures, chances: Floats, keep: NDArray[np.boo
 
 
 def probabilities(trees: Trees, features: BlockFeatures) -> Floats:
-    """Return for each block the probability that it is main text."""
+    """Return for each block the probability that it is main text, 0 for the excluded ones."""
     chances = np.zeros(len(features.rows))
-    asked = ~_are_excluded(features)
+    asked = ~features.excluded
     chances[asked] = 1 / (1 + np.exp(-trees.predict(features.rows[asked])))
     return chances
-
-
-def without_excluded(chances: Floats, features: BlockFeatures) -> Floats:
-    """Return the probabilities with 0 for consent texts, landmarks and second copies, which are never main text."""
-    return np.where(_are_excluded(features), 0.0, chances)
-
-
-def _are_excluded(features: BlockFeatures) -> NDArray[np.bool_]:
-    return np.isin(features.rows[:, REASON_COLUMN], EXCLUDED)
 
 
 def best_choice(chances: Floats, lengths: Floats) -> NDArray[np.bool_]:
@@ -163,7 +163,7 @@ def expected_f1(chances: Floats, lengths: Floats, keep: NDArray[Any]) -> float:
     return 2 * float((lengths * keep * chances).sum()) / both if both else 0.0
 
 
-def gate_features(features: BlockFeatures, chances: Floats, keep: NDArray[np.bool_]) -> Floats:
+def gate_features(features: BlockFeatures, chances: Floats, keep: NDArray[np.bool_]) -> NDArray[np.float32]:
     """Return what the gate sees: the page, and how far the rules and the choice of the model (``keep``) agree."""
     lengths, kept = features.lengths, features.kept
     model = keep.astype(np.float64)
@@ -181,7 +181,8 @@ def gate_features(features: BlockFeatures, chances: Floats, keep: NDArray[np.boo
             *(float((part * np.abs(chances - 0.5)).sum()) / max(1.0, by_rules) for part in (added, lost)),
             *(float((lengths * chances).sum()) / total, float(((chances - 0.5) ** 2 * lengths).sum()) / total),
             *(float(np.abs(np.diff(which)).sum()) / len(chances) for which in (model, kept)),
-        )
+        ),
+        np.float32,
     )
 
 
@@ -206,6 +207,4 @@ def _trees(
     """Return trees from their stored arrays; a leaf that a smaller tree does not have is never reached."""
     lefts = (path > 0).sum(axis=2).astype(np.float32)
     lefts[~path.any(axis=2)] = np.inf
-    return Trees(
-        feature.astype(np.intp), limit.astype(np.float64), path.astype(np.float32), lefts, value.astype(np.float32)
-    )
+    return Trees(feature.astype(np.intp), limit, path.astype(np.float32), lefts, value.astype(np.float32))

@@ -22,7 +22,7 @@ from dedupcrawl.page.rules import (
     MODEL_KEPT,
     MODEL_REMOVED,
     POSITION_REASONS,
-    is_credit,
+    is_byline,
     is_stamp,
 )
 from dedupcrawl.page.scoring import HEADINGS, MIN_ARTICLE_BYTES, classify_blocks
@@ -45,7 +45,6 @@ MIN_VISIBLE = 2000  #: bytes: all visible text of a page without main text is co
 FACT_TAGS = word_set("dt dd th td")  #: short facts: a page with little text is known by them
 HEADLINE_BYTES = range(20, 120)
 MIN_HEADLINES = 4  #: headlines of other pages at the end of a text
-MIN_TOLD = 1  #: blocks with sentences before them
 MIN_ITEMS = 5  #: as many headings or links of one kind name the items of a list; fewer are furniture of the site
 INDEX_SHARE = 0.5  #: a page with a larger share of guide links and no statement is an index
 
@@ -84,16 +83,17 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
         data = embedded_text(root)
         if byte_length(data) >= MIN_MAIN_TEXT:
             text, kind = "\n".join(filter(None, (text, data))), Kind.ARTICLE
+    named = _heading_place(tree, reasons)
     return Page(
         url=url,
         text=text,
-        rest=_rest(tree, reasons, kept),
+        rest=_rest(tree, reasons, kept, named),
         blocks=_blocks(tree, reasons) if options.blocks else (),
         kind=kind,
         unread=unread,
         visible=_visible(tree, reasons, kind),
         layout=_layout(tree, reasons),
-        **_surroundings(tree, reasons),
+        **_surroundings(tree, reasons, named),
         **metadata(tree.metadata, url),
     )
 
@@ -110,7 +110,7 @@ def leave_out_tail(blocks: Sequence[RawBlock], chosen: list[bool]) -> None:
     listed = tail
     while listed and _is_headline(blocks[kept[listed - 1]]):
         listed -= 1
-    if tail - listed >= MIN_HEADLINES and sum([_is_told(blocks[place]) for place in kept[:listed]]) >= MIN_TOLD:
+    if tail - listed >= MIN_HEADLINES and any(_is_told(blocks[place]) for place in kept[:listed]):
         tail = listed - (listed > 0 and blocks[kept[listed - 1]][5] in HEADINGS)
     if tail:
         for place in kept[tail:]:
@@ -184,7 +184,7 @@ def _classify(
     return tree, *classified
 
 
-def _rest(tree: BlockTree, reasons: list[str], kept: int) -> str:
+def _rest(tree: BlockTree, reasons: list[str], kept: int, named: int) -> str:
     """Return the text beside a short main text that tells the page from others.
 
     That is the heading, the text between it and the main text, and short facts (definition lists, tables); and all
@@ -193,7 +193,6 @@ def _rest(tree: BlockTree, reasons: list[str], kept: int) -> str:
     """
     if kept >= MIN_ARTICLE_BYTES:
         return ""
-    named = _heading_place(tree, reasons)
     removed = [place for place, why in enumerate(reasons) if why in POSITION_REASONS]
     is_longer = sum([tree.blocks[place][1] for place in removed]) > kept
     first = next((place for place, why in enumerate(reasons) if why in KEPT_REASONS), 0)
@@ -225,7 +224,7 @@ def _is_furniture(block: RawBlock, listed: Mapping[str, int]) -> bool:
     if tag in HEADINGS or link_length > 0:
         naming = _naming(block)
         return not naming or listed.get(naming, 0) < MIN_ITEMS
-    return bool(_legal(text)) or is_credit(text, length) or is_stamp(text, length)
+    return bool(_legal(text)) or is_byline(text, length)
 
 
 def _layout(tree: BlockTree, reasons: list[str]) -> bytes:
@@ -239,9 +238,8 @@ class _Surroundings(TypedDict):
     stated: str
 
 
-def _surroundings(tree: BlockTree, reasons: list[str]) -> _Surroundings:
+def _surroundings(tree: BlockTree, reasons: list[str], named: int) -> _Surroundings:
     """Return the heading and the text beside the main text, which tell pages of one template apart."""
-    named = _heading_place(tree, reasons)
     others = [
         (block[0], reason in POSITION_REASONS and not block[2])
         for place, (block, reason) in enumerate(zip(tree.blocks, reasons, strict=True))

@@ -25,6 +25,9 @@ SHORT_GAP = 3
 #: Elements that rarely contain others. They are not containers, unless their class shows their purpose:
 #: their text belongs to the container around them.
 LEAF_TAGS = word_set("address caption dd dt figcaption h1 h2 h3 h4 h5 h6 legend li p pre summary th")
+#: Elements that name a part of the page. Their links to a place of the page itself (``#usage``, in manuals and
+#: accordions) lead nowhere else. Elsewhere such links are a table of contents.
+PART_NAMES = word_set("dt h1 h2 h3 h4 h5 h6")
 MAX_HEAD_CHARS = 250  #: characters of class and id that are examined; it bounds the cache
 
 #: A block before it is kept or removed: text, length, link length, links, longest run, tag, index of its
@@ -39,6 +42,7 @@ MarkedText = tuple[str, str, int]
 LinkMeasures = tuple[str, int, int, int, int, bool]
 
 _links = re.compile(f"{LINK}([^{ANCHOR}]*){ANCHOR}([^{UNLINK}{LINK}]*){UNLINK}?")
+_own_places = re.compile(f"{LINK}#[^{ANCHOR}]*{ANCHOR}([^{UNLINK}{LINK}]*){UNLINK}")
 _separators = SEPARATORS + BREAK
 
 
@@ -156,6 +160,8 @@ def make_blocks(
         inside: whether a link to a web page is open before the first text; returned is the same after the last.
     """
     for marked, tag, container in found:
+        if tag in PART_NAMES and not inside and LINK in marked:
+            marked = _own_places.sub(r"\1", marked).strip()  # noqa: PLW2901
         if LINK in marked or inside:
             if marked[0] == LINK and marked[-1] == UNLINK and not inside and marked.find(LINK, 1) < 0:
                 text, length, link_length, links = measure_single_link(marked)

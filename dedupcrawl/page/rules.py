@@ -85,6 +85,9 @@ TOPIC_PREFIXES = (
     *("category-", "has-", "hide-", "no-", "post-", "show-", "tag-", "tags-", "with-", "without-"),
     *("backface-", "hidden-", "is-hidden-", "overflow-"),
 )
+HIDDEN = "hidden"
+#: Names of parts that are not shown. In any other name something else is hidden (``field--label-hidden``).
+HIDDEN_NAMES = frozenset({HIDDEN, "is-hidden", "visually-hidden"})
 VARIANT = ":"  #: a utility class that holds on some screens or in some states only contains it ("lg:hidden")
 
 MAX_CREDIT_BYTES = 120  #: a longer block is a statement, whatever its first words are
@@ -93,7 +96,8 @@ MAX_CAPTION_BYTES = 250  #: a longer block is a paragraph, even if it ends as ca
 MAX_NOTICE_BYTES = 600  #: a longer block is an article about cookies
 CAPTION_ENDS = (")", "）", "摄", "攝", "图片", "照片")  #: every caption ends with one of them
 
-_name_parts = re.compile(r"[A-Z]?[a-z]+|[A-Z]+").findall
+#: Letters after a digit belong to a number or to a generated name (``css-1d8ad8q``), and are no word.
+_name_parts = re.compile(r"(?<!\d)(?:[A-Z]?[a-z]+|[A-Z]+)").findall
 _FRONT = r"[\s（(【\[《<>«»*|·•—–-]*"
 _points_elsewhere = re.compile(
     _FRONT + r"(?:(?:also )?(?:read|see|learn|find out)(?: more| also| next| on)?"
@@ -184,7 +188,9 @@ def side_kind(names: str) -> SideKind:
     if not NOTICE_WORDS.isdisjoint(found):
         return SideKind.NOTICE
     if "embed" in found:
-        found.discard("social")
+        found -= {"social"}
+    if "text" in found or "code" in found:  # a program, not the person: "elementor-text-editor"
+        found -= {"editor"}
     return SideKind.NONE if SIDE_WORDS.isdisjoint(found) else SideKind.LIKELY
 
 
@@ -199,14 +205,16 @@ def side_words(head: str) -> frozenset[str]:
     return frozenset({tag}) if tag == "figcaption" else SIDE_WORDS & name_words(names)
 
 
-def name_words(names: str) -> set[str]:
+@lru_cache(maxsize=16384)
+def name_words(names: str) -> frozenset[str]:
     """Return the words in class and id of an element, without names that describe a topic or the look.
 
     >>> sorted(name_words("main-body relatedPosts tag-cookies lg:hidden"))
     ['body', 'main', 'posts', 'related']
     """
     kept = (name for name in names.split() if not name.startswith(TOPIC_PREFIXES) and VARIANT not in name)
-    return {word.lower() for name in kept for word in _name_parts(name)}
+    found = frozenset([word.lower() for name in kept for word in _name_parts(name)])
+    return found - {HIDDEN} if HIDDEN in found and HIDDEN_NAMES.isdisjoint(names.split()) else found
 
 
 def points_elsewhere(text: str) -> bool:
@@ -237,6 +245,11 @@ def is_stamp(text: str, length: int) -> bool:
         return False
     # The search for a digit is ten times as fast, and most texts have none.
     return (_digit(text) is not None and _stamp(text) is not None) or _is_url(text) is not None
+
+
+def is_byline(text: str, length: int) -> bool:
+    """Return whether a block of ``length`` bytes is a credit or a stamp, which each site adds in its own way."""
+    return is_credit(text, length) or is_stamp(text, length)
 
 
 def is_caption(text: str, length: int) -> bool:

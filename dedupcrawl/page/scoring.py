@@ -32,10 +32,9 @@ from dedupcrawl.page.rules import (
     TEASER,
     THIRD_PARTY_REASONS,
     SideKind,
+    is_byline,
     is_caption,
     is_consent_notice,
-    is_credit,
-    is_stamp,
     link_noise,
     points_elsewhere,
     side_words,
@@ -424,11 +423,7 @@ def best_range(scores: list[float]) -> tuple[int, int]:
 def frame_blocks(blocks: list[RawBlock], kept: list[int]) -> set[int]:
     """Return the places of credits, captions and notices; none if they are too large a share of the text."""
     near = {*kept[:FRAME_BLOCKS], *kept[-FRAME_BLOCKS:]}
-    found = {
-        at
-        for at in near
-        if is_credit(*blocks[at][:2]) or is_stamp(*blocks[at][:2]) or is_consent_notice(*blocks[at][:2])
-    }
+    found = {at for at in near if is_byline(*blocks[at][:2]) or is_consent_notice(*blocks[at][:2])}
     # The cheap tests first: they avoid most calls of is_caption.
     ends = [at for at in kept if blocks[at][1] <= MAX_CAPTION_BYTES and blocks[at][0].endswith(CAPTION_ENDS)]
     found.update([at for at in ends if is_caption(*blocks[at][:2])])

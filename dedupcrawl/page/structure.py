@@ -16,10 +16,8 @@ if TYPE_CHECKING:
 LAYOUT_BYTES = 4  #: of a signature
 
 # Chosen on pairs of pages of wcxb (docs/methods.md, "Layout").
-FIRST, NEXT = (
-    4,
-    8,
-)  #: the first containers of a page are up to the first of these indices, the next ones up to the second
+FIRST = 4  #: number of the first containers of a page
+NEXT = 8  #: number of these and the next ones
 INNER = 3  #: containers around the main text that are inner ones
 
 _MAX_AROUND = 64  #: containers around the main text that are used, the innermost ones

@@ -158,3 +158,30 @@ def test_an_anchor_around_blocks_leaves_no_mark_in_any_of_them() -> None:
     assert texts[-3:] == ["One wheel turned.", "All saw it.", "So it ended."]
     bare = read_page("<a name='here'><div>One wheel turned.</div></a>", options=ReadOptions(reader="text"))
     assert [block.text for block in bare.blocks] == ["One wheel turned."]
+
+
+@pytest.mark.parametrize("tag", ["h2", "dt"])
+def test_a_heading_that_links_to_its_own_place_is_no_guide_link(tag: str) -> None:
+    sections = "".join(
+        f'<section><{tag}><a href="#part-{n}">How part {n} is used</a></{tag}><p>Part {n}. {PARAGRAPH}</p></section>'
+        for n in range(6)
+    )
+    page = read_page(f"<body><h1>Manual</h1>{sections}</body>")
+    headings = [block for block in page.blocks if block.text.startswith("How part")]
+    assert [(block.links, block.link_length) for block in headings] == [(0, 0)] * 6
+    assert [block.kept for block in headings] == [False] + [True] * 5  # a heading at the edge is not part of the text
+    assert page.text.count(PARAGRAPH) == 6
+
+
+def test_a_table_of_contents_is_made_of_guide_links() -> None:
+    assert block_with("Part 1", f'<ul><li><a href="#p1">Part 1</a></li></ul><p>{PARAGRAPH}</p>').reason == GUIDE_LINKS
+
+
+def test_a_heading_that_links_to_another_page_is_a_guide_link() -> None:
+    assert block_with("Part 1", f'<h2><a href="/p1#top">Part 1</a></h2><p>{PARAGRAPH}</p>').reason == GUIDE_LINKS
+
+
+@pytest.mark.parametrize("label", ["", " ", "¶"])
+def test_an_empty_anchor_in_a_heading_leaves_the_heading(label: str) -> None:
+    page = read_page(f'<a href="/x"><h2><a href="#p1">{label}</a>Part 1</h2></a><h2><a href="#p2">{label}</a></h2>')
+    assert any("Part 1" in block.text for block in page.blocks)

@@ -317,7 +317,7 @@ def test_trees_reach_one_leaf_each(seed: int) -> None:
 def test_the_model_is_a_small_file() -> None:
     from importlib.resources import files
 
-    assert len(files("dedupcrawl.page").joinpath(MODEL_FILE).read_bytes()) <= 30_000
+    assert len(files("dedupcrawl.page").joinpath(MODEL_FILE).read_bytes()) <= 20_000
 
 
 @given(st.lists(st.tuples(st.floats(0.01, 0.99), st.integers(1, 5000)), min_size=1, max_size=7))

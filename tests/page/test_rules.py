@@ -7,10 +7,12 @@ from dedupcrawl.page.rules import (
     FRAME,
     GUIDE_LINKS,
     MAIN_TEXT,
+    SideKind,
     is_caption,
     is_consent_notice,
     is_credit,
     points_elsewhere,
+    side_kind,
 )
 from tests.page.samples import CHINESE, CHINESE_TWO, PARAGRAPH, SECOND, article
 
@@ -183,3 +185,27 @@ def test_a_page_of_pictures_is_its_captions(pictures: list[str]) -> None:
 def test_a_recipe_for_cookies_is_no_notice() -> None:
     steps = [f"Put {count} of the cookies on the tin and bake them until they are brown." for count in range(9)]
     assert read_page(f"<ol>{''.join(f'<li>{step}</li>' for step in steps)}</ol>").text == "\n".join(steps)
+
+
+# -- class and id -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        "css-1d8ad8q",
+        "col w-variant-2a872dd3-bab5-8141-0ad7-251b924e42e6",
+        "field field--label-hidden",
+        "qu-overflow--hidden",
+        "hidden_indents",
+        "elementor-text-editor",
+        "sp-code-editor",
+    ],
+)
+def test_generated_names_and_names_of_programs_show_no_side_part(names: str) -> None:
+    assert side_kind(names) is SideKind.NONE
+
+
+@pytest.mark.parametrize("names", ["ad", "ad-300x250", "topAd", "hidden", "box hidden", "is-hidden", "visually-hidden"])
+def test_short_names_of_side_parts_are_still_known(names: str) -> None:
+    assert side_kind(names) is SideKind.LIKELY

@@ -1,0 +1,98 @@
+"""When the block model is asked, and what it may not choose."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dedupcrawl.page import ReadOptions, block_model, read_page
+from dedupcrawl.page.block_features import MIN_OWN_TEXT, BlockFeatures, block_features, is_familiar
+from dedupcrawl.page.block_model import Trees, is_settled, unread_bytes
+from dedupcrawl.page.block_reader import classify
+from dedupcrawl.page.document import parse
+from dedupcrawl.page.rules import REPEATED
+from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES
+
+SENTENCE = "The council of the town met on Monday to talk about the old bridge over the river, closed since March. "
+PUBLISHED = '<meta property="article:published_time" content="2024-03-01">'
+COMMENTS = "".join(
+    f'<div class="comment-body"><p>{SENTENCE}Reader {n} of the paper says that it is too late now.</p></div>'
+    for n in range(9)
+)
+
+LABELS = f"<table class=sidebar><tr>{''.join(f'<td>Label {n}</td>' for n in range(300))}</tr></table>"
+
+
+def article(paragraphs: int, beside: str = "", head: str = "") -> str:
+    text = "".join(f"<p>{SENTENCE * 2} Part {n} of the report.</p>" for n in range(paragraphs))
+    return f"<head>{head}</head><body><div class='story'><h1>The bridge</h1>{text}</div><div>{beside}</div></body>"
+
+
+def features_of(html: str) -> tuple[BlockFeatures, list[str]]:
+    tree, reasons, _ = classify(parse(html), ReadOptions())
+    return block_features(tree, reasons), [block[0] for block in tree.blocks]
+
+
+def settled(html: str) -> bool:
+    tree, reasons, kept = classify(parse(html), ReadOptions())
+    return is_settled(tree, reasons, kept, unread_bytes(tree.blocks, reasons))
+
+
+def test_the_model_is_not_asked_where_little_was_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise AssertionError("the model was asked")
+
+    html = article(8, beside="<p>Our office is open on weekdays.</p>")
+    assert not is_familiar(classify(parse(html), ReadOptions())[0])
+    monkeypatch.setattr(block_model, "load_model", fail)
+    assert read_page(html).text.count("Part ") == 8
+
+
+def test_the_model_is_asked_where_much_was_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    load = block_model.load_model
+
+    def count() -> tuple[Trees, Trees]:
+        asked.append(1)
+        return load()
+
+    monkeypatch.setattr(block_model, "load_model", count)
+    read_page(article(4, beside=LABELS))
+    assert asked
+
+
+def test_of_an_article_only_statements_left_out_count() -> None:
+    assert not settled(article(4, LABELS))
+    assert settled(article(4, LABELS, PUBLISHED))
+
+
+def test_a_short_article_is_settled_too_if_nothing_else_was_written() -> None:
+    html = article(1, LABELS, PUBLISHED)
+    assert MIN_OWN_TEXT < len(SENTENCE * 2) < MIN_ARTICLE_BYTES
+    assert settled(html)
+
+
+@pytest.mark.parametrize(("head", "is_excluded"), [(PUBLISHED, True), ("", False)])
+def test_comments_are_no_part_of_an_article_that_has_a_text(head: str, *, is_excluded: bool) -> None:
+    features, texts = features_of(article(2, COMMENTS, head))
+    by_readers = [excluded for excluded, text in zip(features.excluded, texts, strict=True) if "Reader" in text]
+    own = [excluded for excluded, text in zip(features.excluded, texts, strict=True) if "Part" in text]
+    assert by_readers == [is_excluded] * 9
+    assert own == [False] * 2
+
+
+def test_posts_are_the_text_of_a_published_page_without_another() -> None:
+    features, texts = features_of(f"<head>{PUBLISHED}</head><body><h1>The bridge</h1>{COMMENTS}</body>")
+    assert not any(excluded for excluded, text in zip(features.excluded, texts, strict=True) if "Reader" in text)
+
+
+def test_the_reasons_are_compared_by_value() -> None:
+    """Reasons that were pickled and loaded again are equal, but not the same objects."""
+    tree, reasons, _ = classify(parse(article(3)), ReadOptions())
+    copies = ["".join(list(reason)) for reason in reasons]
+    assert np.array_equal(block_features(tree, copies).rows, block_features(tree, reasons).rows)
+
+
+def test_a_page_of_excluded_blocks_only_stays_as_the_rules_read_it() -> None:
+    tree, reasons, _ = classify(parse(article(12, COMMENTS)), ReadOptions())
+    assert block_model.corrected_blocks(tree, [REPEATED] * len(reasons), 0, 0) is None
