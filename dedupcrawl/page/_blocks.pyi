@@ -19,6 +19,7 @@ class BlockBuilder:
         separators: str,
         short_gap: int,
         max_head_chars: int,
+        part_names: Collection[str],
     ) -> None: ...
     def build(self, stream: bytes, tree: BlockTree, options: ReadOptions) -> None:
         """Add the blocks, containers and metadata of a stream in UTF-8 to an empty tree."""

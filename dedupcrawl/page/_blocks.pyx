@@ -2,8 +2,8 @@
 """Blocks and containers from the stream of a page, as :mod:`dedupcrawl.page.blocks` makes them, but in C.
 
 The functions of that module are the reference. Each text is measured in one pass over its bytes in UTF-8, where Python
-makes a new string at every step. Rare cases are left to the reference: runs of links in the text of a block, and
-targets whose file type has other letters than ASCII.
+makes a new string at every step. Rare cases are left to the reference: runs of links in the text of a block, headings
+with links to a place of the page, and targets whose file type has other letters than ASCII.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -86,18 +86,20 @@ cdef class BlockBuilder:
         separators: characters that do not end a run of links.
         short_gap: ``blocks.SHORT_GAP``.
         max_head_chars: ``blocks.MAX_HEAD_CHARS``.
+        part_names: ``blocks.PART_NAMES``.
     """
 
-    cdef object classify, make_blocks, file_types
+    cdef object classify, make_blocks, file_types, part_names
     cdef Py_ssize_t short_gap, max_head_chars
     cdef uint64_t types[MAX_TYPES]
     cdef uint32_t separators[MAX_SEPARATORS]
     cdef int type_count, separator_count
 
-    def __init__(self, *, classify, make_blocks, file_types, separators, short_gap, max_head_chars):
+    def __init__(self, *, classify, make_blocks, file_types, separators, short_gap, max_head_chars, part_names):
         self.classify = classify
         self.make_blocks = make_blocks
         self.file_types = file_types
+        self.part_names = part_names
         self.short_gap = short_gap
         self.max_head_chars = max_head_chars
         if len(file_types) > MAX_TYPES or len(separators) > MAX_SEPARATORS:
@@ -253,6 +255,8 @@ cdef class _Builder:
         if link == marked.end and not self.inside:
             _write(&writer, marked.start, marked.end)
             found = Measures(writer.size, 0, 0, 0, False)
+        elif not self.inside and _has_own_place(link, marked.end) and tag in self.rules.part_names:
+            return self.leave_to_reference(marked, tag, container)
         elif self.is_single_link(marked, link):
             found = self.measure_single_link(marked, &writer)
         else:
@@ -411,6 +415,15 @@ cdef inline Text _find(Text at, Text end, unsigned char mark) noexcept:
             return at
         at += 1
     return end
+
+
+cdef inline bint _has_own_place(Text link, Text end) noexcept:
+    """Return whether one of the links leads to a place of the page itself."""
+    while link != end:
+        if end - link > MARK_SIZE and link[MARK_SIZE] == c"#":
+            return True
+        link = _find(link + MARK_SIZE, end, LINK)
+    return False
 
 
 cdef inline Py_ssize_t _space_size(Text at, Text end) noexcept:

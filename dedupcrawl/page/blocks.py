@@ -97,6 +97,7 @@ def _builder() -> BlockBuilder:
         separators=_separators,
         short_gap=SHORT_GAP,
         max_head_chars=MAX_HEAD_CHARS,
+        part_names=PART_NAMES,
     )
     return builder
 
