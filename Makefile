@@ -2,20 +2,30 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+BUILT := $(VENV)/.built
+COMPILED := $(wildcard dedupcrawl/text/kernel_src/* dedupcrawl/page/*.pyx)
 # Processes of pytest. Most tests wait for crawls and servers, so this may exceed the number of cores.
 WORKERS ?= 3
 # Compiled modules are kept, whatever the environment says: hundreds of processes of the tests load them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo demo-clean test checks lint types imports docs pytest bench clean
+.PHONY: install package demo demo-clean test checks lint types imports docs pytest bench clean
 
-install: $(STAMP)
+install: $(BUILT)
 
-$(STAMP): requirements.txt pyproject.toml
+$(STAMP): requirements.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $(STAMP)
+
+# The compiled modules are built beside their sources; without a compiler Python and numpy serve.
+$(BUILT): $(STAMP) pyproject.toml setup.py $(COMPILED)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $(BUILT)
+
+# Install the source distribution with a compiler and without one.
+package: install
+	bash .ci/package $(BIN)/python
 
 demo: install
 	$(BIN)/dedupcrawl demo
@@ -64,4 +74,4 @@ bench: install
 	$(BIN)/python -m benchmarks.batch --master "local[2]"
 
 clean:
-	rm -rf $(VENV) .scrapy demo-out site .mypy_cache .ruff_cache .import_linter_cache .checks.log .pytest_cache .hypothesis
+	rm -rf $(VENV) build dedupcrawl/text/*.so .scrapy demo-out site .mypy_cache .ruff_cache .import_linter_cache .checks.log .pytest_cache .hypothesis

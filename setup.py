@@ -1,33 +1,55 @@
-"""The compiled part of the package. Where it cannot be built, Python does the same work with the same results."""
+"""The compiled parts of the package. Where they cannot be built, Python and numpy do the same work with the same results.
+
+With ``DEDUPCRAWL_REQUIRE_EXTENSIONS`` set, a failure to build them is an error: for those who build wheels.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 
 from setuptools import Extension, setup
 
-FLAGS = ["/O2"] if sys.platform == "win32" else ["-O3", "-ffp-contract=off"]
+SOURCES = Path("dedupcrawl/text/kernel_src")
+PAGE_MODULES = ("_blocks", "_walk")
+IS_OPTIONAL = not os.environ.get("DEDUPCRAWL_REQUIRE_EXTENSIONS")
+FLAGS = ["/O2"] if sys.platform == "win32" else ["-O3", "-fvisibility=hidden"]
 
 
-def cython_extensions() -> list[Extension]:
-    """Return the extensions in Cython; none without Cython or the headers that lxml brings."""
+def kernel() -> Extension:
+    """Return the text kernel, in C."""
+    return Extension(
+        "dedupcrawl.text._kernel",
+        sources=sorted(map(str, SOURCES.glob("*.c"))),
+        depends=sorted(map(str, SOURCES.glob("*.h"))),
+        extra_compile_args=FLAGS,
+        optional=IS_OPTIONAL,
+    )
+
+
+def page_modules() -> list[Extension]:
+    """Return the modules that read pages, in Cython; none without Cython or lxml, which brings the headers of libxml2."""
     try:
         import lxml  # noqa: PLC0415 - it may be missing
-        from Cython.Build import cythonize  # noqa: PLC0415
+        from Cython.Build import cythonize  # noqa: PLC0415 - it may be missing
     except ImportError:
-        return []
+        if IS_OPTIONAL:
+            return []
+        raise
     includes = lxml.get_include()
-    extensions = [
+    modules = [
         Extension(
             f"dedupcrawl.page.{name}",
             sources=[f"dedupcrawl/page/{name}.pyx"],
             include_dirs=includes,
             extra_compile_args=FLAGS,
-            optional=True,  # without a compiler the package is installed all the same
+            optional=IS_OPTIONAL,
         )
-        for name in ("_blocks", "_walk")
+        for name in PAGE_MODULES
     ]
-    return cythonize(extensions, include_path=includes, build_dir="build/cython")
+    found: list[Extension] = cythonize(modules, include_path=includes, build_dir="build/cython")
+    return found
 
 
-setup(ext_modules=cython_extensions())
+setup(ext_modules=[kernel(), *page_modules()])

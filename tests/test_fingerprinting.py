@@ -53,6 +53,10 @@ def test_together_is_as_alone(some: list[Page], names: tuple[str, ...], track: b
     fingerprinter = FINGERPRINTERS[names]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "BATCH_CHARS", size)
+        assert fingerprinter.fingerprint_many(some, track_url=track) == [
+            fingerprinter.fingerprint(page, track_url=track) for page in some
+        ]
+        patch.setattr("dedupcrawl.text.kernel._kernel", None)
         found = fingerprinter.fingerprint_many(some, track_url=track)
     assert found == [fingerprinter.fingerprint(page, track_url=track) for page in some]
 
@@ -62,6 +66,7 @@ def test_no_pages_are_no_records() -> None:
 
 
 def test_pages_are_filed_in_groups_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dedupcrawl.text.kernel._kernel", None)
     sizes: list[int] = []
 
     class Counted(FeaturesBatch):

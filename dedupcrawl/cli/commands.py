@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.metadata import version
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -71,6 +72,27 @@ app = typer.Typer(
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from dedupcrawl.page import compiled  # noqa: PLC0415 - loads lxml
+        from dedupcrawl.text import kernel  # noqa: PLC0415 - loads numpy
+
+        parts = (f"text kernel: {kernel.description()}", f"page reading: {compiled.description()}")
+        typer.echo("\n".join((f"dedupcrawl {version('dedupcrawl')}", *parts)))
+        raise typer.Exit
+
+
 @app.callback()
-def _commands() -> None:
+def _commands(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Show the version, and which compiled code is in use.",
+        ),
+    ] = False,
+) -> None:
     """Make Typer build a group although no command is registered here."""

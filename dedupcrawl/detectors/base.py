@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from dedupcrawl.errors import SettingError, StoreError
 from dedupcrawl.text.lexicon import LANGUAGE_ACCEPTED, is_language
@@ -40,8 +40,7 @@ class Relation(StrEnum):
     SIBLING = "sibling"  #: near-equal text on the same site, about something else
 
 
-@dataclass(frozen=True, slots=True)
-class Fingerprint:
+class Fingerprint(NamedTuple):
     """The result of one detector for one page. It has bytes only, so that it is stored without pickle."""
 
     keys: tuple[bytes, ...]  #: the page is stored under these

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dedupcrawl.detectors.base import Exhibit, Match, Opinion, Relation
+from dedupcrawl.text.kernel import weigh_bits
 
 if TYPE_CHECKING:
     from dedupcrawl.detectors.base import Bar, Detector
@@ -33,6 +34,9 @@ def sign_bits(hashes: Hashes, weights: Counts | None = None) -> bytes:
     integers; ``None``: all weights are 1. Sums are exact.
     """
     total = len(hashes) if weights is None else int(weights.sum())
+    compiled = weigh_bits(hashes, weights)
+    if compiled is not None:
+        return np.packbits(compiled > total // 2, bitorder="little").tobytes()
     return np.packbits(bit_sums(hashes, weights) > total // 2).tobytes()
 
 

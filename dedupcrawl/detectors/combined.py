@@ -81,7 +81,7 @@ class Combined(Detector):
         sketches = [one.sketch if one else b"" for one in found]
         sketch = struct.pack(f"<B{len(sketches)}I", _TAG, *map(len, sketches)) + b"".join(sketches)
         if self.all_of:
-            return replace(present[0], sketch=sketch)
+            return present[0]._replace(sketch=sketch)
         keys = _prefix_keys({i: one.keys for i, one in present.items()})
         probes = _prefix_keys({i: one.keys if one.probes is None else one.probes for i, one in present.items()})
         return Fingerprint(keys, sketch, None if probes == keys else probes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from dedupcrawl.detectors.base import Detector, Exhibit, Fingerprint, Match
 from dedupcrawl.detectors.lsh import (
+    ROUNDS,
     band_keys,
     band_keys_of_many,
     choose_bands,
@@ -18,14 +19,18 @@ from dedupcrawl.detectors.lsh import (
     fast_similarity_sketches,
 )
 from dedupcrawl.detectors.relations import MatchBounds, SlotAgreement, TextSize
-from dedupcrawl.text.shingles import MAX_SHINGLE
+from dedupcrawl.page.model import Page
+from dedupcrawl.text.features import Features
+from dedupcrawl.text.kernel import hasher, is_compiled, loaded, normalizer
+from dedupcrawl.text.shingles import MAX_SHINGLE, seeded_constants
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.detectors.lsh import Slots
-    from dedupcrawl.text.features import Features, FeaturesBatch
+    from dedupcrawl.text._kernel import Sketcher
+    from dedupcrawl.text.features import FeaturesBatch
 
 _HEADER = struct.Struct("<BII")
 _TAG = 0x4D
@@ -67,12 +72,39 @@ class MinHash(Detector):
         self.check_seed()
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
+        if self._sketcher and features.compiled is not None:
+            return self._sketcher.sketch(features.compiled)
         shingles = features.shingles(self.characters, self.words, self.seed)
         if not len(shingles):
             return None
         slots = fast_similarity_sketch(shingles, self.slots, self.seed)
         head = _HEADER.pack(_TAG, features.length, len(shingles))
         return Fingerprint(self._keys(slots), head + slots.tobytes())
+
+    def fingerprint_text(self, text: str) -> Fingerprint | None:
+        """Compute the fingerprint of a text that is no page; ``None`` for a text without tokens.
+
+        The result is that of :meth:`fingerprint` for ``Features(Page.from_text(text))``, with less overhead.
+        """
+        sketcher = self._sketcher
+        return sketcher.sketch_string(text) if sketcher else self.fingerprint(Features(Page.from_text(text)))
+
+    @cached_property
+    def _sketcher(self) -> Sketcher[Fingerprint] | None:
+        """What makes sketch and keys of a compiled text, like the functions of lsh.py; None with numpy."""
+        if not is_compiled():
+            return None
+        bands, rows = self._bands()
+        counts = {"round": ROUNDS, "order": self.slots, "row": rows, "band": bands}
+        constants = [seeded_constants(self.seed, purpose, count) for purpose, count in counts.items()]
+        shared = normalizer(False), hasher(self.seed)
+        lengths = self.characters, self.words
+        sketcher: Sketcher[Fingerprint] = loaded().Sketcher(Fingerprint, _TAG, *shared, *lengths, *constants)
+        return sketcher
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return the constants alone: a sketcher cannot be pickled."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def fingerprint_many(self, batch: FeaturesBatch, wanted: Sequence[bool]) -> list[Fingerprint | None]:
         hashes, texts, counts = batch.shingles(self.characters, self.words, self.seed)

@@ -10,6 +10,7 @@ import numpy as np
 
 from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
 from dedupcrawl.detectors.lsh import bucket_keys
+from dedupcrawl.text.kernel import least_hashes
 from dedupcrawl.text.shingles import MAX_SHINGLE, Hashes, light_mix, mix, seeded_constants
 
 if TYPE_CHECKING:
@@ -103,7 +104,11 @@ class Shingling(Detector):
 
 def minima(shingles: Hashes, count: int, seed: int) -> Hashes:
     """Return the smallest hash of the shingles under each of ``count`` hash functions."""
-    functions = seeded_constants(seed, "minimum", count)[:, None]
+    factors = seeded_constants(seed, "minimum", count)
+    compiled = least_hashes(shingles, factors)
+    if compiled is not None:
+        return compiled
+    functions = factors[:, None]
     chunks = [shingles[i : i + _CHUNK_SHINGLES] for i in range(0, len(shingles), _CHUNK_SHINGLES)]
     least: Hashes = np.min([light_mix(chunk * functions).min(axis=1) for chunk in chunks], axis=0)
     return least

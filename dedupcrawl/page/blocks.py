@@ -149,9 +149,7 @@ def _make_containers(tree: BlockTree, opened: list[str], containers: list[int], 
         parent = containers[depth]
 
 
-def make_blocks(
-    blocks: list[RawBlock], found: list[MarkedText], options: ReadOptions, *, inside: bool = False
-) -> bool:
+def make_blocks(blocks: list[RawBlock], found: list[MarkedText], options: ReadOptions, *, inside: bool = False) -> bool:
     """Normalise the texts, measure their links and add them to ``blocks``.
 
     Args:

@@ -7,7 +7,6 @@ stylesheet, which gives the same stream.
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Final
 
 from lxml import etree
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 #: Versions of lxml and libxml2 (major, minor) with which the compiled walk was tested.
 TESTED_LXML: Final = frozenset({(5, 3), (5, 4), (6, 0), (6, 1)})
 TESTED_LIBXML2: Final = frozenset({(2, 12), (2, 13), (2, 14)})
-
-logger = logging.getLogger(__name__)
 
 
 def untested_version() -> str:
@@ -48,8 +45,9 @@ blocks, _why_no_blocks = load_extension("dedupcrawl.page._blocks")
 
 def description() -> str:
     """Return in a few words which code turns trees into blocks, and why."""
-    parts = (("walk", "libxslt", _why_no_walk), ("blocks", "Python", _why_no_blocks))
-    return ", ".join(f"{name}: {f'{instead} ({why})' if why else 'compiled'}" for name, instead, why in parts)
-
-
-logger.debug("Reading of pages: %s", description())
+    if walk is not None and blocks is not None:
+        return "compiled"
+    parts = (("walk", walk, "libxslt", _why_no_walk), ("blocks", blocks, "Python", _why_no_blocks))
+    return ", ".join(
+        f"{name} {'compiled' if module else f'by {instead} ({why})'}" for name, module, instead, why in parts
+    )

@@ -20,7 +20,7 @@ from dedupcrawl.page.flatten import word_set
 from dedupcrawl.page.rules import CONSENT, FRAME, name_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from dedupcrawl.page.blocks import RawBlock
 

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from dedupcrawl.page.model import Page
+from dedupcrawl.text import kernel
 from dedupcrawl.text.normalize import CODE, ROLE, PackedTexts, decode, pack, pack_many, simplify
 from dedupcrawl.text.shingles import ShinglesOfMany, located_tokens, shingles, shingles_of_many, token_spans, tokens
 from dedupcrawl.text.words import sentence_ends, words
 
 if TYPE_CHECKING:
+    from dedupcrawl.text._kernel import Text
     from dedupcrawl.text.normalize import Indices, Points
     from dedupcrawl.text.shingles import Hashes, Tokens
 
@@ -34,11 +36,18 @@ class Features:
     _shingles: dict[tuple[int, int, int], Hashes] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
+    def compiled(self) -> Text | None:
+        """The normalised text for the compiled kernel; None if it is not in use."""
+        return kernel.compile_text(compared_text(self.page), fold_chinese=self.fold_chinese)
+
+    @cached_property
     def packed(self) -> Points:
         """The normalised text as packed points, see :func:`~dedupcrawl.text.normalize.pack`.
 
         It is the main text, followed by ``Page.rest``.
         """
+        if self.compiled is not None:
+            return kernel.points_of(self.compiled)
         packed = pack(compared_text(self.page))
         return simplify(packed) if self.fold_chinese else packed
 
@@ -55,21 +64,27 @@ class Features:
     @cached_property
     def encoded(self) -> bytes:
         """The normalised text in UTF-8; lone surrogates are encoded too."""
+        if self.compiled is not None:
+            return self.compiled.encoded()
         return self.text.encode("utf-8", "surrogatepass")
 
     @property
     def length(self) -> int:
         """Length of the normalised text in characters."""
-        return len(self.packed)
+        return len(self.packed if self.compiled is None else self.compiled)
 
     @property
     def letters(self) -> int:
         """The number of letters, digits and marks in the text. Tokens consist of these only."""
+        if self.compiled is not None:
+            return self.compiled.letters
         return int(np.count_nonzero(self.packed & ROLE))
 
     @property
     def is_one_word_repeated(self) -> bool:
         """Whether the text is one repeated word, whatever separates its repetitions."""
+        if self.compiled is not None:
+            return self.compiled.is_one_word_repeated()
         beginning = _letter_points(self.packed[:_BEGINNING_LENGTH])
         if len(beginning) >= 2 * LONGEST_REPEATED and not is_one_word_repeated(beginning):
             return False  # true of most texts: the beginning of a repetition is itself repeated
@@ -88,7 +103,8 @@ class Features:
     def tokens(self, seed: int) -> Tokens:
         """Return the token stream with hashes keyed by a seed, see :mod:`dedupcrawl.text.shingles`."""
         if seed not in self._tokens:
-            self._tokens[seed] = tokens(self.packed, seed)
+            compiled = self.compiled
+            self._tokens[seed] = tokens(self.packed, seed) if compiled is None else kernel.tokens_of(compiled, seed)
         return self._tokens[seed]
 
     @cached_property
@@ -110,7 +126,10 @@ class Features:
         """Return the hashes of all shingles, see :func:`dedupcrawl.text.shingles.shingles`."""
         scheme = (characters, words, seed)
         if scheme not in self._shingles:
-            self._shingles[scheme] = shingles(self.tokens(seed), characters, words, seed)
+            compiled = self.compiled
+            self._shingles[scheme] = (
+                shingles(self.tokens(seed), *scheme) if compiled is None else kernel.shingles_of(compiled, *scheme)
+            )
         return self._shingles[scheme]
 
 

@@ -267,6 +267,24 @@ def _table() -> _NormalizationTable:
     return table
 
 
+class KernelTables(NamedTuple):
+    """The tables of the compiled kernel, by code point; see :class:`_NormalizationTable`."""
+
+    packed: Points
+    sizes: npt.NDArray[np.uint8]
+    starts: npt.NDArray[np.uint32]
+    expansions: Points  #: packed, without flags
+    folding: Points  #: see :func:`simplify`; empty: nothing is folded
+
+
+def kernel_tables(*, fold_chinese: bool) -> KernelTables:
+    """Return the tables of :func:`pack`, and with ``fold_chinese`` that of :func:`simplify`."""
+    table = _table()
+    expansions = table.packed[table.expansions] & (ROLE | CODE)
+    folding = _folding_table() if fold_chinese else np.zeros(0, np.uint32)
+    return KernelTables(table.packed, table.sizes, table.starts, expansions, folding)
+
+
 def _map_each(points: Points, function: Callable[[str], str]) -> tuple[Points, Indices, Indices]:
     """Apply ``function`` to every character alone; return results in one array, with starts and lengths."""
     # NUL never combines, so one call has the same result as a call for every character.

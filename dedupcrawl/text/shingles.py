@@ -57,7 +57,7 @@ MAX_SHINGLE = 64  #: highest number of tokens of a shingle
 MAX_LETTERS = 64  #: highest number of letters of a word that is hashed by a polynomial
 _POWERS = 1 << 15  #: tabulated powers of P
 _CHUNK = _POWERS  #: code points hashed at a time, at most ``_POWERS``; they stay in the processor cache
-_CACHED_SEEDS = 4  #: seeds whose tables are kept, 2.5 MB each
+CACHED_SEEDS = 4  #: seeds whose tables are kept, 2.5 MB each
 _SEPARATOR = np.uint8(Role.SEPARATOR)
 _WORD = np.uint8(Role.WORD)
 _CHARACTER = np.uint8(Role.CHARACTER)
@@ -118,7 +118,7 @@ class _LetterKeys(NamedTuple):
     falling: Hashes  #: powers of its inverse
 
 
-@functools.lru_cache(_CACHED_SEEDS)
+@functools.lru_cache(CACHED_SEEDS)
 def _letter_keys(seed: int) -> _LetterKeys:
     points = np.flatnonzero(roles())
     points |= roles()[points].astype(np.int64) << int(ROLE_SHIFT)
@@ -161,7 +161,26 @@ def _hash_long_words(hashes: Hashes, packed: Points, starts: Indices, seed: int)
     letters = np.add.reduceat(packed & ROLE != 0, starts, dtype=np.int64)
     for token in np.flatnonzero(letters > MAX_LETTERS).tolist():
         word = packed[starts[token] : starts[token] + letters[token]].astype("<u4").tobytes()
-        hashes[token] = int.from_bytes(seeded_hash(word, 8, seed), "little")
+        hashes[token] = hash_long_word(word, seed)
+
+
+def hash_long_word(word: bytes, seed: int) -> int:
+    """Hash a word of more than ``MAX_LETTERS`` letters: its packed points, 4 bytes each, little-endian."""
+    return int.from_bytes(seeded_hash(word, 8, seed), "little")
+
+
+class KernelKeys(NamedTuple):
+    """The secrets of token and shingle hashes, for the compiled kernel."""
+
+    letters: Hashes  #: the random number of each packed point, 0 for separators
+    rising: Hashes  #: the first ``MAX_LETTERS`` powers of the base of words
+    shingle_base: int
+
+
+def kernel_keys(seed: int) -> KernelKeys:
+    """Return the keys that belong to a seed."""
+    keys = _letter_keys(seed)
+    return KernelKeys(keys.letters, keys.rising[:MAX_LETTERS], _secret_base(seed, "shingle"))
 
 
 def shingles(stream: Tokens, characters: int, words: int, seed: int) -> Hashes:

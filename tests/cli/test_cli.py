@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import orjson
@@ -18,6 +19,8 @@ from typer.testing import CliRunner
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.cli import app, main
+from dedupcrawl.page import compiled
+from dedupcrawl.text.kernel import description
 from tests.texts import CHINESE, ENGLISH, OTHER_ENGLISH
 
 runner = CliRunner()
@@ -66,6 +69,13 @@ def complaint(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
         main()
     assert caught.value.code == 2
     return capsys.readouterr().err
+
+
+def test_the_version_names_the_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, reading = f"text kernel: {description()}", f"page reading: {compiled.description()}"
+    assert run("--version").splitlines() == [f"dedupcrawl {version('dedupcrawl')}", kernel, reading]
+    monkeypatch.setattr("dedupcrawl.text.kernel._kernel", None)
+    assert "text kernel: numpy (" in run("--version")
 
 
 def test_read_prints_the_main_text(files: dict[str, str], served: str) -> None:

@@ -1,0 +1,90 @@
+"""The compiled text kernel, written in C (``kernel_src/``). :mod:`dedupcrawl.text.kernel` is its only user.
+
+Arrays are contiguous, of the stated item type, and not changed as long as an object uses them. Long work runs
+without the GIL. A ``ValueError`` is raised for arrays of another size and for values that are no packed points.
+"""
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, final
+
+from typing_extensions import Buffer
+
+_R = TypeVar("_R", bound=tuple[Any, Any, Any])
+
+@final
+class Normalizer:
+    """Normalises texts with the tables of :mod:`dedupcrawl.text.normalize`."""
+
+    def __new__(
+        cls,
+        packed: Buffer,  # uint32 of each code point
+        sizes: Buffer,  # uint8
+        starts: Buffer,  # uint32
+        expansions: Buffer,  # uint32, packed points
+        folding: Buffer,  # uint32: XOR of each code point, the last for all others; empty: nothing is folded
+        pack_in_python: Callable[[str], Buffer],  # normalises a text with combining characters to packed points
+    ) -> Normalizer: ...
+    def pack(self, text: str, /) -> Text:
+        """Normalise a text."""
+
+@final
+class Text(Buffer):
+    """A normalised text. Its buffer is the packed points as bytes."""
+
+    @property
+    def letters(self) -> int:
+        """The number of points with a role."""
+
+    def __len__(self) -> int: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def encoded(self) -> bytes:
+        """Return the text in UTF-8; lone surrogates are encoded too."""
+
+    def is_one_word_repeated(self) -> bool:
+        """Return whether the text is one repeated word, like ``Features.is_one_word_repeated``."""
+
+@final
+class Hasher:
+    """Hashes tokens and shingles with the keys of one seed, see :mod:`dedupcrawl.text.shingles`."""
+
+    def __new__(
+        cls,
+        letters: Buffer,  # uint64 of each packed point
+        rising: Buffer,  # uint64: powers of the base of words, MAX_LETTERS of them
+        shingle_base: int,
+        hash_long_word: Callable[[bytes], int],  # of points with 4 bytes each, little-endian
+    ) -> Hasher: ...
+    def tokens(self, text: Text, /) -> tuple[bytes, bytes]:
+        """Return the hash (uint64) and the first packed point (uint32) of each token."""
+
+    def shingles(self, text: Text, characters: int, words: int, /) -> bytes:
+        """Return the hashes (uint64) of all shingles, with repetitions."""
+
+@final
+class Sketcher(Generic[_R]):
+    """Sketches sets of shingles, see :mod:`dedupcrawl.detectors.lsh`."""
+
+    def __new__(
+        cls,
+        result: type[_R],  # a named tuple of three fields: keys, sketch, None
+        tag: int,  # first byte of a sketch
+        normalizer: Normalizer,
+        hasher: Hasher,
+        characters: int,  # tokens of a shingle, 1…MAX_SHINGLE
+        words: int,
+        rounds: Buffer,  # uint64: ROUNDS factors
+        orders: Buffer,  # uint64: a factor a slot
+        row_factors: Buffer,  # uint64
+        band_offsets: Buffer,  # uint64
+    ) -> Sketcher[_R]: ...
+    def sketch(self, text: Text, /) -> _R | None:
+        """Return the distinct keys of the bands, and the sketch of detector ``minhash``; None for no shingles."""
+
+    def sketch_string(self, text: str, /) -> _R | None:
+        """Do the same for a text that is not normalised yet."""
+
+def least_hashes(hashes: Buffer, factors: Buffer, /) -> bytes:
+    """Return for each factor (uint64) the least ``light_mix(hash * factor)`` (uint64) of the hashes."""
+
+def weigh_bits(hashes: Buffer, weights: Buffer | None, /) -> bytes:
+    """Return 64 sums (int64), the lowest bit first: the weights (int64; None: 1 each) of the hashes with that bit."""

@@ -1,0 +1,157 @@
+/* The extension module dedupcrawl.text._kernel; kernel.py uses it, and _kernel.pyi documents it. */
+#include "types.h"
+
+int
+raise_outcome(Outcome outcome)
+{
+    if (outcome == NO_MEMORY) {
+        PyErr_NoMemory();
+    } else {
+        PyErr_SetString(PyExc_ValueError, "a table or a text has a value that is not a packed point");
+    }
+    return 0;
+}
+
+PyTypeObject *
+text_type_of(PyTypeObject *type)
+{
+    ModuleState *state = PyType_GetModuleState(type);
+    return state == NULL ? NULL : (PyTypeObject *)Py_NewRef(state->text);
+}
+
+int
+get_array(PyObject *object, Py_buffer *view, Py_ssize_t item_size, Py_ssize_t count, const char *name)
+{
+    if (PyObject_GetBuffer(object, view, PyBUF_C_CONTIGUOUS) < 0) {
+        return 0;
+    }
+    if (view->itemsize != item_size || (count >= 0 && view->len != count * item_size)
+        || (uintptr_t)view->buf % (uintptr_t)item_size != 0) {
+        PyErr_Format(PyExc_ValueError, "the array %s has %zd bytes with %zd an item", name, view->len, view->itemsize);
+        PyBuffer_Release(view);
+        return 0;
+    }
+    return 1;
+}
+
+/* least_hashes(hashes, factors) -> bytes: the least hash under each of the functions that the factors define */
+static PyObject *
+module_least_hashes(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
+{
+    Py_buffer hashes, factors;
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "least_hashes() takes hashes and factors");
+        return NULL;
+    }
+    if (!get_array(args[0], &hashes, sizeof(uint64_t), -1, "hashes")) {
+        return NULL;
+    }
+    PyObject *result = NULL;
+    if (get_array(args[1], &factors, sizeof(uint64_t), -1, "factors")) {
+        Py_ssize_t number = hashes.len / 8, functions = factors.len / 8;
+        uint64_t *least = PyMem_Calloc((size_t)functions + 1, sizeof(uint64_t));
+        if (least == NULL) {
+            PyErr_NoMemory();
+        } else {
+            RUN(number, least_hashes(hashes.buf, number, factors.buf, functions, least));
+            result = PyBytes_FromStringAndSize((const char *)least, functions * 8);
+            PyMem_Free(least);
+        }
+        PyBuffer_Release(&factors);
+    }
+    PyBuffer_Release(&hashes);
+    return result;
+}
+
+/* weigh_bits(hashes, weights or None) -> bytes: 64 int64, the total weight of the hashes with each bit, lowest first */
+static PyObject *
+module_weigh_bits(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
+{
+    Py_buffer hashes, weights = {.buf = NULL, .obj = NULL};
+    int64_t sums[64];
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "weigh_bits() takes hashes and weights");
+        return NULL;
+    }
+    if (!get_array(args[0], &hashes, sizeof(uint64_t), -1, "hashes")) {
+        return NULL;
+    }
+    Py_ssize_t number = hashes.len / 8;
+    if (args[1] != Py_None && !get_array(args[1], &weights, sizeof(int64_t), number, "weights")) {
+        PyBuffer_Release(&hashes);
+        return NULL;
+    }
+    RUN(number, weigh_bits(hashes.buf, weights.buf, number, sums));
+    PyBuffer_Release(&hashes);
+    if (weights.obj != NULL) {
+        PyBuffer_Release(&weights);
+    }
+    return PyBytes_FromStringAndSize((const char *)sums, sizeof sums);
+}
+
+static PyMethodDef functions[] = {
+    {"least_hashes", (PyCFunction)(void (*)(void))module_least_hashes, METH_FASTCALL, NULL},
+    {"weigh_bits", (PyCFunction)(void (*)(void))module_weigh_bits, METH_FASTCALL, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static int
+add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **type)
+{
+    *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
+    return *type != NULL && PyModule_AddType(module, *type) == 0;
+}
+
+static int
+module_exec(PyObject *module)
+{
+    ModuleState *state = PyModule_GetState(module);
+    if (!add_type(module, &normalizer_spec, &state->normalizer) || !add_type(module, &text_spec, &state->text)
+        || !add_type(module, &hasher_spec, &state->hasher) || !add_type(module, &sketcher_spec, &state->sketcher)) {
+        return -1;
+    }
+    return 0;
+}
+
+static int
+module_traverse(PyObject *module, visitproc visit, void *arg)
+{
+    ModuleState *state = PyModule_GetState(module);
+    Py_VISIT(state->normalizer);
+    Py_VISIT(state->text);
+    Py_VISIT(state->hasher);
+    Py_VISIT(state->sketcher);
+    return 0;
+}
+
+static int
+module_clear(PyObject *module)
+{
+    ModuleState *state = PyModule_GetState(module);
+    Py_CLEAR(state->normalizer);
+    Py_CLEAR(state->text);
+    Py_CLEAR(state->hasher);
+    Py_CLEAR(state->sketcher);
+    return 0;
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, module_exec},
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "dedupcrawl.text._kernel",
+    .m_size = sizeof(ModuleState),
+    .m_methods = functions,
+    .m_slots = slots,
+    .m_traverse = module_traverse,
+    .m_clear = module_clear,
+};
+
+PyMODINIT_FUNC
+PyInit__kernel(void)
+{
+    return PyModuleDef_Init(&definition);
+}

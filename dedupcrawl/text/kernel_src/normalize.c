@@ -1,0 +1,253 @@
+/* Normalised text as packed points; the reference is normalize.py. */
+#include "kernel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define REPEATED_LIMIT 64 /* letters of a repeated word, LONGEST_REPEATED in features.py */
+#define BEGINNING 512     /* points that are checked first for a repeated word */
+
+static int
+reserve_points(PackedText *text, Py_ssize_t *capacity, Py_ssize_t needed)
+{
+    if (needed <= *capacity) {
+        return 1;
+    }
+    Py_ssize_t wanted = needed > PY_SSIZE_T_MAX / 8 ? needed : needed + needed / 2;
+    if (wanted > PY_SSIZE_T_MAX / (Py_ssize_t)sizeof(uint32_t) - 1) {
+        return 0;
+    }
+    uint32_t *points = realloc(text->points, ((size_t)wanted + 1) * sizeof(uint32_t));
+    if (points == NULL) {
+        return 0;
+    }
+    text->points = points;
+    *capacity = wanted;
+    return 1;
+}
+
+/* Append a packed point unless it is a second space in a row. Without a branch: texts are hard to predict. */
+#define APPEND(point)                                        \
+    do {                                                     \
+        uint32_t is_space = (point) == SPACE;                \
+        points[length] = (point);                            \
+        length += !(is_space & after_space);                 \
+        letters += (point) >= (WORD << ROLE_SHIFT);          \
+        after_space = is_space;                              \
+    } while (0)
+
+/* One function for each width of CPython's strings. */
+#define DEFINE_PACK(NAME, TYPE)                                                                        \
+    static Outcome NAME(const NormalizationTable *table, const TYPE *text, Py_ssize_t count,           \
+                        PackedText *result)                                                            \
+    {                                                                                                  \
+        uint32_t *points = result->points;                                                             \
+        Py_ssize_t length = 0, letters = 0, capacity = count;                                          \
+        uint32_t after_space = 1;                                                                      \
+        for (Py_ssize_t i = 0; i < count; i++) {                                                       \
+            uint32_t code = text[i];                                                                   \
+            if (sizeof(TYPE) == 4 && UNLIKELY(code >= CODE_POINTS)) {                                  \
+                return BAD_TABLE;                                                                      \
+            }                                                                                          \
+            uint32_t point = table->packed[code];                                                      \
+            if (UNLIKELY(point >= PACKED_LIMIT)) {                                                     \
+                if (point & COMBINES) {                                                                \
+                    return NEEDS_PYTHON;                                                               \
+                }                                                                                      \
+                Py_ssize_t start = table->starts[code], size = table->sizes[code];                     \
+                if (!(point & RESIZED) || start > table->expansion_count - size) {                     \
+                    return BAD_TABLE;                                                                  \
+                }                                                                                      \
+                if (!reserve_points(result, &capacity, length + size + (count - i))) {                 \
+                    return NO_MEMORY;                                                                  \
+                }                                                                                      \
+                points = result->points;                                                               \
+                for (Py_ssize_t j = 0; j < size; j++) {                                                \
+                    uint32_t expanded = table->expansions[start + j];                                  \
+                    if (expanded >= PACKED_LIMIT) {                                                    \
+                        return BAD_TABLE;                                                              \
+                    }                                                                                  \
+                    APPEND(expanded);                                                                  \
+                }                                                                                      \
+                continue;                                                                              \
+            }                                                                                          \
+            APPEND(point);                                                                             \
+        }                                                                                              \
+        length -= length > 0 && after_space;                                                           \
+        points[length] = 0;                                                                            \
+        result->length = length;                                                                       \
+        result->letters = letters;                                                                     \
+        return DONE;                                                                                   \
+    }
+
+DEFINE_PACK(pack_latin, uint8_t)
+DEFINE_PACK(pack_basic, uint16_t)
+DEFINE_PACK(pack_full, uint32_t)
+
+/* Fold Chinese in place. The XOR leaves the role, because folding has no bits above the code. */
+static void
+fold_points(const NormalizationTable *table, PackedText *text)
+{
+    Py_ssize_t last = table->folding_count - 1;
+    if (last < 0) {
+        return;
+    }
+    for (Py_ssize_t i = 0; i < text->length; i++) {
+        Py_ssize_t code = text->points[i] & CODE_MASK;
+        text->points[i] ^= table->folding[code < last ? code : last] & CODE_MASK;
+    }
+}
+
+static uint32_t *
+new_points(Py_ssize_t count)
+{
+    if (count > PY_SSIZE_T_MAX / (Py_ssize_t)sizeof(uint32_t) - 1) {
+        return NULL;
+    }
+    return malloc(((size_t)count + 1) * sizeof(uint32_t));
+}
+
+/* Normalise a string. `result` owns the points also after a failure. */
+Outcome
+pack_text(const NormalizationTable *table, PyObject *text, PackedText *result)
+{
+    Py_ssize_t count = PyUnicode_GET_LENGTH(text);
+    int kind = PyUnicode_KIND(text);
+    const void *data = PyUnicode_DATA(text);
+    result->points = new_points(count);
+    if (result->points == NULL) {
+        return NO_MEMORY;
+    }
+    result->is_ascii = PyUnicode_IS_ASCII(text); /* what normalisation does not change */
+    Outcome outcome = kind == PyUnicode_1BYTE_KIND   ? pack_latin(table, data, count, result)
+                      : kind == PyUnicode_2BYTE_KIND ? pack_basic(table, data, count, result)
+                                                     : pack_full(table, data, count, result);
+    if (outcome == DONE) {
+        fold_points(table, result);
+    }
+    return outcome;
+}
+
+/* Take over points that Python has normalised. */
+Outcome
+copy_points(const NormalizationTable *table, const uint32_t *points, Py_ssize_t count, PackedText *result)
+{
+    result->points = new_points(count);
+    if (result->points == NULL) {
+        return NO_MEMORY;
+    }
+    result->length = count;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        uint32_t point = points[i];
+        if (point >= PACKED_LIMIT || (point & CODE_MASK) >= CODE_POINTS) {
+            return BAD_TABLE;
+        }
+        result->points[i] = point;
+        result->letters += point >= (WORD << ROLE_SHIFT);
+    }
+    result->points[count] = 0;
+    fold_points(table, result);
+    return DONE;
+}
+
+Py_ssize_t
+utf8_size(const PackedText *text)
+{
+    if (text->is_ascii) {
+        return text->length;
+    }
+    Py_ssize_t size = text->length; /* at most 4 bytes a point, of which 4 bytes are in memory already */
+    for (Py_ssize_t i = 0; i < text->length; i++) {
+        uint32_t code = text->points[i] & CODE_MASK;
+        size += (code >= 0x80) + (code >= 0x800) + (code >= 0x10000);
+    }
+    return size;
+}
+
+/* Write `utf8_size` bytes. Lone surrogates are encoded like other code points. */
+void
+write_utf8(const PackedText *text, char *out)
+{
+    const uint32_t *points = text->points;
+    if (text->is_ascii) {
+        for (Py_ssize_t i = 0; i < text->length; i++) {
+            out[i] = (char)(points[i] & 0x7F);
+        }
+        return;
+    }
+    for (Py_ssize_t i = 0; i < text->length; i++) {
+        uint32_t code = points[i] & CODE_MASK;
+        if (code < 0x80) {
+            *out++ = (char)code;
+            continue;
+        }
+        if (code < 0x800) {
+            *out++ = (char)(0xC0 | code >> 6);
+        } else {
+            if (code < 0x10000) {
+                *out++ = (char)(0xE0 | code >> 12);
+            } else {
+                *out++ = (char)(0xF0 | code >> 18);
+                *out++ = (char)(0x80 | (code >> 12 & 0x3F));
+            }
+            *out++ = (char)(0x80 | (code >> 6 & 0x3F));
+        }
+        *out++ = (char)(0x80 | (code & 0x3F));
+    }
+}
+
+static Py_ssize_t
+gather_letters(const uint32_t *points, Py_ssize_t count, uint32_t *letters)
+{
+    Py_ssize_t found = 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (points[i] >= (WORD << ROLE_SHIFT)) {
+            letters[found++] = points[i];
+        }
+    }
+    return found;
+}
+
+static int
+equals_shifted(const uint32_t *letters, Py_ssize_t shift, Py_ssize_t count)
+{
+    return memcmp(letters + shift, letters, (size_t)count * sizeof(uint32_t)) == 0;
+}
+
+/* Whether letters are one word, two or more times; features.py explains why one period of a long text suffices. */
+static int
+are_one_word_repeated(const uint32_t *letters, Py_ssize_t count)
+{
+    Py_ssize_t longest = count / 2 < REPEATED_LIMIT ? count / 2 : REPEATED_LIMIT;
+    int is_long = count >= 4 * REPEATED_LIMIT;
+    Py_ssize_t head = is_long ? 2 * REPEATED_LIMIT : longest;
+    for (Py_ssize_t period = 1; period <= longest; period++) {
+        if (equals_shifted(letters, period, head)) {
+            int repeats = equals_shifted(letters, period, count - period);
+            if (repeats || is_long) {
+                return repeats;
+            }
+        }
+    }
+    return 0;
+}
+
+Outcome
+is_one_word_repeated(const PackedText *text, int *result)
+{
+    uint32_t beginning[BEGINNING];
+    Py_ssize_t length = text->length < BEGINNING ? text->length : BEGINNING;
+    Py_ssize_t found = gather_letters(text->points, length, beginning);
+    *result = (found < 2 * REPEATED_LIMIT && length < text->length) || are_one_word_repeated(beginning, found);
+    if (!*result || length == text->length) {
+        return DONE; /* true of most texts: the beginning of a repetition is itself repeated */
+    }
+    uint32_t *letters = malloc(((size_t)text->letters + 1) * sizeof(uint32_t));
+    if (letters == NULL) {
+        return NO_MEMORY;
+    }
+    found = gather_letters(text->points, text->length, letters);
+    *result = are_one_word_repeated(letters, found);
+    free(letters);
+    return DONE;
+}
