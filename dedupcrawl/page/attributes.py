@@ -6,7 +6,7 @@ libxml2 compares each attribute of a tag with those before it: 40,000 attributes
 Which ``<`` begins a tag depends on the state of the tokenizer (in a script, a comment, a quoted value…). The
 search does not follow that state. It tries every ``<`` before a letter, and so finds each tag of the page
 whatever tokenizer the parser has. In scripts it also finds what is no tag (``i<n; i++``). If something was found, it
-is repeated with these ``<`` removed from scripts, and the page is parsed without them as well.
+is repeated without any ``<`` before a letter in such scripts, and the page is parsed without them as well.
 
 The search takes some percent of the time of reading a page. So a page is sampled first: within a long tag, each
 ``>`` is in a quoted value, and the tag has many attributes between two of them or lasts for many samples. The places
@@ -21,6 +21,7 @@ from itertools import cycle
 from random import SystemRandom
 
 from dedupcrawl.page.model import TOO_MANY_ATTRIBUTES, PageError
+from dedupcrawl.utils.time_limit import check_time
 
 #: Attributes that a tag may have; tags of the labelled pages have at most 136. The parser then needs about as long for
 #: a page of such tags as for a page of the same size with short ones.
@@ -32,11 +33,16 @@ _VALUE = rf"""(?:"[^"]*+"?+|'[^']*+'?+|[^{_SPACE}>]*+)"""
 #: possessive: no text is scanned twice from the same place.
 _ATTRIBUTE = rf"(?:[{_SPACE}/]*+[^{_SPACE}/>][^{_SPACE}/>=]*+(?:[{_SPACE}]*+=[{_SPACE}]*+{_VALUE})?+)"
 _TOO_MANY = f"{_ATTRIBUTE}{{{MAX_ATTRIBUTES + 1}}}"
-#: The name of a tag is passed over as a whole: in ``<a<a<a`` each ``<`` would scan the rest again.
-_start_without_flood = re.compile(rf"(?:[^<]++|<(?:(?![a-zA-Z])|[a-zA-Z][^{_SPACE}/>]*+(?!{_TOO_MANY})))*+").match
-_scripts = re.compile(r"(<script\b[^>]*+>)((?:[^<]++|<(?!/script))*+)", re.IGNORECASE)
+#: The name of a tag is passed over as a whole: in ``<a<a<a`` each ``<`` would scan the rest again. At most 4,096 parts
+#: are passed over at a time, since each may look at ``MAX_ATTRIBUTES`` attributes: some hundredths of a second.
+_some_without_flood = re.compile(
+    rf"(?:[^<]++|<(?:(?![a-zA-Z])|[a-zA-Z][^{_SPACE}/>]*+(?!{_TOO_MANY}))){{0,4096}}+"
+).match
+#: ``<script <script`` would be scanned to its end from each of them, if a tag could go on after a ``<``. A script whose
+#: tag has one in a value stays as it is, and the page may be refused.
+_scripts = re.compile(r"(<script\b[^<>]*+>)((?:[^<]++|<(?!/script))*+)", re.IGNORECASE)
 #: ``<script`` inside a script has a meaning after ``<!--``.
-_tags_in_script = re.compile(rf"<(?!script)(?=[a-z][^{_SPACE}/>]*+{_TOO_MANY})", re.IGNORECASE)
+_tag_in_script = re.compile("<(?!script)(?=[a-z])", re.IGNORECASE)
 
 MIN_STEP, MAX_STEP = 512, 16384  #: characters between two samples
 #: The distance times the length of the page: a page of tags of 3 steps, with 5 characters for each attribute, is parsed
@@ -77,8 +83,14 @@ def sample_step(length: int) -> int:
 
 
 def _search_long_tag(html: str) -> bool:
-    passed = _start_without_flood(html)
-    return passed is None or passed.end() < len(html)
+    place = 0
+    while place < len(html):
+        check_time()
+        passed = _some_without_flood(html, place)
+        if passed is None or passed.end() == place:
+            return True
+        place = passed.end()
+    return False
 
 
 def _may_have_long_tag(html: str) -> bool:
@@ -127,4 +139,6 @@ def _is_opening(html: str, quote: int, start: int) -> bool:
 
 
 def _without_tags(script: re.Match[str]) -> str:
-    return script[1] + _tags_in_script.sub(" ", script[2])
+    if not _search_long_tag(script[2]):
+        return script[0]
+    return script[1] + _tag_in_script.sub(" ", script[2])

@@ -22,6 +22,7 @@ import numpy as np
 from dedupcrawl.page.block_features import MIN_OWN_TEXT, BlockFeatures, block_features, is_familiar, left_out_bytes
 from dedupcrawl.page.rules import CONSENT, GUIDE_LINKS, KEPT_REASONS, LANDMARK, REPEATED
 from dedupcrawl.page.scoring import BLOCK_COST, MIN_ARTICLE_BYTES, score_block
+from dedupcrawl.utils.time_limit import check_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +46,7 @@ MAX_UNREAD = 0.8
 MAX_LEFT_OUT = 0.2
 #: Reasons of text that is read, or belongs to the site or to other pages.
 READ_REASONS = KEPT_REASONS | {LANDMARK, CONSENT, GUIDE_LINKS, REPEATED}
+CHUNK = 1024  #: blocks that are evaluated at once, in 15 MB
 UNIT = 1 << 16  #: leaves are stored in multiples of 1 / UNIT
 MODEL_FILE = "reader_model.npz"
 
@@ -63,7 +65,14 @@ class Trees(NamedTuple):
     value: NDArray[np.float32]  #: (trees, leaves): whole numbers, in multiples of 1 / ``UNIT``
 
     def predict(self, rows: NDArray[np.float32]) -> Floats:
-        """Return the sum of the reached leaves for each row of features."""
+        """Return the sum of the reached leaves for each row of features.
+
+        Raises :class:`~dedupcrawl.utils.time_limit.TooSlowError` beyond a limit that is in force.
+        """
+        return np.concatenate([self._predict(rows[first : first + CHUNK]) for first in range(0, len(rows), CHUNK)])
+
+    def _predict(self, rows: NDArray[np.float32]) -> Floats:
+        check_time()
         holds = (rows.T[self.feature] <= self.limit[:, :, None]).astype(np.float32)  # trees, nodes, rows
         reached = (np.matmul(self.path, holds) == self.lefts[:, :, None]).astype(np.float32)
         # Exact: the leaves are integers, and their sums far below 2^24.

@@ -6,6 +6,7 @@ from scrapy.http import HtmlResponse
 from dedupcrawl.page import PageError, read_page, read_response
 from dedupcrawl.page.attributes import MAX_ATTRIBUTES, bounded_markup, has_long_tag, sample_step
 from dedupcrawl.page.document import parse
+from dedupcrawl.utils.time_limit import TooSlowError, time_limit
 from tests.cost import least_cpu_seconds
 from tests.page.samples import PARAGRAPH, SECOND
 
@@ -80,3 +81,34 @@ def test_the_larger_a_page_the_shorter_the_tags_that_are_found(size: int) -> Non
 def test_sampling_costs_little_of_the_time_of_parsing(size: int) -> None:
     html = f"<div class='a b' id=c><a href='/x'>{PARAGRAPH}</a><p>{SECOND}</p></div>" * (size // 300)
     assert least_cpu_seconds(lambda: has_long_tag(html), 5) < 0.03 * least_cpu_seconds(lambda: parse(html), 5)
+
+
+@pytest.mark.parametrize(
+    ("html", "accepted"),
+    [
+        ("<script " * 80_000, False),
+        ("<script>" + "<a " * 500_000, True),
+        ("<script>" + "for(i=0;i<n;i++){a[i]<b&&c<d}\n" * 30_000 + "</script>", True),
+        ("<p " + 'a1f=">>>>>>>>>" ' * 60_000 + ">", False),
+    ],
+    ids=["scripts that are not closed", "tags in a script", "loops in a script", "values full of >"],
+)
+def test_the_search_takes_linear_time(html: str, accepted: bool) -> None:
+    def search() -> bool:
+        try:
+            bounded_markup(html)
+        except PageError:
+            return False
+        return True
+
+    assert search() == accepted
+    assert least_cpu_seconds(search) < 0.5
+
+
+def test_the_search_ends_with_the_time_limit() -> None:
+    """As many attributes as may be follow each ``<``. The script before starts the search."""
+    script = "<script>for (i=0; i<n; i++) { " + "x = x + 1; " * 6000 + "}</script>"
+    html = script + ("<a " * 250 + ">") * 12_000
+    assert has_long_tag(script)
+    with time_limit(0.2), pytest.raises(TooSlowError):
+        bounded_markup(html)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
-from dedupcrawl.page import ReadOptions, block_model, read_page
+from dedupcrawl.page import ReadOptions, block_model, read_page, read_tree
 from dedupcrawl.page.block_features import MIN_OWN_TEXT, BlockFeatures, block_features, is_familiar
-from dedupcrawl.page.block_model import Trees, is_settled, unread_bytes
+from dedupcrawl.page.block_model import CHUNK, Trees, is_settled, unread_bytes
 from dedupcrawl.page.block_reader import classify
 from dedupcrawl.page.document import parse
 from dedupcrawl.page.rules import REPEATED
 from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES
+from dedupcrawl.utils.time_limit import TooSlowError, time_limit
 
 SENTENCE = "The council of the town met on Monday to talk about the old bridge over the river, closed since March. "
 PUBLISHED = '<meta property="article:published_time" content="2024-03-01">'
@@ -96,3 +99,25 @@ def test_the_reasons_are_compared_by_value() -> None:
 def test_a_page_of_excluded_blocks_only_stays_as_the_rules_read_it() -> None:
     tree, reasons, _ = classify(parse(article(12, COMMENTS)), ReadOptions())
     assert block_model.corrected_blocks(tree, [REPEATED] * len(reasons), 0, 0) is None
+
+
+@pytest.mark.parametrize("rows", [1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK])
+def test_blocks_that_are_evaluated_in_parts_have_the_same_sums(rows: int) -> None:
+    trees, _ = block_model.load_model()
+    features = np.random.default_rng(rows).normal(0, 100, (rows, trees.feature.max() + 1)).astype(np.float32)
+    alone = [trees.predict(features[n : n + 1])[0] for n in range(0, rows, 97)]
+    assert trees.predict(features)[::97].tolist() == alone
+
+
+def test_a_page_of_many_small_blocks_takes_little_memory_and_ends_with_the_time_limit() -> None:
+    html = "<dl>" + "".join(f"<dt>k{n}<dd>v{n}" for n in range(40_000)) + "</dl>"
+    root = parse(html)
+    tracemalloc.start()
+    try:
+        read_tree(root, "https://a.example/", html=html)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 400 * len(html)
+    with pytest.raises(TooSlowError), time_limit(0.05):
+        read_tree(root, "https://a.example/", html=html)
