@@ -1,4 +1,4 @@
-"""The compiled parts of the package. Where they cannot be built, Python and numpy do the same work with the same results.
+"""The compiled parts of the package. Where they cannot be built, Python and numpy do the same work, with equal results.
 
 With ``DEDUPCRAWL_REQUIRE_EXTENSIONS`` set, a failure to build them is an error: for those who build wheels.
 """
@@ -29,7 +29,7 @@ def kernel() -> Extension:
 
 
 def page_modules() -> list[Extension]:
-    """Return the modules that read pages, in Cython; none without Cython or lxml, which brings the headers of libxml2."""
+    """Return the modules that read pages, in Cython; none without Cython, or lxml with its headers of libxml2."""
     try:
         import lxml  # noqa: PLC0415 - it may be missing
         from Cython.Build import cythonize  # noqa: PLC0415 - it may be missing

@@ -1,9 +1,9 @@
 """Flatten a parsed page into one string of text with marks.
 
 In Python every visited node costs a proxy object, and creating these takes half as long as parsing the page.
-So the tree is walked in C, by compiled code (``_walk.pyx``). It writes only what a reader needs: text, block boundaries,
-links and metadata. Where it was not built, a stylesheet does the same (libxslt), in seven times the time. The
-stylesheet is the reference, and no tree is too deep for either: the parser stops at 2,048 levels, libxslt at 3,000.
+So compiled code (``_walk.pyx``) walks the tree, and writes only what a reader needs: text, block boundaries, links and
+metadata. Where it was not built, a stylesheet does the same (libxslt), in seven times the time. The stylesheet is the
+reference. No parsed tree is too deep for either: the parser stops at 2,048 levels, libxslt at 3,000.
 
 The stream is ``text (MARK head MARK text)*``. A head is
 
@@ -92,7 +92,9 @@ def flatten_fast(root: _Element, *, open_landmarks: bool = False, open_embedded:
     """Return the stream of a parsed page, in UTF-8 if the compiled walk has written it.
 
     Args:
-        root, open_landmarks, open_embedded: as in :func:`flatten`.
+        root: as in :func:`flatten`.
+        open_landmarks: as in :func:`flatten`.
+        open_embedded: as in :func:`flatten`.
     """
     if compiled.walk is not None:
         stream: bytes | None = _walker(open_landmarks, open_embedded).stream(root)
@@ -105,7 +107,9 @@ def flatten_by_stylesheet(root: _Element, *, open_landmarks: bool = False, open_
     """Return the stream of a parsed page, written by libxslt.
 
     Args:
-        root, open_landmarks, open_embedded: as in :func:`flatten`.
+        root: as in :func:`flatten`.
+        open_landmarks: as in :func:`flatten`.
+        open_embedded: as in :func:`flatten`.
     """
     return _tree_walk(open_landmarks, open_embedded)(root)
 

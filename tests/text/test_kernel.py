@@ -28,6 +28,7 @@ from dedupcrawl.text.features import Features
 from dedupcrawl.text.kernel import hasher, is_compiled, loaded, normalizer, points_of
 from dedupcrawl.text.normalize import COMBINES, RESIZED, kernel_tables, pack, simplify
 from dedupcrawl.text.shingles import MAX_LETTERS, kernel_keys, seeded_constants, shingles, tokens
+from dedupcrawl.utils.extensions import NO_EXTENSIONS
 from tests.texts import CHINESE, ENGLISH
 
 if TYPE_CHECKING:
