@@ -142,11 +142,10 @@ def peers() -> Iterator[Peer]:
     """Yield the installed ones of trafilatura and resiliparse, with their options for articles without comments."""
     try:
         extract = import_module("trafilatura").extract
-        yield Peer(
-            "trafilatura", lambda _, root: copy.deepcopy(root), lambda root: extract(root, include_comments=False)
-        )
     except ImportError:
         pass
+    else:
+        yield Peer("trafilatura", lambda _, root: copy.deepcopy(root), partial(extract, include_comments=False))
     try:
         tree_class = import_module("resiliparse.parse.html").HTMLTree
         plain_text = import_module("resiliparse.extract.html2text").extract_plain_text
