@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BUILT := $(VENV)/.built
-KERNEL := $(wildcard dedupcrawl/text/kernel_src/*)
+COMPILED := $(wildcard dedupcrawl/text/kernel_src/* dedupcrawl/page/*.pyx)
 # Processes of pytest. Most tests wait for crawls and servers, so this may exceed the number of cores.
 WORKERS ?= 3
 # Compiled modules are kept, whatever the environment says: hundreds of processes of the tests load them.
@@ -18,8 +18,8 @@ $(STAMP): requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	touch $(STAMP)
 
-# The text kernel is compiled beside its sources; without a compiler numpy serves.
-$(BUILT): $(STAMP) pyproject.toml setup.py $(KERNEL)
+# The compiled modules are built beside their sources; without a compiler Python and numpy serve.
+$(BUILT): $(STAMP) pyproject.toml setup.py $(COMPILED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $(BUILT)
 

@@ -1,6 +1,6 @@
-"""The compiled part of the package. Where it cannot be built, numpy does the same work with the same results.
+"""The compiled parts of the package. Where they cannot be built, Python and numpy do the same work, with equal results.
 
-With ``DEDUPCRAWL_REQUIRE_EXTENSIONS`` set, a failure to build it is an error: for those who build wheels.
+With ``DEDUPCRAWL_REQUIRE_EXTENSIONS`` set, a failure to build them is an error: for those who build wheels.
 """
 
 from __future__ import annotations
@@ -12,16 +12,44 @@ from pathlib import Path
 from setuptools import Extension, setup
 
 SOURCES = Path("dedupcrawl/text/kernel_src")
+PAGE_MODULES = ("_blocks", "_walk")
+IS_OPTIONAL = not os.environ.get("DEDUPCRAWL_REQUIRE_EXTENSIONS")
 FLAGS = ["/O2"] if sys.platform == "win32" else ["-O3", "-fvisibility=hidden"]
 
-setup(
-    ext_modules=[
+
+def kernel() -> Extension:
+    """Return the text kernel, in C."""
+    return Extension(
+        "dedupcrawl.text._kernel",
+        sources=sorted(map(str, SOURCES.glob("*.c"))),
+        depends=sorted(map(str, SOURCES.glob("*.h"))),
+        extra_compile_args=FLAGS,
+        optional=IS_OPTIONAL,
+    )
+
+
+def page_modules() -> list[Extension]:
+    """Return the modules that read pages, in Cython; none without Cython, or lxml with its headers of libxml2."""
+    try:
+        import lxml  # noqa: PLC0415 - it may be missing
+        from Cython.Build import cythonize  # noqa: PLC0415 - it may be missing
+    except ImportError:
+        if IS_OPTIONAL:
+            return []
+        raise
+    includes = lxml.get_include()
+    modules = [
         Extension(
-            "dedupcrawl.text._kernel",
-            sources=sorted(map(str, SOURCES.glob("*.c"))),
-            depends=sorted(map(str, SOURCES.glob("*.h"))),
+            f"dedupcrawl.page.{name}",
+            sources=[f"dedupcrawl/page/{name}.pyx"],
+            include_dirs=includes,
             extra_compile_args=FLAGS,
-            optional=not os.environ.get("DEDUPCRAWL_REQUIRE_EXTENSIONS"),
+            optional=IS_OPTIONAL,
         )
+        for name in PAGE_MODULES
     ]
-)
+    found: list[Extension] = cythonize(modules, include_path=includes, build_dir="build/cython")
+    return found
+
+
+setup(ext_modules=[kernel(), *page_modules()])

@@ -74,9 +74,11 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from dedupcrawl.text.kernel import description  # noqa: PLC0415 - loads numpy
+        from dedupcrawl.page import compiled  # noqa: PLC0415 - loads lxml
+        from dedupcrawl.text import kernel  # noqa: PLC0415 - loads numpy
 
-        typer.echo(f"dedupcrawl {version('dedupcrawl')}\ntext kernel: {description()}")
+        parts = (f"text kernel: {kernel.description()}", f"page reading: {compiled.description()}")
+        typer.echo("\n".join((f"dedupcrawl {version('dedupcrawl')}", *parts)))
         raise typer.Exit
 
 
@@ -89,7 +91,7 @@ def _commands(
             "--version",
             callback=_print_version,
             is_eager=True,
-            help="Show the version, and which text kernel is in use.",
+            help="Show the version, and which compiled code is in use.",
         ),
     ] = False,
 ) -> None:

@@ -22,6 +22,7 @@ from dedupcrawl.crawl.settings import FEED_MODE, Options
 from dedupcrawl.crawl.stats import CrawlStats
 from dedupcrawl.crawl.store_client import StoreClient
 from dedupcrawl.errors import DedupError, SettingError
+from dedupcrawl.page import compiled
 from dedupcrawl.stores.opening import is_local
 from dedupcrawl.text import kernel
 
@@ -63,6 +64,7 @@ class CrawlContext:
     def _create(cls, crawler: Crawler, pipeline: type[object]) -> CrawlContext:
         # The crawler's spider may have been renamed when it was created.
         logger.debug("dedupcrawl: text kernel: %(kernel)s", {"kernel": kernel.description()})
+        logger.debug("dedupcrawl: page reading: %(reading)s", {"reading": compiled.description()})
         options = Options.from_settings(crawler.settings, (crawler.spider or crawler.spidercls).name)
         feeds = _feeds(crawler) if options.commit_with_feeds else None
         recorder = PageRecorder(crawler, options.report)

@@ -12,9 +12,9 @@ from lxml.etree import XPath
 
 from dedupcrawl.page.block_model import corrected_blocks, unread_bytes
 from dedupcrawl.page.blocks import BlockTree, build_block_tree, byte_length
-from dedupcrawl.page.document import check_size, metadata
+from dedupcrawl.page.document import check_stream, metadata
 from dedupcrawl.page.embedded_data import embedded_text
-from dedupcrawl.page.flatten import flatten, word_set
+from dedupcrawl.page.flatten import flatten_fast, word_set
 from dedupcrawl.page.model import Block, Kind, Page
 from dedupcrawl.page.removed import MAX_READ_BYTES, removed_signature
 from dedupcrawl.page.rules import (
@@ -187,8 +187,8 @@ def _classify(
     root: _Element, options: ReadOptions, *, open_landmarks: bool = False, open_embedded: bool = False
 ) -> tuple[BlockTree, list[str], int]:
     """Return the blocks, the reason of each, and the length of the main text in bytes."""
-    stream = flatten(root, open_landmarks=open_landmarks, open_embedded=open_embedded)
-    check_size(len(stream), options.max_bytes)
+    stream = flatten_fast(root, open_landmarks=open_landmarks, open_embedded=open_embedded)
+    check_stream(stream, options.max_bytes)
     check_time()
     tree = build_block_tree(stream, options)
     check_time()

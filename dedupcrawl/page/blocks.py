@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
+from dedupcrawl.page import compiled
 from dedupcrawl.page.flatten import ANCHOR, BREAK, LANDMARKS, LINK, MARK, NOTE, UNLINK, word_set
-from dedupcrawl.page.rules import LINK_RUN, SEPARATORS, SideKind, leads_to_page, link_noise, side_kind
+from dedupcrawl.page.rules import FILE_TYPES, LINK_RUN, SEPARATORS, SideKind, leads_to_page, link_noise, side_kind
 
 if TYPE_CHECKING:
+    from dedupcrawl.page._blocks import BlockBuilder
     from dedupcrawl.page.options import ReadOptions
 
 
@@ -58,15 +60,46 @@ class BlockTree:
     elements: list[str] = field(default_factory=list)  #: for each container its head: ``tag class id``
 
 
-def build_block_tree(stream: str, options: ReadOptions) -> BlockTree:
-    """Build the blocks and containers of a flattened page."""
+def build_block_tree(stream: str | bytes, options: ReadOptions) -> BlockTree:
+    """Build the blocks and containers of a flattened page.
+
+    Args:
+        stream: the stream; in UTF-8 it is read by compiled code (``_blocks.pyx``), if that was built.
+        options: R1, R2 and S of the link rules.
+    """
+    if isinstance(stream, str):
+        return build_by_reference(stream, options)
+    if compiled.blocks is None:
+        return build_by_reference(stream.decode(), options)
+    tree = BlockTree()
+    _builder().build(stream, tree, options)
+    return tree
+
+
+def build_by_reference(stream: str, options: ReadOptions) -> BlockTree:
+    """Build the blocks and containers of a flattened page in Python, see :func:`build_block_tree`."""
     tree = BlockTree()
     parts = stream.split(MARK)
     heads = parts[1::2]
     # One split of the stream is faster than a test of each of a thousand heads.
     tree.metadata = [note.partition(MARK)[0] for note in stream.split(NOTE)[1:]]
-    tree.blocks = _make_blocks(_locate_texts(tree, ["", *heads], parts[::2]), options)
+    make_blocks(tree.blocks, _locate_texts(tree, ["", *heads], parts[::2]), options)
     return tree
+
+
+@cache
+def _builder() -> BlockBuilder:
+    assert compiled.blocks is not None
+    builder: BlockBuilder = compiled.blocks.BlockBuilder(
+        classify=_classify_element,
+        make_blocks=make_blocks,
+        file_types=FILE_TYPES,
+        separators=_separators,
+        short_gap=SHORT_GAP,
+        max_head_chars=MAX_HEAD_CHARS,
+        part_names=PART_NAMES,
+    )
+    return builder
 
 
 def _locate_texts(tree: BlockTree, heads: list[str], texts: list[str]) -> list[MarkedText]:
@@ -116,10 +149,15 @@ def _make_containers(tree: BlockTree, opened: list[str], containers: list[int], 
         parent = containers[depth]
 
 
-def _make_blocks(found: list[MarkedText], options: ReadOptions) -> list[RawBlock]:
-    """Normalise the texts and measure their links."""
-    blocks: list[RawBlock] = []
-    inside = False  # a link to a web page is open
+def make_blocks(blocks: list[RawBlock], found: list[MarkedText], options: ReadOptions, *, inside: bool = False) -> bool:
+    """Normalise the texts, measure their links and add them to ``blocks``.
+
+    Args:
+        blocks: the blocks before them.
+        found: the texts.
+        options: R1, R2 and S of the link rules.
+        inside: whether a link to a web page is open before the first text; returned is the same after the last.
+    """
     for marked, tag, container in found:
         if tag in PART_NAMES and not inside and LINK in marked:
             marked = _own_places.sub(r"\1", marked).strip()  # noqa: PLW2901
@@ -135,7 +173,7 @@ def _make_blocks(found: list[MarkedText], options: ReadOptions) -> list[RawBlock
             if text:
                 length = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
                 blocks.append((text, length, 0, 0, 0, tag, container))
-    return blocks
+    return inside
 
 
 def _add_linked_block(

@@ -122,6 +122,12 @@ def check_size(size: int, max_bytes: int) -> None:
         raise PageError(TOO_LARGE, f"a page of {size} bytes is larger than max_bytes = {max_bytes}")
 
 
+def check_stream(stream: str | bytes, max_bytes: int) -> None:
+    """Raise :class:`PageError` for a stream of more than ``max_bytes`` characters."""
+    if len(stream) > max_bytes:  # most are shorter, even in bytes
+        check_size(len(stream.decode() if isinstance(stream, bytes) else stream), max_bytes)
+
+
 def check_depth(root: _Element) -> None:
     """Raise :class:`PageError` if the parser stopped because tags were nested too deep.
 

@@ -12,7 +12,7 @@ from dedupcrawl.page.attributes import has_long_tag
 from dedupcrawl.page.block_reader import read_blocks, with_main_text
 from dedupcrawl.page.blocks import build_block_tree
 from dedupcrawl.page.document import check_body, check_depth, decode, is_encoding, is_plausible, parse, to_text
-from dedupcrawl.page.flatten import flatten
+from dedupcrawl.page.flatten import flatten_fast
 from dedupcrawl.page.model import Block, Kind, Page, PageError, ReaderError
 from dedupcrawl.page.options import ReadOptions, import_reader
 from dedupcrawl.page.topic import read_topic
@@ -135,7 +135,7 @@ def read_all_text(root: _Element, url: str, options: ReadOptions) -> Page:
         PageError: the text of the tree is larger than ``options.max_bytes``.
     """
     whole_runs = replace(options, link_run=sys.maxsize)  # no run of links becomes a block of its own
-    raw = build_block_tree(flatten(root, open_landmarks=True), whole_runs).blocks
+    raw = build_block_tree(flatten_fast(root, open_landmarks=True), whole_runs).blocks
     blocks = tuple(Block(*block[:6], True, ALL_TEXT) for block in raw) if options.blocks else ()
     return with_main_text(root, url, options, "\n".join([text for text, *_ in raw]), blocks=blocks)
 

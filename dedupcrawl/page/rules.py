@@ -243,7 +243,8 @@ def is_stamp(text: str, length: int) -> bool:
     """
     if length > MAX_STAMP_BYTES:
         return False
-    return (_stamp(text) is not None and _digit(text) is not None) or _is_url(text) is not None
+    # The search for a digit is ten times as fast, and most texts have none.
+    return (_digit(text) is not None and _stamp(text) is not None) or _is_url(text) is not None
 
 
 def is_byline(text: str, length: int) -> bool:

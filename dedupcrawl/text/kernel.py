@@ -9,13 +9,13 @@ those of the numpy code, so the version of Unicode is the same too.
 from __future__ import annotations
 
 import functools
-import os
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dedupcrawl.text.normalize import ROLE_SHIFT, Role, kernel_tables, pack
 from dedupcrawl.text.shingles import CACHED_SEEDS, Tokens, hash_long_word, kernel_keys
+from dedupcrawl.utils.extensions import load_extension
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -28,24 +28,11 @@ if TYPE_CHECKING:
 
     Counts = npt.NDArray[np.int64]
 
-#: Environment variable: any value but "" turns compiled code off.
-NO_EXTENSIONS: Final = "DEDUPCRAWL_NO_EXTENSIONS"
 _VERSION = 2  #: of the extension, ``KERNEL_VERSION`` in ``kernel.h``
 _CHARACTER = np.uint32(Role.CHARACTER)
 
 
-def _load() -> ModuleType | None:
-    """Return the extension module; None if it is turned off, missing, or left over from another version."""
-    if os.environ.get(NO_EXTENSIONS):
-        return None
-    try:
-        from dedupcrawl.text import _kernel  # noqa: PLC0415 - it may be missing
-    except ImportError:
-        return None
-    return _kernel if getattr(_kernel, "VERSION", 0) == _VERSION else None
-
-
-_kernel = _load()
+_kernel, _why_not = load_extension("dedupcrawl.text._kernel", _VERSION)
 
 
 def is_compiled() -> bool:
@@ -55,10 +42,7 @@ def is_compiled() -> bool:
 
 def description() -> str:
     """Return in a few words which code turns texts into sketches, and why."""
-    if is_compiled():
-        return "compiled"
-    why = f"{NO_EXTENSIONS} is set" if os.environ.get(NO_EXTENSIONS) else "the extension is not built for this version"
-    return f"numpy ({why})"
+    return "compiled" if is_compiled() else f"numpy ({_why_not})"
 
 
 def loaded() -> ModuleType:

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.cli import app, main
+from dedupcrawl.page import compiled
 from dedupcrawl.text.kernel import description
 from tests.texts import CHINESE, ENGLISH, OTHER_ENGLISH
 
@@ -70,8 +71,9 @@ def complaint(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     return capsys.readouterr().err
 
 
-def test_the_version_names_the_text_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run("--version") == f"dedupcrawl {version('dedupcrawl')}\ntext kernel: {description()}\n"
+def test_the_version_names_the_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, reading = f"text kernel: {description()}", f"page reading: {compiled.description()}"
+    assert run("--version").splitlines() == [f"dedupcrawl {version('dedupcrawl')}", kernel, reading]
     monkeypatch.setattr("dedupcrawl.text.kernel._kernel", None)
     assert "text kernel: numpy (" in run("--version")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dedupcrawl.page import compiled
 from dedupcrawl.text.kernel import description
 from tests.crawl.running import IN_TURN, finish, on_every_reactor, start
 from tests.crawl.site import fancy, index, plain, text
@@ -57,6 +58,7 @@ def test_the_log_names_what_each_page_duplicates(site: Site, run: Run) -> None:
         assert any(f": {how} {site.base}/a/1 (" in line for how in ("identical to", "near-duplicate of"))
     assert len(crawled.lines(f"{site.base}/a/1 (", "DEBUG")) == 2  # Scrapy's own line, with the item
     assert crawled.lines("text kernel: ", "DEBUG") == [f"dedupcrawl: text kernel: {description()}"]
+    assert crawled.lines("page reading: ", "DEBUG") == [f"dedupcrawl: page reading: {compiled.description()}"]
     assert crawled.lines("Pages: 5 checked, 3 kept, 2 dropped, 0 released", "INFO")
     assert not crawled.lines("", "ERROR")
     assert not crawled.lines("", "WARNING")

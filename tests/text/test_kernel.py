@@ -26,9 +26,10 @@ from dedupcrawl.fingerprinting import Fingerprinter
 from dedupcrawl.page.model import Page
 from dedupcrawl.text import kernel
 from dedupcrawl.text.features import Features
-from dedupcrawl.text.kernel import NO_EXTENSIONS, hasher, is_compiled, loaded, normalizer, points_of
+from dedupcrawl.text.kernel import hasher, is_compiled, loaded, normalizer, points_of
 from dedupcrawl.text.normalize import COMBINES, RESIZED, kernel_tables, pack, simplify
 from dedupcrawl.text.shingles import MAX_LETTERS, kernel_keys, seeded_constants, shingles, tokens
+from dedupcrawl.utils.extensions import NO_EXTENSIONS, load_extension
 from tests.texts import CHINESE, ENGLISH
 
 if TYPE_CHECKING:
@@ -221,9 +222,10 @@ def runs_beside(call: Callable[[], object]) -> bool:
 
 @compiled
 def test_an_extension_of_another_version_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert kernel._load() is loaded()
+    name, version = loaded().__name__, kernel._VERSION
+    assert load_extension(name, version) == (loaded(), "")
     monkeypatch.setattr(loaded(), "VERSION", 0)
-    assert kernel._load() is None
+    assert load_extension(name, version) == (None, "the extension was built for another version")
 
 
 @compiled
@@ -358,6 +360,7 @@ def test_memory_is_returned() -> None:
 SCRIPT = """
 from dedupcrawl.detectors.minhash import MinHash
 from dedupcrawl.text.kernel import description
+from dedupcrawl.utils.extensions import NO_EXTENSIONS, load_extension
 print(description(), MinHash().fingerprint_text("The harbour … froze over e\\u0301 港口").sketch.hex())
 """
 

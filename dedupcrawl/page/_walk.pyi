@@ -1,0 +1,21 @@
+"""The walk over a parsed page, compiled from ``_walk.pyx``. :mod:`dedupcrawl.page.flatten` is its only user."""
+
+from collections.abc import Collection
+from typing import final
+
+from lxml.etree import _Element
+
+@final
+class Walker:
+    """Walks trees; the arguments are names of elements."""
+
+    def __init__(
+        self,
+        *,
+        blocks: Collection[str],  # begin and end a block
+        named_blocks: Collection[str],  # the same, with class and id
+        landmarks: Collection[str],  # one block without links
+        ignored: Collection[str],  # left out
+    ) -> None: ...
+    def stream(self, root: _Element) -> bytes | None:
+        """Return the stream in UTF-8, or None for a page with nodes that HTML does not have."""

@@ -1,0 +1,457 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""The walk over a parsed page in C: the stream of :mod:`dedupcrawl.page.flatten`, without its stylesheet.
+
+It reads the fields of libxml2's nodes through lxml's public C API, and changes nothing. The GIL is held, so no other
+thread changes the tree meanwhile; the argument keeps it alive. No function is recursive, so no tree is too deep.
+A page with nodes that HTML does not have (an entity that was not replaced, for example) is left to the stylesheet.
+"""
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.stdlib cimport free, realloc
+from libc.string cimport memchr, memcmp, memcpy, memmove, strchr, strcmp, strlen
+from lxml.includes.etreepublic cimport _Element, import_lxml__etree, rootNodeOrRaise
+from lxml.includes.tree cimport (
+    XML_CDATA_SECTION_NODE,
+    XML_COMMENT_NODE,
+    XML_DTD_NODE,
+    XML_ELEMENT_NODE,
+    XML_PI_NODE,
+    XML_TEXT_NODE,
+    xmlAttr,
+    xmlNode,
+)
+
+import_lxml__etree()
+
+# The marks of flatten.py in UTF-8.
+cdef const char* MARK = b"\xef\xb7\x90"
+cdef const char* LINK = b"\xef\xb7\x92"
+cdef const char* ANCHOR = b"\xef\xb7\x93"
+cdef const char* UNLINK = b"\xef\xb7\x94"
+cdef const char* BREAK = b"\xef\xb7\x96"
+cdef const char* END = b"\xef\xb7\x90\xef\xb7\x90"  # MARK MARK
+cdef const char* END_NOTE = b"\xef\xb7\x90\xef\xb7\x90\xef\xb7\x90"  # MARK MARK MARK
+cdef const char* START_NOTE = b"\xef\xb7\x90\xef\xb7\x97"  # MARK NOTE
+cdef const char* PUBLISHED = b'"datePublished"'
+
+# What an element is.
+cdef enum:
+    OTHER
+    BLOCK
+    NAMED_BLOCK
+    LANDMARK
+    IGNORED
+    BR
+    HR
+    ANCHOR_ELEMENT
+    HEAD
+    TITLE
+    META
+    LINK_ELEMENT
+    TIME
+    SCRIPT
+
+# Why a walk ended early.
+cdef enum Error:
+    NONE
+    UNKNOWN_NODE
+    NO_MEMORY
+
+cdef enum:
+    PUBLISHED_SIZE = 15
+    PUBLISHED_CHARACTERS = 64  # of the value
+    SLOTS = 512  # of the table of names, a power of two; it holds about 80
+
+cdef struct Name:
+    const char* text
+    unsigned char kind
+
+cdef struct Buffer:
+    char* data
+    size_t used
+    size_t room
+    Error error  # why the walk ends
+
+
+cdef class Walker:
+    """Walks trees.
+
+    Args:
+        blocks: names of elements that begin and end a block.
+        named_blocks: those whose class and id belong to the stream.
+        landmarks: elements that are one block without links.
+        ignored: elements that are left out.
+    """
+
+    cdef Name names[SLOTS]
+    cdef list keys  # keeps the names alive
+
+    def __init__(self, *, blocks, named_blocks, landmarks, ignored):
+        self.keys = []
+        for kind, names in (
+            (BLOCK, blocks),
+            (NAMED_BLOCK, named_blocks),
+            (LANDMARK, landmarks),
+            (IGNORED, ignored),
+            (BR, ("br",)),
+            (HR, ("hr",)),
+            (ANCHOR_ELEMENT, ("a",)),
+            (HEAD, ("head",)),
+            (TITLE, ("title",)),
+            (META, ("meta",)),
+            (LINK_ELEMENT, ("link",)),
+            (TIME, ("time",)),
+            (SCRIPT, ("script",)),
+        ):
+            for name in names:
+                self._add(name.encode(), kind)
+
+    cdef int _add(self, bytes name, int kind) except -1:
+        cdef unsigned int slot = _hash(name)
+        if len(self.keys) >= SLOTS // 2:
+            raise ValueError("too many names of elements")
+        while self.names[slot].text is not NULL:
+            slot = (slot + 1) & (SLOTS - 1)
+        self.keys.append(name)
+        self.names[slot].text = name
+        self.names[slot].kind = kind
+        return 0
+
+    def stream(self, root not None):
+        """Return the stream of an element's page in UTF-8, or None for a page with nodes that HTML does not have."""
+        cdef _Element element = rootNodeOrRaise(root)
+        cdef Buffer out = Buffer(NULL, 0, 0, NONE)
+        try:
+            self._document(&out, element._c_node)
+            if out.error == NO_MEMORY:
+                raise MemoryError
+            return None if out.error == UNKNOWN_NODE else PyBytes_FromStringAndSize(out.data, out.used)
+        finally:
+            free(out.data)
+
+    cdef void _document(self, Buffer* out, xmlNode* root) noexcept:
+        """Write the stream of a page: of the whole document if the element is its root, else of the element."""
+        cdef xmlNode* node = root.doc.children
+        _put_note(out, b"lang", _attribute(root, b"lang"))
+        while node is not NULL and node.type != XML_ELEMENT_NODE:
+            node = node.next
+        if node is not root:
+            self._walk(out, root)
+            return
+        node = root.doc.children
+        while node is not NULL and not out.error:
+            if node.type != XML_DTD_NODE:
+                self._walk(out, node)
+            node = node.next
+
+    cdef void _walk(self, Buffer* out, xmlNode* root) noexcept:
+        """Write what is in a node, in the order of the document."""
+        cdef xmlNode* node = root
+        cdef unsigned char kind
+        cdef Buffer opened = Buffer(NULL, 0, 0, NONE)  # the kinds of the open elements
+        while not out.error:
+            kind = OTHER
+            if self._enter(out, node, opened.used and opened.data[opened.used - 1] == HEAD, &kind):
+                if node.children is not NULL:
+                    _put_bytes(&opened, <char*>&kind, 1)
+                    if opened.error:
+                        out.error = opened.error
+                        break
+                    node = node.children
+                    continue
+                _leave(out, kind)
+            while node is not root and node.next is NULL:
+                node = node.parent
+                opened.used -= 1
+                _leave(out, opened.data[opened.used])
+            if node is root:
+                break
+            node = node.next
+        free(opened.data)
+
+    cdef bint _enter(self, Buffer* out, xmlNode* node, bint in_head, unsigned char* kind) noexcept:
+        """Write what comes before the content of a node; return whether the content is read."""
+        if node.type == XML_TEXT_NODE or node.type == XML_CDATA_SECTION_NODE:
+            if not in_head:
+                _put(out, <const char*>node.content)
+            return False
+        if node.type == XML_COMMENT_NODE or node.type == XML_PI_NODE:
+            return False
+        if node.type != XML_ELEMENT_NODE or (node.ns is not NULL and node.ns.href is NULL):
+            out.error = UNKNOWN_NODE
+            return False
+        kind[0] = OTHER if node.ns is not NULL else self._kind(<const char*>node.name)
+        if in_head and not _is_read_in_head(node, kind[0]):
+            return False
+        if kind[0] == OTHER or kind[0] == HEAD:
+            return True
+        if kind[0] == BLOCK or kind[0] == NAMED_BLOCK:
+            _start_block(out, node, kind[0])
+            return True
+        if kind[0] == ANCHOR_ELEMENT:
+            _put(out, LINK)
+            _put_attribute(out, _attribute(node, b"href"))
+            _put(out, ANCHOR)
+            return True
+        return _enter_leaf(out, node, kind[0])
+
+    cdef inline unsigned char _kind(self, const char* name) noexcept:
+        cdef unsigned int slot = _hash(name)
+        while self.names[slot].text is not NULL:
+            if strcmp(self.names[slot].text, name) == 0:
+                return self.names[slot].kind
+            slot = (slot + 1) & (SLOTS - 1)
+        return OTHER
+
+
+cdef inline unsigned int _hash(const char* name) noexcept:
+    """FNV-1a, folded (http://www.isthe.com/chongo/tech/comp/fnv/)."""
+    cdef unsigned int value = 2166136261u
+    while name[0]:
+        value = (value ^ <unsigned char>name[0]) * 16777619u
+        name += 1
+    return (value ^ (value >> 15)) & (SLOTS - 1)
+
+
+cdef inline bint _is_read_in_head(xmlNode* node, unsigned char kind) noexcept:
+    """Return whether an element in <head> belongs to the stream: metadata, and what the parser left there."""
+    if kind in (TITLE, META, LINK_ELEMENT, SCRIPT, BLOCK, NAMED_BLOCK, LANDMARK):
+        return True
+    if strchr(<const char*>node.name, c"-") is not NULL:
+        return True
+    return node.ns is not NULL and node.ns.prefix is not NULL and strchr(<const char*>node.ns.prefix, c"-") is not NULL
+
+
+cdef inline void _start_block(Buffer* out, xmlNode* node, unsigned char kind) noexcept:
+    _put(out, MARK)
+    _put(out, <const char*>node.name)
+    if kind == NAMED_BLOCK:
+        _put(out, b" ")
+        _put_attribute(out, _attribute(node, b"class"))
+        _put(out, b" ")
+        _put_attribute(out, _attribute(node, b"id"))
+    _put(out, MARK)
+
+
+cdef inline void _leave(Buffer* out, unsigned char kind) noexcept:
+    """Write what comes after the content of an element."""
+    if kind == BLOCK or kind == NAMED_BLOCK:
+        _put(out, END)
+    elif kind == ANCHOR_ELEMENT:
+        _put(out, UNLINK)
+
+
+cdef bint _enter_leaf(Buffer* out, xmlNode* node, unsigned char kind) noexcept:
+    """Write an element that is complete in itself; return whether it is none, so that its content is read."""
+    if kind == BR:
+        _put(out, BREAK)
+    elif kind == HR:
+        _put(out, START_NOTE)
+        _put(out, END_NOTE)
+    elif kind == LANDMARK:
+        _put_landmark(out, node)
+    elif kind == TITLE:
+        _start_note(out, b"title")
+        _put_content(out, node)
+        _put(out, END_NOTE)
+    elif kind == SCRIPT:
+        if _has_value(out, node, b"type", b"application/ld+json"):
+            _put_published(out, node)
+    elif kind != IGNORED:
+        return _enter_metadata(out, node, kind)
+    return False
+
+
+cdef bint _enter_metadata(Buffer* out, xmlNode* node, unsigned char kind) noexcept:
+    """Write what an element declares; return whether its content is read."""
+    cdef xmlAttr* value
+    if kind == TIME:
+        value = _attribute(node, b"datetime")
+        if value is not NULL:
+            _put_note(out, b"time", value)
+        return True
+    if kind == LINK_ELEMENT:
+        if not _has_value(out, node, b"rel", b"canonical"):
+            return True
+        _put_note(out, b"canonical", _attribute(node, b"href"))
+        return False
+    value = _attribute(node, b"content")
+    if value is NULL:
+        return True
+    _put(out, START_NOTE)
+    _put_attribute(out, _naming_attribute(node))
+    _put(out, b"=")
+    _put_attribute(out, value)
+    _put(out, END_NOTE)
+    return False
+
+
+cdef void _put_landmark(Buffer* out, xmlNode* node) noexcept:
+    """Write a landmark: its text as one block, white space collapsed as by XPath's normalize-space()."""
+    cdef size_t start
+    _put(out, MARK)
+    _put(out, <const char*>node.name)
+    _put(out, MARK)
+    start = out.used
+    _put_content(out, node)
+    if not out.error:
+        out.used = start + _collapse(out.data + start, out.used - start)
+    _put(out, END)
+
+
+cdef size_t _collapse(char* text, size_t size) noexcept:
+    """Collapse XML's white space in place; return the new size."""
+    cdef size_t place, used = 0
+    cdef bint is_pending = False
+    for place in range(size):
+        if text[place] == c" " or text[place] == c"\t" or text[place] == c"\n" or text[place] == c"\r":
+            is_pending = used > 0
+            continue
+        if is_pending:
+            text[used] = c" "
+            used += 1
+            is_pending = False
+        text[used] = text[place]
+        used += 1
+    return used
+
+
+cdef void _put_published(Buffer* out, xmlNode* node) noexcept:
+    """Write what follows the name of the date in a script with structured data."""
+    cdef size_t start, place
+    _start_note(out, b"ld")
+    start = out.used
+    _put_content(out, node)
+    if not out.error:
+        place = _find(out.data, start, out.used, PUBLISHED, PUBLISHED_SIZE)
+        out.used = _move_characters(out.data, place, out.used, start)
+    _put(out, END_NOTE)
+
+
+cdef size_t _find(const char* data, size_t start, size_t end, const char* part, size_t size) noexcept:
+    """Return the place after the first occurrence of ``part``, or ``end``."""
+    cdef const char* at
+    while end >= size + start:
+        at = <const char*>memchr(data + start, part[0], end - start - size + 1)
+        if at is NULL:
+            return end
+        start = at - data
+        if memcmp(at, part, size) == 0:
+            return start + size
+        start += 1
+    return end
+
+
+cdef size_t _move_characters(char* data, size_t place, size_t end, size_t target) noexcept:
+    """Move the first characters of a text to ``target``; return where they end."""
+    cdef size_t start = place
+    cdef int characters = 0
+    while place < end:
+        if (data[place] & 0xC0) != 0x80:  # the first byte of a character
+            if characters == PUBLISHED_CHARACTERS:
+                break
+            characters += 1
+        place += 1
+    if place > start:
+        memmove(data + target, data + start, place - start)
+    return target + (place - start)
+
+
+cdef inline void _start_note(Buffer* out, const char* name) noexcept:
+    _put(out, START_NOTE)
+    _put(out, name)
+    _put(out, b"=")
+
+
+cdef inline void _put_note(Buffer* out, const char* name, xmlAttr* value) noexcept:
+    _start_note(out, name)
+    _put_attribute(out, value)
+    _put(out, END_NOTE)
+
+
+cdef inline xmlAttr* _attribute(xmlNode* node, const char* name) noexcept:
+    """Return the attribute ``@name`` as XPath finds it, or NULL."""
+    cdef xmlAttr* attribute = node.properties
+    while attribute is not NULL and not _is_named(attribute, name):
+        attribute = attribute.next
+    return attribute
+
+
+cdef inline bint _is_named(xmlAttr* attribute, const char* name) noexcept:
+    return strcmp(<const char*>attribute.name, name) == 0 and (attribute.ns is NULL or attribute.ns.prefix is NULL)
+
+
+cdef xmlAttr* _naming_attribute(xmlNode* node) noexcept:
+    """Return the first attribute that names what an element declares, or NULL."""
+    cdef xmlAttr* attribute = node.properties
+    while attribute is not NULL and not (
+        _is_named(attribute, b"name")
+        or _is_named(attribute, b"property")
+        or _is_named(attribute, b"itemprop")
+        or _is_named(attribute, b"http-equiv")
+    ):
+        attribute = attribute.next
+    return attribute
+
+
+cdef bint _has_value(Buffer* out, xmlNode* node, const char* name, const char* value) noexcept:
+    """Return whether an attribute has this value. The end of the buffer is used to join its parts."""
+    cdef xmlAttr* attribute = _attribute(node, name)
+    cdef size_t start = out.used, size = strlen(value)
+    cdef bint is_equal
+    if attribute is NULL:
+        return False
+    _put_attribute(out, attribute)
+    is_equal = not out.error and out.used - start == size and memcmp(out.data + start, value, size) == 0
+    out.used = start
+    return is_equal
+
+
+cdef void _put_attribute(Buffer* out, xmlAttr* attribute) noexcept:
+    """Write the value of an attribute; of none nothing is written."""
+    cdef xmlNode* node = NULL if attribute is NULL else attribute.children
+    while node is not NULL:
+        if node.type != XML_TEXT_NODE:
+            out.error = UNKNOWN_NODE
+            return
+        _put(out, <const char*>node.content)
+        node = node.next
+
+
+cdef void _put_content(Buffer* out, xmlNode* top) noexcept:
+    """Write all text in an element: its string-value in XPath."""
+    cdef xmlNode* node = top.children
+    while node is not NULL:
+        if node.type == XML_TEXT_NODE or node.type == XML_CDATA_SECTION_NODE:
+            _put(out, <const char*>node.content)
+        elif node.type == XML_ELEMENT_NODE:
+            if node.children is not NULL:
+                node = node.children
+                continue
+        elif node.type != XML_COMMENT_NODE and node.type != XML_PI_NODE:
+            out.error = UNKNOWN_NODE
+            return
+        while node.next is NULL:
+            node = node.parent
+            if node is top:
+                return
+        node = node.next
+
+
+cdef inline void _put(Buffer* out, const char* text) noexcept:
+    if text is not NULL:
+        _put_bytes(out, text, strlen(text))
+
+
+cdef inline void _put_bytes(Buffer* out, const char* text, size_t size) noexcept:
+    cdef char* data
+    cdef size_t room
+    if size > out.room - out.used:
+        room = 2 * (out.used + size) + 4096
+        data = NULL if out.error else <char*>realloc(out.data, room)
+        if data is NULL:
+            out.error = out.error or NO_MEMORY
+            return
+        out.data, out.room = data, room
+    memcpy(out.data + out.used, text, size)
+    out.used += size

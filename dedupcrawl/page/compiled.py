@@ -1,0 +1,53 @@
+"""The compiled code of this folder: the walk over the tree, and the blocks from its stream. Either may be missing.
+
+The walk reads the nodes of libxml2 in the tree of lxml. Their layout is no promise of libxml2, so only versions
+with which the tests passed are accepted. With any other, :mod:`dedupcrawl.page.flatten` walks the tree with its
+stylesheet, which gives the same stream.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from lxml import etree
+
+from dedupcrawl.utils.extensions import load_extension
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+#: Versions of lxml and libxml2 (major, minor) with which the compiled walk was tested.
+TESTED_LXML: Final = frozenset({(5, 3), (5, 4), (6, 0), (6, 1)})
+TESTED_LIBXML2: Final = frozenset({(2, 12), (2, 13), (2, 14)})
+
+
+def untested_version() -> str:
+    """Return in a few words which version was not tested with the compiled walk, "" if all were."""
+    for name, version, tested in (
+        ("lxml", etree.LXML_VERSION, TESTED_LXML),
+        ("libxml2", etree.LIBXML_VERSION, TESTED_LIBXML2),
+        ("libxml2", etree.LIBXML_COMPILED_VERSION, TESTED_LIBXML2),
+    ):
+        if version[:2] not in tested:
+            return f"{name} {'.'.join(map(str, version))} was not tested"
+    return ""
+
+
+def load_walk() -> tuple[ModuleType | None, str]:
+    """Return the module with the walk, or None with the reason why it is not in use."""
+    untested = untested_version()
+    return (None, untested) if untested else load_extension("dedupcrawl.page._walk")
+
+
+walk, _why_no_walk = load_walk()
+blocks, _why_no_blocks = load_extension("dedupcrawl.page._blocks")
+
+
+def description() -> str:
+    """Return in a few words which code turns trees into blocks, and why."""
+    if walk is not None and blocks is not None:
+        return "compiled"
+    parts = (("walk", walk, "libxslt", _why_no_walk), ("blocks", blocks, "Python", _why_no_blocks))
+    return ", ".join(
+        f"{name} {'compiled' if module else f'by {instead} ({why})'}" for name, module, instead, why in parts
+    )

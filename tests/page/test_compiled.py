@@ -1,0 +1,423 @@
+"""The compiled walk and the compiled blocks against their references: the stylesheet, and Python."""
+
+from __future__ import annotations
+
+import copy
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from lxml import etree, html
+
+from dedupcrawl.page import PageError, ReadOptions, compiled, read_tree
+from dedupcrawl.page.blocks import BlockTree, build_block_tree, build_by_reference
+from dedupcrawl.page.document import parse, to_text
+from dedupcrawl.page.flatten import (
+    ANCHOR,
+    BLOCKS,
+    BREAK,
+    IGNORED,
+    LANDMARKS,
+    LINK,
+    MARK,
+    NAMED_BLOCKS,
+    NOTE,
+    UNLINK,
+    flatten,
+    flatten_by_stylesheet,
+    flatten_fast,
+)
+from dedupcrawl.page.rules import FILE_TYPES, SEPARATORS
+from dedupcrawl.tools.evaluation.extraction import load_pages
+from dedupcrawl.utils.extensions import NO_EXTENSIONS
+from tests.data import data
+from tests.hostile.shapes import BODIES, MARKUP
+from tests.page.samples import CHINESE, PARAGRAPH
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+OPTIONS = ReadOptions()
+MODES = [(False, False), (True, False), (True, True), (False, True)]
+SHORT = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+needs_walk = pytest.mark.skipif(compiled.walk is None, reason=f"page reading: {compiled.description()}")
+needs_blocks = pytest.mark.skipif(compiled.blocks is None, reason=f"page reading: {compiled.description()}")
+
+
+def assert_same_streams(root: _Element, *, by_walk: bool = True) -> None:
+    """Check the compiled walk against the stylesheet; ``by_walk``: the tree is not left to the stylesheet."""
+    for landmarks, embedded in MODES:
+        stream = flatten_fast(root, open_landmarks=landmarks, open_embedded=embedded)
+        assert isinstance(stream, bytes) == by_walk
+        expected = flatten_by_stylesheet(root, open_landmarks=landmarks, open_embedded=embedded)
+        assert (stream.decode() if isinstance(stream, bytes) else stream) == expected
+
+
+def assert_same_trees(stream: str, options: ReadOptions = OPTIONS) -> None:
+    assert build_block_tree(stream.encode(), options) == build_by_reference(stream, options)
+
+
+def test_they_are_built_where_a_compiler_is() -> None:
+    if (shutil.which("cc") or shutil.which("gcc")) and not os.environ.get(NO_EXTENSIONS):
+        assert compiled.description() == "compiled", "the extensions are not built: run `make install`"
+
+
+# -- the walk ---------------------------------------------------------------------------------------
+
+
+@needs_walk
+@SHORT
+@given(MARKUP)
+def test_streams_of_any_markup(markup: str) -> None:
+    try:
+        root = parse(markup)
+    except PageError:
+        return
+    assert_same_streams(root)
+
+
+@needs_walk
+@SHORT
+@given(BODIES)
+def test_streams_of_any_body(body: bytes) -> None:
+    try:
+        root = parse(to_text(body, encoding=None, content_type="", max_bytes=OPTIONS.max_bytes))
+    except PageError:
+        return
+    assert_same_streams(root)
+    assert_same_trees(flatten(root))
+
+
+@needs_walk
+@pytest.mark.parametrize(("name", "step"), [("aeb", 1), ("cwced", 1), ("wcxb", 5)])
+def test_streams_and_blocks_of_labelled_pages(name: str, step: int) -> None:
+    for page in islice(load_pages(data("pages", name)), 0, None, step):
+        root = parse(to_text(page.html, encoding=None, content_type="", max_bytes=OPTIONS.max_bytes))
+        for landmarks, embedded in MODES:
+            stream = flatten_by_stylesheet(root, open_landmarks=landmarks, open_embedded=embedded)
+            assert flatten_fast(root, open_landmarks=landmarks, open_embedded=embedded) == stream.encode()
+            assert_same_trees(stream)
+
+
+TAGS = sorted(
+    {
+        *BLOCKS,
+        *LANDMARKS,
+        *IGNORED,
+        *["a", "br", "head", "title", "meta", "link", "time", "script", "span", "my-app", "html", "body"],
+    }
+)
+NAMES = [
+    "class",
+    "id",
+    "href",
+    "lang",
+    "content",
+    "name",
+    "property",
+    "itemprop",
+    "http-equiv",
+    "rel",
+    "type",
+    "datetime",
+    "data-x",
+]
+VALUES = ["canonical", "application/ld+json", "x y", "", "/a.zip", '"datePublished": "2024-05-06"', "é\u3000z", "\n"]
+PRINTED = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff"), max_size=8)
+TEXTS = st.sampled_from([" ", "\n\t", '{"datePublished"', *VALUES]) | PRINTED
+
+
+def _element(tag: str, attributes: dict[str, str], text: str, children: list[_Element]) -> _Element:
+    element = etree.Element(tag, attributes)
+    element.text = etree.CDATA(text) if len(text) % 5 == 4 and "]]>" not in text else text
+    element.extend(children)
+    return element
+
+
+LEAVES = st.one_of(
+    TEXTS.map(lambda text: etree.Comment(text.replace("-", ""))),
+    TEXTS.map(lambda text: etree.ProcessingInstruction("p", text.replace("?", "").lstrip())),
+    TEXTS.map(lambda text: _element("p", {}, text, [])),
+)
+
+
+def _with_tail(pair: tuple[_Element, str]) -> _Element:
+    pair[0].tail = pair[1]
+    return pair[0]
+
+
+TREES = st.recursive(
+    st.tuples(LEAVES, TEXTS).map(_with_tail),
+    lambda inner: st.tuples(
+        st.builds(
+            _element,
+            st.sampled_from([*TAGS, "{http://www.w3.org/1999/xhtml}p", "{urn:a-b}x"]),
+            st.dictionaries(st.sampled_from([*NAMES, "{urn:x}class"]), st.sampled_from(VALUES), max_size=3),
+            TEXTS,
+            st.lists(inner, max_size=5),
+        ),
+        TEXTS,
+    ).map(_with_tail),
+    max_leaves=20,
+)
+
+
+@needs_walk
+@SHORT
+@given(st.lists(TREES, min_size=1, max_size=6), st.integers(0, 1000))
+def test_streams_of_trees_made_by_a_spider(parts: list[_Element], choice: int) -> None:
+    root = _element("html", {"lang": "en"}, "", [_element("head", {}, "x", parts[:3]), *parts[3:]])
+    assert_same_streams(root)
+    elements = [element for element in root.iter() if isinstance(element.tag, str)]
+    assert_same_streams(elements[choice % len(elements)])  # a part of a tree is read as a page of its own
+
+
+@needs_walk
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda root: root.body.append(html.fromstring("<div class=new>added<br>later</div>")),
+        lambda root: root.body.remove(root.body[0]),
+        lambda root: root.head.clear(),
+        lambda root: root.drop_tag() if root.getparent() is not None else root.body.drop_tag(),
+        lambda root: root.body.set("class", "é"),
+        lambda root: root.addprevious(etree.Comment("before")),
+        lambda root: root.addnext(etree.ProcessingInstruction("after", "the root")),
+        lambda root: setattr(root, "tail", "\n"),
+        lambda root: etree.strip_tags(root, "p", "a"),
+        lambda root: etree.strip_elements(root, "h1", with_tail=False),
+    ],
+)
+def test_streams_of_changed_pages(change: object) -> None:
+    assert callable(change)
+    source = f"<!DOCTYPE html><html lang=en><head><title>T</title></head><body><h1>H</h1><p>{PARAGRAPH}<a href=x>y</a>"
+    root = html.document_fromstring(source)
+    change(root)
+    assert_same_streams(root)
+    assert_same_streams(copy.deepcopy(root))
+    assert_same_streams(root.body if root.find("body") is not None else root)
+
+
+@needs_walk
+def test_a_part_of_a_page_is_read_alone() -> None:
+    root = html.document_fromstring("<html lang=en><p>before</p><div id=a lang=de>inside</div>after<p>later</p>")
+    part = root.get_element_by_id("a")
+    assert_same_streams(part)
+    assert "inside" in flatten(part)
+    assert "after" not in flatten(part)
+    assert "lang=de" in flatten(part)
+
+
+@needs_walk
+def test_xhtml_and_unresolved_entities() -> None:
+    xhtml = (
+        '<html xmlns="http://www.w3.org/1999/xhtml"><head><title>t</title></head><body><p class="x">y</p></body></html>'
+    )
+    assert_same_streams(etree.fromstring(xhtml))
+    parser = etree.XMLParser(resolve_entities=False)
+    for source in ("<html><p>a &e; b</p></html>", '<html><a href="&e;">b</a></html>', "<html><nav>&e;</nav></html>"):
+        root = etree.fromstring(f'<!DOCTYPE html [<!ENTITY e "text">]>{source}', parser)
+        assert_same_streams(root, by_walk=False)
+
+
+@needs_walk
+def test_a_tree_of_any_depth() -> None:
+    root = innermost = etree.Element("html")
+    for _ in range(20_000):
+        innermost = etree.SubElement(innermost, "div")
+    innermost.text = PARAGRAPH
+    stream = flatten(root)
+    assert stream.count(PARAGRAPH) == 1
+    assert stream.count(MARK) == 3 + 4 * 20_000 + 1
+
+
+@needs_walk
+def test_a_large_text() -> None:
+    root = html.document_fromstring(f"<p>{'x' * 9_000_000}<nav>{' y' * 1_000_000}</nav>")
+    assert_same_streams(root)
+
+
+@needs_walk
+@pytest.mark.parametrize("source", [None, "<p>", 1, etree.Comment("x"), etree.ProcessingInstruction("x")])
+def test_no_element(source: object) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        flatten(source)  # type: ignore[arg-type]
+
+
+@needs_walk
+def test_threads_read_one_tree_and_their_own() -> None:
+    shared = parse(f"<title>T</title><p>{PARAGRAPH}<nav><a href=/x>y</a></nav>" * 50)
+    expected = flatten_by_stylesheet(shared)
+    failures: list[str] = []
+
+    def read(number: int) -> None:
+        for turn in range(60):
+            own = parse(f"<p>{number} {turn} {CHINESE}" * 20)
+            if flatten(shared) != expected or flatten(own) != flatten_by_stylesheet(own):
+                failures.append(f"{number}, {turn}")
+
+    threads = [threading.Thread(target=read, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+# -- the blocks -------------------------------------------------------------------------------------
+
+TARGETS = [
+    "/a.html",
+    "/a.mp3",
+    "x.ZIP?q",
+    "a.\u212am",
+    ".m\u212av",
+    ".MKV#x",
+    "mp3",
+    "?a.zip",
+    "#place",
+    "#",
+    "",
+    "é.7z",
+]
+HEADS = [
+    "main",
+    "article",
+    "nav",
+    "div a b",
+    "p  ",
+    "aside",
+    "li",
+    "h2",
+    "div related",
+    "div " + "é" * 300,
+    NOTE + "n=v",
+]
+STREAMS = st.lists(
+    st.one_of(
+        st.sampled_from([MARK, MARK, MARK, LINK, LINK, ANCHOR, ANCHOR, UNLINK, UNLINK, BREAK, NOTE]),
+        st.sampled_from(HEADS).map(lambda head: f"{MARK}{head}{MARK}"),
+        st.sampled_from(TARGETS).map(lambda target: f"{LINK}{target}{ANCHOR}word{UNLINK}"),
+        st.sampled_from(
+            [*TARGETS, " ", "\n", "\u3000", "\xa0", "\u2003", "。", "|", "词语文字", "words of a text", *"().&"]
+        ),
+        st.text(max_size=4).map(lambda text: text.encode("utf-8", "replace").decode()),
+    ),
+    max_size=60,
+).map("".join)
+
+
+@needs_blocks
+@settings(SHORT, max_examples=600)
+@given(STREAMS, st.floats(0, 1), st.floats(0, 1), st.integers(0, 4))
+def test_blocks_of_any_stream(stream: str, low: float, high: float, run: int) -> None:
+    options = ReadOptions(link_density_content=min(low, high), link_density_noise=max(low, high), link_run=run)
+    assert_same_trees(stream)
+    assert_same_trees(stream, options)
+
+
+@needs_blocks
+def test_every_kind_of_character_beside_words_and_links() -> None:
+    codes = [*range(0x3100), *range(0x3100, 0xD800, 61), *range(0xF000, 0x1_0000), *range(0x1_0000, 0x11_0000, 397)]
+    for start in range(0, len(codes), 64):
+        stream = ""
+        for sign in map(chr, codes[start : start + 64]):
+            linked = f"{LINK}/x{ANCHOR}a{UNLINK}{sign * 3}{LINK}/y.m{sign}{ANCHOR}b{UNLINK}."
+            stream += f"{MARK}p{MARK}{sign}a{sign}b{sign}{MARK}p{MARK}{linked}"
+        assert_same_trees(stream)
+
+
+@needs_blocks
+def test_every_file_type_and_separator() -> None:
+    for ending in (*FILE_TYPES, *map(str.upper, FILE_TYPES), "html", "mp3x", "\0", "7z\0"):
+        assert_same_trees(f"w {LINK}/a.{ending}{ANCHOR}b{UNLINK} {LINK}/a.{ending}?c#d{ANCHOR}b{UNLINK}")
+    for sign in SEPARATORS:
+        assert_same_trees(
+            f"w {LINK}/a{ANCHOR}b{UNLINK}{sign * 3}{LINK}/c{ANCHOR}d{UNLINK}{sign}x{sign}{LINK}/e{ANCHOR}f"
+        )
+
+
+@needs_blocks
+def test_a_stream_that_is_no_utf8_is_refused() -> None:
+    for stream in (b"\xff", b"a\xef\xb7", b"\xef\xb7\x90\xff\xef\xb7\x90text", b"\xef"):
+        with pytest.raises(UnicodeDecodeError):
+            build_block_tree(stream, OPTIONS)
+
+
+@needs_blocks
+def test_deep_streams() -> None:
+    assert_same_trees(f"{MARK}div a b{MARK}x" * 5000 + f"{MARK}{MARK}y" * 6000)
+
+
+# -- where they are missing -------------------------------------------------------------------------
+
+SCRIPT = """
+from dedupcrawl.page import compiled, read_page
+print(compiled.description())
+print(read_page(open(0).read()))
+"""
+
+
+@pytest.mark.parametrize("value", ["", "1"])
+def test_they_can_be_turned_off(value: str) -> None:
+    source = (
+        f"<title>T</title><nav><a href=/x>y</a></nav><p>{PARAGRAPH}<p>{CHINESE}<p>See <a href=/z.pdf>the report</a>."
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        env={**os.environ, NO_EXTENSIONS: value},
+        input=source,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    description, _, page = run.stdout.strip().partition("\n")
+    assert page == str(read_tree(parse(source), html=source))
+    if value:
+        assert description == f"walk by libxslt ({NO_EXTENSIONS} is set), blocks by Python ({NO_EXTENSIONS} is set)"
+    elif not os.environ.get(NO_EXTENSIONS):
+        assert description == compiled.description()
+
+
+def test_without_one_or_the_other_the_page_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    root = parse(f"<title>T</title><h1>H</h1><p>{PARAGRAPH}<ul><li><a href=/x>y</a><li>{CHINESE}</ul>")
+    page = read_tree(root)
+    monkeypatch.setattr(compiled, "walk", None)
+    assert read_tree(root) == page
+    monkeypatch.setattr(compiled, "blocks", None)
+    assert read_tree(root) == page
+    monkeypatch.undo()
+    monkeypatch.setattr(compiled, "blocks", None)
+    assert read_tree(root) == page
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "expected"),
+    [
+        ("LXML_VERSION", (7, 0, 0, 0), "lxml 7.0.0.0 was not tested"),
+        ("LXML_VERSION", (5, 2, 2, 0), "lxml 5.2.2.0 was not tested"),
+        ("LIBXML_VERSION", (2, 99, 0), "libxml2 2.99.0 was not tested"),
+        ("LIBXML_COMPILED_VERSION", (2, 9, 14), "libxml2 2.9.14 was not tested"),
+    ],
+)
+def test_other_versions_are_left_to_the_stylesheet(
+    monkeypatch: pytest.MonkeyPatch, name: str, version: tuple[int, ...], expected: str
+) -> None:
+    monkeypatch.setattr(etree, name, version)
+    assert compiled.load_walk() == (None, expected)
+
+
+def test_the_installed_versions_were_tested() -> None:
+    assert not compiled.untested_version()
+
+
+def test_an_empty_stream() -> None:
+    assert build_block_tree("", OPTIONS) == build_block_tree(b"", OPTIONS) == BlockTree()
+    assert NAMED_BLOCKS <= BLOCKS | LANDMARKS
