@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 NONE = -1  #: "no row", "no relation" or "no detector" in an integer column
 RELATIONS = tuple(Relation)  #: a column of relations holds places in this tuple
+NOT_READ = len(RELATIONS)  #: in such a column: the page is unchecked, because too little was read of it and another
 _PROGRESS_STEP = 1000  #: rows after which progress is reported
 
 
@@ -47,7 +48,7 @@ class Solution:
 
     keep: np.ndarray[tuple[int], np.dtype[np.bool_]]
     of: Numbers  #: the row that it relates to, or ``NONE``
-    relation: Numbers  #: a place in ``RELATIONS``, or ``NONE``
+    relation: Numbers  #: a place in ``RELATIONS``, ``NOT_READ`` or ``NONE``
     similarity: Numbers  #: 0 to 1; NaN where nothing was measured
     detector: Numbers  #: a place in ``detectors``, or ``NONE``
     founder: Numbers  #: the row after which its cluster is named
@@ -157,7 +158,10 @@ class _Solver:
             old = int(order[because.candidate.id])
             solution.keep[row] = verdict.keep
             solution.of[row] = old
-            solution.relation[row] = RELATIONS.index(because.relation)
+            if verdict.relation is None:
+                solution.relation[row] = NOT_READ
+                return True
+            solution.relation[row] = RELATIONS.index(verdict.relation)
             if verdict.similarity is not None:
                 solution.similarity[row] = verdict.similarity
             solution.detector[row] = solution.detectors.index(because.detector)

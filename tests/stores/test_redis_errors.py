@@ -259,7 +259,7 @@ def test_a_namespace_filled_under_another_configuration_is_refused(server: Serve
 @pytest.mark.parametrize(
     ("mark", "scheme", "match"),
     [
-        ("1 hash ab", "{}", "has format 1, and this version reads format 2; use another namespace and crawl again"),
+        ("1 hash ab", "{}", "has format 1, and this version reads format 3; use another namespace and crawl again"),
         ("2 tree ab", "{}", "key 'dedupcrawl:{news}:meta' has a value that is not one of ours"),
         ("whatever", "{}", "key 'dedupcrawl:{news}:meta' has a value"),
         ("2 hash ab", "__import__('os')", "key 'dedupcrawl:{news}:meta' has a value"),

@@ -26,7 +26,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from dedupcrawl.batch.fingerprint_table import FingerprintTable, fingerprint_schema, to_text
-from dedupcrawl.batch.solver import NONE, RELATIONS, Crowding, solve
+from dedupcrawl.batch.solver import NONE, NOT_READ, RELATIONS, Crowding, solve
 from dedupcrawl.batch.spark.checkpoints import CANDIDATE_SCHEMA, JUDGED_SCHEMA, VERDICT_SCHEMA, ddl, sketch_columns
 from dedupcrawl.errors import SettingError
 from dedupcrawl.stores.base import BUCKET_CAP, Record
@@ -281,7 +281,9 @@ def _judge_page(rules: Rules, page: int, run: list[CandidateRow]) -> JudgedRow:
     because, verdict = decision.because, decision.verdict
     if because is None:
         return page, True, None, None, None, None, False, candidates
-    relation, detector = RELATIONS.index(because.relation), rules.detectors.index(because.detector)
+    if verdict.relation is None:
+        return page, True, because.candidate.id, NOT_READ, None, None, False, candidates
+    relation, detector = RELATIONS.index(verdict.relation), rules.detectors.index(because.detector)
     joins = bool(decision.cluster)
     return page, verdict.keep, because.candidate.id, relation, verdict.similarity, detector, joins, candidates
 
