@@ -39,9 +39,9 @@ assign_all_slots(const uint64_t *hashes, Py_ssize_t count, const SketchScheme *s
             }
         } else { /* Most slots belong to hashes of earlier rounds: a branch is faster then. */
             for (Py_ssize_t i = 0; i < count; i++) {
-                uint64_t hash = light_mix(hashes[i] * factor);
-                if (UNLIKELY(owners[hash >> shift] >= least)) {
-                    assign_slot(hash, (uint64_t)round, shift, owners);
+                uint64_t hash = light_mix_without_last_step(hashes[i] * factor);
+                if (UNLIKELY(owners[hash >> shift] >= least)) { /* the last step leaves the highest bits */
+                    assign_slot(last_step_of_light_mix(hash), (uint64_t)round, shift, owners);
                 }
             }
         }
