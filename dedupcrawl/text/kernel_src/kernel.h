@@ -98,12 +98,22 @@ mix(uint64_t hash)
 
 /* One multiplication is enough for hashes that were well mixed before. */
 static inline uint64_t
+light_mix_without_last_step(uint64_t hash)
+{
+    return (hash ^ hash >> 32) * UINT64_C(0xFF51AFD7ED558CCD);
+}
+
+/* It leaves the highest 29 bits as they are. */
+static inline uint64_t
+last_step_of_light_mix(uint64_t hash)
+{
+    return hash ^ hash >> 29;
+}
+
+static inline uint64_t
 light_mix(uint64_t hash)
 {
-    hash ^= hash >> 32;
-    hash *= UINT64_C(0xFF51AFD7ED558CCD);
-    hash ^= hash >> 29;
-    return hash;
+    return last_step_of_light_mix(light_mix_without_last_step(hash));
 }
 
 /* normalize.c */
