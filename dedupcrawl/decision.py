@@ -10,6 +10,7 @@ from dedupcrawl.detectors.base import Match, Relation, no_opinion
 from dedupcrawl.fingerprinting import text_sketch_index
 from dedupcrawl.identity import unread_reason
 from dedupcrawl.layout import evidence_with_layout
+from dedupcrawl.little_read import LITTLE_READ, is_little_read
 from dedupcrawl.siblings import is_refresh, site_of, why_siblings
 from dedupcrawl.stores.base import ClaimState
 from dedupcrawl.verdict import Pending, Status, Verdict
@@ -80,6 +81,11 @@ class Finding:
         return state is ClaimState.COMMITTED or (state is ClaimState.SCRAPED and self.candidate.mine)
 
     @property
+    def is_little_read(self) -> bool:
+        """Whether the pages match only in what was read, a small part of both."""
+        return self.match.evidence.get(SIBLINGS) == LITTLE_READ
+
+    @property
     def order(self) -> tuple[int, int]:
         """Sort key: the strongest relation first, then the oldest page."""
         return _STRENGTH[self.relation], self.candidate.id
@@ -139,6 +145,8 @@ class Matcher:
         if finding is None or not is_same_site:
             return finding
         why = self.why_siblings(record, old)
+        if not why and finding.relation in _COPIES and is_little_read(record.identity, old.identity):
+            why = LITTLE_READ
         if not why:
             return finding
         evidence = {**finding.match.evidence, SIBLINGS: why}
@@ -231,6 +239,8 @@ class Policy:
                 return Decision(unchecked(url, reason))
             return Decision(Verdict(url=url, status=Status.UNIQUE, keep=True, cluster=cluster_of(record)))
         first = findings[0]
+        if first.is_little_read:
+            return Decision(unchecked(url, LITTLE_READ, of=first.candidate.record.url), because=first)
         outcome = self._outcome(first)
         relation, old = first.relation, first.candidate.record
         cluster = cluster_of(old) if outcome.joins else ""
@@ -250,6 +260,8 @@ class Policy:
         return Decision(verdict, cluster, tuple(old_ids) if outcome.replaces else (), first)
 
     def _outcome(self, finding: Finding) -> Outcome:
+        if finding.is_little_read:
+            return Outcome(finding, keep=True, similarity=None, joins=False, replaces=False)
         relation = finding.relation
         measured = None if finding.detector == BY_URL else round(finding.match.similarity, 4)
         # If only the URL relates an updated page to the old one, they have no text in common.
@@ -259,7 +271,8 @@ class Policy:
 
     def _decisive(self, findings: Sequence[Finding]) -> list[Finding]:
         """Return the findings that may drop the page."""
-        return [finding for finding in findings if finding.relation in DUPLICATE_RELATIONS | self.drop]
+        dropping = DUPLICATE_RELATIONS | self.drop
+        return [each for each in findings if each.relation in dropping and not each.is_little_read]
 
     def _replaces(self, finding: Finding) -> bool:
         relation = finding.relation

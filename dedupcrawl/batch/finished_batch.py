@@ -23,6 +23,7 @@ from dedupcrawl.batch.workdir import PartState, Workdir, read_finished, read_par
 from dedupcrawl.config import Config
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import DedupError
+from dedupcrawl.little_read import LITTLE_READ
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.secret_seed import SECRET, SecretSeed
 
@@ -126,7 +127,8 @@ def read_verdicts(finished: FinishedBatch) -> BatchVerdicts:
     """Return the verdicts of a batch; raises DedupError if another version of dedupcrawl wrote them."""
     corpus, relations = finished.corpus, [str(each) for each in RELATIONS]
     detectors = finished.job.rules().detectors
-    reasons = tuple(sorted({why for _, why in chain(corpus.table.reasons(), corpus.table.unread())}))
+    known = {why for _, why in chain(corpus.table.reasons(), corpus.table.unread())}
+    reasons = tuple(sorted(known | {LITTLE_READ}))
     columns = {name: [values] for name, values in _columns_of_prior_pages(corpus.prior).items()}
     numbers = corpus.table.numbers("row").astype(np.int64)  # without rows they are floats
     for part, start, stop in corpus.spans:

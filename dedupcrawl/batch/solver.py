@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 NONE = -1  #: "no row", "no relation" or "no detector" in an integer column
 RELATIONS = tuple(Relation)  #: a column of relations holds places in this tuple
+NOT_READ = len(RELATIONS)  #: in such a column: the page is unchecked, because too little was read of it and another
 _PROGRESS_STEP = 1000  #: rows after which progress is reported
 
 
@@ -46,7 +47,7 @@ class Solution:
 
     keep: np.ndarray[tuple[int], np.dtype[np.bool_]]
     of: Numbers  #: the row that it relates to, or ``NONE``
-    relation: Numbers  #: a place in ``RELATIONS``, or ``NONE``
+    relation: Numbers  #: a place in ``RELATIONS``, ``NOT_READ`` or ``NONE``
     similarity: Numbers  #: 0 to 1; NaN where nothing was measured
     detector: Numbers  #: a place in ``detectors``, or ``NONE``
     founder: Numbers  #: the row after which its cluster is named
@@ -154,6 +155,9 @@ class _Solver:
         old = int(order[because.candidate.id])
         solution.keep[row] = outcome.keep
         solution.of[row] = old
+        if because.is_little_read:
+            solution.relation[row] = NOT_READ
+            return True
         solution.relation[row] = RELATIONS.index(because.relation)
         if outcome.similarity is not None:
             solution.similarity[row] = outcome.similarity

@@ -18,9 +18,10 @@ from dedupcrawl.batch.arrow_arrays import arrow_array, arrow_bytes, arrow_labels
 from dedupcrawl.batch.corpus import read_batches, read_table
 from dedupcrawl.batch.fingerprint_table import to_bytes, to_text
 from dedupcrawl.batch.formats import ANNOTATION_COLUMNS
-from dedupcrawl.batch.solver import NONE, RELATIONS
+from dedupcrawl.batch.solver import NONE, NOT_READ, RELATIONS
 from dedupcrawl.batch.workdir import SUPERSEDED_FILE
 from dedupcrawl.decision import DUPLICATE_RELATIONS, VERSIONS, cluster_of
+from dedupcrawl.little_read import LITTLE_READ
 from dedupcrawl.utils.resources import atomic_output
 from dedupcrawl.verdict import Status
 
@@ -76,7 +77,8 @@ class PartCounts:
 def unchecked_reasons(table: FingerprintTable, solution: Solution) -> dict[int, str]:
     """Return the rows that stay unchecked, each with the reason."""
     unrelated = {row: why for row, why in table.unread() if solution.relation[row] == NONE}
-    return dict(table.reasons()) | unrelated
+    little_read = dict.fromkeys(np.flatnonzero(solution.relation == NOT_READ).tolist(), LITTLE_READ)
+    return dict(table.reasons()) | unrelated | little_read
 
 
 class VerdictWriter:
@@ -96,9 +98,10 @@ class VerdictWriter:
         self._reason[[*reasons]] = [places[reason] for reason in reasons.values()]
         self._numbers = corpus.table.numbers("row")
         self._sizes = corpus.table.numbers("size")
-        self._relations = [*map(str, RELATIONS), None]
+        # The last places are NOT_READ and NONE.
+        self._relations = [*map(str, RELATIONS), None, None]
         self._detectors = [*solution.detectors, None]
-        self._duplicates = np.array([each in DUPLICATE_RELATIONS for each in RELATIONS] + [False])
+        self._duplicates = np.array([each in DUPLICATE_RELATIONS for each in RELATIONS] + [False, False])
 
     def write(self, path: Path, start: int, stop: int, rows: int) -> None:
         """Write the verdicts of a part.
