@@ -93,7 +93,7 @@ class VerdictWriter:
         self._name_all = name_all
         reasons = unchecked_reasons(corpus.table, solution)
         self._reasons = [*sorted({*reasons.values()}), None]  # NONE is the last place
-        self._reason = np.full(len(corpus.table), NONE, np.int16)
+        self._reason = np.full(len(corpus.table), NONE, np.int32)
         places = {reason: place for place, reason in enumerate(self._reasons)}
         self._reason[[*reasons]] = [places[reason] for reason in reasons.values()]
         self._numbers = corpus.table.numbers("row")

@@ -97,8 +97,3 @@ def test_siblings_and_refreshed_pages_are_told_as_in_a_crawl(spark: SparkSession
         ("little-read", True)
     ] * 3
     assert [(verdict.reason, verdict.keep) for verdict in verdicts[-4:]] == [("index", True)] * 2 + [(None, False)] * 2
-
-
-def test_a_frame_has_no_store_that_keeps_a_secret_seed(spark: SparkSession) -> None:
-    with pytest.raises(SettingError, match="a whole number here: only a store keeps a secret seed"):
-        deduplicate(frame(spark, [page(1, "a")]), config=Config(seed="secret"))
