@@ -10,6 +10,7 @@ import json
 import sys
 from collections import defaultdict
 from dataclasses import dataclass
+from heapq import nsmallest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 COPY = 0.8  #: Jaccard similarity of the written texts from which two pages should be one
 NO_COPY = 0.6  #: and below which they may not: drops between the two bounds are neither right nor wrong
 MIN_SHINGLES = 20  #: texts with fewer say too little
+FIRST = 16  #: shingles that are looked up: of two copies, at least one of them is the same
 LITTLE = 0.2  #: of its text: a page of which less is read is hardly read
 
 
@@ -106,16 +108,20 @@ def _mistakes(judged: Sequence[Judged]) -> Mistakes:
 
 
 def _copies(judged: Sequence[Judged]) -> Iterator[tuple[Judged, Judged, float]]:
-    """Yield each page with the most similar earlier one, where that is a copy."""
+    """Yield each page with the most similar earlier one, where that is a copy.
+
+    Pages are compared that share one of their first shingles in the order of their letters.
+    """
     having: dict[tuple[str, ...], list[Judged]] = defaultdict(list)
     for page in judged:
         if len(page.shingles) < MIN_SHINGLES:
             continue
-        earlier = {other.name: other for shingle in page.shingles for other in having[shingle]}
+        first = nsmallest(FIRST, page.shingles)
+        earlier = {other.name: other for shingle in first for other in having[shingle]}
         best = max(earlier.values(), key=page.similarity, default=None)
         if best is not None and page.similarity(best) >= COPY:
             yield page, best, page.similarity(best)
-        for shingle in page.shingles:
+        for shingle in first:
             having[shingle].append(page)
 
 
