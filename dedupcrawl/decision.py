@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from dedupcrawl.detectors.base import Match, Relation, no_opinion
 from dedupcrawl.fingerprinting import text_sketch_index
 from dedupcrawl.identity import unread_reason
-from dedupcrawl.layout import evidence_with_layout
-from dedupcrawl.little_read import LITTLE_READ, is_little_read
+from dedupcrawl.layout import LITTLE_READ, evidence_with_layout, is_little_read
 from dedupcrawl.siblings import is_refresh, site_of, why_siblings
 from dedupcrawl.stores.base import ClaimState
 from dedupcrawl.verdict import Pending, Status, Verdict

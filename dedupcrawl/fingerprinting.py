@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.identity import sketch_identity, unread_identity
-from dedupcrawl.layout import with_layout
-from dedupcrawl.little_read import LITTLE_READ
+from dedupcrawl.layout import LITTLE_READ, with_layout
 from dedupcrawl.page.model import TOO_LARGE, Kind
 from dedupcrawl.siblings import host_of
 from dedupcrawl.stores.base import KEY_BYTES, Record, url_key

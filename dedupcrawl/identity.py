@@ -31,7 +31,7 @@ from zlib import crc32
 
 from dedupcrawl.layout import with_layout, without_layout
 from dedupcrawl.page.flatten import word_set
-from dedupcrawl.page.structure import LAYOUT_BYTES
+from dedupcrawl.page.signatures import LAYOUT_BYTES
 from dedupcrawl.text.features import Features, compared_text
 from dedupcrawl.text.normalize import CODE, decode, pack, simplify
 from dedupcrawl.text.shingles import seeded_hash, split_mix

@@ -1,19 +1,22 @@
-"""Whether two pages have the same layout, from the bytes that are stored of each.
+"""Signatures that are stored beside the names and values of a page: of its layout, and of text that was not read.
 
 Similar pages fall into four classes (patent CN101645082): the same or part of the content, in the same or another
-layout. The relation of a verdict gives the content, and this module the layout.
+layout. The relation of a verdict gives the content, and the signatures of two layouts the rest.
+
+If less than half of the text of each of two pages was read, and most of the rest differs, the text that matches may be
+what all pages of the site begin with. Then the new page is kept as ``unchecked(little-read)``.
 
 ``Record.identity`` begins with the signature of the layout (4 bytes, 0 if it is unknown), followed by the sketch of
-:mod:`dedupcrawl.identity`. If less than half of the page was read, the signature of the rest
-(:mod:`dedupcrawl.page.removed`) is the end; the highest bit of the first byte tells it.
+:mod:`dedupcrawl.identity`. If less than half of the page was read, the signature of the rest is the end; the highest
+bit of the first byte tells it. Both are computed in :mod:`dedupcrawl.page.signatures`.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from dedupcrawl.page.removed import REMOVED_BYTES
-from dedupcrawl.page.structure import LAYOUT_BYTES
+from dedupcrawl.page.signatures import LAYOUT_BYTES, PARTS, REMOVED_BYTES, UNIT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,3 +72,34 @@ def evidence_with_layout(evidence: Mapping[str, object], new: bytes, old: bytes)
     """Return the evidence of a match, with the comparison of the layouts in two stored identities."""
     layout = compare_layouts(new, old)
     return {**evidence, EVIDENCE: layout} if layout else evidence
+
+
+LITTLE_READ = "little-read"  #: reason of an unchecked page
+#: Removed text that only one page has, as a share of what was read of it, from which on the page may be another one.
+MIN_OWN = 0.5
+
+
+def is_little_read(new: bytes, old: bytes) -> bool:
+    """Return whether most of what was removed from two pages differs.
+
+    Args:
+        new: stored identity of one page, see :mod:`dedupcrawl.layout`.
+        old: that of the other.
+    """
+    mine, other = removed_part(new), removed_part(old)
+    if not mine or not other:
+        return False
+    shared = (mine[0] + other[0]) / UNIT * _resemblance(mine[1:], other[1:])
+    return min(mine[0], other[0]) / UNIT - shared >= MIN_OWN
+
+
+def _resemblance(mine: bytes, other: bytes) -> float:
+    """Return the shared part of two texts, 0…0.5 of the length of both together.
+
+    Of unlike texts half of the bits agree. For the resemblance J, the share of both is J / (1 + J). In doubt it is
+    lower: J less one standard error, which is 0 for equal texts.
+    """
+    equal = PARTS - (int.from_bytes(mine, "big") ^ int.from_bytes(other, "big")).bit_count()
+    estimate = 2 * equal / PARTS - 1
+    resemblance = max(0.0, estimate - math.sqrt((1 - estimate * estimate) / PARTS))
+    return resemblance / (1 + resemblance)

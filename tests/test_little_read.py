@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 from dedupcrawl import Deduplicator
 from dedupcrawl.config import DROP, Config
 from dedupcrawl.detectors.base import Relation
-from dedupcrawl.layout import compare_layouts, removed_part, with_layout, without_layout
-from dedupcrawl.little_read import LITTLE_READ, is_little_read
+from dedupcrawl.layout import LITTLE_READ, compare_layouts, is_little_read, removed_part, with_layout, without_layout
 from dedupcrawl.page import read_page
-from dedupcrawl.page.removed import MAX_READ_BYTES, REMOVED_BYTES, removed_signature
-from dedupcrawl.page.structure import LAYOUT_BYTES
+from dedupcrawl.page.signatures import LAYOUT_BYTES, MAX_READ_BYTES, REMOVED_BYTES, removed_signature
 from dedupcrawl.verdict import Status
 from tests.batch.corpus import Batch, annotated_verdicts, crawled, lines, split, verdict_tuples
 

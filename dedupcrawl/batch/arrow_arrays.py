@@ -6,7 +6,7 @@ That takes half a second of processor time in each process. Here the bytes are h
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,9 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dedupcrawl.utils.arrays import Flags, Numbers
+Numbers: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]  #: integers or floats
+Flags: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
+
 
 #: numpy types by Arrow types; a boolean is one bit in Arrow.
 _NUMPY_TYPES = {pa.int8(): np.int8, pa.int32(): np.int32, pa.int64(): np.int64}

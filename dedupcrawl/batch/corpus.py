@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from dedupcrawl.batch.arrow_arrays import Numbers
     from dedupcrawl.batch.formats import Part
     from dedupcrawl.batch.job import Job
     from dedupcrawl.batch.workdir import Workdir
-    from dedupcrawl.utils.arrays import Numbers
 
 
 @dataclass(frozen=True)

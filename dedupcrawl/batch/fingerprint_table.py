@@ -21,7 +21,7 @@ from dedupcrawl.stores.base import KEY_BYTES, Record
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from dedupcrawl.utils.arrays import Numbers
+    from dedupcrawl.batch.arrow_arrays import Numbers
 
 
 LAYOUT_VERSION = 2  #: of the columns below

@@ -23,7 +23,7 @@ from dedupcrawl.batch.workdir import PartState, Workdir, read_finished, read_par
 from dedupcrawl.config import Config
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import DedupError
-from dedupcrawl.little_read import LITTLE_READ
+from dedupcrawl.layout import LITTLE_READ
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.secret_seed import SECRET, SecretSeed
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from dedupcrawl.batch.arrow_arrays import Numbers
     from dedupcrawl.batch.corpus import Corpus
-    from dedupcrawl.utils.arrays import Numbers
     from dedupcrawl.utils.iteration import Progress
 
 

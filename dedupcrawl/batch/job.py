@@ -30,8 +30,8 @@ from dedupcrawl.utils.redaction import hide_password
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dedupcrawl.batch.arrow_arrays import Numbers
     from dedupcrawl.batch.fingerprint_table import FingerprintTable
-    from dedupcrawl.utils.arrays import Numbers
 
 
 ARRIVAL, LONGEST, NEWEST, OLDEST = PREFERENCES = ("arrival", "longest", "newest", "oldest")

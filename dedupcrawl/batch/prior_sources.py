@@ -38,10 +38,10 @@ from dedupcrawl.utils.resources import atomic_output
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from dedupcrawl.batch.arrow_arrays import Numbers
     from dedupcrawl.batch.formats import Part
     from dedupcrawl.batch.job import Job
     from dedupcrawl.stores.base import Candidate, Store
-    from dedupcrawl.utils.arrays import Numbers
 
     RowLocation = tuple[str, str, int]  # name of the source, part, row
 

@@ -20,10 +20,10 @@ from dedupcrawl.stores.base import BUCKET_CAP, Candidate, ClaimState
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from dedupcrawl.batch.arrow_arrays import Numbers
     from dedupcrawl.batch.fingerprint_table import FingerprintTable, ListColumn
     from dedupcrawl.decision import Matcher, Outcome, Policy
     from dedupcrawl.stores.base import Record
-    from dedupcrawl.utils.arrays import Numbers
 
 
 NONE = -1  #: "no row", "no relation" or "no detector" in an integer column

@@ -21,7 +21,7 @@ from dedupcrawl.batch.formats import ANNOTATION_COLUMNS
 from dedupcrawl.batch.solver import NONE, NOT_READ, RELATIONS
 from dedupcrawl.batch.workdir import SUPERSEDED_FILE
 from dedupcrawl.decision import DUPLICATE_RELATIONS, VERSIONS, cluster_of
-from dedupcrawl.little_read import LITTLE_READ
+from dedupcrawl.layout import LITTLE_READ
 from dedupcrawl.utils.resources import atomic_output
 from dedupcrawl.verdict import Status
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from dedupcrawl.batch.arrow_arrays import Flags, Numbers
     from dedupcrawl.batch.corpus import Corpus
     from dedupcrawl.batch.fingerprint_table import FingerprintTable
     from dedupcrawl.batch.job import Job
     from dedupcrawl.batch.solver import Solution
     from dedupcrawl.batch.workdir import Workdir
-    from dedupcrawl.utils.arrays import Flags, Numbers
 
 
 #: One row for each row of the part. A bad row has no status and is not kept.

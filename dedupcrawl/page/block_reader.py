@@ -16,7 +16,6 @@ from dedupcrawl.page.document import check_stream, metadata
 from dedupcrawl.page.embedded_data import embedded_text
 from dedupcrawl.page.flatten import flatten_fast, word_set
 from dedupcrawl.page.model import Block, Kind, Page
-from dedupcrawl.page.removed import MAX_READ_BYTES, removed_signature
 from dedupcrawl.page.rules import (
     CONSENT,
     KEPT_REASONS,
@@ -30,7 +29,7 @@ from dedupcrawl.page.rules import (
     is_stamp,
 )
 from dedupcrawl.page.scoring import HEADINGS, MIN_ARTICLE_BYTES, classify_blocks
-from dedupcrawl.page.structure import layout_signature
+from dedupcrawl.page.signatures import MAX_READ_BYTES, layout_signature, removed_signature
 from dedupcrawl.utils.time_limit import check_time
 
 if TYPE_CHECKING:

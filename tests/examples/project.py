@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from redis import Redis
 
 from dedupcrawl.tools.demo.corpus import load_content
-from dedupcrawl.tools.demo.truth import all_pages
+from dedupcrawl.tools.demo.crawl import all_pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

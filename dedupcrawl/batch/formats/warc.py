@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from dedupcrawl.batch.arrow_arrays import Numbers
     from dedupcrawl.batch.formats.base import Chunk, Fields, KeepMask, Part
     from dedupcrawl.batch.formats.warc_records import WarcRecord
-    from dedupcrawl.utils.arrays import Numbers
 
 
 #: Header, block or its beginning, size of the block in bytes, and damage of a record.

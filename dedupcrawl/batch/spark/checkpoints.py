@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from dedupcrawl.batch.arrow_arrays import Numbers
     from dedupcrawl.batch.corpus import Corpus
     from dedupcrawl.batch.job import Job
     from dedupcrawl.batch.solver import Crowding
     from dedupcrawl.batch.workdir import Workdir
-    from dedupcrawl.utils.arrays import Numbers
 
 
 #: The candidates that a page is compared with. Pages are numbered by their place in the order.

@@ -33,11 +33,11 @@ from dedupcrawl.ledger.entry import stored_host
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from dedupcrawl.batch.arrow_arrays import Flags, Numbers
     from dedupcrawl.batch.fingerprint_table import FingerprintTable
     from dedupcrawl.batch.finished_batch import BatchVerdicts
     from dedupcrawl.batch.solver import RowBuckets
     from dedupcrawl.detectors.base import Opinion
-    from dedupcrawl.utils.arrays import Flags, Numbers
     from dedupcrawl.utils.iteration import Progress
 
     CompareRows = Callable[[int, int], Sequence[Opinion]]

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from dedupcrawl.batch.arrow_arrays import Numbers
     from dedupcrawl.batch.finished_batch import FinishedBatch
     from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.page.model import Page
     from dedupcrawl.tools.report.report_model import PairKey, Report
-    from dedupcrawl.utils.arrays import Numbers
     from dedupcrawl.utils.iteration import Progress
 
     RowPair = tuple[int, int]  # new and earlier row

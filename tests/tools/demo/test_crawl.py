@@ -20,8 +20,7 @@ from dedupcrawl.errors import DedupError
 from dedupcrawl.ledger.entry import Fate
 from dedupcrawl.ledger.ledger import Ledger
 from dedupcrawl.tools.demo.corpus import load_content
-from dedupcrawl.tools.demo.crawl import DemoProject, run_demo
-from dedupcrawl.tools.demo.truth import DemoSummary
+from dedupcrawl.tools.demo.crawl import DemoProject, DemoSummary, run_demo
 from dedupcrawl.tools.report.from_ledgers import report_from_ledgers
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dedupcrawl.errors import DedupError
-from dedupcrawl.tools.demo.crawl import FEED, DemoProject
-from dedupcrawl.tools.demo.truth import DemoSummary
+from dedupcrawl.tools.demo.crawl import FEED, DemoProject, DemoSummary
 
 if TYPE_CHECKING:
     from pathlib import Path

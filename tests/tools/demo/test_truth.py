@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl.tools.demo.corpus import load_content
-from dedupcrawl.tools.demo.truth import INDEX, DemoSummary, Fault, PageOutcome, Truth, all_pages, find_faults, summarize
+from dedupcrawl.tools.demo.crawl import INDEX, DemoSummary, Fault, PageOutcome, Truth, all_pages, find_faults, summarize
 
 
 def outcome(cluster: str, *, kept: bool, kind: str = "original") -> PageOutcome:
