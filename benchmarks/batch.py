@@ -1,8 +1,11 @@
 """Batch deduplication of files: ``python -m benchmarks.batch [PART]...`` (default: all parts).
 
-The corpus is made from Debian's documentation (:mod:`benchmarks.corpora`), in English and Chinese. Exit code
-1 if a bar is missed. The parts:
+The corpus of all parts but the first is made from Debian's documentation (:mod:`benchmarks.corpora`), in English and
+Chinese. Exit code 1 if a bar is missed. ``--json`` prints the figures, with named ratios, in the last line. The parts:
 
+``documents``
+    Documents of 2,600 characters (:mod:`benchmarks.generated`) per CPU second, compared with a script for rensa with
+    the same shingles; time and peak memory, also with more documents (``--documents``). Needs no download.
 ``peers``
     Pages per CPU second of all processes, compared with scripts for datasketch and rensa
     (:mod:`benchmarks.peers`), in turns.
@@ -22,19 +25,12 @@ The corpus is made from Debian's documentation (:mod:`benchmarks.corpora`), in E
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
-import os
-import resource
 import shutil
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -43,6 +39,8 @@ import numpy as np
 import orjson
 
 from benchmarks.corpora import CACHE, corpus
+from benchmarks.generated import write
+from benchmarks.processes import Run, run
 from benchmarks.truth import jaccard, length, shingle_set, similar_pairs
 from dedupcrawl import Deduplicator
 from dedupcrawl.config import Config
@@ -50,6 +48,8 @@ from dedupcrawl.config import Config
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+DOCUMENT_RATIO = 3.0  #: bar: documents per CPU second, relative to rensa
+DOCUMENT_BYTES = 200  #: bar: peak memory of a document, beyond ``BASE_BYTES``
 TIMES = {"datasketch": 2.0, "rensa": 1.0}  #: bars: ratio of pages per CPU second
 MISSED, WRONG_BELOW = 0.005, 0.5  #: bars
 GROWTH, PAGE_BYTES, BASE_BYTES = 1.5, 1000, 500e6  #: bars
@@ -58,80 +58,6 @@ ALONE = "ours, one worker"
 THRESHOLD, LENGTH_RATIO = 0.8, 1.10
 COMMAND = "from dedupcrawl.cli import main; main()"
 COLUMNS = ("status", "relation", "of", "similarity", "cluster", "detector")
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """The cost of a command."""
-
-    wall: float  #: seconds
-    cpu: float  #: CPU seconds, with children
-    peak: int  #: peak bytes of all its processes
-
-
-def run(command: Sequence[str], *, watch: bool = False) -> Run:
-    """Run a command until all of its processes have ended; raise RuntimeError if it fails."""
-    become_subreaper()
-    begun, before = time.perf_counter(), _cpu()
-    with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
-        peak = [0]
-        watcher = threading.Thread(target=_watch, args=(process, peak), daemon=True)
-        if watch:
-            watcher.start()
-        status = process.wait()
-        wall = time.perf_counter() - begun
-        _reap()
-        output.seek(0)
-        if status:
-            raise RuntimeError(f"{' '.join(command)}: {output.read().decode(errors='replace')[-3000:]}")
-    if watch:
-        watcher.join()
-    return Run(wall, _cpu() - before, peak[0])
-
-
-def become_subreaper() -> None:
-    """Become the parent of orphaned grandchildren, so that their CPU time counts (prctl(2))."""
-    set_child_subreaper = 36
-    ctypes.CDLL(None).prctl(set_child_subreaper, 1)
-
-
-def _reap() -> None:
-    """Wait for orphaned processes of a command."""
-    with suppress(ChildProcessError):
-        while True:
-            os.wait()
-
-
-def _cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def _watch(process: subprocess.Popen[bytes], peak: list[int]) -> None:
-    """Record the peak memory of the processes of a session; shared pages count once."""
-    while process.returncode is None:
-        peak[0] = max(peak[0], sum(map(_held, _session(process.pid))))
-        time.sleep(0.25)
-
-
-def _session(leader: int) -> Iterator[Path]:
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if int((folder / "stat").read_text().rpartition(")")[2].split()[3]) == leader:
-                yield folder
-        except OSError:
-            continue
-
-
-def _held(folder: Path) -> int:
-    """Return the anonymous memory of a process in bytes; mapped files belong to the system cache."""
-    try:
-        lines = (folder / "smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0
-    sizes = dict(line.split()[:2] for line in lines[1:])
-    return 1024 * int(sizes.get("Pss_Anon:", 0))
 
 
 def run_dedupcrawl(source: Path, out: Path, *options: str, watch: bool = False) -> Run:
@@ -157,6 +83,52 @@ def check_bar(fine: bool, text: str) -> bool:
     return fine
 
 
+# -- documents ----------------------------------------------------------------------------------
+
+
+def documents(given: argparse.Namespace, scratch: Path) -> bool:
+    """Compare with rensa on the first number of documents, then measure every number of them."""
+    fine, figures = True, []
+    for count in given.documents:
+        source = scratch / f"documents-{count}.jsonl"
+        write(count, source)
+        found = _against_rensa(given, source, count, scratch) if count == given.documents[0] else {}
+        cost = run_dedupcrawl(source, scratch / "all", watch=True)
+        found |= {
+            "count": count,
+            "cpu_us": 1e6 * cost.cpu / count,
+            "minutes": cost.wall / 60,
+            "peak_mb": cost.peak / 1e6,
+        }
+        source.unlink()
+        taken = f"{found['cpu_us']:.0f} µs of CPU a document, {found['minutes']:.1f} minutes"
+        print(f"documents: {count:,}, all cores: {taken}")
+        most = DOCUMENT_BYTES * count + BASE_BYTES
+        fine &= check_bar(cost.peak <= most, f"{cost.peak / 1e6:,.0f} MB of memory (bar: {most / 1e6:,.0f} MB)")
+        figures.append(found)
+    given.figures["documents"] = figures
+    ratio = figures[0]["ratio_to_rensa"]
+    return fine & check_bar(
+        ratio >= DOCUMENT_RATIO, f"{ratio:.2f} x the documents of rensa in the same CPU time (bar: {DOCUMENT_RATIO} x)"
+    )
+
+
+def _against_rensa(given: argparse.Namespace, source: Path, count: int, scratch: Path) -> dict[str, Any]:
+    """Return what a document takes of CPU time in each program, alone on a core, least of some turns."""
+    mine, theirs = [], []
+    command = [sys.executable, "-m", "benchmarks.peers", "rensa", str(source), str(scratch / "rensa")]
+    for _ in range(given.turns):
+        mine.append(run_dedupcrawl(source, scratch / "one", "--workers", "1").cpu)
+        theirs.append(run(command).cpu)
+    kept = json.loads((scratch / "one" / "summary.json").read_bytes())["kept"]
+    own, other = (1e6 * min(each) / count for each in (mine, theirs))
+    print(
+        f"documents: {count:,}, one worker: {own:.0f} µs of CPU a document ({1e6 / own:,.0f} a CPU second), "
+        f"rensa {other:.0f}; {kept:,} and {len((scratch / 'rensa').read_text().split()):,} kept"
+    )
+    return {"cpu_us_one_worker": own, "cpu_us_rensa": other, "ratio_to_rensa": other / own}
+
+
 # -- peers --------------------------------------------------------------------------------------
 
 
@@ -176,17 +148,19 @@ def peers(given: argparse.Namespace, scratch: Path) -> bool:
             f"peers: {name}: {given.pages / cpu:,.0f} pages for a second of the processors ({cpu:.0f} s), "
             f"{given.pages / wall:,.0f} a second by the clock"
         )
-    fine = True
+    fine, ratios = True, dict[str, float]()
     for name, bar in TIMES.items():
         alone, over_all = (
             median(theirs.cpu / mine.cpu for mine, theirs in zip(runs[who], runs[name], strict=True))
             for who in (ALONE, "ours")
         )
+        ratios |= {f"ratio_to_{name}": alone, f"ratio_to_{name}_all_cores": over_all}
         fine &= check_bar(
             alone >= bar,
             f"{alone:.2f} x the pages of {name} in the same CPU time, with one worker as it has; "
             f"over all cores {over_all:.2f} x (bar: {bar} x)",
         )
+    given.figures["peers"] = {"pages": given.pages, **ratios}
     return fine
 
 
@@ -276,6 +250,7 @@ def growth(given: argparse.Namespace, scratch: Path) -> bool:
             cost.peak <= most, f"{cost.peak / 1e6:,.0f} MB at {count:,} pages (bar: {most / 1e6:,.0f} MB)"
         )
     ratio = max(times.values()) / times[given.growth[0]]
+    given.figures["growth"] = {"cpu_us": {count: 1e6 * each for count, each in times.items()}, "ratio_to_first": ratio}
     return fine & check_bar(ratio < GROWTH, f"{ratio:.2f} x the time a page (bar: {GROWTH} x)")
 
 
@@ -413,6 +388,7 @@ def kill(given: argparse.Namespace, scratch: Path) -> bool:
 # -- running ------------------------------------------------------------------------------------
 
 PARTS: dict[str, Callable[[argparse.Namespace, Path], bool]] = {
+    "documents": documents,
     "peers": peers,
     "truth": truth,
     "growth": growth,
@@ -427,12 +403,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", default=[], help=", ".join(PARTS))
     parser.add_argument("--pages", type=int, default=50_000)
+    parser.add_argument("--documents", type=int, nargs="+", default=[100_000], help="of the part documents")
     parser.add_argument("--growth", type=int, nargs="+", default=[10_000, 50_000, 200_000])
     parser.add_argument("--killed", type=int, default=3_000, help="pages of the run in which Spark is killed")
     parser.add_argument("--turns", type=int, default=1)
     parser.add_argument("--master", action="append", default=[], help="of Spark, for verdicts; repeatable")
     parser.add_argument("--cache", type=Path, default=CACHE)
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON in the last line")
     given = parser.parse_args()
+    given.figures = {}  # by part
     unknown = set(given.parts) - PARTS.keys()
     if unknown:
         parser.error(f"no part is called {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
@@ -440,6 +419,8 @@ def main() -> int:
     for name in given.parts or PARTS:
         with tempfile.TemporaryDirectory(prefix="dedupcrawl-") as scratch:
             fine &= PARTS[name](given, Path(scratch))
+    if given.json:
+        print(json.dumps(given.figures))
     return 0 if fine else 1
 
 

@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import orjson
-from datasketch import MinHash, MinHashLSH
-from rensa import RMinHash, RMinHashLSH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,6 +34,8 @@ def cut(text: str) -> list[str]:
 
 def by_datasketch(texts: Iterator[str]) -> Iterator[int]:
     """Yield the kept lines."""
+    from datasketch import MinHash, MinHashLSH  # noqa: PLC0415  # no script pays for the import of the other
+
     index = MinHashLSH(threshold=THRESHOLD, num_perm=SLOTS)
     kept: dict[int, MinHash] = {}
     for number, text in enumerate(texts):
@@ -49,6 +49,8 @@ def by_datasketch(texts: Iterator[str]) -> Iterator[int]:
 
 def by_rensa(texts: Iterator[str]) -> Iterator[int]:
     """Yield the kept lines."""
+    from rensa import RMinHash, RMinHashLSH  # noqa: PLC0415
+
     index = RMinHashLSH(threshold=THRESHOLD, num_perm=SLOTS, num_bands=16)
     kept: dict[int, RMinHash] = {}
     for number, text in enumerate(texts):

@@ -10,6 +10,7 @@ from dedupcrawl.detectors.base import Match, Relation, no_opinion
 from dedupcrawl.fingerprinting import text_sketch_index
 from dedupcrawl.identity import unread_reason
 from dedupcrawl.layout import evidence_with_layout
+from dedupcrawl.little_read import LITTLE_READ, is_little_read
 from dedupcrawl.siblings import is_refresh, site_of, why_siblings
 from dedupcrawl.stores.base import ClaimState
 from dedupcrawl.verdict import Pending, Status, Verdict
@@ -80,6 +81,11 @@ class Finding:
         return state is ClaimState.COMMITTED or (state is ClaimState.SCRAPED and self.candidate.mine)
 
     @property
+    def is_little_read(self) -> bool:
+        """Whether the pages match only in what was read, a small part of both."""
+        return self.match.evidence.get(SIBLINGS) == LITTLE_READ
+
+    @property
     def order(self) -> tuple[int, int]:
         """Sort key: the strongest relation first, then the oldest page."""
         return _STRENGTH[self.relation], self.candidate.id
@@ -118,11 +124,14 @@ class Matcher:
         if not record.url or old.url != record.url:
             return self._of_other_url(record, candidate)
         finding = self._strongest(record, candidate)
-        if self.has_equal_text(record, old):
+        equal = self.has_equal_text(record, old)
+        # With the same text, another name, or another price or date beside a standing text, is a change.
+        is_changed = versions and bool(self.why_siblings(record, old))
+        if equal and not is_changed:
             return _with_relation(finding or _by_url(candidate, 1.0), Relation.UNCHANGED)
         if not versions:
             return finding
-        if finding and finding.relation in _COPIES and is_refresh(record.identity, old.identity):
+        if finding and finding.relation in _COPIES and not is_changed and is_refresh(record.identity, old.identity):
             return _with_relation(finding, Relation.REFRESHED)
         return _with_relation(finding or _by_url(candidate, 0.0), Relation.UPDATED)
 
@@ -136,6 +145,8 @@ class Matcher:
         if finding is None or not is_same_site:
             return finding
         why = self.why_siblings(record, old)
+        if not why and finding.relation in _COPIES and is_little_read(record.identity, old.identity):
+            why = LITTLE_READ
         if not why:
             return finding
         evidence = {**finding.match.evidence, SIBLINGS: why}
@@ -151,6 +162,8 @@ class Matcher:
             finding = Finding(candidate, match, detector.name)
             if best is None or finding.order < best.order:
                 best = finding
+            if match.relation is Relation.IDENTICAL:  # no detector finds a stronger relation
+                break
         return best
 
     def has_equal_text(self, new: Record, old: Record) -> bool:
@@ -161,6 +174,17 @@ class Matcher:
     def why_siblings(self, new: Record, old: Record) -> str:
         """Return by what two similar pages of one site differ, "" if they are about the same thing."""
         return why_siblings(new.identity, old.identity, equal_text=self.has_equal_text(new, old))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the deciding finding means for a page."""
+
+    because: Finding  #: the finding that decided
+    keep: bool  #: whether the page is kept
+    similarity: float | None  #: to the earlier page, 0 to 1; None if only the URL relates them
+    joins: bool  #: whether the page joins the cluster of the earlier one
+    replaces: bool  #: whether it replaces the earlier one
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +212,7 @@ class Policy:
         Only a settled page may drop another one. If the deciding page is unsettled, the result is
         ``Pending``, or with ``give_up`` unchecked("claimed"): storing a page twice is better than losing it.
         """
-        decisive = [finding for finding in findings if finding.relation in DUPLICATE_RELATIONS | self.drop]
+        decisive = self._decisive(findings)
         settled = [finding for finding in decisive if finding.settled]
         if settled or not decisive:
             return self._related(url, record, settled or findings)
@@ -196,6 +220,13 @@ class Policy:
         if not give_up:
             return Pending(first.id, first.mine, first.record.url)
         return Decision(unchecked(url, "claimed", of=first.record.url))
+
+    def outcome(self, findings: Sequence[Finding]) -> Outcome | None:
+        """Return what settled findings mean for a page, as :meth:`decide` does, without a verdict for people.
+
+        None for no findings: the page is kept.
+        """
+        return self._outcome((self._decisive(findings) or findings)[0]) if findings else None
 
     def verdict(self, url: str, record: Record, findings: Sequence[Finding]) -> Verdict:
         """Return the verdict from settled pages alone."""
@@ -208,26 +239,40 @@ class Policy:
                 return Decision(unchecked(url, reason))
             return Decision(Verdict(url=url, status=Status.UNIQUE, keep=True, cluster=cluster_of(record)))
         first = findings[0]
+        if first.is_little_read:
+            return Decision(unchecked(url, LITTLE_READ, of=first.candidate.record.url), because=first)
+        outcome = self._outcome(first)
         relation, old = first.relation, first.candidate.record
-        measured = None if first.detector == BY_URL else round(first.match.similarity, 4)
-        # If only the URL relates an updated page to the old one, they have no text in common.
-        same_content = relation in DUPLICATE_RELATIONS or (relation in VERSIONS and measured is not None)
-        cluster = cluster_of(old) if same_content else ""
-        replaces = self._replaces(first)
+        cluster = cluster_of(old) if outcome.joins else ""
         verdict = Verdict(
             url=url,
             status=Status.DUPLICATE if relation in DUPLICATE_RELATIONS else Status.UNIQUE,
-            keep=replaces or relation not in self.drop,
+            keep=outcome.keep,
             relation=relation,
             of=old.url,
             cluster=cluster or cluster_of(record),
-            similarity=measured,
+            similarity=outcome.similarity,
             detector=first.detector,
             evidence=evidence_with_layout(first.match.evidence, record.identity, old.identity),
-            supersedes=old.url if replaces else None,
+            supersedes=old.url if outcome.replaces else None,
         )
         old_ids = (finding.candidate.id for finding in findings if self._replaces(finding))
-        return Decision(verdict, cluster, tuple(old_ids) if replaces else (), first)
+        return Decision(verdict, cluster, tuple(old_ids) if outcome.replaces else (), first)
+
+    def _outcome(self, finding: Finding) -> Outcome:
+        if finding.is_little_read:
+            return Outcome(finding, keep=True, similarity=None, joins=False, replaces=False)
+        relation = finding.relation
+        measured = None if finding.detector == BY_URL else round(finding.match.similarity, 4)
+        # If only the URL relates an updated page to the old one, they have no text in common.
+        joins = relation in DUPLICATE_RELATIONS or (relation in VERSIONS and measured is not None)
+        replaces = self._replaces(finding)
+        return Outcome(finding, replaces or relation not in self.drop, measured, joins, replaces)
+
+    def _decisive(self, findings: Sequence[Finding]) -> list[Finding]:
+        """Return the findings that may drop the page."""
+        dropping = DUPLICATE_RELATIONS | self.drop
+        return [each for each in findings if each.relation in dropping and not each.is_little_read]
 
     def _replaces(self, finding: Finding) -> bool:
         relation = finding.relation

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.identity import sketch_identity, unread_identity
 from dedupcrawl.layout import with_layout
+from dedupcrawl.little_read import LITTLE_READ
 from dedupcrawl.page.model import TOO_LARGE, Kind
 from dedupcrawl.siblings import host_of
 from dedupcrawl.stores.base import KEY_BYTES, Record, url_key
@@ -141,6 +142,8 @@ class Fingerprinter:
         sketches = tuple([each.sketch if each else b"" for each in prints])
         del prints[len(self.detectors) :]
         if not any(prints):
+            if page.visible:  # only the detector ``exact`` compares it
+                return Uncheckable(str(page.kind))
             return Uncheckable("short" if exact_only else "no-fingerprint")
         url = without_fragment(page.url)
         own = (url_key(url),) if url else ()
@@ -180,7 +183,7 @@ def _without_usable_text(page: Page) -> Uncheckable | None:
     if len(page.text) + len(page.rest) < MAX_LITTLE_BYTES < page.unread:
         main, rest = (len(part.encode("utf-8", "replace")) for part in (page.text, page.rest))
         if main + rest < MAX_LITTLE_BYTES and page.unread - rest > LITTLE_READ_RATIO * (main + rest):
-            return Uncheckable("little-read")
+            return Uncheckable(LITTLE_READ)
     if len(page.text) + len(page.rest) > LONG_TEXT:
         text = compared_text(page)
         if expanded_length(text) > MAX_EXPANSION * len(text):

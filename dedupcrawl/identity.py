@@ -170,7 +170,8 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
     whole = is_whole << 2 | (count <= MAX_VALUES) << 1 | (len(others) <= MAX_VALUES)
     facts = (sum(mine) & _HASHED) >> 32 - _FACTS_BITS
     hashed = "" if body is None else seeded_hash(body, _BODY_BYTES, seed).hex()
-    return with_layout(page.layout, _pack(names, (_bottom(mine), _bottom(others)), whole, facts, hashed))
+    sketch = _pack(names, (_bottom(mine), _bottom(others)), whole, facts, hashed)
+    return with_layout(page.layout, sketch, page.removed)
 
 
 #: Reasons by their marks. All marks have the same size, and no sketch has it.

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dedupcrawl.text.kernel import number_places
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -22,6 +24,7 @@ MAX_NUMBERS = 128  #: numbers of a text that are examined
 _ZERO = np.uint8(48)
 _GAP = np.zeros(256, np.int64)  #: how many of a byte join two digits to one number: 3.5, 1,200, 2024-05-03, 10x20
 _GAP[[*b".,:/x'-"]] = 1
+_JOINS = _GAP.astype(np.uint8).tobytes()
 
 
 def _alternatives(english: str, chinese: str) -> str:
@@ -133,6 +136,10 @@ def _values_at(text: bytes, starts: list[int], stops: list[int]) -> set[bytes]:
 
 def _number_places(text: bytes) -> tuple[list[int], list[int]]:
     """Return where the numbers start and stop; a regular expression takes three times as long to find them."""
+    return number_places(text, _JOINS) or _number_places_by_numpy(text)
+
+
+def _number_places_by_numpy(text: bytes) -> tuple[list[int], list[int]]:
     points = np.frombuffer(text, np.uint8)
     digits = (points - _ZERO < 10).nonzero()[0]
     if not len(digits):

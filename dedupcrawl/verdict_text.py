@@ -20,7 +20,7 @@ _UNCHECKED = {
     "empty": "it has no main text",
     "index": "it is a list of links",
     "consent": "nothing but a text on cookies could be read",
-    "little-read": "nearly all of its text was left out as no main text",
+    "little-read": "most of its text was left out as no main text, and may tell it from others",
     "short": "its text is too short to be told from others",
     "no-fingerprint": "its text has nothing that the detectors in use look at",
     "status": "its HTTP status is not 200",

@@ -227,6 +227,28 @@ def test_a_page_with_another_name_is_updated() -> None:
     assert found.relation is Relation.UPDATED
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("<h1>Teapot</h1><div class=price>€ 10</div>", "<h1>Teapot</h1><div class=price>€ 20</div>"),
+        ("<h1>Teapot</h1><table><tr><th>Price<td>€ 10</table>", "<h1>Teapot</h1><table><tr><th>Price<td>€ 20</table>"),
+        ("<h1>Hamlet</h1><dl><dt>Date<dd>10 May 2024</dl>", "<h1>Hamlet</h1><dl><dt>Date<dd>20 May 2024</dl>"),
+        ("<h1>Hamlet 10</h1>", "<h1>Hamlet 20</h1>"),
+    ],
+)
+def test_another_price_beside_a_standing_text_is_an_update(before: str, after: str) -> None:
+    """Their main text is the same: the terms of sale."""
+    paragraphs = "".join(f"<p>{each}</p>" for each in ENGLISH.split("\n"))
+    with Deduplicator() as dedup:
+        first, second, third = (
+            dedup.add(html=f"<title>Offer | Shop</title>{head}{paragraphs}", url="https://shop.example/1")
+            for head in (before, after, after)
+        )
+    assert first.relation is None
+    assert (second.relation, second.keep) == (Relation.UPDATED, True)
+    assert (third.relation, third.keep) == (Relation.UNCHANGED, False)
+
+
 def test_a_refreshed_page_joins_the_cluster_of_the_first() -> None:
     with Deduplicator() as dedup:
         first = add(dedup, "a.example/1", "Harbour")

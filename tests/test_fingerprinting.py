@@ -104,3 +104,12 @@ def test_the_address_of_a_listing_need_not_be_valid() -> None:
     record = FINGERPRINTERS["exact", "minhash"].fingerprint(page)
     assert isinstance(record, Record)
     assert record.url == "http://[bad/list"
+
+
+@pytest.mark.parametrize("kind", [Kind.INDEX, Kind.EMPTY])
+@pytest.mark.parametrize("together", [False, True])
+def test_without_exact_a_page_without_main_text_is_not_called_short(kind: Kind, *, together: bool) -> None:
+    page = Page(url="https://a.example/list", text="", kind=kind, visible=ENGLISH)
+    fingerprinter = FINGERPRINTERS[("minhash",)]
+    found = fingerprinter.fingerprint_many([page, page])[1] if together else fingerprinter.fingerprint(page)
+    assert found == Uncheckable(str(kind))

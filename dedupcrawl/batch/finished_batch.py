@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dedupcrawl.batch.arrow_arrays import numpy_array
 from dedupcrawl.batch.corpus import open_corpus, read_table
 from dedupcrawl.batch.fingerprint_table import LAYOUT_VERSION
 from dedupcrawl.batch.formats import Part, PartError, Row, format_named
@@ -22,6 +23,7 @@ from dedupcrawl.batch.workdir import PartState, Workdir, read_finished, read_par
 from dedupcrawl.config import Config
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import DedupError
+from dedupcrawl.little_read import LITTLE_READ
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.secret_seed import SECRET, SecretSeed
 
@@ -125,7 +127,8 @@ def read_verdicts(finished: FinishedBatch) -> BatchVerdicts:
     """Return the verdicts of a batch; raises DedupError if another version of dedupcrawl wrote them."""
     corpus, relations = finished.corpus, [str(each) for each in RELATIONS]
     detectors = finished.job.rules().detectors
-    reasons = tuple(sorted({why for _, why in chain(corpus.table.reasons(), corpus.table.unread())}))
+    known = {why for _, why in chain(corpus.table.reasons(), corpus.table.unread())}
+    reasons = tuple(sorted(known | {LITTLE_READ}))
     columns = {name: [values] for name, values in _columns_of_prior_pages(corpus.prior).items()}
     numbers = corpus.table.numbers("row").astype(np.int64)  # without rows they are floats
     for part, start, stop in corpus.spans:
@@ -133,13 +136,13 @@ def read_verdicts(finished: FinishedBatch) -> BatchVerdicts:
         if "founder" not in table.schema.names:
             raise _other_version_error(finished.work.out)
         rows = table.take(numbers[start:stop])
-        columns["keep"].append(np.asarray(rows.column("keep").to_numpy(), bool))
+        columns["keep"].append(numpy_array(rows.column("keep")))
         columns["relation"].append(_indices_of(rows, "relation", relations))
         columns["detector"].append(_indices_of(rows, "detector", detectors))
         columns["reason"].append(_indices_of(rows, "reason", reasons))
-        columns["of"].append(rows.column("of_row").fill_null(NONE).to_numpy())
-        columns["founder"].append(rows.column("founder").to_numpy())
-        columns["similarity"].append(rows.column("similarity").to_numpy())
+        columns["of"].append(numpy_array(rows.column("of_row"), NONE))
+        columns["founder"].append(numpy_array(rows.column("founder")))
+        columns["similarity"].append(numpy_array(rows.column("similarity")))
     arrays = {name: np.concatenate(of_parts) for name, of_parts in columns.items()}
     return BatchVerdicts(**arrays, detectors=detectors, reasons=reasons)
 
@@ -163,7 +166,7 @@ def _indices_of(table: pa.Table, name: str, known: Sequence[str]) -> Numbers:
     if hasattr(encoded, "combine_chunks"):
         encoded = encoded.combine_chunks()
     places = np.array([known.index(each) for each in encoded.dictionary.to_pylist()] + [NONE], np.int8)
-    return np.asarray(places[encoded.indices.fill_null(len(places) - 1).to_numpy()])
+    return np.asarray(places[numpy_array(encoded.indices, len(places) - 1)])
 
 
 class _RowsToRead(NamedTuple):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dedupcrawl.batch.arrow_arrays import numpy_array
 from dedupcrawl.batch.corpus import read_table
 from dedupcrawl.batch.fingerprint_table import to_text
 from dedupcrawl.batch.formats import PartError, format_named
@@ -231,7 +232,7 @@ def _joined_clusters(work: Workdir, corpus: Corpus) -> dict[int, str]:
     numbers = corpus.table.numbers("row")
     for part, start, stop in corpus.spans:
         verdicts = read_table(work.verdicts(part.name)).select(["cluster", "joined"])
-        joined = np.flatnonzero(verdicts.column("joined").to_numpy())
+        joined = np.flatnonzero(numpy_array(verdicts.column("joined")))
         names = verdicts.column("cluster").take(joined).to_pylist()
         rows = (start + np.searchsorted(numbers[start:stop], joined)).tolist()
         clusters |= {row: to_text(name) for row, name in zip(rows, names, strict=True) if name is not None}

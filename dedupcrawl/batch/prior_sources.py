@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 import pyarrow as pa
 
+from dedupcrawl.batch.arrow_arrays import arrow_array, arrow_bytes, arrow_strings, numpy_array
 from dedupcrawl.batch.corpus import open_corpus, read_batches, read_table
 from dedupcrawl.batch.fingerprint_table import (
     LAYOUT_VERSION,
@@ -132,7 +133,7 @@ def write_prior_pages(job: Job, work: Workdir, parts: Sequence[Part], sources: S
 
 
 def _with_constant(batch: pa.RecordBatch, field: pa.Field, value: str) -> pa.RecordBatch:
-    return batch.append_column(field, pa.array([value] * len(batch), field.type))
+    return batch.append_column(field, arrow_strings([value] * len(batch)))
 
 
 def _without_seen(batch: pa.RecordBatch, seen: set[tuple[bytes, ...]]) -> pa.RecordBatch:
@@ -144,7 +145,7 @@ def _without_seen(batch: pa.RecordBatch, seen: set[tuple[bytes, ...]]) -> pa.Rec
     for page in zip(*(column.to_pylist() for column in columns), strict=True):
         keep.append(page not in seen)
         seen.add(page)
-    return batch.filter(pa.array(keep, pa.bool_()))
+    return batch.filter(arrow_array(np.array(keep, bool)))
 
 
 @dataclass(frozen=True)
@@ -210,17 +211,17 @@ class BatchSource:
     def _kept_of_part(self, part: str, keys: Numbers, replaced: set[int]) -> Iterator[pa.RecordBatch]:
         """Yield the pages of a part, each with its cluster."""
         verdicts = read_table(self.work.verdicts(part))
-        keep = verdicts.column("keep").to_numpy()
-        joined = verdicts.column("joined").to_numpy()
+        keep = numpy_array(verdicts.column("keep"))
+        joined = numpy_array(verdicts.column("joined"))
         clusters = verdicts.column("cluster")
         for batch in read_batches(self.work.fingerprints(part)):
-            numbers = batch.column("row").to_numpy()
+            numbers = numpy_array(batch.column("row"))
             wanted = keep[numbers] & _has_any_key(batch, keys) & ~np.isin(numbers, list(replaced))
             if wanted.any():
-                pages, rows = batch.filter(pa.array(wanted)), numbers[wanted]
+                pages, rows = batch.filter(arrow_array(wanted)), numbers[wanted]
                 names = [clusters[row].as_py() if joined[row] else None for row in rows.tolist()]
                 place = pages.schema.get_field_index("cluster")
-                yield pages.set_column(place, pages.schema.field(place), pa.array(names, pa.binary()))
+                yield pages.set_column(place, pages.schema.field(place), arrow_bytes(names))
 
 
 def _has_any_key(batch: pa.RecordBatch, keys: Numbers) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -24,7 +24,7 @@ from dedupcrawl.batch.output import (
     summarize,
 )
 from dedupcrawl.batch.prior_sources import open_prior_sources, with_secret, write_prior_pages
-from dedupcrawl.batch.solver import NONE, RELATIONS
+from dedupcrawl.batch.solver import NONE, NOT_READ, RELATIONS
 from dedupcrawl.batch.verdicts import VerdictWriter, unchecked_reasons, write_superseded
 from dedupcrawl.batch.workdir import (
     SUPERSEDED_FILE,
@@ -281,7 +281,7 @@ def find_conspicuous_sites(corpus: Corpus, solution: Solution) -> list[SiteNotic
         for row, (url, relation, of) in enumerate(verdicts, start):
             if row < corpus.prior:
                 continue
-            if relation == NONE:
+            if relation in (NONE, NOT_READ):
                 counts.add(to_text(url), reason=reasons.get(row))
             else:
                 counts.add(to_text(url), RELATIONS[relation], table.url(of))

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dedupcrawl.decision import Decision
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.stores.base import BUCKET_CAP, Candidate, ClaimState
 
@@ -22,13 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from dedupcrawl.batch.fingerprint_table import FingerprintTable, ListColumn
-    from dedupcrawl.decision import Matcher, Policy
+    from dedupcrawl.decision import Matcher, Outcome, Policy
     from dedupcrawl.stores.base import Record
     from dedupcrawl.utils.arrays import Numbers
 
 
 NONE = -1  #: "no row", "no relation" or "no detector" in an integer column
 RELATIONS = tuple(Relation)  #: a column of relations holds places in this tuple
+NOT_READ = len(RELATIONS)  #: in such a column: the page is unchecked, because too little was read of it and another
 _PROGRESS_STEP = 1000  #: rows after which progress is reported
 
 
@@ -47,7 +47,7 @@ class Solution:
 
     keep: np.ndarray[tuple[int], np.dtype[np.bool_]]
     of: Numbers  #: the row that it relates to, or ``NONE``
-    relation: Numbers  #: a place in ``RELATIONS``, or ``NONE``
+    relation: Numbers  #: a place in ``RELATIONS``, ``NOT_READ`` or ``NONE``
     similarity: Numbers  #: 0 to 1; NaN where nothing was measured
     detector: Numbers  #: a place in ``detectors``, or ``NONE``
     founder: Numbers  #: the row after which its cluster is named
@@ -68,16 +68,13 @@ class Rules:
         self._policy = replace(policy, keep="first")
         self.detectors = (*(detector.name for detector in matcher.detectors), "url")
 
-    def decide(self, record: Record, candidates: Iterable[tuple[int, Record]]) -> Decision:
-        """Decide on a page.
+    def decide(self, record: Record, candidates: Iterable[tuple[int, Record]]) -> Outcome | None:
+        """Decide on a page; None if it relates to no candidate and is kept.
 
         ``candidates`` are the kept pages before it, with numbers that rise with the order.
         """
         known = [Candidate(number, old, ClaimState.COMMITTED, mine=False) for number, old in candidates]
-        findings = self._matcher.findings(record, known, versions=True)
-        decision = self._policy.decide(record.url, record, findings)
-        assert isinstance(decision, Decision)
-        return decision
+        return self._policy.outcome(self._matcher.findings(record, known, versions=True))
 
 
 def solve(
@@ -151,19 +148,23 @@ class _Solver:
             return True
         table, order = self._table, self._order
         candidates = ((rank, table.sketch_record(int(order[rank]))) for rank in sorted(ranks))
-        decision = self._rules.decide(table.sketch_record(row), candidates)
-        because, verdict, solution = decision.because, decision.verdict, self._solution
-        if because is not None:
-            old = int(order[because.candidate.id])
-            solution.keep[row] = verdict.keep
-            solution.of[row] = old
-            solution.relation[row] = RELATIONS.index(because.relation)
-            if verdict.similarity is not None:
-                solution.similarity[row] = verdict.similarity
-            solution.detector[row] = solution.detectors.index(because.detector)
-            if decision.cluster:
-                solution.founder[row] = solution.founder[old]
-        return verdict.keep
+        outcome = self._rules.decide(table.sketch_record(row), candidates)
+        if outcome is None:
+            return True
+        because, solution = outcome.because, self._solution
+        old = int(order[because.candidate.id])
+        solution.keep[row] = outcome.keep
+        solution.of[row] = old
+        if because.is_little_read:
+            solution.relation[row] = NOT_READ
+            return True
+        solution.relation[row] = RELATIONS.index(because.relation)
+        if outcome.similarity is not None:
+            solution.similarity[row] = outcome.similarity
+        solution.detector[row] = solution.detectors.index(because.detector)
+        if outcome.joins:
+            solution.founder[row] = solution.founder[old]
+        return outcome.keep
 
     def _candidates(self, row: int) -> set[int]:
         """Return the ranks of the newest kept pages in the buckets that a page probes."""

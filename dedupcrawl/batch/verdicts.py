@@ -6,27 +6,27 @@ They are read to write the output, by later batches, and by reports.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import dataclass, field
 from itertools import groupby
-from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
 import pyarrow as pa
 
+from dedupcrawl.batch.arrow_arrays import arrow_array, arrow_bytes, arrow_labels, arrow_strings, numpy_array
 from dedupcrawl.batch.corpus import read_batches, read_table
 from dedupcrawl.batch.fingerprint_table import to_bytes, to_text
 from dedupcrawl.batch.formats import ANNOTATION_COLUMNS
-from dedupcrawl.batch.solver import NONE, RELATIONS
+from dedupcrawl.batch.solver import NONE, NOT_READ, RELATIONS
 from dedupcrawl.batch.workdir import SUPERSEDED_FILE
 from dedupcrawl.decision import DUPLICATE_RELATIONS, VERSIONS, cluster_of
+from dedupcrawl.little_read import LITTLE_READ
 from dedupcrawl.utils.resources import atomic_output
 from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from dedupcrawl.batch.corpus import Corpus
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.job import Job
     from dedupcrawl.batch.solver import Solution
     from dedupcrawl.batch.workdir import Workdir
-    from dedupcrawl.utils.arrays import Numbers
+    from dedupcrawl.utils.arrays import Flags, Numbers
 
 
 #: One row for each row of the part. A bad row has no status and is not kept.
@@ -54,6 +54,8 @@ VERDICT_SCHEMA = pa.schema(
     ]
 )
 ROWS_PER_BATCH = 65_536  #: rows of a record batch that is written, at most
+_STATUSES = [str(Status.UNIQUE), str(Status.DUPLICATE), str(Status.UNCHECKED), None]
+_UNIQUE, _DUPLICATE, _UNCHECKED = range(3)  #: places in ``_STATUSES``
 #: Relations by which a newer page replaces an older one.
 _REPLACING = tuple(RELATIONS.index(each) for each in sorted(DUPLICATE_RELATIONS | VERSIONS))
 
@@ -75,7 +77,8 @@ class PartCounts:
 def unchecked_reasons(table: FingerprintTable, solution: Solution) -> dict[int, str]:
     """Return the rows that stay unchecked, each with the reason."""
     unrelated = {row: why for row, why in table.unread() if solution.relation[row] == NONE}
-    return dict(table.reasons()) | unrelated
+    little_read = dict.fromkeys(np.flatnonzero(solution.relation == NOT_READ).tolist(), LITTLE_READ)
+    return dict(table.reasons()) | unrelated | little_read
 
 
 class VerdictWriter:
@@ -88,12 +91,17 @@ class VerdictWriter:
         self._table = corpus.table
         self._solution = solution
         self._name_all = name_all
-        self._reasons = unchecked_reasons(corpus.table, solution)
+        reasons = unchecked_reasons(corpus.table, solution)
+        self._reasons = [*sorted({*reasons.values()}), None]  # NONE is the last place
+        self._reason = np.full(len(corpus.table), NONE, np.int32)
+        places = {reason: place for place, reason in enumerate(self._reasons)}
+        self._reason[[*reasons]] = [places[reason] for reason in reasons.values()]
         self._numbers = corpus.table.numbers("row")
         self._sizes = corpus.table.numbers("size")
-        self._relations = np.array([*map(str, RELATIONS), None], object)  # NONE is the last place
-        self._detectors = np.array([*solution.detectors, None], object)
-        self._duplicates = np.array([each in DUPLICATE_RELATIONS for each in RELATIONS] + [False])
+        # The last places are NOT_READ and NONE.
+        self._relations = [*map(str, RELATIONS), None, None]
+        self._detectors = [*solution.detectors, None]
+        self._duplicates = np.array([each in DUPLICATE_RELATIONS for each in RELATIONS] + [False, False])
 
     def write(self, path: Path, start: int, stop: int, rows: int) -> None:
         """Write the verdicts of a part.
@@ -114,77 +122,76 @@ class VerdictWriter:
         """Count the verdicts of a part, whose rows in the corpus are ``start`` to ``stop``."""
         keep = self._solution.keep[start:stop]
         sizes = self._sizes[start:stop]
-        relations = self._relations[self._solution.relation[start:stop]]
-        reasons = (self._reasons[row] for row in range(start, stop) if row in self._reasons)
+        relations = self._solution.relation[start:stop]
         return PartCounts(
             name=name,
             pages=stop - start,
             kept=int(np.count_nonzero(keep)),
             bytes=int(sizes.sum()),
             kept_bytes=int(sizes[keep].sum()),
-            dropped=_count_by_name(relations[~keep]),
-            related=_count_by_name(each for each in relations[keep] if each is not None),
-            unchecked=_count_by_name(reasons),
+            dropped=_count_by_label(self._relations, relations[~keep]),
+            related=_count_by_label(self._relations, relations[keep]),
+            unchecked=_count_by_label(self._reasons, self._reason[start:stop]),
         )
 
     def _batch(self, left: int, right: int, first: int, rows: int) -> pa.RecordBatch:
         """Return the verdicts of ``rows`` rows of a part; ``left`` to ``right`` are rows of the corpus."""
-        solution, span, table = self._solution, slice(left, right), self._table
+        solution, span = self._solution, slice(left, right)
         places = self._numbers[span] - first
-        of, founder = solution.of[span].tolist(), solution.founder[span]
-        joined = founder != np.arange(left, right)
-        values: dict[str, Iterable[Any]] = {
-            "keep": solution.keep[span],
-            "status": self._statuses(left, right),
-            "reason": [self._reasons.get(row) for row in range(left, right)],
-            "relation": self._relations[solution.relation[span]],
-            "of": [None if old == NONE else to_bytes(table.url(old)) for old in of],
-            "similarity": [None if isnan(each) else each for each in solution.similarity[span].tolist()],
-            "detector": self._detectors[solution.detector[span]],
-            "cluster": [
-                self._cluster(row) if is_other or self._name_all else None
-                for row, is_other in zip(range(left, right), joined.tolist(), strict=True)
-            ],
-            "joined": joined,
-            "of_row": [None if old == NONE else old for old in of],
-            "founder": founder,
-        }
-        empty = {"keep": False, "joined": False}
+        of = _scatter(solution.of[span], places, rows, NONE)
+        founder = _scatter(solution.founder[span], places, rows, NONE)
+        corpus_row = _scatter(np.arange(left, right), places, rows, NONE)
+        similarity = _scatter(solution.similarity[span], places, rows, np.nan)
+        reason = _scatter(self._reason[span], places, rows, NONE)
+        relation = _scatter(solution.relation[span], places, rows, NONE)
+        status = np.where(reason != NONE, _UNCHECKED, np.where(self._duplicates[relation], _DUPLICATE, _UNIQUE))
+        joined = founder != corpus_row
+        named = (reason == NONE) & (joined if not self._name_all else corpus_row != NONE)
         columns = [
-            pa.array(_scatter(values[each.name], places, rows, empty.get(each.name)), each.type)
-            for each in VERDICT_SCHEMA
+            arrow_array(_scatter(solution.keep[span], places, rows, empty=False)),
+            arrow_labels(_STATUSES, np.where(corpus_row == NONE, NONE, status)),
+            arrow_labels(self._reasons, reason),
+            arrow_labels(self._relations, relation),
+            _texts_where(of != NONE, of, self._table.encoded_url),
+            arrow_array(similarity, np.isnan(similarity)),
+            arrow_labels(self._detectors, _scatter(solution.detector[span], places, rows, NONE)),
+            _texts_where(named, founder, self._cluster),
+            arrow_array(joined),
+            arrow_array(of, of == NONE),
+            arrow_array(founder, founder == NONE),
         ]
         return pa.RecordBatch.from_arrays(columns, schema=VERDICT_SCHEMA)
 
-    def _statuses(self, left: int, right: int) -> list[str]:
-        duplicate = self._duplicates[self._solution.relation[left:right]].tolist()
-        return [
-            str(Status.UNCHECKED if row in self._reasons else Status.DUPLICATE if copy else Status.UNIQUE)
-            for row, copy in zip(range(left, right), duplicate, strict=True)
-        ]
-
-    def _cluster(self, row: int) -> bytes | None:
-        if row in self._reasons:
-            return None
-        return to_bytes(cluster_of(self._table.sketch_record(int(self._solution.founder[row]))))
+    def _cluster(self, founder: int) -> bytes:
+        return to_bytes(cluster_of(self._table.sketch_record(founder)))
 
 
-def _scatter(values: Iterable[Any], places: Numbers, rows: int, empty: object) -> Any:
+def _scatter(values: Numbers | Flags, places: Numbers, rows: int, empty: float) -> Numbers:
     """Return an array with the values at these places and ``empty`` elsewhere."""
-    scattered = np.full(rows, empty, object)
-    objects = np.empty(len(places), object)
-    objects[:] = list(values)
-    scattered[places] = objects
+    scattered = np.full(rows, empty, values.dtype)
+    scattered[places] = values
     return scattered
 
 
-def _count_by_name(values: Iterable[Any]) -> dict[str, int]:
-    return dict(sorted(Counter(map(str, values)).items()))
+def _texts_where(wanted: Flags, rows: Numbers, text_of: Callable[[int], bytes]) -> pa.BinaryArray:
+    """Return a column with the text of each of these rows, and null where none is wanted."""
+    texts: list[bytes | None] = [None] * len(rows)
+    places = np.flatnonzero(wanted)
+    for place, row in zip(places.tolist(), rows[places].tolist(), strict=True):
+        texts[place] = text_of(row)
+    return arrow_bytes(texts)
 
 
-def read_keep(path: Path) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _count_by_label(labels: Sequence[str | None], places: Numbers) -> dict[str, int]:
+    """Return how often each label occurs, given their places, without None."""
+    counts = np.bincount(places[places != NONE], minlength=len(labels)).tolist()
+    return {label: count for label, count in sorted(zip(filter(None, labels), counts, strict=False)) if count}
+
+
+def read_keep(path: Path) -> Flags:
     """Return for each row of a part whether it is kept."""
-    return np.asarray(read_table(path).column("keep").to_numpy(), bool)
+    keep: Flags = numpy_array(read_table(path).column("keep"))
+    return keep
 
 
 def read_annotations(path: Path) -> pa.Table:
@@ -204,7 +211,7 @@ def _as_strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
     except pa.ArrowInvalid:
         texts = (None if each is None else to_text(each) for each in column.to_pylist())
         valid = (text if text is None else text.encode("utf-8", "replace").decode() for text in texts)
-        return pa.chunked_array([pa.array(valid, pa.string())])
+        return pa.chunked_array([arrow_strings([*valid])])
 
 
 def write_superseded(job: Job, work: Workdir, corpus: Corpus, solution: Solution) -> int:
@@ -219,7 +226,7 @@ def write_superseded(job: Job, work: Workdir, corpus: Corpus, solution: Solution
         return 0
     new, old = _superseded_pairs(corpus, solution)
     with atomic_output(work.superseded) as path:
-        batch = pa.record_batch({"new": pa.array(new, pa.int64()), "old": pa.array(old, pa.int64())})
+        batch = pa.record_batch({"new": arrow_array(new), "old": arrow_array(old)})
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
             writer.write_batch(batch)
     url = corpus.table.url

@@ -37,6 +37,7 @@ from dedupcrawl.store_config import recovered
 from dedupcrawl.stores import open_existing
 from dedupcrawl.stores.base import check_scheme, scheme_json
 from dedupcrawl.stores.workers import printable
+from dedupcrawl.text.secret_seed import SECRET
 from dedupcrawl.tools.inspect.comparison import compare_with_page, compare_with_store
 from dedupcrawl.tools.inspect.inspection import inspect_page
 from dedupcrawl.tools.inspect.render import render
@@ -169,6 +170,8 @@ def _config(
         config = replace(config, reader=reader)
     for name, value in parse_assignments(assignments).items():
         config = with_constant(config, name, value)
+    if secret is not None and config.seed == SECRET:
+        config = replace(config, seed=secret)
     if info is not None:  # --set must not change what the keys and sketches of the store mean
         here = scheme_json(schemes(build_detectors(config), config))
         check_scheme(info.url, info.namespace, info.scheme, here)

@@ -11,6 +11,7 @@ import typer
 
 from dedupcrawl.cli.console import ProgressBars, open_in_browser, print_json, print_line
 from dedupcrawl.cli.options import OneNamespace, OpenInBrowser
+from dedupcrawl.cli.store import DamageCounter
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.utils.formatting import counted, size
 from dedupcrawl.utils.redaction import hide_password
@@ -43,19 +44,24 @@ def report(
         bool, typer.Option("--json", help="Write the data of the report as JSON instead of a page.")
     ] = False,
 ) -> None:
-    """Write a self-contained HTML page: what a crawl, a batch or a store kept and dropped, and why."""
+    """Write a self-contained HTML page: what a crawl, a batch or a store kept and dropped, and why.
+
+    Damaged records of a store are left out: each is named on standard error, and the exit code is 3.
+    """
     from dedupcrawl.tools.report.report_file import require_report_or_nothing  # noqa: PLC0415
 
     if not as_json:
         require_report_or_nothing(output)
+    damage = DamageCounter(strict=False)
     with ProgressBars() as bars:
-        found = _read(runs, namespace, bars)
+        found = _read(runs, namespace, bars, damage)
     if as_json:
         print_json(asdict(found))
-        return
-    write_report(found, output)
-    if open_:
-        open_in_browser(output.resolve().as_uri(), f"the page is {output}")
+    else:
+        write_report(found, output)
+        if open_:
+            open_in_browser(output.resolve().as_uri(), f"the page is {output}")
+    damage.finish()
 
 
 def write_report(found: Report, path: Path, *, quiet: bool = False) -> None:
@@ -77,7 +83,7 @@ def print_notices(notices: Sequence[SiteNotice]) -> None:
         print_line(f"… and {counted(len(notices) - _MAX_NOTICES, 'site')} more", "yellow")
 
 
-def _read(runs: Sequence[str], namespace: str | None, bars: ProgressBars) -> Report:
+def _read(runs: Sequence[str], namespace: str | None, bars: ProgressBars, damage: DamageCounter) -> Report:
     is_store = "://" in runs[0]
     ledgers = [Path(run) for run in runs if "://" not in run and not Path(run).is_dir()]
     if len(runs) > 1 and len(ledgers) < len(runs):
@@ -88,7 +94,7 @@ def _read(runs: Sequence[str], namespace: str | None, bars: ProgressBars) -> Rep
     if is_store:
         from dedupcrawl.tools.report.from_store import report_from_store  # noqa: PLC0415
 
-        return report_from_store(runs[0], namespace, progress=bars)
+        return report_from_store(runs[0], namespace, progress=bars, on_damage=damage)
     if not ledgers:
         return batch_report(Path(runs[0]), bars)
     from dedupcrawl.tools.report.from_ledgers import report_from_ledgers  # noqa: PLC0415

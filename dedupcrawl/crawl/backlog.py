@@ -42,6 +42,8 @@ logger = logging.getLogger(__name__)
 
 MAX_BYTES = 64 << 20  #: highest number of bytes of one file: about 50,000 pages
 _SUFFIX = ".sqlite"
+_LOG_SUFFIX = "-wal"  #: of SQLite's write-ahead log, after the name of the file
+_MAX_NAMES = 10  #: new files that other processes may lock first, one after the other
 _FORMER_SUFFIX = ".records"  #: of the files of versions before 0.1.0
 _SCHEMA = "CREATE TABLE IF NOT EXISTS pages (id INTEGER PRIMARY KEY AUTOINCREMENT, record BLOB NOT NULL, probes BLOB)"
 _USED = (
@@ -85,10 +87,7 @@ class Spool:
         Raises :class:`OSError` when the file cannot be written.
         """
         if self._own is None:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            own = SpoolFile(self._folder / f"{secrets.token_hex(8)}{_SUFFIX}")
-            own.acquire(new=True)
-            self._own = own
+            self._own = self._new_file()
         return self._own.append(records, self._most)
 
     @property
@@ -121,6 +120,19 @@ class Spool:
         """Release the file of this process; return its path if it contains records, else remove it."""
         own, self._own = self._own, None
         return own.path if own is not None and own.release() else None
+
+    def _new_file(self) -> SpoolFile:
+        """Create and lock the file of this process.
+
+        Another process may lock a new file first, since it looks like one that was left. It removes the file, which
+        is empty.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True)
+        for _ in range(_MAX_NAMES):
+            file = SpoolFile(self._folder / f"{secrets.token_hex(8)}{_SUFFIX}")
+            if file.acquire(new=True):
+                return file
+        raise OSError(f"{self._folder}: other processes have locked {_MAX_NAMES} new files")
 
     def _acquires(self, file: SpoolFile) -> bool:
         try:
@@ -157,6 +169,9 @@ class SpoolFile:
         try:
             with self._errors():
                 self._open("rwc" if new else "rw")
+                if not self.path.exists():  # its former owner has removed it just before it was locked
+                    self._database.close()
+                    return False
         except OSError as error:
             reason = error.__cause__
             is_locked = getattr(reason, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
@@ -242,12 +257,20 @@ class SpoolFile:
         has_pages = True
         with suppress(OSError), self._errors():
             (has_pages,) = self._database.execute("SELECT EXISTS (SELECT * FROM pages)").fetchone()
+        if not has_pages:
+            self._remove()  # while it is locked: a process that locks it afterwards notices that it is gone
         with suppress(OSError), self._errors():
             self._database.close()
-        with suppress(OSError):  # some systems cannot remove a file that another process has open
-            if not has_pages:
-                self.path.unlink()  # only its owner has ever added pages to it
+        if not has_pages:
+            self._remove()  # where open files cannot be removed
         return bool(has_pages)
+
+    def _remove(self) -> None:
+        """Remove the file and its log, as far as the system permits: others may have it open."""
+        with suppress(OSError):
+            self.path.unlink(missing_ok=True)
+            # SQLite leaves the log of a file that was removed.
+            self.path.with_name(self.path.name + _LOG_SUFFIX).unlink(missing_ok=True)
 
     def _unpack(self, id: int, value: bytes, probes: bytes | None) -> Record | None:
         try:

@@ -74,7 +74,7 @@ class ClaimManager:
         self._registry = ClaimRegistry(crawler, client, waits=options.on_store_error == "wait")
         self._heartbeat = Heartbeat(crawler, stats, client.times)
         self._background = BackgroundTasks()
-        self._large_pages = ThreadPool(1)
+        self.large_pages = ThreadPool(1)  #: reads and fingerprints large pages
         self._unfiled: set[ItemClaim] = set()  # kept unchecked; filed once their items are durable
         self._renewer = LeaseRenewer(self, options.config.lease / 3)
 
@@ -99,7 +99,7 @@ class ClaimManager:
         await self._client.wait_for(self._renewer.stop)
         self.publish()
         await self._client.close()
-        self._large_pages.close()
+        self.large_pages.close()
 
     # -- leases -------------------------------------------------------------------------------
 
@@ -173,7 +173,7 @@ class ClaimManager:
         """
         spent = response.read_seconds if response is not None else 0.0
         work = partial(self._client.dedup.file, page, track_url=track_url, spent=spent)
-        return work() if _size(page) < LARGE_PAGE else await self._large_pages.run(work)
+        return work() if _size(page) < LARGE_PAGE else await self.large_pages.run(work)
 
     def _unchecked(self, record: Record, url: str, response: ResponseState | None) -> ItemClaim:
         self._client.count_unchecked()

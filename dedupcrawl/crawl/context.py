@@ -74,7 +74,9 @@ class CrawlContext:
         if is_local(options.store):
             client.open_now()
         responses = ResponseTracker(may_be_replaced=_has_earlier_pipelines(crawler.settings, pipeline))
-        reader = ResponseReader(options.config.reading, responses, stats, options.page_timeout)
+        reader = ResponseReader(
+            options.config.reading, responses, stats, options.page_timeout, large_pages=claims.large_pages
+        )
         judge = PageJudge(options, reader, claims, stats, recorder)
         return cls(options, responses, client, claims, reader, judge, stats, recorder, feeds, _task())
 

@@ -7,7 +7,7 @@ alive must not end meanwhile, or others store the same articles.
 from __future__ import annotations
 
 import time
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from dedupcrawl.crawl.concurrency import reactor_caller
@@ -50,7 +50,8 @@ class LeaseRenewer:
         self._owner = owner
         self._interval = interval
         self._stopped, self._published = Event(), Event()
-        self._last: Renewal | None = None
+        self._lock = Lock()
+        self._last: Renewal | None = None  # not handled yet; the reactor's thread has a call for it
         self._in_reactor: Callable[[Callable[[], None]], object]
         self._thread = Thread(target=self._run, name="dedupcrawl-leases", daemon=True)
 
@@ -73,9 +74,7 @@ class LeaseRenewer:
             self._published.wait(PUBLISH_PATIENCE)
             if self._stopped.is_set():
                 return
-            is_first, self._last = self._last is None, self._renew()
-            if is_first:
-                self._in_reactor(self._renewed)
+            self._report(self._renew())
 
     def _renew(self) -> Renewal:
         began = time.monotonic()
@@ -85,12 +84,20 @@ class LeaseRenewer:
             return Renewal(time.monotonic() - began, error)
         return Renewal(time.monotonic() - began, None)
 
+    def _report(self, renewal: Renewal) -> None:
+        """Report an attempt to the reactor's thread; it replaces an attempt that was not handled yet."""
+        with self._lock:
+            is_scheduled, self._last = self._last is not None, renewal
+        if not is_scheduled:
+            self._in_reactor(self._renewed)
+
     def _publish(self) -> None:
         if not self._published.is_set() and not self._stopped.is_set():
             self._owner.publish()
             self._published.set()
 
     def _renewed(self) -> None:
-        last, self._last = self._last, None
+        with self._lock:
+            last, self._last = self._last, None
         if last is not None and not self._stopped.is_set():
             self._owner.renewed(last)

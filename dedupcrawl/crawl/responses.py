@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+import time
+from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from time import thread_time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from itemadapter import ItemAdapter
 from scrapy.http import HtmlResponse, JsonResponse, TextResponse, XmlResponse
 from scrapy.utils.asyncio import call_later
 
-from dedupcrawl.crawl.concurrency import BackgroundTasks, OneShotEvent
+from dedupcrawl.crawl.concurrency import BackgroundTasks, OneShotEvent, sleep
 from dedupcrawl.crawl.items import ItemClaim, PageState
 from dedupcrawl.crawl.page_view import PageView
 from dedupcrawl.crawl.settings import FIELD
 from dedupcrawl.decision import unchecked
 from dedupcrawl.page import Page, PageError, read_response
 from dedupcrawl.page.document import check_body
+from dedupcrawl.page.options import BUILT_IN
 from dedupcrawl.page.readers import response_text
 from dedupcrawl.utils.time_limit import TOO_SLOW, TooSlowError, time_limit
 from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from scrapy.http import Response
 
     from dedupcrawl.crawl.claims import ClaimManager
+    from dedupcrawl.crawl.concurrency import ThreadPool
     from dedupcrawl.crawl.items import ResponseState, ResponseTracker
     from dedupcrawl.crawl.recorder import PageRecorder
     from dedupcrawl.crawl.settings import Options
@@ -40,7 +44,9 @@ SKIP = "dedup_skip"  #: key of ``Request.meta``
 SKIPPED = "skip"  #: reason of the verdict on such a request
 
 BATCH_SECONDS = 0.02  #: how long a page waits for others
-BATCH_SIZE = 16  #: pages of a batch: it blocks the reactor for no more than about 20 ms
+BATCH_SIZE = 16  #: pages of a batch
+READ_SECONDS = 0.02  #: for how long pages are read before the reactor does something else
+LARGE_BODY = 1 << 18  #: bytes of a body from which a page is read in a thread; others take milliseconds
 
 
 class ResponseReader:
@@ -51,40 +57,72 @@ class ResponseReader:
         responses: store the pages.
         stats: count errors.
         timeout: seconds of processor time for one page; None: no limit.
+        large_pages: runs :meth:`read_apart` for large pages; None: none are read there.
     """
 
     def __init__(
-        self, options: ReadOptions, responses: ResponseTracker, stats: CrawlStats, timeout: float | None = None
+        self,
+        options: ReadOptions,
+        responses: ResponseTracker,
+        stats: CrawlStats,
+        timeout: float | None = None,
+        *,
+        large_pages: ThreadPool | None = None,
     ) -> None:
         self._options = options
         self._timeout = timeout
         self._stats = stats
+        self._large_pages = large_pages
         self.responses = responses
 
     def read(self, response: Response) -> Page | Verdict:
         """Return the page of a response, or the verdict ``unchecked`` if it cannot be judged."""
-        state = self.responses.of(response)
-        if state.subject is None:
-            began = thread_time()
-            try:
-                with time_limit(self._timeout):
-                    state.subject = read_page_of(response, self._options)
-            except TooSlowError:
-                state.subject = unchecked(response.url, TOO_SLOW)
-            except Exception as error:  # noqa: BLE001  # no page may end a crawl
-                self._stats.crashed(response.url, error)
-                state.subject = unchecked(response.url, "error")
-            state.read_seconds = thread_time() - began
-        return state.subject
+        return self._kept(response, lambda: self._attempt(response))
+
+    async def read_apart(self, response: Response) -> Page | Verdict:
+        """Return the same; a large page is read in a thread, unless the reader is the user's.
+
+        The thread parses the page again, since the tree of the response belongs to the spider.
+        """
+        pool = self._large_pages
+        is_large = len(response.body) >= LARGE_BODY and self._options.reader in BUILT_IN
+        if not is_large or pool is None or self.responses.of(response).subject is not None:
+            return self.read(response)
+        attempt = await pool.run(lambda: self._attempt(response, shares_tree=False))
+        return self._kept(response, lambda: attempt)
 
     def read_blocks(self, response: Response) -> tuple[Block, ...]:
-        """Return all blocks of the page of a response, () if it cannot be read."""
-        try:
-            subject = read_page_of(response, replace(self._options, blocks=True))
-        except Exception as error:  # noqa: BLE001  # no page may end a crawl
-            self._stats.crashed(response.url, error)
-            return ()
+        """Return all blocks of the page of a response, () if it cannot be read in time."""
+        subject = self._subject(response, self._attempt(response, blocks=True))
         return subject.blocks if isinstance(subject, Page) else ()
+
+    def _attempt(self, response: Response, *, blocks: bool = False, shares_tree: bool = True) -> _Attempt:
+        """Read a page; may be called in a thread."""
+        began = thread_time()
+        found: Page | Verdict | Exception
+        try:
+            with time_limit(self._timeout):
+                options = replace(self._options, blocks=True) if blocks else self._options
+                found = read_page_of(response, options, shares_tree=shares_tree)
+        except TooSlowError:
+            found = unchecked(response.url, TOO_SLOW)
+        except Exception as error:  # noqa: BLE001  # no page may end a crawl
+            found = error
+        return _Attempt(found, thread_time() - began)
+
+    def _subject(self, response: Response, attempt: _Attempt) -> Page | Verdict:
+        if isinstance(attempt.found, Exception):
+            self._stats.crashed(response.url, attempt.found)
+            return unchecked(response.url, "error")
+        return attempt.found
+
+    def _kept(self, response: Response, make: Callable[[], _Attempt]) -> Page | Verdict:
+        """Return the page in the state of the response, which is made if it is not there."""
+        state = self.responses.of(response)
+        if state.subject is None:
+            attempt = make()
+            state.subject, state.read_seconds = self._subject(response, attempt), attempt.seconds
+        return state.subject
 
     def view(self, response: Response) -> PageView:
         """Return what spiders and pipelines see of the page of a response."""
@@ -92,6 +130,13 @@ class ResponseReader:
         if state.view is None:
             state.view = PageView(self, response)
         return state.view
+
+
+class _Attempt(NamedTuple):
+    """An attempt to read a page."""
+
+    found: Page | Verdict | Exception  #: the exception is an error of ours or of the user's reader
+    seconds: float  #: of processor time
 
 
 class PageJudge:
@@ -181,16 +226,17 @@ class PageJudge:
 
 
 class MicroBatcher:
-    """Collects the pages of ``BATCH_SECONDS`` and judges them in one go.
+    """Collects the pages of ``BATCH_SECONDS`` and judges them in one go, in their order.
 
     Between two pages, Scrapy's own work evicts code and tables from the processor's caches. Loading them again is a
-    large part of the cost of a page.
+    large part of the cost of a page. Every ``READ_SECONDS`` the reactor has its turn nevertheless.
     """
 
     def __init__(self, reader: ResponseReader, claims: ClaimManager) -> None:
         self._reader = reader
         self._claims = claims
-        self._entries: list[_QueuedPage] = []
+        self._entries: deque[_QueuedPage] = deque()
+        self._is_reading = False
         self._background = BackgroundTasks()
 
     async def judge(self, state: ResponseState, response: Response) -> ItemClaim:
@@ -205,9 +251,29 @@ class MicroBatcher:
         return entry.claim
 
     def _start_batch(self) -> None:
-        entries, self._entries = self._entries, []
-        subjects = [self._reader.read(entry.response) for entry in entries]
-        for entry, subject in zip(entries, subjects, strict=True):
+        if not self._is_reading:  # else the pages that have come meanwhile follow the present ones
+            self._is_reading = True
+            self._background.start(self._read_batches())
+
+    async def _read_batches(self) -> None:
+        try:
+            while self._entries:
+                self._judge_all(await self._read_some())
+                if self._entries:
+                    await sleep(0)
+        finally:
+            self._is_reading = False
+
+    async def _read_some(self) -> list[tuple[_QueuedPage, Page | Verdict]]:
+        """Read pages until the reactor should have its turn."""
+        began, read = time.monotonic(), list[tuple[_QueuedPage, "Page | Verdict"]]()
+        while self._entries and len(read) < BATCH_SIZE and time.monotonic() - began < READ_SECONDS:
+            entry = self._entries.popleft()
+            read.append((entry, await self._reader.read_apart(entry.response)))
+        return read
+
+    def _judge_all(self, read: Sequence[tuple[_QueuedPage, Page | Verdict]]) -> None:
+        for entry, subject in read:
             # Each in a task of its own: it may have to wait for an item of another one.
             self._background.start(self._judge(entry, subject))
 
@@ -229,8 +295,8 @@ class _QueuedPage:
     judged: OneShotEvent = field(default_factory=OneShotEvent)
 
 
-def read_page_of(response: Response, options: ReadOptions) -> Page | Verdict:
-    """Read a page from the parsed tree of its response; return why if it cannot be judged."""
+def read_page_of(response: Response, options: ReadOptions, *, shares_tree: bool = True) -> Page | Verdict:
+    """Read a page from the parsed tree of its response, or from its text; return why if it cannot be judged."""
     refusal = _refusal(response)
     if refusal:
         return unchecked(response.url, refusal)
@@ -239,7 +305,7 @@ def read_page_of(response: Response, options: ReadOptions) -> Page | Verdict:
         if _is_plain(response):
             check_body(response.body, options.max_bytes)
             return Page.from_text(response_text(response), response.url)
-        return read_response(response, options)
+        return read_response(response, options, shares_tree=shares_tree)
     except PageError as error:
         return unchecked(response.url, error.reason)
 

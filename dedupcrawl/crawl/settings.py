@@ -342,7 +342,10 @@ def _page_timeout(given: Mapping[str, object], settings: BaseSettings) -> float 
     name = setting_name("page_timeout")
     if given.get(name) is None and name in settings:
         return None
-    return _seconds(given, "page_timeout", PAGE_TIMEOUT) or None
+    seconds = _seconds(given, "page_timeout", PAGE_TIMEOUT)
+    if seconds == inf:
+        raise SettingError(name, seconds, "seconds of at least 0; None: no limit")
+    return seconds or None
 
 
 def _boolean(given: Mapping[str, object], name: str, *, default: bool) -> bool:

@@ -103,7 +103,7 @@ def build_detectors(config: DetectorConfig) -> tuple[Detector, ...]:
             is no detector, or the seed is "secret" and no store has given it.
     """
     if config.seed == SECRET:
-        raise SettingError("seed", SECRET, "a whole number here: only a store keeps a secret seed")
+        raise SettingError("seed", SECRET, "a whole number here, such as 0: only a store keeps a secret seed")
     chosen = _chosen(config.detectors, _DETECTORS_SETTING)
     if not chosen:
         raise SettingError(_DETECTORS_SETTING, config.detectors, f"at least one; {_accepted()}")

@@ -6,7 +6,9 @@ import re
 from collections import Counter
 from dataclasses import replace
 from itertools import repeat
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from lxml.etree import XPath
 
 from dedupcrawl.page.block_model import corrected_blocks, unread_bytes
 from dedupcrawl.page.blocks import BlockTree, build_block_tree, byte_length
@@ -14,6 +16,7 @@ from dedupcrawl.page.document import check_stream, metadata
 from dedupcrawl.page.embedded_data import embedded_text
 from dedupcrawl.page.flatten import flatten_fast, word_set
 from dedupcrawl.page.model import Block, Kind, Page
+from dedupcrawl.page.removed import MAX_READ_BYTES, removed_signature
 from dedupcrawl.page.rules import (
     CONSENT,
     KEPT_REASONS,
@@ -22,6 +25,7 @@ from dedupcrawl.page.rules import (
     MODEL_KEPT,
     MODEL_REMOVED,
     POSITION_REASONS,
+    REPEATED,
     is_byline,
     is_stamp,
 )
@@ -42,12 +46,14 @@ if TYPE_CHECKING:
 MIN_MAIN_TEXT = 200  #: bytes: with less main text, the inside of landmarks is read as well
 MIN_STATEMENT_BYTES = 200  #: a block of at least this length is a statement even without a full stop
 MIN_VISIBLE = 2000  #: bytes: all visible text of a page without main text is compared if it has at least this length
+COMPARED_REASONS = KEPT_REASONS | {CONSENT, REPEATED, LANDMARK}  #: of text that is compared elsewhere, or never
 FACT_TAGS = word_set("dt dd th td")  #: short facts: a page with little text is known by them
 HEADLINE_BYTES = range(20, 120)
 MIN_HEADLINES = 4  #: headlines of other pages at the end of a text
 MIN_ITEMS = 5  #: as many headings or links of one kind name the items of a list; fewer are furniture of the site
 INDEX_SHARE = 0.5  #: a page with a larger share of guide links and no statement is an index
 
+_texts_aside = XPath("//aside//text()[not(ancestor::a|ancestor::script|ancestor::style|ancestor::select)]")
 _ends_sentence = re.compile(r"""[.!?。！？…．][\s"'”’»)）」』\]]*\Z""").search
 #: The owner, host and licence of a site are named on all of its pages.
 _legal = re.compile(r"©|\(c\)|copyright|rights reserved|版权|版權|ICP|备案|備案", re.IGNORECASE).search
@@ -79,22 +85,27 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
         in_sentences = kept - sum([block[2] for block, keep in zip(tree.blocks, chosen, strict=True) if keep])
     text = "\n".join([block[0] for block, why in zip(tree.blocks, reasons, strict=True) if why in KEPT_REASONS])
     kind = kind_of(tree, reasons, in_sentences)
-    if kept < MIN_MAIN_TEXT:
-        data = embedded_text(root)
-        if byte_length(data) >= MIN_MAIN_TEXT:
-            text, kind = "\n".join(filter(None, (text, data))), Kind.ARTICLE
     named = _heading_place(tree, reasons)
+    surroundings, described = _surroundings(tree, reasons, named), metadata(tree.metadata, url)
+    if kept < MIN_MAIN_TEXT:
+        heading, title = surroundings["heading"], described["title"]
+        data = embedded_text(root, heading, title)
+        if byte_length(data.text) >= MIN_MAIN_TEXT:
+            surroundings["heading"], kind = heading or data.name, Kind.ARTICLE
+            text = "\n".join(filter(None, (text, title, heading, data.text)))
+    rest = _rest(tree, reasons, kept, named)
     return Page(
         url=url,
         text=text,
-        rest=_rest(tree, reasons, kept, named),
+        rest=rest,
         blocks=_blocks(tree, reasons) if options.blocks else (),
         kind=kind,
         unread=unread,
         visible=_visible(tree, reasons, kind),
+        removed=_removed(root, tree, reasons, text, rest),
         layout=_layout(tree, reasons),
-        **_surroundings(tree, reasons, named),
-        **metadata(tree.metadata, url),
+        **surroundings,
+        **described,
     )
 
 
@@ -151,7 +162,9 @@ def with_main_text(
     if kind is not Kind.INDEX:
         kind = Kind.ARTICLE if text.strip() else Kind.EMPTY
     visible = page.visible if kind is Kind.INDEX else ""
-    return replace(page, text=text, rest="", anchors=anchors, blocks=blocks, kind=kind, unread=0, visible=visible)
+    return replace(
+        page, text=text, rest="", anchors=anchors, blocks=blocks, kind=kind, unread=0, removed=b"", visible=visible
+    )
 
 
 def classify(root: _Element, options: ReadOptions) -> tuple[BlockTree, list[str], int]:
@@ -225,6 +238,24 @@ def _is_furniture(block: RawBlock, listed: Mapping[str, int]) -> bool:
         naming = _naming(block)
         return not naming or listed.get(naming, 0) < MIN_ITEMS
     return bool(_legal(text)) or is_byline(text, length)
+
+
+def _removed(root: _Element, tree: BlockTree, reasons: list[str], text: str, rest: str) -> bytes:
+    """Return the signature of all text without links that is not compared, side parts and short lines included."""
+    if len(text) + len(rest) > MAX_READ_BYTES:
+        return b""
+    compared = frozenset(rest.split("\n"))
+    removed = [
+        block[0]
+        for block, reason in zip(tree.blocks, reasons, strict=True)
+        if not block[2] and reason not in COMPARED_REASONS and block[0] not in compared
+    ]
+    read = byte_length(text) + byte_length(rest)
+    # The links within a landmark are unknown: it is one block.
+    if sum([block[1] for block, reason in zip(tree.blocks, reasons, strict=True) if reason == LANDMARK]) >= read:
+        aside: Any = _texts_aside(root)
+        removed += [text for each in aside if (text := str(each).strip())]
+    return removed_signature(removed, read)
 
 
 def _layout(tree: BlockTree, reasons: list[str]) -> bytes:

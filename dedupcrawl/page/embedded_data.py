@@ -1,86 +1,186 @@
-"""The text of a page that scripts fill, from the data in its source: JSON-LD and the state of a framework.
+"""The text of a page that scripts fill, from the data in its source: JSON-LD, or the state of a framework.
 
-A page that is built in the browser has no main text in its markup, but many contain it in JSON: for search engines
-as schema.org objects (``articleBody``, ``text``, ``description``), or as the state of the framework (``__NEXT_DATA__``
-of Next.js, ``__NUXT_DATA__``). It is read only where the markup itself has next to no text.
+A page that is built in the browser has no main text in its markup, but many contain it in JSON: as schema.org objects
+for search engines, or as the state of the framework (:mod:`dedupcrawl.page.script_state`). It is read only where the
+markup itself has next to no text.
+
+Only objects about the topic of the page count. Nearly all pages of a site contain the same objects about its owner:
+with them, all pages without text of their own would be equal. So an object counts if its type is one of ``OWN_TYPES``,
+or if the page names it as its main entity. Several objects of one type are a list of other pages. In doubt nothing
+is read.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from html import unescape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dedupcrawl.page.flatten import word_set
+from dedupcrawl.page.script_state import MAX_VALUES, PageObject, StateSource, state_objects
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from lxml.etree import _Element
 
-JSON_TYPES = ("application/ld+json", "application/json")
-LINKED_DATA = JSON_TYPES[0]
-STATE_IDS = ("__NEXT_DATA__", "__NUXT_DATA__")
-#: Names of the values that are text for readers, in linked data; the names of some objects stand above it.
-TEXT_NAMES = ("headline", "name", "articleBody", "text", "reviewBody", "description")
-#: A string of a framework's state is text for readers if it has at least so many characters and words.
-MIN_STATE_CHARS, MIN_STATE_WORDS = 80, 8
-MAX_JSON_CHARS = 2_000_000  #: characters of a script; a larger one is not read, to bound time and memory
-MAX_VALUES = 20_000  #: values of a script that are visited
+LINKED_DATA = "application/ld+json"
+MAX_JSON_CHARS = 2_000_000  #: characters of the scripts of a page that are searched; limits time and memory
+MAX_NAME_CHARS = 200  #: of the name of a page
+MAX_NAMES = 3  #: objects whose names make it, those with most text
+
+#: Types of schema.org that a page is about. Many of their subtypes end with one of ``OWN_ENDINGS``.
+OWN_TYPES = word_set("""
+    Accommodation Apartment Book Car Course CourseInstance CreativeWork Dataset DefinedTerm Drug Game House HowTo
+    IndividualProduct Legislation MedicalCondition MobileApplication Movie MusicAlbum MusicComposition MusicRecording
+    Product ProductGroup ProductModel Question Quotation RealEstateListing Recipe Report SoftwareApplication
+    SpecialAnnouncement TVSeason TVSeries Vehicle VideoGame VideoObject WebApplication
+""")
+OWN_ENDINGS = ("Article", "Posting", "Event", "Episode", "Review")
+PAGE_ENDINGS = ("Page",)  #: types of pages: ``mainEntity`` is their topic
+SITE_TYPES = word_set("Organization Corporation WebSite BreadcrumbList ImageObject ItemList SiteNavigationElement")
+NAME_KEYS = ("headline", "name", "title")
+TEXT_KEYS = ("articleBody", "text", "reviewBody", "description", "recipeIngredient", "ingredients")
+FACT_KEYS = (
+    *("sku", "mpn", "gtin", "gtin8", "gtin13", "isbn", "price", "lowPrice", "color", "size", "model", "datePosted"),
+    *("startDate", "endDate", "streetAddress", "addressLocality"),
+)
+#: Keys of parts of an object. The others lead to other objects: authors, publishers, related pages.
+PART_KEYS = (
+    *("acceptedAnswer", "suggestedAnswer", "recipeInstructions", "step", "itemListElement", "offers", "location"),
+    *("address", "jobLocation"),
+)
+
 _tags = re.compile(r"<[^<>]*>").sub
 _breaks = re.compile(r"<(?:br|p|/p|li|div|h[1-6])\b[^<>]*>", re.IGNORECASE).sub
-_han = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]").search
 
 
-def embedded_text(root: _Element) -> str:
-    """Return the text for readers in the JSON of a page, a paragraph a line; "" if there is none.
+class EmbeddedText(NamedTuple):
+    """What the data of a page say about its topic."""
+
+    name: str  #: names of the objects; "" if they have none
+    text: str  #: their names, texts and facts, a paragraph a line; "" if there are none
+
+
+def embedded_text(root: _Element, *names: str) -> EmbeddedText:
+    """Return the text for readers in the data of a page: of linked data or of a state, whichever is longer.
 
     Args:
         root: the ``<html>`` element.
+        names: heading and title of the page.
     """
-    found: dict[str, None] = {}
+    linked: list[Any] = []
+    state = StateSource()
+    left = MAX_JSON_CHARS
     for script in root.iter("script"):
-        kind = (script.get("type") or "").strip().lower()
         source = script.text or ""
-        if kind not in JSON_TYPES or len(source) > MAX_JSON_CHARS:
-            continue
-        if kind != LINKED_DATA and script.get("id") not in STATE_IDS:
-            continue
-        try:
-            data = json.loads(source)
-        except (ValueError, RecursionError):
-            continue
-        texts = _linked_texts(data) if kind == LINKED_DATA else _state_texts(data)
-        found.update(dict.fromkeys(filter(None, map(_plain, texts))))
-    return "\n".join(found)
+        left -= len(source)
+        if left < 0:
+            break
+        kind = (script.get("type") or "").strip().lower()
+        if kind == LINKED_DATA:
+            linked.append(_parsed(source))
+        else:
+            state.add(source, kind, script.get("id") or "")
+    found = (_joined(_linked_objects(linked, names)), _joined(state_objects(state.documents())))
+    return max(found, key=lambda each: len(each.text))
 
 
-def _linked_texts(data: Any) -> Iterator[str]:
-    """Yield the texts of objects that have one, each with its name."""
-    for value in _walk(data):
-        if isinstance(value, dict) and any(isinstance(value.get(name), str) for name in TEXT_NAMES[2:]):
-            yield from (value[name] for name in TEXT_NAMES if isinstance(value.get(name), str))
+def _parsed(source: str) -> Any:
+    try:
+        return json.loads(source)
+    except (ValueError, RecursionError):
+        return None
 
 
-def _state_texts(data: Any) -> Iterator[str]:
-    """Yield the strings that are long enough to be sentences."""
-    for value in _walk(data):
-        is_long = isinstance(value, str) and len(value) >= MIN_STATE_CHARS and "{" not in value
-        if is_long and (value.count(" ") >= MIN_STATE_WORDS or _han(value)):
-            yield value
+def _joined(objects: Iterable[PageObject]) -> EmbeddedText:
+    objects = [*objects]
+    lines = [line for each in objects for line in map(_plain, (*each.names, *each.texts)) if line]
+    most_said = sorted(objects, key=lambda each: -sum(map(len, each.texts)))[:MAX_NAMES]
+    names = [" ".join(_plain(name).split()) for each in most_said for name in each.names[:1]]
+    return EmbeddedText(" ".join(dict.fromkeys(names))[:MAX_NAME_CHARS].strip(), "\n".join(dict.fromkeys(lines)))
 
 
-def _walk(data: Any) -> Iterator[Any]:
-    """Yield the values of a JSON document in their order, without recursion."""
-    left = [data]
+def _linked_objects(documents: Iterable[Any], names: Iterable[str]) -> list[PageObject]:
+    """Return the objects of linked data that the page is about.
+
+    A main entity of another type, such as a hotel, may be the owner of the site: the heading or title begins with it.
+    """
+    titles = [_folded(name) for name in names]
+    own: dict[int, dict[str, Any]] = {}
+    for value in _outer_objects(documents):
+        types = _types_of(value)
+        if any(each.endswith(PAGE_ENDINGS) for each in types):
+            own |= {id(each): each for each in _as_list(value.get("mainEntity")) if _is_topic(each, titles)}
+        elif _is_own(types):
+            own[id(value)] = value
+    kinds = [frozenset(_types_of(each)) for each in own.values()]
+    counts = Counter(kinds)
+    return [
+        _page_object(value)
+        for value, kind in zip(own.values(), kinds, strict=True)
+        if counts[kind] == 1 or "Question" in kind
+    ]
+
+
+def _outer_objects(documents: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    """Yield the objects that are no part of another one."""
+    for document in documents:
+        for value in _as_list(document)[:MAX_VALUES]:
+            if isinstance(value, dict):
+                yield value
+                yield from (each for each in _as_list(value.get("@graph"))[:MAX_VALUES] if isinstance(each, dict))
+
+
+def _is_own(types: Iterable[str]) -> bool:
+    return any(each in OWN_TYPES or each.endswith(OWN_ENDINGS) for each in types)
+
+
+def _is_topic(value: Any, titles: Iterable[str]) -> bool:
+    if not isinstance(value, dict) or not SITE_TYPES.isdisjoint(_types_of(value)):
+        return False
+    names = [_folded(name) for name in _strings(value, NAME_KEYS)]
+    is_named = any(name and title.startswith(name) for name in names for title in titles)
+    return is_named or _is_own(_types_of(value))
+
+
+def _folded(name: str) -> str:
+    return " ".join(name.split()).casefold()
+
+
+def _types_of(value: dict[str, Any]) -> list[str]:
+    return [each.rpartition("/")[2] for each in _as_list(value.get("@type")) if isinstance(each, str)]
+
+
+def _page_object(value: dict[str, Any]) -> PageObject:
+    """Return the strings of an object and of its parts."""
+    found = PageObject()
+    left: list[Any] = [value]
     for _ in range(MAX_VALUES):
         if not left:
-            return
-        value = left.pop()
-        yield value
-        if isinstance(value, dict):
-            left.extend(reversed(value.values()))
-        elif isinstance(value, list):
-            left.extend(reversed(value))
+            break
+        part = left.pop()
+        if isinstance(part, list):
+            left.extend(reversed(part))
+        elif isinstance(part, str):
+            found.texts.append(part)
+        elif isinstance(part, dict):
+            (found.names if part is value else found.texts).extend(_strings(part, NAME_KEYS))
+            found.texts.extend(_strings(part, TEXT_KEYS))
+            found.texts.extend(_strings(part, FACT_KEYS))
+            left.extend(part[key] for key in reversed(PART_KEYS) if key in part)
+    return found
+
+
+def _strings(value: dict[str, Any], keys: Iterable[str]) -> list[str]:
+    found = (each for key in keys for each in _as_list(value.get(key)))
+    return [str(each) for each in found if isinstance(each, str | int | float)]
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _plain(text: str) -> str:

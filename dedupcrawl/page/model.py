@@ -92,6 +92,8 @@ class Page:
     heading: str = ""  #: the only ``<h1>`` that is no link; without any, the last ``<h2>`` before the main text
     beside: str = ""  #: all text that is neither main text nor a heading, a block a line
     stated: str = ""  #: the part of it without links that was removed for its position only
+    #: signature of the removed text, where less than half was read (:mod:`dedupcrawl.page.removed`)
+    removed: bytes = b""
     layout: bytes = b""  #: signature of the element structure (:mod:`dedupcrawl.page.structure`); b"" if unknown
 
     @property

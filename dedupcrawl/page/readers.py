@@ -62,7 +62,7 @@ def read_page(
     return read_tree(root, url, options, html=text)
 
 
-def read_response(response: TextResponse, options: ReadOptions = DEFAULT_OPTIONS) -> Page:
+def read_response(response: TextResponse, options: ReadOptions = DEFAULT_OPTIONS, *, shares_tree: bool = True) -> Page:
     """Read a Scrapy response. The tree of its selector is used, which the spider needs as well.
 
     The body is decoded and parsed again only if the encoding of the response is evidently wrong, or a script looks
@@ -71,13 +71,14 @@ def read_response(response: TextResponse, options: ReadOptions = DEFAULT_OPTIONS
     Args:
         response: a response with text.
         options: as in :func:`read_page`.
+        shares_tree: False: parse the text again, because another thread may use the tree of the selector.
 
     Raises:
         PageError, ReaderError: as :func:`read_page`.
     """
     check_body(response.body, options.max_bytes, response.url)
     text = response_text(response)
-    if is_encoding(response.encoding) and text is response.text and not has_long_tag(text):
+    if shares_tree and is_encoding(response.encoding) and text is response.text and not has_long_tag(text):
         return read_tree(_tree_of(response, text), response.url, options, html=text)
     return read_tree(parse(text), response.url, options, html=text)
 

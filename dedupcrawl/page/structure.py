@@ -45,4 +45,5 @@ def layout_signature(elements: Sequence[str], parents: Sequence[int], main: int)
         around[:INNER] or elements,
     )
     joined = _PART.join(map(_ELEMENT.join, parts)).encode("utf-8", "replace").translate(None, _DIGITS)
-    return bytes([crc32(part) & 0xFF for part in joined.split(_PART.encode())])
+    first, *others = [crc32(part) & 0xFF for part in joined.split(_PART.encode())]
+    return bytes([first & 0x7F, *others])  # the highest bit is left for :mod:`dedupcrawl.layout`

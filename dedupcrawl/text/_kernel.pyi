@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar, final
 
 from typing_extensions import Buffer
 
+VERSION: int  # of the calls; an extension of another version is not used
 _R = TypeVar("_R", bound=tuple[Any, Any, Any])
 
 @final
@@ -88,3 +89,10 @@ def least_hashes(hashes: Buffer, factors: Buffer, /) -> bytes:
 
 def weigh_bits(hashes: Buffer, weights: Buffer | None, /) -> bytes:
     """Return 64 sums (int64), the lowest bit first: the weights (int64; None: 1 each) of the hashes with that bit."""
+
+def number_places(text: Buffer, joins: Buffer, /) -> tuple[list[int], list[int]]:
+    """Return where the numbers of a text in UTF-8 start and stop.
+
+    A number is a run of the digits 0 to 9. ``joins`` has 256 bytes: for each byte, whether one of it between two digits
+    joins them to one number.
+    """

@@ -13,11 +13,12 @@ if TYPE_CHECKING:
 NO_EXTENSIONS: Final = "DEDUPCRAWL_NO_EXTENSIONS"
 
 
-def load_extension(name: str) -> tuple[ModuleType | None, str]:
+def load_extension(name: str, version: int | None = None) -> tuple[ModuleType | None, str]:
     """Import a compiled module.
 
     Args:
         name: its full name.
+        version: what ``VERSION`` of the module must be; None: it has none. Files of another version may be left over.
 
     Returns:
         The module, or None with the reason why it is not in use.
@@ -25,8 +26,11 @@ def load_extension(name: str) -> tuple[ModuleType | None, str]:
     if os.environ.get(NO_EXTENSIONS):
         return None, f"{NO_EXTENSIONS} is set"
     try:
-        return importlib.import_module(name), ""
+        module = importlib.import_module(name)
     except ModuleNotFoundError:
         return None, "the extension is not built"
     except ImportError as error:
         return None, f"the extension cannot be loaded: {error}"
+    if version is not None and getattr(module, "VERSION", None) != version:
+        return None, "the extension was built for another version"
+    return module, ""

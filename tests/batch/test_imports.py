@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import pytest
 
 import dedupcrawl
 
-HEAVY = "scrapy twisted redis jieba opencc datasketch scipy pyspark pyarrow.compute"
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEAVY = "scrapy twisted redis jieba opencc datasketch scipy pyspark pandas pyarrow.compute"
 
 
 def loaded_by(statements: str, names: str) -> str:
@@ -28,6 +34,19 @@ def test_the_command_loads_what_it_needs() -> None:
     statements = "import dedupcrawl.cli.commands, dedupcrawl.cli.batch, dedupcrawl.batch.runner"
     assert loaded_by(statements, f"{HEAVY} jinja2 typer") == "typer"
     assert loaded_by("from dedupcrawl.cli import main", "typer rich numpy") == ""
+
+
+def test_a_whole_batch_does_not_load_pandas(tmp_path: Path) -> None:
+    assert find_spec("pandas"), "pyarrow imports it only where it is installed: without it this test shows nothing"
+    lines = [{"url": f"http://a/{n}", "text": "one story told at some length " * (n % 3 + 2)} for n in range(9)]
+    source = tmp_path / "in.jsonl"
+    source.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    job = f"Job(inputs=({str(source)!r},), out=Path({str(tmp_path / 'out')!r}), workers=1)"
+    statements = f"from pathlib import Path; from dedupcrawl.batch import runner, job; runner.run(job.{job})"
+    assert loaded_by(statements, "pandas pyarrow.compute numpy") == "numpy"
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text("utf-8"))
+    assert summary["pages"] == 9
+    assert summary["kept"] < 9
 
 
 @pytest.mark.parametrize("name", dedupcrawl.__all__)

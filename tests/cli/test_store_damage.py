@@ -32,15 +32,19 @@ def url(tmp_path: Path) -> str:
         for n in range(1, PAGES + 1):
             words = " ".join(f"w{n}x{each}" for each in range(60))
             assert dedup.add(text=words, url=f"http://a/{n}").keep
-    with lmdb.open(str(tmp_path / "store"), max_dbs=9) as environment:
+    damage(tmp_path / "store", *BAD)
+    return url
+
+
+def damage(store: Path, *ids: int) -> None:
+    with lmdb.open(str(store), max_dbs=9) as environment:
         table = environment.open_db(b"news/records")
         with environment.begin(write=True) as transaction:
-            for id in BAD:
+            for id in ids:
                 packed = id.to_bytes(6, "big")
                 value = bytearray(transaction.get(packed, b"", table))
                 value[-20] ^= 1
                 transaction.put(packed, bytes(value), db=table)
-    return url
 
 
 def run(*arguments: str) -> Result:
@@ -71,6 +75,23 @@ def test_forget_names_the_damaged_record_of_a_url(url: str) -> None:
     assert "The record under 3 is damaged" in done.stderr
     assert "damaged records skipped: 1" in done.stderr
     assert run("forget", url, "http://a/5").exit_code == 0
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_report_leaves_damaged_records_out(url: str, tmp_path: Path, as_json: bool) -> None:
+    with Deduplicator(url, "news") as dedup:
+        for version in ("old", "new"):
+            text = " ".join(f"{version}{each}" for each in range(60))
+            assert dedup.add(text=text, url="http://a/twice").keep
+    damage(tmp_path / "store", PAGES + 1)  # the other version shares a key with it
+    page = tmp_path / "report.html"
+    done = CliRunner().invoke(app, ["report", url, "-o", str(page), *(["--json"] if as_json else [])])
+    assert done.exit_code == DAMAGED
+    assert "The record under 3 is damaged: its checksum is wrong. It is skipped" in done.stderr
+    assert "damaged records skipped: 3" in done.stderr
+    shown = done.stdout if as_json else page.read_text()
+    assert "3 damaged records are left out." in shown
+    assert "Pages were not compared" not in shown
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, field
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -113,6 +114,33 @@ def test_a_blocked_reactor_hears_of_the_latest_renewal_only(error: Exception | N
     owner = asyncio.run(work())
     assert owner.log.count("renewed") <= 1 + owner.log.count("renew")
     assert owner.renewals[0].error is error
+
+
+def test_a_result_that_is_handled_during_the_next_renewal_does_not_end_the_reports() -> None:
+    under_way, handled = Event(), Event()
+
+    class Waiting(Owner):
+        def renew(self) -> None:
+            super().renew()
+            if self.log.count("renew") == 2:
+                under_way.set()
+                assert handled.wait(10)
+
+    async def work() -> Owner:
+        owner = Waiting()
+        renewer = LeaseRenewer(owner, 0.02)
+        renewer.start()
+        assert under_way.wait(10)  # blocks the loop
+        while not owner.renewals:
+            await asyncio.sleep(0.001)
+        handled.set()
+        end = time.monotonic() + 5
+        while len(owner.renewals) < 4 and time.monotonic() < end:
+            await asyncio.sleep(0.001)
+        renewer.stop()
+        return owner
+
+    assert len(asyncio.run(work()).renewals) == 4
 
 
 def test_a_stopped_renewer_renews_no_more() -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import secrets
 import sqlite3
 from contextlib import contextmanager, suppress
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,7 @@ from scrapy.utils.test import get_crawler
 
 from dedupcrawl import Deduplicator, Page
 from dedupcrawl.config import Config
-from dedupcrawl.crawl.backlog import Spool, SpoolFile, spool_name
+from dedupcrawl.crawl.backlog import Backlog, Spool, SpoolFile, spool_name
 from dedupcrawl.crawl.settings import Options
 from dedupcrawl.crawl.stats import CrawlStats
 from dedupcrawl.crawl.store_client import StoreClient
@@ -92,6 +93,88 @@ def test_a_file_is_its_owners_while_the_owner_runs(tmp_path: Path) -> None:
     assert read(second) == [record(1)]
     second.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def named(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Let the next new files have these names."""
+    given = iter(names)
+    draw = secrets.token_hex
+    monkeypatch.setattr(secrets, "token_hex", lambda size: next(given, None) or draw(size))
+
+
+def test_a_new_file_that_another_process_has_locked_first_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named(monkeypatch, "taken")
+    other = SpoolFile(tmp_path / "taken.sqlite")
+    assert other.acquire(new=True)
+    spool = Spool(tmp_path)
+    assert spool.append([record(1)]) == 1
+    assert not other.release()
+    assert spool.append([record(2)]) == 1
+    assert read(spool) == [record(1), record(2)]
+    assert spool.close() is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_file_that_another_process_has_removed_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named(monkeypatch, "removed")
+    connect, opened = sqlite3.connect, list[str]()
+
+    def connect_late(where: str, **how: Any) -> sqlite3.Connection:
+        """Let another process lock, find empty and remove the file that was opened."""
+        database: sqlite3.Connection = connect(where, **how)
+        opened.append(where)
+        if len(opened) == 1:
+            other = SpoolFile(tmp_path / "removed.sqlite")
+            assert other.acquire()
+            assert not other.release()
+        return database
+
+    monkeypatch.setattr(sqlite3, "connect", connect_late)
+    spool = Spool(tmp_path)
+    assert spool.append([record(1)]) == 1
+    left = spool.close()
+    assert left is not None
+    assert list(tmp_path.glob("*")) == [left]
+    assert read(Spool(tmp_path)) == [record(1)]
+
+
+def test_an_empty_file_is_removed_before_it_is_unlocked(tmp_path: Path) -> None:
+    file = SpoolFile(tmp_path / "a.sqlite")
+    assert file.acquire(new=True)
+    database, there = file._database, list[bool]()
+
+    class Watched:
+        execute = database.execute
+
+        def close(self) -> None:
+            there.append(file.path.exists())
+            database.close()
+
+    file._database = Watched()  # type: ignore[assignment]
+    assert not file.release()
+    assert there == [False]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_spool_without_a_file_fails_as_a_full_disk_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crawler = get_crawler(Spider)
+    backlog = Backlog(Options("memory://", "news", Config(), spool=tmp_path), "scheme", CrawlStats(crawler))
+    with monkeypatch.context() as patched:
+        patched.setattr(SpoolFile, "acquire", lambda *_, **__: False)
+        backlog.add_records([record(1)])
+    assert crawler.stats is not None
+    assert crawler.stats.get_value("dedup/spool/full") == 1
+    assert not backlog.is_pending
+    backlog.add_records([record(2)])
+    assert [page.record for file in backlog.spool_files() for page in chain.from_iterable(file.batches(9))] == [
+        record(2)
+    ]
+    backlog.close()
+    assert len(list(tmp_path.glob("*/*"))) == 1
 
 
 def test_a_replay_that_is_interrupted_is_begun_anew_by_others(tmp_path: Path) -> None:

@@ -359,10 +359,13 @@ class Storm:
         stories = self._web.stories
         items, replayed = list[StormItem](), Counter[str]()
         for life, ledger in self._lives:
-            for row in rows(ledger):
-                story = stories.get(row.get("url", ""))
+            read = list(rows(ledger))
+            committed = {row["url"]: row["at"] for row in read if row["event"] == "committed"}
+            for row in read:
+                story, url = stories.get(row.get("url", "")), row.get("url", "")
                 if story is not None and row["event"] == "stored":
-                    items.append(StormItem(story, row["url"], life, row["entered"], row["at"], row["reason"]))
+                    stored = (row["entered"], row["at"], row["reason"], committed.get(url))
+                    items.append(StormItem(story, url, life, *stored))
                 elif story is not None and row["event"] == "replayed":
                     replayed[story] += 1
         with Deduplicator(self._url, NAMESPACE, lease=self._lease) as beside:

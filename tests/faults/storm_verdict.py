@@ -3,7 +3,7 @@
 The rules are those of :mod:`tests.faults.verdict`, with what a storm adds. A story may be stored again
 
 * after a kill: the process that stored it died before it committed it;
-* after a loss: the server has lost its data since, or shortly before;
+* after a loss: the server has lost its data since it was committed, or shortly before;
 * after a sleep: the process that stored it was stopped for longer than its lease before it had committed it, or was
   stopped between the last check of its claim and the end of storing (``docs/shared.md``, stopped workers);
 * unchecked: the store was away, or another worker's claim was open for longer than ``DEDUP_WAIT``; both are tagged.
@@ -60,12 +60,19 @@ class StormItem:
     entered: float  #: when its claim was checked for the last time, directly before the pipeline that stores items
     at: float  #: when it was stored
     reason: str = ""  #: why its page is unchecked
+    committed: float | None = None  #: when the store had committed its claim; None: it is not known to have done so
+
+    def is_committed(self, moment: float) -> bool:
+        """Whether the store had certainly committed it at a moment."""
+        return self.committed is not None and self.committed <= moment
 
     def __str__(self) -> str:
         ended = "ended in order" if self.life.killed_after is None else f"killed at {self.life.killed_after:.3f}"
         stops = "".join(f", stopped {stop.begin:.3f} to {stop.end:.3f}" for stop in self.life.stops)
         tag = f" [unchecked({self.reason})]" if self.reason else ""
         when = f"checked at {self.entered:.3f}, stored at {self.at:.3f}"
+        if self.committed is not None:
+            when += f", committed at {self.committed:.3f}"
         return f"{self.url} by {self.life.name}, {ended}{stops}, {when}{tag}"
 
 
@@ -127,13 +134,20 @@ def _pairs(items: Sequence[StormItem]) -> Iterator[tuple[StormItem, StormItem]]:
 def _excuse(after: Aftermath, first: StormItem, then: StormItem) -> str | None:
     if AWAY in (first.reason, then.reason) or CLAIMED in (first.reason, then.reason):
         return "unchecked"
-    if first.life.killed_after is not None and first.life.killed_after <= then.at:
+    killed_after = first.life.killed_after
+    if killed_after is not None and killed_after <= then.at and not first.is_committed(then.at):
         return "after a kill"
-    if any(first.at - SETTLING <= loss <= then.at for loss in after.losses):
+    # A page that was committed after the loss was filed again. Others may have been judged before.
+    settled = first.is_committed(then.at - SETTLING)
+    since = first.committed if settled and first.committed is not None else first.at - SETTLING
+    if any(since <= loss <= then.at for loss in after.losses):
         return "after a loss"
     least = after.lease / 2  # the last renewal may have been some time before the stop
     asleep = [stop for stop in first.life.stops if stop.end - stop.begin >= least]
-    if any(stop.begin >= first.at - 1 and then.at >= stop.begin + least for stop in asleep):
+    if any(
+        stop.begin >= first.at - 1 and not first.is_committed(stop.begin) and then.at >= stop.begin + least
+        for stop in asleep
+    ):
         return "after a sleep"
     if any(_is_inside(then, stop) for stop in then.life.stops):
         return "after a sleep"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.faults.fleet import rows
 from tests.faults.storm import Storm
 from tests.faults.storm_events import SERVER, SIGNALS, Event, Weather, forecast
 from tests.faults.storm_verdict import Aftermath, Stop, StormItem, StormLife, assess
@@ -31,6 +32,8 @@ def test_a_short_storm(tmp_path: Path, capsys: pytest.CaptureFixture[str], store
         print(f"\n{weather.name}: {dict(result.events)}, again: {dict(result.damage.again)}, {result.seconds:.0f} s")
     assert result.damage.faults == []
     assert result.events[Event.KILL] >= 3
+    commits = [row for path in tmp_path.glob("*/ledger-*.jl") for row in rows(path) if row["event"] == "committed"]
+    assert len(commits) >= result.stories / 2  # some processes are killed before they record one
 
 
 def test_a_round_depends_on_seed_and_number_alone() -> None:
@@ -96,6 +99,27 @@ def test_what_is_not_stored_is_lost() -> None:
 )
 def test_what_is_stored_again_needs_a_reason(after: Aftermath, reason: str | None) -> None:
     damage = assess(after)
+    assert dict(damage.again) == ({reason: 1} if reason else {})
+    assert len(damage.twice) == (reason is None)
+
+
+@pytest.mark.parametrize(
+    ("after", "committed", "reason"),
+    [
+        (also(OTHER, 12.0, by=StormLife(0, 0, killed_after=11.0)), 10.5, None),
+        (also(OTHER, 99.0, by=StormLife(0, 0, killed_after=98.0)), 10.5, None),
+        (also(OTHER, 12.0, by=StormLife(0, 0, killed_after=11.0)), 13.0, "after a kill"),
+        (also(OTHER, 60.0, by=StormLife(0, 0, stops=(Stop(30.0, 50.0),))), 10.5, None),
+        (also(OTHER, 60.0, by=StormLife(0, 0, stops=(Stop(30.0, 50.0),))), 30.5, "after a sleep"),
+        (replace(also(OTHER, 60.0), losses=[11.0]), 10.5, "after a loss"),
+        (replace(also(OTHER, 20.0), losses=[11.0]), 11.5, "after a loss"),
+        (replace(also(OTHER, 60.0), losses=[11.0]), 11.5, None),
+        (also(OTHER, 12.0, "store"), 10.5, "unchecked"),
+    ],
+)
+def test_what_was_committed_is_not_stored_again(after: Aftermath, committed: float, reason: str | None) -> None:
+    first, *others = after.items
+    damage = assess(replace(after, items=[replace(first, committed=committed), *others]))
     assert dict(damage.again) == ({reason: 1} if reason else {})
     assert len(damage.twice) == (reason is None)
 

@@ -25,13 +25,14 @@ from dedupcrawl.stores import open_store
 from tests.crawl.spiders import soon
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
     from dedupcrawl.crawl.items import ItemClaim
     from dedupcrawl.stores.base import Record, Store
+    from dedupcrawl.verdict import Claim
 
 NAMESPACE = "faults"
 BASE = {
@@ -124,8 +125,8 @@ class LastCheck:
 class EventRecorder:
     """Records events that no item shows.
 
-    These are the token of this worker on the server, the pages it files from a spool, and the number of its
-    claims when it is idle.
+    These are the token of this worker on the server, the claims it has committed, the pages it files from a spool, and
+    the number of its claims when it is idle.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -141,12 +142,14 @@ class EventRecorder:
         return cls(crawler)
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Intercept the opening of the store and the replay of a spool."""
+        """Intercept the opening of the store, commits and the replay of a spool."""
         LastCheck.watch()
         opening: Any = self.open
         vars(deduplicator)["open_store"] = opening
         filing: Any = self.watching(Deduplicator.remember)
         Deduplicator.remember = filing  # type: ignore[method-assign]
+        committing: Any = self.recording(Deduplicator.commit)
+        Deduplicator.commit = committing  # type: ignore[method-assign]
 
     def open(self, url: str, **how: Any) -> Store:
         """Open the store."""
@@ -163,6 +166,19 @@ class EventRecorder:
             return remember(dedup, record)
 
         return watched
+
+    def recording(self, commit: Callable[[Deduplicator, list[Claim]], None]) -> Callable[..., None]:
+        """Return a method that records each claim after it is committed."""
+
+        def recorded(dedup: Deduplicator, claims: Iterable[Claim]) -> None:
+            given = list(claims)
+            held = [claim for claim in given if claim.id in dedup._held]  # a commit ignores the others
+            commit(dedup, given)
+            for claim in held:
+                if claim.record is not None:
+                    self._ledger.write(event="committed", url=claim.record.url)
+
+        return recorded
 
     def begun(self) -> None:
         """The process handles signals from now on."""

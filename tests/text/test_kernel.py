@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -28,7 +29,7 @@ from dedupcrawl.text.features import Features
 from dedupcrawl.text.kernel import hasher, is_compiled, loaded, normalizer, points_of
 from dedupcrawl.text.normalize import COMBINES, RESIZED, kernel_tables, pack, simplify
 from dedupcrawl.text.shingles import MAX_LETTERS, kernel_keys, seeded_constants, shingles, tokens
-from dedupcrawl.utils.extensions import NO_EXTENSIONS
+from dedupcrawl.utils.extensions import NO_EXTENSIONS, load_extension
 from tests.texts import CHINESE, ENGLISH
 
 if TYPE_CHECKING:
@@ -220,6 +221,14 @@ def runs_beside(call: Callable[[], object]) -> bool:
 
 
 @compiled
+def test_an_extension_of_another_version_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    name, version = loaded().__name__, kernel._VERSION
+    assert load_extension(name, version) == (loaded(), "")
+    monkeypatch.setattr(loaded(), "VERSION", 0)
+    assert load_extension(name, version) == (None, "the extension was built for another version")
+
+
+@compiled
 def test_a_detector_that_was_used_can_be_pickled() -> None:
     detector = MinHash(words=4)
     found = detector.fingerprint_text(ENGLISH)
@@ -351,7 +360,7 @@ def test_memory_is_returned() -> None:
 SCRIPT = """
 from dedupcrawl.detectors.minhash import MinHash
 from dedupcrawl.text.kernel import description
-from dedupcrawl.utils.extensions import NO_EXTENSIONS
+from dedupcrawl.utils.extensions import NO_EXTENSIONS, load_extension
 print(description(), MinHash().fingerprint_text("The harbour … froze over e\\u0301 港口").sketch.hex())
 """
 
@@ -368,3 +377,23 @@ def test_it_can_be_turned_off(value: str) -> None:
         assert name == f"numpy ({NO_EXTENSIONS} is set)"
     elif not os.environ.get(NO_EXTENSIONS):
         assert name == kernel.description()
+
+
+@compiled
+@given(st.lists(st.sampled_from([b"0", b"9", b".", b"/", b":", b" ", b"a" * 31, b" " * 33, b"\xff"]), max_size=40))
+def test_numbers(parts: list[bytes]) -> None:
+    text = b"".join(parts)
+    joins = bytes(each in b"./" for each in range(256))
+    wanted = [match.span() for match in re.finditer(rb"[0-9]+(?:[./][0-9]+)*", text)]
+    assert [*zip(*loaded().number_places(text, joins), strict=True)] == wanted
+
+
+@compiled
+@pytest.mark.parametrize(
+    ("given_values", "error"), [((b"1", bytes(255)), ValueError), (("1", bytes(256)), TypeError), ((b"1",), TypeError)]
+)
+def test_numbers_are_looked_for_in_bytes_with_a_whole_table(
+    given_values: tuple[object, ...], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        loaded().number_places(*given_values)

@@ -241,6 +241,11 @@ class ColumnNames:
         """All names, without repetitions."""
         return tuple(dict.fromkeys((*self.url, *self.html, *self.text, *self.time)))
 
+    def among(self, columns: Collection[str]) -> ColumnNames:
+        """Return the names that are among these columns: rows of the same columns are searched faster with them."""
+        every = (self.url, self.html, self.text, self.time)
+        return ColumnNames(*(tuple(name for name in names if name in columns) for names in every))
+
 
 def column_names(fields: Fields) -> ColumnNames:
     """Return the columns to look for. If HTML or text is named, the other is not looked for."""

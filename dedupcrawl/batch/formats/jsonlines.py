@@ -13,6 +13,7 @@ from dedupcrawl.batch.formats.base import (
     ANNOTATION_COLUMNS,
     MAX_RECORD_BYTES,
     BadRow,
+    ColumnNames,
     PartError,
     annotation_rows,
     check_columns,
@@ -56,10 +57,16 @@ class JsonLinesFormat:
 
     def rows(self, chunk: Chunk, fields: Fields) -> Iterator[Row | BadRow]:
         """Parse each line."""
-        names = column_names(fields)
+        names, names_of = column_names(fields), dict[tuple[str, ...], ColumnNames]()
         for number, line in enumerate(chunk.data, chunk.first):
             item = _parse_line(line, number, self.max_bytes)
-            yield item if isinstance(item, BadRow) else row_from_columns(number, item.get, names)
+            if isinstance(item, BadRow):
+                yield item
+                continue
+            columns = tuple(item)
+            if columns not in names_of:  # most files have the same keys on all lines
+                names_of[columns] = names.among(columns)
+            yield row_from_columns(number, item.get, names_of[columns])
 
     def copy(self, part: Part, target: Path, keep: KeepMask, *, truncated: bool = False) -> int:
         """Copy the kept lines byte for byte."""
@@ -144,9 +151,13 @@ class LineReader:
             if len(line) > self._max_bytes and not line.endswith(b"\n"):
                 _skip_line(file)
                 yield None
-            elif (line.removeprefix(BYTE_ORDER_MARK) if first else line).strip():
+            elif not _is_blank(line.removeprefix(BYTE_ORDER_MARK) if first else line):
                 yield line
             first = False
+
+
+def _is_blank(line: bytes) -> bool:
+    return not line or line.isspace()
 
 
 def _skip_line(file: io.BufferedReader[DecompressedFile]) -> None:

@@ -64,7 +64,8 @@ class ParquetFormat:
     def rows(self, chunk: Chunk, fields: Fields) -> Iterator[Row | BadRow]:
         """Read the values of a batch."""
         batch = import_pyarrow().ipc.open_stream(chunk.data).read_next_batch()
-        names, columns = column_names(fields), dict(zip(batch.schema.names, batch.columns, strict=True))
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        names = column_names(fields).among(columns)
         for at in range(batch.num_rows):
             yield row_from_columns(chunk.first + at, _value_getter(columns, at), names)
 

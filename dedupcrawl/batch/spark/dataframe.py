@@ -18,7 +18,7 @@ from dedupcrawl.batch.fingerprinting import RowFingerprinter
 from dedupcrawl.batch.formats import BadRow
 from dedupcrawl.batch.formats.base import ANNOTATION_COLUMNS, Fields, column_names, missing_column, row_from_columns
 from dedupcrawl.batch.job import Job
-from dedupcrawl.batch.solver import RELATIONS
+from dedupcrawl.batch.solver import NOT_READ, RELATIONS
 from dedupcrawl.batch.spark.checkpoints import (
     Checkpoints,
     ddl,
@@ -33,6 +33,7 @@ from dedupcrawl.decision import DUPLICATE_RELATIONS, cluster_of
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.identity import UNREAD_BYTES
 from dedupcrawl.stores.base import Record
+from dedupcrawl.text.secret_seed import SECRET
 from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
@@ -77,9 +78,12 @@ def deduplicate(
         bounds: when to end sweeps; default: the settings of the session.
 
     Raises:
-        SettingError: a named column is missing, no column holds pages, or a folder has to be named.
+        SettingError: a named column is missing, no column holds pages, a folder has to be named, or the seed is
+            "secret", which only a store keeps.
         DedupError: a page or a row cannot be read, or Spark fails.
     """
+    if config is not None and config.seed == SECRET:
+        raise SettingError("seed", SECRET, "a whole number: a DataFrame has no store that keeps a secret")
     fields = Fields(url=url, html=html, text=text)
     error = missing_column(fields, df.columns)
     if error:
@@ -180,7 +184,7 @@ class FrameFingerprinter:
                 yield spark_fingerprints(found, schema, page=found.column("row"), founds=clusters)
 
     def _rows(self, batch: pa.RecordBatch) -> Iterator[Row]:
-        names = column_names(self.job.fields)
+        names = column_names(self.job.fields).among(batch.schema.names)
         for values in batch.to_pylist():
             row = row_from_columns(values[ROW_NUMBER], values.get, names)
             if isinstance(row, BadRow):
@@ -223,8 +227,9 @@ def _status() -> Column:
 
 
 def _is_unread() -> Column:
-    """Return whether a page without main text was compared and has no copy."""
-    return F.col("relation").isNull() & (F.coalesce(F.length("identity"), F.lit(0)) == UNREAD_BYTES)
+    """Return whether a page without main text was compared and has no copy, or matches in what was read only."""
+    has_no_text = F.col("relation").isNull() & (F.coalesce(F.length("identity"), F.lit(0)) == UNREAD_BYTES)
+    return has_no_text | F.coalesce(F.col("relation") == NOT_READ, F.lit(False))
 
 
 def _name_at(names: Sequence[str], column: str) -> Column:

@@ -11,6 +11,8 @@
 #include <Python.h>
 #include <stdint.h>
 
+#define KERNEL_VERSION 2 /* raised with every change of what Python calls; kernel.py requires it */
+
 /* A packed point: 21 bits of code point, above them 2 bits of role. See normalize.py. */
 #define CODE_POINTS 0x110000u
 #define ROLE_SHIFT 21
@@ -96,12 +98,22 @@ mix(uint64_t hash)
 
 /* One multiplication is enough for hashes that were well mixed before. */
 static inline uint64_t
+light_mix_without_last_step(uint64_t hash)
+{
+    return (hash ^ hash >> 32) * UINT64_C(0xFF51AFD7ED558CCD);
+}
+
+/* It leaves the highest 29 bits as they are. */
+static inline uint64_t
+last_step_of_light_mix(uint64_t hash)
+{
+    return hash ^ hash >> 29;
+}
+
+static inline uint64_t
 light_mix(uint64_t hash)
 {
-    hash ^= hash >> 32;
-    hash *= UINT64_C(0xFF51AFD7ED558CCD);
-    hash ^= hash >> 29;
-    return hash;
+    return last_step_of_light_mix(light_mix_without_last_step(hash));
 }
 
 /* normalize.c */
@@ -116,6 +128,12 @@ Outcome hash_tokens(const PackedText *text, const HashKeys *keys, TokenStream *s
 void free_tokens(TokenStream *stream);
 Py_ssize_t hash_shingles(const TokenStream *stream, Py_ssize_t characters, Py_ssize_t words, uint64_t base,
                          uint64_t *result);
+
+/* numbers.c */
+
+/* Find the next number of a text from `*stop` on; returns 0 if there is none. `joins` has 256 entries: whether a byte
+ * between two digits joins them. */
+int next_number(const uint8_t *text, Py_ssize_t size, const uint8_t *joins, Py_ssize_t *start, Py_ssize_t *stop);
 
 /* sketch.c */
 void sketch_hashes(const uint64_t *hashes, Py_ssize_t count, const SketchScheme *scheme, uint8_t *slots);

@@ -89,8 +89,50 @@ module_weigh_bits(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t
     return PyBytes_FromStringAndSize((const char *)sums, sizeof sums);
 }
 
+static int
+append_size(PyObject *list, Py_ssize_t value)
+{
+    PyObject *number = PyLong_FromSsize_t(value);
+    int done = number != NULL && PyList_Append(list, number) == 0;
+    Py_XDECREF(number);
+    return done;
+}
+
+/* number_places(text, joins) -> (starts, stops): lists of the places of all numbers in a text */
+static PyObject *
+module_number_places(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
+{
+    Py_buffer text, joins;
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "number_places() takes text and joins");
+        return NULL;
+    }
+    if (!get_array(args[0], &text, 1, -1, "text")) {
+        return NULL;
+    }
+    if (!get_array(args[1], &joins, 1, 256, "joins")) {
+        PyBuffer_Release(&text);
+        return NULL;
+    }
+    PyObject *starts = PyList_New(0), *stops = PyList_New(0), *result = NULL;
+    Py_ssize_t start = 0, stop = 0;
+    int done = starts != NULL && stops != NULL;
+    while (done && next_number(text.buf, text.len, joins.buf, &start, &stop)) {
+        done = append_size(starts, start) && append_size(stops, stop);
+    }
+    if (done) {
+        result = PyTuple_Pack(2, starts, stops);
+    }
+    Py_XDECREF(starts);
+    Py_XDECREF(stops);
+    PyBuffer_Release(&joins);
+    PyBuffer_Release(&text);
+    return result;
+}
+
 static PyMethodDef functions[] = {
     {"least_hashes", (PyCFunction)(void (*)(void))module_least_hashes, METH_FASTCALL, NULL},
+    {"number_places", (PyCFunction)(void (*)(void))module_number_places, METH_FASTCALL, NULL},
     {"weigh_bits", (PyCFunction)(void (*)(void))module_weigh_bits, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };
@@ -110,7 +152,7 @@ module_exec(PyObject *module)
         || !add_type(module, &hasher_spec, &state->hasher) || !add_type(module, &sketcher_spec, &state->sketcher)) {
         return -1;
     }
-    return 0;
+    return PyModule_AddIntConstant(module, "VERSION", KERNEL_VERSION);
 }
 
 static int

@@ -39,9 +39,9 @@ assign_all_slots(const uint64_t *hashes, Py_ssize_t count, const SketchScheme *s
             }
         } else { /* Most slots belong to hashes of earlier rounds: a branch is faster then. */
             for (Py_ssize_t i = 0; i < count; i++) {
-                uint64_t hash = light_mix(hashes[i] * factor);
-                if (UNLIKELY(owners[hash >> shift] >= least)) {
-                    assign_slot(hash, (uint64_t)round, shift, owners);
+                uint64_t hash = light_mix_without_last_step(hashes[i] * factor);
+                if (UNLIKELY(owners[hash >> shift] >= least)) { /* the last step leaves the highest bits */
+                    assign_slot(last_step_of_light_mix(hash), (uint64_t)round, shift, owners);
                 }
             }
         }
@@ -114,11 +114,16 @@ weigh_bits(const uint64_t *hashes, const int64_t *weights, Py_ssize_t count, int
             totals[byte][hashes[i] >> 8 * byte & 255] += weight;
         }
     }
-    for (int bit = 0; bit < 64; bit++) {
-        uint64_t sum = 0;
-        for (int value = 0; value < 256; value++) {
-            sum += totals[bit / 8][value] & (0 - (uint64_t)(value >> bit % 8 & 1));
+    /* Then bit by bit: the odd values have the lowest bit; pairs are added up to drop it. */
+    for (int byte = 0; byte < 8; byte++) {
+        uint64_t *total = totals[byte];
+        for (int bit = 0; bit < 8; bit++) {
+            uint64_t sum = 0;
+            for (int i = 0; i < 128 >> bit; i++) {
+                sum += total[2 * i + 1];
+                total[i] = total[2 * i] + total[2 * i + 1];
+            }
+            sums[8 * byte + bit] = (int64_t)sum;
         }
-        sums[bit] = (int64_t)sum;
     }
 }

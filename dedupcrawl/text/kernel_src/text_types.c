@@ -84,6 +84,11 @@ pack_string(NormalizerObject *self, PyObject *string, PackedText *text)
         PyErr_Format(PyExc_TypeError, "a string is needed, not %.100s", Py_TYPE(string)->tp_name);
         return 0;
     }
+#if PY_VERSION_HEX < 0x030C0000
+    if (PyUnicode_READY(string) < 0) { /* strings of old extension modules */
+        return 0;
+    }
+#endif
     RUN(PyUnicode_GET_LENGTH(string), outcome = pack_text(&self->table, string, text));
     if (outcome == DONE) {
         return 1;

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.config import Config
-from dedupcrawl.constants import complaint, constants_of, with_constant
-from dedupcrawl.detectors.registry import DETECTORS, build_detectors
+from dedupcrawl.constants import check_detectors, complaint, constants_of, with_constant
+from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.errors import SettingError
 
 if TYPE_CHECKING:
@@ -74,10 +74,13 @@ def all_runs(config: Config, assignments: Assignments) -> list[EvaluationRun]:
 
 
 def with_constants(config: Config, assignments: Assignments) -> Config:
-    """Return ``config`` with these constants. Raises SettingError for what is not accepted."""
+    """Return ``config`` with these constants. Raises SettingError for what is not accepted.
+
+    The seed may be "secret": whoever opens the store replaces it.
+    """
     for name, value in assignments.items():
         config = with_constant(config, name, value)
-    build_detectors(config)
+    check_detectors(config)
     return config
 
 

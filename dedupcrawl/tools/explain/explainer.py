@@ -60,7 +60,7 @@ REASONS = {
     "empty": "no text was found on it",
     "index": "it contains only links to other pages",
     "consent": "nothing but a request for consent to cookies was found on it",
-    "little-read": "nearly all of its text was removed, so what is left may not be what the page is about",
+    "little-read": "most of its text was removed, so what is left may not be what the page is about",
     "no-fingerprint": "its text has too few features for the detectors in use",
     "claimed": "it repeats a page that another worker has claimed, and the claim was not settled in time",
     "store": "the store could not be reached",

@@ -196,7 +196,8 @@ class _BatchReader:
         verdicts, url = self._verdicts, self._prints.url(row)
         keep, similarity = bool(verdicts.keep[row]), float(verdicts.similarity[row])
         if verdicts.reason[row] != NONE:
-            return Verdict(url, Status.UNCHECKED, keep, reason=verdicts.reasons[verdicts.reason[row]])
+            like = None if verdicts.of[row] == NONE else self._prints.url(int(verdicts.of[row]))
+            return Verdict(url, Status.UNCHECKED, keep, of=like, reason=verdicts.reasons[verdicts.reason[row]])
         cluster = self._cluster(int(verdicts.founder[row]))
         if verdicts.relation[row] == NONE:
             return Verdict(url, Status.UNIQUE, keep, cluster=cluster)

@@ -11,7 +11,7 @@ from dedupcrawl.config import Config
 from dedupcrawl.constants import settings_shown
 from dedupcrawl.decision import Matcher, cluster_of
 from dedupcrawl.detectors.registry import build_detectors
-from dedupcrawl.errors import DedupError, SettingError, package_version
+from dedupcrawl.errors import DamageError, DedupError, SettingError, package_version
 from dedupcrawl.ledger import counters
 from dedupcrawl.ledger.counters import MAX_SLICES, OTHER_HOSTS, Histogram, Host, RunTotals, Slice
 from dedupcrawl.ledger.entry import stored_host
@@ -20,7 +20,7 @@ from dedupcrawl.ledger.ledger_schema import is_sampled, sampling_hash
 from dedupcrawl.site_counts import MAX_LISTED_SITES, SiteCounts
 from dedupcrawl.store_config import recovered
 from dedupcrawl.stores import list_namespaces, open_existing
-from dedupcrawl.stores.base import ClaimState
+from dedupcrawl.stores.base import ClaimState, log_damage
 from dedupcrawl.tools.report.report_builder import ReportLimits, build_report, choose_rows
 from dedupcrawl.tools.report.report_model import ListedPage, PageRow, PairInput, ReportInput, no_pairs
 from dedupcrawl.utils.formatting import counted
@@ -31,7 +31,7 @@ from dedupcrawl.verdict import Status
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dedupcrawl.stores.base import Candidate, Store, StoreInfo
+    from dedupcrawl.stores.base import Candidate, OnDamage, Store, StoreInfo
     from dedupcrawl.tools.report.report_model import PairKey, Report
     from dedupcrawl.utils.iteration import Progress
 
@@ -51,7 +51,12 @@ _STORED_SETTINGS = ("DEDUP_DETECTORS", "DEDUP_READER", "DEDUP_FOLD_CHINESE")  #:
 
 
 def report_from_store(
-    url: str, namespace: str | None = None, *, limits: ReportLimits | None = None, progress: Progress | None = None
+    url: str,
+    namespace: str | None = None,
+    *,
+    limits: ReportLimits | None = None,
+    progress: Progress | None = None,
+    on_damage: OnDamage = log_damage,
 ) -> Report:
     """Build a report from a namespace of a store.
 
@@ -60,6 +65,7 @@ def report_from_store(
         namespace: its name; None: the only namespace of the store.
         limits: the largest amounts that the report shows; None: the defaults.
         progress: receives the progress.
+        on_damage: is called with the error of each damaged record, which is left out.
 
     Raises:
         SettingError: the namespace does not exist, or is None and the store has several.
@@ -67,7 +73,7 @@ def report_from_store(
     """
     limits, progress = limits or ReportLimits(), progress or NoProgress()
     with open_existing(url, _choose_namespace(url, namespace)) as store:
-        return build_report(_input_from_store(store, limits, progress), limits, progress)
+        return build_report(_input_from_store(store, limits, progress, on_damage), limits, progress)
 
 
 def _choose_namespace(url: str, namespace: str | None) -> str:
@@ -80,10 +86,10 @@ def _choose_namespace(url: str, namespace: str | None) -> str:
     return namespace
 
 
-def _input_from_store(store: Store, limits: ReportLimits, progress: Progress) -> ReportInput:
+def _input_from_store(store: Store, limits: ReportLimits, progress: Progress, on_damage: OnDamage) -> ReportInput:
     info = store.info()
     progress.begin("pages", info.pages)
-    scan = StoreScan(progress)
+    scan = StoreScan(progress, on_damage)
     rows = choose_rows(scan.rows(store), limits.pages, ())
     notes = [*_NOT_STORED, *scan.notes()]
     neighbours, config = None, None
@@ -133,8 +139,10 @@ def _about(info: StoreInfo, config: Config | None) -> dict[str, Any]:
 class StoreScan:
     """Counts the pages of a store in bounded memory."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: Progress, on_damage: OnDamage) -> None:
         self._progress = progress
+        self._on_damage = on_damage
+        self._damaged = 0
         self.pages = 0
         self._claimed = 0  # pages that are not committed
         self._level = 0  # sampling level of the clusters
@@ -151,7 +159,7 @@ class StoreScan:
 
     def rows(self, store: Store) -> Iterator[ListedPage]:
         """Yield all pages of a store, and count them."""
-        for candidate in store.records():
+        for candidate in store.records(self._leave_out):
             yield self._row(candidate)
             self.pages += 1
             if self.pages % _PROGRESS_STEP == 0:
@@ -178,8 +186,15 @@ class StoreScan:
         if self._claimed:
             are = "is" if self._claimed == 1 else "are"
             yield f"{counted(self._claimed, 'page')} {are} claimed, and not committed yet."
+        if self._damaged:
+            are = "is" if self._damaged == 1 else "are"
+            yield f"{counted(self._damaged, 'damaged record')} {are} left out."
         if self._level:
             yield f"Clusters are those of one in {2**self._level:,}, chosen by hash."
+
+    def _leave_out(self, error: DamageError) -> None:
+        self._damaged += 1
+        self._on_damage(error)
 
     def _row(self, candidate: Candidate) -> ListedPage:
         record = candidate.record
@@ -241,10 +256,14 @@ class StoreNeighbours:
         progress.begin("neighbours", len(ids))
         for each in ids:
             progress.advance(1)
-            new = store.get(each)
+            try:
+                new = store.get(each)
+                found = store.find(new.record.keys) if new is not None else ()
+            except DamageError:  # of a page that shares a key; the scan has reported it
+                continue
             if new is None:
                 continue
-            earlier = [old for old in store.find(new.record.keys) if old.id < each]
+            earlier = [old for old in found if old.id < each]
             self._count_site(new, earlier[:MAX_RELATED], matcher)
             for pair in _unmatched_pairs(new, earlier[-MAX_CANDIDATES:], matcher):
                 self._compared += 1

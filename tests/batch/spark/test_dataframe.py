@@ -13,6 +13,7 @@ from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import DedupError, SettingError
 from tests.batch.corpus import annotated_verdicts, crawled, listing, page, reprinted_texts, verdict_tuples
 from tests.sites.kinds import build
+from tests.test_little_read import guestbook
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,6 +35,12 @@ def test_all_rows_come_with_the_verdicts_of_a_crawl(spark: SparkSession, tmp_pat
     told = sorted((row.asDict() for row in found.collect()), key=lambda row: row["n"])
     assert [row["text"] for row in told] == [row["text"] for row in rows]
     assert annotated_verdicts(told) == verdict_tuples(crawled(Config(), rows))
+
+
+def test_a_secret_seed_is_refused_before_anything_runs() -> None:
+    unread: Any = None
+    with pytest.raises(SettingError, match="a DataFrame has no store that keeps a secret"):
+        deduplicate(unread, config=Config(seed="secret"))
 
 
 def test_the_first_copy_stays_or_the_latest(spark: SparkSession) -> None:
@@ -77,6 +84,7 @@ def test_siblings_and_refreshed_pages_are_told_as_in_a_crawl(spark: SparkSession
         for page in build(kind, 1).pages
     ]
     rows += [row | {"html": row["html"].replace("</main>", "<p>3 comments so far.</p></main>")} for row in rows[:20]]
+    rows += guestbook(4)
     rows += [{"url": f"https://a.example/{n}", "html": listing(n % 2)} for n in range(4)]
     numbered = [(row["url"], row["html"], number) for number, row in enumerate(rows)]
     pages = spark.createDataFrame(numbered[::-1], "url string, html string, n int")
@@ -85,9 +93,7 @@ def test_siblings_and_refreshed_pages_are_told_as_in_a_crawl(spark: SparkSession
     verdicts = crawled(Config(), rows)
     assert annotated_verdicts(told) == verdict_tuples(verdicts)
     assert {verdict.relation for verdict in verdicts} >= {Relation.SIBLING, Relation.IDENTICAL}
+    assert [(verdict.reason, verdict.keep) for verdict in verdicts[-8:-4]] == [(None, True)] + [
+        ("little-read", True)
+    ] * 3
     assert [(verdict.reason, verdict.keep) for verdict in verdicts[-4:]] == [("index", True)] * 2 + [(None, False)] * 2
-
-
-def test_a_frame_has_no_store_that_keeps_a_secret_seed(spark: SparkSession) -> None:
-    with pytest.raises(SettingError, match="a whole number here: only a store keeps a secret seed"):
-        deduplicate(frame(spark, [page(1, "a")]), config=Config(seed="secret"))
