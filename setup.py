@@ -12,7 +12,7 @@ from pathlib import Path
 from setuptools import Extension, setup
 
 SOURCES = Path("dedupcrawl/text/kernel_src")
-PAGE_MODULES = ("_blocks", "_walk")
+PAGE_MODULES = ("_blocks", "_trees", "_walk")
 IS_OPTIONAL = not os.environ.get("DEDUPCRAWL_REQUIRE_EXTENSIONS")
 FLAGS = ["/O2"] if sys.platform == "win32" else ["-O3", "-fvisibility=hidden"]
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dedupcrawl.page import compiled
 from dedupcrawl.page.block_features import MIN_OWN_TEXT, BlockFeatures, block_features, is_familiar, left_out_bytes
 from dedupcrawl.page.rules import CONSENT, GUIDE_LINKS, KEPT_REASONS, LANDMARK, REPEATED
 from dedupcrawl.page.scoring import BLOCK_COST, MIN_ARTICLE_BYTES, score_block
@@ -47,6 +48,7 @@ MAX_LEFT_OUT = 0.2
 #: Reasons of text that is read, or belongs to the site or to other pages.
 READ_REASONS = KEPT_REASONS | {LANDMARK, CONSENT, GUIDE_LINKS, REPEATED}
 CHUNK = 1024  #: blocks that are evaluated at once, in 15 MB
+MAX_LEAVES = 32  #: leaves of a tree that compiled code has bits for
 UNIT = 1 << 16  #: leaves are stored in multiples of 1 / UNIT
 MODEL_FILE = "reader_model.npz"
 
@@ -56,6 +58,7 @@ class Trees(NamedTuple):
 
     All conditions of all trees are evaluated. A leaf is reached where the conditions on its path hold: with few
     leaves that is one comparison and one product of small matrices, faster in numpy than going down step by step.
+    Compiled code (``_trees.pyx``) keeps a bit for each leaf that may still be reached, with the same sums.
     """
 
     feature: NDArray[np.intp]  #: (trees, nodes): index of the compared feature
@@ -63,6 +66,8 @@ class Trees(NamedTuple):
     path: NDArray[np.float32]  #: (trees, leaves, nodes): 1 goes left, -1 goes right, 0 is not on the path
     lefts: NDArray[np.float32]  #: (trees, leaves): number of nodes on the path that go left
     value: NDArray[np.float32]  #: (trees, leaves): whole numbers, in multiples of 1 / ``UNIT``
+    left: NDArray[np.uint32]  #: (trees, nodes): bits of the leaves that a row may reach that goes left
+    right: NDArray[np.uint32]  #: the same of one that goes right
 
     def predict(self, rows: NDArray[np.float32]) -> Floats:
         """Return the sum of the reached leaves for each row of features.
@@ -73,6 +78,15 @@ class Trees(NamedTuple):
 
     def _predict(self, rows: NDArray[np.float32]) -> Floats:
         check_time()
+        if compiled.trees is not None and self.value.shape[1] <= MAX_LEAVES:
+            sums = np.zeros(len(rows))
+            columns = np.ascontiguousarray(rows.T)
+            compiled.trees.add_leaves(self.feature, self.limit, self.left, self.right, self.value, columns, sums)
+            return sums / UNIT
+        return self.predict_by_reference(rows)
+
+    def predict_by_reference(self, rows: NDArray[np.float32]) -> Floats:
+        """Return the same as :meth:`predict` by numpy, without a limit of time."""
         holds = (rows.T[self.feature] <= self.limit[:, :, None]).astype(np.float32)  # trees, nodes, rows
         reached = (np.matmul(self.path, holds) == self.lefts[:, :, None]).astype(np.float32)
         # Exact: the leaves are integers, and their sums far below 2^24.
@@ -216,4 +230,11 @@ def _trees(
     """Return trees from their stored arrays; a leaf that a smaller tree does not have is never reached."""
     lefts = (path > 0).sum(axis=2).astype(np.float32)
     lefts[~path.any(axis=2)] = np.inf
-    return Trees(feature.astype(np.intp), limit, path.astype(np.float32), lefts, value.astype(np.float32))
+    left, right = (_bits((path != side) & path.any(axis=2, keepdims=True)) for side in (-1, 1))
+    return Trees(feature.astype(np.intp), limit, path.astype(np.float32), lefts, value.astype(np.float32), left, right)
+
+
+def _bits(leaves: NDArray[np.bool_]) -> NDArray[np.uint32]:
+    """Return for each tree and node a bit for each leaf (second axis), of which there are at most ``MAX_LEAVES``."""
+    bits = np.left_shift(1, np.arange(leaves.shape[1], dtype=np.uint32), dtype=np.uint32)
+    return np.ascontiguousarray(np.bitwise_or.reduce(np.where(leaves, bits[None, :, None], np.uint32(0)), axis=1))

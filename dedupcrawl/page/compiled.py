@@ -1,4 +1,6 @@
-"""The compiled code of this folder: the walk over the tree, and the blocks from its stream. Either may be missing.
+"""The compiled code of this folder: the walk over a tree, the blocks of its stream, the trees of the block model.
+
+Each of the modules may be missing: then Python does its work with the same results.
 
 The walk reads the nodes of libxml2 in the tree of lxml. Their layout is no promise of libxml2, so only versions
 with which the tests passed are accepted. With any other, :mod:`dedupcrawl.page.flatten` walks the tree with its
@@ -41,13 +43,18 @@ def load_walk() -> tuple[ModuleType | None, str]:
 
 walk, _why_no_walk = load_walk()
 blocks, _why_no_blocks = load_extension("dedupcrawl.page._blocks")
+trees, _why_no_trees = load_extension("dedupcrawl.page._trees")
 
 
 def description() -> str:
-    """Return in a few words which code turns trees into blocks, and why."""
-    if walk is not None and blocks is not None:
+    """Return in a few words which code reads pages, and why."""
+    parts = (
+        ("walk", walk, "libxslt", _why_no_walk),
+        ("blocks", blocks, "Python", _why_no_blocks),
+        ("model", trees, "numpy", _why_no_trees),
+    )
+    if all(module for _, module, _, _ in parts):
         return "compiled"
-    parts = (("walk", walk, "libxslt", _why_no_walk), ("blocks", blocks, "Python", _why_no_blocks))
     return ", ".join(
         f"{name} {'compiled' if module else f'by {instead} ({why})'}" for name, module, instead, why in parts
     )

@@ -11,12 +11,14 @@ import threading
 from itertools import islice
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lxml import etree, html
 
 from dedupcrawl.page import PageError, ReadOptions, compiled, read_tree
+from dedupcrawl.page.block_model import load_model
 from dedupcrawl.page.blocks import BlockTree, build_block_tree, build_by_reference
 from dedupcrawl.page.document import parse, to_text
 from dedupcrawl.page.flatten import (
@@ -48,6 +50,7 @@ OPTIONS = ReadOptions()
 MODES = [(False, False), (True, False), (True, True), (False, True)]
 SHORT = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 needs_walk = pytest.mark.skipif(compiled.walk is None, reason=f"page reading: {compiled.description()}")
+needs_trees = pytest.mark.skipif(compiled.trees is None, reason=f"page reading: {compiled.description()}")
 needs_blocks = pytest.mark.skipif(compiled.blocks is None, reason=f"page reading: {compiled.description()}")
 
 
@@ -202,13 +205,13 @@ def test_streams_of_changed_pages(change: object) -> None:
     change(root)
     assert_same_streams(root)
     assert_same_streams(copy.deepcopy(root))
-    assert_same_streams(root.body if root.find("body") is not None else root)
+    assert_same_streams(root[-1] if len(root) else root)
 
 
 @needs_walk
 def test_a_part_of_a_page_is_read_alone() -> None:
     root = html.document_fromstring("<html lang=en><p>before</p><div id=a lang=de>inside</div>after<p>later</p>")
-    part = root.get_element_by_id("a")
+    part = root.xpath("//*[@id='a']")[0]
     assert_same_streams(part)
     assert "inside" in flatten(part)
     assert "after" not in flatten(part)
@@ -356,6 +359,35 @@ def test_deep_streams() -> None:
     assert_same_trees(f"{MARK}div a b{MARK}x" * 5000 + f"{MARK}{MARK}y" * 6000)
 
 
+# -- the trees of the block model -------------------------------------------------------------------
+
+
+@needs_trees
+@SHORT
+@given(st.integers(0, 300), st.integers(0, 2**32 - 1))
+def test_sums_of_any_rows(count: int, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    for trees in load_model():
+        rows = generator.normal(0, 10, (count, int(trees.feature.max()) + 1)).astype(np.float32)
+        pick = generator.integers(0, trees.limit.size, rows.shape)
+        rows = np.where(generator.random(rows.shape) < 0.5, trees.limit.ravel()[pick], rows)  # equal to a limit
+        rows[generator.random(rows.shape) < 0.01] = np.nan
+        expected = trees.predict_by_reference(rows)
+        assert trees.predict(rows).tolist() == expected.tolist() if count else expected.size == 0
+
+
+@needs_trees
+def test_trees_that_do_not_fit_are_refused() -> None:
+    trees = load_model()[0]
+    arrays = trees.feature, trees.limit, trees.left, trees.right, trees.value
+    assert compiled.trees is not None
+    for columns, sums in (((1, 5), 5), ((64, 5), 4)):
+        with pytest.raises(ValueError):
+            compiled.trees.add_leaves(*arrays, np.zeros(columns, np.float32), np.zeros(sums))
+    with pytest.raises(ValueError):
+        compiled.trees.add_leaves(*arrays[:4], trees.value[:3], np.zeros((64, 5), np.float32), np.zeros(5))
+
+
 # -- where they are missing -------------------------------------------------------------------------
 
 SCRIPT = """
@@ -381,7 +413,8 @@ def test_they_can_be_turned_off(value: str) -> None:
     description, _, page = run.stdout.strip().partition("\n")
     assert page == str(read_tree(parse(source), html=source))
     if value:
-        assert description == f"walk by libxslt ({NO_EXTENSIONS} is set), blocks by Python ({NO_EXTENSIONS} is set)"
+        parts = ("walk by libxslt", "blocks by Python", "model by numpy")
+        assert description == ", ".join(f"{part} ({NO_EXTENSIONS} is set)" for part in parts)
     elif not os.environ.get(NO_EXTENSIONS):
         assert description == compiled.description()
 
