@@ -10,8 +10,8 @@ is read.
 
 A framework writes the data of a page into its source, to go on with them in the browser: Next.js as ``__NEXT_DATA__``
 or ``self.__next_f.push``, Nuxt as ``__NUXT_DATA__`` or ``__NUXT__``, Apollo as ``__APOLLO_STATE__``, Angular as
-``ng-state``. No script is run: what is not JSON as it stands is not read. A state also contains what all pages of a site
-share (labels, translations, settings, the footer), and excerpts of other pages. So parts whose key has one of
+``ng-state``. No script is run: what is not JSON as it stands is not read. A state also contains what all pages of a
+site share (labels, translations, settings, the footer), and excerpts of other pages. So parts whose key has one of
 ``SHARED_WORDS`` do not count, nor do lists of named objects. What is left is compared as a whole: short facts beside a
 text (name, price, size) tell pages with one description apart.
 """
