@@ -7,14 +7,19 @@ and the *values* (tokens with digits: sizes, dates, prices). :mod:`dedupcrawl.si
 An identity begins with the signature of the layout (:mod:`dedupcrawl.layout`). The sketch that follows is one
 big-endian number of whole bytes. Its bits, the highest first:
 
-* 1 bit: whether there is a hash of the body; 3 bits: which of the three samples are whole; 4 bits: number of names;
-  3 bits each: numbers of values in the main text and beside it; 18 bits: hash of all values in the main text;
-* 24 bits: hash of the body, the main text without the lines that are the heading or the title, if it has any;
+* 3 bits: whether there is a hash of the body, whether the text is brief, whether the heading is long; 4 bits: which of
+  the four samples are whole; 4 bits: number of names; 3 bits each: numbers of values in the main text, of values beside
+  it, and of short facts; 16 bits: hash of the facts, all numbers of the main text in order with their neighbours;
+* 16 bits: hash of the body, the main text without the lines that are the heading or the title, if it has any;
+* 24 bits: number of short facts (8 bits) and hash of them all (16 bits), if their sample is not whole;
 * 20 bits a name: class (2 bits), hash (14 bits), flags (4 bits), see :class:`Name`;
-* 12 bits a value: its hash.
+* 16 bits a value: class (1 bit) and hash; 16 bits a short fact: hash.
 
-The names and values are bottom-k samples: the k lowest hashes in an order that all pages share (Broder, *On the
-resemblance and containment of documents*, 1997), so that the samples of two pages can be compared.
+Values beside the main text and short facts are stored only of a page whose main text is not about its name: beside an
+article they belong to the site.
+
+Names, values and short facts are bottom-k samples: the k lowest hashes in an order that all pages share (Broder, *On
+the resemblance and containment of documents*, 1997), so that the samples of two pages can be compared.
 
 A page without main text, which is compared by all its visible text, has a mark of one byte instead of a sketch:
 the reason why it stays unchecked if no earlier page has the same text.
@@ -35,29 +40,45 @@ from dedupcrawl.page.signatures import LAYOUT_BYTES
 from dedupcrawl.text.features import Features, compared_text
 from dedupcrawl.text.normalize import CODE, decode, pack, simplify
 from dedupcrawl.text.shingles import seeded_hash, split_mix
-from dedupcrawl.values import page_values
+from dedupcrawl.values import MAX_SHORTS, page_values, short_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from dedupcrawl.page.model import Page
 
 MAX_NAMES = 15  #: tokens of the names in a sketch
-MAX_VALUES = 6  #: values of the main text in a sketch, and of the text beside it
+MAX_VALUES = 6  #: values of the main text in a sketch, of the text beside it, and short facts
 MIN_TELLING_LENGTH = 4  #: shorter words ("the", "of") do not show what a text is about
 MAX_TOKEN_BYTES = 32  #: bytes of a token that are hashed
 MAX_SEARCHED = 4096  #: bytes of a text in which names are looked for
+MAX_NAME_CHARS = 1000  #: characters of a heading or title that are read
+MAX_BRIEF = 2000  #: bytes of a brief text, such as a notice: in a longer one a single date or price is a detail
+MIN_ABOUT = 0.5  #: a text with at least this share of a name's telling tokens is about that name
+#: Telling tokens of a heading that names one page, not a kind of pages ("Our doctors"). A pair of characters of a text
+#: without spaces counts as a third of one.
+LONG_HEADING = 4
 #: Words of titles that name a view of a page, not its topic.
-VIEW_WORDS = word_set("print printer printable friendly version amp mobile page view untitled 打印 印本 本页")
+VIEW_WORDS = word_set(
+    "print printer printable friendly version amp mobile page view untitled 打印 印本 本页 列印"
+    " druckversion druckansicht drucken druckbare ansicht seite"
+    " imprimer imprimable impression imprimir impresión imprimible versión versão impressão para página"
+    " stampa stampare stampabile versione pagina afdrukken afdrukversie printversie utskrift utskriftsvänlig skriv"
+    " wersja druku drukuj wydruk печать печати версия для страницы распечатать"
+    " 印刷 刷用 用ペ ペー ージ 印刷用 인쇄 쇄용"
+)
 
 _HASH_BITS = 14
 _FLAG_BITS = 4
 _NAME_BITS = 2 + _HASH_BITS + _FLAG_BITS
-_VALUE_BITS = 12
-_FACTS_BITS = 18
-_HEAD_BITS = 32
-_BODY_BYTES = 3
-_HEXADECIMAL = tuple("%08x%s" + "%05x" * names for names in range(MAX_NAMES + 1))
+_VALUE_BITS = 16
+_FACTS_BITS = 16
+_HEAD_BITS = 36
+_BODY_BYTES = 2
+_SHORTS_BITS = 24
+_SHORTS_HASH = (1 << 16) - 1
+WEAK = 1 << _VALUE_BITS - 1  #: weak values have this bit; the strong ones come first
+_HEXADECIMAL = tuple("%09x%s%s" + "%05x" * names for names in range(MAX_NAMES + 1))
 DIGIT, TELLING, FILLER = 0, 1 << _HASH_BITS, 2 << _HASH_BITS  #: classes of names, in the order of sampling
 _HASHED = 0xFFFFFFFF
 _MULTIPLIER = 0x9E3779B1  #: 2^32 / golden ratio: spreads the low bits of a CRC to the high ones
@@ -112,8 +133,12 @@ class Identity(NamedTuple):
     names: Sample
     inner: Sample  #: values of the main text
     outer: Sample  #: values beside it
-    facts: int  #: hash of all values in the main text
+    facts: int  #: hash of all numbers of the main text in order, with their neighbours
     body: int  #: hash of the main text without the lines that are the heading or title; -1 if it has none
+    shorts: Sample  #: short facts of a page whose text is not about its name
+    all_shorts: tuple[int, int]  #: how many there are, and the hash of all; (0, 0) if the sample is whole
+    has_long_heading: bool  #: whether the heading names one page, not a kind of pages
+    is_brief: bool  #: whether the main text has less than ``MAX_BRIEF`` bytes
 
 
 def name_tokens(text: str) -> list[str]:
@@ -140,7 +165,7 @@ def name_tokens(text: str) -> list[str]:
 def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = False) -> bytes:
     """Return the identity of a page: the signature of its layout, and the sketch of its names and values.
 
-    It has 8 to 67 bytes.
+    It has 9 to 86 bytes.
 
     Args:
         page: the page.
@@ -148,9 +173,9 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
         seed: key of the hashes, 0…2⁶⁴ - 1.
         fold_chinese: whether traditional characters of names are converted to simplified ones, as in the text.
     """
-    named = [_fold(name, fold_chinese=fold_chinese) if name else "" for name in (page.heading, page.title)]
+    named = [_folded_name(name, fold_chinese=fold_chinese) for name in (page.heading, page.title)]
     heading, title = map(_own_name, named)
-    keys = sorted([(_name_key(token, seed), token) for token in heading | title])
+    keys = sorted([(_name_key(token[:MAX_TOKEN_BYTES], seed), token) for token in heading | title])
     is_whole = len(keys) <= MAX_NAMES
     del keys[MAX_NAMES:]
     # The heading is shown anyway: what a title says beside it does not matter.
@@ -163,15 +188,36 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
         (key << _FLAG_BITS) + (token in heading) + 2 * (token in title) + place
         for (key, token), place in zip(keys, where, strict=True)
     ]
-    inner, outer = page_values(page, text)
-    hashes = _hashes([*inner, *outer], _keyed_bytes(seed))
-    count = len(inner)
-    mine, others = hashes[:count], hashes[count:]
-    whole = is_whole << 2 | (count <= MAX_VALUES) << 1 | (len(others) <= MAX_VALUES)
-    facts = (sum(mine) & _HASHED) >> 32 - _FACTS_BITS
-    hashed = "" if body is None else seeded_hash(body, _BODY_BYTES, seed).hex()
-    sketch = _pack(names, (_bottom(mine), _bottom(others)), whole, facts, hashed)
-    return with_layout(page.layout, sketch, page.removed)
+    flags = {each >> _FLAG_BITS: each & (1 << _FLAG_BITS) - 1 for each in names}
+    is_foreign = not is_about_its_name(flags)
+    table = _keyed_bytes(seed)
+    values = page_values(page, text, beside=is_foreign)
+    count = len(values.inner)
+    hashes = [
+        each >> 33 - _VALUE_BITS | (0 if is_strong else WEAK)
+        for each, is_strong in zip(
+            _hashes([*values.inner, *values.outer], table),
+            (*values.inner.values(), *values.outer.values()),
+            strict=True,
+        )
+    ]
+    shorts = [_hash_of(each, table) for each in short_facts(page)] if is_foreign else []
+    samples = {*hashes[:count]}, {*hashes[count:]}, {each >> 32 - _VALUE_BITS for each in shorts}
+    flags_of_all = (body is not None) << 6 | (len(text) < MAX_BRIEF) << 5 | _is_long(heading) << 4 | is_whole << 3
+    for place, sample in enumerate(samples):
+        flags_of_all |= (len(sample) <= MAX_VALUES) << 2 - place
+    return with_layout(
+        page.layout,
+        _pack(
+            names,
+            [_bottom(sample) for sample in samples],
+            flags_of_all,
+            _hash_of(values.facts, table) >> 32 - _FACTS_BITS,
+            body="" if body is None else seeded_hash(body, _BODY_BYTES, seed).hex(),
+            shorts="" if len(samples[2]) <= MAX_VALUES else _hash_shorts(shorts),
+        ),
+        page.removed,
+    )
 
 
 #: Reasons by their marks. All marks have the same size, and no sketch has it.
@@ -202,7 +248,7 @@ def _name_lines(
     return {
         shown: name
         for shown, name in zip((page.heading, page.title), named, strict=True)
-        if shown and not any(map(name.__contains__, absent)) and shown in page.text
+        if shown and not any(map(name.__contains__, absent)) and (shown in page.text or shown in page.rest)
     }
 
 
@@ -226,10 +272,19 @@ def _body(page: Page, lines: Mapping[str, str], text: bytes) -> bytes | None:
     return body.strip() if is_shown else None
 
 
-def _bottom(hashes: list[int]) -> list[int]:
-    if len(hashes) < 2:
-        return [each >> 32 - _VALUE_BITS for each in hashes]
-    return sorted({each >> 32 - _VALUE_BITS for each in hashes})[:MAX_VALUES]
+def _bottom(hashes: set[int]) -> list[int]:
+    return [*hashes] if len(hashes) < 2 else sorted(hashes)[:MAX_VALUES]
+
+
+def _hash_shorts(hashes: Collection[int]) -> str:
+    """Return the number of short facts and the hash of them all, hexadecimal."""
+    return f"{min(len(hashes), MAX_SHORTS + 1):02x}{sum(hashes) >> 8 & _SHORTS_HASH:04x}"
+
+
+def _is_long(heading: Iterable[str]) -> bool:
+    telling = [token for token in heading if _class_of(token) == TELLING]
+    pairs = 0 if "".join(telling).isascii() else sum(bool(_is_unspaced(token)) for token in telling)
+    return len(telling) - pairs + pairs / 3 >= LONG_HEADING
 
 
 def _places(keys: Sequence[tuple[int, str]], text: bytes, beside: str) -> list[int]:
@@ -266,14 +321,22 @@ class Labels(NamedTuple):
 
 def label_identity(page: Page, seed: int, *, fold_chinese: bool = False) -> Labels:
     """Return the texts of all names and values of a page, by their hashes in sketches under ``seed``."""
-    heading, title = (_own_name(_fold(name, fold_chinese=fold_chinese)) for name in (page.heading, page.title))
-    inner, outer = page_values(page, Features(page, fold_chinese).encoded)
-    values = [*inner, *outer]
-    hashed = zip(_hashes(values, _keyed_bytes(seed)), values, strict=True)
+    heading, title = (_own_name(_folded_name(name, fold_chinese=fold_chinese)) for name in (page.heading, page.title))
+    found = page_values(page, Features(page, fold_chinese).encoded)
+    values = {**found.inner, **found.outer}
+    hashed = zip(_hashes(values, _keyed_bytes(seed)), values.items(), strict=True)
     return Labels(
-        {_name_key(token, seed): token for token in heading | title},
-        {each >> 32 - _VALUE_BITS: value.decode() for each, value in hashed},
+        {_name_key(token[:MAX_TOKEN_BYTES], seed): token for token in heading | title},
+        {
+            each >> 33 - _VALUE_BITS | (0 if is_strong else WEAK): value.decode("utf-8", "replace")
+            for each, (value, is_strong) in hashed
+        },
     )
+
+
+def _folded_name(name: str, *, fold_chinese: bool) -> str:
+    # Folding may lengthen a text.
+    return _fold(name[:MAX_NAME_CHARS], fold_chinese=fold_chinese)[:MAX_NAME_CHARS] if name else ""
 
 
 def _fold(text: str, *, fold_chinese: bool) -> str:
@@ -283,28 +346,32 @@ def _fold(text: str, *, fold_chinese: bool) -> str:
 
 
 def _pack(
-    names: Sequence[int], values: tuple[Sequence[int], Sequence[int]], is_whole: int, facts: int, body: str
+    names: Sequence[int], samples: Sequence[Sequence[int]], flags: int, facts: int, *, body: str, shorts: str
 ) -> bytes:
     """Return the bytes of a sketch.
 
     Args:
         names: class, hash and flags of each name.
-        values: hashes of the values in the main text, and of those beside it.
-        is_whole: three bits: whether these are all names, values of the main text, and values beside it.
-        facts: hash of all values in the main text.
+        samples: the values in the main text, those beside it, and the short facts.
+        flags: seven bits: whether there is a body, whether the text is brief, whether the heading is long, and whether
+            these are all names, values of the main text, values beside it, and short facts.
+        facts: hash of the facts.
         body: hash of the body, hexadecimal; "" without.
+        shorts: number and hash of the short facts, hexadecimal; "" if they are all there.
     """
-    inner, outer = values
-    head = (((bool(body) << 3 | is_whole) << 4 | len(names)) << 3 | len(inner)) << 3 | len(outer)
-    # Names and values are whole hexadecimal digits: one formatting is faster than arithmetic on long integers.
-    form = _HEXADECIMAL[len(names)] + "%03x" * (len(inner) + len(outer))
-    digits = form % (head << _FACTS_BITS | facts, body, *names, *inner, *outer)
+    inner, outer, short = samples
+    head = (((flags << 4 | len(names)) << 3 | len(inner)) << 3 | len(outer)) << 3 | len(short)
+    # All parts are whole hexadecimal digits: one formatting is faster than arithmetic on long integers.
+    form = _HEXADECIMAL[len(names)] + "%04x" * (len(inner) + len(outer) + len(short))
+    digits = form % (head << _FACTS_BITS | facts, body, shorts, *names, *inner, *outer, *short)
     return bytes.fromhex(digits if len(digits) % 2 == 0 else digits + "0")
 
 
-def _size(names: int, values: int, *, has_body: bool) -> int:
+def _size(names: int, values: int, *, has_body: bool, has_shorts: bool) -> int:
     """Return the number of bits of a sketch."""
-    return _HEAD_BITS + 8 * _BODY_BYTES * has_body + names * _NAME_BITS + values * _VALUE_BITS
+    return (
+        _HEAD_BITS + 8 * _BODY_BYTES * has_body + _SHORTS_BITS * has_shorts + names * _NAME_BITS + values * _VALUE_BITS
+    )
 
 
 def unpack_identity(identity: bytes) -> Identity | None:
@@ -312,28 +379,36 @@ def unpack_identity(identity: bytes) -> Identity | None:
     sketch = without_layout(identity)
     if 8 * len(sketch) < _HEAD_BITS:
         return None
-    head = int.from_bytes(sketch[: _HEAD_BITS // 8], "big")
+    bits = int.from_bytes(sketch, "big")
+    head = bits >> 8 * len(sketch) - _HEAD_BITS
     facts = head & (1 << _FACTS_BITS) - 1
     head >>= _FACTS_BITS
-    outer, inner, count, flags = head & 7, head >> 3 & 7, head >> 6 & 15, head >> 10
-    size = _size(count, inner + outer, has_body=flags >= 8)
+    short, outer, inner, count, flags = head & 7, head >> 3 & 7, head >> 6 & 7, head >> 9 & 15, head >> 13
+    has_body, is_cut = bool(flags & 64), not flags & 1
+    size = _size(count, inner + outer + short, has_body=has_body, has_shorts=is_cut)
     if -(-size // 8) != len(sketch):
         return None
-    bits = int.from_bytes(sketch, "big") >> -size % 8
+    bits >>= -size % 8
     values = []
-    for _ in range(inner + outer):
+    for _ in range(inner + outer + short):
         values.append(bits & (1 << _VALUE_BITS) - 1)
         bits >>= _VALUE_BITS
     names: dict[int, int] = {}
     for _ in range(count):
         names[bits >> _FLAG_BITS & (1 << 2 + _HASH_BITS) - 1] = bits & (1 << _FLAG_BITS) - 1
         bits >>= _NAME_BITS
+    all_shorts = (bits >> 16 & 0xFF, bits & _SHORTS_HASH) if is_cut else (0, 0)
+    bits >>= _SHORTS_BITS * is_cut
     return Identity(
-        Sample(names, bool(flags & 4)),
-        Sample(dict.fromkeys(values[outer:], 0), bool(flags & 2)),
-        Sample(dict.fromkeys(values[:outer], 0), bool(flags & 1)),
+        Sample(names, bool(flags & 8)),
+        Sample(dict.fromkeys(values[short + outer :], 0), bool(flags & 4)),
+        Sample(dict.fromkeys(values[short : short + outer], 0), bool(flags & 2)),
         facts,
-        bits & (1 << 8 * _BODY_BYTES) - 1 if flags & 8 else -1,
+        bits & (1 << 8 * _BODY_BYTES) - 1 if has_body else -1,
+        Sample(dict.fromkeys(values[:short], 0), not is_cut),
+        all_shorts,
+        bool(flags & 16),
+        bool(flags & 32),
     )
 
 
@@ -352,6 +427,25 @@ def _class_of(token: str) -> int:
     if not token.isalpha() and _has_digit(token):
         return DIGIT
     return TELLING if len(token) >= MIN_TELLING_LENGTH or _is_unspaced(token) else FILLER
+
+
+def is_about_its_name(names: Mapping[int, int]) -> bool:
+    """Return whether the body of a page is about its heading, or without a heading its title.
+
+    A single word proves nothing: "Decision" may stand above and in many texts.
+    """
+    own = [key for key, flags in names.items() if flags & HEADING] or [*names]
+    return len([key for key in own if key < FILLER]) > 1 and about(names, own, BODY) >= MIN_ABOUT
+
+
+def about(names: Mapping[int, int], some: Iterable[int], place: int = MAIN) -> float:
+    """Return how many of the telling ones among some tokens of a name stand in the main text, or its body, 0…1."""
+    telling = [key for key in some if key < FILLER]
+    return sum(names[key] & place == place for key in telling) / len(telling) if telling else 0.0
+
+
+def _hash_of(text: bytes, table: bytes) -> int:
+    return crc32(text.translate(table)) * _MULTIPLIER & _HASHED
 
 
 def _hashes(tokens: Collection[bytes], table: bytes) -> list[int]:

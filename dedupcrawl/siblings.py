@@ -14,17 +14,30 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tldextract import TLDExtract
 
-from dedupcrawl.identity import BODY, FILLER, HEADING, MAIN, TELLING, TITLE, unpack_identity
+from dedupcrawl.identity import (
+    BODY,
+    FILLER,
+    HEADING,
+    MAIN,
+    MIN_ABOUT,
+    TELLING,
+    TITLE,
+    WEAK,
+    Sample,
+    about,
+    is_about_its_name,
+    unpack_identity,
+)
 from dedupcrawl.layout import OTHER, compare_layouts
+from dedupcrawl.values import MAX_SHORTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dedupcrawl.identity import Identity, Sample
+    from dedupcrawl.identity import Identity
 
 # Chosen on generated sites and on made copies of labelled pages (docs/methods.md, "Siblings").
 MIN_ALIKE = 0.5  #: titles without headings that share at least this part of their tokens are one name
-MIN_ABOUT = 0.5  #: a text with at least this share of a name's telling tokens is about that name
 FOREIGN = 0.25  #: a text with less than this share of the telling tokens of both names has nothing to do with them
 MIN_TELLING = 2  #: two titles of which the pages say nothing differ if each has that many telling tokens of its own
 MIN_DIFFERING = 0.5  #: share of its values that each page must have for itself
@@ -35,7 +48,8 @@ NUMBERS_IN_NAMES = "numbers in the names"
 NAMES_OVER_EQUAL_TEXT = "names over one text that is about neither"
 NAME_OF_ONE = "the name of one over a text that is not about it"
 VALUES = "values in the text"
-VALUES_BESIDE = "values beside one text that is not about the heading"
+VALUES_BESIDE = "values beside a text that is not about the name"
+SHORT_FACTS = "short facts with a text that is not about the name"
 
 _URL_PATH = re.compile(r"[/?#]")  #: begins what follows the host
 #: The public suffix list that comes with tldextract: nothing is fetched. With the private part of the list, two
@@ -85,16 +99,29 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool) -> str:
         return ""
     same_body = mine.body == other.body >= 0
     same_layout = compare_layouts(new, old) != OTHER
-    why = _names_differ(mine.names, other.names, equal_text, same_body=same_body, same_layout=same_layout)
+    is_long = mine.has_long_heading and other.has_long_heading
+    why = _names_differ(
+        mine.names, other.names, equal_text, same_body=same_body, same_layout=same_layout, is_long=is_long
+    )
     if why:
         return why
-    if not equal_text:
-        return VALUES if _values_differ(mine.inner, other.inner) else ""
-    # The text is equal, and so is the heading, but the text is not about it: the item stands beside the text.
-    heading = _heading(mine.names)
-    is_named = heading and heading == _heading(other.names)
-    is_foreign = is_named and max(_about(each.names, heading) for each in (mine, other)) < MIN_ABOUT
-    return VALUES_BESIDE if is_foreign and _values_differ(mine.outer, other.outer) else ""
+    # The text is about the name of neither: what the pages say of the item is short, or beside the text.
+    is_foreign = not any(is_about_its_name(each.names.items) for each in (mine, other))
+    is_brief = mine.is_brief and other.is_brief
+    if not equal_text and _values_differ(mine.inner, other.inner, is_brief=is_brief, is_foreign=is_foreign):
+        return VALUES
+    if not is_foreign:
+        return ""
+    if _values_differ(mine.outer, other.outer, is_brief=is_brief, is_foreign=True):
+        return VALUES_BESIDE
+    return SHORT_FACTS if _shorts_differ(mine, other) else ""
+
+
+def _shorts_differ(new: Identity, old: Identity) -> bool:
+    """Return whether each page has a short fact that the other lacks: a print view may have none, or more."""
+    (count, hashed), (others, other_hash) = new.all_shorts, old.all_shorts
+    is_one_replaced = 0 < count == others <= MAX_SHORTS and hashed != other_hash
+    return is_one_replaced or _any_differs(new.shorts, old.shorts)
 
 
 def is_refresh(new: bytes, old: bytes) -> bool:
@@ -112,15 +139,17 @@ def _unpack(identity: bytes) -> Identity | None:
     return unpack_identity(identity)
 
 
-def _names_differ(new: Sample, old: Sample, equal_text: bool, *, same_body: bool, same_layout: bool) -> str:
+def _names_differ(
+    new: Sample, old: Sample, equal_text: bool, *, same_body: bool, same_layout: bool, is_long: bool
+) -> str:
     mine, _ = new.lacking(old)
     others, _ = old.lacking(new)
     if not mine or not others:
         return NAME_OF_ONE if _names_one(new, mine, old) or _names_one(old, others, new) else ""
-    if _same_heading(new, old):
+    if is_long and _same_heading(new, old):
         return ""
     pair = _Names(new, mine, old, others)
-    if min(mine) < TELLING > min(others) and (pair.headed or not equal_text):
+    if min(mine) < TELLING > min(others):
         return NUMBERS_IN_NAMES
     if not equal_text:
         return _over_other_text(pair, same_body=same_body)
@@ -145,14 +174,20 @@ class _Names(NamedTuple):
         return self.both(HEADING)
 
     @property
+    def one_heading(self) -> frozenset[int]:
+        """The heading of both pages, which tells nothing about titles that differ; empty if they have two."""
+        heading = _heading(self.new)
+        return heading if heading == _heading(self.old) else frozenset()
+
+    @property
     def about(self) -> float:
         """How much of a name's own tokens its text has, the larger of both shares; a single word proves nothing."""
-        return max(_about(names, own) if _telling(own) > 1 else 0.0 for names, own in self._both)
+        return max(about(names.items, own) if _telling(own) > 1 else 0.0 for names, own in self._both)
 
     @property
     def about_in_body(self) -> float:
         """The same, without the lines of the text that are a heading or title."""
-        return max(_about(names, own, BODY) if _telling(own) > 1 else 0.0 for names, own in self._both)
+        return max(about(names.items, own, BODY) if _telling(own) > 1 else 0.0 for names, own in self._both)
 
     @property
     def is_view(self) -> bool:
@@ -176,8 +211,8 @@ def _over_equal_text(pair: _Names) -> str:
     if pair.about >= MIN_ABOUT:  # one content under two names, of which one may be "Print"
         return ""
     mine, others = _telling(pair.mine), _telling(pair.others)
-    shared = _telling(pair.new.items.keys() & pair.old.items.keys())
-    is_foreign = max(_about(pair.new, pair.new.items), _about(pair.old, pair.old.items)) < FOREIGN
+    shared = _telling(key for key in pair.new.items.keys() & pair.old.items.keys() if key not in pair.one_heading)
+    is_foreign = max(about(each.items, each.items) for each in (pair.new, pair.old)) < FOREIGN
     unlike = is_foreign or shared < MIN_ALIKE * (shared + mine + others)
     told_apart = pair.both(HEADING | BODY) or min(mine, others) >= (1 if is_foreign else MIN_TELLING)
     return NAMES_OVER_EQUAL_TEXT if pair.headed or (unlike and told_apart) else ""
@@ -193,7 +228,7 @@ def _names_one(names: Sample, lacking: Sequence[int], other: Sample) -> bool:
     The other page may be a view of any page with this text.
     """
     own = _heading(names) or frozenset(names.items)
-    if not lacking or not own <= {*lacking} or _about(names, own) >= MIN_ABOUT:
+    if not lacking or not own <= {*lacking} or about(names.items, own) >= MIN_ABOUT:
         return False
     return not _is_site_name(names, own, other)
 
@@ -224,13 +259,26 @@ def _any(names: Sample, some: Iterable[int], flags: int) -> bool:
     return any(names.items[key] & flags for key in some)
 
 
-def _about(names: Sample, some: Iterable[int], place: int = MAIN) -> float:
-    """Return how many of the telling ones among some tokens of a name stand in the main text, or its body, 0…1."""
-    telling = [key for key in some if key < FILLER]
-    return sum(names.items[key] & place == place for key in telling) / len(telling) if telling else 0.0
+def _values_differ(new: Sample, old: Sample, *, is_brief: bool, is_foreign: bool) -> bool:
+    """Return whether each page has many values that the other lacks.
+
+    In a brief text many of the strong values are enough, and a single one if the text is not about the names.
+    """
+    if _many_differ(new, old):
+        return True
+    strong = _strong(new), _strong(old)
+    return (is_brief and _many_differ(*strong)) or (is_foreign and _any_differs(*strong))
 
 
-def _values_differ(new: Sample, old: Sample) -> bool:
-    """Return whether each page has many values that the other lacks."""
+def _strong(values: Sample) -> Sample:
+    strong = {key: 0 for key in values.items if key < WEAK}
+    return Sample(strong, values.is_whole or len(strong) < len(values.items))
+
+
+def _any_differs(new: Sample, old: Sample) -> bool:
+    return bool(new.lacking(old)[0] and old.lacking(new)[0])
+
+
+def _many_differ(new: Sample, old: Sample) -> bool:
     (mine, seen), (others, there) = new.lacking(old), old.lacking(new)
     return bool(mine and others) and len(mine) >= MIN_DIFFERING * seen and len(others) >= MIN_DIFFERING * there

@@ -73,11 +73,11 @@ def flags_of(page: Page, token: str) -> Name:
 @pytest.mark.parametrize(
     ("page", "seed", "golden"),
     [
-        (BOLT, 1, "0000000077447001087333458f6a5e27cf4f81632af773b87234a9d1665f"),
-        (BOLT, 2, "0000000077465f410dd5324ddf5d02f7a652873939f693bf112045937625"),
-        (NOTICE, 1, "00000000754e5f35009630523f406b25980f7f0a3af7e8527c4f0834"),
-        (Page(url="https://a.example/", text="No name, no number."), 1, "0000000070000000"),
-        (LINES, 1, "61626364f20000005f86637cf4faf773"),
+        (BOLT, 1, "000000005ee800bf1087333458f6a5e27cf4f81632af773b872337cd39bb"),
+        (BOLT, 2, "000000005ee80eeee0dd5324ddf5d02f7a652873939f693bf1121e9d4a54"),
+        (NOTICE, 1, "000000005ea8005a8009630523f406b25980f7f0a31d37d7be"),
+        (Page(url="https://a.example/", text="No name, no number."), 1, "000000005e0010000728c0"),
+        (LINES, 1, "61626364de4030000f14d7cf4faf7738847b4eec1be0"),
     ],
     ids=["bolt", "other seed", "chinese", "nameless", "name line"],
 )
@@ -192,8 +192,9 @@ def test_the_texts_behind_the_hashes() -> None:
     labels = label_identity(BOLT, 1)
     found = parts(BOLT)
     assert {labels.names[key] for key in found.names.items} == set("hex bolt m3 x 20 bolts co".split())  # noqa: SIM905
-    assert {labels.values[key] for key in found.inner.items} == {"20", "3.5"}
-    assert {labels.values[key] for key in found.outer.items} == {"0.35"}
+    assert {labels.values[key] for key in found.inner.items} == {"20 mm", "3.5 nm"}
+    assert {*labels.values.values()} == {"20 mm", "3.5 nm", "0.35"}
+    assert {labels.values[key] for key in parts(replace(BOLT, heading="Nut")).outer.items} == {"0.35"}
     folded = label_identity(Page(url="", title="滬指", text=""), 1, fold_chinese=True)
     assert [*folded.names.values()] == ["沪指"]
 
@@ -216,15 +217,36 @@ def test_values_beside_the_text_are_apart() -> None:
     assert len(parts(many).outer.items) == 1
 
 
-def test_all_values_of_the_text_make_its_facts() -> None:
+def test_beside_a_text_about_its_name_nothing_counts() -> None:
+    """There it belongs to the site. A single word of a name proves nothing."""
+    assert (parts(BOLT).outer.items, parts(BOLT).shorts.items) == ({}, {})
+    foreign = parts(replace(BOLT, text="Goods that were cut to size cannot be returned."))
+    assert (len(foreign.outer.items), len(foreign.shorts.items)) == (1, 1)
+    assert len(parts(replace(BOLT, heading="Bolt")).outer.items) == 1
+
+
+def test_all_numbers_of_the_text_make_its_facts() -> None:
     numbers = [str(number) for number in range(100, 140)]
 
     def facts(some: list[str], more: str = "") -> int:
         return parts(Page(url="https://a.example/", text=" and ".join(some) + more)).facts
 
-    assert facts(numbers) == facts(numbers[::-1]) == facts(numbers, ". 12 comments")
+    assert facts(numbers, ". Comments (9)") == facts(numbers, ". Comments (131)")
+    assert facts(numbers, ", 9 comments. End") == facts(numbers, ", 131 comments. End")
     for place in range(len(numbers)):
         assert facts([*numbers[:place], "77", *numbers[place + 1 :]]) != facts(numbers)
+    assert facts(numbers) != facts(numbers[::-1])
+
+
+def test_short_facts_beyond_the_sample_are_hashed() -> None:
+    lines = [f"fact {chr(97 + n)}" for n in range(20)]
+    one, two = (
+        parts(Page(url="https://a.example/", text=ENGLISH, stated="\n".join(some)))
+        for some in (lines, [*lines[:-1], "another"])
+    )
+    assert len(one.shorts.items) == MAX_VALUES
+    assert one.all_shorts[0] == two.all_shorts[0] == 20
+    assert one.all_shorts[1] != two.all_shorts[1]
 
 
 # -- packing ------------------------------------------------------------------------------------
@@ -232,24 +254,36 @@ def test_all_values_of_the_text_make_its_facts() -> None:
 hashes = st.integers(0, (1 << module._VALUE_BITS) - 1)
 values = st.lists(hashes, max_size=MAX_VALUES, unique=True).map(sorted)
 names = st.dictionaries(st.integers(0, (3 << module._HASH_BITS) - 1), st.integers(0, 15), max_size=MAX_NAMES)
-facts = st.integers(0, 2**18 - 1)
-bodies = st.integers(-1, 2**24 - 1)
+facts = st.integers(0, 2**16 - 1)
+all_shorts = st.one_of(st.none(), st.tuples(st.integers(1, 255), st.integers(0, 2**16 - 1)))
+bodies = st.integers(-1, 2**16 - 1)
 
 
-@given(names, values, values, st.tuples(st.booleans(), st.booleans(), st.booleans()), facts, bodies)
+@given(names, st.tuples(values, values, values), st.tuples(*[st.booleans()] * 5), facts, bodies, all_shorts)
 def test_what_is_packed_is_unpacked(
-    named: dict[int, int], inner: list[int], outer: list[int], is_whole: tuple[bool, bool, bool], facts: int, body: int
+    named: dict[int, int],
+    samples: tuple[list[int], ...],
+    flags: tuple[bool, ...],
+    facts: int,
+    body: int,
+    all_shorts: tuple[int, int] | None,
 ) -> None:
     tokens = [key << 4 | flags for key, flags in named.items()]
-    whole = is_whole[0] << 2 | is_whole[1] << 1 | is_whole[2]
-    packed = bytes(4) + module._pack(tokens, (inner, outer), whole, facts, "" if body < 0 else f"{body:06x}")
+    bits = (body >= 0) << 6 | sum(flag << 5 - place for place, flag in enumerate(flags)) | (all_shorts is None)
+    hashed = f"{all_shorts[0]:02x}{all_shorts[1]:04x}" if all_shorts else ""
+    packed = bytes(4) + module._pack(
+        tokens, samples, bits, facts, body="" if body < 0 else f"{body:04x}", shorts=hashed
+    )
     found = unpack_identity(packed)
     assert found is not None
-    assert found.names == Sample(named, is_whole[0])
-    assert found.inner == Sample(dict.fromkeys(inner, 0), is_whole[1])
-    assert found.outer == Sample(dict.fromkeys(outer, 0), is_whole[2])
-    assert (found.facts, found.body) == (facts, body)
-    assert 8 <= len(packed) <= 67
+    assert found.names == Sample(named, flags[2])
+    for sample, items, is_whole in zip(
+        (found.inner, found.outer, found.shorts), samples, (*flags[3:], all_shorts is None), strict=True
+    ):
+        assert sample == Sample(dict.fromkeys(items, 0), is_whole)
+    assert (found.facts, found.body, found.all_shorts) == (facts, body, all_shorts or (0, 0))
+    assert (found.is_brief, found.has_long_heading) == flags[:2]
+    assert 9 <= len(packed) <= 88
     for damaged in (packed[:-1], packed + b"\0", packed[1:]):
         unpack_identity(damaged)  # never raises
 
@@ -257,7 +291,7 @@ def test_what_is_packed_is_unpacked(
 @given(st.binary(max_size=80))
 def test_any_bytes_can_be_unpacked(packed: bytes) -> None:
     found = unpack_identity(packed)
-    assert found is None or len(packed) >= 8
+    assert found is None or len(packed) >= 9
 
 
 @pytest.mark.parametrize("packed", [b"", b"\0\0\0", bytes(5), sketch(BOLT)[:-1], sketch(BOLT) + b"\0"])
@@ -287,4 +321,19 @@ def test_every_page_has_a_sketch(text: str, title: str, heading: str, beside: st
 @pytest.mark.parametrize("text", ["1" * 100_000, "1 " * 100_000, "1." * 100_000, "\ud800 1\udc00"])
 def test_many_digits_are_no_burden(text: str) -> None:
     page = Page(url="https://a.example/", text=text, title=text[:9999], heading=text[:9999], stated=text)
-    assert len(sketch(page)) <= 67
+    assert len(sketch(page)) <= 88
+
+
+def test_a_name_is_cut_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Millions of characters in a heading must not be hashed one by one, nor kept in a cache."""
+    asked: list[str] = []
+
+    def key(token: str, _: int) -> int:
+        asked.append(token)
+        return len(asked)
+
+    monkeypatch.setattr(module, "_name_key", key)
+    for name in ("一二三四五六七八九十" * 100_000, "x" * 1_000_000, "word " * 200_000, "\ufdfa" * 100_000):
+        sketch_identity(Page(url="https://a.example/", heading=name, title=name, text="a"), b"a", 1)
+    assert len(asked) <= 4 * module.MAX_NAME_CHARS
+    assert max(map(len, asked)) <= module.MAX_TOKEN_BYTES

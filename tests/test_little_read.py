@@ -80,7 +80,7 @@ def verdicts(
         ]
 
 
-@pytest.mark.parametrize("make", [comments, cells, aside])
+@pytest.mark.parametrize("make", [comments, aside])
 def test_pages_that_differ_in_what_was_removed_are_kept(make: Callable[[random.Random], str]) -> None:
     chance = random.Random(5)
     found = verdicts([html(make(chance)) for _ in range(8)], drop=DROP | {Relation.SIBLING})
@@ -88,6 +88,12 @@ def test_pages_that_differ_in_what_was_removed_are_kept(make: Callable[[random.R
         (Status.UNCHECKED, LITTLE_READ, "https://a.example/0", True)
     ] * 7
     assert found[0].status is Status.UNIQUE
+
+
+def test_pages_that_differ_in_short_facts_are_siblings() -> None:
+    chance = random.Random(5)
+    found = verdicts([html(cells(chance)) for _ in range(8)])
+    assert [(each.relation, each.keep) for each in found[1:]] == [(Relation.SIBLING, True)] * 7
 
 
 @pytest.mark.parametrize("make", [comments, cells, aside])
@@ -116,7 +122,7 @@ def test_comments_on_an_article_do_not_matter() -> None:
 def test_a_batch_keeps_the_pages_that_a_crawl_keeps(tmp_path: Path) -> None:
     chance = random.Random(5)
     same = html(aside(chance))
-    pages = [html(comments(chance)), same, html(cells(chance)), same, html("")]
+    pages = [html(comments(chance)), same, html(comments(chance)), same, html("")]
     rows = [{"url": f"https://a.example/{number}", "html": page} for number, page in enumerate(pages)]
     for config in (Config(), Config(drop=DROP | {Relation.SIBLING})):
         found = crawled(config, rows)

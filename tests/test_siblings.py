@@ -94,6 +94,75 @@ def test_pages_about_two_things_are_siblings(one: Page, two: Page, reason: str) 
     assert why(one, two) == reason
 
 
+@pytest.mark.parametrize(
+    ("one", "two", "reason"),
+    [
+        # A heading that names the kind of page says nothing about titles that differ.
+        (
+            page("", heading="Our doctors", title="Dr. Anna Albers | City Clinic"),
+            page("", heading="Our doctors", title="Dr. Bernd Brandt | City Clinic"),
+            module.NAMES_OVER_EQUAL_TEXT,
+        ),
+        (
+            page("", "We need a baker. " + TERMS, heading="Job offer", title="Baker in Fuchs – Jobs Ltd"),
+            page("", "We need a driver. " + TERMS, heading="Job offer", title="Driver in Esens – Jobs Ltd"),
+            module.NAMES_IN_TEXT,
+        ),
+        (
+            page("", heading="Decision", title="Case 7/2023"),
+            page("", heading="Decision", title="Case 8/2023"),
+            module.NUMBERS_IN_NAMES,
+        ),
+        (
+            page("", "招聘护士。\n" + TERMS, heading="招聘信息", title="护士-某某公司"),
+            page("", "招聘焊工。\n" + TERMS, heading="招聘信息", title="焊工-某某公司"),
+            module.NAMES_IN_TEXT,
+        ),
+        # Numbers in titles without a heading, over one text about bolts.
+        (
+            page("", "The bolt factory ships every bolt. " + TERMS, heading="", title="Hex bolt M3 | Bolt factory"),
+            page("", "The bolt factory ships every bolt. " + TERMS, heading="", title="Hex bolt M4 | Bolt factory"),
+            module.NUMBERS_IN_NAMES,
+        ),
+        # Facts of a few words, beside the text or in it, under one name or none.
+        (
+            page("", heading="", title="Shop", stated="Article\nTeapot\nGlaze\nCeladon"),
+            page("", heading="", title="Shop", stated="Article\nTeapot\nGlaze\nTenmoku"),
+            module.SHORT_FACTS,
+        ),
+        (
+            page("公示", "录用人员：张伟\n现予以公示。\n" + TERMS),
+            page("公示", "录用人员：王芳\n现予以公示。\n" + TERMS),
+            module.SHORT_FACTS,
+        ),
+        # A price beside the text, and no heading.
+        (
+            page("", heading="", title="Shop", stated="€ 13.10"),
+            page("", heading="", title="Shop", stated="€ 14.20"),
+            module.VALUES_BESIDE,
+        ),
+        # One date, price or measure among many numbers.
+        (
+            page("Hamlet", "3 May 2024, 19:30, Square 4, 20095 Hamburg, 12, 18, 24, telephone 040 3344. " + TERMS),
+            page("Hamlet", "3 June 2024, 19:30, Square 4, 20095 Hamburg, 12, 18, 24, telephone 040 3344. " + TERMS),
+            module.VALUES,
+        ),
+        (
+            page("Flat to let", "2 rooms, 64 m², 551 €, 3 rents, 1 May 2024, 1998, 120 kWh. " + TERMS),
+            page("Flat to let", "3 rooms, 64 m², 568 €, 3 rents, 1 May 2024, 1998, 120 kWh. " + TERMS),
+            module.VALUES,
+        ),
+        (
+            page("Tartuffe comedy", "Tartuffe, a comedy: 3 May 2024, 19:30, seats 9, 15, 21, hall 4. " + TERMS),
+            page("Tartuffe comedy", "Tartuffe, a comedy: 4 May 2024, 19:30, seats 9, 15, 21, hall 4. " + TERMS),
+            module.VALUES,
+        ),
+    ],
+)
+def test_a_few_words_or_numbers_tell_pages_apart(one: Page, two: Page, reason: str) -> None:
+    assert why(one, two) == reason
+
+
 STORY = "The harbour froze over in the night, and the ferries stood white at their piers on 3 May 2024. " + TERMS
 
 
@@ -113,6 +182,31 @@ STORY = "The harbour froze over in the night, and the ferries stood white at the
         (page("Harbour froze over", STORY), page("Harbour froze over", STORY + "1 and 2 and 3.")),
         # What stands beside the text tells nothing if the text is about the heading.
         (page("Harbour froze over", STORY, stated="1 2 3"), page("Harbour froze over", STORY, stated="4 5 6")),
+        # A long heading names one page: other sections in the titles do not matter.
+        (
+            page("Council rebuilds the bridge across river", title="Politics | Daily Example"),
+            page("Council rebuilds the bridge across river", title="Top stories | Daily Example"),
+        ),
+        # Views with words of their own in other languages.
+        (page("Harbour froze over", STORY), page("", STORY, title="Druckversion", heading="Druckversion")),
+        (page("Harbour froze over", STORY), page("", STORY, title="Versión para imprimir")),
+        (page("Harbour froze over", STORY), page("", STORY, title="印刷用ページ")),
+        # One product in two categories, with a text about it.
+        (
+            page("Brown teapot", "A brown teapot for six cups. " + TERMS, title="Brown teapot | Kitchen | Shop"),
+            page("Brown teapot", "A brown teapot for six cups. " + TERMS, title="Brown teapot | Gifts | Shop"),
+        ),
+        # A print view lacks the facts that stand beside the page.
+        (page("Shop item", stated="Glaze\nCeladon\n€ 13.10"), page("Shop item", title="Print")),
+        # The day of a change, and a date in a long text.
+        (
+            page("Harbour", "Updated on 3 May 2024, 12:31. " + TERMS),
+            page("Harbour", "Updated on 4 May 2024, 14:05. " + TERMS),
+        ),
+        (
+            page("Harbour froze over", STORY + "6, 7, 8, 9. " + "It was cold. " * 200),
+            page("Harbour froze over", (STORY + "6, 7, 8, 9. " + "It was cold. " * 200).replace("3 May", "4 May")),
+        ),
         # Pages without names or values.
         (Page(url="https://a.example/", text=TERMS), Page(url="https://a.example/", text=TERMS)),
         (Page(url="https://a.example/", text=TERMS), Page(url="https://a.example/", text=TERMS + "More.")),

@@ -9,14 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedupcrawl import values as module
-from dedupcrawl.values import MAX_NUMBERS, values_of
+from dedupcrawl.page.model import Page
+from dedupcrawl.values import MAX_NUMBERS, page_values, short_facts, values_of
 
 
 @pytest.mark.parametrize(
     ("text", "values"),
     [
         ("bolt 3.5 x 20, 4 packs", "3.5 20 4"),
-        ("on 2024-05-03 at 12:31", "2024-05-03 12:31"),
+        ("rooms 2024-05 and 12-31", "2024-05 12-31"),
         ("10x20 and 10 x 20", "10x20 10 20"),
         ("1,200 pieces, 3.", "1,200 3"),
         ("m3", "3"),
@@ -24,8 +25,10 @@ from dedupcrawl.values import MAX_NUMBERS, values_of
         ("", ""),
         ("none", ""),
         ("7", "7"),
-        ("2024年5月3日，气温12.5度", "2024 5 3 12.5"),
-        ("1.2万元，3亿元", "1.2 3"),
+        ("1.2万人，3亿颗", "1.2 3"),
+        ("the plan is for 10 users", "10"),
+        ("updated on 4 may 2026, 14:05; 7 pages", "7"),
+        ("更新：2026年5月4日 14:05，共7页", "7"),
         ("第5次会议，第 6 次会议", "5 6"),
         ("评分 4.5", "4.5"),
         ("won 3 times in 40 races", "3 40"),
@@ -35,7 +38,31 @@ from dedupcrawl.values import MAX_NUMBERS, values_of
     ],
 )
 def test_values_are_numbers_with_the_marks_inside_them(text: str, values: str) -> None:
-    assert values_of(text.encode()) == set(values.encode().split())
+    assert values_of(text.encode()) == dict.fromkeys(values.encode().split(), False)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("on 2024-05-03, 3.5.2024 and 3/5/24 at 12:31", ["2024-05-03", "3.5.2024", "3/5/24"]),
+        ("12 may 2024, 12 june", ["12 may 2024", "12 june"]),
+        ("may 12th, 2024; sept. 2025", ["may 12th, 2024", "sept. 2025"]),
+        ("12. märz 2024, le 1er août, 3 de enero de 2020", ["12. märz 2024", "1er août", "3 de enero de 2020"]),
+        ("3 maggio 2024, 4 maja, 5 мая 2024", ["3 maggio 2024", "4 maja", "5 мая 2024"]),
+        ("2024年5月3日，10月1日", ["2024年5月3日", "10月1日"]),
+        (
+            "551 €, 24€, € 16.13, $5, us$ 7, usd 30, 40 eur",
+            ["551 €", "24€", "€ 16.13", "$5", "us$ 7", "usd 30", "40 eur"],
+        ),
+        ("300元，1.2万元，500円", ["300元", "1.2万元", "500円"]),
+        ("64 m2, 120 kwh, 3.5 nm, 20mm, 12 %, 气温12.5度", ["64 m2", "120 kwh", "3.5 nm", "20mm", "12 %", "12.5度"]),
+        ("published on 3 may 2026, 12:31", []),
+        ("3 marches, 4 mayors, 5 kids, 6 inns", []),
+    ],
+)
+def test_dates_prices_and_measures_are_strong(text: str, values: list[str]) -> None:
+    found = values_of(text.encode())
+    assert [value.decode() for value, is_strong in found.items() if is_strong] == values
 
 
 @pytest.mark.parametrize(
@@ -51,7 +78,7 @@ def test_values_are_numbers_with_the_marks_inside_them(text: str, values: str) -
         "1 comment",
         "5 likes",
         "12 followers",
-        "40 users",
+        "40 users online",
         "300+ downloads",
         "read 1,204 times",
         "viewed 12 times",
@@ -81,17 +108,41 @@ def test_values_are_numbers_with_the_marks_inside_them(text: str, values: str) -
         "2小时前",
         "点击 12",
         "人气:12",
+        "12 kommentare",
+        "vor 3 stunden",
+        "3 mal gelesen",
+        "aufrufe: 3051",
+        "12 commentaires",
+        "il y a 3 heures",
+        "12 comentarios",
+        "visto 1201 veces",
+        "hace 2 días",
+        "12 commenti",
+        "3 ore fa",
+        "visualizzazioni: 12",
+        "12 comentários",
+        "12 reacties",
+        "40 keer bekeken",
+        "12 komentarzy",
+        "12 kommentarer",
+        "12 комментариев",
+        "просмотров: 3051",
+        "3 часа назад",
+        "コメント 12件",
+        "12件のコメント",
+        "3051回視聴",
+        "3時間前",
     ],
 )
 def test_numbers_that_count_readers_are_no_values(text: str) -> None:
-    assert values_of(f"a {text} b".encode()) == set()
-    assert values_of(f"3.5 kg, {text}".encode()) == {b"3.5"}
-    assert values_of(text.encode()) == set()
+    assert values_of(f"a {text} b".encode()) == {}
+    assert values_of(f"3.5, {text}".encode()) == {b"3.5": False}
+    assert values_of(text.encode()) == {}
 
 
 def test_values_are_examined_up_to_a_number() -> None:
     text = " ".join(map(str, range(1000, 1000 + 2 * MAX_NUMBERS))).encode()
-    assert values_of(text) == {str(number).encode() for number in range(1000, 1000 + MAX_NUMBERS)}
+    assert values_of(text) == {str(number).encode(): False for number in range(1000, 1000 + MAX_NUMBERS)}
 
 
 number_texts = st.lists(
@@ -107,3 +158,41 @@ def test_numbers_are_found_as_a_regular_expression_finds_them(text: str) -> None
     for find in (module._number_places, module._number_places_by_numpy):  # the first may be compiled
         starts, stops = find(raw)
         assert [*zip(starts, stops, strict=True)] == wanted
+
+
+def facts_of(text: str) -> bytes:
+    return page_values(Page(url="", text=text), text.encode()).facts
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("ends on 12 may at noon", "ends on 12 june at noon"),
+        ("was 10, now 8", "was 8, now 10"),
+        ("it costs 300 eur", "it costs 300 usd"),
+        ("价格三百元", "价格五百元"),
+        ("a plan for 10 users", "a plan for 50 users"),
+        (" ".join(map(str, range(5000))) + " and 59", " ".join(map(str, range(5000))) + " and 79"),
+        ("1 " * 140 + "59 euros", "1 " * 140 + "79 euros"),
+    ],
+)
+def test_facts_change_with_any_number_its_place_and_its_unit(old: str, new: str) -> None:
+    assert facts_of(old) != facts_of(new)
+    assert facts_of(old) == facts_of(old)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("price 3 eur. 12 comments.", "price 3 eur. 1,302 comments."), ("阅读 3051，售价5元", "阅读 9，售价5元")],
+)
+def test_facts_do_not_change_with_a_counter(old: str, new: str) -> None:
+    assert facts_of(old) == facts_of(new)
+
+
+def test_short_facts_are_short_lines_without_numbers() -> None:
+    page = Page(
+        url="",
+        text="Colour: Red\nA line that says so much that it is no short fact of anything\n12:30",
+        stated="Colour – RED\nGlaze 7\nUpdated: 3 May 2026",
+    )
+    assert short_facts(page) == {b"colour red", b"glaze"}

@@ -167,8 +167,10 @@ def only_namespace(where: str) -> str:
 def claims_text(info: StoreInfo) -> str:
     """Return the number of claims, and of those whose lease has ended, and the ids of those that are damaged."""
     ended = f", {info.ended:,} of them past their lease" if info.ended else ""
-    ids = printable(", ".join(info.damaged_claims))
-    damaged = f"; not readable: {ids}{', …' * (len(info.damaged_claims) == MAX_DAMAGED)}" if ids else ""
+    damaged = ""
+    if info.damaged_claims:
+        more = ", …" if len(info.damaged_claims) == MAX_DAMAGED else ""
+        damaged = f"; not readable: {printable(', '.join(info.damaged_claims))}{more}"
     return f"{info.open:,} open, {info.scraped:,} scraped{ended}{damaged}"
 
 

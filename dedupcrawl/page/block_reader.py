@@ -269,11 +269,14 @@ class _Surroundings(TypedDict):
 
 
 def _surroundings(tree: BlockTree, reasons: list[str], named: int) -> _Surroundings:
-    """Return the heading and the text beside the main text, which tell pages of one template apart."""
+    """Return the heading and the text beside the main text, which tell pages of one template apart.
+
+    If none of several ``<h1>`` is the heading, they stand beside the text.
+    """
     others = [
         (block[0], reason in POSITION_REASONS and not block[2])
         for place, (block, reason) in enumerate(zip(tree.blocks, reasons, strict=True))
-        if reason not in KEPT_REASONS and place != named and block[5] != "h1"
+        if reason not in KEPT_REASONS and place != named and (block[5] != "h1" or named < 0)
     ]
     return _Surroundings(
         heading=tree.blocks[named][0] if named >= 0 else "",

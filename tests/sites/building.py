@@ -48,7 +48,10 @@ class _Press:
             layout = layouts.amp
         elif how is Copy.SECTION:
             section = self._plan.frame.menu[-1]
-            title, draft = f"{draft.name} | {section} | {self._plan.frame.name}", replace(draft, trail=(section,))
+            title, draft = (
+                f"{draft.title or draft.name} | {section} | {self._plan.frame.name}",
+                replace(draft, trail=(section,)),
+            )
         changed = with_line(draft, how, self._writer, zh=self._zh)
         html = self._set(changed, url, layout, title)
         if how is Copy.SESSION:
@@ -61,7 +64,7 @@ class _Press:
     def _title(self, draft: Draft) -> str:
         if Harder.EQUAL_TITLE in self._harder:
             return self._plan.frame.name
-        return f"{draft.name}{self._writer.of(' - ', ' | ')}{self._plan.frame.name}"
+        return f"{draft.title or draft.name}{self._writer.of(' - ', ' | ')}{self._plan.frame.name}"
 
     def _set(self, draft: Draft, url: str, layout: Layout, title: str) -> str:
         if Harder.BESIDE in self._harder:
@@ -74,4 +77,4 @@ class _Press:
     def _h1(self, draft: Draft) -> str:
         if self._plan.one_h1 or Harder.EQUAL_H1 in self._harder:
             return f"<h1>{self._plan.frame.name}</h1>"
-        return "" if Harder.NO_H1 in self._harder else f"<h1>{draft.name}</h1>"
+        return "" if Harder.NO_H1 in self._harder else f"<h1>{draft.heading or draft.name}</h1>"

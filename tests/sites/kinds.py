@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.sites import chinese, forums, notices, press, reference, shops, technical
+from tests.sites import chinese, forums, generic, notices, press, reference, shops, technical
 from tests.sites.building import pages_of
 from tests.sites.words import Writer
 
@@ -21,6 +21,7 @@ KINDS: Mapping[str, Callable[[Writer], Blueprint]] = {
     **reference.KINDS,
     **chinese.KINDS,
     **technical.KINDS,
+    **generic.KINDS,
 }
 
 

@@ -70,6 +70,8 @@ class Draft:
     beside: str = ""  #: HTML in the side column
     head: str = ""  #: HTML in the head: JSON-LD, state of a script
     trail: tuple[str, ...] = ()  #: breadcrumbs
+    heading: str = ""  #: HTML of the h1; default: the name
+    title: str = ""  #: of the page, before the name of the site; default: the name
     copies: tuple[Copy, ...] = ()
     host: str = ""  #: default: that of the site
     layout: Layout | None = None  #: default: that of the site

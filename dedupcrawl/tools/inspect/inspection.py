@@ -290,8 +290,10 @@ class _Values(TypedDict):
 
 
 def _values(page: Page) -> _Values:
-    inner, outer = page_values(page, Features(page).encoded)
-    values, beside = (tuple(sorted(each.decode() for each in some)) for some in (inner, outer))
+    found = page_values(page, Features(page).encoded)
+    values, beside = (
+        tuple(sorted(each.decode("utf-8", "replace") for each in some)) for some in (found.inner, found.outer)
+    )
     return _Values(values=values, beside=beside)
 
 

@@ -195,7 +195,7 @@ def test_what_tells_a_page_from_others_of_its_site() -> None:
     )
     found = seen(f"<html><title>Bolt M3 | Shop</title><body><main>{body}</main></body></html>")
     assert found.page.heading == "Bolt M3 x 20"
-    assert "3.5" in found.values
+    assert "3.5 g" in found.values
     assert "12" not in found.values
     shown = render(found)
     details = shown[shown.index('id="identity"') : shown.index("</details>")]
