@@ -78,7 +78,7 @@ class Trees(NamedTuple):
 
     def _predict(self, rows: NDArray[np.float32]) -> Floats:
         check_time()
-        if compiled.trees is not None and self.value.shape[1] <= MAX_LEAVES:
+        if compiled.trees is not None and self.value.shape[1] <= MAX_LEAVES and rows.dtype == np.float32:
             sums = np.zeros(len(rows))
             columns = np.ascontiguousarray(rows.T)
             compiled.trees.add_leaves(self.feature, self.limit, self.left, self.right, self.value, columns, sums)
