@@ -77,6 +77,7 @@ _HEAD_BITS = 36
 _BODY_BYTES = 2
 _SHORTS_BITS = 24
 _SHORTS_HASH = (1 << 16) - 1
+BESIDE = 1  #: short facts beside the main text have this bit
 WEAK = 1 << _VALUE_BITS - 1  #: weak values have this bit; the strong ones come first
 _HEXADECIMAL = tuple("%09x%s%s" + "%05x" * names for names in range(MAX_NAMES + 1))
 DIGIT, TELLING, FILLER = 0, 1 << _HASH_BITS, 2 << _HASH_BITS  #: classes of names, in the order of sampling
@@ -201,8 +202,9 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
             strict=True,
         )
     ]
-    shorts = [_hash_of(each, table) for each in short_facts(page)] if is_foreign else []
-    samples = {*hashes[:count]}, {*hashes[count:]}, {each >> 32 - _VALUE_BITS for each in shorts}
+    shorts = {_hash_of(each, table): is_beside for each, is_beside in short_facts(page).items()} if is_foreign else {}
+    short = {each >> 33 - _VALUE_BITS << 1 | BESIDE * is_beside for each, is_beside in shorts.items()}
+    samples = {*hashes[:count]}, {*hashes[count:]}, short
     flags_of_all = (body is not None) << 6 | (len(text) < MAX_BRIEF) << 5 | _is_long(heading) << 4 | is_whole << 3
     for place, sample in enumerate(samples):
         flags_of_all |= (len(sample) <= MAX_VALUES) << 2 - place

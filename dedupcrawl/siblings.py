@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tldextract import TLDExtract
 
 from dedupcrawl.identity import (
+    BESIDE,
     BODY,
     FILLER,
     HEADING,
@@ -41,6 +42,7 @@ MIN_ALIKE = 0.5  #: titles without headings that share at least this part of the
 FOREIGN = 0.25  #: a text with less than this share of the telling tokens of both names has nothing to do with them
 MIN_TELLING = 2  #: two titles of which the pages say nothing differ if each has that many telling tokens of its own
 MIN_DIFFERING = 0.5  #: share of its values that each page must have for itself
+MIN_LABELS = 1  #: short lines that two pages with different layouts share, if their other ones are facts of one kind
 
 NAMES_IN_TEXT = "names, each in its own text"
 HEADINGS = "headings over a text that is about neither"
@@ -114,14 +116,29 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool) -> str:
         return ""
     if _values_differ(mine.outer, other.outer, is_brief=is_brief, is_foreign=True):
         return VALUES_BESIDE
-    return SHORT_FACTS if _shorts_differ(mine, other) else ""
+    return SHORT_FACTS if _shorts_differ(mine, other, same_layout=same_layout) else ""
 
 
-def _shorts_differ(new: Identity, old: Identity) -> bool:
-    """Return whether each page has a short fact that the other lacks: a print view may have none, or more."""
+def _shorts_differ(new: Identity, old: Identity, *, same_layout: bool) -> bool:
+    """Return whether each page has a short fact that the other lacks: a print view may have none, or more.
+
+    Lines beside the main text may belong to a template. Of two templates they are compared only if they share some.
+    """
+    mine, other = _without_places(new.shorts), _without_places(old.shorts)
+    if not same_layout:
+        is_alike = len(mine.items.keys() & other.items.keys()) >= MIN_LABELS
+        return (is_alike and _any_differs(mine, other)) or _any_differs(_main_only(new.shorts), _main_only(old.shorts))
     (count, hashed), (others, other_hash) = new.all_shorts, old.all_shorts
     is_one_replaced = 0 < count == others <= MAX_SHORTS and hashed != other_hash
-    return is_one_replaced or _any_differs(new.shorts, old.shorts)
+    return is_one_replaced or _any_differs(mine, other)
+
+
+def _without_places(shorts: Sample) -> Sample:
+    return shorts._replace(items={key & ~BESIDE: flags for key, flags in shorts.items.items()})
+
+
+def _main_only(shorts: Sample) -> Sample:
+    return shorts._replace(items={key: flags for key, flags in shorts.items.items() if not key & BESIDE})
 
 
 def is_refresh(new: bytes, old: bytes) -> bool:

@@ -25,6 +25,7 @@ MAX_NUMBERS = 128  #: numbers of a text that can be values
 MAX_FACTS = 4096  #: numbers of a text whose surroundings are cut out for its facts
 NEIGHBOURS = 8  #: bytes before and after a number that belong to the facts: the unit, the currency, the month
 MAX_SHORT = 40  #: characters of a short fact
+_is_of_view = re.compile("print|druck|imprim|stampa|печат|打印|列印|印刷|인쇄", re.IGNORECASE).search
 MAX_SHORTS = 254  #: short facts of a page that are counted
 
 _ZERO = np.uint8(48)
@@ -319,15 +320,22 @@ def page_values(page: Page, text: bytes, *, beside: bool = True) -> Values:
     return Values(inner, outer, b"\n".join(facts))
 
 
-def short_facts(page: Page) -> set[bytes]:
-    r"""Return the short lines of the main text and beside it, folded, without digits: numbers are values.
+def short_facts(page: Page) -> dict[bytes, bool]:
+    r"""Return the short lines of a page, and whether each stands beside the main text.
+
+    They are folded and without digits: numbers are values. Lines of a view ("printed from …") are no facts.
 
     >>> from dedupcrawl.page.model import Page
-    >>> sorted(short_facts(Page(url="", text="Colour: Red", stated="Glaze\n20 mm\nPrice: 3.50")))
-    [b'colour red', b'glaze', b'mm', b'price']
+    >>> sorted(short_facts(Page(url="", text="Colour: Red", stated="Glaze\n20 mm\nPrice: 3.50")).items())
+    [(b'colour red', False), (b'glaze', True), (b'mm', True), (b'price', True)]
     """
-    found = (_plain(line) for line in f"{page.text}\n{page.stated}".split("\n") if len(line) <= MAX_SHORT)
-    return {each for each in found if each}
+    found: dict[bytes, bool] = {}
+    for is_beside, text in ((True, page.stated), (False, page.text)):
+        for line in text.split("\n"):
+            if len(line) <= MAX_SHORT and not _is_of_view(line):
+                found[_plain(line)] = is_beside
+    found.pop(b"", None)
+    return found
 
 
 _no_letters = re.compile(r"[\W\d_]+").sub

@@ -77,7 +77,7 @@ def flags_of(page: Page, token: str) -> Name:
         (BOLT, 2, "000000005ee80eeee0dd5324ddf5d02f7a652873939f693bf1121e9d4a54"),
         (NOTICE, 1, "000000005ea8005a8009630523f406b25980f7f0a31d37d7be"),
         (Page(url="https://a.example/", text="No name, no number."), 1, "000000005e0010000728c0"),
-        (LINES, 1, "61626364de4030000f14d7cf4faf7738847b4eec1be0"),
+        (LINES, 1, "61626364de4030000f14d7cf4faf7738846b4eec1be0"),
     ],
     ids=["bolt", "other seed", "chinese", "nameless", "name line"],
 )

@@ -195,4 +195,4 @@ def test_short_facts_are_short_lines_without_numbers() -> None:
         text="Colour: Red\nA line that says so much that it is no short fact of anything\n12:30",
         stated="Colour – RED\nGlaze 7\nUpdated: 3 May 2026",
     )
-    assert short_facts(page) == {b"colour red", b"glaze"}
+    assert short_facts(page) == {b"colour red": False, b"glaze": True}

@@ -85,9 +85,8 @@ TOPIC_PREFIXES = (
     *("category-", "has-", "hide-", "no-", "post-", "show-", "tag-", "tags-", "with-", "without-"),
     *("backface-", "hidden-", "is-hidden-", "overflow-"),
 )
-HIDDEN = "hidden"
 #: Names of parts that are not shown. In any other name something else is hidden (``field--label-hidden``).
-HIDDEN_NAMES = frozenset({HIDDEN, "is-hidden", "visually-hidden"})
+HIDDEN_NAMES = frozenset({"hidden", "is-hidden", "visually-hidden"})
 VARIANT = ":"  #: a utility class that holds on some screens or in some states only contains it ("lg:hidden")
 
 MAX_CREDIT_BYTES = 120  #: a longer block is a statement, whatever its first words are
@@ -214,7 +213,7 @@ def name_words(names: str) -> frozenset[str]:
     """
     kept = (name for name in names.split() if not name.startswith(TOPIC_PREFIXES) and VARIANT not in name)
     found = frozenset([word.lower() for name in kept for word in _name_parts(name)])
-    return found - {HIDDEN} if HIDDEN in found and HIDDEN_NAMES.isdisjoint(names.split()) else found
+    return found - {"hidden"} if "hidden" in found and HIDDEN_NAMES.isdisjoint(names.split()) else found
 
 
 def points_elsewhere(text: str) -> bool:

@@ -36,7 +36,7 @@ def html(text: str, title: str = "News") -> str:
 def files(tmp_path: Path) -> dict[str, str]:
     texts = {"first": ENGLISH, "copy": ENGLISH.replace("Nobody was hurt", "No one was hurt"), "other": OTHER_ENGLISH}
     for name, text in texts.items():
-        (tmp_path / f"{name}.html").write_text(html(text), encoding="utf-8")
+        (tmp_path / f"{name}.html").write_text(html(text, " ".join(text.split()[:8])), encoding="utf-8")
     return {name: str(tmp_path / f"{name}.html") for name in texts}
 
 

@@ -300,7 +300,10 @@ def _content(fields: dict[bytes, str], block: bytes, size: int) -> _DecodedPaylo
 
 
 def _http_content(raw: bytes, *, is_cut: bool) -> _DecodedPayload:
-    status, content_type, encoded = _parse_http(raw, "none")
+    try:
+        status, content_type, encoded = _parse_http(raw, "none")
+    except OSError:  # the header does not end
+        return _DecodedPayload("", reason="undecodable")
     if status != 200:
         return _DecodedPayload(content_type, reason="status")
     if content_type and not _is_html(content_type):
