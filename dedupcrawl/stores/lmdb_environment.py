@@ -255,8 +255,7 @@ def _meta_table(environment: Environment, url: str) -> Table:
     if found != FORMAT:
         raise StoreError(
             f"The store {url} cannot be opened: it has format {found.decode('ascii', 'replace')}, "
-            f"and this version reads format {FORMAT.decode()}; use another folder, and crawl again or import "
-            "what that version exports (dedupcrawl store export)."
+            f"and this version reads format {FORMAT.decode()}; use another folder and crawl again."
         )
     return meta
 

@@ -73,7 +73,7 @@ def test_another_format_is_refused(shared: Opener, tmp_path: Path, version: str)
             transaction.put(b"format", version.encode(), db=about)
     refused(
         shared.url,
-        f"has format {version}, and this version reads format 3; use another folder, and crawl again or import",
+        f"has format {version}, and this version reads format 3; use another folder and crawl again",
     )
 
 
