@@ -58,7 +58,7 @@ def urls(draw: st.DrawFn) -> str:
             f"me:{secret}@",
             f"{secret}:@{host}",
             f"me:x@{secret}@{host}",
-            f":{secret}/0" if not secret.startswith("@") else f":x{secret}/0",  # "@" would begin a host
+            f":{secret.replace('@', '')}/0",  # what follows "@" is a host
             f"{host}/0?{name}={secret}",
             f"{host}/0?db=1&{name}={secret}&layout=hash",
             f"{host}/0?layout=hash;password={secret}",
