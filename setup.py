@@ -49,6 +49,8 @@ def page_modules() -> list[Extension]:
         for name in PAGE_MODULES
     ]
     found: list[Extension] = cythonize(modules, include_path=includes, build_dir="build/cython")
+    for module in found:
+        module.optional = IS_OPTIONAL  # cythonize makes other objects, and does not copy this
     return found
 
 
