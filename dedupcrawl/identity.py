@@ -13,7 +13,7 @@ big-endian number of whole bytes. Its bits, the highest first:
 * 16 bits: hash of the body, the main text without the lines that are the heading or the title, if it has any;
 * 24 bits: number of short facts (8 bits) and hash of them all (16 bits), if their sample is not whole;
 * 20 bits a name: class (2 bits), hash (14 bits), flags (4 bits), see :class:`Name`;
-* 16 bits a value: class (1 bit) and hash; 16 bits a short fact: hash.
+* 16 bits a value: class (1 bit) and hash; 16 bits a short fact: hash, and whether it stands beside the main text (1 bit).
 
 Values beside the main text and short facts are stored only of a page whose main text is not about its name: beside an
 article they belong to the site.
@@ -189,37 +189,42 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
         (key << _FLAG_BITS) + (token in heading) + 2 * (token in title) + place
         for (key, token), place in zip(keys, where, strict=True)
     ]
-    flags = {each >> _FLAG_BITS: each & (1 << _FLAG_BITS) - 1 for each in names}
-    is_foreign = not is_about_its_name(flags)
-    table = _keyed_bytes(seed)
+    is_foreign = not is_about_its_name({each >> _FLAG_BITS: each & (1 << _FLAG_BITS) - 1 for each in names})
+    said = _said(page, text, _keyed_bytes(seed), is_foreign=is_foreign)
+    flags = (body is not None) << 6 | (len(text) < MAX_BRIEF) << 5 | _is_long(heading) << 4 | is_whole << 3
+    for place, sample in enumerate(said.samples):
+        flags |= (len(sample) <= MAX_VALUES) << 2 - place
+    sketch = _pack(
+        names,
+        [_bottom(sample) for sample in said.samples],
+        flags,
+        said.facts,
+        body="" if body is None else seeded_hash(body, _BODY_BYTES, seed).hex(),
+        shorts="" if len(said.samples[2]) <= MAX_VALUES else _hash_shorts(said.shorts),
+    )
+    return with_layout(page.layout, sketch, page.removed)
+
+
+class _Said(NamedTuple):
+    """What a page says, in hashes."""
+
+    samples: tuple[set[int], set[int], set[int]]  #: the values in the main text, those beside it, and the short facts
+    shorts: Collection[int]  #: the short facts in 32 bits
+    facts: int  #: all numbers of the main text
+
+
+def _said(page: Page, text: bytes, table: bytes, *, is_foreign: bool) -> _Said:
+    """Return the values and short facts of a page; those beside its text only where it is about something else."""
     values = page_values(page, text, beside=is_foreign)
-    count = len(values.inner)
+    strength = (*values.inner.values(), *values.outer.values())
     hashes = [
         each >> 33 - _VALUE_BITS | (0 if is_strong else WEAK)
-        for each, is_strong in zip(
-            _hashes([*values.inner, *values.outer], table),
-            (*values.inner.values(), *values.outer.values()),
-            strict=True,
-        )
+        for each, is_strong in zip(_hashes([*values.inner, *values.outer], table), strength, strict=True)
     ]
+    inner, outer = {*hashes[: len(values.inner)]}, {*hashes[len(values.inner) :]}
     shorts = {_hash_of(each, table): is_beside for each, is_beside in short_facts(page).items()} if is_foreign else {}
     short = {each >> 33 - _VALUE_BITS << 1 | BESIDE * is_beside for each, is_beside in shorts.items()}
-    samples = {*hashes[:count]}, {*hashes[count:]}, short
-    flags_of_all = (body is not None) << 6 | (len(text) < MAX_BRIEF) << 5 | _is_long(heading) << 4 | is_whole << 3
-    for place, sample in enumerate(samples):
-        flags_of_all |= (len(sample) <= MAX_VALUES) << 2 - place
-    return with_layout(
-        page.layout,
-        _pack(
-            names,
-            [_bottom(sample) for sample in samples],
-            flags_of_all,
-            _hash_of(values.facts, table) >> 32 - _FACTS_BITS,
-            body="" if body is None else seeded_hash(body, _BODY_BYTES, seed).hex(),
-            shorts="" if len(samples[2]) <= MAX_VALUES else _hash_shorts(shorts),
-        ),
-        page.removed,
-    )
+    return _Said((inner, outer, short), shorts, _hash_of(values.facts, table) >> 32 - _FACTS_BITS)
 
 
 #: Reasons by their marks. All marks have the same size, and no sketch has it.

@@ -1,4 +1,4 @@
-"""The values of a page: the numbers in its main text, and those beside it.
+"""The values of a page, which are the numbers in its main text and beside it, and its short facts in words.
 
 Sizes, dates and prices tell pages with nearly the same text apart. A date, a price and a measure with its unit are each
 one *strong* value; other numbers are weak. Numbers that count readers, such as "12 comments" or "阅读 3051", or tell a
@@ -25,7 +25,6 @@ MAX_NUMBERS = 128  #: numbers of a text that can be values
 MAX_FACTS = 4096  #: numbers of a text whose surroundings are cut out for its facts
 NEIGHBOURS = 8  #: bytes before and after a number that belong to the facts: the unit, the currency, the month
 MAX_SHORT = 40  #: characters of a short fact
-_is_of_view = re.compile("print|druck|imprim|stampa|печат|打印|列印|印刷|인쇄", re.IGNORECASE).search
 MAX_SHORTS = 254  #: short facts of a page that are counted
 
 _ZERO = np.uint8(48)
@@ -87,10 +86,9 @@ _PASSING = word_set(
 _AGO = word_set("ago fa atrás назад geleden temu sedan")
 _SINCE = tuple(each.encode() for each in ("vor", "il y a", "hace", "há"))
 
-_between = "[ +k)]|万|萬"
 _is_counted = re.compile(
     _pattern(
-        rf"(?: of [0-9]{{1,9}})?(?:{_between}){{0,3}}(?:"
+        rf"(?: of [0-9]{{1,9}})?(?:[ +k)]|万|萬){{0,3}}(?:"
         rf"(?:{_alternatives(each.replace('+', ' ') for each in _COUNTED)}){_WORD_END}"
         r"|(?:people|persons?|users?|readers?|customers?|members?) (?:found|like|watch|view|online|read|have\b|has\b)"
         r"|found (?:this|it) "
@@ -100,6 +98,7 @@ _is_counted = re.compile(
 ).match
 _is_passing = re.compile(_pattern(rf" (?:{_alternatives(_PASSING)}){_WORD_END}")).match
 _SEPARATORS = " +k)"  #: up to three of them between a number and a word that counts
+_OTHER_COUNTED = ("people", "person", "user", "customer", "member", "found", " of", "万", "萬")  #: of ``_is_counted``
 #: Words before a number that count readers, and arrows of tickers; "read 12 times", "visto 12 veces".
 _COUNTING = tuple(
     each.encode()
@@ -201,6 +200,10 @@ _SHORTEST_DATE = 5  #: bytes; a date of numbers has more
 _ANY = tuple(bytes((each,)) for each in range(256))
 
 
+def _encoded(characters: str) -> list[bytes]:
+    return [each.encode() for each in characters]
+
+
 @cache
 def _beyond(word: bytes, size: int) -> tuple[bytes, ...]:
     """Return what may stand next to a word that has fewer bytes than are looked at."""
@@ -220,7 +223,7 @@ def _begin(words: Iterable[bytes], separators: Iterable[bytes]) -> frozenset[byt
 def _begin_units() -> frozenset[bytes]:
     """Return all three bytes with which units begin, after a space or none."""
     found: set[bytes] = set()
-    ends = [each.encode() for each in " ,.;:)/"]
+    ends = _encoded(" ,.;:)/")
     for unit in map(str.encode, (*_UNITS, *_CURRENCIES_AFTER, *_UNITS_UNSPACED)):
         for shown in (b" " + unit, unit):
             ended = [shown] if len(shown) >= 3 else [shown + end for end in ends]
@@ -234,46 +237,52 @@ def _end(words: Iterable[str], separators: str) -> frozenset[bytes]:
     return frozenset(each[::-1] for each in turned)
 
 
-#: The four bytes after a number that may begin a counter or a month, and those before it that may end one, or a
-#: currency; the three bytes after a number that may be part of a unit. Regular expressions take ten times as long.
-_COUNTED_STARTS = _begin(
-    map(
-        str.encode,
-        (
-            *(each.replace("+", " ") for each in _COUNTED),
-            *(
-                *_COUNTED_UNSPACED,
-                *_PASSING,
-                "people",
-                "person",
-                "user",
-                "customer",
-                "member",
-                "found",
-                " of",
-                "万",
-                "萬",
-            ),
-        ),
-    ),
-    [each.encode() for each in _SEPARATORS],
-)
-_COUNTING_ENDS = _end((each.decode() for each in _COUNTING), _BETWEEN + "：（") | _end(
-    (each.decode() for each in _SINCE), " "
-)
-_DATE_STARTS = _begin(
-    map(str.encode, (*_MONTHS, "月", "年", "st ", "nd ", "rd ", "th ", "er ", "º ")), [b" ", b". "]
-) | {b" de ", b" of ", b" di "}
-_MONTH_ENDS = _end(_MONTHS, " .")
-_CURRENCY_ENDS = _end((*_CURRENCY_WORDS, "us$"), " ") | frozenset(
-    last + sign.encode() + b" " for sign in "€£¥￥₹₩" for last in (*_ANY, b"")
-)
-_AFTER, _BEFORE = _COUNTED_STARTS | _DATE_STARTS, _COUNTING_ENDS | _MONTH_ENDS | _CURRENCY_ENDS
-_UNIT_STARTS = _begin_units()
+class _Hints(NamedTuple):
+    """The bytes beside a number that rule out for most numbers that a counter, a date or a unit stands there.
+
+    Those before a number and after it have four bytes, those of units three. Regular expressions take ten times as
+    long.
+    """
+
+    counted: frozenset[bytes]  #: after a number that may count readers
+    counting: frozenset[bytes]  #: before one
+    dated: frozenset[bytes]  #: after a number that may begin a date
+    months: frozenset[bytes]  #: before a number that may follow a month
+    currencies: frozenset[bytes]  #: before a number that may be a price
+    units: frozenset[bytes]  #: after a number that may be a measure
+    after: frozenset[bytes]  #: ``counted`` and ``dated``
+    before: frozenset[bytes]  #: ``counting``, ``months`` and ``currencies``
+
+
+@cache  # made for the first page: it takes 20 ms, which commands without pages save
+def _hints() -> _Hints:
+    spaced = [each.replace("+", " ") for each in _COUNTED]
+    counted = _begin(map(str.encode, (*spaced, *_COUNTED_UNSPACED, *_PASSING, *_OTHER_COUNTED)), _encoded(_SEPARATORS))
+    counting = _end((each.decode() for each in _COUNTING), _BETWEEN + "：（") | _end(
+        (each.decode() for each in _SINCE), " "
+    )
+    days = ("月", "年", "st ", "nd ", "rd ", "th ", "er ", "º ")
+    dated = _begin(map(str.encode, (*_MONTHS, *days)), [b" ", b". "]) | {b" de ", b" of ", b" di "}
+    months = _end(_MONTHS, " .")
+    currencies = _end((*_CURRENCY_WORDS, "us$"), " ") | frozenset(
+        last + sign + b" " for sign in _encoded("€£¥￥₹₩") for last in (*_ANY, b"")
+    )
+    return _Hints(
+        counted, counting, dated, months, currencies, _begin_units(), counted | dated, counting | months | currencies
+    )
+
+
 _REACH = 24  #: bytes before a number in which words are looked for
 
-_has_han = "\u4e00".encode()[:2]  #: the first bytes of 一, 七, 三, 不, 与…: every Chinese text has some
+_HAN_START = "\u4e00".encode()[:2]  #: the first bytes of 一, 七, 三, 不, 与…: every Chinese text has some
 _han_numbers = re.compile("[〇零一二三四五六七八九十百千万萬亿億两兩半]+.?", re.DOTALL).findall
+
+
+# -- what is found ------------------------------------------------------------------------------
+
+_is_of_view = re.compile("print|druck|imprim|stampa|печат|打印|列印|印刷|인쇄", re.IGNORECASE).search
+_no_letters = re.compile(r"[\W\d_]+").sub
+_has_digit = re.compile(r"\d").search
 
 
 class Values(NamedTuple):
@@ -309,7 +318,7 @@ def page_values(page: Page, text: bytes, *, beside: bool = True) -> Values:
     starts, stops = _number_places(main)
     facts: list[bytes] = []
     inner = _values_at(main, starts, stops, facts)
-    if not text.isascii() and _has_han in text:
+    if not text.isascii() and _HAN_START in text:
         facts += map(str.encode, _han_numbers(text.decode("utf-8", "replace")))
     outer: dict[bytes, bool] = {}
     if beside and page.stated:
@@ -338,10 +347,6 @@ def short_facts(page: Page) -> dict[bytes, bool]:
     return found
 
 
-_no_letters = re.compile(r"[\W\d_]+").sub
-_has_digit = re.compile(r"\d").search
-
-
 def _plain(line: str) -> bytes:
     plain = _no_letters(" ", line).strip().casefold().encode("utf-8", "surrogatepass")
     is_dated = plain and not line.replace(" ", "").isalpha() and _has_digit(line)
@@ -350,6 +355,7 @@ def _plain(line: str) -> bytes:
 
 def _values_at(text: bytes, starts: list[int], stops: list[int], facts: list[bytes] | None = None) -> dict[bytes, bool]:
     values: dict[bytes, bool] = {}
+    hints = _hints()
     done = count = 0
     last = len(_EDGE)
     for start, stop, following in zip(starts, stops, [*starts[1:], len(text)], strict=False):
@@ -359,12 +365,11 @@ def _values_at(text: bytes, starts: list[int], stops: list[int], facts: list[byt
             if facts is not None:
                 facts.append(text[start:])
             break
-        # The bytes around it rule out for most numbers that a counter, a date or a unit stands there.
         before = text[start - 4 : start]
         is_special = (
-            text[stop : stop + 4] in _AFTER
-            or before in _BEFORE
-            or text[stop : stop + 3] in _UNIT_STARTS
+            text[stop : stop + 4] in hints.after
+            or before in hints.before
+            or text[stop : stop + 3] in hints.units
             or before[3] in _CURRENCY_LAST
             or stop - start > _SHORTEST_DATE
         )
@@ -403,9 +408,9 @@ def _number_places_by_numpy(text: bytes) -> tuple[list[int], list[int]]:
 
 def _is_counter(text: bytes, start: int, stop: int) -> bool:
     """Return whether a number counts readers or tells a time that passes."""
-    if text[stop : stop + 4] in _COUNTED_STARTS and _is_counted(text, stop) is not None:
+    if text[stop : stop + 4] in _hints().counted and _is_counted(text, stop) is not None:
         return True
-    if text[start - 4 : start] not in _COUNTING_ENDS:
+    if text[start - 4 : start] not in _hints().counting:
         return False
     before = text[max(0, start - _REACH) : start].rstrip(b" :(").removesuffix(_COLON).removesuffix(_BRACKET)
     return before.endswith(_COUNTING) or (before.endswith(_SINCE) and _is_passing(text, stop) is not None)
@@ -419,12 +424,12 @@ def _long_value(text: bytes, start: int, stop: int) -> tuple[bytes, int, bool]:
 
     Of a date that says when the page was changed, only the end is returned: it is no value.
     """
-    after, before = text[stop : stop + 4], text[start - 4 : start]
+    hints, after, before = _hints(), text[stop : stop + 4], text[start - 4 : start]
     month = date = None
-    if before in _MONTH_ENDS:
+    if before in hints.months:
         month = _month_before(text[max(0, start - _REACH) : start])
         date = _rest_of_date(text, start) if month else None
-    if date is None and after in _DATE_STARTS:
+    if date is None and after in hints.dated:
         date = _day_first(text, start)
     if date or (stop - start > _SHORTEST_DATE and _is_numeric_date(text, start, stop)):
         end = date.end() if date else stop
@@ -433,9 +438,9 @@ def _long_value(text: bytes, start: int, stop: int) -> tuple[bytes, int, bool]:
             hour = _hour_after(text, end)
             return b"", hour.end() if hour else end, False
         return (month[1] if month else b"") + text[start:end], end, not _is_published(said)
-    measured = _is_measured(text, stop) if after[:3] in _UNIT_STARTS else None
+    measured = _is_measured(text, stop) if after[:3] in hints.units else None
     if measured:
         return text[start : measured.end()], measured.end(), True
-    is_priced = before in _CURRENCY_ENDS or before[3] in _CURRENCY_LAST
+    is_priced = before in hints.currencies or before[3] in _CURRENCY_LAST
     price = _is_price(text[max(0, start - _REACH) : start]) if is_priced else None
     return (price[1] + text[start:stop], stop, True) if price else _NO_VALUE
