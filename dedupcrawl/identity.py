@@ -13,7 +13,8 @@ big-endian number of whole bytes. Its bits, the highest first:
 * 16 bits: hash of the body, the main text without the lines that are the heading or the title, if it has any;
 * 24 bits: number of short facts (8 bits) and hash of them all (16 bits), if their sample is not whole;
 * 20 bits a name: class (2 bits), hash (14 bits), flags (4 bits), see :class:`Name`;
-* 16 bits a value: class (1 bit) and hash; 16 bits a short fact: hash, and whether it stands beside the main text (1 bit).
+* 16 bits a value: class (1 bit) and hash; 16 bits a short fact: hash, and whether it stands beside the main text (1
+  bit).
 
 Values beside the main text and short facts are stored only of a page whose main text is not about its name: beside an
 article they belong to the site.

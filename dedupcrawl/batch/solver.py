@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.batch.arrow_arrays import Numbers
     from dedupcrawl.batch.fingerprint_table import FingerprintTable, ListColumn
-    from dedupcrawl.decision import Matcher, Outcome, Policy
+    from dedupcrawl.decision import Finding, Matcher, Outcome, Policy
     from dedupcrawl.stores.base import Record
 
 
@@ -75,6 +75,12 @@ class Rules:
         """
         known = [Candidate(number, old, ClaimState.COMMITTED, mine=False) for number, old in candidates]
         return self._policy.outcome(self._matcher.findings(record, known, versions=True))
+
+    def places(self, because: Finding) -> tuple[int, int | None]:
+        """Return the places of a finding's relation and detector in the columns of a solution."""
+        if because.is_little_read:
+            return NOT_READ, None
+        return RELATIONS.index(because.relation), self.detectors.index(because.detector)
 
 
 def solve(
@@ -151,17 +157,15 @@ class _Solver:
         outcome = self._rules.decide(table.sketch_record(row), candidates)
         if outcome is None:
             return True
-        because, solution = outcome.because, self._solution
-        old = int(order[because.candidate.id])
+        solution = self._solution
+        old = int(order[outcome.because.candidate.id])
         solution.keep[row] = outcome.keep
         solution.of[row] = old
-        if because.is_little_read:
-            solution.relation[row] = NOT_READ
-            return True
-        solution.relation[row] = RELATIONS.index(because.relation)
+        solution.relation[row], detector = self._rules.places(outcome.because)
         if outcome.similarity is not None:
             solution.similarity[row] = outcome.similarity
-        solution.detector[row] = solution.detectors.index(because.detector)
+        if detector is not None:
+            solution.detector[row] = detector
         if outcome.joins:
             solution.founder[row] = solution.founder[old]
         return outcome.keep

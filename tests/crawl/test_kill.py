@@ -99,7 +99,7 @@ BATCHES = {
 
 @pytest.mark.parametrize(
     ("settings", "unsettled"),
-    [(WRITING, AT_ONCE), (BATCHES, BATCH + AT_ONCE)],
+    [(WRITING, AT_ONCE), (BATCHES, 3 * BATCH + AT_ONCE)],  # a full file is committed while the next ones are written
     ids=["item_scraped", "feed_slot_closed"],
 )
 def test_kills_lose_nothing_and_repeat_only_what_was_in_flight(

@@ -26,7 +26,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from dedupcrawl.batch.fingerprint_table import FingerprintTable, fingerprint_schema, to_text
-from dedupcrawl.batch.solver import NONE, NOT_READ, RELATIONS, Crowding, solve
+from dedupcrawl.batch.solver import NONE, Crowding, solve
 from dedupcrawl.batch.spark.checkpoints import CANDIDATE_SCHEMA, JUDGED_SCHEMA, VERDICT_SCHEMA, ddl, sketch_columns
 from dedupcrawl.errors import SettingError
 from dedupcrawl.stores.base import BUCKET_CAP, Record
@@ -280,11 +280,9 @@ def _judge_page(rules: Rules, page: int, run: list[CandidateRow]) -> JudgedRow:
     outcome = rules.decide(record, ((other, old) for _, other, _, old in run))
     if outcome is None:
         return page, True, None, None, None, None, False, candidates
-    because = outcome.because
-    if because.is_little_read:
-        return page, True, because.candidate.id, NOT_READ, None, None, False, candidates
-    relation, detector = RELATIONS.index(because.relation), rules.detectors.index(because.detector)
-    return page, outcome.keep, because.candidate.id, relation, outcome.similarity, detector, outcome.joins, candidates
+    relation, detector = rules.places(outcome.because)
+    old = outcome.because.candidate.id
+    return page, outcome.keep, old, relation, outcome.similarity, detector, outcome.joins, candidates
 
 
 def _judged_batch(rows: list[JudgedRow]) -> pa.RecordBatch:
