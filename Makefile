@@ -58,14 +58,14 @@ pytest: install
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 bench: install
-	$(BIN)/python benchmarks/reading.py
-	$(BIN)/python benchmarks/fingerprint.py
-	$(BIN)/python benchmarks/detectors.py
-	$(BIN)/python benchmarks/store.py
+	$(BIN)/python -m benchmarks.reading
+	$(BIN)/python -m benchmarks.fingerprint
+	$(BIN)/python -m benchmarks.detectors
+	$(BIN)/python -m benchmarks.store
 	$(BIN)/python -m benchmarks.shared
 	$(BIN)/python -m benchmarks.faults
 	$(BIN)/python -m benchmarks.storm --kills 100
-	$(BIN)/python benchmarks/crawl.py
+	$(BIN)/python -m benchmarks.crawl
 	$(BIN)/python -m benchmarks.report
 	$(BIN)/python -m benchmarks.reportpage
 	$(BIN)/python -m benchmarks.sizing

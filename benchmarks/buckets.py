@@ -1,4 +1,4 @@
-"""How buckets fill as a crawl grows: ``python benchmarks/buckets.py --pages 10000 50000 200000``.
+"""How buckets fill as a crawl grows: ``python -m benchmarks.buckets --pages 10000 50000 200000``.
 
 Pages are random mixtures of sentences from a few real articles. A sample of pages is added first, then the
 others. At the end each page of the sample is copied, with a byline and without one sentence. *Candidates* are
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.results import add_json_option, write_results
 from dedupcrawl.detectors.minhash import MinHash
 from dedupcrawl.detectors.random_projection import RandomProjection
 from dedupcrawl.detectors.simhash import SimHash
@@ -133,6 +134,7 @@ def main() -> int:
     parser.add_argument("--pages", type=int, nargs="+", default=[10_000, 50_000])
     parser.add_argument("--probes", type=int, default=400)
     parser.add_argument("--only", choices=DETECTORS, nargs="+", default=list(DETECTORS))
+    add_json_option(parser)
     options = parser.parse_args()
     rng = random.Random(1)
     pools = articles()
@@ -140,12 +142,14 @@ def main() -> int:
     copies = [_features(copied(sentences, rng)) for sentences in first]
     fresh = [_features(page(pools, rng)) for _ in range(options.probes)]
     contestants = {name: FiledPages(detector) for name, detector in DETECTORS.items() if name in options.only}
+    tables = {}
     for count in range(max(options.pages)):
         features = _features(first[count] if count < len(first) else page(pools, rng))
         for filed in contestants.values():
             filed.add(features, count < len(first))
         if count + 1 in options.pages:
-            _print(count + 1, contestants, copies, fresh)
+            tables[f"{count + 1:,} pages"] = _print(count + 1, contestants, copies, fresh)
+    write_results(options.json, "buckets", figures=tables)
     return 0
 
 
@@ -155,13 +159,17 @@ def _features(sentences: Sequence[str]) -> Features:
 
 def _print(
     count: int, contestants: dict[str, FiledPages], copies: Sequence[Features], fresh: Sequence[Features]
-) -> None:
+) -> dict[str, dict[str, float]]:
+    table = {}
     heads = f"{'keys':>6}{'candidates':>12}{'largest bucket':>16}{'matching':>10}{'lost':>8}"
     print(f"\n{f'{count:,} pages':<30}{heads}")
     for name, filed in contestants.items():
         candidates, matching, lost, largest = filed.row(copies, fresh)
         keys = statistics.mean(filed.counts)
         print(f"{name:<30}{keys:>6.1f}{candidates:>12.2f}{largest:>16,}{matching:>10.3f}{lost:>8.3f}", flush=True)
+        figures = {"keys": keys, "candidates": candidates, "largest bucket": largest}
+        table[name] = {**figures, "matching": matching, "lost": lost}
+    return table
 
 
 if __name__ == "__main__":

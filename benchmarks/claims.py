@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.links import Shares, bundled, count_all_links, marked, shares
 from benchmarks.punctuation import judge_by_punctuation
+from benchmarks.results import add_json_option, write_results
 from dedupcrawl.config import Config
 from dedupcrawl.detectors.base import MAX_LENGTH_SLACK
 from dedupcrawl.detectors.boolean import Boolean
@@ -267,17 +268,22 @@ def main() -> int:
     """Check the named claims, or all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("letters", nargs="*", metavar="LETTER", help=f"of {', '.join(CLAIMS)}")
-    letters = parser.parse_args().letters or list(CLAIMS)
+    add_json_option(parser)
+    options = parser.parse_args()
+    letters = options.letters or list(CLAIMS)
     if not REPRINTS.exists():
         print(f"the labelled pages are not here: {REPRINTS} (set DEDUPCRAWL_DATA)")
         return 0
     shelf = ParsedPageCache(read_labelled_pages(REPRINTS))
+    found = {}
     for letter in letters:
         claim = CLAIMS[letter]
         finding = claim.check(shelf)
         print(f"{letter}  {finding.verdict}: {claim.statement}")
         print(f"   theirs: {claim.theirs}")
         print(*(f"   ours:   {line}" for line in finding.ours), sep="\n", flush=True)
+        found[letter] = {"verdict": finding.verdict, "ours": finding.ours}
+    write_results(options.json, "claims", figures=found)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The cost of a page by detector: ``python benchmarks/detectors.py [--rounds N]``.
+"""The cost of a page by detector: ``python -m benchmarks.detectors [--rounds N]``.
 
 The pages are stories of the demo: 600 English words, or 1,500 Chinese characters. *µs* is the time from text
 to fingerprint: normalisation and all work of the detector. Words are segmented beforehand; the cost of
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from simhash import Simhash
 
+from benchmarks.results import add_json_option, write_results
 from dedupcrawl.config import Config
 from dedupcrawl.detectors.bits import sign_bits
 from dedupcrawl.detectors.registry import build_detectors
@@ -37,7 +38,7 @@ from dedupcrawl.tools.demo.corpus import load_content
 from dedupcrawl.tools.evaluation.runs import all_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from dedupcrawl.detectors.base import Detector
     from dedupcrawl.detectors.simhash import WeightedShingles
@@ -94,8 +95,8 @@ def _seconds(call: Call, count: int) -> float:
     return (time.process_time() - start) / count
 
 
-def all_detectors(rounds: int) -> bool:
-    """Print a row for every detector; return whether none is too slow."""
+def all_detectors(rounds: int) -> dict[str, dict[str, float]]:
+    """Print a row for every detector; return its µs by language."""
     rows = [(each.label, build_detectors(each.config)) for each in all_runs(Config(), {})]
     columns = [_column([of for _, of in rows], Page.from_text(text), rounds) for text in stories().values()]
     print(f"{'µs a page':<30}" + "".join(f"{language:>10}{'keys':>6}{'bytes':>7}" for language in stories()))
@@ -103,7 +104,10 @@ def all_detectors(rounds: int) -> bool:
         print(f"{label:<30}" + "".join(f"{us:>10.0f}{keys:>6}{size:>7}" for us, keys, size in cells))
     fast = all(us <= SLOWEST for column in columns for us, _, _ in column)
     print(f"none slower than {SLOWEST:,} µs: {'ok' if fast else 'MISSED'}")
-    return fast
+    return {
+        label: dict(zip(stories(), (us for us, _, _ in cells), strict=True))
+        for (label, _), *cells in zip(rows, *columns, strict=True)
+    }
 
 
 def _column(of: Sequence[Sequence[Detector]], page: Page, rounds: int) -> list[tuple[float, int, int]]:
@@ -138,12 +142,13 @@ def _segmenting(text: str, segmenter: str) -> Call:
     return lambda: words(text, segmenter)
 
 
-def beside_the_package(rounds: int) -> bool:
-    """Print the speed relative to the package simhash; return whether every bar is met."""
+def beside_the_package(rounds: int) -> dict[str, float]:
+    """Print and return the speed relative to the package simhash."""
     heads = f"{'ours':>8}{'package':>9}{'package/':>10}{'bar':>6}"
     print(f"\n{'simhash, µs a text':<30}{heads}")
-    held = [_race(language, plain(story), rounds) for language, story in stories().items()]
-    return all(held)
+    return {
+        name: ratio for language, story in stories().items() for name, ratio in _race(language, plain(story), rounds)
+    }
 
 
 def plain(text: str) -> str:
@@ -153,7 +158,7 @@ def plain(text: str) -> str:
     return text
 
 
-def _race(language: str, text: str, rounds: int) -> bool:
+def _race(language: str, text: str, rounds: int) -> Iterator[tuple[str, float]]:
     size, normal, field = SHINGLE[language], normalize(text), _field(text)
     ready = _shingles(normal, size)
     assert len(set(ready)) == len(set(WEIGHING.by_occurrences(field).hashes[0].tolist()))
@@ -166,10 +171,13 @@ def _race(language: str, text: str, rounds: int) -> bool:
         lambda: Simhash(_by_terms(normal, size)),
     ]
     ours, theirs, our_text, their_text, our_terms, their_terms = time_all(contestants, rounds)
-    held = _judged(f"{language}, same shingles", ours, theirs, FASTER[language])
-    _judged(f"{language}, from text", our_text, their_text)
-    _judged(f"{language}, term weights", our_terms, their_terms)
-    return held
+    yield _faster(language), _judged(f"{language}, same shingles", ours, theirs, FASTER[language])
+    yield f"simhash/ours: {language}, from text", _judged(f"{language}, from text", our_text, their_text)
+    yield f"simhash/ours: {language}, term weights", _judged(f"{language}, term weights", our_terms, their_terms)
+
+
+def _faster(language: str) -> str:
+    return f"simhash/ours: {language}, same shingles"
 
 
 def _field(text: str) -> list[WeightedField]:
@@ -198,23 +206,26 @@ def _by_terms(normal: str, size: int) -> dict[str, int]:
     return {between.join(run): 1 + sum(frequency[token] for token in run) for run in runs}
 
 
-def _judged(name: str, ours: Sequence[float], theirs: Sequence[float], bar: float = 0) -> bool:
+def _judged(name: str, ours: Sequence[float], theirs: Sequence[float], bar: float = 0) -> float:
     ratio = statistics.median(slow / fast for slow, fast in zip(theirs, ours, strict=True))
     times = f"{statistics.median(ours):>8.1f}{statistics.median(theirs):>9.1f}"
     verdict = f"{bar:>6}  {'ok' if ratio >= bar else 'MISSED'}" if bar else ""
     print(f"{name:<30}{times}{ratio:>10.1f}{verdict}")
-    return ratio >= bar
+    return ratio
 
 
 def main() -> int:
     """Run all parts; return 0 if every bar is met."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=25)
+    add_json_option(parser)
     options = parser.parse_args()
-    cheap = all_detectors(options.rounds)
+    costs = all_detectors(options.rounds)
     segmentation(options.rounds)
-    faster = beside_the_package(2 * options.rounds)
-    return 0 if cheap and faster else 1
+    ratios = beside_the_package(2 * options.rounds)
+    write_results(options.json, "detectors", ratios=ratios, figures={"microseconds of a page": costs})
+    cheap = all(us <= SLOWEST for cost in costs.values() for us in cost.values())
+    return 0 if cheap and all(ratios[_faster(language)] >= bar for language, bar in FASTER.items()) else 1
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.results import add_json_option, write_results
 from tests.faults.trial import Plan, Trial
 from tests.faults.web import serving, towns_of
 
@@ -61,8 +62,8 @@ def is_sound(towns: Sequence[Content]) -> bool:
     return not found.faults
 
 
-def run(name: str, plan: Plan, towns: Sequence[Content]) -> bool:
-    """Make one run; return whether it had no faults."""
+def run(name: str, plan: Plan, towns: Sequence[Content]) -> int:
+    """Make one run; return the number of its faults."""
     with serving(towns) as web, tempfile.TemporaryDirectory() as folder:
         result = Trial(plan, web, Path(folder)).run()
     print(f"\n{name}\n{result.summary}", flush=True)
@@ -70,7 +71,7 @@ def run(name: str, plan: Plan, towns: Sequence[Content]) -> bool:
         print(f"  FAULT {fault}")
     if "Traceback" in result.log:
         print(f"  FAULT in a log: {result.log.partition('Traceback')[2][:2000]}")
-    return not result.faults and "Traceback" not in result.log
+    return len(result.faults) + ("Traceback" in result.log)
 
 
 def main() -> None:
@@ -79,12 +80,13 @@ def main() -> None:
     parser.add_argument("runs", nargs="*", metavar="RUN", help=f"of {', '.join(RUNS)}")
     parser.add_argument("--pages", type=int, default=PAGES)
     parser.add_argument("--kills", type=int, default=KILLS)
+    add_json_option(parser)
     args = parser.parse_args()
     towns = towns_of(args.pages)
     fine = is_sound(towns)
-    for name in args.runs or RUNS:
-        fine = run(name, replace(RUNS[name], kills=args.kills), towns) and fine
-    sys.exit(not fine)
+    faults = {name: run(name, replace(RUNS[name], kills=args.kills), towns) for name in args.runs or RUNS}
+    write_results(args.json, "faults", figures={"kills": args.kills, "pages": args.pages, "faults": faults})
+    sys.exit(not fine or any(faults.values()))
 
 
 if __name__ == "__main__":

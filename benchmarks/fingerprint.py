@@ -1,4 +1,4 @@
-"""From raw text to sketch and keys, compared with datasketch, rensa and gaoya: ``python benchmarks/fingerprint.py``.
+"""From raw text to sketch and keys, compared with datasketch, rensa and gaoya: ``python -m benchmarks.fingerprint``.
 
 All compute 128 slots from the same shingles (five Chinese characters, three words), and all start from the raw text:
 the cutting of shingles is counted for each. For datasketch and rensa a regular expression cuts them, for gaoya its own
@@ -13,7 +13,6 @@ run, and so is the whole step from page to record (:meth:`dedupcrawl.fingerprint
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import re
 import time
@@ -27,6 +26,7 @@ from datasketch import MinHash
 from gaoya.minhash import MinHashStringIndex
 from rensa import CMinHash, RMinHash
 
+from benchmarks.results import add_json_option, write_results
 from dedupcrawl.config import Config
 from dedupcrawl.detectors.lsh import Slots, fast_similarity_sketch
 from dedupcrawl.detectors.minhash import MinHash as OurMinHash
@@ -168,8 +168,18 @@ def _seconds(call: Contestant, text: str, count: int) -> float:
     return (time.thread_time() - start) / count
 
 
-def speed(case: Case, rounds: int) -> dict[str, object]:
-    """Measure one kind of text and print a row; return the figures."""
+@dataclass(frozen=True)
+class Speed:
+    """The result for a kind of text."""
+
+    name: str
+    microseconds: dict[str, float]  #: CPU time of a text, by contestant
+    ratios: dict[str, float]
+    holds: bool  #: whether both bars are met
+
+
+def speed(case: Case, rounds: int) -> Speed:
+    """Measure one kind of text, and print a row."""
     ours = np.unique(shingles(tokens(pack(case.text), 0), CHARACTERS, WORDS, 0))
     assert len(set(plain_shingles(case.text))) == len(ours)
     least = time_all(case, rounds)
@@ -187,8 +197,7 @@ def speed(case: Case, rounds: int) -> dict[str, object]:
         f"{fastest} {ratios['fastest/ours']:.1f} x (bar {case.fastest:g}), page {ratios['page/page numpy']:.2f} x "
         f"{'ok' if holds else 'MISSED'}"
     )
-    microseconds = {name: round(seconds * 1e6, 2) for name, seconds in least.items()}
-    return {"text": case.name, "us": microseconds, "ratios": ratios, "fastest": fastest, "holds": bool(holds)}
+    return Speed(case.name, {name: seconds * 1e6 for name, seconds in least.items()}, ratios, holds)
 
 
 def errors(count: int, make: Callable[[int, random.Random], str], pairs: int) -> tuple[float, float]:
@@ -234,7 +243,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--pairs", type=int, default=400)
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON in the end")
+    add_json_option(parser)
     options = parser.parse_args()
     rng = random.Random(7)
     cases = (
@@ -253,9 +262,13 @@ def main() -> int:
         ),
         options.pairs,
     )
-    if options.json:
-        print(json.dumps(rows))
-    return 0 if all(row["holds"] for row in rows) and exact else 1
+    write_results(
+        options.json,
+        "fingerprint",
+        ratios={f"{row.name}: {name}": ratio for row in rows for name, ratio in row.ratios.items()},
+        figures={"microseconds": {row.name: row.microseconds for row in rows}},
+    )
+    return 0 if all(row.holds for row in rows) and exact else 1
 
 
 if __name__ == "__main__":

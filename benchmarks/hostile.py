@@ -17,6 +17,7 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from benchmarks.results import add_json_option, write_results
 from dedupcrawl.page import PageError, read_page
 from tests.cost import least_cpu_seconds
 from tests.hostile.shapes import SHAPES
@@ -33,17 +34,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--parts", type=int, default=5_000, help="parts of the smallest page of a shape")
     parser.add_argument("--repeats", type=int, default=3, help="rounds per page, of which the best counts")
+    add_json_option(parser)
     options = parser.parse_args(arguments)
     print(f"{'shape':26} {'bytes':>10} {'s at n':>8} {'2n/n':>6} {'4n/2n':>6}")
-    failed = []
+    failed, ratios = [], {}
     for name, make in SHAPES.items():
         pages = [make(options.parts * factor) for factor in (1, 2, 4)]
         times = [least_cpu_seconds(partial(read, page), options.repeats) for page in pages]
         first, second = (late / max(early, 1e-9) for early, late in pairwise(times))
         print(f"{name:26} {len(pages[0]):10,} {times[0]:8.4f} {first:6.2f} {second:6.2f}", flush=True)
+        ratios[f"{name}: 4n/n"] = first * second
         if times[2] >= MIN_SECONDS and first * second > MAX_RATIO**2:
             failed.append(name)
     print(f"fails: {', '.join(failed)}" if failed else f"passes: no mean ratio above {MAX_RATIO}")
+    write_results(options.json, "hostile", ratios=ratios, figures={"failed": failed})
     return 1 if failed else 0
 
 

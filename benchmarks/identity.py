@@ -1,4 +1,4 @@
-"""CPU and bytes of identities on labelled pages: ``python benchmarks/identity.py FOLDER``.
+"""CPU and bytes of identities on labelled pages: ``python -m benchmarks.identity FOLDER``.
 
 FOLDER has sets of pages, each with a folder ``html`` of gzip files. The best of several rounds counts, since
 other load can only add time. The time of the detectors on the same pages is shown for comparison.
@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.results import add_json_option, write_results
 from dedupcrawl.config import Config
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.identity import sketch_identity
@@ -76,6 +77,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else "")
     parser.add_argument("folder", type=Path, help="folder of sets of pages")
     parser.add_argument("--step", type=int, default=8, help="read every so many pages")
+    add_json_option(parser)
     options = parser.parse_args()
     pages = [page for page in read_pages(options.folder, options.step) if page.text]
     texts = [Features(page).encoded for page in pages]
@@ -85,10 +87,14 @@ def main() -> None:
     size = sum(map(len, sketches)) / len(sketches)
     print(f"{len(pages)} pages, {sum(map(len, texts)) / len(texts):,.0f} bytes of text on average")
     print(f"identity: {cost:.0f} µs of CPU a page, {size:.1f} bytes (at most {max(map(len, sketches))})")
-    print(f"default detectors on the same pages: {microseconds(lambda: fingerprint_all(pages), len(pages)):.0f} µs")
-    print(f"comparison of a pair: {microseconds(lambda: compare_all(sketches), 2 * len(sketches)):.1f} µs")
+    detectors = microseconds(lambda: fingerprint_all(pages), len(pages))
+    print(f"default detectors on the same pages: {detectors:.0f} µs")
+    pair = microseconds(lambda: compare_all(sketches), 2 * len(sketches))
+    print(f"comparison of a pair: {pair:.1f} µs")
     print(f"at most {MOST_MICROSECONDS} µs: {'ok' if cost <= MOST_MICROSECONDS else 'MISSED'}")
     print(f"at most {MOST_BYTES} bytes: {'ok' if size <= MOST_BYTES else 'MISSED'}")
+    figures = {"microseconds": cost, "bytes": size, "microseconds of the detectors": detectors, "of a pair": pair}
+    write_results(options.json, "identity", ratios={"identity/detectors": cost / detectors}, figures=figures)
 
 
 if __name__ == "__main__":

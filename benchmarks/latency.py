@@ -27,12 +27,14 @@ from scrapy.utils.reactor import install_reactor
 from twisted.internet.task import react
 
 from benchmarks.crawl import ASYNCIO, PART, NewsSpider, serve
+from benchmarks.results import add_json_option, write_results
 from dedupcrawl import Addon, Deduplicator
 from dedupcrawl.crawl.context import CrawlContext
 from dedupcrawl.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 LATENCIES = (0.0, 0.05)  #: seconds per call
 BAR = 0.9
@@ -101,7 +103,7 @@ async def crawl(base: str, parts: int, latency: float) -> float:
 
 
 @deferred_f_from_coro_f
-async def take_turns(_: object, base: str, rounds: int, parts: int) -> None:
+async def take_turns(_: object, base: str, rounds: int, parts: int, file: Path | None) -> None:
     """Crawl the site in both ways, several times, and print the results."""
     rates: dict[float, list[float]] = {latency: [] for latency in LATENCIES}
     for turn in range(rounds):
@@ -115,6 +117,7 @@ async def take_turns(_: object, base: str, rounds: int, parts: int) -> None:
             {"pages_per_second": shown, "rounds": rounds, "ratio": round(ratio, 3), "bar": BAR, "holds": ratio >= BAR}
         )
     )
+    write_results(file, "latency", ratios={"near/far: time": ratio}, figures={"pages per second": shown})
 
 
 def main() -> None:
@@ -124,6 +127,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=1000)
     parser.add_argument("--delay", type=float, default=0.05)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    add_json_option(parser)
     asked = parser.parse_args()
     if asked.pages % PART:
         parser.error(f"--pages {asked.pages} is not accepted: a multiple of {PART}")
@@ -136,7 +140,7 @@ def main() -> None:
         site = json.loads(server.stdout.readline())
         try:
             install_reactor(ASYNCIO)
-            react(take_turns, (f"http://127.0.0.1:{site['port']}", asked.rounds, asked.pages // PART))
+            react(take_turns, (f"http://127.0.0.1:{site['port']}", asked.rounds, asked.pages // PART, asked.json))
         finally:
             server.kill()
 

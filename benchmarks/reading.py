@@ -1,4 +1,4 @@
-"""Quality and speed of main text extraction: ``python benchmarks/reading.py [FOLDER …] [--repeats N] [--json]``.
+"""Quality and speed of main text extraction: ``python -m benchmarks.reading [FOLDER …] [--repeats N]``.
 
 The default folders are the page sets ``aeb``, ``cwced`` and ``wcxb`` (seven types of pages) of the data folder. For
 each set the benchmark prints F1, precision and recall by the 4-gram score of article-extraction-benchmark, and the time
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import copy
-import json
 import os
 import sys
 import time
@@ -21,6 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.results import add_json_option, write_results
 from dedupcrawl.errors import DedupError
 from dedupcrawl.page import compiled
 from dedupcrawl.page.document import parse, to_text
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folders", nargs="*", type=Path, help="page sets (html/<id>.html.gz + truth.jsonl)")
     parser.add_argument("--repeats", type=int, default=5, help="rounds per page, of which the best counts")
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON in the end")
+    add_json_option(parser)
     options = parser.parse_args(arguments)
     folders = options.folders or [folder for name in SETS if (folder := DATA / "pages" / name).is_dir()]
     if not folders:
@@ -71,8 +71,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     passed = judge(reports)
-    if options.json:
-        print(json.dumps({"page reading": compiled.description(), "rows": rows}))
+    write_results(
+        options.json,
+        "reading",
+        ratios={
+            **{f"{row['set']}: {row['reader']}/parse": float(row["ratio_to_parse"]) for row in rows},
+            **{f"{' + '.join(names)}: ours/parse": share for names, share in together(reports).items()},
+        },
+        figures={"page reading": compiled.description(), "rows": rows},
+    )
     return 0 if passed else 1
 
 
@@ -96,15 +103,22 @@ def judge(reports: Mapping[str, ExtractionReport]) -> bool:
 
 def judge_time(names: tuple[str, ...], reports: Mapping[str, ExtractionReport]) -> bool:
     """Print whether the time of some sets together meets its bar."""
-    chosen = [reports[name] for name in names if name in reports]
-    if not chosen:
+    ratio = together(reports).get(names)
+    if ratio is None:
         return True
     bar = (RATIOS if compiled.description() == "compiled" else RATIOS_NOT_COMPILED)[names]
-    reading = sum(report.pages * report.ms_per_page for report in chosen)
-    parsing = sum(report.pages * report.ms_per_page / report.ratio_to_parse for report in chosen)
-    fast = reading <= bar * parsing
-    print(f"{' + '.join(names):8} {'passes' if fast else 'fails'}: {reading / parsing:.2f}x, at most {bar}x the parse")
-    return fast
+    print(f"{' + '.join(names):8} {'passes' if ratio <= bar else 'fails'}: {ratio:.2f}x, at most {bar}x the parse")
+    return ratio <= bar
+
+
+def together(reports: Mapping[str, ExtractionReport]) -> dict[tuple[str, ...], float]:
+    """Return for each group of sets the time of reading their pages as a multiple of the parse."""
+    found = {}
+    for names in RATIOS:
+        if chosen := [reports[name] for name in names if name in reports]:
+            reading = sum(report.pages * report.ms_per_page for report in chosen)
+            found[names] = reading / sum(report.pages * report.ms_per_page / report.ratio_to_parse for report in chosen)
+    return found
 
 
 def row(name: str, reader: str, pages: float, *figures: float) -> dict[str, float | str]:

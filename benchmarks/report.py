@@ -32,6 +32,7 @@ from scrapy.utils.reactor import install_reactor
 from twisted.internet.task import react
 
 from benchmarks import crawl as plain
+from benchmarks.results import add_json_option, write_results
 from dedupcrawl import Addon
 from dedupcrawl.crawl.recorder import LedgerWriter, PageRecorder
 from dedupcrawl.ledger.ledger_appender import LedgerAppender
@@ -243,6 +244,7 @@ def main() -> None:
     parser.add_argument("--serve", choices=SITES, help=argparse.SUPPRESS)
     parser.add_argument("--crawl", help=argparse.SUPPRESS)
     parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
+    add_json_option(parser)
     asked = parser.parse_args()
     if asked.pages % plain.PART:
         parser.error(f"--pages {asked.pages} is not accepted: a multiple of {plain.PART}")
@@ -253,7 +255,11 @@ def main() -> None:
         play, rest = (at_once, (asked.way,)) if asked.way else (take_turns, ())
         react(play, (asked.crawl, asked.pages, *rest))
     else:
-        print(json.dumps(compare(asked.rounds, asked.pages), indent=2))
+        figures = compare(asked.rounds, asked.pages)
+        print(json.dumps(figures, indent=2))
+        added = {site: figures[site]["percent_added"]["cpu"] for site in SITES}
+        ratios = {f"{site}: with/without: CPU": 1 + percent / 100 for site, percent in added.items()}
+        write_results(asked.json, "report", ratios=ratios, figures=figures)
 
 
 if __name__ == "__main__":

@@ -13,13 +13,14 @@ from __future__ import annotations
 import argparse
 import tempfile
 import tracemalloc
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.crawl import vocabulary
+from benchmarks.results import add_json_option, write_results
 from dedupcrawl import Deduplicator, Page
 from dedupcrawl.stores import open_store
 from dedupcrawl.stores.base import KEY_BYTES, Record
@@ -193,12 +194,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--pages", type=int, default=10_000, help="how many pages are filed")
     parser.add_argument("--more", type=int, default=50_000, help=f"how many of {' and '.join(GROWN)} are")
+    add_json_option(parser)
     options = parser.parse_args()
     print(f"{'detectors':33}{'keys':>5}{'sketches':>10}{'pages':>9}{'LMDB':>7}{'memory':>8}{'export':>8}")
+    table = {}
     for name, detectors in CHOICES.items():
         found = shapes(detectors)
         sizes = sizes_of(found, (options.pages, options.more) if name in GROWN else (options.pages,))
         _show(name, found, sizes)
+        table[name] = [asdict(size) for size in sizes]
         if name == DEFAULT:
             per_page = {"LMDB": sizes[-1].lmdb, "memory": sizes[-1].memory}
     found = shapes(CHOICES[DEFAULT])
@@ -211,6 +215,7 @@ def main() -> None:
         per_page[layout] = took["memory"]
     for name, each in per_page.items():
         print(f"{name}: " + ", ".join(f"{pages:,} pages {total_text(each, pages)}" for pages in PLANNED))
+    write_results(options.json, "sizing", figures={"bytes a page": per_page, "by detector": table})
 
 
 def _show(name: str, found: Sequence[Shape], sizes: Sequence[Size]) -> None:

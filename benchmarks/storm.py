@@ -23,6 +23,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from benchmarks.results import add_json_option, write_results
 from tests.faults.storm import Storm
 from tests.faults.storm_events import Event, forecast
 from tests.faults.web import serving, towns_of
@@ -41,6 +42,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, metavar="ROUND", help="number of the first round")
     parser.add_argument("--round", type=int, default=ROUND, help="kills of a round, default: %(default)s")
     parser.add_argument("--pages", type=int, default=PAGES)
+    add_json_option(parser)
     args = parser.parse_args()
     totals, faults, number, began = Counter[str](), 0, args.first, time.monotonic()
     while totals[Event.KILL] < args.kills:
@@ -67,6 +69,7 @@ def main() -> None:
     for name, count in totals.items():
         print(f"{name:32}{count}")
     print(f"{'faults':32}{faults}\n{'seconds':32}{time.monotonic() - began:.0f}")
+    write_results(args.json, "storm", figures={**totals, "rounds": number - args.first, "faults": faults})
     sys.exit(faults > 0)
 
 

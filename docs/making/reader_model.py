@@ -54,7 +54,7 @@ from dedupcrawl.page.block_model import (
     promised_gain,
     unread_bytes,
 )
-from dedupcrawl.page.block_reader import MIN_MAIN_TEXT, classify, leave_out_tail
+from dedupcrawl.page.block_reader import MIN_MAIN_TEXT, classify, leave_out_tail, read_blocks
 from dedupcrawl.page.blocks import byte_length
 from dedupcrawl.page.document import parse, to_text
 from dedupcrawl.page.embedded_data import embedded_text
@@ -178,7 +178,8 @@ def read_sample(html: bytes, sample: Sample) -> Sample:
 
 def label_sample(sample: Sample, root: _Element, tree: BlockTree, reasons: Sequence[str], kept: int) -> Sample:
     """Add features and labels of the blocks."""
-    sample.blocks, sample.data = tree.blocks, embedded_text(root)
+    page = read_blocks(root, "", ReadOptions(blocks=False))
+    sample.blocks, sample.data = tree.blocks, embedded_text(root, page.heading, page.title).text
     sample.by_rules = sample.by_model = sample.overlap([reason == MAIN_TEXT for reason in reasons])
     if tree.blocks:
         sample.is_settled = is_settled(tree, reasons, kept, unread_bytes(tree.blocks, reasons))
