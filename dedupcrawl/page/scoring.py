@@ -98,7 +98,7 @@ def classify_blocks(tree: BlockTree, options: ReadOptions) -> tuple[list[str], i
     containers.discount(repeated, blocks, scores)
     headed = heading_container(blocks)
     containers.remove_parts(tree.nested, headed)
-    kept = _assign_reasons(blocks, reasons, containers.reasons_around(containers.best(tree.mains, headed)))
+    kept = _assign_reasons(blocks, reasons, containers, containers.best(tree.mains, headed))
     mark_repeated(blocks, reasons, repeated)
     removed = trim(blocks, kept, scores)
     for place, reason in removed.items():
@@ -107,12 +107,15 @@ def classify_blocks(tree: BlockTree, options: ReadOptions) -> tuple[list[str], i
     return restore(blocks, reasons, left), left
 
 
-def _assign_reasons(blocks: list[RawBlock], reasons: list[str], container_reasons: list[str]) -> list[int]:
+def _assign_reasons(blocks: list[RawBlock], reasons: list[str], containers: ContainerScores, best: int) -> list[int]:
     """Give blocks without a reason that of their container; return the places of those that are kept."""
     kept = []
+    container_reasons = containers.reasons_around(best)
     for place, block in enumerate(blocks):
         if not reasons[place]:
             reasons[place] = container_reasons[block[6]]
+            if block[5] == "pre" and not block[2] and containers.has_listings(block[6], best):
+                reasons[place] = MAIN_TEXT
             if reasons[place] is MAIN_TEXT:
                 kept.append(place)
     return kept
@@ -343,6 +346,16 @@ class ContainerScores:
             if reasons[child] is OUTSIDE and reasons[self.parents[child]] is MAIN_TEXT:
                 reasons[child] = MAIN_TEXT
         return reasons
+
+    def has_listings(self, container: int, best: int) -> bool:
+        """Whether listings of code in a container are part of the main text, if ``best`` is its container.
+
+        The widget around a listing may look like a side part by its class, and the numbers of its lines like links to
+        other pages. Listings of other people's comments and of other articles remain outside.
+        """
+        while container > best and self.removed[container] in {"", SIDE_CLASS, TEASER}:
+            container = self.parents[container]
+        return container == best
 
 
 def heading_container(blocks: Sequence[RawBlock]) -> int:

@@ -57,6 +57,32 @@ def test_side_classes_go(names: str) -> None:
     assert THIRD in page.text
 
 
+@pytest.mark.parametrize("widget", ['<div class="code-widget">{}</div>', "<aside class=sidebar><div>{}</div></aside>"])
+def test_a_listing_of_code_stays_in_the_text_around_it(widget: str) -> None:
+    """Whatever the class of the widget around it says."""
+    listing = "for page in crawl:\n    keep(page)"
+    page = read_page(article(widget.format(f"<pre>{listing}</pre><p>{TEASE}</p>") + f"<p>{THIRD}</p>"))
+    assert reason_of(page, "keep(page)") == (MAIN_TEXT if "aside" not in widget else LANDMARK)
+    assert reason_of(page, TEASE) != MAIN_TEXT
+
+
+def test_numbers_of_lines_are_no_headlines_of_a_listing() -> None:
+    """Each line of a listing has a link to itself, and the page has several listings."""
+    numbers = "<br>".join(f"<a href='/post?line={number}'>{number}</a>" for number in range(40))
+    listings = "".join(
+        f"<table><tr><td>{numbers}</td><td><pre>collator{at} = make({at})</pre></td></tr></table><p>{SECOND}{at}</p>"
+        for at in range(5)
+    )
+    page = read_page(article(f"{listings}<p>{THIRD}</p>"))
+    assert all(f"collator{at}" in page.text for at in range(5))
+
+
+def test_a_listing_in_a_comment_goes_with_it() -> None:
+    comment = f"<div class=comments><p>{TEASE}</p><pre>import spam; spam.send()</pre></div>"
+    page = read_page(article(f"<p>{THIRD}</p><p>{FOURTH}</p><p>{PARAGRAPH[::-1]}</p>{comment}"))
+    assert reason_of(page, "spam") == COMMENTS
+
+
 def test_comments_go_although_they_are_longer_than_the_article() -> None:
     comments = "".join(f"<div class='comment'><p>{number} {THIRD}</p></div>" for number in range(30))
     page = read_page(article(f"<p>{THIRD}</p><p>{FOURTH}</p>") + f"<div id='comments'>{comments}</div>")

@@ -26,7 +26,7 @@ def part_of(path: Path) -> Part:
 
 def pack(data: bytes, suffix: str) -> bytes:
     if suffix == ".gz":
-        return gzip.compress(data)
+        return gzip.compress(data, mtime=0)  # the same bytes at any time
     return zstandard.ZstdCompressor(write_checksum=True).compress(data) if suffix == ".zst" else data
 
 
