@@ -41,6 +41,7 @@ from zlib import crc32
 import lightgbm
 import numpy as np
 
+from benchmarks.results import add_json_option, write_results
 from dedupcrawl import page as page_package
 from dedupcrawl.page import PageError, ReadOptions
 from dedupcrawl.page.block_features import BlockFeatures, block_features
@@ -351,11 +352,16 @@ def table(runs: Sequence[dict[str, Row]]) -> Iterator[str]:
     """Yield a line for each type of page: the means of the runs."""
     yield f"{'type':14} pages  rules  with model  lost: rules  with model  asked  switched"
     for name in runs[0]:
-        mean = Row(*(fmean(values) for values in zip(*(run[name] for run in runs), strict=True)))
+        mean = mean_row(runs, name)
         yield (
             f"{name:14} {mean.pages:5.0f}  {mean.rules:.3f}  {mean.chosen:10.3f}  {mean.lost_rules:11.0f}"
             f"  {mean.lost:10.1f}  {mean.asked:5.2f}  {mean.switched:8.2f}"
         )
+
+
+def mean_row(runs: Sequence[dict[str, Row]], name: str) -> Row:
+    """Return the means of the runs for one type of page."""
+    return Row(*(fmean(values) for values in zip(*(run[name] for run in runs), strict=True)))
 
 
 def lost(found: Iterable[ShingleOverlap]) -> int:
@@ -419,6 +425,7 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="the file to write the trees to")
     parser.add_argument("--cache", type=Path, help="file for the pages that were read; delete it if the sets change")
     parser.add_argument("--seeds", type=int, default=1, help="number of runs whose mean is printed")
+    add_json_option(parser)
     given = parser.parse_args()
 
     def read() -> list[Sample]:
@@ -431,6 +438,8 @@ def main() -> None:
         runs.append(rows(samples))
         print(f"seed {seed}: margins {margins}, in use {Margins(MIN_GAIN, MIN_PROMISED_GAIN)}", flush=True)
     print("\n".join(table(runs)))
+    means = {name: mean_row(runs, name)._asdict() for name in runs[0]}
+    write_results(given.json, "reader_model", figures={"seeds": given.seeds, "by type": means})
     if given.write:
         write(given.write, samples)
 
