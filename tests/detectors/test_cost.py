@@ -30,7 +30,7 @@ SHAPES: Mapping[str, Callable[[int], str]] = {
     "alternating scripts": lambda n: "a中" * (n // 2),
     "marks": lambda n: "a" + "\u0301\u0316" * (n // 2),
 }
-SMALL, LARGE = 2_000, 32_000
+SMALL, LARGE = 2_000, 16_000
 MAX_GROWTH = 2.5  #: cost of a character in the large text, in costs of a character in the small one
 OVERHEAD = 0.002  #: seconds of a page, whatever its length
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: Compiling hot code to the utmost takes longer than such small runs do.
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 
 
 def why_not() -> str | None:
