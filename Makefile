@@ -52,7 +52,7 @@ imports: install
 	$(BIN)/lint-imports
 
 docs: install
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # --quiet would hide the warnings that --strict turns into errors
+	$(BIN)/python docs/making/site.py
 
 pytest: install
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile

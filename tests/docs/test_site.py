@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import re
 import subprocess
 import sys
 import threading
@@ -11,7 +11,9 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
 import pytest
+from lxml import html
 
+from docs.making.site import broken_links, chinese, english
 from tests.browser import DESKTOP, PHONE, browsing
 from tests.data import ROOT
 
@@ -20,6 +22,29 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PAGES = ("index.html", "tutorial.html", "how-it-decides.html", "settings.html", "troubleshooting.html")
+#: Words that a reader types, and the pages that must be among the first results.
+FOUND = {
+    "": {
+        "csv": "crawling.html",
+        "reset": "crawling.html",
+        "overwrite": "crawling.html",
+        "pagination": "your-site.html",
+        "javascript": "your-site.html",
+        "scrapyd": "shared.html",
+        "DEDUP_TTL": "settings.html#dedup_ttl",
+    },
+    "zh/": {
+        "近似重复": "methods.html",
+        "特征码": "methods.html",
+        "布隆过滤器": "your-site.html",
+        "链接密度": "methods.html",
+        "覆盖": "crawling.html",
+        "命名空间": "settings.html#dedup_namespace",
+        "翻页": "your-site.html",
+        "csv": "crawling.html",
+        "DEDUP_TTL": "settings.html#dedup_ttl",
+    },
+}
 
 
 class _Silent(SimpleHTTPRequestHandler):
@@ -30,12 +55,9 @@ class _Silent(SimpleHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     site = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(site)]
-    done = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert "WARNING" not in done.stderr
+    command = [sys.executable, str(ROOT / "docs" / "making" / "site.py"), "--site-dir", str(site)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
     return site
 
 
@@ -48,29 +70,76 @@ def origin(built: Path) -> Iterator[str]:
     server.server_close()
 
 
-def test_every_page_of_the_documentation_is_there(built: Path) -> None:
-    made = {path.stem for path in built.glob("*.html")} - {"404"}
-    assert made == {path.stem for path in (ROOT / "docs").glob("*.md")}
-    assert list(built.rglob("*.py")) == []
+def test_every_page_of_the_documentation_is_there_in_both_languages(built: Path) -> None:
+    pages = {path.stem for path in (ROOT / "docs").glob("*.md")}
+    for site in (built, built / "zh"):
+        assert {path.stem for path in site.glob("*.html")} - {"404"} == pages
+    assert [path for path in built.rglob("*") if path.suffix in {".py", ".yml"} or path.name == "making"] == []
+
+
+def test_every_page_is_in_the_navigation_of_both_languages_once() -> None:
+    for config in (english(), chinese()):
+        pages = re.findall(r"[\w-]+\.md", str(config["nav"]))
+        assert sorted(pages) == sorted(path.name for path in (ROOT / "docs").glob("*.md"))
+    titles = re.findall(r"'([^']+)': ", str(chinese()["nav"]))
+    assert [title for title in titles if not re.search("[\u4e00-\u9fff]", title)] == []
+
+
+@pytest.mark.parametrize(("here", "there", "name"), [("", "zh", "中文"), ("zh", "", "English")])
+def test_every_page_links_to_itself_in_the_other_language(built: Path, here: str, there: str, name: str) -> None:
+    for path in (built / here).glob("*.html"):
+        tree = html.parse(str(path), html.HTMLParser(encoding="utf-8"))
+        (link,) = tree.xpath("//a[contains(@class, 'other-language')]")
+        assert tree.getroot().get("lang") == (here or "en")
+        assert (link.text, link.get("hreflang")) == (name, there or "en")
+        if path.name != "404.html":
+            assert (path.parent / link.get("href")).resolve() == (built / there / path.name).resolve()
+
+
+@pytest.mark.parametrize("link", ["gone.html", "index.html#gone", "#gone", "pictures/gone.webp"])
+def test_a_broken_link_is_reported(tmp_path: Path, link: str) -> None:
+    (tmp_path / "index.html").write_text(
+        '<a href="https://a.example/">a</a><p id="here"><a href="#here">b</a>', "utf-8"
+    )
+    assert list(broken_links(tmp_path)) == []
+    (tmp_path / "other.html").write_text(f'<a href="index.html#here">a</a><a href="{link}">b</a>', "utf-8")
+    assert list(broken_links(tmp_path)) == [f"other.html: {link}"]
 
 
 @pytest.mark.parametrize(("size", "dark"), [(DESKTOP, False), (DESKTOP, True), (PHONE, False), (PHONE, True)])
+@pytest.mark.parametrize("language", FOUND)
 def test_pages_ask_nothing_of_other_hosts_fit_the_screen_and_can_be_read_by_all(
-    origin: str, size: tuple[int, int], dark: bool
+    origin: str, language: str, size: tuple[int, int], dark: bool
 ) -> None:
     with browsing(size, dark=dark) as tab:
         for page in PAGES:
-            tab.open(f"{origin}/{page}")
+            tab.open(f"{origin}/{language}{page}")
             assert not tab.is_wider_than_screen(), page
             assert tab.grave() == [], page
         assert [url for url in tab.requests if not url.startswith(f"{origin}/")] == []
         assert tab.errors == []
 
 
-def test_a_setting_is_found_by_its_name(origin: str) -> None:
+@pytest.mark.parametrize(
+    ("language", "word", "page"), [(site, *each) for site, words in FOUND.items() for each in words.items()]
+)
+def test_words_are_found(origin: str, language: str, word: str, page: str) -> None:
     with browsing() as tab:
-        tab.open(f"{origin}/index.html")
+        tab.open(f"{origin}/{language}index.html")
         tab.page.keyboard.press("/")
-        tab.page.keyboard.type("DEDUP_TTL", delay=20)
-        tab.page.locator(".md-search-result__link[href*='settings.html'][href$='#dedup_ttl']").first.wait_for()
+        field = tab.page.get_by_role("combobox")
+        field.fill(word)
+        name, _, anchor = page.partition("#")
+        css = f"[role=listbox] a[href*='/{language}{name}?']" + (f"[href$='#{anchor}']" if anchor else "")
+        tab.page.locator(css).first.wait_for()
         assert tab.errors == []
+
+
+def test_the_search_of_the_chinese_site_speaks_chinese(origin: str) -> None:
+    with browsing() as tab:
+        tab.open(f"{origin}/zh/index.html")
+        tab.page.keyboard.press("/")
+        field = tab.page.get_by_role("combobox")
+        assert field.get_attribute("placeholder") == "搜索"
+        field.fill("qqqqqqqq")
+        tab.page.get_by_text("没有找到相关内容").wait_for()
