@@ -14,28 +14,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tldextract import TLDExtract
 
-from dedupcrawl.identity import (
-    BESIDE,
-    BODY,
-    FILLER,
-    HEADING,
-    MAIN,
-    MIN_ABOUT,
-    TELLING,
-    TITLE,
-    WEAK,
-    Sample,
-    about,
-    is_about_its_name,
-    unpack_identity,
-)
+from dedupcrawl.identity import MIN_ABOUT, about, is_about_its_name
+from dedupcrawl.identity_codec import BESIDE, BODY, FILLER, HEADING, MAIN, TELLING, TITLE, WEAK, Sample, unpack_identity
 from dedupcrawl.layout import OTHER, compare_layouts
 from dedupcrawl.values import MAX_SHORTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dedupcrawl.identity import Identity
+    from dedupcrawl.identity_codec import Identity
 
 # Chosen on generated sites and on made copies of labelled pages (docs/methods.md, "Siblings").
 MIN_ALIKE = 0.5  #: titles without headings that share at least this part of their tokens are one name

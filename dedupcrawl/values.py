@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dedupcrawl.page.flatten import word_set
-from dedupcrawl.text.kernel import number_places
+from dedupcrawl.text.features import encode_normalized
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,11 +26,12 @@ MAX_FACTS = 4096  #: numbers of a text whose surroundings are cut out for its fa
 NEIGHBOURS = 8  #: bytes before and after a number that belong to the facts: the unit, the currency, the month
 MAX_SHORT = 40  #: characters of a short fact
 MAX_SHORTS = 254  #: short facts of a page that are counted
+MAX_VALUE_BYTES = 32  #: bytes of a value that count
 
+_SPACE = ord(" ")
 _ZERO = np.uint8(48)
 _GAP = np.zeros(256, np.int64)  #: how many of a byte join two digits to one number: 3.5, 1,200, 2024-05-03, 10x20
 _GAP[[*b".,:/x'-"]] = 1
-_JOINS = _GAP.astype(np.uint8).tobytes()
 _WORD_END = r"(?![a-z0-9\x80-\xff])"
 
 
@@ -84,13 +85,16 @@ _PASSING = word_set(
     "день дня дней uur dagen minut godzin godzinę godziny dni minuter timmar timme dagar"
 )
 _AGO = word_set("ago fa atrás назад geleden temu sedan")
-_SINCE = tuple(each.encode() for each in ("vor", "il y a", "hace", "há"))
+_SINCE = tuple(each.encode() for each in ("vor ", "il y a ", "hace ", "há "))
+#: Readers, and what they do: "12 people found this helpful", "40 users online".
+_READERS = word_set("people person persons user users reader readers customer customers member members")
+_DOING, _HAVING = word_set("found like watch view online read"), word_set("have has")
 
 _is_counted = re.compile(
     _pattern(
         rf"(?: of [0-9]{{1,9}})?(?:[ +k)]|万|萬){{0,3}}(?:"
         rf"(?:{_alternatives(each.replace('+', ' ') for each in _COUNTED)}){_WORD_END}"
-        r"|(?:people|persons?|users?|readers?|customers?|members?) (?:found|like|watch|view|online|read|have\b|has\b)"
+        rf"|(?:{_alternatives(_READERS)}) (?:{_alternatives(_DOING)}|(?:{_alternatives(_HAVING)}){_WORD_END})"
         r"|found (?:this|it) "
         rf"|(?:{_alternatives(_PASSING)}) (?:{_alternatives(_AGO)}){_WORD_END}"
         rf"|{_alternatives(_COUNTED_UNSPACED)})"
@@ -117,8 +121,8 @@ _COUNTING = tuple(
         ),
     )
 )
-_COLON, _BRACKET = "：".encode(), "（".encode()  #: text beside the main text is not normalised
-_BETWEEN = " :("  #: between these words and a number
+_BETWEEN, _MAX_BETWEEN = " :(", 3  #: stand between these words and a number, so many at most
+_BETWEEN_BYTES = frozenset(bytes((each,)) for each in _BETWEEN.encode())
 
 # -- dates, prices, measures --------------------------------------------------------------------
 
@@ -146,7 +150,7 @@ _day_first = re.compile(
         r"|(?:[0-9]{4}年 ?)?[0-9]{1,2}月(?: ?[0-9]{1,2}(?:日|号|號))?"
     )
 ).match
-_month_before = re.compile(_pattern(rf"(?:^|[^a-z\x80-\xff])((?:{_month})\.? )$")).search
+_month_before = re.compile(_pattern(rf"(?:^|[^a-z\x80-\xff])((?:{_month})\.? )\Z")).search
 _rest_of_date = re.compile(rb"(?:[0-9]{1,2}(?:st|nd|rd|th)?(?:,? [0-9]{4}(?![0-9]))?|[0-9]{4})(?![0-9])").match
 _is_numeric_date = re.compile(
     rb"[0-9]{4}([-/.])[0-9]{1,2}\1[0-9]{1,2}|[0-9]{1,2}([-/.])[0-9]{1,2}\2(?:[0-9]{2}|[0-9]{4})"
@@ -164,11 +168,11 @@ _PUBLISHED = word_set(
 )
 #: Up to the date stands little more than a preposition and a day of the week: "updated: on Monday, 3 May".
 _is_change, _is_published = (
-    re.compile(_pattern(rf"(?:{_alternatives(each.replace('+', ' ') for each in words)})[^.;!?0-9]{{0,16}}$")).search
+    re.compile(_pattern(rf"(?:{_alternatives(each.replace('+', ' ') for each in words)})[^.;!?0-9\0]{{0,16}}\Z")).search
     for words in (_CHANGED, _PUBLISHED)
 )
 _hour_after = re.compile(
-    "(?:,|\\.|;)? ?(?:at |um |à |a las |alle |klo |kl |kl. )?[0-9]{1,2}[:.][0-9]{2}(?::[0-9]{2})?".encode()
+    "(?:,|\\.|;)? ?(?:at |um |à |a las |alle |klo |kl |kl\\. )?[0-9]{1,2}[:.][0-9]{2}(?::[0-9]{2})?".encode()
 ).match
 _STAMP_REACH = 40  #: bytes before a date in which these words are looked for
 
@@ -190,45 +194,40 @@ _is_measured = re.compile(
         rf" ?(?:(?:{_alternatives((*_UNITS, *_CURRENCIES_AFTER))}){_WORD_END}|(?:{_alternatives(_UNITS_UNSPACED)}))"
     )
 ).match
-_is_price = re.compile(_pattern(r"(?:^|[^a-z])((?:us\$|usd|eur|gbp|chf|rmb|cny|\$|€|£|¥|￥|₹|₩) ?)$")).search
-_CURRENCY_WORDS = ("usd", "eur", "gbp", "chf", "rmb", "cny")
-_CURRENCY_LAST = frozenset(each.encode()[-1] for each in "$€£¥￥₹₩")
+_CURRENCY_WORDS, _CURRENCY_SIGNS = ("usd", "eur", "gbp", "chf", "rmb", "cny"), "$€£¥￥₹₩"
+_CURRENCIES_BEFORE = (*_CURRENCY_WORDS, "us$", *_CURRENCY_SIGNS)
+_is_price = re.compile(_pattern(rf"(?:^|[^a-z])((?:{_alternatives(_CURRENCIES_BEFORE)}) ?)\Z")).search
+_CURRENCY_LAST = frozenset(each.encode()[-1] for each in _CURRENCY_SIGNS)
 
 _EDGE = b"    "
-_ENDING = tuple(bytes((each,)) for each in b" ,.;:()[]/-+*|\"'\xe2\xc2\xef\xe3")
 _SHORTEST_DATE = 5  #: bytes; a date of numbers has more
 _ANY = tuple(bytes((each,)) for each in range(256))
+_NO_LETTER = tuple(each for each in _ANY if not b"a" <= each <= b"z")  #: what may stand beside a word of ASCII letters
 
 
 def _encoded(characters: str) -> list[bytes]:
     return [each.encode() for each in characters]
 
 
-@cache
-def _beyond(word: bytes, size: int) -> tuple[bytes, ...]:
-    """Return what may stand next to a word that has fewer bytes than are looked at."""
+def _longer(word: bytes, size: int) -> Iterable[bytes]:
+    """Return a word that has fewer bytes than are looked at, with any byte that may follow; else the word itself."""
     if len(word) >= size:
-        return (b"",)
-    return _ENDING if word.isalpha() else _ANY
+        return (word,)
+    return (word + last for last in (_NO_LETTER if word.isalpha() else _ANY))
 
 
 def _begin(words: Iterable[bytes], separators: Iterable[bytes]) -> frozenset[bytes]:
     """Return all four bytes with which words begin, each after none, one or more of some separators."""
-    found = {(each + last)[:4] for each in words for last in _beyond(each, 4)}
+    found = {longer[:4] for each in words for longer in _longer(each, 4)}
     for _ in range(3):
         found |= {(separator + each)[:4] for separator in separators for each in found}
     return frozenset(found)
 
 
 def _begin_units() -> frozenset[bytes]:
-    """Return all three bytes with which units begin, after a space or none."""
-    found: set[bytes] = set()
-    ends = _encoded(" ,.;:)/")
-    for unit in map(str.encode, (*_UNITS, *_CURRENCIES_AFTER, *_UNITS_UNSPACED)):
-        for shown in (b" " + unit, unit):
-            ended = [shown] if len(shown) >= 3 else [shown + end for end in ends]
-            found |= {(each + last)[:3] for each in ended for last in _beyond(each, 3)}
-    return frozenset(found)
+    """Return all two bytes with which units begin."""
+    units = [each.encode() for each in (*_UNITS, *_CURRENCIES_AFTER, *_UNITS_UNSPACED)]
+    return frozenset(longer[:2] for each in units for longer in _longer(each, 2))
 
 
 def _end(words: Iterable[str], separators: str) -> frozenset[bytes]:
@@ -240,16 +239,15 @@ def _end(words: Iterable[str], separators: str) -> frozenset[bytes]:
 class _Hints(NamedTuple):
     """The bytes beside a number that rule out for most numbers that a counter, a date or a unit stands there.
 
-    Those before a number and after it have four bytes, those of units three. Regular expressions take ten times as
-    long.
+    Those before a number and after it have four bytes, those of units two. Regular expressions take ten times as long.
     """
 
     counted: frozenset[bytes]  #: after a number that may count readers
     counting: frozenset[bytes]  #: before one
     dated: frozenset[bytes]  #: after a number that may begin a date
     months: frozenset[bytes]  #: before a number that may follow a month
-    currencies: frozenset[bytes]  #: before a number that may be a price
-    units: frozenset[bytes]  #: after a number that may be a measure
+    currencies: frozenset[bytes]  #: before a number that may be a price in a currency with letters
+    units: frozenset[bytes]  #: after a number, and a space or none, that may be a measure
     after: frozenset[bytes]  #: ``counted`` and ``dated``
     before: frozenset[bytes]  #: ``counting``, ``months`` and ``currencies``
 
@@ -258,29 +256,37 @@ class _Hints(NamedTuple):
 def _hints() -> _Hints:
     spaced = [each.replace("+", " ") for each in _COUNTED]
     counted = _begin(map(str.encode, (*spaced, *_COUNTED_UNSPACED, *_PASSING, *_OTHER_COUNTED)), _encoded(_SEPARATORS))
-    counting = _end((each.decode() for each in _COUNTING), _BETWEEN + "：（") | _end(
-        (each.decode() for each in _SINCE), " "
+    counting = _end((each.decode() for each in _COUNTING), _BETWEEN) | _end((each.decode() for each in _SINCE), "")
+    days = (
+        "月",
+        "年",
+        "of ",
+        "de ",
+        "di ",
+        *(each + end for each in ("st", "nd", "rd", "th", "er", "º") for end in " ."),
     )
-    days = ("月", "年", "st ", "nd ", "rd ", "th ", "er ", "º ")
-    dated = _begin(map(str.encode, (*_MONTHS, *days)), [b" ", b". "]) | {b" de ", b" of ", b" di "}
+    dated = _begin(map(str.encode, (*_MONTHS, *days)), _encoded(" ."))
     months = _end(_MONTHS, " .")
-    currencies = _end((*_CURRENCY_WORDS, "us$"), " ") | frozenset(
-        last + sign + b" " for sign in _encoded("€£¥￥₹₩") for last in (*_ANY, b"")
-    )
+    currencies = _end((*_CURRENCY_WORDS, "us$"), " ")
     return _Hints(
         counted, counting, dated, months, currencies, _begin_units(), counted | dated, counting | months | currencies
     )
 
 
-_REACH = 24  #: bytes before a number in which words are looked for
+_LINE, _PART = "\0", "\1"  #: separators of text; normalisation leaves them, and no parsed page has them
+_REACH = 40  #: bytes before a number in which words are looked for
 
 _HAN_START = "\u4e00".encode()[:2]  #: the first bytes of 一, 七, 三, 不, 与…: every Chinese text has some
-_han_numbers = re.compile("[〇零一二三四五六七八九十百千万萬亿億两兩半]+.?", re.DOTALL).findall
+_ENCODING = ("utf-8", "surrogatepass")
+HAN_NUMERALS = "〇零一二三四五六七八九十百千万萬亿億两兩半"
+#: With the character after them.
+_han_numbers = re.compile(f"[{HAN_NUMERALS}]+.?", re.DOTALL).findall
 
 
 # -- what is found ------------------------------------------------------------------------------
 
-_is_of_view = re.compile("print|druck|imprim|stampa|печат|打印|列印|印刷|인쇄", re.IGNORECASE).search
+_OF_VIEW = word_set("print druck imprim stampa печат 打印 列印 印刷 인쇄")  #: parts of lines that only a view has
+_is_of_view = re.compile(_alternatives(_OF_VIEW)).search
 _no_letters = re.compile(r"[\W\d_]+").sub
 _has_digit = re.compile(r"\d").search
 
@@ -296,51 +302,71 @@ class Values(NamedTuple):
 def values_of(text: bytes) -> dict[bytes, bool]:
     """Return the values in a folded text, and whether each is strong: a date, a price, or a measure with its unit.
 
-    The first ``MAX_NUMBERS`` numbers are read, and those that count readers left out.
+    The first ``MAX_NUMBERS`` numbers are read, and those that count readers left out. A value is cut after
+    ``MAX_VALUE_BYTES``.
 
     >>> sorted(values_of(b"bolt 3.5 x 20 mm, 4 packs. comments (12)").items())
     [(b'20 mm', True), (b'3.5', False), (b'4', False)]
     """
+    # Before the first number and after the last one too, some bytes can be looked at.
     both = b"".join((_EDGE, text, _EDGE))
     return _values_at(both, *_number_places(both))
 
 
-def page_values(page: Page, text: bytes, *, beside: bool = True) -> Values:
+def page_values(text: bytes, beside: bytes = b"") -> Values:
     """Return the values of a page.
 
     Args:
-        page: the page.
-        text: its normalised text in UTF-8.
-        beside: whether to look for values beside the main text.
+        text: its normalised text in UTF-8, see :attr:`dedupcrawl.text.features.Features.encoded`.
+        beside: the text beside it, see :func:`other_text`.
     """
-    # Before the first number and after the last one too, some bytes can be looked at.
     main = b"".join((_EDGE, text, _EDGE))
     starts, stops = _number_places(main)
     facts: list[bytes] = []
     inner = _values_at(main, starts, stops, facts)
     if not text.isascii() and _HAN_START in text:
-        facts += map(str.encode, _han_numbers(text.decode("utf-8", "replace")))
-    outer: dict[bytes, bool] = {}
-    if beside and page.stated:
-        # Only digits and letters of ASCII matter here: to fold the text would take longer than to search it.
-        outer = values_of(page.stated.encode("utf-8", "surrogatepass").replace(b"\n", b"; ").lower())
-        for value in outer.keys() & inner.keys():
-            del outer[value]
+        facts += [each.encode(*_ENCODING) for each in _han_numbers(text.decode(*_ENCODING))]
+    outer = values_of(beside) if beside else {}
+    for value in outer.keys() & inner.keys():
+        del outer[value]
     return Values(inner, outer, b"\n".join(facts))
 
 
-def short_facts(page: Page) -> dict[bytes, bool]:
-    r"""Return the short lines of a page, and whether each stands beside the main text.
+class OtherText(NamedTuple):
+    """Parts of the text of a page, normalised, in UTF-8. NUL separates the lines."""
 
-    They are folded and without digits: numbers are values. Lines of a view ("printed from …") are no facts.
+    beside: bytes  #: what the page states beside its main text
+    lines: bytes  #: the short lines of the main text
+
+
+def other_text(page: Page) -> OtherText:
+    r"""Return the text beside the main text, and the lines that may be short facts.
 
     >>> from dedupcrawl.page.model import Page
-    >>> sorted(short_facts(Page(url="", text="Colour: Red", stated="Glaze\n20 mm\nPrice: 3.50")).items())
+    >>> other_text(Page(url="", text="Colour: Red", stated="Glaze\n20 mm"))
+    OtherText(beside=b'glaze\x0020 mm', lines=b'colour: red')
+    """
+    short = [line for line in page.text.split("\n") if len(line) <= MAX_SHORT]
+    text = encode_normalized(_PART.join((page.stated, "\n".join(short))).replace("\n", _LINE))
+    beside, _, lines = text.partition(_PART.encode())
+    return OtherText(beside, lines)
+
+
+def short_facts(beside: bytes, lines: bytes) -> dict[bytes, bool]:
+    r"""Return the short lines of a page, and whether each stands beside the main text.
+
+    They are without digits: numbers are values. Lines of a view ("printed from …") are no facts.
+
+    Args:
+        beside: the text beside the main text, see :func:`other_text`.
+        lines: the short lines of the main text.
+
+    >>> sorted(short_facts(b"glaze\x0020 mm\x00price: 3.50", b"colour: red").items())
     [(b'colour red', False), (b'glaze', True), (b'mm', True), (b'price', True)]
     """
     found: dict[bytes, bool] = {}
-    for is_beside, text in ((True, page.stated), (False, page.text)):
-        for line in text.split("\n"):
+    for is_beside, text in ((True, beside), (False, lines)):
+        for line in text.decode("utf-8", "surrogatepass").split(_LINE):
             if len(line) <= MAX_SHORT and not _is_of_view(line):
                 found[_plain(line)] = is_beside
     found.pop(b"", None)
@@ -348,29 +374,28 @@ def short_facts(page: Page) -> dict[bytes, bool]:
 
 
 def _plain(line: str) -> bytes:
-    plain = _no_letters(" ", line).strip().casefold().encode("utf-8", "surrogatepass")
-    is_dated = plain and not line.replace(" ", "").isalpha() and _has_digit(line)
-    return b"" if is_dated and _is_change(plain) else plain
+    plain = _no_letters(" ", line).strip().encode("utf-8", "surrogatepass")
+    return b"" if _has_digit(line) and _is_change(plain) else plain
 
 
 def _values_at(text: bytes, starts: list[int], stops: list[int], facts: list[bytes] | None = None) -> dict[bytes, bool]:
     values: dict[bytes, bool] = {}
     hints = _hints()
     done = count = 0
-    last = len(_EDGE)
-    for start, stop, following in zip(starts, stops, [*starts[1:], len(text)], strict=False):
+    last, end_of_text = len(_EDGE), len(text) - len(_EDGE)
+    for start, stop, following in zip(starts, stops, [*starts[1:], end_of_text], strict=False):
         is_first = count < MAX_NUMBERS
         count += 1
         if count > (MAX_NUMBERS if facts is None else MAX_FACTS):
             if facts is not None:
-                facts.append(text[start:])
+                facts.append(text[start:end_of_text])
             break
-        before = text[start - 4 : start]
+        before, after = text[start - 4 : start], text[stop : stop + 4]
         is_special = (
-            text[stop : stop + 4] in hints.after
+            after in hints.after
             or before in hints.before
-            or text[stop : stop + 3] in hints.units
-            or before[3] in _CURRENCY_LAST
+            or (after[1:3] if after[0] == _SPACE else after[:2]) in hints.units
+            or before[2 if before[3] == _SPACE else 3] in _CURRENCY_LAST
             or stop - start > _SHORTEST_DATE
         )
         if is_special and start >= done:
@@ -380,9 +405,9 @@ def _values_at(text: bytes, starts: list[int], stops: list[int], facts: list[byt
             value, end, is_strong = _long_value(text, start, stop) if is_first else _NO_VALUE
             done = end or done
             if value:
-                values[value] = is_strong
+                values[value[:MAX_VALUE_BYTES]] = is_strong
         if is_first and start >= done:
-            values.setdefault(text[start:stop], False)
+            values.setdefault(text[start : min(stop, start + MAX_VALUE_BYTES)], False)
         if facts is not None:
             facts.append(text[max(start - NEIGHBOURS, last) : min(stop + NEIGHBOURS, following)])
         last = stop
@@ -391,10 +416,6 @@ def _values_at(text: bytes, starts: list[int], stops: list[int], facts: list[byt
 
 def _number_places(text: bytes) -> tuple[list[int], list[int]]:
     """Return where the numbers start and stop; a regular expression takes three times as long to find them."""
-    return number_places(text, _JOINS) or _number_places_by_numpy(text)
-
-
-def _number_places_by_numpy(text: bytes) -> tuple[list[int], list[int]]:
     points = np.frombuffer(text, np.uint8)
     digits = (points - _ZERO < 10).nonzero()[0]
     if not len(digits):
@@ -412,8 +433,14 @@ def _is_counter(text: bytes, start: int, stop: int) -> bool:
         return True
     if text[start - 4 : start] not in _hints().counting:
         return False
-    before = text[max(0, start - _REACH) : start].rstrip(b" :(").removesuffix(_COLON).removesuffix(_BRACKET)
-    return before.endswith(_COUNTING) or (before.endswith(_SINCE) and _is_passing(text, stop) is not None)
+    before = text[max(0, start - _REACH) : start]
+    if before.endswith(_SINCE):
+        return _is_passing(text, stop) is not None
+    for _ in range(_MAX_BETWEEN):
+        if before.endswith(_COUNTING) or before[-1:] not in _BETWEEN_BYTES:
+            break
+        before = before[:-1]
+    return before.endswith(_COUNTING)
 
 
 _NO_VALUE = (b"", 0, False)
@@ -438,9 +465,35 @@ def _long_value(text: bytes, start: int, stop: int) -> tuple[bytes, int, bool]:
             hour = _hour_after(text, end)
             return b"", hour.end() if hour else end, False
         return (month[1] if month else b"") + text[start:end], end, not _is_published(said)
-    measured = _is_measured(text, stop) if after[:3] in hints.units else None
+    measured = _is_measured(text, stop) if (after[1:3] if after[0] == _SPACE else after[:2]) in hints.units else None
     if measured:
         return text[start : measured.end()], measured.end(), True
-    is_priced = before in hints.currencies or before[3] in _CURRENCY_LAST
+    is_priced = before in hints.currencies or before[2 if before[3] == _SPACE else 3] in _CURRENCY_LAST
     price = _is_price(text[max(0, start - _REACH) : start]) if is_priced else None
     return (price[1] + text[start:stop], stop, True) if price else _NO_VALUE
+
+
+BACKWARDS = 4  #: so many of the sets, the last ones, are looked for before a number
+
+
+@cache
+def word_sets() -> tuple[tuple[bytes, ...], ...]:
+    """Return the words that compiled code looks for, in the order of ``WordKind`` in ``kernel.h``."""
+    pairs = [f"{noun} {verb}" for noun in _READERS for verb in _DOING], [f"{n} {v}" for n in _READERS for v in _HAVING]
+    sets: tuple[Iterable[str], ...] = (
+        (*_spaced(_COUNTED), *pairs[1], *(f"{unit} {ago}" for unit in _PASSING for ago in _AGO)),
+        (*_COUNTED_UNSPACED, *pairs[0], "found this ", "found it "),
+        _PASSING,
+        _MONTHS,
+        (*_UNITS, *_CURRENCIES_AFTER),
+        _UNITS_UNSPACED,
+        _spaced(_CHANGED),
+        _spaced(_PUBLISHED),
+        _OF_VIEW,
+    )
+    before = (_COUNTING, _SINCE, (*map(str.encode, _MONTHS),), (*map(str.encode, _CURRENCIES_BEFORE),))
+    return (*(tuple(each.encode() for each in words) for words in sets), *before)
+
+
+def _spaced(words: Iterable[str]) -> list[str]:
+    return [each.replace("+", " ") for each in words]

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from dedupcrawl import Deduplicator, Page, Verdict, read_page
 from dedupcrawl.cli import app
 from dedupcrawl.detectors.base import Relation
-from dedupcrawl.identity import unpack_identity
+from dedupcrawl.identity_codec import unpack_identity
 from dedupcrawl.layout import compare_layouts, with_layout, without_layout
 from dedupcrawl.page.options import ReadOptions
 from dedupcrawl.page.signatures import LAYOUT_BYTES, layout_signature

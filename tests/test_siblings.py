@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tldextract import TLDExtract
 
 from dedupcrawl import siblings as module
-from dedupcrawl.identity import MAX_NAMES, MAX_VALUES, sketch_identity
+from dedupcrawl.identity import sketch_identity
+from dedupcrawl.identity_codec import MAX_NAMES, MAX_VALUES
 from dedupcrawl.page.model import Page
 from dedupcrawl.siblings import host_of, is_refresh, site_of, why_siblings
 from dedupcrawl.text.features import Features

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.arrow_arrays import Numbers
 
 
-LAYOUT_VERSION = 2  #: of the columns below
+LAYOUT_VERSION = 3  #: of the columns below
 #: Last column of tables that hold pages of several corpora: the part that a page comes from.
 PART_FIELD = pa.field("part", pa.string())
 RECORD_CACHE_SIZE = 4096  #: decoded records that a table keeps in memory

@@ -28,7 +28,7 @@ from zlib import crc32
 from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import IDENTITY_BYTES, KEY_BYTES, Record
 
-VERSION = 3
+VERSION = 4
 _PREFIX = Struct(">BI")  # version, crc
 _HEAD = Struct(">dHBIIB")  # seen to identity
 _SEEN = Struct(">d")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.base import OnDamage, Record, Store
 
 MAGIC = b"dedupcrawl export "
-VERSION = b"3"
+VERSION = b"4"
 MAX_LINE_BYTES = 1 << 20
 MAX_RECORD_BYTES = 1 << 28
 CHUNK = 200  #: records that are filed together

@@ -4,7 +4,7 @@ Arrays are contiguous, of the stated item type, and not changed as long as an ob
 without the GIL. A ``ValueError`` is raised for arrays of another size and for values that are no packed points.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar, final
 
 from typing_extensions import Buffer
@@ -84,15 +84,39 @@ class Sketcher(Generic[_R]):
     def sketch_string(self, text: str, /) -> _R | None:
         """Do the same for a text that is not normalised yet."""
 
+@final
+class IdentitySketcher:
+    """Finds names and values of pages, and packs them, like :class:`dedupcrawl.identity.ReferenceSketcher`."""
+
+    def __new__(
+        cls,
+        substitution: Buffer,  # of the 256 bytes
+        unspaced: Buffer,  # uint32: the first and last code point of each range of scripts without spaces
+        numerals: str,  # in Chinese
+        words: tuple[Sequence[bytes], ...],  # the sets of words of :func:`dedupcrawl.identity.word_sets`
+    ) -> IdentitySketcher: ...
+    def names(self, heading: str, title: str, text: Buffer, /) -> tuple[dict[int, int], int]:
+        """Return the sample of a page's names with their flags, sorted, and what is known about them."""
+
+    def values(self, text: Buffer, beside: Buffer, /) -> tuple[list[int], list[int], int]:
+        """Return the samples of the values in the text and beside it, and the hash of the facts."""
+
+    def shorts(self, beside: Buffer, lines: Buffer, /) -> tuple[list[int], int, int]:
+        """Return the sample of the short facts, their number, and the hash of them all."""
+
+    def pack(
+        self,
+        names: dict[int, int],
+        values: tuple[list[int], list[int], int],
+        shorts: tuple[list[int], int, int],
+        body: int,
+        state: int,
+        /,
+    ) -> bytes:
+        """Return the bytes of a sketch."""
+
 def least_hashes(hashes: Buffer, factors: Buffer, /) -> bytes:
     """Return for each factor (uint64) the least ``light_mix(hash * factor)`` (uint64) of the hashes."""
 
 def weigh_bits(hashes: Buffer, weights: Buffer | None, /) -> bytes:
     """Return 64 sums (int64), the lowest bit first: the weights (int64; None: 1 each) of the hashes with that bit."""
-
-def number_places(text: Buffer, joins: Buffer, /) -> tuple[list[int], list[int]]:
-    """Return where the numbers of a text in UTF-8 start and stop.
-
-    A number is a run of the digits 0 to 9. ``joins`` has 256 bytes: for each byte, whether one of it between two digits
-    joins them to one number.
-    """

@@ -241,6 +241,20 @@ def is_one_word_repeated(letters: Points) -> bool:
     return any(data[shift:] == data[:-shift] for shift in (shifts[:1] if is_long else shifts))
 
 
+def encode_normalized(text: str, *, fold_chinese: bool = False) -> bytes:
+    """Return a normalised text in UTF-8; lone surrogates are encoded too.
+
+    Args:
+        text: the text.
+        fold_chinese: whether to convert traditional characters to simplified ones.
+    """
+    compiled = kernel.compile_text(text, fold_chinese=fold_chinese)
+    if compiled is not None:
+        return compiled.encoded()
+    packed = pack(text)
+    return decode((simplify(packed) if fold_chinese else packed) & CODE).encode("utf-8", "surrogatepass")
+
+
 def compared_text(page: Page) -> str:
     """Return the text of a page that detectors compare."""
     return f"{page.text}\n{page.rest}" if page.rest else page.text

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Counts = npt.NDArray[np.int64]
 
-_VERSION = 2  #: of the extension, ``KERNEL_VERSION`` in ``kernel.h``
+_VERSION = 3  #: of the extension, ``KERNEL_VERSION`` in ``kernel.h``
 _CHARACTER = np.uint32(Role.CHARACTER)
 
 
@@ -100,13 +100,3 @@ def least_hashes(hashes: Hashes, factors: Hashes) -> Hashes | None:
 def weigh_bits(hashes: Hashes, weights: Counts | None) -> Counts | None:
     """Return the total weight of the hashes with each bit, the lowest first; None if the kernel is not in use."""
     return None if _kernel is None else np.frombuffer(_kernel.weigh_bits(hashes, weights), np.int64)
-
-
-def number_places(text: bytes, joins: bytes) -> tuple[list[int], list[int]] | None:
-    """Return where the numbers of a text start and stop; None if the kernel is not in use.
-
-    Args:
-        text: the text in UTF-8.
-        joins: 256 bytes: for each byte, whether one of it between two digits joins them to one number.
-    """
-    return None if _kernel is None else _kernel.number_places(text, joins)

@@ -159,14 +159,14 @@ def test_what_follows_the_end_is_refused(path: Path, kinds: dict[str, Opener]) -
     [
         (b"not gzip", "not an export of a store, or is damaged"),
         (gzip.compress(b"something else\n" * 99), "is not an export of a store"),
-        (gzip.compress(b"dedupcrawl export 1\n{}\n"), "has version 1, and this release reads version 3"),
-        (gzip.compress(b"dedupcrawl export 9\n{}\n"), "has version 9, and this release reads version 3"),
-        (gzip.compress(b"dedupcrawl export 3\n{}\n"), "header cannot be read"),
-        (gzip.compress(b"dedupcrawl export 3\n[1]\n"), "header cannot be read"),
-        (gzip.compress(b'dedupcrawl export 3\n{"namespace": 1, "scheme": {}}\n'), "header cannot be read"),
-        (gzip.compress(b'dedupcrawl export 3\n{"namespace": "a", "scheme": {}}\n' + b"\0" + b"\xff" * 99), "bytes"),
+        (gzip.compress(b"dedupcrawl export 1\n{}\n"), "has version 1, and this release reads version 4"),
+        (gzip.compress(b"dedupcrawl export 9\n{}\n"), "has version 9, and this release reads version 4"),
+        (gzip.compress(b"dedupcrawl export 4\n{}\n"), "header cannot be read"),
+        (gzip.compress(b"dedupcrawl export 4\n[1]\n"), "header cannot be read"),
+        (gzip.compress(b'dedupcrawl export 4\n{"namespace": 1, "scheme": {}}\n'), "header cannot be read"),
+        (gzip.compress(b'dedupcrawl export 4\n{"namespace": "a", "scheme": {}}\n' + b"\0" + b"\xff" * 99), "bytes"),
         (
-            gzip.compress(b'dedupcrawl export 3\n{"namespace": "a", "scheme": {}}\n' + b"\xff" * 99),
+            gzip.compress(b'dedupcrawl export 4\n{"namespace": "a", "scheme": {}}\n' + b"\xff" * 99),
             "header cannot be read",
         ),
     ],
@@ -205,5 +205,5 @@ def test_a_broken_export_leaves_the_former_file(
 
 def test_the_file_says_its_configuration_in_plain_text(path: Path) -> None:
     first, second, _ = gzip.decompress(path.read_bytes()).split(b"\n", 2)
-    assert first == b"dedupcrawl export 3"
+    assert first == b"dedupcrawl export 4"
     assert json.loads(second) == {"namespace": "news", "scheme": {"exact": {"bits": 128}}}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 import random
-import re
 import shutil
 import subprocess
 import sys
@@ -377,23 +376,3 @@ def test_it_can_be_turned_off(value: str) -> None:
         assert name == f"numpy ({NO_EXTENSIONS} is set)"
     elif not os.environ.get(NO_EXTENSIONS):
         assert name == kernel.description()
-
-
-@compiled
-@given(st.lists(st.sampled_from([b"0", b"9", b".", b"/", b":", b" ", b"a" * 31, b" " * 33, b"\xff"]), max_size=40))
-def test_numbers(parts: list[bytes]) -> None:
-    text = b"".join(parts)
-    joins = bytes(each in b"./" for each in range(256))
-    wanted = [match.span() for match in re.finditer(rb"[0-9]+(?:[./][0-9]+)*", text)]
-    assert [*zip(*loaded().number_places(text, joins), strict=True)] == wanted
-
-
-@compiled
-@pytest.mark.parametrize(
-    ("given_values", "error"), [((b"1", bytes(255)), ValueError), (("1", bytes(256)), TypeError), ((b"1",), TypeError)]
-)
-def test_numbers_are_looked_for_in_bytes_with_a_whole_table(
-    given_values: tuple[object, ...], error: type[Exception]
-) -> None:
-    with pytest.raises(error):
-        loaded().number_places(*given_values)

@@ -18,7 +18,7 @@ from dedupcrawl.text.secret_seed import SECRET_BYTES, SecretSeed
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FORMAT = "3"  #: version of the values and their relations
+FORMAT = "4"  #: version of the values and their relations
 PREFIX = "dedupcrawl:"
 META_PATTERN = f"{PREFIX}{{*}}:meta"  #: matches the key ``meta`` of every namespace
 TIMESTAMP_BYTES = 6  #: of the time in front of a record, in milliseconds

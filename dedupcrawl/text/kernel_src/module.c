@@ -89,50 +89,8 @@ module_weigh_bits(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t
     return PyBytes_FromStringAndSize((const char *)sums, sizeof sums);
 }
 
-static int
-append_size(PyObject *list, Py_ssize_t value)
-{
-    PyObject *number = PyLong_FromSsize_t(value);
-    int done = number != NULL && PyList_Append(list, number) == 0;
-    Py_XDECREF(number);
-    return done;
-}
-
-/* number_places(text, joins) -> (starts, stops): lists of the places of all numbers in a text */
-static PyObject *
-module_number_places(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
-{
-    Py_buffer text, joins;
-    if (count != 2) {
-        PyErr_SetString(PyExc_TypeError, "number_places() takes text and joins");
-        return NULL;
-    }
-    if (!get_array(args[0], &text, 1, -1, "text")) {
-        return NULL;
-    }
-    if (!get_array(args[1], &joins, 1, 256, "joins")) {
-        PyBuffer_Release(&text);
-        return NULL;
-    }
-    PyObject *starts = PyList_New(0), *stops = PyList_New(0), *result = NULL;
-    Py_ssize_t start = 0, stop = 0;
-    int done = starts != NULL && stops != NULL;
-    while (done && next_number(text.buf, text.len, joins.buf, &start, &stop)) {
-        done = append_size(starts, start) && append_size(stops, stop);
-    }
-    if (done) {
-        result = PyTuple_Pack(2, starts, stops);
-    }
-    Py_XDECREF(starts);
-    Py_XDECREF(stops);
-    PyBuffer_Release(&joins);
-    PyBuffer_Release(&text);
-    return result;
-}
-
 static PyMethodDef functions[] = {
     {"least_hashes", (PyCFunction)(void (*)(void))module_least_hashes, METH_FASTCALL, NULL},
-    {"number_places", (PyCFunction)(void (*)(void))module_number_places, METH_FASTCALL, NULL},
     {"weigh_bits", (PyCFunction)(void (*)(void))module_weigh_bits, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };
@@ -149,7 +107,8 @@ module_exec(PyObject *module)
 {
     ModuleState *state = PyModule_GetState(module);
     if (!add_type(module, &normalizer_spec, &state->normalizer) || !add_type(module, &text_spec, &state->text)
-        || !add_type(module, &hasher_spec, &state->hasher) || !add_type(module, &sketcher_spec, &state->sketcher)) {
+        || !add_type(module, &hasher_spec, &state->hasher) || !add_type(module, &sketcher_spec, &state->sketcher)
+        || !add_type(module, &identity_spec, &state->identity)) {
         return -1;
     }
     return PyModule_AddIntConstant(module, "VERSION", KERNEL_VERSION);
@@ -163,6 +122,7 @@ module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->text);
     Py_VISIT(state->hasher);
     Py_VISIT(state->sketcher);
+    Py_VISIT(state->identity);
     return 0;
 }
 
@@ -174,6 +134,7 @@ module_clear(PyObject *module)
     Py_CLEAR(state->text);
     Py_CLEAR(state->hasher);
     Py_CLEAR(state->sketcher);
+    Py_CLEAR(state->identity);
     return 0;
 }
 

@@ -5,7 +5,7 @@
 #include "kernel.h"
 
 typedef struct {
-    PyTypeObject *normalizer, *text, *hasher, *sketcher;
+    PyTypeObject *normalizer, *text, *hasher, *sketcher, *identity;
 } ModuleState;
 
 typedef struct {
@@ -29,7 +29,7 @@ typedef struct {
     Py_buffer letters, rising;
 } HasherObject;
 
-extern PyType_Spec normalizer_spec, text_spec, hasher_spec, sketcher_spec;
+extern PyType_Spec normalizer_spec, text_spec, hasher_spec, sketcher_spec, identity_spec;
 
 /* Raise the exception of an outcome other than DONE and NEEDS_PYTHON; returns 0. */
 int raise_outcome(Outcome outcome);

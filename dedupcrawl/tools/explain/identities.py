@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dedupcrawl.identity import Name, label_identity, unpack_identity
+from dedupcrawl.identity import label_identity
+from dedupcrawl.identity_codec import Name, unpack_identity
 from dedupcrawl.siblings import is_refresh, site_of
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.config import Config
     from dedupcrawl.decision import Matcher
-    from dedupcrawl.identity import Identity, Sample
+    from dedupcrawl.identity_codec import Identity, Sample
     from dedupcrawl.page.model import Page
     from dedupcrawl.stores.base import Record
 

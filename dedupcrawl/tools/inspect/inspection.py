@@ -25,7 +25,7 @@ from dedupcrawl.page.topic import NOISE, TOPIC, TOPIC_ANCHORS, overlap, topic_wo
 from dedupcrawl.text.features import Features
 from dedupcrawl.tools.inspect.positions import Passage, elements, place_blocks, shares, split_passages
 from dedupcrawl.tools.inspect.rules import FOUND, NOT_FOUND, explain_block, rule_of
-from dedupcrawl.values import page_values
+from dedupcrawl.values import other_text, page_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -290,7 +290,7 @@ class _Values(TypedDict):
 
 
 def _values(page: Page) -> _Values:
-    found = page_values(page, Features(page).encoded)
+    found = page_values(Features(page).encoded, other_text(page).beside)
     values, beside = (
         tuple(sorted(each.decode("utf-8", "replace") for each in some)) for some in (found.inner, found.outer)
     )

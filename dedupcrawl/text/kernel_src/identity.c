@@ -1,0 +1,342 @@
+/* IdentitySketcher, with the values and short facts of a page. */
+#include "identity.h"
+
+static int
+add_words(WordSet *set, PyObject *words, int step)
+{
+    PyObject *list = PySequence_Fast(words, "a set of words must be a sequence");
+    if (list == NULL) {
+        return 0;
+    }
+    int done = 1;
+    for (Py_ssize_t i = 0; done && i < PySequence_Fast_GET_SIZE(list); i++) {
+        PyObject *word = PySequence_Fast_GET_ITEM(list, i);
+        if (!PyBytes_Check(word)) {
+            PyErr_SetString(PyExc_TypeError, "a word must be bytes");
+            done = 0;
+        } else if (!add_word(set, (const uint8_t *)PyBytes_AS_STRING(word), PyBytes_GET_SIZE(word), step)) {
+            PyErr_NoMemory();
+            done = 0;
+        }
+    }
+    Py_DECREF(list);
+    return done;
+}
+
+static int
+set_tables(IdentityObject *self, Py_buffer *bytes, Py_buffer *unspaced)
+{
+    uint8_t seen[256] = {0};
+    if (bytes->len != 256 || unspaced->len % 8 || unspaced->len > (Py_ssize_t)sizeof self->unspaced) {
+        PyErr_SetString(PyExc_ValueError, "the tables of names have another size");
+        return 0;
+    }
+    memcpy(self->hash.bytes, bytes->buf, 256);
+    for (int i = 0; i < 256; i++) {
+        seen[self->hash.bytes[i]]++;
+        uint32_t crc = (uint32_t)i;
+        for (int bit = 0; bit < 8; bit++) {
+            crc = crc >> 1 ^ (crc & 1 ? 0xEDB88320u : 0);
+        }
+        self->hash.crc[0][i] = crc;
+    }
+    for (int i = 0; i < 256; i++) {
+        for (int slice = 1; slice < CRC_SLICES; slice++) {
+            uint32_t crc = self->hash.crc[slice - 1][i];
+            self->hash.crc[slice][i] = self->hash.crc[0][crc & 0xFF] ^ crc >> 8;
+        }
+    }
+    memcpy(self->unspaced, unspaced->buf, (size_t)unspaced->len);
+    self->unspaced_count = unspaced->len / 8;
+    if (memchr(seen, 0, 256) != NULL) {
+        PyErr_SetString(PyExc_ValueError, "the substitution must be a permutation of all bytes");
+        return 0;
+    }
+    return 1;
+}
+
+static PyObject *
+identity_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"substitution", "unspaced", "numerals", "words", NULL};
+    PyObject *numerals, *words;
+    Py_buffer bytes, unspaced;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y*y*UO!", names, &bytes, &unspaced, &numerals, &PyTuple_Type,
+                                     &words)) {
+        return NULL;
+    }
+    IdentityObject *self = (IdentityObject *)type->tp_alloc(type, 0);
+    int done = self != NULL && set_tables(self, &bytes, &unspaced);
+    if (done && PyTuple_GET_SIZE(words) != WORD_SETS) {
+        PyErr_Format(PyExc_ValueError, "%d sets of words are needed, not %zd", WORD_SETS, PyTuple_GET_SIZE(words));
+        done = 0;
+    }
+    for (int i = 0; done && i < WORD_SETS; i++) {
+        done = add_words(&self->words[i], PyTuple_GET_ITEM(words, i), i < FIRST_BACKWARDS ? 1 : -1);
+    }
+    for (Py_ssize_t i = 0; done && i < PyUnicode_GET_LENGTH(numerals); i++) {
+        Py_UCS4 code = PyUnicode_READ_CHAR(numerals, i) & 0xFFFF;
+        self->numerals.bits[code / 8] |= (uint8_t)(1 << code % 8);
+        self->numerals.begins[code / 64] = 1;
+    }
+    PyBuffer_Release(&bytes);
+    PyBuffer_Release(&unspaced);
+    if (!done) {
+        Py_CLEAR(self);
+    }
+    return (PyObject *)self;
+}
+
+static void
+identity_dealloc(IdentityObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    for (int i = 0; i < WORD_SETS; i++) {
+        free(self->words[i].nodes);
+    }
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+/* Keep the lowest of some hashes, each once. */
+static void
+add_lowest(Lowest *sample, uint32_t hash)
+{
+    int at = sample->count;
+    while (at > 0 && sample->hashes[at - 1] > hash) {
+        at--;
+    }
+    if ((at > 0 && sample->hashes[at - 1] == hash) || at > MAX_VALUES) {
+        return;
+    }
+    int kept = sample->count > MAX_VALUES ? MAX_VALUES : sample->count;
+    memmove(sample->hashes + at + 1, sample->hashes + at, (size_t)(kept - at) * sizeof *sample->hashes);
+    sample->hashes[at] = hash;
+    sample->count = kept + 1;
+}
+
+static PyObject *
+lowest_as_list(const Lowest *sample)
+{
+    PyObject *result = PyList_New(sample->count);
+    for (int i = 0; result != NULL && i < sample->count; i++) {
+        PyObject *hash = PyLong_FromUnsignedLong(sample->hashes[i]);
+        if (hash == NULL) {
+            Py_CLEAR(result);
+        } else {
+            PyList_SET_ITEM(result, i, hash);
+        }
+    }
+    return result;
+}
+
+/* Sample the values that are not among others. */
+static void
+sample_values(const FoundValues *values, const FoundValues *others, Lowest *sample)
+{
+    sample->count = 0;
+    for (int i = 0; i < values->count; i++) {
+        int k = 0;
+        while (k < others->count && others->hashes[k] != values->hashes[i]) {
+            k++;
+        }
+        if (k == others->count) {
+            add_lowest(sample, values->hashes[i] >> (32 - VALUE_BITS) | (uint32_t)!values->is_strong[i] << VALUE_BITS);
+        }
+    }
+}
+
+static int
+has_common_han(const uint8_t *text, Py_ssize_t size)
+{
+    const uint8_t *end = text + size;
+    while (size > 1 && (text = memchr(text, 0xE4, (size_t)(end - text - 1))) != NULL) {
+        if (text[1] == 0xB8) {
+            return 1;
+        }
+        text++;
+        size = end - text;
+    }
+    return 0;
+}
+
+static void
+read_values(IdentityObject *self, const Py_buffer *text, const Py_buffer *beside, Lowest *inner, Lowest *outer,
+            uint32_t *facts)
+{
+    FoundValues in_text, in_other, none;
+    Facts found = {.crc = CRC_START};
+    in_text.count = in_other.count = none.count = 0;
+    find_values(self->words, &self->hash, text->buf, text->len, &in_text, &found);
+    if (has_common_han(text->buf, text->len)) {
+        add_han_numbers(&self->numerals, &self->hash, text->buf, text->len, &found);
+    }
+    find_values(self->words, &self->hash, beside->buf, beside->len, &in_other, NULL);
+    sample_values(&in_text, &none, inner);
+    sample_values(&in_other, &in_text, outer);
+    *facts = end_of_crc(found.crc) >> 16;
+}
+
+static PyObject *
+identity_values(IdentityObject *self, PyObject *args)
+{
+    Py_buffer text, beside;
+    Lowest inner, outer;
+    uint32_t facts;
+    if (!PyArg_ParseTuple(args, "y*y*", &text, &beside)) {
+        return NULL;
+    }
+    RUN(text.len, read_values(self, &text, &beside, &inner, &outer, &facts));
+    PyBuffer_Release(&text);
+    PyBuffer_Release(&beside);
+    return Py_BuildValue("(NNI)", lowest_as_list(&inner), lowest_as_list(&outer), (unsigned int)facts);
+}
+
+/* Read a code point of UTF-8, or a byte that begins none. */
+static Py_UCS4
+next_code(const uint8_t *text, Py_ssize_t size, Py_ssize_t *at)
+{
+    uint8_t lead = text[(*at)++];
+    int more = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : lead >= 0xC0 ? 1 : 0;
+    Py_UCS4 code = more == 3 ? lead & 7 : more == 2 ? lead & 15 : more == 1 ? lead & 31 : lead;
+    for (; more && *at < size && (text[*at] & 0xC0) == 0x80; more--) {
+        code = code << 6 | (text[(*at)++] & 0x3F);
+    }
+    return code;
+}
+
+/* Hash a line without its digits and marks; returns 0 for one that is no short fact. */
+static int
+hash_line(const IdentityObject *self, const uint8_t *line, Py_ssize_t size, uint32_t *hash)
+{
+    uint8_t plain[5 * MAX_SHORT];
+    Py_ssize_t length = 0;
+    int has_digit = 0, is_apart = 0;
+    Py_ssize_t at = 0;
+    for (int characters = 0; at < size; characters++) {
+        if (characters == MAX_SHORT || word_from(&self->words[OF_VIEW], line, size, at, ANYWHERE) >= 0) {
+            return 0;
+        }
+        Py_ssize_t start = at;
+        Py_UCS4 code = next_code(line, size, &at);
+        int is_digit = is_decimal(code);
+        has_digit |= is_digit;
+        if (is_digit || !is_letter_or_digit(code)) {
+            is_apart = length > 0;
+            continue;
+        }
+        if (is_apart) {
+            plain[length++] = ' ';
+            is_apart = 0;
+        }
+        memcpy(plain + length, line + start, (size_t)(at - start));
+        length += at - start;
+    }
+    *hash = hash_bytes(&self->hash, plain, length);
+    return length && !(has_digit && is_stamp(&self->words[CHANGED], plain, 0, length));
+}
+
+typedef struct {
+    uint64_t *items; /* hash, and whether it stands beside the main text in the lowest bit */
+    Py_ssize_t count, capacity;
+} Shorts;
+
+static int
+add_lines(const IdentityObject *self, const Py_buffer *text, int is_beside, Shorts *found)
+{
+    const uint8_t *line = text->buf, *end = line + text->len;
+    while (line < end) {
+        const uint8_t *stop = memchr(line, 0, (size_t)(end - line));
+        uint32_t hash;
+        stop = stop == NULL ? end : stop;
+        if (hash_line(self, line, stop - line, &hash)) {
+            if (found->count == found->capacity) {
+                Py_ssize_t wanted = 2 * found->capacity + 64;
+                uint64_t *items = realloc(found->items, (size_t)wanted * sizeof *items);
+                if (items == NULL) {
+                    return 0;
+                }
+                found->items = items;
+                found->capacity = wanted;
+            }
+            found->items[found->count++] = (uint64_t)hash << 1 | (unsigned)is_beside;
+        }
+        line = stop + 1;
+    }
+    return 1;
+}
+
+static int
+compare_items(const void *one, const void *other)
+{
+    uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
+    return (a > b) - (a < b);
+}
+
+static Outcome
+read_shorts(const IdentityObject *self, const Py_buffer *beside, const Py_buffer *lines, Lowest *sample,
+            Py_ssize_t *count, uint64_t *sum)
+{
+    Shorts found = {NULL, 0, 0};
+    sample->count = 0;
+    *count = 0;
+    *sum = 0;
+    int done = add_lines(self, beside, 1, &found) && add_lines(self, lines, 0, &found);
+    if (done && found.count > 1) {
+        qsort(found.items, (size_t)found.count, sizeof *found.items, compare_items);
+    }
+    for (Py_ssize_t i = 0; done && i < found.count; i++) {
+        uint64_t hash = found.items[i] >> 1;
+        if (i && found.items[i - 1] >> 1 == hash) {
+            continue; /* the first one is that of the main text, if it stands there */
+        }
+        ++*count;
+        *sum += hash;
+        add_lowest(sample, (uint32_t)(hash >> (32 - VALUE_BITS) << 1 | (found.items[i] & 1)));
+    }
+    free(found.items);
+    return done ? DONE : NO_MEMORY;
+}
+
+static PyObject *
+identity_shorts(IdentityObject *self, PyObject *args)
+{
+    Py_buffer beside, lines;
+    Lowest sample;
+    Py_ssize_t count;
+    uint64_t sum;
+    Outcome outcome;
+    if (!PyArg_ParseTuple(args, "y*y*", &beside, &lines)) {
+        return NULL;
+    }
+    RUN(beside.len + lines.len, outcome = read_shorts(self, &beside, &lines, &sample, &count, &sum));
+    PyBuffer_Release(&beside);
+    PyBuffer_Release(&lines);
+    if (outcome != DONE) {
+        return PyErr_NoMemory();
+    }
+    return Py_BuildValue("(NnI)", lowest_as_list(&sample), count > MAX_SHORTS ? MAX_SHORTS + 1 : count,
+                         (unsigned int)(sum >> 8 & 0xFFFF));
+}
+
+static PyMethodDef identity_methods[] = {
+    {"names", (PyCFunction)identity_names, METH_VARARGS, NULL},
+    {"values", (PyCFunction)identity_values, METH_VARARGS, NULL},
+    {"shorts", (PyCFunction)identity_shorts, METH_VARARGS, NULL},
+    {"pack", (PyCFunction)identity_pack, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot identity_slots[] = {
+    {Py_tp_new, identity_new},
+    {Py_tp_dealloc, identity_dealloc},
+    {Py_tp_methods, identity_methods},
+    {0, NULL},
+};
+
+PyType_Spec identity_spec = {
+    .name = "dedupcrawl.text._kernel.IdentitySketcher",
+    .basicsize = sizeof(IdentityObject),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = identity_slots,
+};

@@ -1,0 +1,70 @@
+/* Identities of pages: what names.c, identity.c and packing.c share. The reference is ReferenceSketcher in identity.py,
+ * with values.py and identity_codec.py; the constants are those there.
+ */
+#ifndef DEDUPCRAWL_IDENTITY_H
+#define DEDUPCRAWL_IDENTITY_H
+
+#include "types.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MAX_NAMES = 15,
+    MAX_VALUES = 6,
+    MAX_SEARCHED = 4096,
+    MAX_TOKEN_BYTES = 32, /* also characters */
+    MAX_SHORT = 40,
+    MAX_SHORTS = 254,
+    MIN_TELLING_LENGTH = 4,
+    LONG_HEADING = 4,
+    HASH_BITS = 14,
+    VALUE_BITS = 15,
+    UNSPACED_RANGES = 16,
+    SEARCHED_AT_ONCE = 32,
+    PAIRS = 1024,
+    FEW_CHARACTERS = 200, /* of names that need no memory from the heap */
+};
+enum { DIGIT = 0, TELLING = 1 << HASH_BITS, FILLER = 2 << HASH_BITS, NAME_LIMIT = 3 << HASH_BITS };
+enum { HEADING = 1, TITLE = 2, SAID = 4, MAIN = 8, BODY = SAID | MAIN };
+enum {
+    ALL_NAMES = 1, IS_LONG = 2, HAS_HEADING = 4, HEADING_STANDS = 8, TITLE_STANDS = 16, IS_MISSING = 32, IS_ABOUT = 64,
+    IS_BRIEF = 128
+};
+
+typedef struct {
+    PyObject_HEAD
+    WordSet words[WORD_SETS];
+    ByteHash hash;
+    HanNumerals numerals;
+    Py_UCS4 unspaced[2 * UNSPACED_RANGES]; /* first and last code point of each range */
+    Py_ssize_t unspaced_count;
+} IdentityObject;
+
+typedef struct {
+    uint32_t keys[MAX_NAMES + 1]; /* the lowest, sorted */
+    uint8_t flags[MAX_NAMES + 1];
+    int count;
+} Names;
+
+typedef struct {
+    uint32_t hashes[MAX_VALUES + 1];
+    int count;
+} Lowest;
+
+static inline int
+is_decimal(Py_UCS4 code)
+{
+    return code < 0x80 ? code >= '0' && code <= '9' : Py_UNICODE_ISDECIMAL(code);
+}
+
+static inline int
+is_letter_or_digit(Py_UCS4 code)
+{
+    return code < 0x80 ? Py_ISALNUM(code) : Py_UNICODE_ISALNUM(code);
+}
+
+PyObject *identity_names(IdentityObject *self, PyObject *args);
+PyObject *identity_pack(IdentityObject *self, PyObject *args);
+
+#endif

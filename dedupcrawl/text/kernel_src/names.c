@@ -1,0 +1,319 @@
+/* The names of a page: tokens of its heading and title, and where they stand. */
+#include "identity.h"
+
+#define PAIR_HASH(one, other) (((unsigned)(one) << 5 ^ (unsigned)(other)) & (PAIRS - 1))
+
+typedef struct {
+    const uint8_t *bytes; /* in UTF-8 */
+    Py_ssize_t size;
+    uint32_t key; /* class and hash */
+    uint8_t name; /* HEADING or TITLE */
+    uint8_t is_unspaced;
+} Token;
+
+typedef struct {
+    Token *tokens;
+    Py_ssize_t count;
+    uint8_t *end; /* of the bytes of all tokens */
+} Tokens;
+
+static int
+is_unspaced(const IdentityObject *self, Py_UCS4 code)
+{
+    if (code < self->unspaced[0]) {
+        return 0;
+    }
+    for (Py_ssize_t i = 0; i < self->unspaced_count; i++) {
+        if (code >= self->unspaced[2 * i] && code <= self->unspaced[2 * i + 1]) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static uint8_t *
+put_utf8(uint8_t *out, Py_UCS4 code)
+{
+    if (code < 0x80) {
+        *out++ = (uint8_t)code;
+        return out;
+    }
+    if (code < 0x800) {
+        *out++ = (uint8_t)(0xC0 | code >> 6);
+    } else {
+        if (code < 0x10000) {
+            *out++ = (uint8_t)(0xE0 | code >> 12);
+        } else {
+            *out++ = (uint8_t)(0xF0 | code >> 18);
+            *out++ = (uint8_t)(0x80 | (code >> 12 & 0x3F));
+        }
+        *out++ = (uint8_t)(0x80 | (code >> 6 & 0x3F));
+    }
+    *out++ = (uint8_t)(0x80 | (code & 0x3F));
+    return out;
+}
+
+/* Add the token of some characters, unless it names a view of a page. */
+static void
+add_token(const IdentityObject *self, Tokens *found, PyObject *text, Py_ssize_t start, Py_ssize_t stop, int name)
+{
+    int kind = PyUnicode_KIND(text), has_digit = 0;
+    const void *data = PyUnicode_DATA(text);
+    Token *token = &found->tokens[found->count];
+    token->bytes = found->end;
+    for (Py_ssize_t i = start; i < stop; i++) {
+        Py_UCS4 code = PyUnicode_READ(kind, data, i);
+        has_digit |= i - start < MAX_TOKEN_BYTES && is_decimal(code);
+        found->end = put_utf8(found->end, code);
+    }
+    token->size = found->end - token->bytes;
+    if (word_from(&self->words[VIEW_WORDS], token->bytes, token->size, 0, ANYWHERE) == token->size) {
+        found->end = (uint8_t *)token->bytes;
+        return;
+    }
+    token->is_unspaced = (uint8_t)is_unspaced(self, PyUnicode_READ(kind, data, start));
+    int is_telling = stop - start >= MIN_TELLING_LENGTH || token->is_unspaced;
+    uint32_t hash = hash_bytes(&self->hash, token->bytes, token->size < MAX_TOKEN_BYTES ? token->size : MAX_TOKEN_BYTES);
+    token->key = (has_digit ? DIGIT : is_telling ? TELLING : FILLER) | hash >> (32 - HASH_BITS);
+    token->name = (uint8_t)name;
+    found->count++;
+}
+
+/* Add the words of a name; text without spaces gives pairs of characters. */
+static void
+add_tokens(const IdentityObject *self, Tokens *found, PyObject *text, int name)
+{
+    Py_ssize_t size = PyUnicode_GET_LENGTH(text), at = 0;
+    int kind = PyUnicode_KIND(text);
+    const void *data = PyUnicode_DATA(text);
+    while (at < size) {
+        Py_UCS4 code = PyUnicode_READ(kind, data, at);
+        if (!is_letter_or_digit(code)) {
+            at++;
+            continue;
+        }
+        int unspaced = is_unspaced(self, code);
+        Py_ssize_t start = at;
+        do {
+            at++;
+        } while (at < size && (code = PyUnicode_READ(kind, data, at), is_letter_or_digit(code))
+                 && is_unspaced(self, code) == unspaced);
+        if (!unspaced || at - start == 1) {
+            add_token(self, found, text, start, at, name);
+            continue;
+        }
+        for (Py_ssize_t i = start; i < at - 1; i++) {
+            add_token(self, found, text, i, i + 2, name);
+        }
+    }
+}
+
+/* Whether a heading names one page: enough different telling tokens, of which a pair of characters counts a third. */
+static int
+is_long_heading(const Tokens *found, Py_ssize_t count)
+{
+    const Token *known[3 * LONG_HEADING];
+    int thirds = 0, distinct = 0;
+    for (Py_ssize_t i = 0; i < count && thirds < 3 * LONG_HEADING; i++) {
+        const Token *token = &found->tokens[i];
+        int k = 0;
+        while (k < distinct && !(known[k]->size == token->size && !memcmp(known[k]->bytes, token->bytes, (size_t)token->size))) {
+            k++;
+        }
+        /* The class of a long token is that of its beginning. */
+        if (k == distinct && token->key >= TELLING && token->key < FILLER) {
+            known[distinct++] = token;
+            thirds += token->is_unspaced ? 1 : 3;
+        }
+    }
+    return thirds >= 3 * LONG_HEADING;
+}
+
+static void
+sample_names(const Tokens *found, Names *names)
+{
+    names->count = 0;
+    for (Py_ssize_t i = 0; i < found->count; i++) {
+        uint32_t key = found->tokens[i].key;
+        int at = names->count;
+        while (at > 0 && names->keys[at - 1] > key) {
+            at--;
+        }
+        if (at > 0 && names->keys[at - 1] == key) {
+            names->flags[at - 1] |= found->tokens[i].name;
+            continue;
+        }
+        if (at > MAX_NAMES) {
+            continue;
+        }
+        int kept = names->count > MAX_NAMES ? MAX_NAMES : names->count;
+        memmove(names->keys + at + 1, names->keys + at, (size_t)(kept - at) * sizeof *names->keys);
+        memmove(names->flags + at + 1, names->flags + at, (size_t)(kept - at));
+        names->keys[at] = key;
+        names->flags[at] = found->tokens[i].name;
+        names->count = kept + 1;
+    }
+}
+
+/* Whether a token stands at a place, as a whole word where words have ends. */
+static int
+stands_at(const Token *token, const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
+{
+    Py_ssize_t end = at + token->size;
+    if (end > size || (!token->is_unspaced && at && is_letter_byte(text[at - 1]))) {
+        return 0;
+    }
+    return memcmp(text + at, token->bytes, (size_t)token->size) == 0
+           && (token->is_unspaced || end == size || !is_letter_byte(text[end]));
+}
+
+/* Look for up to SEARCHED_AT_ONCE tokens in a text; returns a bit for each that stands there. */
+static uint32_t
+search_tokens(const Token *const *tokens, int count, const uint8_t *text, Py_ssize_t size)
+{
+    /* By a hash of two bytes the tokens that may begin with them. Most places have none. */
+    uint32_t begins[PAIRS] = {0}, found = 0, all = count == 32 ? UINT32_MAX : (UINT32_C(1) << count) - 1;
+    for (int i = 0; i < count; i++) {
+        int is_short = tokens[i]->size == 1; /* then any byte may follow */
+        for (int next = is_short ? 0 : tokens[i]->bytes[1]; next <= (is_short ? 255 : tokens[i]->bytes[1]); next++) {
+            begins[PAIR_HASH(tokens[i]->bytes[0], next)] |= UINT32_C(1) << i;
+        }
+    }
+    for (Py_ssize_t at = 0; at < size; at++) {
+        uint32_t maybe = begins[PAIR_HASH(text[at], at + 1 < size ? text[at + 1] : ' ')];
+        if (UNLIKELY(maybe)) {
+            maybe &= ~found;
+            for (int i = 0; maybe; i++, maybe >>= 1) {
+                if (maybe & 1 && stands_at(tokens[i], text, size, at)) {
+                    found |= UINT32_C(1) << i;
+                }
+            }
+            if (found == all) {
+                break;
+            }
+        }
+    }
+    return found;
+}
+
+static int
+index_of(const Names *names, uint32_t key)
+{
+    for (int i = 0; i < names->count; i++) {
+        if (names->keys[i] == key) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* Set the flags of the names that stand in a text. Fillers are not looked for. */
+static void
+place_names(const Tokens *found, Names *names, const uint8_t *text, Py_ssize_t size)
+{
+    Py_ssize_t next = 0;
+    while (next < found->count) {
+        const Token *tokens[SEARCHED_AT_ONCE];
+        int count = 0;
+        for (; next < found->count && count < SEARCHED_AT_ONCE; next++) {
+            const Token *token = &found->tokens[next];
+            int at = token->key < FILLER ? index_of(names, token->key) : -1;
+            int is_known = at < 0 || (names->flags[at] & BODY) != 0;
+            for (int i = 0; i < count && !is_known; i++) {
+                is_known = tokens[i]->size == token->size
+                           && memcmp(tokens[i]->bytes, token->bytes, (size_t)token->size) == 0;
+            }
+            if (!is_known) {
+                tokens[count++] = token;
+            }
+        }
+        uint32_t standing = count ? search_tokens(tokens, count, text, size) : 0;
+        for (int i = 0; i < count; i++) {
+            if (standing >> i & 1) {
+                names->flags[index_of(names, tokens[i]->key)] |= BODY;
+            }
+        }
+    }
+}
+
+/* Whether the text is about the heading, or without one the title; see is_about_its_name() in identity.py. */
+static int
+is_about(const Names *names)
+{
+    int has_heading = 0, telling = 0, said = 0;
+    for (int i = 0; i < names->count; i++) {
+        has_heading |= names->flags[i] & HEADING;
+    }
+    for (int i = 0; i < names->count; i++) {
+        if (names->keys[i] < FILLER && (!has_heading || names->flags[i] & HEADING)) {
+            telling++;
+            said += (names->flags[i] & BODY) == BODY;
+        }
+    }
+    return telling > 1 && 2 * said >= telling;
+}
+
+static int
+state_of(const Names *names, int is_whole, int is_long, int has_heading)
+{
+    int missing = 0, stands = 0;
+    for (int i = 0; i < names->count; i++) {
+        stands |= names->flags[i] & SAID;
+        missing |= names->keys[i] < FILLER && !(names->flags[i] & SAID) ? names->flags[i] : 0;
+    }
+    return ALL_NAMES * is_whole | IS_LONG * is_long | HAS_HEADING * has_heading
+           | HEADING_STANDS * (stands && !(missing & HEADING)) | TITLE_STANDS * (stands && !(missing & TITLE))
+           | IS_MISSING * (missing != 0) | IS_ABOUT * is_about(names);
+}
+
+static PyObject *
+names_as_dict(const Names *names)
+{
+    PyObject *result = PyDict_New();
+    for (int i = 0; result != NULL && i < names->count; i++) {
+        PyObject *key = PyLong_FromLong((long)names->keys[i]), *flags = PyLong_FromLong(names->flags[i]);
+        if (key == NULL || flags == NULL || PyDict_SetItem(result, key, flags) < 0) {
+            Py_CLEAR(result);
+        }
+        Py_XDECREF(key);
+        Py_XDECREF(flags);
+    }
+    return result;
+}
+
+PyObject *
+identity_names(IdentityObject *self, PyObject *args)
+{
+    PyObject *heading, *title;
+    Py_buffer text;
+    if (!PyArg_ParseTuple(args, "UUy*", &heading, &title, &text)) {
+        return NULL;
+    }
+    /* No character belongs to more than two tokens. */
+    size_t characters = (size_t)(PyUnicode_GET_LENGTH(heading) + PyUnicode_GET_LENGTH(title));
+    Token few[FEW_CHARACTERS + FEW_CHARACTERS * 8 / sizeof(Token)];
+    Tokens found = {.tokens = few};
+    if (characters >= FEW_CHARACTERS) {
+        found.tokens = malloc((characters + 1) * (sizeof(Token) + 8));
+    }
+    if (found.tokens == NULL) {
+        PyBuffer_Release(&text);
+        return PyErr_NoMemory();
+    }
+    found.end = (uint8_t *)(found.tokens + characters + 1);
+    add_tokens(self, &found, heading, HEADING);
+    Py_ssize_t of_heading = found.count;
+    add_tokens(self, &found, title, TITLE);
+    Names names;
+    sample_names(&found, &names);
+    int is_whole = names.count <= MAX_NAMES;
+    names.count = is_whole ? names.count : MAX_NAMES;
+    place_names(&found, &names, text.buf, text.len < MAX_SEARCHED ? text.len : MAX_SEARCHED);
+    int state = state_of(&names, is_whole, is_long_heading(&found, of_heading), of_heading > 0);
+    if (found.tokens != few) {
+        free(found.tokens);
+    }
+    PyBuffer_Release(&text);
+    PyObject *result = names_as_dict(&names);
+    return result == NULL ? NULL : Py_BuildValue("(Ni)", result, state);
+}
