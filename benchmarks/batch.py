@@ -1,14 +1,15 @@
 """Batch deduplication of files: ``python -m benchmarks.batch [PART]...`` (default: all parts).
 
 The corpus of all parts but the first is made from Debian's documentation (:mod:`benchmarks.corpora`), in English and
-Chinese. Exit code 1 if a bar is missed. ``--json`` prints the figures, with named ratios, in the last line. The parts:
+Chinese. Exit code 1 if a bar is missed. The parts:
 
 ``documents``
-    Documents of 2,600 characters (:mod:`benchmarks.generated`) per CPU second, compared with a script for rensa with
-    the same shingles; time and peak memory, also with more documents (``--documents``). Needs no download.
+    Documents of 2,600 characters (:mod:`benchmarks.generated`) per CPU second, compared with scripts for rensa,
+    datasketch, and the cores of datatrove and text-dedup, with the same shingles (:mod:`benchmarks.peers`); time and
+    peak memory, also with more documents (``--documents``) and with Spark (``--master``, such as ``local[2]``; the
+    word ``cluster`` starts a standalone cluster of two workers). Needs no download.
 ``peers``
-    Pages per CPU second of all processes, compared with scripts for datasketch and rensa
-    (:mod:`benchmarks.peers`), in turns.
+    Pages per CPU second of all processes, compared with scripts for datasketch and rensa, in turns.
 ``truth``
     The pairs with an exact J of at least 0.8 and similar lengths that were both kept, by each program, and
     the pages that were dropped although their best kept match has J < 0.5.
@@ -31,16 +32,20 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
+import pytest
 
 from benchmarks.corpora import CACHE, corpus
-from benchmarks.generated import write
-from benchmarks.processes import Run, run
+from benchmarks.generated import split, write
+from benchmarks.peers import PEERS, version_of
+from benchmarks.processes import Run, processor_seconds, run
+from benchmarks.results import add_json_option, write_results
 from benchmarks.truth import jaccard, length, shingle_set, similar_pairs
 from dedupcrawl import Deduplicator
 from dedupcrawl.config import Config
@@ -55,6 +60,7 @@ MISSED, WRONG_BELOW = 0.005, 0.5  #: bars
 GROWTH, PAGE_BYTES, BASE_BYTES = 1.5, 1000, 500e6  #: bars
 SHARE = 1.5  #: bar: relative cost of a skewed corpus
 ALONE = "ours, one worker"
+CLUSTER = "cluster"  #: in place of a master of Spark: two workers on this machine
 THRESHOLD, LENGTH_RATIO = 0.8, 1.10
 COMMAND = "from dedupcrawl.cli import main; main()"
 COLUMNS = ("status", "relation", "of", "similarity", "cluster", "detector")
@@ -87,46 +93,97 @@ def check_bar(fine: bool, text: str) -> bool:
 
 
 def documents(given: argparse.Namespace, scratch: Path) -> bool:
-    """Compare with rensa on the first number of documents, then measure every number of them."""
-    fine, figures = True, []
+    """Compare with peers on the first number of documents, then measure every number of them with every engine."""
+    fine, figures = True, given.figures.setdefault("documents", {})
     for count in given.documents:
         source = scratch / f"documents-{count}.jsonl"
         write(count, source)
-        found = _against_rensa(given, source, count, scratch) if count == given.documents[0] else {}
-        cost = run_dedupcrawl(source, scratch / "all", watch=True)
-        found |= {
-            "count": count,
-            "cpu_us": 1e6 * cost.cpu / count,
-            "minutes": cost.wall / 60,
-            "peak_mb": cost.peak / 1e6,
-        }
+        if count == given.documents[0]:
+            fine &= _against_peers(given, source, count, scratch)
+        for engine in ("local", *given.master):
+            figures[f"{count}, {engine}"] = found = _cost_of(source, engine, count, scratch)
+            print(
+                f"documents: {count:,}, {engine}, all cores: {found['microseconds']:.0f} µs of CPU a document, "
+                f"{found['minutes']:.1f} minutes, {found['megabytes']:,.0f} MB of memory",
+                flush=True,
+            )
+            most = (DOCUMENT_BYTES * count + BASE_BYTES) / 1e6
+            if engine == "local":  # a Java machine takes what it may
+                fine &= check_bar(
+                    found["megabytes"] <= most, f"{found['megabytes']:,.0f} MB of memory (bar: {most:,.0f} MB)"
+                )
         source.unlink()
-        taken = f"{found['cpu_us']:.0f} µs of CPU a document, {found['minutes']:.1f} minutes"
-        print(f"documents: {count:,}, all cores: {taken}")
-        most = DOCUMENT_BYTES * count + BASE_BYTES
-        fine &= check_bar(cost.peak <= most, f"{cost.peak / 1e6:,.0f} MB of memory (bar: {most / 1e6:,.0f} MB)")
-        figures.append(found)
-    given.figures["documents"] = figures
-    ratio = figures[0]["ratio_to_rensa"]
-    return fine & check_bar(
+    return fine
+
+
+def _cost_of(source: Path, engine: str, count: int, scratch: Path) -> dict[str, float]:
+    """Return the cost of a run. With Spark, which reads each file in one task, the documents are in several files."""
+    before = processor_seconds()
+    if engine == "local":
+        cost = run_dedupcrawl(source, scratch / "all", watch=True)
+    else:
+        parts = scratch / "parts"
+        split(source, parts)
+        with _spark(engine, scratch) as master:
+            cost = run_dedupcrawl(parts, scratch / "all", "--master", master, watch=True)
+        shutil.rmtree(parts)
+    used = processor_seconds() - before  # with the workers of a cluster, which have ended
+    return {"microseconds": 1e6 * used / count, "minutes": cost.wall / 60, "megabytes": cost.peak / 1e6}
+
+
+@contextmanager
+def _spark(engine: str, scratch: Path) -> Iterator[str]:
+    """Yield the URL of a master; start a standalone cluster of two workers on this machine for it if need be."""
+    if engine != CLUSTER:
+        yield engine
+        return
+    from tests.batch.spark.cluster import cluster  # noqa: PLC0415  # needs Spark
+
+    folder = Path(tempfile.mkdtemp(dir=scratch))
+    options = "--conf spark.executor.memory=1g --conf spark.executor.cores=1 --conf spark.driver.host=127.0.0.1"
+    with pytest.MonkeyPatch.context() as patch, cluster(folder, memory="1500m") as running:
+        patch.setenv("PYSPARK_SUBMIT_ARGS", f"{options} pyspark-shell")
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        yield running.master
+
+
+def _against_peers(given: argparse.Namespace, source: Path, count: int, scratch: Path) -> bool:
+    """Measure what a document takes of CPU time in each program, alone on a core, the least of some turns."""
+    versions = _installed(given.python)
+    names = ["ours", *versions]
+    costs: dict[str, list[float]] = {name: [] for name in names}
+    for _ in range(given.turns):
+        for name in names:
+            out = scratch / name
+            if name == "ours":
+                cost = run_dedupcrawl(source, out, "--workers", "1")
+            else:
+                cost = run([given.python, "-m", "benchmarks.peers", name, str(source), str(out)])
+            costs[name].append(1e6 * cost.cpu / count)
+    kept = {name: len((scratch / name).read_text().split()) for name in names[1:]}
+    kept["ours"] = json.loads((scratch / "ours" / "summary.json").read_bytes())["kept"]
+    least = {name: min(found) for name, found in costs.items()}
+    for name, each in least.items():
+        print(
+            f"documents: {count:,}, one worker: {name}: {each:.0f} µs of CPU a document ({1e6 / each:,.0f} a CPU "
+            f"second), {kept[name]:,} kept"
+        )
+    ratios = {f"documents: {name}/ours": each / least["ours"] for name, each in least.items() if name != "ours"}
+    given.ratios |= ratios
+    given.figures["documents"] |= {"one worker, microseconds": least, "kept": kept, "versions": versions}
+    ratio = ratios.get("documents: rensa/ours", 0.0)
+    return check_bar(
         ratio >= DOCUMENT_RATIO, f"{ratio:.2f} x the documents of rensa in the same CPU time (bar: {DOCUMENT_RATIO} x)"
     )
 
 
-def _against_rensa(given: argparse.Namespace, source: Path, count: int, scratch: Path) -> dict[str, Any]:
-    """Return what a document takes of CPU time in each program, alone on a core, least of some turns."""
-    mine, theirs = [], []
-    command = [sys.executable, "-m", "benchmarks.peers", "rensa", str(source), str(scratch / "rensa")]
-    for _ in range(given.turns):
-        mine.append(run_dedupcrawl(source, scratch / "one", "--workers", "1").cpu)
-        theirs.append(run(command).cpu)
-    kept = json.loads((scratch / "one" / "summary.json").read_bytes())["kept"]
-    own, other = (1e6 * min(each) / count for each in (mine, theirs))
-    print(
-        f"documents: {count:,}, one worker: {own:.0f} µs of CPU a document ({1e6 / own:,.0f} a CPU second), "
-        f"rensa {other:.0f}; {kept:,} and {len((scratch / 'rensa').read_text().split()):,} kept"
-    )
-    return {"cpu_us_one_worker": own, "cpu_us_rensa": other, "ratio_to_rensa": other / own}
+def _installed(python: str) -> dict[str, str]:
+    """Return the versions of the peers that are installed, and say which are not."""
+    versions = {name: version_of(name, python) for name in PEERS}
+    for name, version in versions.items():
+        if version is None:
+            print(f"documents: {name} is not installed for {python}: skipped (--python names another interpreter)")
+    return {name: version for name, version in versions.items() if version}
 
 
 # -- peers --------------------------------------------------------------------------------------
@@ -154,13 +211,17 @@ def peers(given: argparse.Namespace, scratch: Path) -> bool:
             median(theirs.cpu / mine.cpu for mine, theirs in zip(runs[who], runs[name], strict=True))
             for who in (ALONE, "ours")
         )
-        ratios |= {f"ratio_to_{name}": alone, f"ratio_to_{name}_all_cores": over_all}
+        ratios |= {f"pages: {name}/ours": alone, f"pages: {name}/ours, all cores": over_all}
         fine &= check_bar(
             alone >= bar,
             f"{alone:.2f} x the pages of {name} in the same CPU time, with one worker as it has; "
             f"over all cores {over_all:.2f} x (bar: {bar} x)",
         )
-    given.figures["peers"] = {"pages": given.pages, **ratios}
+    given.ratios |= ratios
+    given.figures["peers"] = {
+        "pages": given.pages,
+        "seconds": {name: median(run.cpu for run in runs[name]) for name in runs},
+    }
     return fine
 
 
@@ -250,7 +311,8 @@ def growth(given: argparse.Namespace, scratch: Path) -> bool:
             cost.peak <= most, f"{cost.peak / 1e6:,.0f} MB at {count:,} pages (bar: {most / 1e6:,.0f} MB)"
         )
     ratio = max(times.values()) / times[given.growth[0]]
-    given.figures["growth"] = {"cpu_us": {count: 1e6 * each for count, each in times.items()}, "ratio_to_first": ratio}
+    given.ratios["growth: dearest/first"] = ratio
+    given.figures["growth"] = {"microseconds": {count: 1e6 * each for count, each in times.items()}}
     return fine & check_bar(ratio < GROWTH, f"{ratio:.2f} x the time a page (bar: {GROWTH} x)")
 
 
@@ -311,18 +373,14 @@ def verdicts(given: argparse.Namespace, scratch: Path) -> bool:
     for detector in ("default", "simhash"):
         options = () if detector == "default" else ("--detector", detector)
         expected = _one_by_one(source, detector)
-        for engine, master in _engines(given):
+        for engine in ("local", *given.master):
             out = scratch / f"{detector} {engine}"
-            cost = run_dedupcrawl(source, out, "--annotate", *options, *master)
-            fine &= _agree(f"{detector}, {engine}", expected, out, [source.name], cost)
-            fine &= _in_two_steps(given, scratch, expected, (*options, *master), f"{detector}, {engine}")
+            with _spark(engine, scratch) as url:
+                master = () if engine == "local" else ("--master", url)
+                cost = run_dedupcrawl(source, out, "--annotate", *options, *master)
+                fine &= _agree(f"{detector}, {engine}", expected, out, [source.name], cost)
+                fine &= _in_two_steps(given, scratch, expected, (*options, *master), f"{detector}, {engine}")
     return fine
-
-
-def _engines(given: argparse.Namespace) -> Iterator[tuple[str, tuple[str, ...]]]:
-    yield "local", ()
-    for master in given.master:
-        yield master, ("--master", master)
 
 
 def _one_by_one(source: Path, detector: str) -> list[tuple[Any, ...]]:
@@ -407,11 +465,14 @@ def main() -> int:
     parser.add_argument("--growth", type=int, nargs="+", default=[10_000, 50_000, 200_000])
     parser.add_argument("--killed", type=int, default=3_000, help="pages of the run in which Spark is killed")
     parser.add_argument("--turns", type=int, default=1)
-    parser.add_argument("--master", action="append", default=[], help="of Spark, for verdicts; repeatable")
+    parser.add_argument(
+        "--master", action="append", default=[], help="of Spark, for documents and verdicts; repeatable"
+    )
+    parser.add_argument("--python", default=sys.executable, help="interpreter that has the peers of documents")
     parser.add_argument("--cache", type=Path, default=CACHE)
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON in the last line")
+    add_json_option(parser)
     given = parser.parse_args()
-    given.figures = {}  # by part
+    given.ratios, given.figures = {}, {}  # figures by part
     unknown = set(given.parts) - PARTS.keys()
     if unknown:
         parser.error(f"no part is called {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
@@ -419,8 +480,7 @@ def main() -> int:
     for name in given.parts or PARTS:
         with tempfile.TemporaryDirectory(prefix="dedupcrawl-") as scratch:
             fine &= PARTS[name](given, Path(scratch))
-    if given.json:
-        print(json.dumps(given.figures))
+    write_results(given.json, "batch", ratios=given.ratios, figures=given.figures, packages=("pyarrow", "pyspark"))
     return 0 if fine else 1
 
 

@@ -84,6 +84,15 @@ def write(count: int, path: Path, seed: int = 1) -> None:
             file.write(orjson.dumps(document) + b"\n")
 
 
+def split(source: Path, folder: Path, parts: int = 16) -> None:
+    """Write the lines of a file to files of about the same size in a new folder, in order."""
+    folder.mkdir()
+    size = source.stat().st_size // parts + 1
+    with source.open("rb") as lines:
+        for number in range(parts):
+            (folder / f"{number:02}.jsonl").write_bytes(b"".join(lines.readlines(size)))
+
+
 def main() -> int:
     """Write a corpus."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -30,7 +30,7 @@ class Run:
 def run(command: Sequence[str], *, watch: bool = False) -> Run:
     """Run a command until all of its processes have ended; raise RuntimeError if it fails."""
     become_subreaper()
-    begun, before = time.perf_counter(), _cpu()
+    begun, before = time.perf_counter(), processor_seconds()
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
         peak = [0]
@@ -45,7 +45,7 @@ def run(command: Sequence[str], *, watch: bool = False) -> Run:
             raise RuntimeError(f"{' '.join(command)}: {output.read().decode(errors='replace')[-3000:]}")
     if watch:
         watcher.join()
-    return Run(wall, _cpu() - before, peak[0])
+    return Run(wall, processor_seconds() - before, peak[0])
 
 
 def become_subreaper() -> None:
@@ -61,7 +61,8 @@ def _reap() -> None:
             os.wait()
 
 
-def _cpu() -> float:
+def processor_seconds() -> float:
+    """Return the processor time of all processes that have ended, and whose parents waited for them."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from dedupcrawl.detectors.exact import Exact
+from dedupcrawl.detectors.exact import HASH_BYTES, Exact
 from dedupcrawl.identity import sketch_identity, unread_identity
 from dedupcrawl.layout import LITTLE_READ, with_layout
 from dedupcrawl.page.model import TOO_LARGE, Kind
 from dedupcrawl.siblings import host_of
 from dedupcrawl.stores.base import KEY_BYTES, Record, url_key
 from dedupcrawl.text.features import Features, FeaturesBatch, compared_text
-from dedupcrawl.text.kernel import is_compiled
+from dedupcrawl.text.kernel import is_compiled, loaded, normalizer
 from dedupcrawl.text.normalize import expanded_length
 from dedupcrawl.utils.time_limit import check_time
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.detectors.base import Detector, Fingerprint
     from dedupcrawl.page.model import Page
+    from dedupcrawl.text._kernel import RecordMaker
 
 BATCH_CHARS = 1 << 18  #: highest number of characters fingerprinted together; with more the arrays exceed the CPU cache
 
@@ -46,7 +48,7 @@ class Uncheckable:
     reason: str  #: "empty", "index", "consent", "little-read", "too-large", "short" or "no-fingerprint"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fingerprinter:
     """Turns pages into records.
 
@@ -69,15 +71,18 @@ class Fingerprinter:
         uncheckable = _without_usable_text(compared)
         if uncheckable:
             return uncheckable
+        exact_only = _is_mostly_rest(compared) or bool(page.visible)
+        if is_compiled() and self._record_maker is not None:
+            check_time()
+            made = self._record_maker.make(compared_text(compared), exact_only)
+            check_time()
+            return Uncheckable("empty") if made is None else self._made_record(page, *made, track_url=track_url)
         features = Features(compared, self.fold_chinese)
         if features.length == 0:
             return Uncheckable("empty")
         check_time()
         exact_only = (
-            self._is_too_short(features.length, features.letters)
-            or features.is_one_word_repeated
-            or _is_mostly_rest(compared)
-            or bool(page.visible)
+            exact_only or self._is_too_short(features.length, features.letters) or features.is_one_word_repeated
         )
         prints: list[Fingerprint | None] = []
         for detector in (*self.detectors, *self._text_hash):
@@ -85,7 +90,7 @@ class Fingerprinter:
             is_used = not exact_only or detector.name == Exact.name
             prints.append(detector.fingerprint(features) if is_used else None)
         check_time()
-        return self._record(page, features.encoded, prints, exact_only, track_url=track_url)
+        return self._joined_record(page, features.encoded, exact_only, prints, track_url=track_url)
 
     def fingerprint_many(self, pages: Sequence[Page], *, track_url: bool = True) -> list[Record | Uncheckable]:
         """Do the same as :meth:`fingerprint` for each page, with numpy faster for many short ones."""
@@ -118,7 +123,9 @@ class Fingerprinter:
         for index, page in enumerate(pages):
             if texts[index]:
                 of_page = [of_detector[index] for of_detector in prints]
-                found.append(self._record(page, batch.encoded[index], of_page, exact_only[index], track_url=track_url))
+                found.append(
+                    self._joined_record(page, batch.encoded[index], exact_only[index], of_page, track_url=track_url)
+                )
             else:
                 found.append(unfit[index] or Uncheckable("empty"))
         return found
@@ -135,21 +142,74 @@ class Fingerprinter:
         """
         return length < self.min_chars or 2 * letters < max(1, self.min_chars)
 
-    def _record(
-        self, page: Page, text: bytes, prints: list[Fingerprint | None], exact_only: bool, *, track_url: bool
+    @cached_property
+    def _record_maker(self) -> RecordMaker | None:
+        """Makes what a record has of the detectors in one call; None for others than ``exact`` and ``minhash``."""
+        detectors = (*self.detectors, *self._text_hash)
+        names = [detector.name for detector in detectors]
+        if sorted(names) != ["exact", "minhash"]:
+            return None
+        from dedupcrawl.detectors.minhash import MinHash  # noqa: PLC0415  # not loaded unless it is in use
+
+        exact, minhash = detectors[names.index("exact")], detectors[names.index("minhash")]
+        assert isinstance(exact, Exact)
+        assert isinstance(minhash, MinHash)
+        if minhash.sketcher is None:
+            return None
+        maker: RecordMaker = loaded().RecordMaker(
+            normalizer(self.fold_chinese),
+            minhash.sketcher,
+            seed=int(exact.seed),
+            hash_size=HASH_BYTES,
+            key_size=KEY_BYTES,
+            text_person=None if self._text_hash else _key_person(names.index("exact")),
+            band_person=_key_person(names.index("minhash")),
+            is_text_first=names[0] == "exact",
+            min_chars=self.min_chars,
+        )
+        return maker
+
+    def _made_record(
+        self,
+        page: Page,
+        text: bytes,
+        exact_only: bool,
+        sketches: tuple[bytes, ...],
+        keys: tuple[bytes, ...],
+        *,
+        track_url: bool,
     ) -> Record | Uncheckable:
+        """Return the record of what the kernel made of a page."""
+        if not keys:
+            return _without_fingerprint(page, exact_only)
+        return self._record(page, text, sketches, keys, keys, track_url=track_url)
+
+    def _joined_record(
+        self, page: Page, text: bytes, exact_only: bool, prints: list[Fingerprint | None], *, track_url: bool
+    ) -> Record | Uncheckable:
+        """Return the record of what the detectors made of a page."""
         sketches = tuple([each.sketch if each else b"" for each in prints])
         del prints[len(self.detectors) :]
         if not any(prints):
-            if page.visible:  # only the detector ``exact`` compares it
-                return Uncheckable(str(page.kind))
-            return Uncheckable("short" if exact_only else "no-fingerprint")
-        url = without_fragment(page.url)
-        own = (url_key(url),) if url else ()
+            return _without_fingerprint(page, exact_only)
         found = [(index, each) for index, each in enumerate(prints) if each]
         keys = probes = _bucket_keys([(index, each.keys) for index, each in found])
         if [each for _, each in found if each.probes is not None]:
             probes = _bucket_keys([(index, each.keys if each.probes is None else each.probes) for index, each in found])
+        return self._record(page, text, sketches, keys, probes, track_url=track_url)
+
+    def _record(
+        self,
+        page: Page,
+        text: bytes,
+        sketches: tuple[bytes, ...],
+        keys: tuple[bytes, ...],
+        probes: tuple[bytes, ...],
+        *,
+        track_url: bool,
+    ) -> Record:
+        url = without_fragment(page.url)
+        own = (url_key(url),) if url else ()
         if track_url:
             probes = own + probes
         identity = self._identity(page, text)
@@ -188,6 +248,13 @@ def _without_usable_text(page: Page) -> Uncheckable | None:
         if expanded_length(text) > MAX_EXPANSION * len(text):
             return Uncheckable(TOO_LARGE)
     return None
+
+
+def _without_fingerprint(page: Page, exact_only: bool) -> Uncheckable:
+    """Return why no detector in use can compare a page."""
+    if page.visible:  # only the detector ``exact`` compares it
+        return Uncheckable(str(page.kind))
+    return Uncheckable("short" if exact_only else "no-fingerprint")
 
 
 def _is_mostly_rest(page: Page) -> bool:
@@ -237,4 +304,8 @@ def _bucket_keys(keys: Iterable[tuple[int, tuple[bytes, ...]]]) -> tuple[bytes, 
 @functools.cache
 def _key_hasher(index: int) -> blake2b:
     """Return the hash object for the keys of a detector; callers update copies of it only."""
-    return blake2b(digest_size=KEY_BYTES, person=b"detector%d" % index)
+    return blake2b(digest_size=KEY_BYTES, person=_key_person(index))
+
+
+def _key_person(index: int) -> bytes:
+    return b"detector%d" % index

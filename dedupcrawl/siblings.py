@@ -12,11 +12,10 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from tldextract import TLDExtract
-
 from dedupcrawl.identity import MIN_ABOUT, about, is_about_its_name
 from dedupcrawl.identity_codec import BESIDE, BODY, FILLER, HEADING, MAIN, TELLING, TITLE, WEAK, Sample, unpack_identity
 from dedupcrawl.layout import OTHER, compare_layouts
+from dedupcrawl.utils.public_suffixes import registrable_domain
 from dedupcrawl.values import MAX_SHORTS
 
 if TYPE_CHECKING:
@@ -41,13 +40,12 @@ VALUES_BESIDE = "values beside a text that is not about the name"
 SHORT_FACTS = "short facts with a text that is not about the name"
 
 _URL_PATH = re.compile(r"[/?#]")  #: begins what follows the host
-#: The public suffix list that comes with tldextract: nothing is fetched. With the private part of the list, two
-#: blogs of one provider are two sites.
-_suffixes = TLDExtract(suffix_list_urls=(), include_psl_private_domains=True, cache_dir=None)
 
 
 def site_of(url: str) -> str:
     """Return the site of a URL: the registrable domain of its host, or the host if it has none.
+
+    By the private part of the public suffix list, two blogs of one provider are two sites.
 
     >>> site_of("https://www.shop.example.co.uk:8443/a"), site_of("http://127.0.0.1:8000/")
     ('example.co.uk', '127.0.0.1:8000')
@@ -65,10 +63,10 @@ def host_of(url: str) -> str:
     return _URL_PATH.split(rest, maxsplit=1)[0].rpartition("@")[2].lower()
 
 
-@lru_cache(maxsize=16_384)  # a host that is looked up costs 26 µs
+@lru_cache(maxsize=16_384)
 def _site_of_host(host: str) -> str:
     name = host.partition(":")[0]
-    known = _suffixes.extract_str(name).top_domain_under_public_suffix
+    known = registrable_domain(name)
     if known or "." not in name or name.replace(".", "").isdigit() or host.startswith("["):
         return known or host
     return ".".join(name.split(".")[-2:])  # the default rule of the public suffix list

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
+
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl import fingerprinting as module
@@ -11,8 +13,9 @@ from dedupcrawl.config import Config
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.fingerprinting import LONG_TEXT, Fingerprinter, Uncheckable
 from dedupcrawl.page.model import TOO_LARGE, Kind, Page
-from dedupcrawl.stores.base import Record
+from dedupcrawl.stores.base import KEY_BYTES, Record
 from dedupcrawl.text.features import FeaturesBatch
+from dedupcrawl.text.shingles import seeded_hash
 from tests.cost import least_cpu_seconds
 from tests.text.test_features_batch import texts
 from tests.texts import CHINESE, ENGLISH
@@ -59,6 +62,46 @@ def test_together_is_as_alone(some: list[Page], names: tuple[str, ...], track: b
         patch.setattr("dedupcrawl.text.kernel._kernel", None)
         found = fingerprinter.fingerprint_many(some, track_url=track)
     assert found == [fingerprinter.fingerprint(page, track_url=track) for page in some]
+
+
+RECORDED = [("exact", "minhash"), ("minhash", "exact"), ("minhash",)]
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.text(st.characters(), max_size=80) | st.text(st.sampled_from("ab 中文…é"), max_size=300),
+    st.sampled_from(["", CHINESE, "ab"]),
+    st.sampled_from(RECORDED),
+    st.integers(0, 2**64 - 1),
+    st.integers(0, 60),
+    st.booleans(),
+)
+@example("", "", ("minhash",), 0, 0, False)
+@example("ab " * 99, "", ("exact", "minhash"), 0, 0, False)
+@example("é" + "x" * 99, "漢", ("minhash", "exact"), 7, 20, True)
+def test_one_call_of_the_kernel_is_as_the_detectors(
+    text: str, rest: str, names: tuple[str, ...], seed: int, min_chars: int, fold: bool
+) -> None:
+    config = Config(detectors=names, seed=seed)
+    page = Page(url="https://a.example/1#x", text=text, rest=rest)
+    one, other = (
+        Fingerprinter(build_detectors(config), min_chars, lambda: 5.0, seed, fold_chinese=fold) for _ in range(2)
+    )
+    found = one.fingerprint(page)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dedupcrawl.text.kernel._kernel", None)
+        assert other.fingerprint(page) == found
+
+
+@pytest.mark.parametrize("seed", [0, 2**64 - 1])
+def test_texts_of_every_length_have_the_hash_of_hashlib(seed: int) -> None:
+    fingerprinter = Fingerprinter(build_detectors(Config(seed=seed)), 1000, lambda: 5.0)
+    for size in range(1, 400):
+        record = fingerprinter.fingerprint(Page.from_text("x" * size))
+        assert isinstance(record, Record)
+        text_hash = seeded_hash(b"x" * size, 16, seed)
+        assert record.sketches == (text_hash, b"")
+        assert record.keys == (blake2b(text_hash, digest_size=KEY_BYTES, person=b"detector0").digest(),)
 
 
 def test_no_pages_are_no_records() -> None:

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tldextract import TLDExtract
 
 from dedupcrawl import siblings as module
 from dedupcrawl.identity import sketch_identity
@@ -374,18 +373,6 @@ def test_the_site_of_a_url(url: str, site: str) -> None:
 def test_any_text_has_a_site(url: str) -> None:
     assert isinstance(site_of(url), str)
     assert isinstance(site_of(f"https://{url}"), str)
-
-
-def test_no_network_is_asked_for_the_suffixes(monkeypatch: pytest.MonkeyPatch) -> None:
-    import socket
-
-    def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("a connection")
-
-    monkeypatch.setattr(socket.socket, "connect", refuse)
-    fresh = TLDExtract(suffix_list_urls=(), include_psl_private_domains=True, cache_dir=None)
-    assert fresh.extract_str("a.b.co.uk").top_domain_under_public_suffix == "b.co.uk"
-    assert module._suffixes.suffix_list_urls == ()
 
 
 @pytest.mark.parametrize(

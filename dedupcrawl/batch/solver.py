@@ -238,7 +238,11 @@ def _repeated(values: Sequence[Numbers]) -> Numbers:
     """Return the numbers that occur more than once, in ascending order."""
     everything = np.concatenate([np.zeros(0, np.uint64), *values])
     everything.sort()
-    return np.unique(everything[1:][everything[1:] == everything[:-1]])
+    repeated = everything[1:][everything[1:] == everything[:-1]]
+    first = np.ones(len(repeated), bool)
+    first[1:] = repeated[1:] != repeated[:-1]
+    distinct: Numbers = repeated[first]  # np.unique would sort them again, and import numpy.ma
+    return distinct
 
 
 def _distinct_per_row(one: ListColumn, two: ListColumn) -> Numbers:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.text.features import Features, FeaturesBatch
 
-_HASH_BYTES = 16
+HASH_BYTES = 16  #: of the hash of a text
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Exact(Detector):
     def _fingerprint(self, text: bytes) -> Fingerprint | None:
         if not text:
             return None
-        sketch = seeded_hash(text, _HASH_BYTES, self.seed)
+        sketch = seeded_hash(text, HASH_BYTES, self.seed)
         return Fingerprint((sketch,), sketch)
 
     def keys_from_sketch(self, sketch: bytes) -> tuple[bytes, ...]:
@@ -47,11 +47,11 @@ class Exact(Detector):
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
         for sketch in (new, old):
-            if len(sketch) != _HASH_BYTES:
+            if len(sketch) != HASH_BYTES:
                 raise self.sketch_error(sketch)
         if new != old:
             return None
-        return Match(1.0, Relation.IDENTICAL, {"text": f"same {_HASH_BYTES * 8}-bit hash {new.hex()}"})
+        return Match(1.0, Relation.IDENTICAL, {"text": f"same {HASH_BYTES * 8}-bit hash {new.hex()}"})
 
     def assess(self, new: bytes, old: bytes) -> Opinion:
         match = self.compare(new, old)

@@ -72,8 +72,8 @@ class MinHash(Detector):
         self.check_seed()
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
-        if self._sketcher and features.compiled is not None:
-            return self._sketcher.sketch(features.compiled)
+        if self.sketcher and features.compiled is not None:
+            return self.sketcher.sketch(features.compiled)
         shingles = features.shingles(self.characters, self.words, self.seed)
         if not len(shingles):
             return None
@@ -86,11 +86,11 @@ class MinHash(Detector):
 
         The result is that of :meth:`fingerprint` for ``Features(Page.from_text(text))``, with less overhead.
         """
-        sketcher = self._sketcher
+        sketcher = self.sketcher
         return sketcher.sketch_string(text) if sketcher else self.fingerprint(Features(Page.from_text(text)))
 
     @cached_property
-    def _sketcher(self) -> Sketcher[Fingerprint] | None:
+    def sketcher(self) -> Sketcher[Fingerprint] | None:
         """What makes sketch and keys of a compiled text, like the functions of lsh.py; None with numpy."""
         if not is_compiled():
             return None

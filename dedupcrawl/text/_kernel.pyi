@@ -62,6 +62,28 @@ class Hasher:
         """Return the hashes (uint64) of all shingles, with repetitions."""
 
 @final
+class RecordMaker:
+    """Makes what a record has of ``exact`` and ``minhash``, like :mod:`dedupcrawl.fingerprinting`."""
+
+    def __new__(
+        cls,
+        normalizer: Normalizer,
+        sketcher: Sketcher[Any],
+        seed: int,  # key of the hash of the text
+        hash_size: int,  # bytes of that hash, 1…64
+        key_size: int,  # bytes of a bucket key, 1…64
+        text_person: bytes | None,  # personalisation of the bucket key of the hash; None: the hash is no key
+        band_person: bytes,  # personalisation of the bucket keys of the bands
+        is_text_first: bool,  # whether the sketch and the key of ``exact`` come first
+        min_chars: int,  # shorter texts are compared by their hash only
+    ) -> RecordMaker: ...
+    def make(self, text: str, exact_only: bool, /) -> tuple[bytes, bool, tuple[bytes, ...], tuple[bytes, ...]] | None:
+        """Return the normalised text in UTF-8, whether only its hash is compared, the sketches, and the keys.
+
+        ``exact_only`` says that only the hash is compared, whatever the text. None for a text that is empty then.
+        """
+
+@final
 class Sketcher(Generic[_R]):
     """Sketches sets of shingles, see :mod:`dedupcrawl.detectors.lsh`."""
 
@@ -114,6 +136,9 @@ class IdentitySketcher:
         /,
     ) -> bytes:
         """Return the bytes of a sketch."""
+
+def utf8_length(text: str, /) -> int:
+    """Return the number of bytes of a string in UTF-8, with "?" for each lone surrogate."""
 
 def least_hashes(hashes: Buffer, factors: Buffer, /) -> bytes:
     """Return for each factor (uint64) the least ``light_mix(hash * factor)`` (uint64) of the hashes."""

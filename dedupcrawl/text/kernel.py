@@ -92,6 +92,13 @@ def hasher(seed: int) -> Hasher:
     return made
 
 
+def utf8_length(text: str) -> int:
+    """Return the number of bytes of a text in UTF-8, with "?" for each lone surrogate."""
+    if text.isascii():
+        return len(text)
+    return len(text.encode("utf-8", "replace")) if _kernel is None else _kernel.utf8_length(text)
+
+
 def least_hashes(hashes: Hashes, factors: Hashes) -> Hashes | None:
     """Return for each factor the least ``light_mix(hash * factor)``; None if the kernel is not in use."""
     return None if _kernel is None else np.frombuffer(_kernel.least_hashes(hashes, factors), np.uint64)

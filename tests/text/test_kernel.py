@@ -376,3 +376,11 @@ def test_it_can_be_turned_off(value: str) -> None:
         assert name == f"numpy ({NO_EXTENSIONS} is set)"
     elif not os.environ.get(NO_EXTENSIONS):
         assert name == kernel.description()
+
+
+@given(texts | st.text(st.characters(categories=("Cs", "L", "So")), max_size=40), st.sampled_from([1, 1, 700]))
+@example("\ud7ff\ud800\udfff\ue000", 2000)
+@example("é", 5000)
+def test_the_length_in_utf8_is_that_of_the_encoded_text(text: str, times: int) -> None:
+    assert kernel.utf8_length(text * times) == len((text * times).encode("utf-8", "replace"))
+    assert by_numpy(lambda: kernel.utf8_length(text)) == len(text.encode("utf-8", "replace"))

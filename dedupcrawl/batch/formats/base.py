@@ -7,9 +7,10 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from dedupcrawl.errors import DedupError
+from dedupcrawl.text.kernel import utf8_length
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -94,9 +95,8 @@ class Chunk:
     data: Any  #: the rows, in a form that only the format knows; can be pickled
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A page of the corpus.
+class Row(NamedTuple):
+    """A page of the corpus. A named tuple, because a batch makes one for every page.
 
     If ``reason`` is None, exactly one of ``html`` and ``text`` is not None; it may be empty. A row with a
     ``reason`` is not a complete page; it stays unchecked for this reason.
@@ -326,7 +326,7 @@ def _as_text(name: str, value: object) -> str | None:
 
 
 def _byte_size(page: bytes | str) -> int:
-    return len(page) if isinstance(page, bytes) or page.isascii() else len(page.encode("utf-8", "replace"))
+    return len(page) if isinstance(page, bytes) else utf8_length(page)
 
 
 def unix_time(value: object) -> float | None:

@@ -187,17 +187,6 @@ PyType_Spec hasher_spec = {
     .slots = hasher_slots,
 };
 
-typedef struct {
-    PyObject_HEAD
-    PyTypeObject *result; /* a subclass of tuple */
-    NormalizerObject *normalizer;
-    HasherObject *hasher;
-    Py_ssize_t characters, words; /* tokens of a shingle */
-    unsigned char tag;            /* first byte of a sketch */
-    SketchScheme scheme;
-    Py_buffer rounds, orders, row_factors, band_offsets;
-} SketcherObject;
-
 static PyObject *
 sketcher_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
@@ -216,7 +205,7 @@ sketcher_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         PyErr_SetString(PyExc_TypeError, "the result must be a named tuple");
         return NULL;
     }
-    SketcherObject *self = (SketcherObject *)type->tp_alloc(type, 0);
+    TextSketcherObject *self = (TextSketcherObject *)type->tp_alloc(type, 0);
     if (self == NULL) {
         return NULL;
     }
@@ -256,7 +245,7 @@ sketcher_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 }
 
 static void
-sketcher_dealloc(SketcherObject *self)
+sketcher_dealloc(TextSketcherObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     Py_XDECREF(self->result);
@@ -307,8 +296,7 @@ keys_of(const uint8_t *slots, const SketchScheme *scheme)
     return result;
 }
 
-/* Return the bytes of a sketch: tag, length of the text, number of shingles, slots. See detectors/minhash.py. */
-static PyObject *
+PyObject *
 sketch_as_bytes(unsigned char tag, Py_ssize_t length, Py_ssize_t shingles, const uint8_t *slots, int count)
 {
     unsigned char bytes[HEADER_BYTES + MAX_SLOTS];
@@ -327,7 +315,7 @@ sketch_as_bytes(unsigned char tag, Py_ssize_t length, Py_ssize_t shingles, const
 
 /* Return the result (keys, sketch, None), or NULL with an exception. A named tuple is built as tuple.__new__ does. */
 static PyObject *
-new_result(SketcherObject *self, const PackedText *text, Py_ssize_t shingles, const uint8_t *slots)
+new_result(TextSketcherObject *self, const PackedText *text, Py_ssize_t shingles, const uint8_t *slots)
 {
     PyObject *keys = keys_of(slots, &self->scheme);
     PyObject *sketch = sketch_as_bytes(self->tag, text->length, shingles, slots, self->scheme.slots);
@@ -343,34 +331,45 @@ new_result(SketcherObject *self, const PackedText *text, Py_ssize_t shingles, co
     return result;
 }
 
+int
+sketch_points(TextSketcherObject *self, const PackedText *text, uint8_t *slots, Py_ssize_t *found)
+{
+    *found = 0;
+    uint64_t *shingles = new_shingles(self->hasher, text, self->characters, self->words, found);
+    if (shingles == NULL) {
+        return 0;
+    }
+    if (*found) {
+        RUN(*found, sketch_hashes(shingles, *found, &self->scheme, slots));
+    }
+    free(shingles);
+    return 1;
+}
+
 /* Return the keys and the sketch of a text, or None for no shingles. */
 static PyObject *
-sketch_packed(SketcherObject *self, const PackedText *text)
+sketch_packed(TextSketcherObject *self, const PackedText *text)
 {
-    Py_ssize_t found = 0;
-    uint64_t *shingles = new_shingles(self->hasher, text, self->characters, self->words, &found);
-    if (shingles == NULL) {
+    uint8_t slots[MAX_SLOTS];
+    Py_ssize_t found;
+    if (!sketch_points(self, text, slots, &found)) {
         return NULL;
     }
     if (found == 0) {
-        free(shingles);
         Py_RETURN_NONE;
     }
-    uint8_t slots[MAX_SLOTS];
-    RUN(found, sketch_hashes(shingles, found, &self->scheme, slots));
-    free(shingles);
     return new_result(self, text, found, slots);
 }
 
 static PyObject *
-sketcher_sketch(SketcherObject *self, PyObject *object)
+sketcher_sketch(TextSketcherObject *self, PyObject *object)
 {
     TextObject *text = as_text(self->hasher, object);
     return text == NULL ? NULL : sketch_packed(self, &text->packed);
 }
 
 static PyObject *
-sketcher_sketch_string(SketcherObject *self, PyObject *string)
+sketcher_sketch_string(TextSketcherObject *self, PyObject *string)
 {
     PackedText text;
     if (!pack_string(self->normalizer, string, &text)) {
@@ -396,7 +395,7 @@ static PyType_Slot sketcher_slots[] = {
 
 PyType_Spec sketcher_spec = {
     .name = "dedupcrawl.text._kernel.Sketcher",
-    .basicsize = sizeof(SketcherObject),
+    .basicsize = sizeof(TextSketcherObject),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = sketcher_slots,
 };

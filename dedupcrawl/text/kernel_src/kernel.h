@@ -29,7 +29,8 @@
 #define MAX_SHINGLE 64 /* tokens of a shingle */
 #define MAX_SLOTS 256  /* slots of a sketch */
 #define ROUNDS 16      /* random rounds of a sketch */
-#define KEY_BYTES 8
+#define KEY_BYTES 8   /* of the key of a band */
+#define MAX_DIGEST 64 /* bytes of a BLAKE2b hash */
 #define LONG_WORK 16384 /* code points or hashes from which on the GIL is released */
 
 #if defined(__GNUC__)
@@ -84,6 +85,13 @@ typedef struct {
     const uint64_t *band_offsets;
 } SketchScheme;
 
+typedef struct {
+    int size;    /* of a hash in bytes, at most MAX_DIGEST */
+    int has_key; /* whether there is a key */
+    uint8_t key[8];
+    uint8_t person[16]; /* personalisation, padded with zeros */
+} HashScheme;
+
 /* The finaliser of MurmurHash3. */
 static inline uint64_t
 mix(uint64_t hash)
@@ -121,7 +129,11 @@ Outcome pack_text(const NormalizationTable *table, PyObject *text, PackedText *r
 Outcome copy_points(const NormalizationTable *table, const uint32_t *points, Py_ssize_t count, PackedText *result);
 Py_ssize_t utf8_size(const PackedText *text);
 void write_utf8(const PackedText *text, char *out);
+Py_ssize_t utf8_length(PyObject *text); /* bytes of a string in UTF-8, with "?" for each lone surrogate */
 Outcome is_one_word_repeated(const PackedText *text, int *result);
+
+/* blake2b.c */
+void blake2b(const HashScheme *scheme, const void *data, Py_ssize_t size, uint8_t *digest);
 
 /* hashing.c */
 Outcome hash_tokens(const PackedText *text, const HashKeys *keys, TokenStream *stream);

@@ -34,6 +34,16 @@ get_array(PyObject *object, Py_buffer *view, Py_ssize_t item_size, Py_ssize_t co
     return 1;
 }
 
+/* utf8_length(text) -> int: the number of bytes of a string in UTF-8, with "?" for each lone surrogate */
+static PyObject *
+module_utf8_length(PyObject *Py_UNUSED(module), PyObject *text)
+{
+    if (!is_string(text)) {
+        return NULL;
+    }
+    return PyLong_FromSsize_t(utf8_length(text));
+}
+
 /* least_hashes(hashes, factors) -> bytes: the least hash under each of the functions that the factors define */
 static PyObject *
 module_least_hashes(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
@@ -90,6 +100,7 @@ module_weigh_bits(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t
 }
 
 static PyMethodDef functions[] = {
+    {"utf8_length", (PyCFunction)module_utf8_length, METH_O, NULL},
     {"least_hashes", (PyCFunction)(void (*)(void))module_least_hashes, METH_FASTCALL, NULL},
     {"weigh_bits", (PyCFunction)(void (*)(void))module_weigh_bits, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
@@ -106,6 +117,9 @@ static int
 module_exec(PyObject *module)
 {
     ModuleState *state = PyModule_GetState(module);
+    if (!add_type(module, &record_maker_spec, &state->record_maker)) {
+        return -1;
+    }
     if (!add_type(module, &normalizer_spec, &state->normalizer) || !add_type(module, &text_spec, &state->text)
         || !add_type(module, &hasher_spec, &state->hasher) || !add_type(module, &sketcher_spec, &state->sketcher)
         || !add_type(module, &identity_spec, &state->identity)) {
@@ -118,6 +132,7 @@ static int
 module_traverse(PyObject *module, visitproc visit, void *arg)
 {
     ModuleState *state = PyModule_GetState(module);
+    Py_VISIT(state->record_maker);
     Py_VISIT(state->normalizer);
     Py_VISIT(state->text);
     Py_VISIT(state->hasher);
@@ -130,6 +145,7 @@ static int
 module_clear(PyObject *module)
 {
     ModuleState *state = PyModule_GetState(module);
+    Py_CLEAR(state->record_maker);
     Py_CLEAR(state->normalizer);
     Py_CLEAR(state->text);
     Py_CLEAR(state->hasher);

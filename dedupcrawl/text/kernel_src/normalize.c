@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define REPEATED_LIMIT 64 /* letters of a repeated word, LONGEST_REPEATED in features.py */
+#define LENGTH_BLOCK 4096
 #define BEGINNING 512     /* points that are checked first for a repeated word */
 
 static int
@@ -194,6 +195,43 @@ write_utf8(const PackedText *text, char *out)
         }
         *out++ = (char)(0x80 | (code & 0x3F));
     }
+}
+
+/* One function for each width of CPython's strings. Sums of a block have 32 bits: compilers use vector instructions. */
+#define DEFINE_UTF8_LENGTH(NAME, TYPE)                                                              \
+    static Py_ssize_t NAME(const TYPE *text, Py_ssize_t count)                                      \
+    {                                                                                               \
+        Py_ssize_t size = count;                                                                    \
+        while (count > 0) {                                                                         \
+            int block = count < LENGTH_BLOCK ? (int)count : LENGTH_BLOCK;                           \
+            uint32_t more = 0;                                                                      \
+            for (int i = 0; i < block; i++) {                                                       \
+                uint32_t code = text[i], is_surrogate = (code & 0xFFFFF800u) == 0xD800;             \
+                more += (code >= 0x80) + (code >= 0x800) + (code >= 0x10000) - 2 * is_surrogate;    \
+            }                                                                                       \
+            size += more;                                                                           \
+            text += block;                                                                          \
+            count -= block;                                                                         \
+        }                                                                                           \
+        return size;                                                                                \
+    }
+
+DEFINE_UTF8_LENGTH(latin_utf8_length, uint8_t)
+DEFINE_UTF8_LENGTH(basic_utf8_length, uint16_t)
+DEFINE_UTF8_LENGTH(full_utf8_length, uint32_t)
+
+Py_ssize_t
+utf8_length(PyObject *text)
+{
+    Py_ssize_t count = PyUnicode_GET_LENGTH(text);
+    const void *data = PyUnicode_DATA(text);
+    int kind = PyUnicode_KIND(text);
+    if (PyUnicode_IS_ASCII(text)) {
+        return count;
+    }
+    return kind == PyUnicode_1BYTE_KIND   ? latin_utf8_length(data, count)
+           : kind == PyUnicode_2BYTE_KIND ? basic_utf8_length(data, count)
+                                          : full_utf8_length(data, count);
 }
 
 static Py_ssize_t

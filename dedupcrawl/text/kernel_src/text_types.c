@@ -76,19 +76,27 @@ pack_in_python(NormalizerObject *self, PyObject *string, PackedText *text)
 }
 
 int
+is_string(PyObject *object)
+{
+    if (!PyUnicode_Check(object)) {
+        PyErr_Format(PyExc_TypeError, "a string is needed, not %.100s", Py_TYPE(object)->tp_name);
+        return 0;
+    }
+#if PY_VERSION_HEX < 0x030C0000
+    return PyUnicode_READY(object) == 0; /* strings of old extension modules */
+#else
+    return 1;
+#endif
+}
+
+int
 pack_string(NormalizerObject *self, PyObject *string, PackedText *text)
 {
     Outcome outcome;
     memset(text, 0, sizeof *text);
-    if (!PyUnicode_Check(string)) {
-        PyErr_Format(PyExc_TypeError, "a string is needed, not %.100s", Py_TYPE(string)->tp_name);
+    if (!is_string(string)) {
         return 0;
     }
-#if PY_VERSION_HEX < 0x030C0000
-    if (PyUnicode_READY(string) < 0) { /* strings of old extension modules */
-        return 0;
-    }
-#endif
     RUN(PyUnicode_GET_LENGTH(string), outcome = pack_text(&self->table, string, text));
     if (outcome == DONE) {
         return 1;

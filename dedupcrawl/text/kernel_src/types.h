@@ -5,6 +5,7 @@
 #include "kernel.h"
 
 typedef struct {
+    PyTypeObject *record_maker;
     PyTypeObject *normalizer, *text, *hasher, *sketcher, *identity;
 } ModuleState;
 
@@ -29,7 +30,21 @@ typedef struct {
     Py_buffer letters, rising;
 } HasherObject;
 
+typedef struct {
+    PyObject_HEAD
+    PyTypeObject *result; /* a subclass of tuple */
+    NormalizerObject *normalizer;
+    HasherObject *hasher;
+    Py_ssize_t characters, words; /* tokens of a shingle */
+    unsigned char tag;            /* first byte of a sketch */
+    SketchScheme scheme;
+    Py_buffer rounds, orders, row_factors, band_offsets;
+} TextSketcherObject;
+
 extern PyType_Spec normalizer_spec, text_spec, hasher_spec, sketcher_spec, identity_spec;
+
+/* record_type.c */
+extern PyType_Spec record_maker_spec;
 
 /* Raise the exception of an outcome other than DONE and NEEDS_PYTHON; returns 0. */
 int raise_outcome(Outcome outcome);
@@ -40,8 +55,17 @@ PyTypeObject *text_type_of(PyTypeObject *type);
 /* Get a contiguous buffer of `count` items; a negative count accepts any number. Raises ValueError for another size. */
 int get_array(PyObject *object, Py_buffer *view, Py_ssize_t item_size, Py_ssize_t count, const char *name);
 
+/* Whether an object is a string that can be read; raises an exception if not. */
+int is_string(PyObject *object);
+
 /* Normalise a string; the caller frees the points. Raises an exception if it returns 0, and then owns nothing. */
 int pack_string(NormalizerObject *normalizer, PyObject *string, PackedText *text);
+
+/* Sketch the shingles of a text; no shingles have no sketch. Raises an exception if it returns 0. */
+int sketch_points(TextSketcherObject *sketcher, const PackedText *text, uint8_t *slots, Py_ssize_t *shingles);
+
+/* Return the bytes of a sketch: tag, length of the text, number of shingles, slots. See detectors/minhash.py. */
+PyObject *sketch_as_bytes(unsigned char tag, Py_ssize_t length, Py_ssize_t shingles, const uint8_t *slots, int count);
 
 /* Run a statement; without the GIL if the work is long. */
 #define RUN(work, statement)               \

@@ -39,14 +39,14 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
-    """Start a cluster; end it with the context."""
+def cluster(folder: Path, workers: int = 2, memory: str = "512m") -> Iterator[Cluster]:
+    """Start a cluster, with this memory for each worker; end it with the context."""
     started: list[subprocess.Popen[bytes]] = []
     try:
         started.append(_start(folder, "master", "Master", "--port", "0"))
         address = _told(folder / "master.log", r"Starting Spark master at (spark://\S+)", started[0])
         for number in range(workers):
-            how = ["--port", "0", "--cores", "1", "--memory", "512m", "--work-dir", str(folder / f"work-{number}")]
+            how = ["--port", "0", "--cores", "1", "--memory", memory, "--work-dir", str(folder / f"work-{number}")]
             started.append(_start(folder, f"worker-{number}", "Worker", *how, address))
         yield Cluster(address, started[1:])
     finally:
