@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from secrets import token_bytes
@@ -30,6 +31,7 @@ from dedupcrawl.stores.base import (
     scheme_json,
     url_key,
 )
+from dedupcrawl.text.kernel import is_compiled
 from dedupcrawl.text.secret_seed import SECRET, SecretSeed
 from dedupcrawl.utils.iteration import backoff
 from dedupcrawl.utils.resources import Closing
@@ -284,11 +286,22 @@ class Deduplicator(Closing):
             return unchecked(page.url, TOO_SLOW)
         return unchecked(page.url, record.reason) if isinstance(record, Uncheckable) else record
 
-    def file_many(self, pages: Sequence[Page]) -> list[Record | Verdict]:
-        """Do the same as :meth:`file` for each page, without a time limit, faster for many short ones."""
+    def file_many(self, pages: Sequence[Page], spent: Sequence[float] | None = None) -> list[Record | Verdict]:
+        """Do the same as :meth:`file` for each page, together where that is faster.
+
+        Args:
+            pages: with a time limit short ones, so that one does not use up the time of the others.
+            spent: for each, as in :meth:`file`; None: no time limit.
+        """
+        if spent is not None and not is_compiled() and self._page_timeout is not None:
+            with suppress(TooSlowError), time_limit(len(pages) * self._page_timeout - sum(spent)):
+                return self.file_many(pages)
+        if spent is not None:
+            return [self.file(page, spent=seconds) for page, seconds in zip(pages, spent, strict=True)]
+        records = self._fingerprinter.fingerprint_many(pages)
         return [
             unchecked(page.url, record.reason) if isinstance(record, Uncheckable) else record
-            for page, record in zip(pages, self._fingerprinter.fingerprint_many(pages), strict=True)
+            for page, record in zip(pages, records, strict=True)
         ]
 
     def claim_record(
@@ -299,6 +312,25 @@ class Deduplicator(Closing):
         if isinstance(claim, Claim) and claim.id is not None:
             self._held.add(claim.id)
         return claim
+
+    def claim_records(self, pages: Sequence[tuple[Record, str]]) -> list[Claim | Pending]:
+        """Do the same as :meth:`claim_record` for pages in order, in one transaction of a local store.
+
+        When it raises, none of the pages is claimed.
+        """
+        claims: list[Claim | Pending] = []
+
+        def work() -> list[Claim | Pending]:
+            claims.clear()
+            claims.extend(self.claim_record(record, url) for record, url in pages)
+            return claims
+
+        try:
+            return self.store.together(work)
+        except BaseException:
+            with suppress(StoreError):
+                self.release([claim for claim in claims if isinstance(claim, Claim)])
+            raise
 
     def remember(self, record: Record) -> bool:
         """File a page as committed whose item was stored while the store was unreachable.

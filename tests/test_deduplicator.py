@@ -3,11 +3,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from dedupcrawl import Claim, Deduplicator, Page, Pending, Status
+from dedupcrawl import Claim, Deduplicator, Page, Pending, Status, Verdict
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.errors import StoreError, StoreMismatchError
@@ -274,6 +275,73 @@ def test_page_that_matches_an_open_claim_waits_for_its_outcome(dedup: Deduplicat
     first.commit()
     assert dedup.is_settled(pending.id)
     assert held(dedup.try_claim(page(ENGLISH, "https://b.example/2"))).verdict.is_duplicate
+
+
+def records(dedup: Deduplicator, *texts: str) -> list[tuple[Record, str]]:
+    found = dedup.file_many([page(text, f"https://a.example/{n}") for n, text in enumerate(texts)])
+    return [(each, each.url) for each in found if isinstance(each, Record)]
+
+
+def test_pages_are_claimed_together_in_their_order(dedup: Deduplicator) -> None:
+    first, copy, other, near = dedup.claim_records(
+        records(dedup, ENGLISH, ENGLISH.upper(), OTHER_ENGLISH, retouched(OTHER_ENGLISH))
+    )
+    assert [held(each).verdict.status for each in (first, other)] == [Status.UNIQUE, Status.UNIQUE]
+    for waiting, claimed in ((copy, first), (near, other)):
+        assert isinstance(waiting, Pending)
+        assert (waiting.id, waiting.mine) == (held(claimed).id, True)
+    dedup.commit([held(first), held(other)])
+    again = dedup.claim_records(records(dedup, ENGLISH.upper(), retouched(OTHER_ENGLISH)))
+    assert [held(each).verdict.is_duplicate for each in again] == [True, True]
+
+
+def test_pages_that_are_claimed_together_are_claimed_all_or_none(
+    dedup: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = records(dedup, ENGLISH, OTHER_ENGLISH)
+    claim_record = dedup.claim_record
+
+    def failing(record: Record, url: str) -> Claim | Pending:
+        if url == pages[1][1]:
+            raise StoreError("The disk is full.")
+        return claim_record(record, url)
+
+    monkeypatch.setattr(dedup, "claim_record", failing)
+    with pytest.raises(StoreError, match="disk is full"):
+        dedup.claim_records(pages)
+    monkeypatch.undo()
+    assert (dedup.info().pages, dedup.info().open) == (0, 0)
+    claims = [held(each) for each in dedup.claim_records(pages)]
+    dedup.commit(claims)
+    assert (dedup.info().pages, dedup.info().open) == (2, 0)
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_pages_are_fingerprinted_together_as_one_by_one(
+    dedup: Deduplicator, monkeypatch: pytest.MonkeyPatch, *, is_compiled: bool
+) -> None:
+    monkeypatch.setattr("dedupcrawl.deduplicator.is_compiled", lambda: is_compiled)
+    pages = [page(text, f"https://a.example/{n}") for n, text in enumerate((ENGLISH, CHINESE, "", "short"))]
+    alone = [dedup.file(each) for each in pages]
+    for one, other in zip(alone, dedup.file_many(pages, [0.0] * 4), strict=True):
+        assert isinstance(other, type(one))
+        if isinstance(one, Record) and isinstance(other, Record):
+            assert replace(other, seen=one.seen) == one
+        else:
+            assert other == one
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_of_pages_fingerprinted_together_only_the_slow_one_is_too_slow(
+    store: str, monkeypatch: pytest.MonkeyPatch, *, is_compiled: bool
+) -> None:
+    monkeypatch.setattr("dedupcrawl.deduplicator.is_compiled", lambda: is_compiled)
+    with Deduplicator(store, page_timeout=20) as dedup:
+        pages = [page(ENGLISH, "https://a.example/1"), page(OTHER_ENGLISH, "https://a.example/2")]
+        slow, other = dedup.file_many(pages, [41.0, 0.0])  # the first has used up its time, and that of the other
+        assert isinstance(slow, Verdict)
+        assert slow.reason == "too-slow"
+        assert isinstance(other, Record)
 
 
 def test_own_scraped_claim_counts_as_settled(dedup: Deduplicator) -> None:

@@ -9,21 +9,22 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
-from dedupcrawl.crawl.concurrency import BackgroundTasks, OneShotEvent, ThreadPool, sleep
-from dedupcrawl.crawl.items import ComparedRecord, ItemClaim, PageState
+from dedupcrawl.crawl.concurrency import BackgroundTasks, OneShotEvent, ThreadPool, TurnQueue, sleep
+from dedupcrawl.crawl.items import ComparedRecord, ItemClaim, PageState, advance_all
 from dedupcrawl.crawl.lease_renewer import LeaseRenewer
 from dedupcrawl.crawl.recorder import PageRecorder
 from dedupcrawl.crawl.stats import Heartbeat
 from dedupcrawl.crawl.store_client import StoreAwayError
 from dedupcrawl.decision import unchecked
 from dedupcrawl.errors import StoreError
+from dedupcrawl.stores.base import ClaimState
 from dedupcrawl.utils.iteration import backoff, chunked
 from dedupcrawl.verdict import Pending, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 
     from scrapy.crawler import Crawler
 
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.base import Record
     from dedupcrawl.verdict import Claim
 
+    UnsettledClaim: TypeAlias = Coroutine[Any, Any, ItemClaim]
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -44,7 +47,6 @@ FIRST_PAUSE = 0.05  #: seconds before another worker's claim is checked again; d
 LONGEST_PAUSE = 1.0  #: upper limit of the pause in seconds
 CHUNK = 256  #: highest number of claims in one call, so that the reactor runs between two calls
 LARGE_PAGE = 1 << 15  #: characters from which a page is fingerprinted in a thread; others take milliseconds
-CLOSE_REASON = "dedup_store_error"  #: finish reason of a crawl that is closed because its store is away
 
 
 class ClaimManager:
@@ -66,7 +68,6 @@ class ClaimManager:
         stats: CrawlStats,
         recorder: PageRecorder | None = None,
     ) -> None:
-        self._crawler = crawler
         self._client = client
         self._options = options
         self._stats = stats
@@ -76,6 +77,7 @@ class ClaimManager:
         self._background = BackgroundTasks()
         self.large_pages = ThreadPool(1)  #: reads and fingerprints large pages
         self._unfiled: set[ItemClaim] = set()  # kept unchecked; filed once their items are durable
+        self._changed = TurnQueue(self._store_states)  # claims whose state a local store does not know yet
         self._renewer = LeaseRenewer(self, options.config.lease / 3)
 
     # -- opening and closing ------------------------------------------------------------------
@@ -85,7 +87,7 @@ class ClaimManager:
         if not self._client.is_open:
             await self._client.open()
         if self._options.on_store_error != "keep":
-            self._background.start(self._close_crawl_when_given_up())
+            self._background.start(self._client.close_crawl_when_given_up())
         if self._client.dedup.store.remote:
             self.publish()
             await self._succeeds(self._client.call_urgently(self._client.dedup.renew))  # registers for `store watch`
@@ -94,8 +96,9 @@ class ClaimManager:
 
     async def close(self) -> None:
         """Commit the remaining claims when no more items will come, and close the store."""
+        await self._changed.drain()
         left = [claim for claim in (*self._registry.open.values(), *self._unfiled) if not claim.feeds]
-        await self._commit(_advance(left, PageState.SCRAPED, PageState.COMMITTED))
+        await self._commit(advance_all(left, PageState.SCRAPED, PageState.COMMITTED))
         await self._client.wait_for(self._renewer.stop)
         self.publish()
         await self._client.close()
@@ -121,17 +124,12 @@ class ClaimManager:
         except Exception as error:  # noqa: BLE001  # leases must be renewed, and the store closed
             self._stats.publishing_failed(error)
 
-    async def _close_crawl_when_given_up(self) -> None:
-        if await self._client.wait_until_given_up():
-            engine = self._crawler.engine
-            if engine is not None and engine.spider is not None:
-                await engine.close_spider_async(reason=CLOSE_REASON)
-
     # -- verdicts -----------------------------------------------------------------------------
 
     async def check(self, page: Page) -> ItemClaim:
         """Judge a page by the pages in the store; file nothing."""
         dedup = self._client.dedup
+        await self._changed.flush()
         try:
             record = await self._fingerprint(page)
             if isinstance(record, Verdict):
@@ -144,25 +142,65 @@ class ClaimManager:
         except Exception as error:  # noqa: BLE001  # an error of ours must not lose a page
             return ItemClaim(self._crashed(page, error))
 
-    async def judge(self, page: Page, response: ResponseState | None, *, track_url: bool = True) -> ItemClaim:
+    async def judge(
+        self,
+        page: Page,
+        response: ResponseState | None,
+        *,
+        track_url: bool = True,
+        answered: tuple[Record, Pending] | None = None,
+    ) -> ItemClaim:
         """Judge a page and claim its content; wait while a page that it repeats is not settled.
 
         Args:
             page: to judge.
             response: whose items share the verdict; None: a single item is judged.
             track_url: whether an earlier page of the same URL counts as an earlier version.
+            answered: the record of the page, and the store's answer to a first attempt; None: there was none.
         """
-        dedup = self._client.dedup
+        await self._changed.flush()
         try:
-            record = await self._fingerprint(page, response, track_url=track_url)
+            record, first = answered or (await self._fingerprint(page, response, track_url=track_url), None)
             if isinstance(record, Verdict):
                 return ItemClaim(record, response)
             try:
-                return await self._registry.claim(dedup, record, page.url, response, versions=track_url)
+                dedup = self._client.dedup
+                return await self._registry.claim(dedup, record, page.url, response, versions=track_url, first=first)
             except StoreError:
                 return self._unchecked(record, page.url, response)
         except Exception as error:  # noqa: BLE001  # as in check()
             return ItemClaim(self._crashed(page, error), response)
+
+    async def judge_many(self, pages: Sequence[tuple[Page, ResponseState]]) -> list[ItemClaim | UnsettledClaim]:
+        """Judge pages in their order; those that a local store can answer at once are filed in one transaction.
+
+        Returns:
+            For each page its claim, or a coroutine that waits for it: for the outcome of another page, for a thread,
+            for a remote store, or for a store that is away.
+        """
+        await self._changed.flush()
+        short = [page for page in pages if _size(page[0]) < LARGE_PAGE] if self._client.answers_at_once else []
+        judged = dict(zip(map(id, short), self._judge_together(short), strict=False))
+        return [judged.get(id(page)) or self.judge(*page) for page in pages]
+
+    def _judge_together(self, pages: Sequence[tuple[Page, ResponseState]]) -> list[ItemClaim | UnsettledClaim]:
+        """Judge short pages; return nothing after an error: then each page is judged, and fails, by itself."""
+        try:
+            spent = [response.read_seconds for _, response in pages]
+            records = self._client.dedup.file_many([page for page, _ in pages], spent)
+            subjects = list(zip(records, pages, strict=True))
+            filed = [(each, page.url, state) for each, (page, state) in subjects if not isinstance(each, Verdict)]
+            answers = iter(self._registry.claim_now(filed))
+        except Exception:  # noqa: BLE001  # as in check()
+            return []
+        judged: list[ItemClaim | UnsettledClaim] = []
+        for record, (page, response) in subjects:
+            if isinstance(record, Verdict):
+                judged.append(ItemClaim(record, response))
+            else:
+                it = next(answers)
+                judged.append(self.judge(page, response, answered=(record, it)) if isinstance(it, Pending) else it)
+        return judged
 
     async def _fingerprint(
         self, page: Page, response: ResponseState | None = None, *, track_url: bool = True
@@ -192,10 +230,7 @@ class ClaimManager:
         claim.in_flight -= 1
         await self.settle([claim])
         if is_first and claim.claim is not None and not claim.state.is_settled:
-            is_stored = await self._call(claim.claim.scraped)
-            if not is_stored and not claim.state.is_settled:  # else a later state is in the backlog
-                self._client.defer_claims([claim.claim], PageState.SCRAPED)
-            claim.outcome.set()
+            await self._store([claim])
 
     async def item_refused(self, claim: ItemClaim) -> None:
         """Handle an item that a pipeline dropped, or for which it raised."""
@@ -203,7 +238,7 @@ class ClaimManager:
         if not claim.is_refused:
             await self.settle([claim])
         elif claim.is_filed:
-            await self._release(_advance([claim], PageState.OPEN, PageState.RELEASED))
+            await self._store(advance_all([claim], PageState.OPEN, PageState.RELEASED))
         else:
             if claim.state.allows(PageState.REFUSED):
                 claim.advance(PageState.REFUSED)
@@ -230,7 +265,7 @@ class ClaimManager:
             if await self._survives(claim.claim):
                 claim.lapses = lapses
                 return True
-            lost = _advance([claim], PageState.OPEN, PageState.RELEASED)
+            lost = advance_all([claim], PageState.OPEN, PageState.RELEASED)
             self._stats.count("lapsed", len(lost))
             await self._release(lost)
         return claim.state is not PageState.RELEASED
@@ -252,10 +287,36 @@ class ClaimManager:
     async def settle(self, claims: Iterable[ItemClaim]) -> None:
         """Commit the claims whose items are all durable; release those whose feed was not stored."""
         complete = [claim for claim in claims if claim.is_complete]
-        durable = _advance(complete, PageState.SCRAPED, PageState.COMMITTED)
-        lost = _advance(complete, PageState.LOST, PageState.RELEASED)
+        durable = advance_all(complete, PageState.SCRAPED, PageState.COMMITTED)
+        lost = advance_all(complete, PageState.LOST, PageState.RELEASED)
+        await self._store([*durable, *lost])
+
+    async def _store(self, claims: Sequence[ItemClaim]) -> None:
+        """Store the states of claims: now in a remote store, with others of this turn of the reactor in a local one.
+
+        A process that is killed before has stored the items, and its claims end, as with a kill before Scrapy's signal.
+        """
+        if self._client.is_remote:
+            await self._store_states(claims)
+        else:
+            self._changed.add(claims)
+
+    async def _store_states(self, claims: Sequence[ItemClaim]) -> None:
+        scraped = [claim for claim in claims if claim.state.stored is ClaimState.SCRAPED]
+        durable = [claim for claim in claims if claim.state is PageState.COMMITTED]
+        released = [claim for claim in claims if claim.state is PageState.RELEASED]
+        await self._mark_scraped(scraped)
         await self._commit(durable)
-        await self._release(lost)
+        await self._release(released)
+
+    async def _mark_scraped(self, claims: Sequence[ItemClaim]) -> None:
+        ids = [claim.id for claim in _filed(claims) if claim.id is not None]
+        if ids and not await self._call(self._client.dedup.store.scraped_many, ids):
+            # If another state has followed meanwhile, that one is stored.
+            missed = _filed(claim for claim in claims if not claim.state.is_settled)
+            self._client.defer_claims(missed, PageState.SCRAPED)
+        for claim in claims:
+            claim.outcome.set()
 
     async def _commit(self, claims: Sequence[ItemClaim]) -> None:
         for chunk in chunked(claims, CHUNK):
@@ -325,26 +386,48 @@ class ClaimRegistry:
             self.open.pop(claim.claim.id, None)
 
     async def claim(
-        self, dedup: Deduplicator, record: Record, url: str, response: ResponseState | None, *, versions: bool
+        self,
+        dedup: Deduplicator,
+        record: Record,
+        url: str,
+        response: ResponseState | None,
+        *,
+        versions: bool,
+        first: Pending | None = None,
     ) -> ItemClaim:
         """Claim the content of a page; wait while a page that it repeats is not settled.
 
-        Raises :class:`~dedupcrawl.errors.StoreError` when the store cannot be called.
+        Raises :class:`~dedupcrawl.errors.StoreError` when the store cannot be called. ``first`` is the answer to a
+        first attempt, if there was one.
         """
         offer = partial(dedup.claim_record, record, url, versions=versions)
         patience = dedup.config.wait
         gives_up = False
+        pending = first
         while True:
-            answer = await self.retry(self._offer, offer, response, give_up=gives_up)
-            if isinstance(answer, ItemClaim):
-                return answer
-            own = await self._own(answer)
+            if pending is None:
+                answer = await self.retry(self._offer, offer, response, give_up=gives_up)
+                if isinstance(answer, ItemClaim):
+                    return answer
+                pending = answer
+            own = await self._own(pending)
             # After a failure the store may report a claim as open although its outcome is known here.
             if own is not None and not own.outcome.is_set:
                 await own.outcome.wait()
             else:
-                patience = await self._wait_for(dedup, answer, patience)
+                patience = await self._wait_for(dedup, pending, patience)
                 gives_up = patience <= 0
+            pending = None
+
+    def claim_now(self, pages: Sequence[tuple[Record, str, ResponseState]]) -> list[ItemClaim | Pending]:
+        """Make a first attempt to claim pages in their order, in one transaction of a local store."""
+        dedup = self._client.dedup
+        lapses = dedup.lease.lapses
+        answers = dedup.claim_records([page[:2] for page in pages]) if pages else []
+        return [
+            answer if isinstance(answer, Pending) else self._register(answer, response, lapses)
+            for answer, (_, _, response) in zip(answers, pages, strict=True)
+        ]
 
     async def retry(self, call: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call again after a failure: once if the store is there, after an outage if pages wait for it."""
@@ -406,17 +489,6 @@ class ClaimRegistry:
             if await self.retry(self._client.call, dedup.is_settled, pending.id):
                 return remaining()
         return 0
-
-
-def _advance(claims: Iterable[ItemClaim], old: PageState, new: PageState) -> Sequence[ItemClaim]:
-    """Change the state of the claims that are in state ``old``, and return them.
-
-    This is done before the store is called, so that no claim is settled twice.
-    """
-    advanced = [claim for claim in claims if claim.state is old]
-    for claim in advanced:
-        claim.advance(new)
-    return advanced
 
 
 def _size(page: Page) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
@@ -82,22 +82,33 @@ class OneShotEvent:
 
     def __init__(self) -> None:
         self.is_set = False
-        self._waiting: list[Deferred[None]] = []
+        # Made when needed: most events are never waited for.
+        self._waiting: list[Deferred[None] | asyncio.Future[None]] | None = None
 
     async def wait(self) -> None:
         """Return as soon as the event is set."""
         if self.is_set:
             return
-        waiter: Deferred[None] = Deferred()
-        self._waiting.append(waiter)
-        await maybe_deferred_to_future(waiter)
+        if self._waiting is None:
+            self._waiting = []
+        if is_asyncio_available():  # without the cost of a Deferred
+            future = asyncio.get_running_loop().create_future()
+            self._waiting.append(future)
+            await future
+        else:
+            waiter: Deferred[None] = Deferred()
+            self._waiting.append(waiter)
+            await maybe_deferred_to_future(waiter)
 
     def set(self) -> None:
         """Set the event and wake the waiting coroutines."""
         self.is_set = True
-        waiting, self._waiting = self._waiting, []
-        for waiter in waiting:
-            waiter.callback(None)
+        waiting, self._waiting = self._waiting, None
+        for waiter in waiting or ():
+            if isinstance(waiter, Deferred):
+                waiter.callback(None)
+            elif not waiter.done():  # the waiting task may have been cancelled
+                waiter.set_result(None)
 
 
 async def sleep(seconds: float) -> None:
@@ -135,3 +146,42 @@ class BackgroundTasks:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+class TurnQueue(Generic[T]):
+    """Collects what changes in a turn of the reactor, and handles it together after that turn.
+
+    Args:
+        handle: is called with the entries, in their order and each once.
+    """
+
+    def __init__(self, handle: Callable[[list[T]], Coroutine[Any, Any, None]]) -> None:
+        self._handle = handle
+        self._entries: dict[T, None] = {}
+        self._handling: set[OneShotEvent] = set()
+        self._background = BackgroundTasks()
+
+    def add(self, entries: Iterable[T]) -> None:
+        """Add entries."""
+        was_empty = not self._entries
+        self._entries.update(dict.fromkeys(entries))
+        if was_empty and self._entries:
+            call_later(0, lambda: self._background.start(self.flush()))
+
+    async def flush(self) -> None:
+        """Handle what has been collected so far."""
+        if not self._entries:
+            return
+        entries, self._entries = [*self._entries], {}
+        self._handling.add(handled := OneShotEvent())
+        try:
+            await self._handle(entries)
+        finally:
+            self._handling.discard(handled)
+            handled.set()
+
+    async def drain(self) -> None:
+        """Handle what has been collected, and wait for what is being handled."""
+        await self.flush()
+        for handled in tuple(self._handling):
+            await handled.wait()

@@ -14,7 +14,7 @@ from dedupcrawl.ledger.entry import Fate
 from dedupcrawl.stores.base import ClaimState
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from scrapy.extensions.feedexport import FeedSlot
     from scrapy.http import Response
@@ -126,6 +126,17 @@ class ItemClaim:
     def is_refused(self) -> bool:
         """Whether the pipelines refused every item so far."""
         return not self.in_flight and self.state in (PageState.OPEN, PageState.REFUSED)
+
+
+def advance_all(claims: Iterable[ItemClaim], old: PageState, new: PageState) -> list[ItemClaim]:
+    """Change the state of the claims that are in state ``old``, and return them.
+
+    This is done before the store is called, so that no claim is settled twice.
+    """
+    advanced = [claim for claim in claims if claim.state is old]
+    for claim in advanced:
+        claim.advance(new)
+    return advanced
 
 
 @dataclass(eq=False, slots=True)

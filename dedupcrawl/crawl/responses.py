@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
-    from dedupcrawl.crawl.claims import ClaimManager
+    from dedupcrawl.crawl.claims import ClaimManager, UnsettledClaim
     from dedupcrawl.crawl.concurrency import ThreadPool
     from dedupcrawl.crawl.items import ResponseState, ResponseTracker
     from dedupcrawl.crawl.recorder import PageRecorder
@@ -241,14 +241,14 @@ class MicroBatcher:
 
     async def judge(self, state: ResponseState, response: Response) -> ItemClaim:
         """Read a response and claim its content in the next batch."""
-        entry = _QueuedPage(state, response, ItemClaim(unchecked(response.url, "error"), state))
+        entry = _QueuedPage(state, response)
         self._entries.append(entry)
         if len(self._entries) == BATCH_SIZE:
             self._start_batch()
         elif len(self._entries) == 1:
             call_later(BATCH_SECONDS, self._start_batch)
         await entry.judged.wait()
-        return entry.claim
+        return entry.claim or ItemClaim(unchecked(response.url, "error"), state)
 
     def _start_batch(self) -> None:
         if not self._is_reading:  # else the pages that have come meanwhile follow the present ones
@@ -258,7 +258,7 @@ class MicroBatcher:
     async def _read_batches(self) -> None:
         try:
             while self._entries:
-                self._judge_all(await self._read_some())
+                await self._judge_all(await self._read_some())
                 if self._entries:
                     await sleep(0)
         finally:
@@ -272,27 +272,42 @@ class MicroBatcher:
             read.append((entry, await self._reader.read_apart(entry.response)))
         return read
 
-    def _judge_all(self, read: Sequence[tuple[_QueuedPage, Page | Verdict]]) -> None:
-        for entry, subject in read:
-            # Each in a task of its own: it may have to wait for an item of another one.
-            self._background.start(self._judge(entry, subject))
-
-    async def _judge(self, entry: _QueuedPage, subject: Page | Verdict) -> None:
+    async def _judge_all(self, read: Sequence[tuple[_QueuedPage, Page | Verdict]]) -> None:
+        pages = [(subject, entry.state) for entry, subject in read if isinstance(subject, Page)]
+        unanswered = [entry for entry, _ in read]
         try:
-            if isinstance(subject, Page):
-                entry.claim = await self._claims.judge(subject, entry.state)
-            else:
-                entry.claim = ItemClaim(subject, entry.state)
+            judged = iter(await self._claims.judge_many(pages))
+            for entry, subject in read:
+                claim = next(judged) if isinstance(subject, Page) else ItemClaim(subject, entry.state)
+                unanswered.remove(entry)
+                if isinstance(claim, ItemClaim):
+                    entry.answer(claim)
+                else:
+                    # In a task of its own: it may have to wait for an item of another one.
+                    self._background.start(self._wait_for(entry, claim))
         finally:
-            entry.judged.set()
+            for entry in unanswered:
+                entry.answer(None)
+
+    async def _wait_for(self, entry: _QueuedPage, claim: UnsettledClaim) -> None:
+        answer = None
+        try:
+            answer = await claim
+        finally:
+            entry.answer(answer)
 
 
 @dataclass(eq=False, slots=True)
 class _QueuedPage:
     state: ResponseState
     response: Response
-    claim: ItemClaim
+    claim: ItemClaim | None = None
     judged: OneShotEvent = field(default_factory=OneShotEvent)
+
+    def answer(self, claim: ItemClaim | None) -> None:
+        """Return the claim to the coroutine that waits for it; None after an error of ours."""
+        self.claim = claim
+        self.judged.set()
 
 
 def read_page_of(response: Response, options: ReadOptions, *, shares_tree: bool = True) -> Page | Verdict:

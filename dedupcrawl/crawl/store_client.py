@@ -44,6 +44,7 @@ FIRST_PAUSE = 0.25  #: seconds before the first probe of an outage; doubles each
 LONGEST_PAUSE = 8.0  #: upper limit of the pause in seconds, unless a third of the lease is less
 STEADY = 60.0  #: seconds without an outage after which the pauses start again at ``FIRST_PAUSE``
 OPEN_PAUSE = 1.0  #: seconds between two attempts to open the store
+CLOSE_REASON = "dedup_store_error"  #: finish reason of a crawl that is closed because its store is away
 CONCURRENT_DELIVERIES = 16  #: concurrent calls that deliver the backlog, while pages wait
 
 
@@ -163,6 +164,16 @@ class StoreClient:
                 return dedup
 
     # -- calls --------------------------------------------------------------------------------
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the store is across a network."""
+        return self._threads is not None
+
+    @property
+    def answers_at_once(self) -> bool:
+        """Whether the store may be called directly, without a thread: no outage or delivery is under way."""
+        return self._threads is None and self.outage is None and self._delivering is None
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call ``function`` after a delivery of the backlog; return its result.
@@ -337,6 +348,13 @@ class StoreClient:
         if self.outage is not None:
             await self.outage.over.wait()
         return self.outage is None
+
+    async def close_crawl_when_given_up(self) -> None:
+        """Wait until the patience is over, and close the crawl."""
+        if await self.wait_until_given_up():
+            engine = self._crawler.engine
+            if engine is not None and engine.spider is not None:
+                await engine.close_spider_async(reason=CLOSE_REASON)
 
     async def wait_until_given_up(self) -> bool:
         """Wait until the patience is over; return False if the client was closed instead."""

@@ -72,7 +72,7 @@ class BlockFeatures(NamedTuple):
     """The features of a page: one row a block for the block model, one vector for the gate."""
 
     rows: NDArray[np.float32]  #: (blocks, features)
-    page: Floats  #: of the page as a whole
+    page: Floats  #: of the page as a whole; empty where the gate is not asked
     lengths: Floats  #: of the blocks, bytes
     kept: Floats  #: 1.0 for the blocks that the rules keep
     excluded: NDArray[np.bool_]  #: blocks that the model never keeps
@@ -87,29 +87,32 @@ class _Columns(NamedTuple):
     kept: Floats
 
 
-def block_features(tree: BlockTree, reasons: Sequence[str]) -> BlockFeatures:
+def block_features(tree: BlockTree, reasons: Sequence[str], *, for_training: bool = False) -> BlockFeatures:
     """Return the features of a page with at least one block.
 
     Args:
         tree: blocks and containers.
         reasons: for each block the reason that the rules gave.
+        for_training: whether the gate is asked about pages of all kinds.
     """
     why = np.array([REASONS.get(reason, OTHER) for reason in reasons])
     columns = _columns(tree, why)
     groups, paths = _containers(tree, columns)
-    rows = np.column_stack(
-        (
-            *_own(tree, columns, why),
-            *_places(columns),
-            *groups,
-            *_alike(columns, paths),
-            *_around(columns),
-            *_totals(columns),
-        )
-    ).astype(np.float32)
-    page = _page(tree, columns, why, rows)
+    features = (
+        *_own(tree, columns, why),
+        *_places(columns),
+        *groups,
+        *_alike(columns, paths),
+        *_around(columns),
+        *_totals(columns),
+    )
+    values = np.empty((len(features), len(why)), np.float32)
+    for place, feature in enumerate(features):  # several times as fast as ``numpy.column_stack``
+        values[place] = feature
+    rows = values.T
     familiar = is_familiar(tree)
-    excluded = np.isin(why, EXCLUDED)
+    page = _page(tree, columns, why, rows) if familiar or for_training else np.empty(0)
+    excluded = (why == EXCLUDED[0]) | (why == EXCLUDED[1]) | (why == EXCLUDED[2])
     if familiar:
         excluded |= _by_others(columns, why, rows)
     return BlockFeatures(rows, page, columns.lengths, columns.kept, excluded, familiar)

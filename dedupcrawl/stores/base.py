@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from hashlib import blake2b
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from dedupcrawl.errors import DamageError, StoreMismatchError
 from dedupcrawl.utils.redaction import hide_password
@@ -38,6 +38,7 @@ SCAN_CAP = 8 * BUCKET_CAP  #: highest number of entries of a bucket that are exa
 
 FILE_ANYWAY = 2**63 - 1  #: as ``since``: above every id, so the record is filed in any case
 
+T = TypeVar("T")
 OnDamage = Callable[[DamageError], object]  #: is called with the error of each damaged value that is skipped
 
 _MISSING = "nothing"
@@ -209,6 +210,18 @@ class Store(Closing):
             self.add(record, FILE_ANYWAY)
         return len(fresh)
 
+    def together(self, work: Callable[[], T]) -> T:
+        """Call ``work``, and return its result. Where transactions are local, all its calls of this store share one.
+
+        Args:
+            work: offers records. It may be called again after an attempt that left nothing in the store. It takes
+                milliseconds at most: other processes wait meanwhile.
+
+        Raises:
+            Exception: what ``work`` raises. Where the calls share a transaction, none of them has changed anything.
+        """
+        return work()
+
     @abstractmethod
     def find(self, probes: Sequence[bytes]) -> tuple[Candidate, ...]:
         """Return the live records under these bucket keys, by rising id. Changes nothing."""
@@ -220,6 +233,11 @@ class Store(Closing):
     @abstractmethod
     def scraped(self, id: int) -> bool:
         """Mark an own open claim as scraped. Returns False if the claim no longer exists."""
+
+    def scraped_many(self, ids: Iterable[int]) -> None:
+        """Mark own open claims as scraped; those that no longer exist are ignored."""
+        for id in ids:
+            self.scraped(id)
 
     @abstractmethod
     def commit(self, ids: Iterable[int], supersede: Iterable[int] = ()) -> int:

@@ -83,6 +83,7 @@ class LmdbStore(TransactionalStore):
     ) -> None:
         super().__init__(url, namespace, scheme or "", **timing)
         self._closed = False
+        self._shared: LmdbTables | None = None  # of the transaction of ``together``, of the thread that has the lock
         with _store_errors(self.url, "opened"):
             self._folder = LmdbFolder(folder, self._token, create=scheme is not None)
         self._environment = self._folder.environment
@@ -102,13 +103,33 @@ class LmdbStore(TransactionalStore):
 
     def _read(self, work: Callable[[StoreTables], T]) -> T:
         self._check_open()
-        with _store_errors(self.url, "read"):
-            return self._environment.read(lambda transaction: work(LmdbTables(transaction, self._handles)))
+        with self._environment.lock:
+            if self._shared is not None:
+                return work(self._shared)
+            with _store_errors(self.url, "read"):
+                return self._environment.read(lambda transaction: work(LmdbTables(transaction, self._handles)))
 
     def _write(self, work: Callable[[StoreTables], T]) -> T:
         self._check_open()
-        with _store_errors(self.url, "written"):
-            return self._environment.write(lambda transaction: work(LmdbTables(transaction, self._handles)))
+        with self._environment.lock:
+            if self._shared is not None:  # the environment handles the errors of the whole transaction
+                return work(self._shared)
+            with _store_errors(self.url, "written"):
+                return self._environment.write(lambda transaction: work(LmdbTables(transaction, self._handles)))
+
+    def together(self, work: Callable[[], T]) -> T:
+        """Call ``work``, and return its result; all its calls of this store share one transaction."""
+
+        def attempt(transaction: Transaction) -> T:
+            self._shared = LmdbTables(transaction, self._handles)
+            try:
+                return work()
+            finally:
+                self._shared = None
+
+        self._check_open()
+        with self._environment.lock, _store_errors(self.url, "written"):
+            return self._environment.write(attempt)
 
     def _is_alive(self, token: bytes) -> bool:
         return self._folder.locks.is_alive(token)

@@ -161,6 +161,10 @@ class TransactionalStore(Store):
     def scraped(self, id: int) -> bool:
         return self._write(partial(self._mark_scraped, id))
 
+    def scraped_many(self, ids: Iterable[int]) -> None:
+        claims = sorted(set(ids))
+        self._write(lambda tables: [self._mark_scraped(id, tables) for id in claims])
+
     def _mark_scraped(self, id: int, tables: StoreTables) -> bool:
         lease = tables.lease(id)
         if lease is None or lease.owner != self._token:
@@ -183,8 +187,9 @@ class TransactionalStore(Store):
         return claims
 
     def release(self, ids: Iterable[int]) -> int:
-        released = self._write(partial(self._release, set(ids)))
-        self._own.difference_update(released)
+        claims = set(ids)
+        released = self._write(partial(self._release, claims))
+        self._own -= claims
         return len(released)
 
     def _release(self, ids: set[int], tables: StoreTables) -> list[int]:

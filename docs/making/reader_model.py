@@ -184,7 +184,7 @@ def label_sample(sample: Sample, root: _Element, tree: BlockTree, reasons: Seque
     sample.by_rules = sample.by_model = sample.overlap([reason == MAIN_TEXT for reason in reasons])
     if tree.blocks:
         sample.is_settled = is_settled(tree, reasons, kept, unread_bytes(tree.blocks, reasons))
-        sample.features = block_features(tree, reasons)
+        sample.features = block_features(tree, reasons, for_training=True)
         sample.shares, sample.tokens = label([block[0] for block in tree.blocks], sample.true)
     return sample
 

@@ -22,7 +22,7 @@ from tests.crawl.running import IN_TURN, on_every_reactor
 from tests.crawl.site import fancy, plain, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from scrapy.http import Response
@@ -43,9 +43,9 @@ class Reading:
         self.log.append(f"read {response.url}")
         return Page.from_text("text", response.url)
 
-    async def judge(self, page: Page, state: Any) -> ItemClaim:
-        self.log.append(f"judge {page.url}")
-        return ItemClaim(unchecked(page.url, "test"), state)
+    async def judge_many(self, pages: Sequence[tuple[Page, Any]]) -> list[ItemClaim]:
+        self.log += [f"judge {page.url}" for page, _ in pages]
+        return [ItemClaim(unchecked(page.url, "test"), state) for page, state in pages]
 
 
 def batched(reading: Reading, count: int) -> list[str]:

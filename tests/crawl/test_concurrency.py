@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dedupcrawl.crawl.concurrency import MAX_THREADS, ThreadPool
+from dedupcrawl.crawl.concurrency import MAX_THREADS, OneShotEvent, ThreadPool, TurnQueue
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -66,3 +66,70 @@ def test_what_a_thread_raises_is_raised() -> None:
             await run(lambda: 1 / 0)
 
     asyncio.run(work(ThreadPool().run))
+
+
+# -- what changes in a turn of the reactor ------------------------------------------------------
+
+
+def test_what_changes_in_a_turn_is_handled_together_and_once() -> None:
+    handled: list[list[str]] = []
+
+    async def handle(entries: list[str]) -> None:
+        handled.append(entries)
+
+    async def work() -> None:
+        queue = TurnQueue(handle)
+        queue.add([])
+        queue.add("ab")
+        queue.add("bc")
+        assert handled == []
+        await asyncio.sleep(0.01)
+        assert handled == [["a", "b", "c"]]
+        queue.add("a")
+        await queue.flush()  # does not wait for the next turn
+        assert handled == [["a", "b", "c"], ["a"]]
+        await asyncio.sleep(0.01)
+        assert len(handled) == 2
+
+    asyncio.run(asyncio.wait_for(work(), 60))
+
+
+def test_draining_waits_for_what_is_being_handled() -> None:
+    free, log = OneShotEvent(), list[str]()
+
+    async def handle(entries: list[str]) -> None:
+        await free.wait()
+        log.extend(entries)
+
+    async def work() -> None:
+        queue = TurnQueue(handle)
+        queue.add("a")
+        await asyncio.sleep(0.01)
+        drained = asyncio.create_task(queue.drain())
+        await asyncio.sleep(0.01)
+        assert not drained.done()
+        free.set()
+        await drained
+        assert log == ["a"]
+
+    asyncio.run(asyncio.wait_for(work(), 60))
+
+
+def test_an_error_of_one_turn_does_not_stop_the_next() -> None:
+    log: list[str] = []
+
+    async def handle(entries: list[str]) -> None:
+        if "bad" in entries:
+            raise ValueError("bad")
+        log.extend(entries)
+
+    async def work() -> None:
+        queue = TurnQueue(handle)
+        queue.add(["bad"])
+        with pytest.raises(ValueError, match="bad"):
+            await queue.flush()
+        queue.add(["good"])
+        await queue.drain()
+
+    asyncio.run(asyncio.wait_for(work(), 60))
+    assert log == ["good"]

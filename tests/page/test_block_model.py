@@ -36,6 +36,15 @@ def features_of(html: str) -> tuple[BlockFeatures, list[str]]:
     return block_features(tree, reasons), [block[0] for block in tree.blocks]
 
 
+def test_the_gate_sees_the_page_only_where_it_is_asked() -> None:
+    for head, is_asked in (("", False), (PUBLISHED, True)):
+        tree, reasons, _ = classify(parse(article(8, beside=COMMENTS, head=head)), ReadOptions())
+        used, trained = (block_features(tree, reasons, for_training=each) for each in (False, True))
+        assert (used.is_familiar, len(used.page) > 0, len(trained.page) > 0) == (is_asked, is_asked, True)
+        assert np.array_equal(used.rows, trained.rows)
+        assert not is_asked or np.array_equal(used.page, trained.page)
+
+
 def settled(html: str) -> bool:
     tree, reasons, kept = classify(parse(html), ReadOptions())
     return is_settled(tree, reasons, kept, unread_bytes(tree.blocks, reasons))

@@ -23,6 +23,14 @@ def test_a_claim_goes_from_open_to_scraped_to_committed(store: Store) -> None:
     assert (found.state, found.mine) == (ClaimState.COMMITTED, False)
 
 
+def test_several_claims_are_scraped_at_once(store: Store) -> None:
+    ids = [file(store, f"http://a/{n}", n, commit=n == 2) for n in range(4)]
+    assert store.release([ids[3]]) == 1
+    store.scraped_many(ids)
+    states = {candidate.id: candidate.state for candidate in store.records()}
+    assert states == {ids[0]: ClaimState.SCRAPED, ids[1]: ClaimState.SCRAPED, ids[2]: ClaimState.COMMITTED}
+
+
 def test_what_is_committed_is_no_claim_any_more(store: Store) -> None:
     id = file(store, "http://a", "story")
     assert not store.scraped(id)

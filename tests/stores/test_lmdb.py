@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
@@ -239,6 +240,84 @@ def test_the_map_grows_by_itself(shared: Opener, monkeypatch: pytest.MonkeyPatch
     assert ids == list(range(1, 201))
     assert store.info().pages == 200
     assert store.info().bytes > 1 << 19
+
+
+# -- several calls in one transaction -----------------------------------------------------------
+
+
+@pytest.fixture
+def transactions(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """The transactions of the test: whether each of them may write."""
+    begun: list[bool] = []
+    begin = Environment._begin
+
+    def counted(environment: Environment, *, write: bool) -> Transaction:
+        begun.append(write)
+        return begin(environment, write=write)
+
+    monkeypatch.setattr(Environment, "_begin", counted)
+    return begun
+
+
+def test_offers_share_a_transaction_and_see_each_other(shared: Opener, transactions: list[bool]) -> None:
+    store = shared()
+    transactions.clear()
+    pages = [record("http://a", "one"), record("http://b", "two"), record("http://c", "one")]
+    offers = store.together(lambda: [store.offer(page) for page in pages])
+    assert transactions == [True]
+    assert [offer.id for offer in offers] == [1, 2, None]
+    (candidate,) = offers[2].candidates
+    assert (candidate.id, candidate.state, candidate.mine) == (1, ClaimState.OPEN, True)
+    assert store.commit([1, 2]) == 2
+    assert store.offer(record("http://c", "one")).id is None
+
+
+def test_an_error_leaves_none_of_the_offers(shared: Opener) -> None:
+    store = shared()
+    commit(store, "http://a", "one")
+
+    def work() -> None:
+        store.offer(record("http://b", "two"))
+        store.release([1])
+        raise ValueError("a page of ours")
+
+    with pytest.raises(ValueError, match="a page of ours"):
+        store.together(work)
+    assert [candidate.record.url for candidate in store.records()] == ["http://a"]
+    assert commit(store, "http://b", "two") == 2
+
+
+def test_the_map_grows_within_a_transaction_of_several_calls(shared: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dedupcrawl.stores.lmdb_environment.MAP_SIZE", 1 << 16)
+    store, attempts = shared(), []
+
+    def work() -> list[int | None]:
+        attempts.append(1)
+        return [store.offer(record(f"http://a/{n}/" + "x" * 3000, n)).id for n in range(100)]
+
+    assert store.together(work) == list(range(1, 101))
+    assert len(attempts) > 1
+    assert store.info().open == 100
+    assert store.release(range(1, 101)) == 100
+
+
+def test_other_threads_do_not_take_part(shared: Opener) -> None:
+    store, other = shared(), shared()
+    found: list[int] = []
+
+    def work() -> None:
+        store.offer(record("http://a", "one"))
+        for each in (store, other):
+            thread = Thread(target=lambda each=each: found.append(each.info().pages), daemon=True)
+            thread.start()
+            thread.join(0.05)
+        assert found == []  # they wait for the end of the transaction
+        waiting.append(thread)
+
+    waiting: list[Thread] = []
+    store.together(work)
+    waiting[0].join(60)
+    assert set(found) == {1}
 
 
 def test_freed_space_is_used_again(shared: Opener, tmp_path: Path) -> None:
