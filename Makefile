@@ -9,7 +9,7 @@ WORKERS ?= 3
 # Compiled modules are kept, whatever the environment says: hundreds of processes of the tests load them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install package demo demo-clean test checks lint types imports docs pytest bench clean
+.PHONY: install package demo demo-clean test checks lint types imports docs pytest test-scrapy bench clean
 
 install: $(BUILT)
 
@@ -56,6 +56,10 @@ docs: install
 
 pytest: install
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+
+# Scrapy's own tests, with the add-on in every crawl.
+test-scrapy: install
+	$(BIN)/python -m tests.scrapy_suite
 
 bench: install
 	$(BIN)/python -m benchmarks.reading

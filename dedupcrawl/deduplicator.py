@@ -64,6 +64,7 @@ class Deduplicator(Closing):
         clock: returns the Unix time in seconds.
         page_timeout: seconds of processor time for reading and fingerprinting one page, above 0; a page that
             takes longer is unchecked("too-slow"). None: no limit, so that verdicts are repeatable.
+        reset: whether to remove what the namespace has first; ``store`` must be a URL.
         **changes: single constants that override ``config``, by the names of
             :class:`~dedupcrawl.config.Config`.
 
@@ -87,11 +88,12 @@ class Deduplicator(Closing):
         config: Config | None = None,
         clock: Callable[[], float] = time.time,
         page_timeout: float | None = None,
+        reset: bool = False,
         **changes: Unpack[ConfigChanges],
     ) -> None:
         self.config = replace(config or Config(), **changes)
         if not isinstance(store, Store):
-            store = self._opened(store, namespace, clock)
+            store = self._opened(store, namespace, clock, reset=reset)
         elif self.config.seed == SECRET:
             self._use_secret(store)
         detectors = build_detectors(self.config)
@@ -111,13 +113,15 @@ class Deduplicator(Closing):
         self.scheme = scheme_json(schemes(detectors, self.config))
         self.store = store
 
-    def _opened(self, url: str, namespace: str, clock: Callable[[], float]) -> Store:
+    def _opened(self, url: str, namespace: str, clock: Callable[[], float], *, reset: bool) -> Store:
         """Open the store; a secret seed is that of the store, and a new store keeps the one that is drawn here."""
         seed, lease, ttl = self.config.seed, self.config.lease, self.config.ttl
         secret = SecretSeed.draw() if seed == SECRET else seed if isinstance(seed, SecretSeed) else None
         config = self.config if secret is None else replace(self.config, seed=secret)
         scheme = schemes(build_detectors(config), config)
-        store = open_store(url, namespace=namespace, scheme=scheme, lease=lease, ttl=ttl, clock=clock, secret=secret)
+        store = open_store(
+            url, namespace=namespace, scheme=scheme, lease=lease, ttl=ttl, clock=clock, secret=secret, reset=reset
+        )
         try:
             if seed == SECRET:
                 self._use_secret(store)
@@ -451,6 +455,10 @@ class Deduplicator(Closing):
     def prune(self, older_than: float) -> int:
         """Remove the records seen before this Unix time (seconds); return how many."""
         return self.store.prune(older_than)
+
+    def knows_pages(self) -> bool:
+        """Return whether the store has a live record that can be read."""
+        return next(self.store.records(lambda _: None), None) is not None
 
     def info(self) -> StoreInfo:
         """Return the size and state of the store."""

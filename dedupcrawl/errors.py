@@ -34,6 +34,10 @@ class StoreFullError(StoreError):
     """A store has no room for another record; its records can still be read, renewed and removed."""
 
 
+class StoreInUseError(StoreError):
+    """A namespace cannot be removed: others have it open."""
+
+
 class DamageError(StoreError):
     """One value in a store is damaged or was written by another program; the others can still be used."""
 

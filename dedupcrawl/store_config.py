@@ -92,12 +92,16 @@ def _with_threshold(name: str, described: Mapping[str, Any], constants: dict[str
         return None
     slots, weight = _filed(name, constants)
     wanted = described["bands"], described["rows"]
-    if choose_bands(base.threshold, slots, weight) == wanted:
+    is_minhash = name == MinHash.name
+    if choose_bands(min(base.threshold, MinHash.floor) if is_minhash else base.threshold, slots, weight) == wanted:
         return None
     found = _threshold(slots, weight, wanted)
     if found is None:
         return None  # opening the store will fail, with a message that names the bands
-    constants["threshold"] = found
+    if is_minhash:
+        constants["floor"] = found
+    if not is_minhash or base.threshold < found:
+        constants["threshold"] = found
     bands, rows = wanted
     return f"{name} was filed in {bands} bands of {rows} slots, as with a threshold of some {found}, which is assumed."
 

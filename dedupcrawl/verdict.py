@@ -43,6 +43,11 @@ class Verdict:
         """Whether the page repeats an earlier one (kept or not)."""
         return self.status == "duplicate"
 
+    @property
+    def is_informative(self) -> bool:
+        """Whether the verdict says more than that the page is new."""
+        return self.status is not Status.UNIQUE or self.relation is not None
+
     def to_dict(self) -> dict[str, object]:
         """Return the verdict as JSON values, without empty fields."""
         plain: dict[str, object] = {"url": self.url, "status": str(self.status), "keep": self.keep}

@@ -30,6 +30,7 @@ _UNCHECKED = {
     "too-many-attributes": "a tag has more attributes than can be read in a bounded time",
     "too-deep": "its tags are nested too deeply to be read to the end",
     "too-slow": "reading and fingerprinting it took too long",
+    "no-field": "its item has none of the fields that are judged",
     "no-response": "its item came without a response",
     "claimed": "it was like a page whose own fate stayed open too long",
     "store": "the store could not be asked",

@@ -46,7 +46,8 @@ def test_detectors_and_their_constants(detectors: Any) -> None:
 @pytest.mark.parametrize("threshold", [0.3, 0.5, 0.6, 0.7, 0.9, 0.95])
 @pytest.mark.parametrize("name", ["minhash", "datasketch"])
 def test_a_threshold_is_found_from_the_bands(name: str, threshold: float) -> None:
-    there = scheme(Config(detectors=[name], threshold=threshold))
+    constants = {"floor": threshold} if name == "minhash" else {}
+    there = scheme(Config(detectors={name: constants}, threshold=threshold))
     found = recovered(there, Config())
     assert scheme(found.config) == there
     (note,) = found.notes

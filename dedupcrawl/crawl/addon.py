@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import NotConfigured
 
 from dedupcrawl.crawl.context import ContextOwner, log_fatal
 from dedupcrawl.crawl.middlewares import DedupDownloaderMiddleware, DedupSpiderMiddleware, EncodingMiddleware
-from dedupcrawl.crawl.pipeline import DedupPipeline
+from dedupcrawl.crawl.pipeline import ORDER, DedupPipeline
 from dedupcrawl.crawl.settings import is_enabled
 from dedupcrawl.errors import SettingError
+from dedupcrawl.stores.opening import MEMORY
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import FrameType
+
     from scrapy.settings import BaseSettings
+
+logger = logging.getLogger(__name__)
 
 ENCODING_ORDER = 585  #: after HttpCompressionMiddleware (590), before MetaRefreshMiddleware (580) reads the text
 DOWNLOADER_ORDER = 540  #: after decompression, retry and redirect have processed the response
 SPIDER_ORDER = 10  #: next to the engine
-PIPELINE_ORDER = 50  #: before the pipelines that store items
+
+#: Commands of Scrapy with which a person looks at pages: they must not change what a crawl knows.
+LOOKING_COMMANDS = ("shell", "fetch", "parse", "bench", "check", "view")
+#: Settings under which nothing is written. The commands have no feeds, or feeds without items.
+WITHOUT_TRACE: Mapping[str, object] = {"DEDUP_STORE": MEMORY, "DEDUP_REPORT": "", "DEDUP_COMMIT": "item_scraped"}
 
 
 class Addon(ContextOwner):
@@ -43,8 +55,31 @@ class Addon(ContextOwner):
             raise
         if not enabled:
             raise NotConfigured
+        command = looking_command()
+        if command:
+            for name, value in WITHOUT_TRACE.items():
+                settings.set(name, value, priority="cmdline")
+            message = "dedupcrawl: `scrapy %(command)s` leaves no trace: the store is in memory, and there is no report"
+            logger.info(message, {"command": command})
         add = settings.setdefault_in_component_priority_dict
         add("DOWNLOADER_MIDDLEWARES", EncodingMiddleware, ENCODING_ORDER)
         add("DOWNLOADER_MIDDLEWARES", DedupDownloaderMiddleware, DOWNLOADER_ORDER)
         add("SPIDER_MIDDLEWARES", DedupSpiderMiddleware, SPIDER_ORDER)
-        add("ITEM_PIPELINES", self.pipeline, PIPELINE_ORDER)
+        add("ITEM_PIPELINES", self.pipeline, ORDER)
+
+
+def looking_command() -> str:
+    """Return the name of the Scrapy command that runs this code if it is one of ``LOOKING_COMMANDS``, else "".
+
+    Neither settings nor crawler name the command, and Scrapy removes it from ``sys.argv``. So it is looked up on the
+    stack, where the method ``run`` of the command is while it crawls.
+    """
+    commands = sys.modules.get("scrapy.commands")
+    frame: FrameType | None = sys._getframe()
+    while commands is not None and frame is not None:
+        command = frame.f_locals.get("self") if frame.f_code.co_name == "run" else None
+        if isinstance(command, commands.ScrapyCommand):
+            names = (kind.__module__.removeprefix("scrapy.commands.") for kind in type(command).__mro__)
+            return next((name for name in names if name in LOOKING_COMMANDS), "")
+        frame = frame.f_back
+    return ""

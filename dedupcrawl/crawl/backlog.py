@@ -248,6 +248,12 @@ class SpoolFile:
             self._database.executemany("DELETE FROM pages WHERE id = ?", zip(ids, strict=True))
             self._database.execute("COMMIT")
 
+    def clear(self) -> None:
+        """Remove all pages."""
+        with self._errors():
+            self._database.execute("DELETE FROM pages")
+        self.skip_pending()
+
     def skip_pending(self) -> None:
         """Leave the pages that were not replayed to another process. Needs no access to the file."""
         self._done = self._last
@@ -313,6 +319,16 @@ class Backlog:
         self._spool = None
         if options.spool is not None:
             self._spool = Spool(options.spool / spool_name(options.store, options.namespace, scheme))
+            if options.reset:
+                self._discard_left_behind(self._spool)
+
+    def _discard_left_behind(self, spool: Spool) -> None:
+        """Remove the pages that earlier crawls left: filed in the emptied namespace, they would count as known."""
+        for file in spool.files():
+            try:
+                file.clear()
+            except OSError as error:
+                self._stats.spool_failed(error, 0)
 
     @property
     def has_files(self) -> bool:

@@ -7,6 +7,7 @@ on a machine with two cores. A store that hangs would block both.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -16,7 +17,7 @@ from twisted.internet.defer import Deferred, DeferredList
 from twisted.python.failure import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Callable, Coroutine, Generator, Iterable
 
 T = TypeVar("T")
 
@@ -109,6 +110,36 @@ class OneShotEvent:
                 waiter.callback(None)
             elif not waiter.done():  # the waiting task may have been cancelled
                 waiter.set_result(None)
+
+
+class LazyAwaitable(Awaitable[T]):
+    """Calls a coroutine function when it is awaited, and not before."""
+
+    def __init__(self, function: Callable[[], Coroutine[Any, Any, T]]) -> None:
+        self._function = function
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        return self._function().__await__()
+
+
+def when_awaited(function: Callable[[], Coroutine[Any, Any, T]]) -> Awaitable[T]:
+    """Return the awaitable of a coroutine function. If nobody awaits it, asyncio's users get no RuntimeWarning."""
+    return LazyAwaitable(function) if is_asyncio_available() else function()  # Twisted accepts coroutines only
+
+
+class LazyAwaitable(Awaitable[T]):
+    """Calls a coroutine function when it is awaited, and not before."""
+
+    def __init__(self, function: Callable[[], Coroutine[Any, Any, T]]) -> None:
+        self._function = function
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        return self._function().__await__()
+
+
+def when_awaited(function: Callable[[], Coroutine[Any, Any, T]]) -> Awaitable[T]:
+    """Return the awaitable of a coroutine function. If nobody awaits it, asyncio's users get no RuntimeWarning."""
+    return LazyAwaitable(function) if is_asyncio_available() else function()  # Twisted accepts coroutines only
 
 
 async def sleep(seconds: float) -> None:

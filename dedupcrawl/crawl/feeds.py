@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from inspect import isawaitable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from scrapy.extensions.feedexport import FileFeedStorage, StdoutFeedStorage
 from twisted.internet.defer import Deferred
 
 from dedupcrawl.crawl.items import PageState
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable
+    from collections.abc import Awaitable, Iterable, Iterator
 
     from scrapy.extensions.feedexport import FeedExporter, FeedSlot
 
@@ -103,3 +105,21 @@ def _accepts(slot: FeedSlot, item: Any) -> bool:
         return slot.filter.accepts(item)
     except Exception:  # noqa: BLE001  # the exporter got the same error, and did not write the item
         return True
+
+
+def overwritten_feeds(exporter: FeedExporter) -> Iterator[str]:
+    """Return the addresses of the open feeds that replace what an earlier crawl has written.
+
+    A feed whose address contains the time, or is made by a function of the project, counts as new.
+    """
+    for slot in exporter.slots:
+        options, storage = exporter.feeds[slot.uri_template], slot.storage
+        is_new = any(name in slot.uri_template for name in ("%(time)", "%(batch_time)")) or options.get("uri_params")
+        if is_new or isinstance(storage, StdoutFeedStorage):
+            continue
+        if isinstance(storage, FileFeedStorage):
+            is_overwritten = options.get("overwrite", False) and Path(storage.path).exists()
+        else:  # feeds on servers are replaced by default, and asking whether they exist takes time
+            is_overwritten = options.get("overwrite", True)
+        if is_overwritten:
+            yield slot.uri

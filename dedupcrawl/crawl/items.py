@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import Enum
@@ -12,6 +13,7 @@ from weakref import WeakKeyDictionary, ref
 from dedupcrawl.crawl.concurrency import OneShotEvent
 from dedupcrawl.ledger.entry import Fate
 from dedupcrawl.stores.base import ClaimState
+from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -78,6 +80,38 @@ _TRANSITIONS: Mapping[PageState, tuple[PageState, ...]] = MappingProxyType(
 )
 
 
+class Outcomes:
+    """Counts pages by their present state, each page once, however often it is judged.
+
+    Every claim that :meth:`add` is given reports its transitions. So the counts always sum to the number of pages.
+    """
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[PageState, bool]] = Counter()
+
+    def add(self, claim: ItemClaim, *, again: bool = False) -> None:
+        """Count the page of a new claim; ``again``: it was judged before, and its former claim was released."""
+        claim.outcomes = self
+        self._counts[_outcome(claim, claim.state)] += 1
+        if again:
+            self._counts[PageState.RELEASED, False] -= 1
+
+    def move(self, claim: ItemClaim, before: PageState) -> None:
+        """Count the page of a claim, which was in the state ``before``, in its present state."""
+        self._counts[_outcome(claim, before)] -= 1
+        self._counts[_outcome(claim, claim.state)] += 1
+
+    def of(self, *states: PageState, unchecked: bool | None = None) -> int:
+        """Return the number of pages in these states; ``unchecked`` None: of checked and unchecked ones."""
+        kinds = (False, True) if unchecked is None else (unchecked,)
+        return sum(self._counts[state, kind] for state in states for kind in kinds)
+
+
+def _outcome(claim: ItemClaim, state: PageState) -> tuple[PageState, bool]:
+    """Return the state, and whether the page is unchecked; for a released page that no longer matters."""
+    return state, state is not PageState.RELEASED and claim.verdict.status is Status.UNCHECKED
+
+
 class ComparedRecord(NamedTuple):
     """A page and the earlier pages that it was compared with."""
 
@@ -99,6 +133,7 @@ class ItemClaim:
     lapses: int = 0  #: of the lease, when the claim was made or last confirmed; see ``LeaseWatch``
     feeds: set[FeedSlot] = field(default_factory=set)  #: open feeds that contain one of its items
     outcome: OneShotEvent = field(default_factory=OneShotEvent)  #: scraped or settled; copies wait for it
+    outcomes: Outcomes | None = None  #: counts the page; None: nobody does
     _state: PageState = PageState.OPEN
 
     @property
@@ -110,7 +145,9 @@ class ItemClaim:
         """Change the state; raises :class:`ValueError` for a transition that does not exist."""
         if not self._state.allows(state):
             raise ValueError(f"a page cannot go from {self._state.value} to {state.value}")
-        self._state = state
+        before, self._state = self._state, state
+        if self.outcomes is not None:
+            self.outcomes.move(self, before)
 
     @property
     def is_filed(self) -> bool:

@@ -57,6 +57,7 @@ class DedupDownloaderMiddleware:
         verdict, size = claim.verdict, len(response.body)
         if verdict.keep:
             return response
+        self._context.stats.outcomes.add(claim)
         claim.advance(PageState.DROPPED)
         self._context.stats.judged(verdict)
         self._context.stats.count("withheld")

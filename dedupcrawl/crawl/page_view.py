@@ -121,48 +121,74 @@ def drop_view(request: Request, response: Response) -> None:
         del request.meta[META_KEY]
 
 
-class TextWriter:
-    """Writes the main text of pages into a field of items, if they have that field.
+class FieldWriter:
+    """Writes a value into a field of items that have this field.
+
+    A dict has every field, an item of another type only those that its class declares.
 
     Args:
         field: name of the field.
+        what: the value, for the log.
     """
 
-    def __init__(self, field: str) -> None:
+    def __init__(self, field: str, what: str) -> None:
         self._field = field
+        self._what = what
         self._refused: set[type] = set()
 
-    def write(self, item: Any, view: PageView) -> None:
-        """Write the main text into an item.
-
-        A dict gets the field always, an item of another type only if its class declares it. A value that the
-        spider has set stays.
-        """
-        if not ItemAdapter.is_item(item) or not self._is_declared(item) or self._has_value(item):
-            return
-        page = view.page
-        if page is None:
-            return
-        try:
-            ItemAdapter(item)[self._field] = page.text
-        except Exception as error:  # noqa: BLE001  # each kind of item refuses in its own way
-            self._warn(item, error)
-
-    def _is_declared(self, item: Any) -> bool:
+    def is_declared(self, item: Any) -> bool:
+        """Whether an item has the field, even if it has no value yet."""
         names = ItemAdapter.get_field_names_from_class(type(item))
         return names is None or self._field in names
 
-    def _has_value(self, item: Any) -> bool:
-        with suppress(Exception):
-            return bool(ItemAdapter(item).get(self._field))
-        return False
+    def set(self, item: Any, value: object) -> None:
+        """Set the field; an item that refuses the value stays as it is."""
+        try:
+            ItemAdapter(item)[self._field] = value
+        except Exception as error:  # noqa: BLE001  # each kind of item refuses in its own way
+            self.warn(item, error)
 
-    def _warn(self, item: Any, error: Exception) -> None:
+    def warn(self, item: Any, reason: object) -> None:
         """Log once for each class of items that its field cannot be set."""
         if type(item) in self._refused:
             return
         self._refused.add(type(item))
         logger.warning(
-            "The main text cannot be written into the field %(field)s of %(kind)s: %(error)s",
-            {"field": self._field, "kind": type(item).__name__, "error": error},
+            "The %(what)s cannot be written into the field %(field)s of %(kind)s: %(reason)s",
+            {"what": self._what, "field": self._field, "kind": type(item).__name__, "reason": reason},
         )
+
+
+class VerdictWriter(FieldWriter):
+    """Writes verdicts into the field ``DEDUP_TAG_FIELD`` of items."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__(field, "verdict")
+
+    def write(self, item: Any, verdict: Verdict) -> None:
+        """Write a verdict into an item."""
+        if ItemAdapter.is_item(item):
+            if self.is_declared(item):
+                self.set(item, verdict.to_dict())
+            else:
+                self.warn(item, "the class does not declare it")
+
+
+class TextWriter(FieldWriter):
+    """Writes the main text of pages into the field ``DEDUP_TEXT_FIELD`` of items."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__(field, "main text")
+
+    def write(self, item: Any, view: PageView) -> None:
+        """Write the main text into an item. A value that the spider has set stays."""
+        if not ItemAdapter.is_item(item) or not self.is_declared(item) or self._has_value(item):
+            return
+        page = view.page
+        if page is not None:
+            self.set(item, page.text)
+
+    def _has_value(self, item: Any) -> bool:
+        with suppress(Exception):
+            return bool(ItemAdapter(item).get(self._field))
+        return False

@@ -6,6 +6,7 @@ Scrapy sends a signal, and the claim of its page is committed or released.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -15,15 +16,20 @@ from weakref import ref
 from itemadapter import ItemAdapter
 from scrapy import signals
 from scrapy.exceptions import DropItem
+from scrapy.extensions.feedexport import FeedExporter
+from scrapy.utils.misc import load_object
 
+from dedupcrawl.crawl.concurrency import when_awaited
 from dedupcrawl.crawl.context import context_of
+from dedupcrawl.crawl.feeds import overwritten_feeds
 from dedupcrawl.crawl.items import PageState
-from dedupcrawl.crawl.page_view import TextWriter, set_current_page
-from dedupcrawl.crawl.responses import SKIPPED, is_informative, tag
+from dedupcrawl.crawl.page_view import TextWriter, VerdictWriter, set_current_page
+from dedupcrawl.crawl.responses import SKIPPED
 from dedupcrawl.crawl.stats import ProgressLog, describe
+from dedupcrawl.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Awaitable, Iterator
 
     from scrapy.crawler import Crawler
     from scrapy.extensions.feedexport import FeedSlot
@@ -33,6 +39,7 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.items import ItemClaim
     from dedupcrawl.verdict import Verdict
 
+ORDER = 50  #: number of the pipeline in ``ITEM_PIPELINES``: before the pipelines that store items
 MAX_MEDIA_URLS = 100_000  #: URLs of files and images in memory; further ones may be counted twice
 
 
@@ -54,6 +61,7 @@ class DedupPipeline:
         self._options = context.options
         self._claims, self._feeds = context.claims, context.feeds
         self._stats, self._recorder = context.stats, context.recorder
+        self._verdicts = None if self._options.drops else VerdictWriter(self._options.tag_field)
         self._texts = TextWriter(self._options.text_field) if self._options.text_field else None
         self._media = MediaRequests()
         self._progress = ProgressLog(crawler, context.options, context.stats, context.client)
@@ -63,6 +71,7 @@ class DedupPipeline:
         connect(self.item_scraped, signals.item_scraped)
         connect(self.item_refused, signals.item_dropped)
         connect(self.item_refused, signals.item_error)
+        connect(self.warn_of_overwriting, signals.spider_opened)
         if self._feeds is not None:
             connect(self._feeds.find_grown, signals.spider_opened)
             connect(self.feed_slot_closed, signals.feed_slot_closed)
@@ -77,7 +86,7 @@ class DedupPipeline:
     # -- items --------------------------------------------------------------------------------
 
     async def process_item(self, item: Any) -> Any:
-        """Return the item, tagged if its verdict is informative; raises :class:`DuplicatePage`."""
+        """Return the item, with its verdict if ``DEDUP_ACTION`` is "tag"; raises :class:`DuplicatePage`."""
         response = self._context.responses.pop_item(item)
         claim = await self._context.judge.claim(item, response)
         _PROCESSED_ITEM.set(_ProcessedItem(claim, None if response is None else ref(response)))
@@ -88,8 +97,8 @@ class DedupPipeline:
             self._count_saved_requests(item, claim)
             raise DuplicatePage(claim.verdict)
         self._media.count_new(item)
-        if claim.verdict.reason != SKIPPED and (not self._options.drops or is_informative(claim.verdict)):
-            tag(item, claim.verdict)
+        if self._verdicts is not None and claim.verdict.reason != SKIPPED:
+            self._verdicts.write(item, claim.verdict)
         if self._options.shows_pages:
             self._show_page(item, response)
         return item
@@ -154,14 +163,39 @@ class DedupPipeline:
 
     # -- start and end of the crawl -----------------------------------------------------------
 
-    async def open_spider(self) -> None:
+    def open_spider(self) -> Awaitable[None]:
+        """Open the store and the ledger.
+
+        Scrapy calls this method of all pipelines before it awaits the results. If that of another pipeline raises,
+        this result is never awaited.
+        """
+        return when_awaited(self._open)
+
+    async def _open(self) -> None:
         """Open the store, whose leases are renewed from now on, and the ledger."""
         await self._context.open(self._crawler)
         self._media.find_pipelines(self._crawler, self)
         self._confirm_between_pipelines()
+        if self._options.drops:
+            for earlier in pipelines_before(self._crawler, self):
+                self._stats.pipeline_before(earlier)
         if self._media.is_active:
             self._recorder.count("requests_saved", 0)  # the report shows 0 instead of "unknown"
         self._progress.start()
+
+    async def warn_of_overwriting(self) -> None:
+        """Handle Scrapy's signal: feeds are open, and not written. Log those that will lack what the store knows."""
+        exporter = self._crawler.get_extension(FeedExporter)
+        feeds = list(overwritten_feeds(exporter)) if exporter is not None and self._options.drops else []
+        if feeds and self._context.client.is_open and await self._knows_pages():
+            self._stats.feeds_overwritten(feeds)
+
+    async def _knows_pages(self) -> bool:
+        """Whether the store has pages, of earlier crawls or other workers."""
+        store = self._context.client.dedup.store
+        with suppress(StoreError):
+            return await self._context.client.call(lambda: next(store.records(lambda _: None), None) is not None)
+        return False
 
     def _confirm_between_pipelines(self) -> None:
         """Check the claim of an item before each later pipeline, and before the feeds: any of them may store it."""
@@ -200,6 +234,7 @@ class DedupPipeline:
         self._progress.stop()
         if self._context.client.is_open:
             await self._claims.close()
+            self._context.judge.fields.warn()
             self._stats.log_summary()
 
 
@@ -226,6 +261,28 @@ def _pop_claim(response: object) -> ItemClaim | None:
         return None
     processed.is_used = True
     return processed.claim
+
+
+def pipelines_before(crawler: Crawler, ours: object) -> Iterator[str]:
+    """Describe the pipelines that process items of pages which ``ours`` drops afterwards.
+
+    If the project has given ours a number of its own, only those that download files are described: the order may be
+    meant, for example for a pipeline that cleans the fields of ``DEDUP_ITEM_FIELDS``.
+    """
+    running = crawler.engine.scraper.itemproc.middlewares if crawler.engine else ()
+    chosen = crawler.settings.get_component_priority_dict_with_base("ITEM_PIPELINES")
+    numbers = {load_object(each): number for each, number in chosen.items() if number is not None}
+    earlier = running[: running.index(ours)] if ours in running else ()
+    number = numbers.get(type(ours), ORDER)
+    for each in earlier:
+        if number == ORDER or _downloads_files(each):
+            yield f"{type(each).__name__} ({numbers.get(type(each))}) stands before {type(ours).__name__} ({number})"
+
+
+def _downloads_files(pipeline: object) -> bool:
+    from scrapy.pipelines.media import MediaPipeline  # noqa: PLC0415  # heavy, and rarely needed
+
+    return isinstance(pipeline, MediaPipeline)
 
 
 class MediaRequests:

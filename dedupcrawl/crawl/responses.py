@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from time import thread_time
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,17 +15,15 @@ from scrapy.utils.asyncio import call_later
 from dedupcrawl.crawl.concurrency import BackgroundTasks, OneShotEvent, sleep
 from dedupcrawl.crawl.items import ItemClaim, PageState
 from dedupcrawl.crawl.page_view import PageView
-from dedupcrawl.crawl.settings import FIELD
 from dedupcrawl.decision import unchecked
 from dedupcrawl.page import Page, PageError, read_response
 from dedupcrawl.page.document import check_body
 from dedupcrawl.page.options import BUILT_IN
 from dedupcrawl.page.readers import response_text
 from dedupcrawl.utils.time_limit import TOO_SLOW, TooSlowError, time_limit
-from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from scrapy.http import Response
 
@@ -42,6 +39,8 @@ if TYPE_CHECKING:
 
 SKIP = "dedup_skip"  #: key of ``Request.meta``
 SKIPPED = "skip"  #: reason of the verdict on such a request
+
+FIELD_SAMPLE = 20  #: items after which it is clear that no item has a field
 
 BATCH_SECONDS = 0.02  #: how long a page waits for others
 BATCH_SIZE = 16  #: pages of a batch
@@ -151,6 +150,7 @@ class PageJudge:
         self._stats = stats
         self._recorder = recorder
         self._batcher = MicroBatcher(reader, claims)
+        self.fields = ItemFields(options.item_fields, stats)  #: those that are judged
 
     async def claim(self, item: Any, response: Response | None, *, again: bool = False) -> ItemClaim:
         """Return the claim of an item.
@@ -165,7 +165,7 @@ class PageJudge:
         elif response is not None:
             claim = await self._claim_page(response)
         else:
-            claim = self._judged(ItemClaim(unchecked(own_url(item), "no-response")), None)
+            claim = self._judged(ItemClaim(unchecked(own_url(item), "no-response")), None, again=again)
         claim.in_flight += 1
         return claim
 
@@ -204,6 +204,8 @@ class PageJudge:
             base, seen = response.url, self._responses.of(response).item_urls
         is_own = bool(url) and url != base and (again or url not in seen)
         seen.add(url)
+        if not self.fields.has_any(item):
+            return self._judged(ItemClaim(unchecked(url or base, "no-field")), None, again=again)
         page = read_item(item, self._options.item_fields, url or base)
         claim = await self._claims.judge(page, None, track_url=is_own)
         return self._judged(claim, page, len(page.text.encode("utf-8", "replace")), again=again)
@@ -217,12 +219,51 @@ class PageJudge:
         *,
         again: bool = False,
     ) -> ItemClaim:
-        self._stats.judged(claim.verdict, again=again or (response is not None and response.claim is not None))
+        is_known = again or (response is not None and response.claim is not None)
+        self._stats.judged(claim.verdict, again=is_known)
+        self._stats.outcomes.add(claim, again=is_known)
         if self._options.drops and not claim.verdict.keep:
             claim.advance(PageState.DROPPED)
             self._stats.dropped(claim.verdict, size)
         self._recorder.record_verdict(claim, subject, size, response)
         return claim
+
+
+class ItemFields:
+    """The fields of ``DEDUP_ITEM_FIELDS``; logs those that no item has, such as a misspelt one.
+
+    Args:
+        names: of the fields.
+        stats: log them.
+    """
+
+    def __init__(self, names: Sequence[str], stats: CrawlStats) -> None:
+        self._names = names
+        self._stats = stats
+        self._missing = dict.fromkeys(names)
+        self._found: dict[str, None] = {}  # of the items so far
+        self._items = 0
+
+    def has_any(self, item: Any) -> bool:
+        """Whether an item has one of the fields, with or without a value."""
+        found = ItemAdapter(item).field_names() if ItemAdapter.is_item(item) else ()
+        if self._missing:
+            self._count(found)
+        return any(name in found for name in self._names)
+
+    def warn(self) -> None:
+        """Log the fields that no item has had so far, once."""
+        for name in self._missing if self._items else ():
+            self._stats.field_missing(name, self._items, ", ".join(self._found) or "no fields")
+        self._missing.clear()
+
+    def _count(self, found: Collection[str]) -> None:
+        self._items += 1
+        self._found.update(dict.fromkeys(found))
+        for name in found:
+            self._missing.pop(name, None)
+        if self._items >= FIELD_SAMPLE:
+            self.warn()
 
 
 class MicroBatcher:
@@ -341,19 +382,6 @@ def own_url(item: Any) -> str:
 def is_skipped(response: Response) -> bool:
     """Whether the request is excluded from deduplication by its meta key ``dedup_skip``."""
     return bool(response.request is not None and response.request.meta.get(SKIP))
-
-
-def tag(item: Any, verdict: Verdict) -> None:
-    """Write the verdict into the field ``dedup`` of an item, if the item accepts that field."""
-    # Each kind of item refuses a field in its own way: KeyError, AttributeError of a frozen class,
-    # ValidationError of pydantic, TypeError of an object that is no item…
-    with suppress(Exception):
-        ItemAdapter(item)[FIELD] = verdict.to_dict()
-
-
-def is_informative(verdict: Verdict) -> bool:
-    """Whether a verdict contains more than that the page is new."""
-    return verdict.status is not Status.UNIQUE or verdict.relation is not None
 
 
 def _refusal(response: Response) -> str:

@@ -30,15 +30,17 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 PAGE_TIMEOUT = 2.0  #: default of ``DEDUP_PAGE_TIMEOUT``, seconds
-FIELD = "dedup"  #: item field for the verdict
+TAG_FIELD = "dedup"  #: default of ``DEDUP_TAG_FIELD``
 FEED_MODE = "feed_slot_closed"  #: value of ``DEDUP_COMMIT``
 
 #: Settings that are not fields of ``Config``.
 _CRAWL_SETTINGS = (
     "enabled",
     "action",
+    "tag_field",
     "store",
     "namespace",
+    "reset",
     "item_fields",
     "text_field",
     "response_meta",
@@ -126,7 +128,9 @@ class Options:
     store: str = field(repr=False)  #: URL; it may hold a password
     namespace: str  #: part of the store
     config: Config  #: the constants that affect verdicts
-    drops: bool = True  #: False: every page is kept, and tagged
+    reset: bool = False  #: whether the namespace is emptied when the crawl starts
+    drops: bool = True  #: False: every page is kept, and its items are tagged
+    tag_field: str = TAG_FIELD  #: item field for the verdict, unless pages are dropped
     item_fields: tuple[str, ...] = ()  #: their text is judged; (): the page of the item is judged
     text_field: str = ""  #: item field for the main text of the page; "": it is not written
     response_meta: bool = False  #: whether ``response.meta`` gets the page and its verdict
@@ -154,7 +158,9 @@ class Options:
             store=store,
             namespace=_text(given, "namespace") or spider_name,
             config=_config(given),
+            reset=_boolean(given, "reset", default=False),
             drops=drops,
+            tag_field=_tag_field(given),
             item_fields=_names(given, "item_fields"),
             text_field=_text(given, "text_field"),
             response_meta=_boolean(given, "response_meta", default=False),
@@ -178,8 +184,9 @@ class Options:
     def _check_together(self, settings: BaseSettings) -> None:
         if self.commit_with_feeds and not (settings["FEEDS"] or settings["FEED_URI"]):
             raise SettingError("DEDUP_COMMIT", FEED_MODE, '"item_scraped", as long as FEEDS names no feed')
-        if self.text_field == FIELD:
-            raise SettingError("DEDUP_TEXT_FIELD", FIELD, "the name of another field: this one is for the verdict")
+        if self.text_field == self.tag_field:
+            accepted = "the name of another field: this one is for the verdict"
+            raise SettingError("DEDUP_TEXT_FIELD", self.text_field, accepted)
         if not self.follow_duplicates and not self.drops:
             accepted = 'True with DEDUP_ACTION = "tag", which keeps every page'
             raise SettingError("DEDUP_FOLLOW_DUPLICATES", False, accepted)
@@ -321,6 +328,13 @@ def _text(given: Mapping[str, object], name: str) -> str:
     if not isinstance(value, str):
         raise SettingError(setting_name(name), hide_password_in(value) if name == "store" else value, "text")
     return value
+
+
+def _tag_field(given: Mapping[str, object]) -> str:
+    field = _text(given, "tag_field") if setting_name("tag_field") in given else TAG_FIELD
+    if not field:
+        raise SettingError(setting_name("tag_field"), field, "the name of an item field")
+    return field
 
 
 def _choice(given: Mapping[str, object], name: str, accepted: Sequence[str]) -> str:

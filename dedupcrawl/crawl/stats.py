@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 from scrapy.utils.asyncio import create_looping_call
 
 from dedupcrawl.crawl.concurrency import OneShotEvent
+from dedupcrawl.crawl.items import Outcomes, PageState
 from dedupcrawl.crawl.recorder import PageRecorder
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import StoreFullError
@@ -24,7 +25,7 @@ from dedupcrawl.utils.time_limit import TOO_SLOW
 from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from scrapy.crawler import Crawler
@@ -43,7 +44,16 @@ MAX_SITE_WARNINGS = 100  #: conspicuous sites that are logged
 SLOW = 100.0  #: mean milliseconds of a call of the store from which on the progress line shows it
 VERY_SLOW = 1000.0  #: the same for the longest call
 
-_SUMMARY = ("checked", "kept", "dropped", "released")
+SHOWN_PARTS = 3  #: of the summary, also with a count of 0
+_NOT_STORED = (PageState.RELEASED, PageState.REFUSED, PageState.LOST)
+#: Parts of the pages in the summary, with their states, and whether they are unchecked. They sum to all pages.
+_PARTS: Sequence[tuple[str, tuple[PageState, ...], bool | None]] = (
+    ("kept", (PageState.SCRAPED, PageState.COMMITTED), False),
+    ("kept unchecked", (PageState.SCRAPED, PageState.COMMITTED), True),
+    ("dropped", (PageState.DROPPED,), None),
+    ("released (other pipelines refused their items, or a feed was not stored)", _NOT_STORED, None),
+    ("not finished", (PageState.OPEN,), None),
+)
 _PROGRESS = (
     "Deduplicated %(checked)d pages (at %(checked_rate)d pages/min), kept %(kept)d (at %(kept_rate)d pages/min), "
 )
@@ -87,6 +97,7 @@ class CrawlStats:
         self._failures: set[str] = set()
         self._slow_hosts: set[str] = set()
         self._sites = SiteCounts()
+        self.outcomes = Outcomes()  #: of the pages of this process
         self.counts: Counter[str] = Counter()  #: of this process; by name without ``dedup/``
 
     def count(self, name: str, by: int = 1) -> None:
@@ -109,8 +120,16 @@ class CrawlStats:
             self.count(f"duplicate/{verdict.relation}")
         elif verdict.relation is not None:
             self.count(f"related/{verdict.relation}")
+        if verdict.keep and verdict.is_informative:
+            self._log_kept(verdict)
         if not again:
             self._watch_site(verdict)
+
+    def _log_kept(self, verdict: Verdict) -> None:
+        """Log a page that is kept although it is related to another one, or could not be checked."""
+        if logger.isEnabledFor(logging.DEBUG):
+            why = f"{verdict.url}: unchecked, {verdict.reason}" if verdict.relation is None else describe(verdict)
+            self._log(logging.DEBUG, "Kept %(what)s", what=why)
 
     def _watch_site(self, verdict: Verdict) -> None:
         """Log, once for a site, what is conspicuous about it."""
@@ -144,6 +163,28 @@ class CrawlStats:
         if self._is_first(type(error.__cause__ or error).__name__):
             message = "Could not judge %(url)s, it is kept unchecked"
             self._log(logging.ERROR, message, exc_info=error, url=url)
+
+    def feeds_overwritten(self, feeds: Sequence[str]) -> None:
+        """Log feeds that are overwritten although the pages of earlier crawls are dropped."""
+        message = (
+            "%(feeds)s will be overwritten, and pages that earlier crawls have stored are dropped: it will lack them. "
+            "To crawl all pages anew, start with -s DEDUP_RESET=1. To keep what is there, write to a new file, or add "
+            "to this one (-o, overwrite False)"
+        )
+        self._log(logging.WARNING, message, feeds=", ".join(feeds))
+
+    def pipeline_before(self, order: str) -> None:
+        """Log a pipeline that stands before that of deduplication; ``order`` names both with their numbers."""
+        message = (
+            "%(order)s in ITEM_PIPELINES: it processes items that are dropped afterwards, and downloads their files if "
+            "it has any; give it a higher number"
+        )
+        self._log(logging.WARNING, message, order=order)
+
+    def field_missing(self, field: str, items: int, fields: str) -> None:
+        """Log a field of ``DEDUP_ITEM_FIELDS`` that none of the first ``items`` items has; ``fields`` are theirs."""
+        message = "DEDUP_ITEM_FIELDS names %(field)s, which none of the first %(items)d items has; they have %(fields)s"
+        self._log(logging.WARNING, message, field=field, items=items, fields=fields)
 
     def lapsed(self, lapses: int) -> None:
         """Log the first check of claims after each end of the lease; ``lapses``: how often it has ended."""
@@ -225,12 +266,13 @@ class CrawlStats:
             self._log(logging.INFO, message, filed=filed, repeats=repeats, refused=refused)
 
     def log_summary(self) -> None:
-        """Log the counts of this process; Scrapy's stats may be those of all workers."""
-        numbers = dict(self.counts)
-        main = ", ".join(f"{numbers.pop(name, 0)} {name}" for name in _SUMMARY)
-        details = ", ".join(f"{name} {numbers[name]}" for name in sorted(numbers) if "/" in name)
+        """Log what became of the pages of this process; Scrapy's stats may be those of all workers."""
+        parts = [(self.outcomes.of(*states, unchecked=kind), name) for name, states, kind in _PARTS]
+        shown = " + ".join(f"{count} {name}" for at, (count, name) in enumerate(parts) if count or at < SHOWN_PARTS)
+        details = ", ".join(f"{name} {self.counts[name]}" for name in sorted(self.counts) if "/" in name)
         details = f" ({details})" if details else ""
-        self._log(logging.INFO, "Pages: %(main)s%(details)s", main=main, details=details)
+        pages = sum(count for count, _ in parts)
+        self._log(logging.INFO, "Pages: %(pages)d = %(parts)s%(details)s", pages=pages, parts=shown, details=details)
 
     def _log(self, level: int, message: str, exc_info: Exception | None = None, **what: object) -> None:
         args = [what] if what else []

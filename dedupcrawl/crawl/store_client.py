@@ -139,7 +139,11 @@ class StoreClient:
         options = self._options
         try:
             return Deduplicator(
-                options.store, options.namespace, config=options.config, page_timeout=options.page_timeout
+                options.store,
+                options.namespace,
+                config=options.config,
+                page_timeout=options.page_timeout,
+                reset=options.reset,
             )
         except SettingError as error:
             raise as_setting(error) from None

@@ -58,6 +58,7 @@ class MinHash(Detector):
     characters: int = 5  #: tokens of a shingle that starts at a character of a script without spaces, 1…64
     words: int = 3  #: tokens of a shingle that starts at a word, 1…64
     filed: int = 32  #: slots used for bands, 16…256, at most ``slots``: every key uses space in the store
+    floor: float = 0.75  #: lowest threshold for which the bands are chosen; a lower threshold is the floor itself
     miss_weight: float = 0.9  #: weight of a missed copy in the choice of bands, above 0, at most 1
     seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
@@ -68,6 +69,7 @@ class MinHash(Detector):
         self.check_integer("characters", 1, MAX_SHINGLE)
         self.check_integer("words", 1, MAX_SHINGLE)
         self.check_integer("filed", 16, 256)
+        self.check_share("floor")
         self.check_share("miss_weight")
         self.check_seed()
 
@@ -150,7 +152,7 @@ class MinHash(Detector):
         return band_keys(slots, *self._bands(), self.seed)
 
     def _bands(self) -> tuple[int, int]:
-        return choose_bands(self.threshold, min(self.filed, self.slots), self.miss_weight)
+        return choose_bands(min(self.threshold, self.floor), min(self.filed, self.slots), self.miss_weight)
 
     @cached_property
     def _bounds(self) -> MatchBounds:

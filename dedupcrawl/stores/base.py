@@ -21,7 +21,7 @@ from enum import IntEnum
 from hashlib import blake2b
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from dedupcrawl.errors import DamageError, StoreMismatchError
+from dedupcrawl.errors import DamageError, StoreInUseError, StoreMismatchError
 from dedupcrawl.utils.redaction import hide_password
 from dedupcrawl.utils.resources import Closing
 
@@ -42,6 +42,9 @@ T = TypeVar("T")
 OnDamage = Callable[[DamageError], object]  #: is called with the error of each damaged value that is skipped
 
 _MISSING = "nothing"
+_TEXT = "text"  #: key of a scheme under which it describes how pages are read
+_SHARED = ("seed", "segmenter", "lexicon", "language")  #: constants of detectors that have a setting of their own
+_BANDS = ("bands", "rows")  #: constants that follow from the threshold
 
 logger = logging.getLogger(__name__)
 
@@ -320,11 +323,42 @@ def check_scheme(url: str, namespace: str, there: str, here: str) -> None:
     ``there`` is the configuration that filled the store: signatures of another one are not comparable.
     """
     if there != here:
-        found = differences(json.loads(there), json.loads(here))
         raise StoreMismatchError(
             f"The store {url} (namespace {namespace!r}) was filled under another configuration: "
-            f"{'; '.join(found)}. Use the former settings, another namespace or another store."
+            f"{differing_settings(json.loads(there), json.loads(here))}. "
+            "Use the former settings, or another namespace, or start over with DEDUP_RESET."
         )
+
+
+def differing_settings(there: Mapping[str, object], here: Mapping[str, object]) -> str:
+    """Name the settings by which two configurations differ, each with the constants that it shapes."""
+    by_setting: dict[str, list[str]] = {}
+    for text in differences({_TEXT: {}, **there}, {_TEXT: {}, **here}):
+        by_setting.setdefault(_setting_of(text.partition(" is ")[0]), []).append(text)
+    return ", ".join(f"{setting} ({'; '.join(texts)})" for setting, texts in by_setting.items())
+
+
+def _setting_of(constant: str) -> str:
+    """Return the setting that shapes a constant with this dotted name in a scheme."""
+    *owner, name = constant.split(".")
+    if owner and (owner == [_TEXT] or name in _SHARED):
+        return f"DEDUP_{name.upper()}"
+    return "DEDUP_THRESHOLD or DEDUP_DETECTORS" if name in _BANDS else "DEDUP_DETECTORS"
+
+
+def check_unused(url: str, namespace: str, users: int) -> None:
+    """Raise ``StoreInUseError`` unless a namespace that is to be removed has no other ``users``."""
+    if users:
+        raise StoreInUseError(
+            f"The store {url} (namespace {namespace!r}) cannot be reset: others have it open ({users}). "
+            "Stop them, or use another namespace. On a server, a worker that was killed counts until its lease ends."
+        )
+
+
+def log_reset(url: str, namespace: str, pages: int) -> None:
+    """Log that a namespace was removed."""
+    message = "The store %(url)s (namespace %(namespace)r) starts over: %(pages)d pages are forgotten"
+    logger.info(message, {"url": url, "namespace": namespace, "pages": pages})
 
 
 def check_secret(url: str, namespace: str, there: SecretSeed | None, here: SecretSeed | None) -> None:

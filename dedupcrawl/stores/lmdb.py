@@ -27,9 +27,16 @@ from typing import TYPE_CHECKING, TypeVar, Unpack
 import lmdb
 
 from dedupcrawl.errors import StoreError
-from dedupcrawl.stores.base import KEY_BYTES, ClaimState
+from dedupcrawl.stores.base import KEY_BYTES, ClaimState, check_unused, log_reset
 from dedupcrawl.stores.live_records import OWNER_BYTES, Lease, Owner, TableSizes
-from dedupcrawl.stores.lmdb_environment import FORKED, LmdbFolder, namespace_names, open_namespace
+from dedupcrawl.stores.lmdb_environment import (
+    FORKED,
+    LmdbFolder,
+    meta_table,
+    namespace_names,
+    open_namespace,
+    remove_namespace,
+)
 from dedupcrawl.stores.transactional import TransactionalStore
 
 if TYPE_CHECKING:
@@ -70,6 +77,7 @@ class LmdbStore(TransactionalStore):
         folder: the folder, created if it is missing.
         scheme: JSON of the configuration; None: accept any, and the namespace must exist.
         secret: the secret seed of a new namespace.
+        reset: whether to remove the namespace first; nobody else may have it open.
     """
 
     def __init__(
@@ -79,6 +87,8 @@ class LmdbStore(TransactionalStore):
         namespace: str,
         scheme: str | None,
         secret: SecretSeed | None = None,
+        *,
+        reset: bool = False,
         **timing: Unpack[Timing],
     ) -> None:
         super().__init__(url, namespace, scheme or "", **timing)
@@ -88,7 +98,10 @@ class LmdbStore(TransactionalStore):
             self._folder = LmdbFolder(folder, self._token, create=scheme is not None)
         self._environment = self._folder.environment
         try:
-            self._enter(scheme, secret)
+            with self._folder.opening_lock():
+                if reset:
+                    self._reset()
+                self._enter(scheme, secret)
         except BaseException:
             self._folder.leave()
             raise
@@ -100,6 +113,23 @@ class LmdbStore(TransactionalStore):
             self._handles = TableHandles.open(self._environment, self.namespace)
         self._write(lambda tables: tables.put_owner(self._token, Owner(self._clock() + self._lease)))
         self._remove_dead_owners()
+
+    def _reset(self) -> None:
+        """Remove the namespace. The folder must be locked: whoever enters is registered as an owner, or waits."""
+
+        def work(transaction: Transaction) -> int:
+            owners = [bytes(token) for token in transaction.cursor(handles.owners).iternext(values=False)]
+            check_unused(self.url, self.namespace, sum(map(self._is_alive, owners)))
+            pages: int = transaction.stat(handles.records)["entries"]
+            for table in (handles.records, handles.keys, handles.claims, handles.owners):
+                transaction.drop(table, delete=False)
+            remove_namespace(transaction, meta, self.namespace)
+            return pages
+
+        with _store_errors(self.url, "opened"):
+            meta = meta_table(self._environment, self.url)
+            handles = TableHandles.open(self._environment, self.namespace)
+            log_reset(self.url, self.namespace, self._environment.write(work))
 
     def _read(self, work: Callable[[StoreTables], T]) -> T:
         self._check_open()

@@ -70,7 +70,7 @@ class LmdbFolder:
         (path / "owners").mkdir(parents=True, exist_ok=True)
         self._path = path
         self.locks = OwnerLocks(path / "owners")
-        with self._opening_lock():
+        with self.opening_lock():
             alone = not self.locks.sweep()
             if alone:
                 self._verify_after_boot()
@@ -80,7 +80,7 @@ class LmdbFolder:
     def leave(self) -> None:
         """Close the folder; the last store object marks it as cleanly closed."""
         self.locks.leave()
-        with self._opening_lock():
+        with self.opening_lock():
             try:
                 if not self.locks.sweep() and not self.environment.unusable:
                     self.environment.flush()
@@ -115,7 +115,8 @@ class LmdbFolder:
             finally:
                 os.close(folder)
 
-    def _opening_lock(self) -> FileLock:
+    def opening_lock(self) -> FileLock:
+        """Return the lock that is held while a store object is opened, reset or closed."""
         return FileLock(self._path / "opening.lock", thread_local=False)
 
     def _verify_after_boot(self) -> None:
@@ -221,7 +222,7 @@ def open_namespace(
     ``scheme`` is our configuration in JSON; None accepts any, and requires that the namespace exists.
     ``secret`` is the secret seed of a new namespace: of several that are offered the first stays.
     """
-    meta = _meta_table(environment, url)
+    meta = meta_table(environment, url)
     key, secret_key = _SCHEME_PREFIX + namespace.encode(), _SECRET_PREFIX + namespace.encode()
 
     def work(transaction: Transaction) -> tuple[str, SecretSeed | None]:
@@ -241,13 +242,20 @@ def open_namespace(
     return environment.write(work)
 
 
+def remove_namespace(transaction: Transaction, meta: Table, namespace: str) -> None:
+    """Remove the configuration and the secret of a namespace from the table ``meta``."""
+    for prefix in (_SCHEME_PREFIX, _SECRET_PREFIX):
+        transaction.delete(prefix + namespace.encode(), db=meta)
+
+
 def namespace_names(environment: Environment, url: str) -> list[str]:
     """List the namespaces of a folder, sorted."""
-    meta = _meta_table(environment, url)
+    meta = meta_table(environment, url)
     return environment.read(lambda transaction: _stored_names(transaction, meta))
 
 
-def _meta_table(environment: Environment, url: str) -> Table:
+def meta_table(environment: Environment, url: str) -> Table:
+    """Return the table of namespaces; raise ``StoreError`` if the file belongs to another program or version."""
     if environment.is_foreign(_META_TABLE):
         raise StoreError(f"The store {url} cannot be opened: another program's LMDB database is there.")
     meta = environment.table(_META_TABLE)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from dedupcrawl.stores.base import Store
+    from dedupcrawl.stores.transactional import Timing
     from dedupcrawl.text.secret_seed import SecretSeed
 
 MEMORY = "memory://"
@@ -34,6 +35,7 @@ def open_store(
     ttl: float | None = None,
     clock: Callable[[], float] = time.time,
     secret: SecretSeed | None = None,
+    reset: bool = False,
 ) -> Store:
     """Open a store; create it if it is missing.
 
@@ -49,20 +51,23 @@ def open_store(
         clock: returns the Unix time in seconds. With a server it only gives the age of a record; leases
             follow the clock of the server.
         secret: the secret seed of a new namespace. An existing one keeps its own: see ``Store.secret``.
+        reset: whether to remove the namespace with its configuration first. It must have no other user.
 
     Raises:
         SettingError: the URL or the namespace is not accepted.
+        StoreInUseError: the namespace is to be reset, and another process or object has it open.
         StoreMismatchError: the store was filled under another scheme.
         StoreUnreachableError: the server of the store does not answer.
         StoreError: the store cannot be opened.
     """
     _check_namespace(namespace)
     configuration = scheme_json(scheme)
+    timing: Timing = {"lease": lease, "ttl": ttl, "clock": clock}
     if url == MEMORY:
-        return MemoryStore(namespace, configuration, secret=secret, lease=lease, ttl=ttl, clock=clock)
+        return MemoryStore(namespace, configuration, secret=secret, **timing)
     if is_server(url):
-        return _open_on_server(url, namespace, configuration, secret=secret, lease=lease, ttl=ttl, clock=clock)
-    return LmdbStore(url, _folder(url), namespace, configuration, secret=secret, lease=lease, ttl=ttl, clock=clock)
+        return _open_on_server(url, namespace, configuration, secret=secret, reset=reset, **timing)
+    return LmdbStore(url, _folder(url), namespace, configuration, secret=secret, reset=reset, **timing)
 
 
 def open_existing(url: str, namespace: str) -> Store:

@@ -16,6 +16,7 @@ from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.settings import Settings
 
+from dedupcrawl.crawl.pipeline import _PROCESSED_ITEM
 from tests.crawl import spiders
 
 BASE = {
@@ -50,7 +51,7 @@ def main(path: str) -> None:
     os.dup2(out, 1)
     os.dup2(out, 2)
     lines = Lines()
-    reports: list[dict[str, Any]] = [{"items": []} for _ in spec["crawls"]]
+    reports: list[dict[str, Any]] = [{"items": [], "verdicts": []} for _ in spec["crawls"]]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ScrapyDeprecationWarning)
         process = _process(spec)
@@ -81,6 +82,9 @@ def _add(process: Any, crawl: dict[str, Any], report: dict[str, Any]) -> None:
 
     def keep(item: Any) -> None:
         report["items"].append(ItemAdapter(item).asdict())
+        processed = _PROCESSED_ITEM.get()
+        verdict = processed.claim.verdict if processed is not None else None
+        report["verdicts"].append(verdict.to_dict() if verdict is not None and verdict.is_informative else None)
 
     def note(reason: str) -> None:
         report["reason"] = reason

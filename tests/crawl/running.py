@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ class Crawled:
     """One crawl's items, stats and log."""
 
     items: list[dict[str, Any]]
+    verdicts: list[Any]  #: on the page of each item, as JSON values; None: it is new, and that is all
     stats: dict[str, Any]
     reason: str
     log: list[dict[str, str]]
@@ -40,9 +42,22 @@ class Crawled:
         """Our stats, without their prefix."""
         return {key[6:]: value for key, value in self.stats.items() if key.startswith("dedup/")}
 
+    @property
+    def verdict_on(self) -> dict[str, Any]:
+        """The verdicts by the URL of their item."""
+        return {item["url"]: verdict for item, verdict in zip(self.items, self.verdicts, strict=True)}
+
     def lines(self, needle: str, level: str = "") -> list[str]:
         """Return the log lines that contain a text."""
         return [line["text"] for line in self.log if needle in line["text"] and level in ("", line["level"])]
+
+
+def check_summary(line: str) -> None:
+    """Check that the parts of a summary are those of all pages."""
+    pages, parts = re.findall(r"Pages: (\d+) = (.*?)(?: \((?:\w+/[^)]*)\))?$", line)[0]
+    counts = [int(count) for count in re.findall(r"(?:^|\+ )(-?\d+) ", parts)]
+    assert sum(counts) == int(pages), line
+    assert min(counts) >= 0, line
 
 
 @dataclass(frozen=True)
@@ -92,8 +107,12 @@ def finish(running: Running) -> list[Crawled]:
     assert running.wait() == 0, running.output
     out = json.loads(running.report.read_text())
     assert out["deprecated"] == []
+    for line in out["log"]:
+        if line["logger"].startswith("dedupcrawl") and line["text"].startswith("Pages: "):
+            check_summary(line["text"])
     return [
-        Crawled(each["items"], each["stats"], each["reason"], out["log"], out["deprecated"]) for each in out["reports"]
+        Crawled(each["items"], each["verdicts"], each["stats"], each["reason"], out["log"], out["deprecated"])
+        for each in out["reports"]
     ]
 
 

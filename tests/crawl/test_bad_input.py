@@ -43,10 +43,10 @@ def test_pages_that_cannot_be_judged_are_kept(site: Site, run: Run) -> None:
     crawled = run("Plainly", urls=urls, settings={"HTTPERROR_ALLOW_ALL": True, "LOG_LEVEL": "INFO"})
 
     reasons = {
-        name: {item["dedup"]["reason"] for item in crawled.items if f"/{name}/" in item["url"]} for name in PAGES
+        name: {verdict["reason"] for url, verdict in crawled.verdict_on.items() if f"/{name}/" in url} for name in PAGES
     }
     assert len(crawled.items) == 2 * len(PAGES)
-    assert {item["dedup"]["status"] for item in crawled.items} == {"unchecked"}
+    assert {verdict["status"] for verdict in crawled.verdicts} == {"unchecked"}
     assert reasons == {
         "nested": {"too-deep"},
         "empty": {"empty"},
@@ -105,7 +105,7 @@ def test_a_fault_in_mid_crawl_costs_no_item(site: Site, run: Run, torn: str) -> 
         assert crawled.dedup["unchecked/store"] == 4
         assert crawled.dedup["store_errors"] == 8  # each was asked once more
         assert "outages" not in crawled.dedup
-        assert [item["dedup"]["reason"] for item in crawled.items if "dedup" in item] == ["store"] * 4
+        assert [verdict["reason"] for verdict in crawled.verdicts if verdict] == ["store"] * 4
         assert len(crawled.lines("no space left on device", "ERROR")) == 1
     else:
         assert crawled.dedup["unchecked/error"] == crawled.dedup["errors"] == 8
@@ -126,7 +126,7 @@ def test_labels_that_are_no_encodings_do_not_fail(site: Site, run: Run) -> None:
         urls += [site.put(f"/{label}/1", page, kind=f"text/html; charset={label}"), site.put(f"/{label}/2", page)]
         urls.append(site.put(f"/{label}/plain", text(30 + n), kind=f"text/plain; charset={label}"))
     crawled = run("Plainly", urls=urls, settings=settings)
-    kept = {item["url"].split("/", 3)[3]: item.get("dedup") for item in crawled.items}
+    kept = {url.split("/", 3)[3]: verdict for url, verdict in crawled.verdict_on.items()}
     assert {label: kept[f"{label}/1"] for label in labels} == dict.fromkeys(labels)  # new pages, not unchecked
     assert {label: kept[f"{label}/plain"] for label in labels} == dict.fromkeys(labels)
     assert not [label for label in labels if f"{label}/2" in kept]  # read as the first was: a duplicate

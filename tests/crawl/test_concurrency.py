@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 import time
+import warnings
 from typing import TYPE_CHECKING
 
 import pytest
 
 from dedupcrawl.crawl.concurrency import MAX_THREADS, OneShotEvent, ThreadPool, TurnQueue
+from dedupcrawl.crawl.pipeline import DedupPipeline
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -133,3 +136,28 @@ def test_an_error_of_one_turn_does_not_stop_the_next() -> None:
 
     asyncio.run(asyncio.wait_for(work(), 60))
     assert log == ["good"]
+
+
+def test_a_pipeline_that_is_called_and_never_awaited_leaves_no_warning() -> None:
+    """Scrapy calls ``open_spider`` of all pipelines, and awaits none if one of them raises."""
+    opened = []
+
+    class Opening(DedupPipeline):
+        def __init__(self) -> None:
+            pass
+
+        async def _open(self) -> None:
+            opened.append(self)
+
+    async def scrapy(*, awaits: bool) -> None:
+        awaitable = Opening().open_spider()
+        if awaits:
+            await asyncio.gather(awaitable)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        asyncio.run(scrapy(awaits=False))
+        gc.collect()
+        assert (opened, [str(each.message) for each in caught]) == ([], [])
+    asyncio.run(scrapy(awaits=True))
+    assert len(opened) == 1

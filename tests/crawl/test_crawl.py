@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dedupcrawl.page import compiled
 from dedupcrawl.text.kernel import description
@@ -59,7 +59,7 @@ def test_the_log_names_what_each_page_duplicates(site: Site, run: Run) -> None:
     assert len(crawled.lines(f"{site.base}/a/1 (", "DEBUG")) == 2  # Scrapy's own line, with the item
     assert crawled.lines("text kernel: ", "DEBUG") == [f"dedupcrawl: text kernel: {description()}"]
     assert crawled.lines("page reading: ", "DEBUG") == [f"dedupcrawl: page reading: {compiled.description()}"]
-    assert crawled.lines("Pages: 5 checked, 3 kept, 2 dropped, 0 released", "INFO")
+    assert crawled.lines("Pages: 5 = 3 kept + 0 kept unchecked + 2 dropped (duplicate/", "INFO")
     assert not crawled.lines("", "ERROR")
     assert not crawled.lines("", "WARNING")
 
@@ -109,7 +109,7 @@ def test_a_changed_page_is_kept_as_updated(site: Site, run: Run) -> None:
     site.put("/a", plain("Ice", text(1) + " " + text(4, 80)))
     changed, again = run(urls=[url]), run(urls=[url])
 
-    assert [item["dedup"]["relation"] for item in changed.items] == ["updated"]
+    assert [verdict["relation"] for verdict in changed.verdicts] == ["updated"]
     assert changed.dedup["related/updated"] == 1
     assert again.items == []
 
@@ -155,7 +155,7 @@ def test_the_latest_copy_may_be_the_one_to_keep(site: Site, run: Run) -> None:
     run(urls=[old], settings=settings)
     second = run(urls=[new], settings=settings)
 
-    assert [item["dedup"]["supersedes"] for item in second.items] == [old]
+    assert [verdict["supersedes"] for verdict in second.verdicts] == [old]
     assert run(urls=[old], settings={"DEDUP_KEEP": "first"}).items == []
 
 
@@ -165,7 +165,7 @@ def test_only_the_chosen_relations_are_dropped(site: Site, run: Run) -> None:
     assert len(crawled.items) == 5
     assert crawled.dedup["duplicate"] == 2
     assert "dropped" not in crawled.dedup
-    assert sum("dedup" in item for item in crawled.items) == 2
+    assert sum(verdict is not None for verdict in crawled.verdicts) == 2
 
 
 def test_two_spiders_of_one_process_may_share_a_store(site: Site, tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_two_spiders_of_one_process_may_share_a_store(site: Site, tmp_path: Path
     assert sorted(kept) == ["bridge", "ice", "lamps"]
 
 
-def test_siblings_are_kept_and_tagged(site: Site, run: Run) -> None:
+def test_siblings_are_kept_and_logged(site: Site, run: Run) -> None:
     """Pages of one site with the same terms, each under another heading; a copy for printers of one of them."""
     terms = text(1)
     names = ("Carpenter", "Plumber", "Joiner")
@@ -186,12 +186,12 @@ def test_siblings_are_kept_and_tagged(site: Site, run: Run) -> None:
 
     crawled = run(urls=urls, settings=IN_TURN)
     assert [item["url"] for item in crawled.items] == urls[:3]
-    tags: list[Any] = [item.get("dedup") for item in crawled.items]
-    assert [tag and (tag["relation"], tag["of"], tag["keep"]) for tag in tags] == [
+    assert [each and (each["relation"], each["of"], each["keep"]) for each in crawled.verdicts] == [
         None,
         ("sibling", urls[0], True),
         ("sibling", urls[0], True),
     ]
+    assert len(crawled.lines(f": sibling of {urls[0]}", "DEBUG")) == 2
     assert crawled.dedup["related/sibling"] == 2
     assert crawled.dedup["duplicate/identical"] == 1
 
@@ -209,3 +209,25 @@ def test_a_page_whose_counter_moved_is_refreshed(site: Site, run: Run) -> None:
     assert again.items == []
     assert again.dedup["related/refreshed"] == 1
     assert again.lines(f": refreshed version of {url}", "INFO")
+
+
+def test_what_only_judges_may_change_on_a_filled_store(site: Site, run: Run) -> None:
+    body = text(1, 400).split()
+    for number in (40, 130, 220, 310):
+        body[number] = "quite"
+    first, second = site.put("/a", plain("Ice", text(1, 400))), site.put("/b", fancy("Ice", " ".join(body)))
+    run(urls=[first])
+    changes: list[tuple[dict[str, Any], int]] = [
+        ({"DEDUP_THRESHOLD": 0.99}, 1),
+        ({"DEDUP_THRESHOLD": 0.75}, 0),
+        ({"DEDUP_LENGTH_RATIO": 1.5, "DEDUP_LENGTH_SLACK": 900}, 0),
+        ({"DEDUP_SCOPE": "other-hosts"}, 1),
+        ({"DEDUP_DROP": "identical"}, 1),
+        ({"DEDUP_MIN_CHARS": 50}, 0),
+        ({"DEDUP_TTL": 3600}, 0),
+    ]
+    refuse = {"ITEM_PIPELINES": {"tests.crawl.components.Refuse": 300}, "REFUSE": "/b"}  # so that nothing is filed
+    for settings, kept in changes:
+        crawled = run(urls=[second], settings={**settings, **refuse})
+        assert crawled.dedup.get("dropped", 0) == 1 - kept, settings
+        assert crawled.items == []

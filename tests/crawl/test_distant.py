@@ -109,12 +109,12 @@ def test_the_latest_of_two_workers_replaces_the_other(site: Site, tmp_path: Path
     last = site.put("/c", plain("Ice", text(1)))
     settings = {"DEDUP_KEEP": "latest", "DEDUP_WAIT": 60, **SLOW}
     runs = [begin(tmp_path, network, [url], **settings) for url in (old, new)]
-    first, second = (finish(run)[0].items for run in runs)
-    third = finish(begin(tmp_path, network, [last], **settings))[0].items
+    first, second = (finish(run)[0].verdicts for run in runs)
+    third = finish(begin(tmp_path, network, [last], **settings))[0].verdicts
 
-    (superseded,) = [item for item in (*first, *second) if item.get("dedup")]
-    assert superseded["dedup"]["supersedes"] in {old, new} - {superseded["url"]}
-    assert third[0]["dedup"]["supersedes"] == superseded["url"]
+    (superseded,) = filter(None, (*first, *second))
+    assert superseded["supersedes"] in {old, new} - {superseded["url"]}
+    assert third[0]["supersedes"] == superseded["url"]
     with Deduplicator(network.lmdb, "reader") as beside:
         assert beside.info().pages == 1
 

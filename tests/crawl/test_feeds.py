@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dedupcrawl import Deduplicator
+from dedupcrawl.crawl.backlog import Spool, spool_name
+from dedupcrawl.stores.base import Record
 from tests.crawl.running import finish, on_every_reactor, start
 from tests.crawl.site import fancy, plain, text
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
     from tests.crawl.running import Crawled
     from tests.crawl.site import Site
+    from tests.stores.servers import Server
 
     Run = Callable[..., Crawled]
 
@@ -144,3 +148,80 @@ def test_a_crawl_that_is_stopped_keeps_what_its_feed_has(site: Site, tmp_path: P
     assert 0 < len(stopped.items) < 40
     finish(start(tmp_path, ("Reader", {"urls": urls}), settings=settings))
     assert written(tmp_path) == sorted(f"T{n}" for n in range(40))
+
+
+OVERWRITTEN = "out.jl will be overwritten, and pages that earlier crawls have stored are dropped"
+
+
+@pytest.mark.parametrize("where", ["lmdb", "server"])
+def test_a_feed_that_is_overwritten_is_named_if_the_store_knows_pages(
+    site: Site, run: Run, tmp_path: Path, server: Server, where: str
+) -> None:
+    store = {"DEDUP_STORE": server.url} if where == "server" else {}
+    feed = {**store, "FEEDS": {"out.jl": {**LINES, "overwrite": True}}}
+    urls = articles(site)
+    assert not run(urls=urls, settings=feed).lines(OVERWRITTEN)
+    second = run(urls=urls, settings=feed)
+    assert len(second.lines(OVERWRITTEN, "WARNING")) == 1
+    assert written(tmp_path / "work") == []
+
+    third = run(urls=urls, settings={**feed, "DEDUP_RESET": "1"})
+    assert not third.lines(OVERWRITTEN)
+    assert third.lines("(namespace 'reader') starts over: 5 pages are forgotten", "INFO")
+    assert written(tmp_path / "work") == ["T0", "T1", "T2", "T3", "T4"]
+    assert run(urls=urls, settings=store).items == []  # what was reset is filled again
+
+
+@pytest.mark.parametrize(
+    ("feed", "more"),
+    [
+        ({"out.jl": LINES}, {}),
+        ({"new.jl": {**LINES, "overwrite": True}}, {}),
+        ({"out-%(time)s.jl": {**LINES, "overwrite": True}}, {}),
+        ({"stdout:": LINES}, {}),
+        ({"out.jl": {**LINES, "overwrite": True}}, {"DEDUP_ACTION": "tag"}),
+        ({"out.jl": {**LINES, "overwrite": True}}, {"DEDUP_NAMESPACE": "other"}),
+        ({"out.jl": {**LINES, "overwrite": True}}, {"DEDUP_STORE": "memory://"}),
+    ],
+)
+def test_other_feeds_are_not(site: Site, run: Run, feed: dict[str, Any], more: dict[str, Any]) -> None:
+    urls = articles(site, 1)
+    run(urls=urls, settings={"FEEDS": {"out.jl": LINES}})
+    assert not run(urls=urls, settings={"FEEDS": feed, **more}).lines("will be overwritten")
+
+
+def test_a_feed_on_a_server_is_overwritten_by_default(site: Site, run: Run) -> None:
+    urls = articles(site, 1)
+    settings: dict[str, Any] = {"FEEDS": {"upload://out-%(batch_id)d": {**LINES, "batch_item_count": 5}}}
+    settings["FEED_STORAGES"] = {"upload": "tests.crawl.components.Upload"}
+    run(urls=urls, settings=settings)
+    assert len(run(urls=urls, settings=settings).lines("upload://out-1 will be overwritten", "WARNING")) == 1
+
+
+def test_a_store_that_another_worker_uses_is_not_reset(site: Site, tmp_path: Path) -> None:
+    store = f"lmdb://{tmp_path}/store"
+    with Deduplicator(store, "reader") as other:
+        other.add(text=text(1), url="https://a.example/")
+        running = start(
+            tmp_path, ("Reader", {"urls": articles(site, 1)}), settings={"DEDUP_STORE": store, "DEDUP_RESET": True}
+        )
+        assert running.wait() == 1
+        assert "(namespace 'reader') cannot be reset: others have it open (1)." in running.output
+        assert site.asked == []
+        assert other.info().pages == 1
+
+
+def test_a_reset_forgets_what_an_earlier_crawl_could_not_file(site: Site, run: Run, tmp_path: Path) -> None:
+    url = site.put("/a", plain("Ice", text(1)))
+    with Deduplicator() as dedup:
+        record = dedup.file(dedup.read(html=plain("Ice", text(1)), url=url))  # type: ignore[arg-type]
+    assert isinstance(record, Record)
+    store = f"lmdb://{tmp_path}/store"
+    folder = tmp_path / "work" / ".scrapy" / "dedup-spool" / spool_name(store, "reader", dedup.scheme)
+    left = Spool(folder)
+    for settings, kept in (({"DEDUP_RESET": True}, 1), ({"DEDUP_NAMESPACE": "reader"}, 0)):
+        left.append([record])
+        left.close()
+        crawled = run(urls=[url], settings={"DEDUP_STORE": store, **settings})
+        assert len(crawled.items) == kept
+        assert not [*folder.glob("*.sqlite")]

@@ -56,6 +56,47 @@ def test_tags_go_where_an_item_takes_one_and_fail_nowhere(site: Site, tmp_path: 
             assert tags == [None, None], kind
 
 
+def test_items_that_cannot_take_a_tag_are_named_once_for_each_class(site: Site, run: Run) -> None:
+    urls = [*pair(site), *pair(site, 2)]
+    crawled = run(urls=urls, kind="plain", settings={"DEDUP_ACTION": "tag"})
+    message = "The verdict cannot be written into the field dedup of PlainItem: the class does not declare it"
+    assert crawled.lines("cannot be written", "WARNING") == [message]
+
+
+@pytest.mark.parametrize("kind", ["dict", "text", "text-data", "text-attrs", "text-model"])
+def test_the_field_of_the_tag_can_be_another(site: Site, run: Run, kind: str) -> None:
+    crawled = run(urls=pair(site)[:1], kind=kind, settings={"DEDUP_ACTION": "tag", "DEDUP_TAG_FIELD": "text"})
+    (item,) = crawled.items
+    assert item["text"] == {"url": item["url"], "status": "unique", "keep": True, "cluster": item["text"]["cluster"]}
+    assert "dedup" not in item
+    assert not crawled.lines("", "WARNING")
+
+
+def test_a_crawl_that_drops_leaves_items_as_they_are(site: Site, tmp_path: Path) -> None:
+    """Also those of pages that are unchecked, siblings, or new versions: their verdicts are in the log and in stats."""
+    changed = site.put("/changed", plain("Ice", text(1)))
+    jobs = [site.put(f"/jobs/{name}", plain(name, text(7))) for name in ("Carpenter", "Plumber")]
+    listed = site.put("/list", index("/a", "/b", "/c").replace("<body>", "<body><article><p>x</p></article>"))
+    own = [{"DEDUP_NAMESPACE": kind} for kind in KINDS]
+    finish(start(tmp_path, *(("Reader", {"urls": [changed], "kind": kind}) for kind in KINDS), own=own))
+    site.put("/changed", plain("Ice", text(1) + " " + text(4, 80)))
+    crawls = [("Reader", {"urls": [changed, *jobs, listed], "kind": kind}) for kind in KINDS]
+    done = finish(start(tmp_path, *crawls, own=own, settings=IN_TURN))
+    for kind, crawled in zip(KINDS, done, strict=True):
+        declares = kind in TAKE_TAGS - {"dict", "tagged"} | {"frozen"}
+        fields = {"url", "title", "body", *(["dedup"] if declares else [])}
+        assert [set(item) for item in crawled.items] == [fields] * 4, kind
+        assert all(item.get("dedup") is None for item in crawled.items), kind
+        counts = ("related/updated", "related/sibling", "unchecked/index")
+        assert [crawled.dedup[name] for name in counts] == [1, 1, 1]
+    told = [
+        f"Kept {changed}: new version of {changed} (",
+        f"Kept {jobs[1]}: sibling of {jobs[0]} (",
+        f"Kept {listed}: unchecked, index",
+    ]
+    assert [len(done[0].lines(line, "DEBUG")) for line in told] == [len(KINDS)] * 3
+
+
 def test_dropping_works_for_every_kind(site: Site, tmp_path: Path) -> None:
     urls = pair(site)
     crawls = [("Reader", {"urls": urls, "kind": kind}) for kind in KINDS]
@@ -156,6 +197,55 @@ def test_items_may_be_judged_by_their_own_text(site: Site, run: Run) -> None:
     assert {item["title"] for item in again.items} >= {"A"}  # other fields, other texts
 
 
+def test_fields_that_no_item_has_are_named(site: Site, run: Run) -> None:
+    entries = [entry(f"T{n}", text(n).replace("\n", " ")) for n in range(21)]
+    urls = [site.put("/list", "".join(entries))]
+    crawled = run("Lister", urls=urls, settings={"DEDUP_ITEM_FIELDS": "titel, body"})
+    what = "which none of the first 20 items has; they have url, title, body"
+    assert crawled.lines("DEDUP_ITEM_FIELDS", "WARNING") == [f"DEDUP_ITEM_FIELDS names titel, {what}"]
+    assert crawled.dedup["checked"] == 21
+
+    none = run("Lister", urls=urls, settings={"DEDUP_ITEM_FIELDS": "titel"})
+    assert len(none.lines("DEDUP_ITEM_FIELDS names titel", "WARNING")) == 1
+    assert none.dedup == {"unchecked/no-field": 21, "kept": 21}
+    assert none.lines("Pages: 21 = 0 kept + 21 kept unchecked + 0 dropped (unchecked/no-field 21)", "INFO")
+
+    few = run("Lister", urls=[site.put("/few", entries[0])], settings={"DEDUP_ITEM_FIELDS": "titel"})
+    assert len(few.lines("which none of the first 1 items has", "WARNING")) == 1
+
+
+def test_a_field_without_a_value_is_there(site: Site, tmp_path: Path) -> None:
+    kinds = ("text", "text-data", "text-attrs", "text-model")
+    crawls = [("Reader", {"urls": [site.put("/a", plain("Ice", text(1)))], "kind": kind}) for kind in kinds]
+    for crawled in finish(start(tmp_path, *crawls, settings={"DEDUP_ITEM_FIELDS": "text"})):
+        assert crawled.dedup == {"unchecked/empty": 1, "kept": 1}
+        assert not crawled.lines("DEDUP_ITEM_FIELDS", "WARNING")
+
+
+EARLY = {"tests.crawl.components.OwnFiles": 1, "tests.crawl.components.Replace": 20}
+
+
+@pytest.mark.parametrize(
+    ("settings", "warned"),
+    [
+        ({}, ["OwnFiles (1) stands before DedupPipeline (50)", "Replace (20) stands before DedupPipeline (50)"]),
+        (
+            {"ITEM_PIPELINES": {**EARLY, "dedupcrawl.crawl.pipeline.DedupPipeline": 30}},
+            ["OwnFiles (1) stands before DedupPipeline (30)"],
+        ),
+        ({"ITEM_PIPELINES": {**EARLY, "dedupcrawl.crawl.pipeline.DedupPipeline": 0}}, []),
+        ({"DEDUP_ACTION": "tag"}, []),
+    ],
+)
+def test_pipelines_before_ours_are_named_with_their_numbers(
+    site: Site, run: Run, tmp_path: Path, settings: dict[str, Any], warned: list[str]
+) -> None:
+    files = {"FILES_STORE": str(tmp_path / "files"), "ITEM_PIPELINES": EARLY}
+    crawled = run(urls=pair(site), settings={**files, **settings})
+    told = crawled.lines(" stands before ", "WARNING")
+    assert [line.partition(" in ITEM_PIPELINES")[0] for line in told] == warned
+
+
 def test_an_items_own_url_is_followed_over_time(site: Site, run: Run) -> None:
     settings = {"DEDUP_ITEM_FIELDS": ["body"]}
     first, second = (text(number).replace("\n", " ") for number in (1, 2))
@@ -164,8 +254,8 @@ def test_an_items_own_url_is_followed_over_time(site: Site, run: Run) -> None:
     site.put("/list", entry("A", text(4), "/x/1") + entry("B", second) + entry("C", text(3)))
     again = run("Lister", urls=[page], settings=settings)
 
-    told: list[Any] = [(item["title"], item["dedup"]["relation"]) for item in again.items]
-    assert told == [("A", "updated")]
+    assert [item["title"] for item in again.items] == ["A"]
+    assert [verdict["relation"] for verdict in again.verdicts] == ["updated"]
 
 
 # -- the life cycle of a page ----------------------------------------------------------------------

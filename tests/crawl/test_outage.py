@@ -96,7 +96,7 @@ def test_kept_pages_are_filed_when_the_store_is_back(
     assert sorted(item["title"] for item in crawled.items) == sorted(f"T{n}" for n in range(PAGES))
     missed = crawled.dedup["unchecked/store"]
     assert 3 <= missed < PAGES
-    assert [item["dedup"]["reason"] for item in crawled.items if "dedup" in item] == ["store"] * missed
+    assert [verdict["reason"] for verdict in crawled.verdicts if verdict] == ["store"] * missed
     assert crawled.dedup["spool/added"] >= missed
     assert crawled.dedup["spool/filed"] == crawled.dedup["spool/added"]
     assert crawled.dedup["outages"] == 1

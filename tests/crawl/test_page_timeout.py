@@ -26,7 +26,7 @@ def test_slow_pages_are_kept_unchecked(site: Site, tmp_path: Path) -> None:
     urls = [site.put(f"/{n}", plain("Ice", SLOW_TEXT)) for n in (1, 2)] + [site.put("/3", plain("Ice", text(1)))]
     settings = {**IN_TURN, **JIEBA, "DEDUP_PAGE_TIMEOUT": 0.2}
     for (crawled,) in on_every_reactor(tmp_path, ("Reader", {"urls": urls}), settings=settings).values():
-        verdicts = {item["url"]: item.get("dedup", {}).get("reason") for item in crawled.items}
+        verdicts = {url: verdict and verdict["reason"] for url, verdict in crawled.verdict_on.items()}
         assert verdicts == dict(zip(urls, ("too-slow", "too-slow", None), strict=True))
         assert crawled.dedup["unchecked/too-slow"] == 2
         assert crawled.dedup["kept"] == 3
@@ -39,7 +39,7 @@ def test_slow_pages_are_kept_unchecked(site: Site, tmp_path: Path) -> None:
 def test_slow_reading_counts_too(site: Site, run: Run) -> None:
     url = site.put("/1", plain("Ice", " ".join(f"word{n}." for n in range(50_000))))
     crawled = run(urls=[url], settings={"DEDUP_PAGE_TIMEOUT": 1e-9})
-    assert crawled.items[0]["dedup"]["reason"] == "too-slow"
+    assert crawled.verdicts[0]["reason"] == "too-slow"
     assert crawled.dedup == {"unchecked/too-slow": 1, "kept": 1}
 
 

@@ -55,7 +55,7 @@ def test_the_readers_of_the_package(site: Site, run: Run, reader: str, expected:
 def test_an_index_is_never_a_copy(site: Site, run: Run, reader: str) -> None:
     urls = [site.put(f"/list/{number}", index("/a", "/b", "/c")) for number in range(2)]
     crawled = run("Plainly", urls=urls, settings={"DEDUP_READER": reader, "HTTPERROR_ALLOW_ALL": True})
-    assert [item["dedup"]["reason"] for item in crawled.items] == ["index", "index"]
+    assert [verdict["reason"] for verdict in crawled.verdicts] == ["index", "index"]
 
 
 def test_the_topic_of_reprints_in_other_templates(site: Site, run: Run) -> None:
@@ -82,7 +82,7 @@ def test_where_it_fails_pages_are_kept_and_the_crawl_continues(site: Site, run: 
     crawled = run(urls=urls, settings=settings)
     assert kept(crawled, site) == ["/0", "/1", "/3", "/5"]
     assert crawled.reason == "finished"
-    reasons = {item["url"][-2:]: item.get("dedup", {}).get("reason") for item in crawled.items}
+    reasons = {url[-2:]: verdict and verdict["reason"] for url, verdict in crawled.verdict_on.items()}
     assert reasons == {"/0": None, "/1": "error", "/3": "error", "/5": "error"}
     assert crawled.dedup["unchecked/error"] == crawled.dedup["errors"] == 3
     (line,) = crawled.lines("Could not judge", "ERROR")
@@ -93,7 +93,7 @@ def test_where_it_fails_pages_are_kept_and_the_crawl_continues(site: Site, run: 
 def test_what_it_returns_must_be_text(site: Site, run: Run) -> None:
     urls = [site.put(f"/{number}", plain("Ice", text(number))) for number in range(3)]
     crawled = run(urls=urls, settings={"DEDUP_READER": f"{OWN}returns_a_list"})
-    assert {item["dedup"]["reason"] for item in crawled.items} == {"error"}
+    assert {verdict["reason"] for verdict in crawled.verdicts} == {"error"}
     assert len(crawled.items) == 3
     (line,) = crawled.lines("Could not judge", "ERROR")
     assert "returned list for" in line

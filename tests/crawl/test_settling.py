@@ -46,6 +46,7 @@ def test_a_page_is_scraped_when_one_of_its_items_is(site: Site, run: Run) -> Non
     assert [item["title"] for item in crawled.items] == ["Ice", "Ice 2"]
     assert {item["url"] for item in crawled.items} == {urls[0]}
     assert "released" not in crawled.dedup
+    assert crawled.lines("Pages: 2 = 1 kept + 0 kept unchecked + 1 dropped (", "INFO")
 
 
 def test_a_page_whose_items_are_all_refused_is_given_back(site: Site, run: Run) -> None:
@@ -53,6 +54,8 @@ def test_a_page_whose_items_are_all_refused_is_given_back(site: Site, run: Run) 
     first = run(urls=urls, copies=3, settings={**REFUSE, "REFUSE": "/"})
     assert first.items == []
     assert first.dedup["released"] == 2
+    released = "2 released (other pipelines refused their items, or a feed was not stored)"
+    assert first.lines(f"Pages: 2 = 0 kept + 0 kept unchecked + 0 dropped + {released}", "INFO")
 
     assert len(run(urls=urls).items) == 1
 
@@ -83,7 +86,7 @@ def test_another_workers_claim_is_waited_for_so_long_and_no_longer(site: Site, r
         page = other.read(html=plain("Ice", text(1)), url="https://else.example/1")
         claim = other.claim(page)  # type: ignore[arg-type]
         kept = run(urls=[url], settings=settings)
-        assert kept.items[0]["dedup"] == {
+        assert kept.verdicts[0] == {
             "url": url,
             "status": "unchecked",
             "keep": True,

@@ -54,7 +54,27 @@ def test_a_store_of_another_configuration(site: Site, tmp_path: Path) -> None:
     Deduplicator(store, "reader", seed=1).close()
     (line,) = failing(tmp_path, site, {"DEDUP_STORE": store})
     assert "filled under another configuration" in line
-    assert "seed is 1 there, 0 here" in line
+    assert "DEDUP_SEED (exact.seed is 1 there, 0 here; minhash.seed is 1 there, 0 here)." in line
+    assert "start over with DEDUP_RESET" in line
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"DEDUP_THRESHOLD": 0.7}, "DEDUP_THRESHOLD or DEDUP_DETECTORS (minhash.bands is 6 there, 8 here; "),
+        ({"DEDUP_READER": "text"}, 'DEDUP_READER (text.reader is nothing there, "text" here)'),
+        ({"DEDUP_FOLD_CHINESE": True}, "DEDUP_FOLD_CHINESE (text.fold_chinese is nothing there, "),
+        ({"DEDUP_DETECTORS": {"minhash": {"slots": 256}}}, "DEDUP_DETECTORS (exact is {"),
+    ],
+)
+def test_what_shapes_fingerprints_is_refused_by_the_name_of_its_setting(
+    site: Site, tmp_path: Path, settings: dict[str, Any], named: str
+) -> None:
+    store = f"lmdb://{tmp_path}/store"
+    Deduplicator(store, "reader").close()
+    (line,) = failing(tmp_path, site, {"DEDUP_STORE": store, **settings})
+    assert f"was filled under another configuration: {named}" in line
+    assert line.endswith("Use the former settings, or another namespace, or start over with DEDUP_RESET.")
 
 
 def test_a_corrupt_store(site: Site, tmp_path: Path) -> None:

@@ -144,11 +144,26 @@ def test_constants_that_make_no_sense_are_named(constant: str, value: object, ac
     assert caught.value.value == value
 
 
-@pytest.mark.parametrize("threshold", [0.3, 0.5, 0.95, 1.0])
-def test_other_thresholds_have_bands_of_their_own(threshold: float) -> None:
+@pytest.mark.parametrize("threshold", [0.3, 0.5, 0.7, 0.74])
+def test_lower_thresholds_have_bands_of_their_own(threshold: float) -> None:
     detector = MinHash(threshold=threshold)
     assert detector.fingerprint(Features(Page.from_text(ENGLISH)))
     assert detector.scheme() != MINHASH.scheme()
+
+
+@pytest.mark.parametrize("threshold", [0.75, 0.79, 0.85, 0.9, 1.0])
+def test_fingerprints_are_the_same_for_thresholds_from_the_floor_on(threshold: float) -> None:
+    detector = MinHash(threshold=threshold)
+    page = Features(Page.from_text(ENGLISH))
+    assert detector.scheme() == MINHASH.scheme()
+    assert detector.fingerprint(page) == MINHASH.fingerprint(page)
+
+
+@pytest.mark.parametrize("floor", [0.6, 0.7, 0.9])
+def test_the_floor_can_be_another(floor: float) -> None:
+    schemes = [MinHash(threshold=threshold, floor=floor).scheme() for threshold in (floor, 0.95, 1.0)]
+    assert schemes[0] == schemes[1] == schemes[2] != MINHASH.scheme()
+    assert MinHash(threshold=floor, floor=0.95).scheme() == schemes[0]
 
 
 def test_what_only_compare_uses_is_no_part_of_the_scheme() -> None:

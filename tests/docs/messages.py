@@ -20,6 +20,7 @@ ERRORS = {
     "StoreUnreachableError": 0,
     "StoreFullError": 0,
     "StoreMismatchError": 0,
+    "StoreInUseError": 0,
     "LexiconError": 0,
 }
 

@@ -19,6 +19,7 @@ from redis import Redis
 
 from dedupcrawl.tools.demo.corpus import load_content
 from dedupcrawl.tools.demo.crawl import all_pages
+from tests.crawl.running import check_summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -126,7 +127,9 @@ class Project:
 def counted(log: str) -> dict[str, int]:
     """Parse the summary of dedupcrawl at the end of a log."""
     (line,) = re.findall(r"INFO: Pages: (.*)", log)
-    return {name: int(number) for number, name in re.findall(r"(\d+) (checked|kept|dropped)", line)}
+    check_summary(f"Pages: {line}")
+    pages, kept, unchecked, dropped = map(int, re.findall(r"\d+", line)[:4])
+    return {"checked": pages - unchecked, "kept": kept + unchecked, "dropped": dropped}
 
 
 def faults(log: str) -> list[str]:

@@ -20,6 +20,7 @@ from scrapy.settings import Settings
 
 from dedupcrawl import Deduplicator, deduplicator
 from dedupcrawl.crawl.claims import ClaimManager
+from dedupcrawl.crawl.pipeline import _PROCESSED_ITEM
 from dedupcrawl.spiders.site import SiteSpider
 from dedupcrawl.stores import open_store
 from tests.crawl.spiders import soon
@@ -99,7 +100,8 @@ class Keep:
     def process_item(self, item: Any) -> Any:
         """Store it."""
         stored = ItemAdapter(item)
-        reason = (stored.get("dedup") or {}).get("reason", "")
+        processed = _PROCESSED_ITEM.get()
+        reason = (processed.claim.verdict.reason if processed is not None else None) or ""
         self._ledger.write(event="stored", url=stored["url"], reason=reason, entered=LastCheck.at)
         return item
 

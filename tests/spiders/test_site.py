@@ -7,18 +7,19 @@ import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy.http import HtmlResponse, TextResponse
 
+import dedupcrawl
 from dedupcrawl.errors import SettingError
 from dedupcrawl.page import ReadOptions
 from dedupcrawl.spiders.site import SitePage, SiteSpider
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 STORY = (
     "The lamplighter of Cray retired on Friday after thirty-three years in which, by his own count, he had "
@@ -62,7 +63,7 @@ def crawl(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "scrapy", "crawl", "site", *arguments, *hurry],
         cwd=folder,
-        env={"no_proxy": "127.0.0.1", "PATH": "/usr/bin:/bin"},
+        env={"no_proxy": "127.0.0.1", "PATH": "/usr/bin:/bin", "PYTHONPATH": str(Path(dedupcrawl.__file__).parents[1])},
         capture_output=True,
         text=True,
         timeout=120,
@@ -85,7 +86,8 @@ def test_a_crawl_yields_every_page_of_the_host_once(origin: str, tmp_path: Path)
     assert story["site"] == origin.removeprefix("http://")
     assert story["kind"] == "article"
     assert found[origin + "/"]["kind"] == "index"
-    assert found[origin + "/"]["dedup"]["reason"] == "index"
+    assert [page["dedup"] for page in found.values()] == [None] * len(PAGES)
+    assert "'dedup/unchecked/index': 1" in done.stderr
     assert "'offsite/filtered': 1" in done.stderr
     assert f"'downloader/request_count': {len(PAGES) + 1}" in done.stderr  # and robots.txt
     assert "WARNING" not in done.stderr

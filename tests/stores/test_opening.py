@@ -83,7 +83,8 @@ def test_the_order_of_constants_does_not_matter() -> None:
 def test_the_sentence_names_store_namespace_difference_and_remedy() -> None:
     assert refusal({"minhash": {"slots": 64, "bits": 8}}, {"minhash": {"slots": 128, "bits": 8}}) == (
         "The store lmdb://x (namespace 'news') was filled under another configuration: "
-        "minhash.slots is 64 there, 128 here. Use the former settings, another namespace or another store."
+        "DEDUP_DETECTORS (minhash.slots is 64 there, 128 here). "
+        "Use the former settings, or another namespace, or start over with DEDUP_RESET."
     )
 
 
@@ -91,4 +92,4 @@ def test_every_difference_is_named() -> None:
     text = refusal({"seed": 0, "exact": {}}, {"seed": 1, "minhash": {"bands": [9, 13]}})
     assert "exact is {} there, nothing here; " in text
     assert 'minhash is nothing there, {"bands": [9, 13]} here; ' in text
-    assert "seed is 0 there, 1 here." in text
+    assert "seed is 0 there, 1 here)." in text

@@ -1,4 +1,4 @@
-"""Information about a namespace: its size, its hot buckets, its workers, the memory of its server."""
+"""Information about a namespace: its size, its hot buckets, its workers, the memory of its server; and its removal."""
 
 from __future__ import annotations
 
@@ -8,25 +8,28 @@ from itertools import islice
 from random import Random
 from typing import TYPE_CHECKING, Any, cast
 
-from redis import RedisCluster
+from redis import Redis, RedisCluster
 from redis.exceptions import NoPermissionError, ResponseError
 
 from dedupcrawl.errors import StoreError
-from dedupcrawl.stores.base import MAX_DAMAGED, HotBucket, StoreInfo
+from dedupcrawl.stores.base import MAX_DAMAGED, HotBucket, StoreInfo, check_unused
 from dedupcrawl.stores.live_records import OWNER_BYTES
 from dedupcrawl.stores.redis.namespace import TIMESTAMP_BYTES
 from dedupcrawl.stores.workers import InvalidStatsError, ServerMemory, Worker, WorkersInfo, WorkerStats
+from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from redis import Redis
+    from redis.client import Pipeline
+    from redis.cluster import ClusterNode
 
     from dedupcrawl.stores.redis.namespace import KeyNames, NamespaceMeta
 
 MAX_HOTTEST = 5  #: hot buckets that are named
 MEMORY_SAMPLES = 200  #: entries of a hash, and small hashes, from which the memory of all is estimated
 SHOWN_AFTER_END = 3600.0  #: seconds for which an ended worker is shown; lua/workers.lua removes it then
+UNLINKED_AT_ONCE = 1000  #: keys in one command
 MAX_WORKERS = 1000  #: workers that are read; lua/workers.lua keeps fewer
 OWNER_VALUE_BYTES = 12  #: end of the lease, claims lost
 _INTEGER = re.compile(rb"-?\d{1,15}")
@@ -183,3 +186,37 @@ def _server_memory(client: Redis | RedisCluster, names: KeyNames) -> ServerMemor
         return None
     used, limit = about.get("used_memory"), about.get("maxmemory")
     return ServerMemory(used, limit) if isinstance(used, int) and isinstance(limit, int) else None
+
+
+def remove_namespace(client: Redis | RedisCluster, shown: str, names: KeyNames) -> int:
+    """Remove all keys of a namespace, unless a worker has it open; return how many pages it had.
+
+    The server removes all keys in one step, and only if nobody has entered since the workers were looked up. It frees
+    their memory in the background.
+
+    Raises:
+        StoreInUseError: a worker has it open.
+    """
+    meta, records, _, _, owners, _ = names.all
+    node = client if isinstance(client, Redis) else client.get_redis_connection(_node_of(client, meta))
+    pages = 0
+
+    def remove(pipeline: Pipeline) -> None:
+        nonlocal pages
+        seconds, micros = pipeline.time()
+        found = cast("dict[bytes, bytes]", pipeline.hgetall(owners))
+        now = seconds + micros / 1e6
+        check_unused(shown, names.namespace, sum(_state(owner, now) == "here" for owner in found.values()))
+        pages = pipeline.hlen(records)
+        partitions = _checked_number(cast("bytes | None", pipeline.hget(meta, "shelves")) or b"0", shown, meta)
+        pipeline.multi()
+        small = (f"{names.key('buckets')}:{number}" for number in range(max(partitions, 1)))
+        for keys in chunked([*names.all, names.key("workers"), *small], UNLINKED_AT_ONCE):
+            pipeline.unlink(*keys)
+
+    node.transaction(remove, meta, owners)
+    return pages
+
+
+def _node_of(client: RedisCluster, key: str) -> ClusterNode:
+    return client.get_node_from_key(key)  # type: ignore[no-untyped-call, no-any-return]

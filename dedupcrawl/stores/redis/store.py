@@ -15,9 +15,9 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.errors import DamageError, StoreError, StoreMismatchError, StoreUnreachableError
-from dedupcrawl.stores.base import ClaimState, Offer, Store, log_damage, raise_damage, url_key
+from dedupcrawl.stores.base import ClaimState, Offer, Store, log_damage, log_reset, raise_damage, url_key
 from dedupcrawl.stores.redis.client import RedisSession
-from dedupcrawl.stores.redis.info import namespace_info, workers_info
+from dedupcrawl.stores.redis.info import namespace_info, remove_namespace, workers_info
 from dedupcrawl.stores.redis.namespace import KeyNames, decode_candidate, milliseconds, open_namespace
 from dedupcrawl.stores.redis.offers import MAX_ID, MAX_IDS_PER_CALL, OfferClient, join_keys
 from dedupcrawl.utils.iteration import chunked
@@ -43,6 +43,7 @@ class RedisStore(Store):
         address: where the server is.
         scheme: JSON of the configuration; None: accept any, and the namespace must exist.
         secret: the secret seed of a new namespace.
+        reset: whether to remove the namespace first; nobody else may have it open.
         server_clock: returns the Unix time in seconds in place of the server's clock; for tests.
     """
 
@@ -57,6 +58,7 @@ class RedisStore(Store):
         lease: float,
         ttl: float | None,
         secret: SecretSeed | None = None,
+        reset: bool = False,
         clock: Callable[[], float] = time.time,
         server_clock: Callable[[], float] | None = None,
     ) -> None:
@@ -78,6 +80,9 @@ class RedisStore(Store):
         self._call = self._session.call
         self._offers = OfferClient(self._session, self._on_namespace_lost, clock, lease=self._lease, ttl=self._ttl)
         try:
+            if reset:
+                pages = self._session.with_client(lambda client: remove_namespace(client, self.url, self._names))
+                log_reset(self.url, namespace, pages)
             self._enter()
         except BaseException:
             self._session.end()

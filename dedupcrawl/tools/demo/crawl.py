@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
 
     from dedupcrawl.tools.demo.corpus import Content
     from dedupcrawl.verdict import Verdict
@@ -222,10 +223,11 @@ class Journal:
         crawler.signals.connect(journal.close, signals.spider_closed)
         return journal
 
-    def scraped(self, item: Any) -> None:
-        """Write an item that passed all pipelines."""
-        adapter = ItemAdapter(item)
-        self._write(adapter["url"], kept=True, verdict=adapter.get("dedup") or {})
+    def scraped(self, item: Any, response: Response) -> None:
+        """Write an item that passed all pipelines, with the verdict on its page if that says more than "new"."""
+        verdict = response.meta["dedup"].verdict
+        told = verdict.to_dict() if verdict is not None and verdict.is_informative else {}
+        self._write(ItemAdapter(item)["url"], kept=True, verdict=told)
 
     def dropped(self, item: Any, exception: Exception) -> None:
         """Write a dropped item; one that another pipeline dropped has no verdict."""

@@ -72,6 +72,7 @@ REASONS = {
     TOO_SLOW: "it took more processor time than DEDUP_PAGE_TIMEOUT allows",
     "status": "it came with a status other than 200",
     "not-html": "it is no HTML",
+    "no-field": "it is an item without any field of DEDUP_ITEM_FIELDS",
     "no-response": "it is an item without a response",
     "skip": "its request has dedup_skip",
     "revisit": "the archive refers to an earlier record and has no body",

@@ -61,7 +61,7 @@ def test_the_first_crawl_keeps_every_content_once(crawled: Crawled) -> None:
     kept = [of_path["/" + item["url"].split("/", 3)[3]] for item in items]
     assert sorted(kept) == sorted(CLUSTERS)
     assert all(item["text"] and item["title"] for item in items)
-    assert all(item["dedup"] is None or item["dedup"]["keep"] for item in items)
+    assert all(item["dedup"] is None for item in items)
 
 
 def test_index_pages_pass_unjudged(crawled: Crawled) -> None:
