@@ -1,17 +1,17 @@
 """Speed of the stores and bytes per page as they grow: ``python -m benchmarks.store [--pages 200000]``.
 
 Synthetic pages have the shape that the default detectors produce (sketches of 16 and 137 bytes, an exact key,
-the band keys, the key of a URL of about 80 characters). They are offered and committed. One page in ten
-repeats an earlier one, half of these word for word, half with some bands in common. The memory store, the
-LMDB store and datasketch's ``MinHashLSH`` in memory (the same bands: query, then insert) take turns on the
-same pages. The median over the turns is reported, so that other load on the machine affects all of them
-alike. All times are CPU time of this process.
+the band keys, the key of a URL of about 80 characters). One page in ten repeats an earlier one, half of these
+word for word, half with some bands in common. The memory store, the LMDB store and datasketch's ``MinHashLSH``
+in memory (the same bands: query, then insert) take turns on the same pages. In one pair of stores pages are
+claimed, then committed, as in a crawl; in the other they are *checked*: filed at once unless there is a match,
+which is what datasketch does. The median over the turns is reported, so that other load on the machine affects
+all of them alike. All times are CPU time of this process.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import tempfile
 import time
@@ -24,6 +24,7 @@ import numpy as np
 from datasketch import MinHash as DatasketchMinHash
 from datasketch import MinHashLSH
 
+from benchmarks.results import add_json_option, write_results
 from dedupcrawl.detectors.minhash import MinHash
 from dedupcrawl.stores import open_store
 from dedupcrawl.stores.base import KEY_BYTES, Record, Store, url_key
@@ -78,7 +79,7 @@ class Contender:
 
     name: str
     prepare: Callable[[SyntheticPage], Any]
-    check: Callable[[Any], None]
+    check: Callable[[Any], object]
     times: list[float] = field(default_factory=list)
 
     def take_turn(self, pages: Sequence[SyntheticPage]) -> None:
@@ -105,6 +106,11 @@ def of_store(name: str, store: Store) -> Contender:
     return Contender(name, lambda made: made.record, check)
 
 
+def checks_of_store(name: str, store: Store) -> Contender:
+    """Commit at once."""
+    return Contender(name, lambda made: made.record, store.add)
+
+
 def of_datasketch(index: MinHashLSH | None = None) -> Contender:
     """Query and insert."""
     index = MinHashLSH(num_perm=SLOTS, params=(BANDS, ROWS)) if index is None else index
@@ -122,18 +128,22 @@ def of_datasketch(index: MinHashLSH | None = None) -> Contender:
 
 
 def measure(pages: int, folder: Path) -> list[dict[str, float]]:
-    """Fill all three; return a row of figures for each mark."""
+    """Fill all of them; return a row of figures for each mark."""
     data = folder / "data.mdb"
     with (
         open_store("memory://", namespace="bench", scheme={}) as memory,
+        open_store("memory://", namespace="bench", scheme={}) as checked_memory,
         open_store(f"lmdb://{folder}", namespace="bench", scheme={}) as lmdb,
+        open_store(f"lmdb://{folder}-checked", namespace="bench", scheme={}) as checked_lmdb,
     ):
         contenders = [of_store("memory", memory), of_store("lmdb", lmdb), of_datasketch()]
+        contenders += [checks_of_store("memory_check", checked_memory), checks_of_store("lmdb_check", checked_lmdb)]
         rows = []
         for first in range(0, pages, TURN):
             made = [make_page(number) for number in range(first, first + TURN)]
             turn = first // TURN
-            for contender in contenders[turn % 3 :] + contenders[: turn % 3]:
+            at = turn % len(contenders)
+            for contender in contenders[at:] + contenders[:at]:
                 contender.take_turn(made)
             if (offered := first + TURN) in marks(pages):
                 kept = lmdb.info().pages
@@ -158,17 +168,18 @@ def show(row: dict[str, float]) -> None:
     print(f"{row['offered']:8,.0f} {row['kept']:8,.0f} ", *speeds, f"{row['lmdb_bytes']:10.0f}", flush=True)
 
 
-NAMES = ("memory", "lmdb", "datasketch")
+#: Claim + commit in both stores, and the three that check.
+NAMES = ("memory", "lmdb", "memory_check", "lmdb_check", "datasketch")
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--pages", type=int, default=200_000, help="how many pages to offer (a multiple of 1000)")
-    parser.add_argument("--json", action="store_true", help="print the rows as JSON in the end")
+    add_json_option(parser)
     options = parser.parse_args()
     print(f"{BANDS} bands of {ROWS} slots, {BANDS + 2} keys a page")
-    print("offered     kept ", *(f"{name + ' µs':>11} {'/s':>6}" for name in NAMES), " lmdb bytes/page")
+    print("offered     kept ", *(f"{name:>12} µs {'/s':>6}" for name in NAMES), " lmdb bytes/page")
     with tempfile.TemporaryDirectory() as folder:
         rows = measure(max(TURN, options.pages // TURN * TURN), Path(folder, "store"))
     first, last = rows[0], rows[-1]
@@ -179,9 +190,16 @@ def main() -> None:
             f"{name}: {last[f'{name}_us']:.1f} µs a page at {last['offered']:,.0f} = {growth:.2f} x that at "
             f"{first['offered']:,.0f} (bar: < 2) = {beside:.2f} x datasketch's"
         )
-    print(f"lmdb: {last['lmdb_bytes']:.0f} bytes on disk a page (bar: <= 1000)")
-    if options.json:
-        print(json.dumps(rows))
+    print(f"lmdb: {last['lmdb_bytes']:.0f} bytes on disk a page (bar: <= 500)")
+    write_results(options.json, "store", ratios=ratios(first, last), figures={"rows": rows}, packages=("lmdb",))
+
+
+def ratios(first: dict[str, float], last: dict[str, float]) -> dict[str, float]:
+    """Name the ratios of a run: growth, and how many times faster than datasketch in memory."""
+    pages = f"{last['offered']:,.0f} pages/{first['offered']:,.0f}"
+    growth = {f"{name}: time a page, {pages}": last[f"{name}_us"] / first[f"{name}_us"] for name in NAMES}
+    peers = {f"datasketch in memory/{name}: time": last["datasketch_us"] / last[f"{name}_us"] for name in NAMES[:-1]}
+    return growth | peers
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from redis.crc import key_slot
 
 from dedupcrawl.errors import SettingError, StoreError, StoreUnreachableError
 from dedupcrawl.stores import list_namespaces, open_store
+from dedupcrawl.stores.redis import transports
 from dedupcrawl.stores.redis.address import read_address
 from dedupcrawl.stores.redis.store import RedisStore
 from tests.stores.factories import file, record
@@ -115,7 +116,14 @@ class Sends:
             self.count += 1
             return real(connection, command, *args, **kwargs)
 
+        directly = transports._exchange_directly
+
+        def counted_too(*args: Any) -> list[Any]:
+            self.count += 1
+            return directly(*args)
+
         monkeypatch.setattr(AbstractConnection, "send_packed_command", counted)
+        monkeypatch.setattr(transports, "_exchange_directly", counted_too)
 
     def of(self, store: RedisStore, records: list[Any]) -> int:
         before = self.count

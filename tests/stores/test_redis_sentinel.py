@@ -96,6 +96,29 @@ def test_a_store_follows_a_failover(own: Callable[..., Server], tmp_path: Path) 
         assert PASSWORD not in str(caught.value)
 
 
+def test_a_primary_that_became_a_replica_is_left(own: Callable[..., Server], tmp_path: Path) -> None:
+    primary = own("--repl-diskless-sync-delay", "0")
+    replica = own("--replicaof", "127.0.0.1", str(primary.port))
+    until(lambda: has_replica(primary))
+    with sentinel(tmp_path, primary) as port:
+        url = f"redis+sentinel://127.0.0.1:{port}/news-db/0?sentinel_password={PASSWORD}"
+        until(lambda: answers(lambda: open_store(url, namespace="news", scheme={}).close()))
+        with open_store(url, namespace="news", scheme={}, lease=60.0) as store:
+            file(store, "http://a", "story")
+            until(lambda: records_at(replica) == 1)
+            until(lambda: sentinel_knows_replica(port))
+            with Redis(port=port, password=PASSWORD) as client:
+                client.execute_command("SENTINEL", "FAILOVER", "news-db")
+            until(lambda: not is_primary(primary))
+            until(lambda: answers(lambda: file(store, "http://b", "another story")))
+        assert records_at(replica) == 2
+
+
+def is_primary(server: Server) -> bool:
+    with server.client() as client:
+        return bool(client.info("replication")["role"] == "master")
+
+
 def notice_outages(port: int) -> None:
     """Let the sentinel notice them soon. Before, a primary that is slow on a busy machine must not be replaced."""
     with Redis(port=port, password=PASSWORD) as client:

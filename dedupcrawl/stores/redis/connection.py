@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 MIN_VERSION = (6, 2)  #: of Redis; every Valkey is newer
 
 # An error inside a script. Redis 6.2: "Error running script (call to f_…): @user_script:9: @user_script: 9:
-# -OOM …"; later versions append "… script: on @user_script:9.".
-_IN_SCRIPT = re.compile(r"^Error running script .*?@user_script: \d+: -?|\s*script: \S* ?on @user_script:\d+\.$")
+# -OOM …"; later versions append "… script: on @user_script:9." or "… script: NAME, on @user_function:9.".
+_IN_SCRIPT = re.compile(
+    r"^Error running script .*?@user_script: \d+: -?|\s*script: \S* ?on @user_(?:script|function):\d+\.$"
+)
 _REFUSALS: dict[str, type[exceptions.ResponseError]] = {
     "OOM ": exceptions.OutOfMemoryError,
     "READONLY ": exceptions.ReadOnlyError,

@@ -11,8 +11,8 @@ from urllib.parse import unquote
 
 from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import Candidate, ClaimState, check_scheme
-from dedupcrawl.stores.codec import decode
 from dedupcrawl.stores.redis.address import LAYOUTS
+from dedupcrawl.stores.redis.packed_records import unpack_record
 from dedupcrawl.text.secret_seed import SECRET_BYTES, SecretSeed
 
 if TYPE_CHECKING:
@@ -22,9 +22,6 @@ FORMAT = "4"  #: version of the values and their relations
 PREFIX = "dedupcrawl:"
 META_PATTERN = f"{PREFIX}{{*}}:meta"  #: matches the key ``meta`` of every namespace
 TIMESTAMP_BYTES = 6  #: of the time in front of a record, in milliseconds
-#: Seconds. If the worker's time of a record differs more from the server's, the worker's clock is wrong, and
-#: the server's time is used.
-MAX_CLOCK_SKEW = 1.0
 
 _UNSAFE = re.compile(r"[%{}]")
 _META = re.compile(re.escape(PREFIX) + r"\{(.*)\}:meta", re.DOTALL)
@@ -125,10 +122,8 @@ def milliseconds(seconds: float) -> int:
 def decode_candidate(shown: str, names: KeyNames, hit: tuple[Any, ...]) -> Candidate:
     """Decode a record that a script returned as id, value, state, and 1 for an own claim."""
     id, value, state, mine = hit
-    record = decode(value[TIMESTAMP_BYTES:], f"{names.key('records')} {id}")
-    seen = int.from_bytes(value[:TIMESTAMP_BYTES], "big") / 1000
-    if abs(seen - record.seen) > MAX_CLOCK_SKEW:
-        record = replace(record, seen=seen)
+    key, time = f"{names.key('records')} {id}", int.from_bytes(value[:TIMESTAMP_BYTES], "big")
+    record = unpack_record(value[TIMESTAMP_BYTES:], time, key)
     try:
         return Candidate(id, record, ClaimState(state), mine=bool(mine))
     except ValueError:

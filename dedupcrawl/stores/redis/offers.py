@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.errors import StoreError, StoreUnreachableError
 from dedupcrawl.stores.base import KEY_BYTES
-from dedupcrawl.stores.codec import encode
 from dedupcrawl.stores.redis.client import NamespaceLostError, RequestNotSentError
 from dedupcrawl.stores.redis.namespace import milliseconds
+from dedupcrawl.stores.redis.packed_records import pack_record
 from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from dedupcrawl.stores.base import Record
-    from dedupcrawl.stores.redis.client import Argument, RedisSession
+    from dedupcrawl.stores.redis.client import RedisSession
+    from dedupcrawl.stores.redis.transports import Argument
 
 MAX_IDS_PER_CALL = 500  #: claims that one call changes, so that other workers wait a few milliseconds at most
 MAX_ID = 2**48 - 1
@@ -112,11 +113,11 @@ class OfferClient:
             raise
 
     def _request(self, record: Record, since: int) -> tuple[int, int, bytes, bytes, bytes]:
-        value = encode(record)
+        value = pack_record(record)
         self.withdraw_unconfirmed()
         age = milliseconds(self._clock() - record.seen)
         probes = PROBES_ARE_KEYS if record.probes is None else join_keys(record.probes)
-        return min(since, MAX_ID), age, value, join_keys(dict.fromkeys(record.keys)), probes
+        return min(since, MAX_ID), age, value, b"".join(dict.fromkeys(record.keys)), probes
 
     def _file(self, serial: bytes, lease: Argument, since: int, age: int, *rest: bytes) -> int | list[Any]:
         terms = (serial, since, self.highest, lease, self._ttl, age)
@@ -135,11 +136,14 @@ class OfferClient:
         return reply
 
     def _note_id(self, id: int) -> None:
-        with self._lock:
-            self.highest = max(self.highest, id)
+        if id > self.highest:
+            with self._lock:
+                self.highest = max(self.highest, id)
 
     def withdraw_unconfirmed(self) -> None:
         """Withdraw the offers that got no reply."""
+        if not (self._unconfirmed_records or self._unconfirmed_claims):
+            return
         for value, keys in list(self._unconfirmed_records.items()):
             try:
                 self._session.call("retract", value, keys)

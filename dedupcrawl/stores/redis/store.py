@@ -20,6 +20,7 @@ from dedupcrawl.stores.redis.client import RedisSession
 from dedupcrawl.stores.redis.info import namespace_info, remove_namespace, workers_info
 from dedupcrawl.stores.redis.namespace import KeyNames, decode_candidate, milliseconds, open_namespace
 from dedupcrawl.stores.redis.offers import MAX_ID, MAX_IDS_PER_CALL, OfferClient, join_keys
+from dedupcrawl.stores.redis.packed_records import pack_url
 from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
     from dedupcrawl.stores.base import Candidate, OnDamage, Record, StoreInfo
     from dedupcrawl.stores.redis.address import Address
-    from dedupcrawl.stores.redis.client import Argument, NamespaceLostError
+    from dedupcrawl.stores.redis.client import NamespaceLostError
+    from dedupcrawl.stores.redis.transports import Argument
     from dedupcrawl.stores.workers import WorkersInfo, WorkerStats
     from dedupcrawl.text.secret_seed import SecretSeed
 
@@ -145,7 +147,7 @@ class RedisStore(Store):
         return next(iter(self._candidates(hits)), None)
 
     def lookup(self, url: str) -> Candidate | None:
-        hits = self._call("lookup", self._ttl, url_key(url), _url_bytes(url))
+        hits = self._call("lookup", self._ttl, url_key(url), pack_url(url))
         return next(iter(self._candidates(hits)), None)
 
     def records(self, on_damage: OnDamage = raise_damage) -> Iterator[Candidate]:
@@ -204,10 +206,10 @@ class RedisStore(Store):
             self._own.difference_update(ids)
 
     def forget(self, url: str, on_damage: OnDamage = log_damage) -> int:
-        removed, is_cut, damaged, others = self._call("forget", _url_bytes(url), url_key(url))
+        removed, is_cut, damaged, others = self._call("forget", pack_url(url), url_key(url))
         self._report(damaged, on_damage)
         self._report_unreadable(others, on_damage)
-        more = self._in_steps("forget_scan", on_damage, _url_bytes(url)) if is_cut else 0
+        more = self._in_steps("forget_scan", on_damage, pack_url(url)) if is_cut else 0
         return int(removed) + more
 
     def prune(self, older_than: float, on_damage: OnDamage = log_damage) -> int:
@@ -283,8 +285,4 @@ class RedisStore(Store):
 
 
 def _valid_ids(ids: Iterable[int]) -> list[int]:
-    return sorted({id for id in ids if 0 < id <= MAX_ID})
-
-
-def _url_bytes(url: str) -> bytes:
-    return url.encode("utf-8", "surrogatepass")
+    return sorted({id for id in ids if 0 < id <= MAX_ID}) if ids else []

@@ -1,16 +1,17 @@
 -- The rules of stores/transactional.py as scripts: each operation is one call, and so atomic.
 --
--- client.py composes a script of: this file, partitions.lua in the compact layout, the parts that its operations
--- always need, the parts that they rarely need, and the operations. The server builds the functions of a script anew
--- at each call, which takes longer than most operations: hence a script has only the parts it needs. All functions
--- are in one table, since a function that captures many locals is slow to build.
+-- scripts.py composes a library of all these files for FUNCTION LOAD: the server builds its functions once. Where the
+-- server has no functions, it composes scripts for EVALSHA: this file, partitions.lua in the compact layout, the parts
+-- that an operation always needs, the parts that it rarely needs, and the operations. The server builds the functions
+-- of a script anew at each call, which takes longer than most operations: hence a script has only the parts it needs.
+-- All functions are in one table, since a function that captures many locals is slow to build.
 --
 -- KEYS  meta, records, buckets, claims, owners, hot: hashes of one namespace
 -- ARGV  operation, token of the store object, now ("": the server's clock), layout, then the operation's arguments
 --
 -- Arguments that hold several keys or ids are packed, 6 bytes each. Numbers have 6 bytes, big-endian; times are in
 -- milliseconds of the server's clock.
---   record   id (decimal) -> time at which it was seen, then what stores/codec.py encoded
+--   record   id (decimal) -> time at which it was seen, then what packed_records.py packed
 --            id (decimal), "o" -> empty: the record is a claim. The server may evict any of these hashes and keep the
 --            others. So a claim is marked in the hash of its record, and a marked record without a claim is dead.
 --   bucket   key -> ids, rising
@@ -20,42 +21,36 @@
 -- The server does not roll back a script that fails: everything is read and checked before the first write.
 
 local M = {
-  meta = KEYS[1], records = KEYS[2], buckets = KEYS[3], claims = KEYS[4], owners = KEYS[5], hot = KEYS[6],
-  me = ARGV[2],
-  now = tonumber(ARGV[3]) or false,
-  compact = ARGV[4] == 'compact',
   BUCKET_CAP = 32, -- as in stores/base.py
   SCAN_CAP = 256,
-  HEAD = 31, -- bytes of a record in front of the lengths of its sketches
-  VERSION = 4, -- of the layout of stores/codec.py
+  SHORTEST = 20, -- bytes of a record: MIN_BYTES of packed_records.py and the time
+  VERSION = 4, -- of the layout of packed_records.py
+  SIZES_AT = 15, -- where the number of a record's keys and the size of its URL are
   COMMITTED = 3, -- ClaimState
   LAST = 281474976710655, -- highest id: 2^48 - 1
   PARTITION = 40, -- mean number of buckets in a small hash of the compact layout
   LONG = 60, -- longer buckets (bytes) are in no small hash: the server would convert it to a hash table
-  renewed = {},
-  partitions = false,
 }
+local KEYS, ARGV -- of the current call
 
--- The parts that are rarely needed are built on first use.
-setmetatable(M, {__index = function(_, name)
-  M.build_rest()
-  return rawget(M, name)
-end})
-
-if not M.now then
-  local time = redis.call('TIME')
-  M.now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- Sets everything that belongs to one call: the table survives it in a library.
+function M.begin(keys, arguments)
+  KEYS, ARGV = keys, arguments
+  M.meta, M.records, M.buckets, M.claims, M.owners, M.hot = keys[1], keys[2], keys[3], keys[4], keys[5], keys[6]
+  M.me, M.now, M.compact = ARGV[2], tonumber(ARGV[3]), ARGV[4] == 'compact'
+  M.renewed, M.partitions, M.level = {}, false, false
+  if not M.now then
+    local time = redis.call('TIME')
+    M.now = time[1] * 1000 + math.floor(time[2] / 1000)
+  end
 end
 
 function M.number(bytes, at)
-  local a, b, c, d, e, f = bytes:byte(at, at + 5)
-  return ((((a * 256 + b) * 256 + c) * 256 + d) * 256 + e) * 256 + f
+  return (struct.unpack('>I6', bytes, at))
 end
 
 function M.pack(n)
-  local high, low = math.floor(n / 16777216), n % 16777216
-  return string.char(math.floor(high / 65536), math.floor(high / 256) % 256, high % 256,
-              math.floor(low / 65536), math.floor(low / 256) % 256, low % 256)
+  return struct.pack('>I6', n)
 end
 
 -- Returns the field of the records that marks this record as a claim.

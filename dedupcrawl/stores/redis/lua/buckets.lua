@@ -9,10 +9,10 @@ end
 
 -- Returns the buckets of packed keys (false for one that does not exist), the keys, and whether any bucket exists.
 function M.fetch(packed)
-  local keys, any = {}, false
-  for at = 1, #packed, 6 do keys[#keys + 1] = packed:sub(at, at + 5) end
+  local keys, count, any = {}, #packed / 6, false
+  for n = 1, count do keys[n] = packed:sub(6 * n - 5, 6 * n) end
   local found = M.read_buckets(keys)
-  for n = 1, #keys do
+  for n = 1, count do
     if found[n] then
       any = true
       if #found[n] % 6 ~= 0 then M.damaged('bucket', M.hex(keys[n])) end

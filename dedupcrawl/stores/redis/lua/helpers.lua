@@ -42,12 +42,28 @@ function M.last_id()
   return M.whole(redis.call('HGET', M.meta, 'last') or 0, 0, 'meta', 'last')
 end
 
--- The URL of an encoded record is at its end, in front of the cluster.
-function M.url_of(value)
-  local function long(at)
-    local a, b, c, d = value:byte(at, at + 3)
-    return ((a * 256 + b) * 256 + c) * 256 + d
+-- Returns the number at this place of a record, and where it ends; nil if the record is damaged.
+function M.size(value, at)
+  local number, factor = 0, 1
+  for n = at, at + 3 do
+    local byte = value:byte(n)
+    if not byte then return nil end
+    if byte < 128 then return number + byte * factor, n + 1 end
+    number, factor = number + (byte - 128) * factor, factor * 128
   end
-  local size, cluster = long(23), long(27)
-  return value:sub(#value - cluster - size + 1, #value - cluster)
+  return nil
+end
+
+-- Returns the number of keys, where they begin, and the size of the URL; nil if the record is damaged.
+function M.sizes(value)
+  local keys, after = M.size(value, M.SIZES_AT)
+  if not keys then return nil end
+  local url, start = M.size(value, after)
+  return url and keys, start, url
+end
+
+-- Returns the packed URL of a record, which is at its end; "" if the record is damaged. No URL is packed to "".
+function M.url_of(value)
+  local keys, _, size = M.sizes(value)
+  return keys and value:sub(#value - size + 1) or ''
 end

@@ -39,7 +39,7 @@ function M.edge_time()
   for _ = 1, 4096 do
     if id < 1 or id > last then return {-1, 0} end
     local value = redis.call('HGET', M.records, id)
-    if value and #value >= M.HEAD then return {0, M.number(value, 1)} end
+    if value and #value >= M.SHORTEST then return {0, M.number(value, 1)} end
     id = id + step
   end
   return {id, 0}

@@ -10,25 +10,30 @@ end
 function M.check_before_writes(id, keys, before)
   if id > M.LAST then M.damaged('meta', 'last') end
   if ARGV[9] ~= '' then redis.call('HLEN', M.claims) end
-  for n, key in ipairs(keys) do
+  for n = 1, #keys do
     if before[n] and #before[n] >= 6 * M.BUCKET_CAP then
-      M.whole(redis.call('HGET', M.hot, key) or 0, 0, 'hot', M.hex(key))
+      M.whole(redis.call('HGET', M.hot, keys[n]) or 0, 0, 'hot', M.hex(keys[n]))
     end
   end
 end
 
 function M.file(id, keys, before)
-  local packed, flat = M.pack(id), {}
-  for n, key in ipairs(keys) do
-    local ids = before[n] and before[n] .. packed or packed
-    if #ids > 6 * M.BUCKET_CAP then
-      redis.call('HINCRBY', M.hot, key, 1)
-      ids = ids:sub(-6 * M.SCAN_CAP)
+  local packed, flat, at_once = M.pack(id), {}, not M.compact and #keys <= 500
+  for n = 1, #keys do
+    local key, ids = keys[n], packed
+    if before[n] then
+      ids = before[n] .. packed
+      if #ids > 6 * M.BUCKET_CAP then
+        redis.call('HINCRBY', M.hot, key, 1)
+        ids = ids:sub(-6 * M.SCAN_CAP)
+      end
     end
-    if M.compact or #keys > 500 then
-      M.put_bucket(key, ids, before[n])
-    else
+    if at_once then
       flat[2 * n - 1], flat[2 * n] = key, ids
+    elseif M.compact then
+      M.put_in_partition(key, ids, before[n])
+    else
+      M.put_bucket(key, ids, before[n])
     end
   end
   if #flat > 0 then redis.call('HSET', M.buckets, unpack(flat)) end

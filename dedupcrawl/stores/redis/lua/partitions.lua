@@ -62,7 +62,7 @@ function M.read_partitions(keys)
 end
 
 -- before: the former contents of the bucket.
-function M.put_bucket(key, ids, before)
+function M.put_in_partition(key, ids, before)
   local small, was_small = #ids <= M.LONG, before and #before <= M.LONG
   if was_small and (ids == '' or not small) then redis.call('HDEL', M.partition(key), key) end
   if before and not was_small and (ids == '' or small) then redis.call('HDEL', M.buckets, key) end

@@ -11,16 +11,16 @@ function M.in_parts(command, table_name, list)
   end
 end
 
-if not M.compact then -- otherwise it is in partitions.lua
-  function M.put_bucket(key, ids)
-    if ids == '' then redis.call('HDEL', M.buckets, key) else redis.call('HSET', M.buckets, key, ids) end
-  end
+-- before: the former contents of the bucket.
+function M.put_bucket(key, ids, before)
+  if M.compact then M.put_in_partition(key, ids, before)
+  elseif ids == '' then redis.call('HDEL', M.buckets, key)
+  else redis.call('HSET', M.buckets, key, ids) end
 end
 
 function M.keys_of(id, value)
-  local keys, sketches = value:byte(20) * 256 + value:byte(21), value:byte(22)
-  local start = M.HEAD + 1 + 4 * sketches
-  if #value < start - 1 + 6 * keys or value:byte(7) ~= M.VERSION then M.damaged('record', id) end
+  local keys, start = M.sizes(value)
+  if not keys or #value < start - 1 + 6 * keys or value:byte(7) ~= M.VERSION then M.damaged('record', id) end
   local found, seen = {}, {}
   for n = 0, keys - 1 do
     local key = value:sub(start + 6 * n, start + 6 * n + 5)
@@ -206,7 +206,7 @@ function M.expire(older)
   local at, most, removed, passed = first, first + 256, 0, {}
   while at <= last and at < most and removed < 2 do
     local value = redis.call('HGET', M.records, at)
-    local seen = value and (#value >= M.HEAD and M.number(value, 1) or M.LAST)
+    local seen = value and (#value >= M.SHORTEST and M.number(value, 1) or M.LAST)
     if value and seen > M.now then
       passed[#passed + 1] = at
     elseif value then

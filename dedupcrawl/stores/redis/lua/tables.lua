@@ -1,5 +1,5 @@
 function M.checked_record(id, value)
-  if value and #value < M.HEAD then M.damaged('record', id) end
+  if value and #value < M.SHORTEST then M.damaged('record', id) end
   return value
 end
 
