@@ -3,13 +3,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BUILT := $(VENV)/.built
+# The demo runs in an environment like that of a user: the package, and what it needs.
+DEMO := .venv-demo
+OLDEST := .venv-oldest
+SOURCES := $(shell find dedupcrawl -type f -not -name "*.pyc" -not -name "*.so")
 COMPILED := $(wildcard dedupcrawl/text/kernel_src/* dedupcrawl/page/*.pyx)
 # Processes of pytest. Most tests wait for crawls and servers, so this may exceed the number of cores.
 WORKERS ?= 3
 # Compiled modules are kept, whatever the environment says: hundreds of processes of the tests load them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install package demo demo-clean test checks lint types imports docs pytest test-scrapy bench clean
+.PHONY: install package demo demo-clean test test-oldest test-scrapy checks lint types imports docs pytest bench clean
 
 install: $(BUILT)
 
@@ -23,15 +27,20 @@ $(BUILT): $(STAMP) pyproject.toml setup.py $(COMPILED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $(BUILT)
 
-# Install the source distribution with a compiler and without one.
+# Build the package, and install it without the repository.
 package: install
 	bash .ci/package $(BIN)/python
 
-demo: install
-	$(BIN)/dedupcrawl demo
+$(DEMO)/.installed: pyproject.toml setup.py $(SOURCES)
+	$(PYTHON) -m venv $(DEMO)
+	$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check --prefer-binary --no-compile .
+	touch $@
+
+demo: $(DEMO)/.installed
+	$(DEMO)/bin/dedupcrawl demo
 
 demo-clean:
-	rm -rf demo-out
+	rm -rf demo-out $(DEMO)
 
 # The checks use the core that the tests leave idle while they wait.
 test: install
@@ -61,6 +70,22 @@ pytest: install
 test-scrapy: install
 	$(BIN)/python -m tests.scrapy_suite
 
+# The tests with the oldest versions that pyproject.toml admits. They run in a copy, which has compiled modules of its own.
+# What the checks and benchmarks need has newer requirements, and is left as it is.
+$(OLDEST)/.installed: requirements.txt pyproject.toml .ci/oldest
+	$(PYTHON) -m venv --clear $(OLDEST)
+	$(PYTHON) .ci/oldest > $(OLDEST)/requirements.txt
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -r requirements.txt
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --prefer-binary -r $(OLDEST)/requirements.txt
+	touch $@
+
+test-oldest: $(OLDEST)/.installed
+	rm -rf build/oldest && mkdir -p build/oldest
+	git ls-files -z | tar --null --files-from=- --create | tar --extract --directory build/oldest
+	cd build/oldest && ../../$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	cd build/oldest && DEDUPCRAWL_DATA=$${DEDUPCRAWL_DATA:-$(abspath ../shared/data)} \
+		../../$(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist loadfile
+
 bench: install
 	$(BIN)/python -m benchmarks.reading
 	$(BIN)/python -m benchmarks.fingerprint
@@ -78,4 +103,4 @@ bench: install
 	$(BIN)/python -m benchmarks.batch --master "local[2]"
 
 clean:
-	rm -rf $(VENV) build dedupcrawl/text/*.so .scrapy demo-out site .mypy_cache .ruff_cache .import_linter_cache .checks.log .pytest_cache .hypothesis
+	rm -rf $(VENV) $(DEMO) $(OLDEST) build dedupcrawl/text/*.so .scrapy demo-out site .mypy_cache .ruff_cache .import_linter_cache .checks.log .pytest_cache .hypothesis

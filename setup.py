@@ -54,4 +54,4 @@ def page_modules() -> list[Extension]:
     return found
 
 
-setup(ext_modules=[kernel(), *page_modules()])
+setup(ext_modules=[kernel(), *page_modules()], options={"build_ext": {"parallel": sys.platform != "win32"}})

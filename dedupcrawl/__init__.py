@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from dedupcrawl.page import Page, read_page
     from dedupcrawl.verdict import Claim, Pending, Status, Verdict
 
+    __version__: str
+
 __all__ = ["Addon", "Claim", "Config", "Deduplicator", "Page", "Pending", "Status", "Verdict", "read_page"]
 
 
@@ -26,10 +28,14 @@ _MODULES = {
 
 def __getattr__(name: str) -> object:
     """Import a public name on first use: importing Scrapy takes longer than processing a small corpus."""
+    if name == "__version__":
+        from dedupcrawl.errors import package_version  # noqa: PLC0415  # 10 ms
+
+        return package_version()
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, "__version__"})

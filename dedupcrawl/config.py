@@ -14,8 +14,10 @@ from dedupcrawl.detectors.base import MAX_LENGTH_SLACK, Relation
 from dedupcrawl.errors import SettingError
 from dedupcrawl.page.options import LINK_RULES, READER_ACCEPTED, ReadOptions
 from dedupcrawl.text.lexicon import LANGUAGE_ACCEPTED, is_language
+from dedupcrawl.text.normalize import FOLDING
 from dedupcrawl.text.secret_seed import SECRET
 from dedupcrawl.text.words import SEGMENTER_ACCEPTED, check_segmenter
+from dedupcrawl.utils.extras import require_extra
 
 Detectors = Sequence[str] | Mapping[str, Mapping[str, Any]]
 
@@ -91,6 +93,8 @@ class Config:
             if not fine:
                 raise SettingError(name, getattr(self, name), accepted)
         check_segmenter(self.segmenter)
+        if self.fold_chinese:
+            require_extra("opencc", FOLDING, "zh")
 
     @property
     def reading(self) -> ReadOptions:

@@ -456,10 +456,6 @@ class Deduplicator(Closing):
         """Remove the records seen before this Unix time (seconds); return how many."""
         return self.store.prune(older_than)
 
-    def knows_pages(self) -> bool:
-        """Return whether the store has a live record that can be read."""
-        return next(self.store.records(lambda _: None), None) is not None
-
     def info(self) -> StoreInfo:
         """Return the size and state of the store."""
         return self.store.info()

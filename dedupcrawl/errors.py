@@ -22,6 +22,19 @@ class SettingError(DedupError, ValueError):
         return f"{self.name} = {self.value!r} is not accepted: {self.accepted}"
 
 
+class MissingPackageError(DedupError):
+    """``user`` needs an optional ``package`` that is not installed; ``extra`` of this package installs it."""
+
+    def __init__(self, user: str, package: str, extra: str) -> None:
+        super().__init__(user, package, extra)
+        self.user = user
+        self.package = package
+        self.extra = extra
+
+    def __str__(self) -> str:
+        return f"{self.user} needs the package {self.package}: pip install 'dedupcrawl[{self.extra}]'"
+
+
 class StoreError(DedupError):
     """A store cannot be opened, read or written."""
 

@@ -254,6 +254,10 @@ class SiteCounts:
         self._reported.add(site)
         return notice
 
+    def counts(self) -> list[SiteCount]:
+        """Return the counts of all sites that are counted now."""
+        return [*self._sites.values()]
+
     def notices(self) -> list[SiteNotice]:
         """Return what is conspicuous now: sites of pages that are alike first, then those with most such pages."""
         found = filter(None, (count.notice() for count in self._sites.values()))

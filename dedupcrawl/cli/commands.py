@@ -3,30 +3,52 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
+from dedupcrawl.errors import package_version
 from dedupcrawl.utils.redaction import hide_passwords_in_text
 
 _UsageError: Any = typer.BadParameter.__base__  # typer does not export it
-_COMMANDS = MappingProxyType(
+
+
+class _Entry(NamedTuple):
+    place: str  #: "module:name" in this package
+    summary: str  #: first paragraph of its help; the list of commands is printed without importing them
+
+
+COMMANDS = MappingProxyType(
     {
-        "demo": "demo:demo",
-        "read": "inspect:read",
-        "inspect": "inspect:inspect",
-        "compare": "compare:compare",
-        "explain": "explain:explain",
-        "batch": "batch:batch",
-        "report": "report:report",
-        "label": "label:label",
-        "eval": "eval:evaluation",
-        "store": "watch:store",  # imports the other store commands and adds one
-        "lexicon": "lexicon:lexicon",
+        "demo": _Entry("demo:demo", "Crawl five bundled sites that reprint each other, and check every verdict."),
+        "read": _Entry("inspect:read", "Print the main text of a page."),
+        "inspect": _Entry(
+            "inspect:inspect", "Write an HTML page that shows each block of a page, and why it was kept or removed."
+        ),
+        "compare": _Entry(
+            "compare:compare", "Show whether page B duplicates page A, why, and which passages they share."
+        ),
+        "explain": _Entry(
+            "explain:explain",
+            "Explain a verdict: the pages compared, the result of each detector, the settings that would change it.",
+        ),
+        "batch": _Entry(
+            "batch:batch", "Keep one copy of every article in a corpus, as a crawl of these pages in this order would."
+        ),
+        "report": _Entry(
+            "report:report",
+            "Write a self-contained HTML page: what a crawl, a batch or a store kept and dropped, and why.",
+        ),
+        "label": _Entry(
+            "label:label", "Label pairs near the threshold as same or different, on a local page; write JSON Lines."
+        ),
+        "eval": _Entry("eval:evaluation", "Score readers and detectors on labelled pages."),
+        # Its module imports the other store commands and adds one.
+        "store": _Entry("watch:store", "Inspect a store, remove records, export and import it."),
+        "lexicon": _Entry("lexicon:lexicon", "Count the documents that contain each word."),
     }
 )
 
@@ -34,15 +56,28 @@ _COMMANDS = MappingProxyType(
 class _Commands(TyperGroup):
     """The commands in the order of the help."""
 
+    _is_listing = False
+
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         """Return the names."""
-        return list(_COMMANDS)
+        return list(COMMANDS)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help, which needs the summaries of the commands only: importing them takes a second."""
+        self._is_listing = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._is_listing = False
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
         """Import a command; None for an unknown name."""
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in COMMANDS:
             return None
-        module, _, name = _COMMANDS[cmd_name].partition(":")
+        place, summary = COMMANDS[cmd_name]
+        if self._is_listing:
+            return TyperCommand(cmd_name, help=summary)
+        module, _, name = place.partition(":")
         found = getattr(import_module(f"dedupcrawl.cli.{module}"), name)
         if isinstance(found, typer.Typer):
             command: Any = get_group(found)
@@ -78,7 +113,7 @@ def _print_version(wanted: bool) -> None:
         from dedupcrawl.text import kernel  # noqa: PLC0415 - loads numpy
 
         parts = (f"text kernel: {kernel.description()}", f"page reading: {compiled.description()}")
-        typer.echo("\n".join((f"dedupcrawl {version('dedupcrawl')}", *parts)))
+        typer.echo("\n".join((f"dedupcrawl {package_version()}", *parts)))
         raise typer.Exit
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import zlib
 from http.client import HTTPException
 from pathlib import Path
@@ -28,6 +29,9 @@ Deadline = Annotated[
 
 _MAX_BYTES = 64 * 1024 * 1024  #: of a page; the rest is not read
 _USER_AGENT = "dedupcrawl (+https://pypi.org/project/dedupcrawl/)"
+
+_HOST = re.compile(r"[\w-]+(\.[\w-]+)*(\.[^\W\d]{2,}|:\d+)")  #: with a name, or a port
+_PAGE_SUFFIXES = frozenset({".html", ".htm", ".xhtml", ".txt", ".gz"})  #: of files; no top-level domains
 
 _Fetched = tuple[str, bytes, str]
 
@@ -58,9 +62,17 @@ def fetch_body(where: str, *, seconds: float = DEADLINE) -> _Fetched:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             body = file.read(_MAX_BYTES)
     except (OSError, EOFError, ValueError, zlib.error) as error:
+        if isinstance(error, FileNotFoundError) and _is_address(where):
+            raise DedupError(f"{where}: there is no such file; for a page of the web, type https://{where}") from None
         raise DedupError(f"{where}: neither an http(s) URL nor a readable file: {error}") from error
     is_text = path.name.removesuffix(".gz").endswith(".txt")
     return path.absolute().as_uri(), body, "text/plain" if is_text else ""
+
+
+def _is_address(where: str) -> bool:
+    """Whether a URL without its scheme was meant, such as example.com/news, and not a file such as news.html."""
+    host = re.split("[/?#]", where, maxsplit=1)[0]
+    return _HOST.fullmatch(host) is not None and Path(host).suffix.lower() not in _PAGE_SUFFIXES
 
 
 def _download_until(url: str, seconds: float) -> _Fetched:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +12,7 @@ from dedupcrawl.cli.console import ProgressBars, open_in_browser, print_json, pr
 from dedupcrawl.cli.options import OneNamespace, OpenInBrowser
 from dedupcrawl.cli.store import DamageCounter
 from dedupcrawl.errors import DedupError, SettingError
+from dedupcrawl.utils.extras import require_extra
 from dedupcrawl.utils.formatting import counted, size
 from dedupcrawl.utils.redaction import hide_password
 
@@ -114,9 +114,8 @@ def batch_report(folder: Path, bars: ProgressBars) -> Report:
 
 
 def require_pyarrow() -> None:
-    """Raise DedupError if the extra ``batch`` is not installed."""
-    if find_spec("pyarrow") is None:
-        raise DedupError("batches need pyarrow: pip install 'dedupcrawl[batch]'")
+    """Raise MissingPackageError if the extra ``batch`` is not installed."""
+    require_extra("pyarrow", "A batch", "batch")
 
 
 def check_ledger(path: Path, accepted: str = ACCEPTED_RUNS) -> None:

@@ -127,21 +127,6 @@ def when_awaited(function: Callable[[], Coroutine[Any, Any, T]]) -> Awaitable[T]
     return LazyAwaitable(function) if is_asyncio_available() else function()  # Twisted accepts coroutines only
 
 
-class LazyAwaitable(Awaitable[T]):
-    """Calls a coroutine function when it is awaited, and not before."""
-
-    def __init__(self, function: Callable[[], Coroutine[Any, Any, T]]) -> None:
-        self._function = function
-
-    def __await__(self) -> Generator[Any, Any, T]:
-        return self._function().__await__()
-
-
-def when_awaited(function: Callable[[], Coroutine[Any, Any, T]]) -> Awaitable[T]:
-    """Return the awaitable of a coroutine function. If nobody awaits it, asyncio's users get no RuntimeWarning."""
-    return LazyAwaitable(function) if is_asyncio_available() else function()  # Twisted accepts coroutines only
-
-
 async def sleep(seconds: float) -> None:
     """Wait without blocking the reactor."""
     waiter: Deferred[None] = Deferred()

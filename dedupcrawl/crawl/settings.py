@@ -14,6 +14,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Self
 
+from scrapy.exceptions import NotConfigured
 from scrapy.utils.project import data_path
 
 from dedupcrawl.config import CONFIG_FIELDS, Config
@@ -246,6 +247,8 @@ def _folder(settings: BaseSettings, name: str) -> Path:
 def _data_path(name: str) -> str:
     try:
         return data_path(name)
+    except NotConfigured:  # a project without scrapy.cfg, as SCRAPY_SETTINGS_MODULE names it: in an image, by scrapyd
+        return str(Path(".scrapy", name))
     except FileExistsError:  # another worker of the project has created its data folder at the same moment
         return data_path(name)
 

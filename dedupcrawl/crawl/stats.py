@@ -96,7 +96,7 @@ class CrawlStats:
         self._logged: set[str] = set()
         self._failures: set[str] = set()
         self._slow_hosts: set[str] = set()
-        self._sites = SiteCounts()
+        self.sites = SiteCounts()  #: verdicts of this process by site
         self.outcomes = Outcomes()  #: of the pages of this process
         self.counts: Counter[str] = Counter()  #: of this process; by name without ``dedup/``
 
@@ -133,7 +133,7 @@ class CrawlStats:
 
     def _watch_site(self, verdict: Verdict) -> None:
         """Log, once for a site, what is conspicuous about it."""
-        notice = self._sites.add(verdict.url, verdict.relation, verdict.of, verdict.reason)
+        notice = self.sites.add(verdict.url, verdict.relation, verdict.of, verdict.reason)
         if notice is None:
             return
         self.count("conspicuous_sites")

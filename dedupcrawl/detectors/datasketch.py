@@ -16,6 +16,7 @@ from dedupcrawl.detectors.base import Detector, Exhibit, Fingerprint, Match
 from dedupcrawl.detectors.lsh import choose_bands
 from dedupcrawl.detectors.relations import MatchBounds, SlotAgreement, TextSize
 from dedupcrawl.text.shingles import seeded_hash
+from dedupcrawl.utils.extras import import_extra, require_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -29,6 +30,7 @@ _KEYED_BYTES = 8  #: bytes of a keyed token
 #: Type of the stored values by the ``scheme`` of datasketch; legacy values have at most 32 bits.
 _VALUE_TYPES = {"affine32": "<u4", "affine64": "<u8", "legacy": "<u4"}
 _SCHEMES = tuple(_VALUE_TYPES)
+_USER = "The detector datasketch"
 _UNITS = ("characters", "words", "segmented")  #: built-in kinds of tokens
 
 
@@ -64,6 +66,7 @@ class Datasketch(Detector):
     seed: int = 0  #: key of the tokens, 0…2^64 - 1; 0: the tokens themselves are hashed
 
     def __post_init__(self) -> None:
+        require_extra("datasketch", _USER, "datasketch")
         self.check_bounds("threshold")
         self.check_integer("num_perm", 2, 4096)
         self.check_integer("permutation_seed", 0, 2**32 - 1)
@@ -119,9 +122,8 @@ class Datasketch(Detector):
 
     @functools.cached_property
     def _empty(self) -> Any:
-        from datasketch import MinHash  # noqa: PLC0415 - imports scipy, which takes a second
-
-        return MinHash(
+        library = import_extra("datasketch", _USER, "datasketch")  # imports scipy, which takes a second
+        return library.MinHash(
             num_perm=self.num_perm,
             seed=self.permutation_seed,
             hashfunc=self._resolve("hashfunc") if self.hashfunc else None,

@@ -11,6 +11,7 @@ variance is lower too, because slots are sampled without replacement.
 from __future__ import annotations
 
 import functools
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,17 +23,9 @@ if TYPE_CHECKING:
     from dedupcrawl.text.normalize import Indices
 
 Slots = npt.NDArray[np.uint8]
+_Floats = npt.NDArray[np.float64]
 
 ROUNDS = 16  #: random rounds; the remaining empty slots are assigned by order
-#: Results of the optimiser for common thresholds, by the arguments of :func:`choose_bands`. They avoid the
-#: import of datasketch and scipy, which takes a second, in a crawl with default settings.
-_PRECOMPUTED_BANDS: dict[tuple[float, int, float], tuple[int, int]] = {
-    (0.70, 32, 0.9): (8, 4),
-    (0.75, 32, 0.9): (6, 5),
-    (0.80, 32, 0.9): (6, 5),
-    (0.85, 32, 0.9): (5, 6),
-    (0.90, 32, 0.9): (4, 8),
-}
 _KEY_BYTES = 8
 _VALUE_BITS = np.uint64(60)  #: bits of the value in a (round, value) key; the round is above them
 _ROUND_BITS = np.uint64(4)
@@ -58,22 +51,36 @@ def bucket_keys_of_many(hashes: Hashes) -> list[tuple[bytes, ...]]:
 
 @functools.cache
 def choose_bands(threshold: float, slots: int, miss_weight: float) -> tuple[int, int]:
-    """Choose the number of bands and rows with the optimiser of datasketch.
+    """Choose the number of bands and rows as ``datasketch.MinHashLSH`` does.
 
-    It minimises (1 - w) * false candidates + w * misses over the s-curve 1 - (1 - s^rows)^bands.
+    They minimise (1 - w) * false candidates + w * misses. With the s-curve P(s) = 1 - (1 - s^rows)^bands, false
+    candidates are the integral of P from 0 to ``threshold``, and misses that of 1 - P from there to 1.
 
-    ``w`` is ``miss_weight``, 0…1. Returns (bands, rows) with bands * rows <= slots.
+    ``w`` is ``miss_weight``, 0…1. Returns (bands, rows) with bands * rows <= slots and at least two bands.
     """
-    known = _PRECOMPUTED_BANDS.get((threshold, slots, miss_weight))
-    if known:
-        return known
-    from datasketch import MinHashLSH  # noqa: PLC0415 - slow to import
+    below, above = _integration_points(0.0, threshold, slots), _integration_points(threshold, 1.0, slots)
+    best = (math.inf, 0, 0)
+    for bands in range(1, slots + 1):
+        rows = np.arange(1, slots // bands + 1)
+        false = threshold - _integral_of_misses(*below, bands, rows)
+        costs = (1 - miss_weight) * false + miss_weight * _integral_of_misses(*above, bands, rows)
+        cheapest = int(costs.argmin())
+        best = min(best, (float(costs[cheapest]), bands, cheapest + 1))
+    _, bands, rows_of_best = best
+    return (bands, rows_of_best) if bands > 1 else (2, slots // 2)  # datasketch refuses a single band
 
-    try:
-        index = MinHashLSH(threshold=threshold, num_perm=slots, weights=(1 - miss_weight, miss_weight))
-    except ValueError:  # it refuses a single band, which is the best for a threshold near 1
-        return 2, slots // 2
-    return index.b, index.r
+
+def _integration_points(start: float, stop: float, degree: int) -> tuple[_Floats, _Floats]:
+    """Return the points and weights of Gauss-Legendre quadrature; exact for a polynomial of ``degree`` up to 400."""
+    points, weights = np.polynomial.legendre.leggauss(min(degree // 2 + 1, 200))
+    half = (stop - start) / 2
+    return start + half * (points + 1), half * weights
+
+
+def _integral_of_misses(points: _Floats, weights: _Floats, bands: int, rows: Indices) -> _Floats:
+    """Integrate (1 - s^rows)^bands over s, for each number of rows."""
+    integrals: _Floats = (1 - points ** rows[:, None]) ** bands @ weights
+    return integrals
 
 
 def band_keys(slots: Slots, bands: int, rows: int, seed: int) -> tuple[bytes, ...]:

@@ -12,7 +12,7 @@ from dedupcrawl.page.options import ReadOptions
 from dedupcrawl.text.lexicon import open_lexicon
 from dedupcrawl.text.normalize import folding_digest
 from dedupcrawl.text.secret_seed import SECRET, without_secrets
-from dedupcrawl.text.words import check_segmenter
+from dedupcrawl.text.words import check_segmenter, require_segmenter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -171,6 +171,7 @@ def _build(name: str, constants: object, config: DetectorConfig, path: str) -> D
         built = detector(**{**shared, **constants})
         if _LEXICON in constants:
             _open_lexicon(built, config)
+        require_segmenter(built.scheme().get("segmenter"), f"The detector {name}")
     except SettingError as error:
         if error.name == _LEXICON in constants:
             error = SettingError(f"{_DETECTORS_SETTING}[{name!r}].{_LEXICON}", error.value, error.accepted)

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import functools
 import gzip
-import importlib.util
 import math
 import re
 import zlib
@@ -35,6 +34,7 @@ import orjson
 
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.text.words import JIEBA_SEGMENTERS, is_han
+from dedupcrawl.utils.extras import require_extra
 from dedupcrawl.utils.resources import atomic_write
 
 if TYPE_CHECKING:
@@ -142,6 +142,7 @@ def open_lexicon(path: str, *, segmenter: str, language: str = "", fold_chinese:
 
     Raises:
         SettingError: The file is missing, damaged, or does not fit.
+        MissingPackageError: jieba is not installed, whose table the built-in lexicon reads.
     """
     if not isinstance(path, str):
         raise SettingError("lexicon", path, _ACCEPTED)
@@ -182,6 +183,7 @@ def built_in(language: str = "") -> Lexicon:
 
     Raises:
         SettingError: There is no built-in lexicon of this language.
+        MissingPackageError: jieba is not installed, which has the Chinese one.
     """
     if language == "en":
         data = resources.files("dedupcrawl.text").joinpath("data", "en.lexicon.gz").read_bytes()
@@ -214,11 +216,8 @@ def _lexicon_of_counts(counts: LexiconCounts, language: str) -> Lexicon:
 
 def _jieba_lexicon() -> Lexicon:
     """Read the idf table of jieba's keyword extraction, without importing jieba."""
-    spec = importlib.util.find_spec("jieba")
-    folder = spec.submodule_search_locations if spec else None
-    if not folder:
-        raise SettingError("lexicon", "", "a path, because the package jieba is not installed")
-    data = Path(folder[0], "analyse", "idf.txt").read_bytes()
+    [folder] = require_extra("jieba", "The built-in lexicon", "zh").submodule_search_locations or [""]
+    data = Path(folder, "analyse", "idf.txt").read_bytes()
     lines = (line.split(" ") for line in data.decode("utf-8").splitlines())
     idfs = {word: float(idf) for word, idf in lines}
     documents = round(math.exp(max(idfs.values())))  # the rarest words occur in one document

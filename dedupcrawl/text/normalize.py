@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dedupcrawl.utils.extras import import_extra
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -32,6 +34,7 @@ class Role(IntEnum):
     CHARACTER = 2  #: a token by itself, in a script without spaces
 
 
+FOLDING = "Reading traditional Chinese as simplified"  #: what needs OpenCC, for an error message
 #: Scripts without spaces between words, as half-open ranges of code points (Unicode block tables).
 UNSPACED = (
     (0x0E00, 0x0F00),  # Thai, Lao
@@ -400,11 +403,10 @@ def _folding_table() -> Points:
 
 def _conversions(names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Yield the conversions of single characters by the conversions ``names`` of OpenCC."""
-    from opencc import OpenCC  # noqa: PLC0415 - slow to import
-
+    convert = import_extra("opencc", FOLDING, "zh").OpenCC
     characters = [chr(point) for start, stop in _HAN for point in range(start, stop)]
     for name in names:
-        converted = OpenCC(name).convert("\n".join(characters)).split("\n")
+        converted = convert(name).convert("\n".join(characters)).split("\n")
         yield from ((a, b) for a, b in zip(characters, converted, strict=True) if a != b and len(b) == 1)
 
 

@@ -16,14 +16,14 @@ import pkgutil
 import re
 import warnings
 from collections.abc import Callable, Iterable
-from importlib.util import find_spec
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dedupcrawl.errors import SettingError
+from dedupcrawl.errors import MissingPackageError, SettingError
 from dedupcrawl.text.normalize import Role, roles
+from dedupcrawl.utils.extras import import_extra, require_extra
 from dedupcrawl.utils.time_limit import check_time
 
 if TYPE_CHECKING:
@@ -39,10 +39,14 @@ _PROBE = "中文"  #: test input
 
 
 def check_segmenter(name: str, setting: str = "segmenter") -> None:
-    """Check that a segmenter can be used. jieba is not loaded, because that takes a second.
+    """Check that a segmenter can be used.
+
+    jieba is the default, also of detectors that need no words, and is loaded at the first Han character, because that
+    takes a second. :func:`require_segmenter` checks whether it is installed.
 
     Raises:
-        SettingError: The segmenter does not exist, is not installed, or fails on a Chinese word.
+        SettingError: The segmenter does not exist, or fails on a Chinese word.
+        MissingPackageError: rjieba is not installed.
     """
     if name == "jieba":
         return
@@ -50,9 +54,17 @@ def check_segmenter(name: str, setting: str = "segmenter") -> None:
         list(segment(name, _PROBE))
     except SettingError as error:
         raise SettingError(setting, name, error.accepted) from error
+    except MissingPackageError:
+        raise
     except Exception as error:  # a user's function may raise anything
         accepted = f"a function from str to an iterable of str; given {_PROBE!r} this one fails: {error!r}"
         raise SettingError(setting, name, accepted) from error
+
+
+def require_segmenter(name: object, user: str) -> None:
+    """Raise MissingPackageError if ``name`` is jieba, which ``user`` needs, and it is not installed."""
+    if name == "jieba":
+        require_extra("jieba", user, "zh")
 
 
 def segment(name: str, run: str) -> Iterator[str]:
@@ -75,13 +87,13 @@ def load_segmenter(name: str) -> Segmenter:
 
     Raises:
         SettingError: The segmenter does not exist.
+        MissingPackageError: jieba or rjieba is not installed.
     """
     if name == "jieba":
         return _load_jieba()
     if name == "rjieba":
-        if find_spec("rjieba") is None:
-            raise SettingError("segmenter", "rjieba", 'install it first, by pip install "dedupcrawl[rjieba]"')
-        name = "rjieba:cut"
+        rust: Segmenter = import_extra("rjieba", "The segmenter rjieba", "rjieba").cut
+        return rust
     try:
         function: Segmenter = pkgutil.resolve_name(name)
     except Exception as error:  # the user's module may raise anything when it is imported
@@ -95,7 +107,7 @@ def load_segmenter(name: str) -> Segmenter:
 def _load_jieba() -> Segmenter:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # jieba imports the retired pkg_resources and has invalid escapes
-        import jieba  # noqa: PLC0415 - slow to import
+        jieba = import_extra("jieba", "The segmenter jieba", "zh")  # slow to import
 
     jieba.setLogLevel(logging.ERROR)
     segmenter: Segmenter = jieba.Tokenizer().cut

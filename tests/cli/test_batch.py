@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,7 @@ def test_an_error_is_one_sentence(
 def test_without_pyarrow_the_extra_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("dedupcrawl.cli.report.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert "pip install 'dedupcrawl[batch]'" in complaint(monkeypatch, capsys, "in", "--out", "out")
 
 

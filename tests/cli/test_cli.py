@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import http.server
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -15,10 +16,14 @@ from pathlib import Path
 
 import orjson
 import pytest
+import typer
+from typer.main import get_command
 from typer.testing import CliRunner
 
+import dedupcrawl
 from dedupcrawl import Deduplicator
 from dedupcrawl.cli import app, main
+from dedupcrawl.cli.commands import COMMANDS
 from dedupcrawl.page import compiled
 from dedupcrawl.text.kernel import description
 from tests.texts import CHINESE, ENGLISH, OTHER_ENGLISH
@@ -76,6 +81,27 @@ def test_the_version_names_the_compiled_code(monkeypatch: pytest.MonkeyPatch) ->
     assert run("--version").splitlines() == [f"dedupcrawl {version('dedupcrawl')}", kernel, reading]
     monkeypatch.setattr("dedupcrawl.text.kernel._kernel", None)
     assert "text kernel: numpy (" in run("--version")
+    assert dedupcrawl.__version__ == version("dedupcrawl")
+
+
+def test_the_list_of_commands_is_printed_without_importing_them() -> None:
+    program = (
+        "import sys; from dedupcrawl.cli import main; sys.argv = ['dedupcrawl', '--help']\n"
+        "try: main()\n"
+        "finally: print(sorted({'numpy', 'scrapy', 'lxml', 'redis'} & {*sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    *listing, loaded = done.stdout.splitlines()
+    assert loaded == "[]"
+    assert all(re.search(rf"^│ {name} ", "\n".join(listing), re.MULTILINE) for name in COMMANDS)
+
+
+def test_the_list_shows_the_first_sentence_of_each_command() -> None:
+    group = get_command(app)
+    context = typer.Context(group)
+    for name, entry in COMMANDS.items():
+        text = group.get_command(context, name).help  # type: ignore[attr-defined]
+        assert " ".join(text.partition("\n\n")[0].split()) == entry.summary
 
 
 def test_read_prints_the_main_text(files: dict[str, str], served: str) -> None:

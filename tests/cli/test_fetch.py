@@ -78,3 +78,22 @@ def test_a_page_that_arrives_in_time_is_read() -> None:
         assert fetch_page(server.url, seconds=30).text == "It rained in the hills all night."
     finally:
         server.close()
+
+
+@pytest.mark.parametrize("where", ["example.com", "www.example.co.uk/a/b.html?c=1", "localhost:8000", "例子.测试/新闻"])
+def test_an_address_without_its_scheme_is_suggested_with_it(where: str) -> None:
+    with pytest.raises(DedupError) as caught:
+        fetch_page(where)
+    assert str(caught.value) == f"{where}: there is no such file; for a page of the web, type https://{where}"
+
+
+@pytest.mark.parametrize("where", ["page.html", "pages/example.com", "a page.com", "page.HTM", "page", "dump.html.gz"])
+def test_a_file_that_is_missing_is_no_address(where: str) -> None:
+    with pytest.raises(DedupError, match=r"neither an http\(s\) URL nor a readable file: .*No such file"):
+        fetch_page(where)
+
+
+def test_a_file_with_the_name_of_a_host_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "example.com").write_text("<title>Frost</title><p>The harbour froze over.")
+    assert fetch_page("example.com").title == "Frost"

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dedupcrawl import Deduplicator, Page
-from dedupcrawl.cli import app, report
+from dedupcrawl.cli import app
 from dedupcrawl.ledger.ledger import Ledger
 from tests.batch.corpus import page, story, write_lines
 from tests.browser import browsing
@@ -203,7 +203,7 @@ def test_a_ledger_needs_no_arrow_and_a_batch_reports_that_it_does(
         [sys.executable, "-c", program, "report", "run.ledger"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
-    monkeypatch.setattr(report, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert "pip install 'dedupcrawl[batch]'" in complaint(monkeypatch, capsys, "report", "out")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.page import compiled
 from dedupcrawl.text.kernel import description

@@ -274,3 +274,10 @@ def test_workers_of_a_new_project_may_start_at_the_same_moment(monkeypatch: pyte
 
     monkeypatch.setattr("dedupcrawl.crawl.settings.data_path", created_by_another)
     assert options().store == f"lmdb://{tmp_path}/dedup"
+
+
+def test_a_project_without_scrapy_cfg_has_a_data_folder_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """In an image, or by scrapyd: Scrapy's own function raises NotConfigured, which would switch everything off."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "dedupcrawl.settings")
+    assert options().store == f"lmdb://{tmp_path}/.scrapy/dedup"

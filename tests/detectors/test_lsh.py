@@ -6,15 +6,31 @@ import numpy as np
 import pytest
 from datasketch import MinHashLSH
 
-from dedupcrawl.detectors import lsh as module
 from dedupcrawl.detectors.lsh import band_keys, choose_bands
 
 
-@pytest.mark.parametrize(("scheme", "chosen"), module._PRECOMPUTED_BANDS.items())
-def test_what_is_known_is_what_datasketch_chooses(scheme: tuple[float, int, float], chosen: tuple[int, int]) -> None:
-    threshold, slots, miss_weight = scheme
-    index = MinHashLSH(threshold=threshold, num_perm=slots, weights=(1 - miss_weight, miss_weight))
-    assert (index.b, index.r) == chosen == choose_bands(*scheme)
+@pytest.mark.parametrize("slots", [2, 31, 32, 64, 128])
+@pytest.mark.parametrize("miss_weight", [0.1, 0.5, 0.9])
+def test_bands_are_those_that_datasketch_chooses(slots: int, miss_weight: float) -> None:
+    for threshold in (0.03, 0.3, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99):
+        bands, rows = choose_bands(threshold, slots, miss_weight)
+        try:
+            index = MinHashLSH(threshold=threshold, num_perm=slots, weights=(1 - miss_weight, miss_weight))
+        except ValueError:  # a single band would be best, which it refuses
+            assert (bands, rows) == (2, slots // 2)
+        else:
+            assert (bands, rows) == (index.b, index.r)
+
+
+def test_bands_of_the_default_settings() -> None:
+    """Stores are filled with these keys."""
+    assert [choose_bands(threshold, 32, 0.9) for threshold in (0.7, 0.75, 0.8, 0.85, 0.9)] == [
+        (8, 4),
+        (6, 5),
+        (6, 5),
+        (5, 6),
+        (4, 8),
+    ]
 
 
 @pytest.mark.parametrize("threshold", [0.05, 0.5, 0.75, 0.9, 0.99, 1.0])

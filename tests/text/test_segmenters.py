@@ -10,7 +10,7 @@ import pytest
 from dedupcrawl import Deduplicator
 from dedupcrawl.config import Config
 from dedupcrawl.detectors.registry import build_detectors
-from dedupcrawl.errors import SettingError
+from dedupcrawl.errors import MissingPackageError, SettingError
 from dedupcrawl.text import words
 from dedupcrawl.text.words import check_segmenter
 from tests.texts import CHINESE
@@ -86,10 +86,10 @@ def test_a_module_that_fails_on_import_is_reported(tmp_path: Path, monkeypatch: 
 
 
 def test_rjieba_that_is_not_installed_shows_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "rjieba", None)
     words.load_segmenter.cache_clear()
     try:
-        with pytest.raises(SettingError, match=r'pip install "dedupcrawl\[rjieba\]"'):
+        with pytest.raises(MissingPackageError, match=r"pip install 'dedupcrawl\[rjieba\]'"):
             Config(segmenter="rjieba")
     finally:
         words.load_segmenter.cache_clear()

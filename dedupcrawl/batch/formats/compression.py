@@ -9,7 +9,7 @@ from collections import deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dedupcrawl.errors import DedupError
+from dedupcrawl.utils.extras import import_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -68,12 +68,8 @@ def write_frame(file: BinaryIO, compression: str, pieces: Iterable[bytes]) -> No
 
 
 def import_zstandard() -> Any:
-    """Import zstandard, or raise DedupError."""
-    try:
-        import zstandard as module  # noqa: PLC0415  # an extra
-    except ImportError:
-        raise DedupError("files that end in .zst need zstandard: pip install 'dedupcrawl[batch]'") from None
-    return module
+    """Import zstandard, or raise MissingPackageError."""
+    return import_extra("zstandard", "A file that ends in .zst", "batch")
 
 
 class CompressionError(ValueError):

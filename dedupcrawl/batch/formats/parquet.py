@@ -17,7 +17,7 @@ from dedupcrawl.batch.formats.base import (
     is_beyond_end,
     row_from_columns,
 )
-from dedupcrawl.errors import DedupError
+from dedupcrawl.utils.extras import import_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -243,17 +243,10 @@ def _first_line(error: BaseException) -> str:
 
 
 def import_pyarrow() -> Any:
-    """Import pyarrow, or raise DedupError."""
-    try:
-        import pyarrow as pa  # noqa: PLC0415  # an extra
-    except ImportError:
-        raise DedupError("Parquet files need pyarrow: pip install 'dedupcrawl[batch]'") from None
-    return pa
+    """Import pyarrow, or raise MissingPackageError."""
+    return import_extra("pyarrow", "A Parquet file", "batch")
 
 
 def import_parquet() -> Any:
-    """Import pyarrow.parquet, or raise DedupError."""
-    import_pyarrow()
-    import pyarrow.parquet as module  # noqa: PLC0415
-
-    return module
+    """Import pyarrow.parquet, or raise MissingPackageError."""
+    return import_extra("pyarrow.parquet", "A Parquet file", "batch")

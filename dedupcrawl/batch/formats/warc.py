@@ -25,7 +25,7 @@ from dedupcrawl.batch.formats.base import (
 )
 from dedupcrawl.batch.formats.compression import compression_of, warc_dictionary_frame, write_frame
 from dedupcrawl.batch.formats.warc_records import WarcReader, first_value, parse_header
-from dedupcrawl.errors import DedupError
+from dedupcrawl.utils.extras import import_extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -350,10 +350,6 @@ def _is_html(content_type: str) -> bool:
 
 
 def import_fastwarc() -> Any:
-    """Import fastwarc, or raise DedupError."""
-    try:
-        import fastwarc as module  # noqa: PLC0415  # an extra
-        import fastwarc.warc  # noqa: PLC0415
-    except ImportError:
-        raise DedupError("WARC files need fastwarc: pip install 'dedupcrawl[batch]'") from None
-    return module
+    """Import fastwarc with its module ``warc``, or raise MissingPackageError."""
+    import_extra("fastwarc.warc", "A WARC file", "batch")
+    return import_extra("fastwarc", "A WARC file", "batch")

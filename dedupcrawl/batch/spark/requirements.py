@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from dedupcrawl.errors import DedupError
+from dedupcrawl.utils.extras import require_extra
 
 _UNSUPPORTED_OPTION = "--add-modules=jdk.incubator.vector"  #: Spark passes it; the wheel lacks that module
 #: Starts Java without the unsupported option.
@@ -22,10 +23,9 @@ exec "{java}" "$@"
 
 
 def check_installed() -> None:
-    """Raise DedupError if a package of the extra ``spark`` is missing."""
+    """Raise MissingPackageError if a package of the extra ``spark`` is missing."""
     for name in ("pyspark", "pandas", "pyarrow"):
-        if find_spec(name) is None:
-            raise DedupError(f"Spark needs {name}: pip install 'dedupcrawl[spark]'")
+        require_extra(name, "Spark", "spark")
 
 
 def java_home(folder: Path) -> str | None:

@@ -12,8 +12,10 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
-from math import sqrt
+from math import log, log1p, sqrt
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -88,9 +90,20 @@ def clopper_pearson(successes: int, trials: int) -> tuple[float, float]:
 
 @lru_cache(maxsize=1 << 14)
 def _upper_limit(found: int, trials: int) -> float:
-    from scipy.special import betaincinv  # noqa: PLC0415 - takes a quarter of a second to load
-
-    return 1.0 if found >= trials else float(betaincinv(found + 1, trials - found, (1 + CONFIDENCE) / 2))
+    """Return the proportion with which at most ``found`` successes have a probability of 2.5 %."""
+    if found >= trials:
+        return 1.0
+    counts = np.arange(1, found + 1)
+    log_binomials = np.append(0.0, np.cumsum(np.log((trials + 1 - counts) / counts)))  # of (trials over 0…found)
+    successes = np.arange(found + 1)
+    low, high = found / trials, 1.0
+    while low < (middle := (low + high) / 2) < high:
+        logs = log_binomials + successes * log(middle) + (trials - successes) * log1p(-middle)
+        if np.exp(logs).sum() > (1 - CONFIDENCE) / 2:
+            low = middle
+        else:
+            high = middle
+    return middle
 
 
 def estimate(counts: Iterable[StratumCount]) -> float | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 from itertools import pairwise
 from math import hypot
 from typing import TYPE_CHECKING, Any, Literal
 
 from dedupcrawl.errors import DedupError, SettingError
+from dedupcrawl.utils.extras import require_extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,8 +42,7 @@ def check_plot(path: Path) -> None:
     """
     if path.suffix.lower() not in FORMATS:
         raise SettingError("--plot", str(path), f"the name of a file that ends in {' or '.join(FORMATS)}")
-    if find_spec("matplotlib") is None:
-        raise DedupError("--plot needs matplotlib, which is not installed: pip install 'dedupcrawl[plots]'")
+    require_extra("matplotlib", "--plot", "plots")
     if not path.absolute().parent.is_dir():
         raise DedupError(f"--plot: there is no folder {path.absolute().parent}")
 

@@ -88,5 +88,5 @@ def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / name).write_bytes(b"x")
     part = find_parts([tmp_path / name])[0]
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(DedupError, match=rf"need {package}: pip install 'dedupcrawl\[batch\]'"):
+    with pytest.raises(DedupError, match=rf"needs the package {package}: pip install 'dedupcrawl\[batch\]'"):
         list(format_named(part.format).chunks(part, Fields()))
