@@ -79,10 +79,10 @@ class Tab:
 
 
 @contextmanager
-def browsing(size: tuple[int, int] = DESKTOP, *, dark: bool = False) -> Iterator[Tab]:
-    """Give a tab with a profile of its own; ``size`` in CSS pixels."""
+def browsing(size: tuple[int, int] = DESKTOP, *, dark: bool = False, locale: str = "en-US") -> Iterator[Tab]:
+    """Give a tab with a profile of its own; ``size`` in CSS pixels; ``locale`` is the language that it asks for."""
     context = _browser().new_context(
-        viewport={"width": size[0], "height": size[1]}, color_scheme="dark" if dark else "light"
+        viewport={"width": size[0], "height": size[1]}, color_scheme="dark" if dark else "light", locale=locale
     )
     try:
         tab = Tab(context.new_page())

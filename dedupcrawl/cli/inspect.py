@@ -20,6 +20,7 @@ from dedupcrawl.cli.options import (
     READER,
     AsJson,
     Assignments,
+    Language,
     OneNamespace,
     OpenInBrowser,
     PageSource,
@@ -41,6 +42,7 @@ from dedupcrawl.text.secret_seed import SECRET
 from dedupcrawl.tools.inspect.comparison import compare_with_page, compare_with_store
 from dedupcrawl.tools.inspect.inspection import inspect_page
 from dedupcrawl.tools.inspect.render import render
+from dedupcrawl.tools.report.messages import PageLanguage
 from dedupcrawl.utils.formatting import size
 
 if TYPE_CHECKING:
@@ -106,6 +108,7 @@ def inspect(
     url: Annotated[str | None, typer.Option(metavar="URL", help="URL of a page in a file.")] = None,
     timeout: Deadline = DEADLINE,
     open_: OpenInBrowser = False,
+    lang: Language = PageLanguage.AUTO,
 ) -> None:
     """Write an HTML page that shows each block of a page, and why it was kept or removed."""
     if namespace is not None and against is None:
@@ -125,7 +128,7 @@ def inspect(
             compare_with_page(inspected.page, _inspect_page(other, config, timeout).page, config) if other else None
         )
     file = output or Path(default_name(url or where))
-    _write(file, render(inspected, in_store, beside))
+    _write(file, render(inspected, in_store, beside, lang))
     _print_result(file, inspected, in_store, beside)
     if open_:
         open_in_browser(file.resolve().as_uri(), f"the page is {file}")

@@ -9,12 +9,13 @@ import typer
 from rich.text import Text
 
 from dedupcrawl.cli.console import ProgressBars, open_in_browser, output_console, print_line
-from dedupcrawl.cli.options import OpenInBrowser
+from dedupcrawl.cli.options import Language, OpenInBrowser
 from dedupcrawl.cli.report import check_batch_folder, check_ledger, require_pyarrow
 from dedupcrawl.errors import SettingError
 from dedupcrawl.tools.label.label_session import LabelSession
 from dedupcrawl.tools.label.labels import LabelFile
 from dedupcrawl.tools.label.server import LabelPage, LabelServer
+from dedupcrawl.tools.report.messages import PageLanguage
 from dedupcrawl.utils.redaction import hide_password
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def label(
     ] = None,
     port: Annotated[int, typer.Option(help="Port of the local page; 0: any free port.")] = 0,
     open_: OpenInBrowser = False,
+    lang: Language = PageLanguage.AUTO,
 ) -> None:
     """Label pairs near the threshold as same or different, on a local page; write JSON Lines."""
     if around is not None and not 0 < around < 1:
@@ -49,7 +51,7 @@ def label(
         session = LabelSession(loaded.sampler, file, pairs)
         _print_start(loaded, session)
         if session.current is not None:
-            _serve(LabelServer(session, LabelPage.of(loaded.name, str(output)), port), open_=open_)
+            _serve(LabelServer(session, LabelPage.of(loaded.name, str(output), lang), port), open_=open_)
         _print_end(session, output)
 
 

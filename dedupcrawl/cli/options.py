@@ -10,9 +10,14 @@ import typer
 from dedupcrawl.config import Config
 from dedupcrawl.errors import SettingError
 from dedupcrawl.page.options import READER_ACCEPTED
+from dedupcrawl.tools.report.messages import PageLanguage
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON.")]
 OpenInBrowser = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
+Language = Annotated[
+    PageLanguage,
+    typer.Option("--lang", help="Language of the page; auto: Chinese if the browser asks for it, else English."),
+]
 PageSource = Annotated[str, typer.Argument(metavar="URL|FILE", help="An http(s) URL, or a file (.gz is decompressed).")]
 OneNamespace = Annotated[str | None, typer.Option(help="Namespace of the store (default: the only one).")]
 READER = typer.Option("--reader", metavar="NAME", help=f"Reader of the main text: {READER_ACCEPTED}.")

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dedupcrawl.cli.console import ProgressBars, open_in_browser, print_json, print_line
-from dedupcrawl.cli.options import OneNamespace, OpenInBrowser
+from dedupcrawl.cli.options import Language, OneNamespace, OpenInBrowser
 from dedupcrawl.cli.store import DamageCounter
 from dedupcrawl.errors import DedupError, SettingError
+from dedupcrawl.tools.report.messages import PageLanguage
 from dedupcrawl.utils.extras import require_extra
 from dedupcrawl.utils.formatting import counted, size
 from dedupcrawl.utils.redaction import hide_password
@@ -40,6 +41,7 @@ def report(
     ),
     namespace: OneNamespace = None,
     open_: OpenInBrowser = False,
+    lang: Language = PageLanguage.AUTO,
     as_json: Annotated[
         bool, typer.Option("--json", help="Write the data of the report as JSON instead of a page.")
     ] = False,
@@ -58,17 +60,17 @@ def report(
     if as_json:
         print_json(asdict(found))
     else:
-        write_report(found, output)
+        write_report(found, output, language=lang)
         if open_:
             open_in_browser(output.resolve().as_uri(), f"the page is {output}")
     damage.finish()
 
 
-def write_report(found: Report, path: Path, *, quiet: bool = False) -> None:
+def write_report(found: Report, path: Path, *, quiet: bool = False, language: PageLanguage = PageLanguage.AUTO) -> None:
     """Write the page; unless ``quiet``, print its path and size."""
     from dedupcrawl.tools.report.report_file import save_report  # noqa: PLC0415
 
-    written = save_report(found, path)
+    written = save_report(found, path, language)
     if not quiet:
         print_notices(found.sites)
         pages, dropped = counted(found.figures.pages, "page"), f"{found.figures.dropped:,} dropped"

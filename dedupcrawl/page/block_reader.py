@@ -53,7 +53,10 @@ MIN_ITEMS = 5  #: as many headings or links of one kind name the items of a list
 INDEX_SHARE = 0.5  #: a page with a larger share of guide links and no statement is an index
 
 _texts_aside = XPath("//aside//text()[not(ancestor::a|ancestor::script|ancestor::style|ancestor::select)]")
+MAX_LABEL_BYTES = 40  #: a longer line without links is more than a label; links after it that are longer are a list
 _ends_sentence = re.compile(r"""[.!?。！？…．][\s"'”’»)）」』\]]*\Z""").search
+#: A sentence before a source or other words. A full stop after less than three letters may be that of an abbreviation.
+_has_sentence = re.compile(r"""[^\W\d_]{3}[.!?]["'”’)\]]*\s|[。！？．]""").search
 #: The owner, host and licence of a site are named on all of its pages.
 _legal = re.compile(r"©|\(c\)|copyright|rights reserved|版权|版權|ICP|备案|備案", re.IGNORECASE).search
 
@@ -326,18 +329,26 @@ def _blocks(tree: BlockTree, reasons: list[str]) -> tuple[Block, ...]:
 def kind_of(tree: BlockTree, reasons: list[str], kept: int) -> Kind:
     """Return the kind of a page with ``kept`` bytes of main text, without links if the block model chose it.
 
-    An index has guide links and no statement. A page with neither, but with a consent text, shows it first. The line
-    of a footer, with its copyright, does not make a page with guide links one that asks for consent.
+    An index has guide links and no statement. Short news need not end as a sentence: a line under the ``<h1>`` of the
+    page, which itself is under a menu, is a statement too. Above a list of links the same line introduces the list. A
+    page with neither, but with a consent text, shows it first. The line of a footer, with its copyright, does not make
+    a page with guide links one that asks for consent.
     """
     if kept >= MIN_ARTICLE_BYTES:
         return Kind.ARTICLE
-    total = guide = asking = 0
-    has_statement = False
-    for (text, length, link_length, *_), reason in zip(tree.blocks, reasons, strict=True):
+    total = guide = asking = listed = 0
+    has_statement = has_line = is_headed = False
+    for block, reason in zip(tree.blocks, reasons, strict=True):
+        text, length, link_length = block[:3]
         total += 0 if reason is CONSENT and _legal(text) else length
         guide += length if reason is LANDMARK else link_length
         asking += length if reason is CONSENT else 0
-        has_statement = has_statement or (reason in KEPT_REASONS and is_statement(text, length))
+        if reason in KEPT_REASONS:
+            has_statement = has_statement or is_statement(text, length) or _is_told_first(block)
+            has_line = has_line or (is_headed and _is_line(block))
+        is_headed = is_headed or (block[5] == "h1" and not link_length)
+        listed += link_length if is_headed or _links_headline(block) else 0
+    has_statement = has_statement or (has_line and listed <= MAX_LABEL_BYTES)
     if guide > INDEX_SHARE * (total - asking) and not has_statement:
         return Kind.INDEX
     if asking > kept and not has_statement:
@@ -352,3 +363,22 @@ def is_statement(text: str, length: int) -> bool:
     [True, False, False]
     """
     return (length >= MIN_STATEMENT_BYTES or bool(_ends_sentence(text))) and not _legal(text)
+
+
+def _is_told_first(block: RawBlock) -> bool:
+    """Return whether a block has a sentence before its source, or before a link that takes less than half of it."""
+    text, length, link_length = block[:3]
+    return 2 * link_length <= length and _has_sentence(text) is not None and not _legal(text)
+
+
+def _is_line(block: RawBlock) -> bool:
+    """Return whether a block is longer than a label, and no link, heading, credit or stamp."""
+    text, length, link_length, _, _, tag, _ = block
+    is_text = length > MAX_LABEL_BYTES and not link_length and tag not in HEADINGS
+    return is_text and not is_byline(text, length) and not _legal(text)
+
+
+def _links_headline(block: RawBlock) -> bool:
+    """Return whether the links of a block name pages, by headlines. Those of a menu are labels."""
+    _, _, link_length, links, _, tag, _ = block
+    return link_length > 0 and (tag in HEADINGS or link_length >= HEADLINE_BYTES.start * links)

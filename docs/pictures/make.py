@@ -44,6 +44,7 @@ class Shot:
     pair: str = ""  #: text in the pair to open; "": no pair
     press: str = ""  #: label of the button to press
     heading: str = ""  #: heading of the section to scroll to; "": the top
+    locale: str = "en-US"  #: language of the browser
 
 
 SHOTS = (
@@ -55,6 +56,9 @@ SHOTS = (
     Shot("report-evidence", "report.html", (1120, 760), pair="Saltmarsh Notes", press="Go to the evidence"),
     Shot("inspect", "inspect.html"),
     Shot("inspect-phone", "inspect.html", size=(390, 844)),
+    Shot("report-zh", "report.html", locale="zh-CN"),
+    Shot("report-pair-zh", "report.html", (1120, 760), pair="斗岳头条", locale="zh-CN"),
+    Shot("inspect-zh", "inspect-zh.html", (1120, 760), locale="zh-CN"),
 )
 
 
@@ -75,6 +79,8 @@ def crawled(folder: Path) -> Iterator[None]:
         _run(folder, ["scrapy", "crawl", "site", "-a", f"url={starts}", *settings])
         page = f"{origins['harbour']}/2024/03/12/night-ferry"
         _run(folder, ["dedupcrawl.cli", "inspect", page, "-o", "inspect.html"])
+        chinese = f"{origins['jiangchao']}/html/2024-06/19/content_1065.htm"
+        _run(folder, ["dedupcrawl.cli", "inspect", chinese, "-o", "inspect-zh.html"])
         yield
 
 
@@ -102,7 +108,9 @@ def browser() -> Iterator[Browser]:
 def photograph(chromium: Browser, shot: Shot, path: Path) -> bytes:
     """Open a page, and return what is seen of it as PNG."""
     context = chromium.new_context(
-        viewport={"width": shot.size[0], "height": shot.size[1]}, color_scheme="dark" if shot.dark else "light"
+        viewport={"width": shot.size[0], "height": shot.size[1]},
+        color_scheme="dark" if shot.dark else "light",
+        locale=shot.locale,
     )
     page = context.new_page()
     page.goto(path.as_uri())
@@ -118,11 +126,15 @@ def photograph(chromium: Browser, shot: Shot, path: Path) -> bytes:
     return taken
 
 
+#: Opens a pair in the empty panel, so that its pages are not those of the pair before.
+_OPEN = "number => { document.querySelector('dialog').replaceChildren(); location.hash = `pair-${number}` }"
+
+
 def _open_pair(page: Page, wanted: str) -> None:
     """Go through the pairs to the first in which something stands."""
     for number in range(100):
-        page.evaluate("number => { location.hash = `pair-${number}` }", number)
-        page.get_by_role("heading", name=f"Pair {number + 1} of").wait_for()
+        page.evaluate(_OPEN, number)
+        page.locator("dialog[open] .sides").wait_for()
         if wanted in page.locator("dialog, [role=dialog]").first.inner_text():
             return
     raise ValueError(f"there is no pair with {wanted!r}")

@@ -262,6 +262,50 @@ def test_a_notice_among_many_links_is_an_article(notice: str) -> None:
     assert notice in page.text
 
 
+@pytest.mark.parametrize(
+    "flash",
+    [
+        "今晨大雾，轮渡停航两小时，公司称无人受伤。（财联社）",
+        "The morning ferry was delayed for two hours by fog. (Reuters)",
+        "The morning ferry was delayed for two hours by fog. Nobody was hurt <a href=/more>All details</a>",
+        "今晨大雾，轮渡停航两小时，预计午后恢复",
+        "The morning ferry was delayed for two hours by fog",
+    ],
+)
+@pytest.mark.parametrize("menu", ["<nav>{}</nav>", "<ul><li>{}</ul>", "<div>{}</div>"])
+def test_a_flash_under_a_menu_is_an_article(flash: str, menu: str) -> None:
+    sections = menu.format(" ".join(links(20, label="Part {}")))
+    foot = "<div><a href=/about>About us</a> <a href=/contact>Contact</a> © 2024 The Gazette</div>"
+    page = read_page(f"<title>Fog</title>{sections}<div><h1>Fog</h1><p>{flash}</p></div>{foot}")
+    assert page.kind is Kind.ARTICLE
+    assert flash.partition(" <a")[0] in page.text
+
+
+@pytest.mark.parametrize(
+    "line", ["Choose your region from the list of all regions below", "请从下面的列表中选择您所在的地区"]
+)
+@pytest.mark.parametrize("label", ["Part {}", "Other story, number {}"])
+def test_a_line_above_a_list_of_links_is_no_article(line: str, label: str) -> None:
+    # two such pages have the same line, and other links: as articles they would be copies
+    page = read_page(
+        f"<title>Regions</title><h1>Regions</h1><p>{line}</p><ul><li>{'<li>'.join(links(40, label=label))}</ul>"
+    )
+    assert page.kind is Kind.INDEX
+    menu = f"<nav>{' '.join(links(9))}</nav>"
+    headlines = f"<ul><li>{'<li>'.join(links(40, label='The council has met for the {}th time'))}</ul>"
+    assert read_page(f"{menu}{headlines}<h1>Regions</h1><p>{line}</p>").kind is Kind.INDEX
+    address = f"<ul><li>{'<li>'.join(links(40, label=label))}</ul><p>{line}</p>"
+    assert read_page(f"<h1>Regions</h1>{address}").kind is read_page(address).kind is Kind.INDEX
+
+
+@pytest.mark.parametrize(
+    "label", ["St. Mary and All Saints, at the old harbour: No. 5", "The U.S. edition of the paper"]
+)
+def test_an_abbreviation_is_no_end_of_a_sentence(label: str) -> None:
+    page = read_page(f"<ul><li>{'<li>'.join(links(40))}</ul><div><p>{label}</p></div>")
+    assert page.kind is Kind.INDEX
+
+
 def test_a_bare_list_of_links_is_an_index() -> None:
     page = read_page("<br>".join(links(30)))
     assert (page.kind, page.text) == (Kind.INDEX, "")

@@ -11,6 +11,7 @@ from dedupcrawl.tools.inspect.inspection import rule_counts
 from dedupcrawl.tools.inspect.rules import rule_of
 from dedupcrawl.tools.report.html_bundle import assemble_page, deflated_json_element, read_asset
 from dedupcrawl.tools.report.html_report import MAX_TITLE_CHARS, MAX_URL_CHARS, pair_values, truncate
+from dedupcrawl.tools.report.messages import PageLanguage, page_languages
 from dedupcrawl.utils.formatting import count, size
 
 if TYPE_CHECKING:
@@ -43,13 +44,19 @@ class LegendEntry:
         return count(self.blocks)
 
 
-def render(inspection: Inspection, store: ComparisonResult | None = None, other: ComparisonResult | None = None) -> str:
+def render(
+    inspection: Inspection,
+    store: ComparisonResult | None = None,
+    other: ComparisonResult | None = None,
+    language: PageLanguage = PageLanguage.AUTO,
+) -> str:
     """Return the HTML.
 
     Args:
         inspection: the page.
         store: its comparison with a store.
         other: its comparison with another page.
+        language: of the file.
     """
     page, rules = inspection.page, _legend(inspection)
     sides = {"store": store, "other": other}
@@ -59,6 +66,7 @@ def render(inspection: Inspection, store: ComparisonResult | None = None, other:
         package=_HERE,
         styles=["report.css", "charts.css", "families.css", "inspect.css"],
         scripts=_SCRIPTS,
+        languages=page_languages(language, _HERE),
         data=[deflated_json_element("inspected", _values(inspection, rules, sides))],
         title=truncate(f"{page.title or page.url} · inspected", MAX_TITLE_CHARS),
         heading=truncate(page.title or "(no title)", MAX_TITLE_CHARS),
@@ -109,7 +117,7 @@ def _values(
         ],
         "whys": list(whys),
         "rules": [
-            {"reason": rule.reason, "family": rule.family, "sign": rule.sign, "kept": rule.kept} for rule in rules
+            {name: getattr(rule, name) for name in ("reason", "family", "sign", "meaning", "kept")} for rule in rules
         ],
         "bounds": {"content": options.link_density_content, "noise": options.link_density_noise}
         if options.reader in _BY_LINKS

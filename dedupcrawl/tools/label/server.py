@@ -28,6 +28,7 @@ from dedupcrawl.tools.label.label_session import StaleAnswerError
 from dedupcrawl.tools.label.labels import Answer
 from dedupcrawl.tools.report.diff import compare_texts
 from dedupcrawl.tools.report.html_bundle import assemble_page, content_security_policy, read_asset
+from dedupcrawl.tools.report.messages import PageLanguage, page_languages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +55,7 @@ class LabelPage:
     policy: str  #: the header Content-Security-Policy: that of the page, and no framing
 
     @classmethod
-    def of(cls, name: str, file: str) -> LabelPage:
+    def of(cls, name: str, file: str, language: PageLanguage = PageLanguage.AUTO) -> LabelPage:
         """Build the page for the run ``name``, whose labels are written to ``file``."""
         html = assemble_page(
             "label.html",
@@ -62,7 +63,8 @@ class LabelPage:
             styles=_STYLES,
             scripts=_SCRIPTS,
             allow=_ALLOW,
-            title=f"Same or different? · {name}",
+            languages=page_languages(language, _PACKAGE),
+            title=f"Same article? · {name}",
             run=name,
             file=file,
         )

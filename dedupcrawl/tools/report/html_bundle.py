@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from dedupcrawl.tools.report.messages import ENGLISH, Messages
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 _PACKAGE = "dedupcrawl.tools.report"
 _END_OF_ELEMENT = re.compile(r"</|<!--")
@@ -32,38 +34,52 @@ _BASE_POLICY = {"default-src": "'none'", "img-src": "data:", "base-uri": "'none'
 def assemble_page(
     template: str,
     *,
+    title: str,
     package: str = _PACKAGE,
     styles: Sequence[str] = (),
     scripts: Sequence[str] = (),
     data: Sequence[Markup] = (),
     allow: Mapping[str, str] | None = None,
+    languages: Sequence[Messages] = (ENGLISH,),
     **context: object,
 ) -> str:
     """Return a page as HTML.
 
     Args:
         template: name of a template; it extends ``frame.html`` and fills its blocks.
+        title: the title of the page, in English or as a sentence that the messages know.
         package: package with the template, styles and scripts in its folder ``web``; files that it does not
             have are taken from this package.
         styles: names of style sheets; ``base.css`` comes before them.
         scripts: names of scripts; ``base.js`` comes before them.
         data: script elements with data, from :func:`json_element` or :func:`deflated_json_element`.
         allow: additional sources by directive of the policy (``{"connect-src": "'self'"}``).
-        context: variables of the template; ``title`` is the title of the page.
+        languages: the page is made in each of them. The browser shows the first, or the one that it asks for.
+        context: variables of the template.
     """
     css = [read_asset(package, name) for name in ("base.css", *styles)]
     js = [read_asset(package, name) for name in ("base.js", *scripts)]
-    return (
-        template_environment(package)
-        .get_template(template)
-        .render(
-            policy=content_security_policy(css, js, allow or {}),
-            styles=[inline(each) for each in css],
-            scripts=[inline(each) for each in js],
-            data=data,
-            **context,
-        )
+    environment = template_environment(package)
+    body = environment.get_template(template)
+    shared = context | {"title": title}
+    bodies = [Markup(body.render(shared, **_words(each))) for each in languages]  # noqa: S704
+    return environment.get_template("document.html").render(
+        policy=content_security_policy(css, js, allow or {}),
+        styles=[inline(each) for each in css],
+        scripts=[inline(each) for each in js],
+        data=data,
+        bodies=[(each.language, each.sentence(title), text) for each, text in zip(languages, bodies, strict=True)],
+        catalogues=[json_element(f"messages-{each.language}", _catalogue(each)) for each in languages if each.messages],
     )
+
+
+def _words(messages: Messages) -> dict[str, Callable[..., str]]:
+    """Return the functions of templates for texts: ``_`` for their own, ``told`` for sentences of the package."""
+    return {"_": messages.text, "told": messages.sentence, "amount": messages.amount}
+
+
+def _catalogue(messages: Messages) -> dict[str, Mapping[str, str]]:
+    return {"messages": messages.messages, "sentences": messages.sentences}
 
 
 def template_environment(package: str = _PACKAGE) -> Environment:

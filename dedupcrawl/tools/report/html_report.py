@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from dedupcrawl.identity import name_tokens
 from dedupcrawl.tools.report.charts import draw_hosts, draw_similarity, draw_time, outcome_bar
 from dedupcrawl.tools.report.html_bundle import assemble_page, deflated_json_element
+from dedupcrawl.tools.report.messages import PageLanguage, page_languages
 from dedupcrawl.utils import formatting
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.detectors.base import Bar, Exhibit, Opinion
     from dedupcrawl.site_counts import SiteNotice
+    from dedupcrawl.tools.report.messages import Messages
     from dedupcrawl.tools.report.report_model import Cluster, PageRow, Pair, Report
 
     Column = list[object]
@@ -38,7 +40,7 @@ MAX_EXHIBIT_POSITIONS = 10_000
 _NOTES_BYTES = 1_000  #: reserved for notes about omitted data
 _WIDE_CHART, _NARROW_CHART = 1120, 340  #: width of the time chart on desktops and phones, pixels
 _MAX_HOSTS = 40  #: in the table of hosts
-_SCRIPTS = ("data.js", "evidence.js", "pair.js", "panel.js", "lists.js", "table.js", "start.js")
+_SCRIPTS = ("data.js", "evidence.js", "pair.js", "panel.js", "csv.js", "lists.js", "table.js", "start.js")
 _FORMATS = {name: getattr(formatting, name) for name in ("count", "size", "share", "instant", "duration")}
 _RELATED_URL = "\x01"  #: replaces the URL of the related page in a sentence
 _MAX_SAFE_INTEGER = 2**53  #: largest integer that JavaScript represents exactly
@@ -54,18 +56,21 @@ class Payload:
     notes: tuple[str, ...] = ()
 
 
-def render_report(report: Report, most_bytes: int = MAX_PAGE_BYTES) -> str:
+def render_report(report: Report, most_bytes: int = MAX_PAGE_BYTES, language: PageLanguage = PageLanguage.AUTO) -> str:
     """Return the HTML page of a report.
 
     Args:
         report: its data; all texts are escaped.
         most_bytes: size limit of the page in UTF-8; the page notes which rows and texts were left out.
+        language: of the page.
     """
-    frame = len(_render(report, Payload()).encode())
-    return _render(report, fit_payload(report, most_bytes - frame - _NOTES_BYTES))
+    languages = page_languages(language)
+    frame = len(_render(report, Payload(), languages).encode())
+    payload = fit_payload(report, most_bytes - frame - _NOTES_BYTES * len(languages))
+    return _render(report, payload, languages)
 
 
-def _render(report: Report, payload: Payload) -> str:
+def _render(report: Report, payload: Payload, languages: Sequence[Messages]) -> str:
     settings = report.settings.items()
     charts = (draw_time(report.slices, width) for width in (_WIDE_CHART, _NARROW_CHART))
     return assemble_page(
@@ -73,6 +78,7 @@ def _render(report: Report, payload: Payload) -> str:
         styles=["report.css", "charts.css"],
         scripts=_SCRIPTS,
         data=payload.data,
+        languages=languages,
         title=truncate(report.title, MAX_TITLE_CHARS),
         report=report,
         sites=[_shown_notice(notice) for notice in report.sites],
@@ -172,12 +178,13 @@ def page_columns(pages: Sequence[PageRow]) -> dict[str, object]:
     def names(attribute: str) -> dict[str, Column]:
         return _dictionary_encoded(truncate(getattr(page, attribute)) for page in pages)
 
+    origin = _dictionary_encoded(origin for origin, _ in parts)
     return {
         "count": len(pages),
-        "origin": _dictionary_encoded(origin for origin, _ in parts),
+        "origin": origin,
         "path": [path for _, path in parts],
         "title": _back_referenced(truncate(page.title, MAX_TITLE_CHARS) for page in pages),
-        "host": names("host"),
+        "host": _by_origin(origin["at"], [truncate(page.host) for page in pages]) or names("host"),
         "time": _time_deltas(pages),
         "bytes": [page.bytes for page in pages],
         "status": names("status"),
@@ -191,6 +198,13 @@ def page_columns(pages: Sequence[PageRow]) -> dict[str, object]:
         "why": [truncate(page.why.replace(page.of, _RELATED_URL) if page.of else page.why) for page in pages],
         "pair": [page.pair for page in pages],
     }
+
+
+def _by_origin(origins: Column, hosts: Sequence[str]) -> dict[str, Column]:
+    """Return the host of each origin, which saves a column; nothing if the hosts do not follow from the origins."""
+    found = dict(zip(origins, hosts, strict=True))
+    is_known = all(found[origin] == host for origin, host in zip(origins, hosts, strict=True))
+    return {"byOrigin": [found[origin] for origin in range(len(found))]} if is_known else {}
 
 
 def _split_origin(url: str) -> tuple[str, str]:

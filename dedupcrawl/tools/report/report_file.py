@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dedupcrawl.errors import DedupError
+from dedupcrawl.tools.report.messages import PageLanguage
 from dedupcrawl.utils.resources import atomic_output
 
 if TYPE_CHECKING:
@@ -16,11 +17,11 @@ _GENERATOR = b'<meta name="generator" content="dedupcrawl">'
 _HEAD_BYTES = 4096  #: bytes at the start of a report that contain it
 
 
-def save_report(report: Report, path: Path) -> int:
+def save_report(report: Report, path: Path, language: PageLanguage = PageLanguage.AUTO) -> int:
     """Write the HTML file atomically, and return its size in bytes; raises DedupError on failure."""
     from dedupcrawl.tools.report.html_report import render_report  # noqa: PLC0415  # slow import, end of a crawl
 
-    page = render_report(report).encode("utf-8", "replace")
+    page = render_report(report, language=language).encode("utf-8", "replace")
     with atomic_output(path) as unfinished:
         unfinished.write_bytes(page)
     return len(page)

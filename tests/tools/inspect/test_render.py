@@ -15,6 +15,7 @@ from dedupcrawl.tools.inspect.comparison import compare_with_page, compare_with_
 from dedupcrawl.tools.inspect.inspection import Inspection, inspect_page
 from dedupcrawl.tools.inspect.positions import visible
 from dedupcrawl.tools.inspect.render import render
+from dedupcrawl.tools.inspect.rules import rule_of
 from tests.browser import DESKTOP, PHONE, browsing
 from tests.page.samples import CHINESE, PARAGRAPH, SECOND, article
 from tests.tools.inspect.attacks import HOSTILE, USUAL
@@ -201,6 +202,22 @@ def test_every_family_can_be_read_in_both_themes(dark: bool, tmp_path: Path) -> 
         assert tab.grave() == []
         tab.page.locator(".rules button", has_text="guide links").click()
         assert tab.grave() == []
+
+
+def test_the_signs_say_what_they_mean(tmp_path: Path) -> None:
+    """On hover, and in a legend of the rules that were applied."""
+    found = seen(USUAL)
+    with opened(render(found), tmp_path) as tab:
+        legend = tab.page.locator(".legend-of-signs")
+        legend.locator("summary").click()
+        entries = [entry.split() for entry in legend.locator("dt").all_inner_texts()]
+        meanings = legend.locator("dd").all_inner_texts()
+        assert ["R"] in entries  # the measure
+        for place, block in enumerate(found.blocks):
+            rule = rule_of(block.reason, kept=block.kept)
+            assert sign(tab, place).get_attribute("title") == f"{rule.reason}: {rule.meaning}"
+            at = entries.index([rule.sign, *rule.reason.split()])
+            assert meanings[at] == f"{'kept' if block.kept else 'cut'}: {rule.meaning}"
 
 
 def test_a_store_and_another_page_have_views_of_their_own(tmp_path: Path) -> None:

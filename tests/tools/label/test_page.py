@@ -280,6 +280,7 @@ def test_attacks_are_shown_as_text(tmp_path: Path, open_tab: OpenTab, view: str)
 def test_everybody_can_use_it(tmp_path: Path, open_tab: OpenTab, size: tuple[int, int], dark: bool) -> None:
     with session(tmp_path, stories(3), goal=2) as server:
         tab = open_tab(server, size, dark=dark)
+        expect(tab.page.get_by_role("heading", level=1)).to_have_text("Same article?")
         assert (tab.grave(), tab.is_wider_than_screen()) == ([], False)
         tab.page.get_by_role("button", name="Same").click()
         count(tab, 1, 2)
@@ -289,6 +290,23 @@ def test_everybody_can_use_it(tmp_path: Path, open_tab: OpenTab, size: tuple[int
         tab.page.get_by_role("button", name="Different").click()
         count(tab, 2, 2)
         assert (tab.grave(), tab.is_wider_than_screen(), tab.errors) == ([], False, [])
+
+
+def test_it_is_used_in_chinese(tmp_path: Path, open_tab: OpenTab) -> None:
+    with session(tmp_path, stories(2)) as server:
+        tab = open_tab(server, PHONE)
+        tab.page.get_by_role("button", name="中文").click()
+        expect(tab.page.get_by_role("heading", level=1)).to_have_text("是同一篇文章吗？")
+        assert (tab.grave(), tab.is_wider_than_screen()) == ([], False)
+        tab.page.locator("[data-answer=same]").click()
+        expect(tab.page.locator("#count")).to_have_text("1 / 2")
+        expect(tab.page.locator("#last")).to_contain_text("上一对：您的回答是相同 · 程序判定：近似重复")
+        tab.page.locator("[data-answer=different]").click()
+        expect(tab.page.locator("#over-text")).to_contain_text(
+            "本次回答 2 对：相同 1，不同 1，跳过 0。文件中有 2 条标注；"
+        )
+        assert tab.errors == []
+    assert given(tmp_path) == [Answer.SAME, Answer.DIFFERENT]
 
 
 def test_an_empty_run_has_a_page_that_reports_it(tmp_path: Path, open_tab: OpenTab) -> None:

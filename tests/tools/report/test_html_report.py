@@ -158,6 +158,8 @@ def test_everybody_can_read_it(tab: Tab, size: tuple[int, int], scheme: Literal[
     with seen_as(tab, size, scheme):
         tab.page.locator("figure summary").first.click()
         tab.page.locator(".cluster summary").first.click()
+        meanings = tab.page.locator(".outcomes .meaning")  # also on a phone
+        assert all(each.is_visible() for each in meanings.all())
         assert not tab.is_wider_than_screen()
         assert tab.grave() == []
         shown_pair(tab, demo_report().misses[0])

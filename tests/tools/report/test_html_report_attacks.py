@@ -78,7 +78,7 @@ def test_no_element_comes_from_what_is_shown(tab: Tab) -> None:
     assert tab.page.evaluate(_COUNT, ["img", "iframe", "object", "embed", "form", "base"]) == [0] * 6
     handlers = "[...document.querySelectorAll('*')].flatMap(one => [...one.attributes])"
     assert tab.page.evaluate(f"{handlers}.filter(one => one.name.startsWith('on')).length") == 0
-    assert tab.page.evaluate("document.querySelectorAll('script:not([type])').length") == 8
+    assert tab.page.evaluate("document.querySelectorAll('script:not([type])').length") == 9
     assert tab.page.evaluate("document.querySelectorAll('style').length") == 3
     schemes = {link.split(":")[0] for link in tab.page.evaluate(_LINKS)}
     assert schemes <= {"file", "https"}

@@ -9,15 +9,21 @@ const blocks = (() => {
   const load = (page) => {
     ({ rules, bounds } = page);
     all = page.blocks.map(([rule, length, linkLength, links, run, tag, why], place) =>
-      ({ place, rule: rules[rule], number: rule, length, linkLength, links, run, tag, why: page.whys[why], density: length ? linkLength / length : 0 }));
+      ({ place, rule: rules[rule], number: rule, length, linkLength, links, run, tag, why: told(page.whys[why]), density: length ? linkLength / length : 0 }));
     for (const each of all) each.label = label(each);
   };
 
-  const fate = (block) => (block.rule.kept ? "kept" : "cut");
+  const fate = (block) => (block.rule.kept ? tr("kept") : tr("cut"));
 
-  const label = (block) =>
-    `Block ${block.place + 1}, ${fate(block)}, ${block.rule.reason}. R ${block.density.toFixed(2)}, ${data.number(block.length)} bytes, ` +
-    `${block.links} ${block.links === 1 ? "link" : "links"}${bounds ? `, longest run ${block.run}` : ""}. ${block.why}`;
+  const label = (block) => {
+    const links = block.links === 1 ? tr("1 link") : tr("{n} links", { n: block.links });
+    const run = bounds ? tr(", longest run {n}", { n: block.run }) : "";
+    const values = {
+      n: block.place + 1, fate: fate(block), reason: told(block.rule.reason), density: block.density.toFixed(2),
+      bytes: data.number(block.length), links,
+    };
+    return tr("Block {n}, {fate}, {reason}. R {density}, {bytes} bytes, {links}", values) + run + tr(". {why}", { why: block.why });
+  };
 
   const mark = (at, className, name) => {
     const made = ui.el("span", { class: className }, name);
@@ -39,12 +45,12 @@ const blocks = (() => {
   const describe = (block) => [
     ui.el("p", { class: "verdict-line" },
       ui.el("span", { class: `rule f-${block.rule.family}` }, ui.el("span", { class: "sign", "aria-hidden": "true" }, block.rule.sign),
-        `${fate(block)}: ${block.rule.reason}`),
-      ui.el("span", { class: "soft small" }, `block ${block.place + 1} of ${all.length}, <${block.tag}>`)),
+        tr("{fate}: {reason}", { fate: fate(block), reason: told(block.rule.reason) })),
+      ui.el("span", { class: "soft small" }, tr("block {n} of {all}, <{tag}>", { n: block.place + 1, all: all.length, tag: block.tag }))),
     ui.el("div", { class: "measures" },
       figure("R", block.density.toFixed(2)), scale(block),
-      figure("bytes", data.number(block.length)), figure("of links", data.number(block.linkLength)),
-      figure("links", block.links), bounds ? figure("longest run", block.run) : ""),
+      figure(tr("bytes"), data.number(block.length)), figure(tr("of links"), data.number(block.linkLength)),
+      figure(tr("links"), block.links), bounds ? figure(tr("longest run"), block.run) : ""),
     ui.el("p", { class: "because" }, block.why),
   ];
 

@@ -15,7 +15,7 @@ const canvas = (() => {
 
   const frame = (step) => {
     const size = step.width && step.height ? ` ${step.width}×${step.height}` : "";
-    const made = ui.el("span", { class: step.name.length > 1 ? "frame" : "frame tiny" }, `${step.name}${size}`, step.label ? ui.words(`“${step.label}”`) : "");
+    const made = ui.el("span", { class: step.name.length > 1 ? "frame" : "frame tiny" }, `${told(step.name)}${size}`, step.label ? ui.words(`“${step.label}”`) : "");
     if (step.width >= 100 && step.height >= 60) {
       made.style.width = `${step.width}px`;
       made.style.height = `${step.height}px`;
@@ -32,14 +32,14 @@ const canvas = (() => {
     for (const name of ["colspan", "rowspan", "lang", "dir"]) if (step[name]) made.setAttribute(name, String(step[name]));
     if (step.hidden) {
       made.classList.add("hidden");
-      made.title = "hidden on the page, but read";
+      made.title = tr("hidden on the page, but read");
     }
     return made;
   };
 
   const sign = (block) => {
     const { rule, label } = blocks.of(block);
-    const made = ui.el("button", { type: "button", class: `sign f-${rule.family}`, "data-block": block, tabindex: -1, "aria-label": label }, rule.sign);
+    const made = ui.el("button", { type: "button", class: `sign f-${rule.family}`, "data-block": block, tabindex: -1, "aria-label": label, title: `${told(rule.reason)}: ${told(rule.meaning)}` }, rule.sign);
     signs.set(block, made);
     return made;
   };

@@ -62,7 +62,7 @@
   const links = (block) => {
     const found = passages.get(block)?.[0];
     if (!isNarrow.matches || !found || !canvas.has(block)) return [];
-    return tabs.current() === "text" ? [jump("Show on the page", "page", onPage(block))] : [jump("Show in the main text", "text", found)];
+    return tabs.current() === "text" ? [jump(tr("Show on the page"), "page", onPage(block))] : [jump(tr("Show in the main text"), "text", found)];
   };
 
   /** Make the sign of a block the one that the tab key stops at. */
@@ -154,8 +154,8 @@
     for (const one of page.pairs[box.dataset.pairs] ?? []) {
       const shownPair = pair.show(one).filter((each) => each !== "");
       // compared pages without a match are not near misses here
-      shownPair[0].querySelector(".badge.miss")?.replaceChildren("no match");
-      const heading = one.heading ? ui.el("h3", { class: "pair-heading" }, one.heading) : "";
+      shownPair[0].querySelector(".badge.miss")?.replaceChildren(tr("no match"));
+      const heading = one.heading ? ui.el("h3", { class: "pair-heading" }, told(one.heading)) : "";
       box.append(ui.el("article", { class: "one-pair" }, heading, ...shownPair));
     }
   }

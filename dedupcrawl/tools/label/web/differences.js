@@ -14,7 +14,7 @@ const differences = (() => {
   };
 
   const fold = (hidden) => {
-    const label = `${hidden.length.toLocaleString("en")} identical characters`;
+    const label = tr("{n} identical characters", { n: hidden.length.toLocaleString("en") });
     const button = ui.el("button", { type: "button", class: "fold", "aria-expanded": "false" }, `⋯ ${label} ⋯`);
     button.addEventListener("click", () => {
       const text = ui.el("span", { tabindex: "-1" }, ui.shown(hidden));
@@ -46,8 +46,8 @@ const differences = (() => {
       change.length === 1
         ? equal(change[0], place === 0, place === changes.length - 1)
         : [
-            sides.includes("old") ? mark("del", change[0], place, "only older") : null,
-            sides.includes("new") ? mark("ins", change[1], place, "only newer") : null,
+            sides.includes("old") ? mark("del", change[0], place, tr("only older")) : null,
+            sides.includes("new") ? mark("ins", change[1], place, tr("only newer")) : null,
           ],
     );
 

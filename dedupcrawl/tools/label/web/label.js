@@ -5,10 +5,10 @@
   const at = (id) => document.getElementById(id);
   const KEYS = { s: "same", d: "different", " ": "skip" };
   const KINDS = {
-    "": "kept both: a near miss",
-    "near-duplicate": "near-duplicate",
-    excerpt: "an excerpt of the older",
-    expansion: "the older, and more",
+    "": tr("kept both: a near miss"),
+    "near-duplicate": told("near-duplicate"),
+    excerpt: tr("an excerpt of the older"),
+    expansion: tr("the older, and more"),
   };
   let question = null; // the current pair
   let is_busy = false; // while a request is pending
@@ -37,12 +37,12 @@
     is_busy = true;
     try {
       const { status, found } = await ask(what, sent);
-      if (status === 409) trouble("This pair was answered in another window. This is the current pair.");
-      else trouble(found.error ?? (status === 200 ? "" : `The server refused the request (${status}).`));
+      if (status === 409) trouble(tr("This pair was answered in another window. This is the current pair."));
+      else trouble(found.error ?? (status === 200 ? "" : tr("The server refused the request ({status}).", { status })));
       if (found.progress) show(found);
       return status === 200;
     } catch {
-      trouble("The session has ended; all your answers are saved. Start dedupcrawl label again to continue.");
+      trouble(tr("The session has ended; all your answers are saved. Start dedupcrawl label again to continue."));
       return false;
     } finally {
       is_busy = false;
@@ -56,26 +56,26 @@
     const line = at("last");
     line.replaceChildren();
     if (!last) {
-      line.append("The result of the run is shown after your answer.");
+      line.append(tr("The result of the run is shown after your answer."));
       return;
     }
     const kind = last.relation || "miss";
-    const said = { same: "same", different: "different", skip: "skipped" }[last.answer];
+    const said = { same: tr("same"), different: tr("different"), skip: tr("skipped") }[last.answer];
     line.append(
-      "Last pair: you answered ",
+      tr("Last pair: you answered "),
       ui.el("strong", {}, said),
-      " · the run: ",
-      ui.badge(kind, KINDS[last.relation] ?? last.relation),
-      ` ${figure(last.similarity)} by ${last.detector}`,
-      last.relation ? ui.el("span", {}, ", ", ui.el("strong", {}, last.is_dropped ? "dropped" : "kept")) : "",
+      tr(" · the run: "),
+      ui.badge(kind, KINDS[last.relation] ?? told(last.relation)),
+      tr(" {similarity} by {detector}", { similarity: figure(last.similarity), detector: last.detector }),
+      last.relation ? ui.el("span", {}, ", ", ui.el("strong", {}, last.is_dropped ? told("dropped") : told("kept"))) : "",
     );
   };
 
   const source = (side, name) => {
     const box = ui.el("header", { class: "source" });
     box.append(
-      ui.el("span", { class: "small soft" }, `${name} · ${side.length.toLocaleString("en")} characters`),
-      ui.words(side.title || "(no title)", "h2"),
+      ui.el("span", { class: "small soft" }, tr("{name} · {n} characters", { name, n: side.length.toLocaleString("en") })),
+      ui.words(side.title || tr("(no title)"), "h2"),
       ui.el("p", { class: "small" }, ui.link(side.url)),
     );
     return box;
@@ -86,14 +86,14 @@
       heads, differences.text(question.changes, sides));
 
   const draw = () => {
-    const heads = { old: source(question.old, "Older"), new: source(question.new, "Newer") };
+    const heads = { old: source(question.old, tr("Older")), new: source(question.new, tr("Newer")) };
     const both = view === "two"
-      ? [article(["old"], heads.old, "Older page"), article(["new"], heads.new, "Newer page")]
-      : [article(["old", "new"], [heads.old, heads.new], "Both pages in one")];
+      ? [article(["old"], heads.old, tr("Older page")), article(["new"], heads.new, tr("Newer page"))]
+      : [article(["old", "new"], [heads.old, heads.new], tr("Both pages in one"))];
     at("pair").className = view;
     at("pair").replaceChildren(...both);
     if (question.is_cut) {
-      at("pair").append(ui.el("p", { class: "note card cut" }, "The texts are longer; only their beginnings are shown."));
+      at("pair").append(ui.el("p", { class: "note card cut" }, tr("The texts are longer; only their beginnings are shown.")));
     }
     for (const name of ["one", "two"]) at(name).setAttribute("aria-pressed", String(name === view));
     place = -1;
@@ -111,7 +111,10 @@
 
   const showCount = () => {
     const count = marks().length;
-    at("where").textContent = count ? `${place < 0 ? "" : `${place + 1} of `}${count} difference${count === 1 ? "" : "s"}` : "no difference";
+    const values = { n: count, at: place + 1 };
+    at("where").textContent = !count ? tr("no difference") : place < 0
+      ? (count === 1 ? tr("1 difference") : tr("{n} differences", values))
+      : (count === 1 ? tr("1 of 1 difference") : tr("{at} of {n} differences", values));
     at("before").disabled = at("after").disabled = !count;
   };
 
@@ -129,13 +132,18 @@
   };
 
   const showOver = ({ done, goal, same, different, skipped, labelled, left }) => {
-    const plural = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
-    at("over-head").textContent = done || !goal ? "Done" : "Nothing to ask";
-    if (!done && !left) at("over-head").textContent = "All pairs of this run are answered";
-    at("over-text").textContent =
-      `${plural(done, "pair")} in this session: ${same} same, ${different} different, ${skipped} skipped. ` +
-      `The file has ${plural(labelled, "label")}; ` +
-      (left ? `${plural(left, "pair")} of this run ${left === 1 ? "is" : "are"} left.` : "no pair of this run is left.");
+    const shown = (n) => n.toLocaleString("en");
+    at("over-head").textContent = done || !goal ? tr("Done") : tr("Nothing to ask");
+    if (!done && !left) at("over-head").textContent = tr("All pairs of this run are answered");
+    const values = { n: shown(done), same, different, skipped };
+    at("over-text").textContent = [
+      done === 1
+        ? tr("1 pair in this session: {same} same, {different} different, {skipped} skipped.", values)
+        : tr("{n} pairs in this session: {same} same, {different} different, {skipped} skipped.", values),
+      labelled === 1 ? tr("The file has 1 label;") : tr("The file has {n} labels;", { n: shown(labelled) }),
+      !left ? tr("no pair of this run is left.") : left === 1
+        ? tr("1 pair of this run is left.") : tr("{n} pairs of this run are left.", { n: shown(left) }),
+    ].join(tr(" "));
     at("more").hidden = !left;
     at("undo-last").hidden = !done;
   };
@@ -144,12 +152,12 @@
     const { done, goal } = progress;
     at("advance").hidden = false;
     Object.assign(at("meter"), { max: Math.max(goal, 1), value: done });
-    at("count").textContent = `${done} of ${goal}`;
+    at("count").textContent = tr("{done} of {goal}", { done, goal });
     at("undo").disabled = !done;
     at("question").hidden = at("answers").hidden = !asked;
     at("over").hidden = Boolean(asked);
     reveal(last);
-    at("said").textContent = last ? `Answered ${last.answer}. ${at("last").textContent}` : "";
+    at("said").textContent = last ? at("last").textContent : "";
     const is_new = asked?.id !== question?.id;
     question = asked;
     if (!asked) {
@@ -166,8 +174,8 @@
   const undo = () => send("undo");
   const end = async () => {
     if (!(await send("done"))) return;
-    at("over-head").textContent = "The session has ended";
-    at("over-text").textContent = "You can close this window.";
+    at("over-head").textContent = tr("The session has ended");
+    at("over-text").textContent = tr("You can close this window.");
     for (const button of at("over").querySelectorAll("button")) button.hidden = true;
   };
   const look = (name) => {
@@ -207,6 +215,6 @@
 
   ask("state").then(
     ({ found }) => show(found),
-    () => trouble("The session has ended. Start dedupcrawl label again to continue."),
+    () => trouble(tr("The session has ended. Start dedupcrawl label again to continue.")),
   );
 })();

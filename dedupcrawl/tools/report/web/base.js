@@ -2,6 +2,94 @@
 // Shared by all pages. Texts of crawled pages are never parsed as markup: elements are created one by one, and texts
 // are added as text nodes.
 
+// The language of the page, and its messages: `messages.py` does the same where a page is made.
+const language = (() => {
+  const NAMES = { en: "English", "zh-CN": "中文" };
+  const PLACEHOLDER = /\{(\w+)\}/;
+  const NESTED = new Set(["what", "why", "parts"]); // placeholders whose values are sentences, or a list of them
+  const NUMBERS = new Set(["n", "m", "all", "some", "kept", "dropped", "unchecked", "similarity"]); // the others are texts
+  const NUMBER = "[\\d.,]+(?: of [\\d.,]+)?";
+  const memory = {
+    get: () => { try { return localStorage.getItem("dedupcrawl-language"); } catch { return null; } },
+    set: (name) => { try { localStorage.setItem("dedupcrawl-language", name); } catch { /* storage is blocked */ } },
+  };
+  const root = document.documentElement;
+  const other = document.querySelector("template[data-language]");
+
+  /** Whether the page is wanted in the other language: chosen here before, or the first that the browser asks for. */
+  const isOtherWanted = () => {
+    const [here, there] = [root.lang, other.dataset.language];
+    const chosen = memory.get();
+    if (chosen === here || chosen === there) return chosen === there;
+    return navigator.language.toLowerCase().startsWith(there.slice(0, 2));
+  };
+
+  /** Offer the language that is not shown; the page is loaded again, since its scripts hold on to its elements. */
+  const offer = (name) => {
+    const button = document.querySelector("[data-language-toggle]");
+    button.textContent = NAMES[name];
+    button.lang = name;
+    button.hidden = false;
+    button.addEventListener("click", () => {
+      memory.set(name);
+      location.reload();
+    });
+  };
+
+  if (other) {
+    const before = root.lang;
+    const isOther = isOtherWanted();
+    if (isOther) {
+      document.getElementById("body").replaceChildren(other.content);
+      root.lang = other.dataset.language;
+      document.title = other.dataset.title;
+    }
+    offer(isOther ? before : other.dataset.language);
+  }
+
+  const catalogue = document.getElementById(`messages-${root.lang}`);
+  const { messages, sentences } = catalogue ? JSON.parse(catalogue.textContent) : { messages: {}, sentences: {} };
+  const known = (table, text) => (Object.hasOwn(table, text) ? table[text] : undefined);
+  const filled = (text, values) =>
+    text.replace(/\{(\w+)\}/g, (whole, name) => (Object.hasOwn(values, name) ? values[name] : whole));
+
+  /** A message of the page with its values. */
+  const message = (text, values = {}) => filled(known(messages, text) ?? text, values);
+
+  const patternOf = (sentence) => {
+    const parts = sentence.split(PLACEHOLDER).map((piece, at) =>
+      (at % 2 ? `(?<${piece}>${NUMBERS.has(piece) ? NUMBER : ".+?"})` : piece.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")));
+    return new RegExp(`^${parts.join("")}$`, "s");
+  };
+  const words = (text) => text.replace(/\{\w+\}/g, "").length;
+  const patterns = Object.keys(sentences)
+    .filter((each) => PLACEHOLDER.test(each))
+    .sort((one, two) => words(two) - words(one))
+    .map((each) => [patternOf(each), sentences[each]]);
+
+  const part = (name, text) => {
+    if (name === "parts") return text.split(", ").map(sentence).join("，");
+    return NESTED.has(name) ? sentence(text) : text;
+  };
+
+  /** A sentence that came in English with the data. */
+  const sentence = (text) => {
+    const exact = known(sentences, text);
+    if (exact !== undefined) return exact;
+    for (const [pattern, translation] of patterns) {
+      const found = pattern.exec(text)?.groups;
+      if (found) {
+        return filled(translation, Object.fromEntries(Object.entries(found).map(([name, one]) => [name, part(name, one)])));
+      }
+    }
+    return text;
+  };
+
+  return { message, sentence };
+})();
+const tr = language.message;
+const told = language.sentence;
+
 const ui = (() => {
   const SVG = "http://www.w3.org/2000/svg";
   // characters that hide, reorder or break adjacent text, and lone surrogates
@@ -56,7 +144,7 @@ const ui = (() => {
   };
 
   /** Create the badge of a relation, with the symbol and colour of `base.css`. */
-  const badge = (kind, label = kind) => el("span", { class: `badge ${kind}` }, label);
+  const badge = (kind, label = told(kind)) => el("span", { class: `badge ${kind}` }, label);
 
   /** Decode base64; the loop is for browsers without Uint8Array.fromBase64. */
   const decoded = (text) => {
@@ -76,13 +164,13 @@ const ui = (() => {
     return new Response(stream).json();
   };
 
-  const THEMES = { "": "System", light: "Light", dark: "Dark" };
+  const THEMES = { "": tr("System"), light: tr("Light"), dark: tr("Dark") };
 
   const setTheme = (button, theme) => {
     if (theme) document.documentElement.dataset.theme = theme;
     else delete document.documentElement.dataset.theme;
     button.querySelector("[data-theme-name]").textContent = THEMES[theme];
-    button.setAttribute("aria-label", `Theme: ${THEMES[theme]}`);
+    button.setAttribute("aria-label", tr("Theme: {name}", { name: THEMES[theme] }));
   };
 
   /** Show the button that cycles through the themes; the choice is stored if the browser allows it. */

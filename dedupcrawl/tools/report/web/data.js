@@ -3,7 +3,7 @@
 
 const data = (() => {
   const OF = "\u0001"; // replaces the URL of the related page in a sentence
-  const COLUMNS = ["host", "status", "fate", "relation", "detector", "reason", "cluster"];
+  const COLUMNS = ["status", "fate", "relation", "detector", "reason", "cluster"];
 
   const spread = (column) => column.at.map((number) => column.values[number]);
 
@@ -20,6 +20,7 @@ const data = (() => {
     return {
       url,
       of,
+      host: table.host.byOrigin ? table.origin.at.map((number) => table.host.byOrigin[number]) : spread(table.host),
       title: table.title.map((one) => (typeof one === "number" ? table.title[one] : one)),
       time: sums(table.time),
       why: table.why,
@@ -94,9 +95,9 @@ const data = (() => {
 
   /** A duration in its two largest units. */
   const span = (seconds) => {
-    const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+    const units = [[86400, tr("d")], [3600, tr("h")], [60, tr("min")], [1, tr("s")]];
     const at = units.findIndex(([length]) => Math.abs(seconds) >= length);
-    if (at < 0 || at === 3) return `${Math.round(seconds * 10) / 10} s`;
+    if (at < 0 || at === 3) return `${Math.round(seconds * 10) / 10} ${tr("s")}`;
     const [[large, name], [small, rest]] = units.slice(at);
     const left = Math.floor((seconds % large) / small);
     return `${Math.floor(seconds / large)} ${name}${left ? ` ${left} ${rest}` : ""}`;

@@ -6,8 +6,6 @@ const evidence = (() => {
   const SIDE = 10; // pixels of a position, with its gap
   const MOST_PLACES = 2048;
 
-  const plural = (count, one) => `${data.number(count)} ${one}`;
-
   /** Draw a condition as a bar of the value found, with a mark at the value required. */
   const drawBar = (bar) => {
     const most = bar.value <= 1 && bar.found <= 1 ? 1 : Math.max(bar.value, bar.found) * 1.15;
@@ -20,22 +18,25 @@ const evidence = (() => {
 
   const rounded = (value) => (value === null ? "–" : data.digits(value));
 
-  const ORDER = { true: ["at least", "more than"], false: ["at most", "less than"] };
+  const ORDER = {
+    true: [tr("at least {value}"), tr("more than {value}")],
+    false: [tr("at most {value}"), tr("less than {value}")],
+  };
 
   /** A condition as text: "similarity 0.78", "at least 0.8". */
   const sayBar = (bar) => {
     // different numbers that round to the same are shown in full
     const digits = rounded(bar.found) === rounded(bar.value) ? (one) => String(one ?? "–") : rounded;
-    const order = ORDER[bar.atLeast][Number(bar.isStrict)];
-    return [ui.shown(bar.measure || bar.constant || "condition"), digits(bar.found), `${order} ${digits(bar.value)}`];
+    const order = ORDER[bar.atLeast][Number(bar.isStrict)].replace("{value}", digits(bar.value));
+    return [ui.shown(bar.measure ? told(bar.measure) : bar.constant || tr("condition")), digits(bar.found), order];
   };
 
   const showBar = (bar) => {
     const [name, found, wanted] = sayBar(bar);
     return ui.el("li", null,
-      `${name} `, ui.el("strong", null, found), `, ${wanted} required `,
+      `${name} `, ui.el("strong", null, found), tr(", {limit} required ", { limit: wanted }),
       bar.constant ? ["(", ui.el("code", null, ui.shown(bar.constant)), ") "] : "",
-      ui.el("span", { class: bar.isMet ? "met" : "unmet-word" }, bar.isMet ? "✓ met" : "✗ not met"),
+      ui.el("span", { class: bar.isMet ? "met" : "unmet-word" }, bar.isMet ? tr("✓ met") : tr("✗ not met")),
       drawBar(bar));
   };
 
@@ -61,9 +62,9 @@ const evidence = (() => {
   const showPlaces = (exhibit) => {
     if (!exhibit.agreeing) return [];
     const agree = exhibit.agreeing.replaceAll("0", "").length;
-    const unit = ui.shown(exhibit.unit);
-    const label = `${data.number(agree)} of ${plural(exhibit.agreeing.length, unit)} agree`;
-    const rest = exhibit.agreeing.length > MOST_PLACES ? `; the first ${data.number(MOST_PLACES)} are drawn` : "";
+    const unit = ui.shown(told(exhibit.unit));
+    const label = tr("{n} of {all} {unit} agree", { n: data.number(agree), all: data.number(exhibit.agreeing.length), unit });
+    const rest = exhibit.agreeing.length > MOST_PLACES ? tr("; the first {n} are drawn", { n: data.number(MOST_PLACES) }) : "";
     return [ui.el("p", null, label + rest), drawPlaces(exhibit.agreeing, label)];
   };
 
@@ -76,11 +77,11 @@ const evidence = (() => {
   };
 
   const showElements = (exhibit) => {
-    const unit = ui.shown(exhibit.unit);
+    const unit = ui.shown(told(exhibit.unit));
     return [
-      chips("shared", `${unit} of both pages`, exhibit.shared),
-      chips("apart", `${unit} of the earlier page only`, exhibit.only_old),
-      chips("apart", `${unit} of this page only`, exhibit.only_new),
+      chips("shared", tr("{unit} of both pages", { unit }), exhibit.shared),
+      chips("apart", tr("{unit} of the earlier page only", { unit }), exhibit.only_old),
+      chips("apart", tr("{unit} of this page only", { unit }), exhibit.only_new),
     ].flat();
   };
 
@@ -89,25 +90,25 @@ const evidence = (() => {
   const showFigures = (figures) => {
     const entries = Object.entries(figures);
     if (!entries.length) return "";
-    return ui.el("details", null, ui.el("summary", { class: "small soft" }, "All figures"),
+    return ui.el("details", null, ui.el("summary", { class: "small soft" }, tr("All figures")),
       ui.el("dl", { class: "figures" }, entries.map(([name, one]) => [
         ui.el("dt", null, ui.words(name)), ui.el("dd", null, ui.words(value(one))),
       ]).flat()));
   };
 
   const said = (opinion, isDecisive) => {
-    if (opinion.silent) return ui.el("span", { class: "soft small" }, `no opinion: ${ui.shown(opinion.silent)}`);
-    const words = opinion.relation ? ui.badge(opinion.relation) : ui.badge("miss", "no match");
-    return [words, isDecisive ? ui.el("span", { class: "small" }, "decided") : ""];
+    if (opinion.silent) return ui.el("span", { class: "soft small" }, tr("no opinion: {why}", { why: ui.shown(told(opinion.silent)) }));
+    const words = opinion.relation ? ui.badge(opinion.relation) : ui.badge("miss", tr("no match"));
+    return [words, isDecisive ? ui.el("span", { class: "small" }, tr("decided")) : ""];
   };
 
   /** Show the opinion of one detector. */
   const show = (opinion, isDecisive) =>
     ui.el("section", { class: `card opinion${isDecisive ? " decided" : ""}` },
       ui.el("h4", null, ui.words(opinion.detector), said(opinion, isDecisive)),
-      opinion.similarity === null ? "" : ui.el("p", null, "Similarity ", ui.el("strong", null, data.similarity(opinion.similarity))),
-      showBars(opinion.partBars.length ? "For a near-duplicate" : "", opinion.bars),
-      showBars("For an excerpt or an expansion", opinion.partBars),
+      opinion.similarity === null ? "" : ui.el("p", null, tr("Similarity"), " ", ui.el("strong", null, data.similarity(opinion.similarity))),
+      showBars(opinion.partBars.length ? tr("For a near-duplicate") : "", opinion.bars),
+      showBars(tr("For an excerpt or an expansion"), opinion.partBars),
       opinion.exhibits.map((exhibit) => [...showPlaces(exhibit), ...showElements(exhibit)]).flat(),
       showFigures(opinion.figures));
 
@@ -119,9 +120,9 @@ const evidence = (() => {
     const unmet = (nearest?.bars ?? []).filter((bar) => !bar.isMet);
     const words = (bar) => {
       const [name, found, wanted] = sayBar(bar);
-      return `${name} ${found}, ${wanted} required`;
+      return tr("{name} {found}, {limit} required", { name, found, limit: wanted });
     };
-    return { detector: nearest?.detector ?? "", words: unmet.map(words).join("; ") };
+    return { detector: nearest?.detector ?? "", words: unmet.map(words).join(tr("; ")) };
   };
 
   return { show, lacking };

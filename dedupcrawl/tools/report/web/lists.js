@@ -5,7 +5,7 @@ const lists = (() => {
   const AT_FIRST = 20;
   const ROWS_AT_FIRST = 100;
 
-  const compare = (place, label = "Compare") =>
+  const compare = (place, label = tr("Compare")) =>
     place === null || place === undefined ? "" : ui.el("a", { href: panel.toPair(place) }, label);
 
   /** Draw the times of the pages of a cluster, from the first to the last. */
@@ -28,7 +28,7 @@ const lists = (() => {
       ui.el("td", cell, ui.words(page("host"))),
       ui.el("td", { ...cell, class: "first" }, ui.el("a", { href: panel.toRow(place) }, ui.words(page("title") || page("url")))),
       ui.el("td", cell, panel.verdict(place)),
-      ui.el("td", { ...cell, class: "num", "data-name": "similarity" }, data.similarity(page("similarity"))),
+      ui.el("td", { ...cell, class: "num", "data-name": tr("similarity") }, data.similarity(page("similarity"))),
       ui.el("td", cell, compare(page("pair"))));
   };
 
@@ -36,13 +36,34 @@ const lists = (() => {
     ui.el("thead", { role: "rowgroup" }, ui.el("tr", { role: "row" },
       names.map(([name, kind]) => ui.el("th", { scope: "col", role: "columnheader", class: kind }, name))));
 
+  const clusterForCsv = (cluster) => {
+    const { time, host, title, url, status, relation, fate, similarity } = data.pages;
+    const row = (place) => [
+      time[place] === null ? "" : data.moment(time[place]), host[place], title[place], url[place],
+      told(relation[place] || status[place]), told(fate[place]), similarity[place],
+    ];
+    const heads = [tr("Time (UTC)"), tr("Host"), tr("Title"), tr("URL"), tr("Verdict"), tr("Result"), tr("Similarity")];
+    return [heads, ...cluster.pages.map(row)];
+  };
+
+  const missesForCsv = () => {
+    const row = (place) => {
+      const one = data.pairs[place];
+      const { detector, words } = evidence.lacking(one.opinions);
+      return [one.similarity, detector, words, one.newTitle, one.new, one.oldTitle, one.old];
+    };
+    const heads = [tr("Similarity"), tr("Detector"), tr("Failed conditions"), tr("This page"), tr("URL of this page"),
+      tr("Earlier page"), tr("URL of the earlier page")];
+    return [heads, ...data.misses.map(row)];
+  };
+
   const fillCluster = (cluster) => {
     const body = ui.el("tbody", { role: "rowgroup" });
     const more = ui.el("button", { type: "button" });
     const add = (until) => {
       body.append(...cluster.pages.slice(body.rows.length, until).map((place) => clusterRow(cluster, place)));
       const left = cluster.pages.length - body.rows.length;
-      more.textContent = `Show ${data.number(left)} more`;
+      more.textContent = tr("Show {n} more", { n: data.number(left) });
       more.hidden = left === 0;
     };
     more.addEventListener("click", () => add(body.rows.length + 10 * ROWS_AT_FIRST));
@@ -51,21 +72,22 @@ const lists = (() => {
     return [
       drawMoments(cluster),
       ui.el("table", { class: "cards", role: "table" },
-        head([["Time (UTC)", "num"], ["Host"], ["Title"], ["Verdict"], ["Similarity", "num"], ["Texts"]]), body),
+        head([[tr("Time (UTC)"), "num"], [tr("Host")], [tr("Title")], [tr("Verdict")], [tr("Similarity"), "num"], [tr("Texts")]]), body),
       more,
-      left > 0 ? ui.el("p", { class: "soft small" }, `${data.number(left)} more pages of this cluster are not in this file.`) : "",
+      ui.el("p", { class: "saving" }, csv.button(`cluster-${cluster.name}`, () => clusterForCsv(cluster))),
+      left > 0 ? ui.el("p", { class: "soft small" }, tr("{n} more pages of this cluster are not in this file.", { n: data.number(left) })) : "",
     ];
   };
 
   const showCluster = (cluster) => {
-    const times = cluster.first !== null && cluster.last > cluster.first ? `over ${data.span(cluster.last - cluster.first)}` : "";
+    const times = cluster.first !== null && cluster.last > cluster.first ? tr("over {span}", { span: data.span(cluster.last - cluster.first) }) : "";
     const box = ui.el("div");
-    const hosts = `${data.number(cluster.hosts)} ${cluster.hosts === 1 ? "host" : "hosts"}`;
+    const hosts = cluster.hosts === 1 ? tr("1 host") : tr("{n} hosts", { n: data.number(cluster.hosts) });
     const details = ui.el("details", { class: "cluster" },
       ui.el("summary", null,
-        ui.el("span", { class: "size" }, `${data.number(cluster.size)} pages`),
+        ui.el("span", { class: "size" }, tr("{n} pages", { n: data.number(cluster.size) })),
         ui.el("span", { class: "soft" }, hosts),
-        ui.words(cluster.title || "(no title)", "span", { class: "title" }),
+        ui.words(cluster.title || tr("(no title)"), "span", { class: "title" }),
         ui.el("span", { class: "soft small" }, times)),
       box);
     details.addEventListener("toggle", () => {
@@ -82,7 +104,7 @@ const lists = (() => {
       shown.push(...made);
       list.append(...made, more);
       const left = data.clusters.length - shown.length;
-      more.textContent = `Show ${data.number(left)} more clusters`;
+      more.textContent = tr("Show {n} more clusters", { n: data.number(left) });
       more.hidden = left === 0;
     };
     more.addEventListener("click", () => add(data.clusters.length));
@@ -109,26 +131,27 @@ const lists = (() => {
     const cell = { role: "cell" };
     const side = (title, url) => [ui.words(title || url, "div", { class: "title" }), ui.el("div", { class: "soft small" }, ui.words(data.host(url)))];
     return ui.el("tr", { role: "row" },
-      ui.el("td", { ...cell, class: "num", "data-name": "similarity" }, ui.el("strong", null, data.similarity(one.similarity))),
+      ui.el("td", { ...cell, class: "num", "data-name": tr("similarity") }, ui.el("strong", null, data.similarity(one.similarity))),
       ui.el("td", { ...cell, class: "full" }, ui.shown(lacks.detector), ui.el("div", { class: "soft small" }, lacks.words)),
       ui.el("td", { ...cell, class: "full" }, side(one.newTitle, one.new)),
       ui.el("td", { ...cell, class: "full" }, side(one.oldTitle, one.old)),
-      ui.el("td", cell, ui.el("a", { class: "button", href: panel.toPair(place) }, "Compare")));
+      ui.el("td", cell, ui.el("a", { class: "button", href: panel.toPair(place) }, tr("Compare"))));
   };
 
   const showMisses = (box) => {
-    const names = [["Similarity", "num"], ["Detector, and failed conditions"], ["This page"], ["Earlier page"], ["Texts"]];
+    const names = [[tr("Similarity"), "num"], [tr("Detector, and failed conditions")], [tr("This page")], [tr("Earlier page")], [tr("Texts")]];
     const body = ui.el("tbody", { role: "rowgroup" });
     const more = ui.el("button", { type: "button" });
     const add = () => {
       const from = body.rows.length;
       body.append(...data.misses.slice(from, from + AT_FIRST).map(missRow));
-      more.textContent = `Show more of the ${data.number(data.misses.length)}`;
+      more.textContent = tr("Show more of the {n}", { n: data.number(data.misses.length) });
       more.hidden = body.rows.length === data.misses.length;
     };
     more.addEventListener("click", add);
     add();
-    box.append(ui.el("div", { class: "card" }, ui.el("table", { class: "cards", role: "table" }, head(names), body), more));
+    box.append(ui.el("div", { class: "card" }, ui.el("table", { class: "cards", role: "table" }, head(names), body), more,
+      ui.el("p", { class: "saving" }, csv.button("near-misses", missesForCsv))));
   };
 
   const start = () => {

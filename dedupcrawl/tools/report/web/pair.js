@@ -41,8 +41,8 @@ const pair = (() => {
   /** Fold a passage within a line: a button in each column; either of them unfolds both. */
   const foldPiece = (text, cells) => {
     const buttons = cells.map(() =>
-      ui.el("button", { type: "button", class: "fold", "aria-label": `Show ${data.number(text.length)} equal characters` },
-        `⋯ ${data.number(text.length)} equal characters ⋯`));
+      ui.el("button", { type: "button", class: "fold", "aria-label": tr("Show {n} equal characters", { n: data.number(text.length) }) },
+        tr("⋯ {n} equal characters ⋯", { n: data.number(text.length) })));
     const open = (event) => {
       buttons.forEach((button) => button.replaceWith(ui.shown(text)));
       event.target.closest?.(".row")?.focus?.();
@@ -81,7 +81,7 @@ const pair = (() => {
 
   const foldRows = (rows) => {
     const length = rows.reduce((sum, row) => sum + row.pieces.reduce((all, piece) => all + piece.length, 0), 0);
-    const label = `⋯ ${data.number(rows.length)} equal lines, ${data.number(length)} characters ⋯`;
+    const label = tr("⋯ {lines} equal lines, {n} characters ⋯", { lines: data.number(rows.length), n: data.number(length) });
     const open = (event) => {
       const made = rows.map((row) => showRow(row, false));
       made[0].tabIndex = -1;
@@ -114,41 +114,43 @@ const pair = (() => {
   const amount = (changes) => {
     const blank = changes.filter(isBlank).length;
     const differ = changes.filter((each) => typeof each !== "string" && !isBlank(each));
-    if (!differ.length) return blank ? "The texts differ only in whitespace." : "The texts are equal.";
+    if (!differ.length) return blank ? tr("The texts differ only in whitespace.") : tr("The texts are equal.");
     const count = (side) => differ.reduce((sum, each) => sum + each[side].length, 0);
-    return `${data.number(differ.length)} ${differ.length === 1 ? "change" : "changes"}: ` +
-      `${data.number(count(0))} characters of the earlier page, ${data.number(count(1))} of this one.`;
+    const values = { n: data.number(differ.length), old: data.number(count(0)), new: data.number(count(1)) };
+    return differ.length === 1
+      ? tr("{n} change: {old} characters of the earlier page, {new} of this one.", values)
+      : tr("{n} changes: {old} characters of the earlier page, {new} of this one.", values);
   };
 
   /** Show both texts of a pair. */
   const showTexts = (one) => {
-    if (!one.changes.length) return ui.el("p", { class: "card soft" }, "The texts of this pair are not in this file.");
+    if (!one.changes.length) return ui.el("p", { class: "card soft" }, tr("The texts of this pair are not in this file."));
     const rows = rowsOf(one.changes);
     const box = ui.el("div", null, showRows(rows, false));
-    const toggle = ui.el("button", { type: "button", "aria-pressed": "false" }, "Show full texts");
+    const toggle = ui.el("button", { type: "button", "aria-pressed": "false" }, tr("Show full texts"));
     toggle.addEventListener("click", () => {
       const isWhole = toggle.getAttribute("aria-pressed") === "false";
       toggle.setAttribute("aria-pressed", String(isWhole));
       box.replaceChildren(...showRows(rows, isWhole));
     });
-    const cut = one.isCut ? " The texts are longer than the part that is compared." : "";
-    return ui.el("section", { class: "card texts", "aria-label": "Both texts" },
+    const cut = one.isCut ? tr(" The texts are longer than the part that is compared.") : "";
+    return ui.el("section", { class: "card texts", "aria-label": tr("Both texts") },
       ui.el("div", { class: "texts-head" }, ui.el("span", null, amount(one.changes) + cut), toggle),
       ui.el("div", { class: "row sidenames", "aria-hidden": "true" },
-        ui.el("div", null, "Earlier page"), ui.el("div", null, "This page")),
+        ui.el("div", null, tr("Earlier page")), ui.el("div", null, tr("This page"))),
       box);
   };
 
   const side = (name, title, url, place) =>
     ui.el("section", { class: "card side" },
       ui.el("p", { class: "small soft" }, name),
-      title ? ui.words(title, "h3") : ui.el("h3", { class: "soft" }, "(no title)"),
+      title ? ui.words(told(title), "h3") : ui.el("h3", { class: "soft" }, tr("(no title)")),
       ui.el("p", { class: "small" }, ui.link(url)),
-      place !== undefined ? ui.el("p", { class: "small" }, ui.el("a", { href: panel.toRow(place) }, "Its verdict")) : "");
+      place !== undefined ? ui.el("p", { class: "small" }, ui.el("a", { href: panel.toRow(place) }, tr("Its verdict"))) : "");
 
   const sentence = (one) => {
-    if (!one.relation) return "compared, no match";
-    return one.decided ? `decided by ${ui.shown(one.decided)}` : "";
+    if (!one.relation) return tr("compared, no match");
+    return one.decided ? tr("decided by {detector}", { detector: ui.shown(one.decided) }) : "";
   };
 
   /** Why two pages of one site are no copies, and the words that each title has for itself. */
@@ -157,25 +159,25 @@ const pair = (() => {
     const [own, other] = one.ownWords;
     const words = (label, text) => (text ? [ui.el("dt", null, label), ui.el("dd", { dir: "auto" }, ui.shown(text))] : "");
     return ui.el("div", { class: "card siblings" },
-      ui.el("p", null, `Siblings: two pages of one site with nearly the same text. They differ by ${ui.shown(one.siblings)}.`),
-      ui.el("dl", { class: "small" }, words("Only in the earlier title", other), words("Only in this title", own)));
+      ui.el("p", null, tr("Siblings: two pages of one site with nearly the same text. They differ by {what}.", { what: ui.shown(told(one.siblings)) })),
+      ui.el("dl", { class: "small" }, words(tr("Only in the earlier title"), other), words(tr("Only in this title"), own)));
   };
 
   /** Show a pair: verdict, both pages, texts, and the opinions of the detectors. */
   const show = (one) => {
     const decisive = (opinion) => opinion.detector === one.decided;
     const opinions = [...one.opinions].sort((left, right) => decisive(right) - decisive(left));
-    const heading = ui.el("h3", { tabindex: -1 }, "Evidence of the detectors");
+    const heading = ui.el("h3", { tabindex: -1 }, tr("Evidence of the detectors"));
     return [
       ui.el("div", { class: "verdict" },
-        one.relation ? ui.badge(one.relation) : ui.badge("miss", "near miss"),
+        one.relation ? ui.badge(one.relation) : ui.badge("miss", tr("near miss")),
         one.similarity === null ? "" : ui.el("strong", null, data.similarity(one.similarity)),
         ui.el("span", { class: "soft" }, sentence(one)),
-        opinions.length ? ui.el("button", { type: "button", onclick: () => heading.focus() }, "Go to the evidence") : ""),
+        opinions.length ? ui.el("button", { type: "button", onclick: () => heading.focus() }, tr("Go to the evidence")) : ""),
       siblings(one),
       ui.el("div", { class: "sides" },
-        side("Earlier page", one.oldTitle, one.old, data.placeOf(one.old)),
-        side("This page", one.newTitle, one.new, data.placeOfNew(one))),
+        side(tr("Earlier page"), one.oldTitle, one.old, data.placeOf(one.old)),
+        side(tr("This page"), one.newTitle, one.new, data.placeOfNew(one))),
       showTexts(one),
       opinions.length ? heading : "",
       ui.el("div", { class: "opinions" }, opinions.map((each) => evidence.show(each, decisive(each)))),

@@ -22,7 +22,7 @@ const panel = (() => {
 
   const open = (title, steps, content) => {
     const heading = ui.el("h2", { id: "panel-title", tabindex: -1 }, title);
-    const close = ui.el("button", { type: "button", onclick: () => dialog.close() }, "Close");
+    const close = ui.el("button", { type: "button", onclick: () => dialog.close() }, tr("Close"));
     const body = ui.el("div", { class: "panel-body", tabindex: 0, role: "region", "aria-labelledby": "panel-title" }, content);
     dialog.replaceChildren(ui.el("div", { class: "panel-head" }, heading, steps, close), body);
     if (!dialog.open) dialog.showModal();
@@ -34,13 +34,14 @@ const panel = (() => {
     const isMiss = data.misses.includes(place);
     const order = isMiss ? data.misses : data.pairs.map((_, at) => at).filter((at) => data.pairs[at].relation);
     const at = order.indexOf(place);
-    return { at: at + 1, of: order.length, before: order[at - 1], after: order[at + 1], what: isMiss ? "Near miss" : "Pair" };
+    return { at: at + 1, of: order.length, before: order[at - 1], after: order[at + 1], isMiss };
   };
 
   const showPair = (place) => {
-    const { at, of, before, after, what } = around(place);
-    const steps = [step("Previous", "‹", before), step("Next", "›", after)];
-    open(`${what} ${data.number(at)} of ${data.number(of)}`, steps, pair.show(data.pairs[place]));
+    const { at, of, before, after, isMiss } = around(place);
+    const steps = [step(tr("Previous"), "‹", before), step(tr("Next"), "›", after)];
+    const values = { at: data.number(at), of: data.number(of) };
+    open(isMiss ? tr("Near miss {at} of {of}", values) : tr("Pair {at} of {of}", values), steps, pair.show(data.pairs[place]));
   };
 
   const fact = (name, value) => (value ? [ui.el("dt", null, name), ui.el("dd", null, value)] : []);
@@ -48,15 +49,15 @@ const panel = (() => {
   const verdict = (place) => {
     const { status, relation, reason, fate } = data.pages;
     const kind = relation[place] || status[place];
-    const because = reason[place] ? ` (${ui.shown(reason[place])})` : "";
-    return [ui.badge(kind, kind + because), " ", ui.el("span", { class: "fate" }, fate[place])];
+    const because = reason[place] ? tr(" ({reason})", { reason: ui.shown(told(reason[place])) }) : "";
+    return [ui.badge(kind, told(kind) + because), " ", ui.el("span", { class: "fate" }, told(fate[place]))];
   };
 
   /** The verdict as a sentence with a link to the related page. */
   const because = (place) => {
     const of = data.pages.of[place];
     const target = () => (data.placeOf(of) !== undefined ? ui.el("a", { href: toPage(of) }, ui.words(of)) : ui.link(of));
-    const parts = data.pages.why[place].split(data.OF).map((words) => ui.shown(words));
+    const parts = told(data.pages.why[place]).split(data.OF).map((words) => ui.shown(words));
     const linked = parts.flatMap((words, at) => (at ? [target(), words] : [words]));
     return parts.length > 1 || !of ? linked : [linked, " ", target()];
   };
@@ -68,14 +69,14 @@ const panel = (() => {
     const items = rest.slice(0, MOST_SHOWN).map((one) =>
       ui.el("li", null, ui.el("a", { href: toRow(one) }, ui.words(data.pages.title[one] || data.pages.url[one])),
         " ", ui.el("span", { class: "soft" }, ui.words(data.pages.host[one])), " ", verdict(one)));
-    const more = rest.length > MOST_SHOWN ? ui.el("li", { class: "soft" }, `and ${data.number(rest.length - MOST_SHOWN)} more`) : "";
-    return ui.el("section", { class: "card" }, ui.el("h3", null, "Other pages with this content"), ui.el("ul", null, items, more));
+    const more = rest.length > MOST_SHOWN ? ui.el("li", { class: "soft" }, tr("and {n} more", { n: data.number(rest.length - MOST_SHOWN) })) : "";
+    return ui.el("section", { class: "card" }, ui.el("h3", null, tr("Other pages with this content")), ui.el("ul", null, items, more));
   };
 
   const showPage = (place) => {
     const page = (name) => data.pages[name][place];
-    const compare = page("pair") === null ? "" : ui.el("p", null, ui.el("a", { class: "button", href: toPair(page("pair")) }, "Compare both texts"));
-    open("A page and its verdict", "", [
+    const compare = page("pair") === null ? "" : ui.el("p", null, ui.el("a", { class: "button", href: toPair(page("pair")) }, tr("Compare both texts")));
+    open(tr("A page and its verdict"), "", [
       ui.el("section", { class: "card" },
         page("title") ? ui.words(page("title"), "h3") : "",
         ui.el("p", null, ui.link(page("url"))),
@@ -83,12 +84,12 @@ const panel = (() => {
         page("why") ? ui.el("p", null, because(place)) : "",
         compare,
         ui.el("dl", { class: "figures" },
-          fact("Duplicate of, or related to", page("of") && ui.link(page("of"))),
-          fact("Seen", page("time") === null ? "" : `${data.moment(page("time"))} UTC`),
-          fact("Size", data.size(page("bytes"))),
-          fact("Similarity", data.similarity(page("similarity"))),
-          fact("Detector", ui.shown(page("detector"))),
-          fact("Cluster", page("cluster") && ui.el("a", { href: toCluster(page("cluster")) }, ui.shown(page("cluster")))))),
+          fact(tr("Duplicate of, or related to"), page("of") && ui.link(page("of"))),
+          fact(tr("Seen"), page("time") === null ? "" : `${data.moment(page("time"))} UTC`),
+          fact(tr("Size"), data.size(page("bytes"))),
+          fact(tr("Similarity"), data.similarity(page("similarity"))),
+          fact(tr("Detector"), ui.shown(page("detector"))),
+          fact(tr("Cluster"), page("cluster") && ui.el("a", { href: toCluster(page("cluster")) }, ui.shown(page("cluster")))))),
       others(place),
     ]);
   };

@@ -7,8 +7,9 @@
   } catch (error) {
     console.error(error);
     const said = document.getElementById("broken");
-    said.textContent = "This browser cannot decompress the data of this page. Clusters, near misses and the " +
-      "table of pages are missing. Use a browser of 2023 or later.";
+    said.textContent = tr(
+      "This browser cannot decompress the data of this page. Clusters, near misses and the table of pages are missing. Use a browser of 2023 or later.",
+    );
     said.hidden = false;
     return;
   }

@@ -5,8 +5,8 @@ const table = (() => {
   const ROWS = 50;
   const FIRST_DOWN = new Set(["similarity", "bytes"]);
   const COLUMNS = [
-    ["time", "Time"], ["title", "Page"], ["host", "Host"], ["relation", "Verdict"],
-    ["of", "Why"], ["similarity", "Similarity"], ["bytes", "Size"],
+    ["time", tr("Time")], ["title", tr("Page")], ["host", tr("Host")], ["relation", tr("Verdict")],
+    ["of", tr("Why")], ["similarity", tr("Similarity")], ["bytes", tr("Size")],
   ];
 
   const state = { query: "", kind: "", host: "", sort: "", down: false, at: 0, rows: [] };
@@ -15,11 +15,14 @@ const table = (() => {
 
   const kindOf = (place) => data.pages.relation[place] || data.pages.status[place];
 
+  /** The names of a verdict, as they are and in the language of the page. */
+  const names = (columns, place) => columns.flatMap((column) => [column[place], told(column[place])]);
+
   /** The searchable text of each page, in lower case; built at the first search. */
   const haystack = () => {
     const { title, url, host, relation, status, fate, cluster, reason } = data.pages;
     haystacks ??= title.map((one, place) =>
-      [one, url[place], host[place], relation[place], status[place], fate[place], cluster[place], reason[place]].join("\n").toLowerCase());
+      [one, url[place], host[place], ...names([relation, status, fate, reason], place), cluster[place]].join("\n").toLowerCase());
     return haystacks;
   };
 
@@ -58,25 +61,27 @@ const table = (() => {
     const cell = (kind, ...content) => ui.el("td", { role: "cell", class: kind }, content);
     const figure = (name, value) => ui.el("td", { role: "cell", class: "num", "data-name": name }, value);
     const [day, clock] = page("time") === null ? [] : data.moment(page("time")).split(" ");
-    const compare = page("pair") === null ? "" : ui.el("div", null, ui.el("a", { href: panel.toPair(page("pair")) }, "compare texts"));
+    const compare = page("pair") === null ? "" : ui.el("div", null, ui.el("a", { href: panel.toPair(page("pair")) }, tr("compare texts")));
     return ui.el("tr", { role: "row" },
       cell("", day ? [ui.el("span", { class: "date" }, day), " ", clock ?? ""] : ""),
-      cell("first", ui.el("a", { class: "headline", href: panel.toRow(place) }, ui.words(page("title") || "(no title)")),
+      cell("first", ui.el("a", { class: "headline", href: panel.toRow(place) }, ui.words(page("title") || tr("(no title)"))),
         ui.el("span", { class: "url" }, ui.link(page("url")))),
       cell("", ui.words(page("host"))),
       cell("", panel.verdict(place)),
       cell("full", page("why") || page("of") ? ui.el("div", null, panel.because(place)) : "", compare),
-      figure("similarity", data.similarity(page("similarity"))),
-      figure("size", data.size(page("bytes"))));
+      figure(tr("similarity"), data.similarity(page("similarity"))),
+      figure(tr("size"), data.size(page("bytes"))));
   };
 
   const show = () => {
     const shown = state.rows.slice(state.at, state.at + ROWS);
     parts.body.replaceChildren(...shown.map(row));
     const many = state.rows.length;
-    const range = many ? `${data.number(state.at + 1)} to ${data.number(state.at + shown.length)} of ` : "";
-    parts.count.textContent = `${range}${data.number(many)} ${many === 1 ? "page" : "pages"}` +
-      (many === data.count ? "" : `, found among ${data.number(data.count)}`);
+    const values = { first: data.number(state.at + 1), last: data.number(state.at + shown.length), n: data.number(many) };
+    const found = many === 0 ? tr("0 pages") : many === 1
+      ? tr("{first} to {last} of {n} page", values) : tr("{first} to {last} of {n} pages", values);
+    parts.count.textContent =
+      found + (many === data.count ? "" : tr(", found among {n}", { n: data.number(data.count) }));
     parts.before.disabled = state.at === 0;
     parts.after.disabled = state.at + ROWS >= many;
   };
@@ -110,12 +115,13 @@ const table = (() => {
   };
 
   const LONGEST_LABEL = 60;
+  let choices = 0;
 
   const choice = (value, label, count) =>
     ui.el("option", { value }, count ? `${ui.shown(label.slice(0, LONGEST_LABEL))} (${data.number(count)})` : label);
 
   const select = (label, kind, options, onchange) => {
-    const id = `choice-${label.replace(" ", "-").toLowerCase()}`;
+    const id = `choice-${choices += 1}`;
     const made = ui.el("select", { id, onchange: () => onchange(made.value) }, options);
     return [made, ui.el("div", { class: kind }, ui.el("label", { for: id }, label), made)];
   };
@@ -130,22 +136,22 @@ const table = (() => {
   };
 
   const tools = () => {
-    parts.query = ui.el("input", { type: "search", placeholder: "Title, URL, host, relation…", autocomplete: "off", spellcheck: "false" });
+    parts.query = ui.el("input", { type: "search", placeholder: tr("Title, URL, host, relation…"), autocomplete: "off", spellcheck: "false" });
     parts.query.addEventListener("input", debounced(() => { state.query = parts.query.value; update(); }));
     const kinds = [...counts(data.pages.fate), ...counts(values("relation"))];
-    const [kind, kindLabel] = select("Verdict", "", [choice("", "all"), kinds.map(([name, count]) => choice(name, name, count))].flat(),
+    const [kind, kindLabel] = select(tr("Verdict"), "", [choice("", tr("all")), kinds.map(([name, count]) => choice(name, told(name), count))].flat(),
       (value) => { state.kind = value; update(); });
     const hosts = counts(data.pages.host).slice(0, 500);
-    const [host, hostLabel] = select("Host", "", [choice("", "all"), hosts.map(([name, count]) => choice(name, name, count))].flat(),
+    const [host, hostLabel] = select(tr("Host"), "", [choice("", tr("all")), hosts.map(([name, count]) => choice(name, name, count))].flat(),
       (value) => { state.host = value; update(); });
     const orders = COLUMNS.flatMap(([name, label]) => [choice(`${name} up`, `${label} ↑`), choice(`${name} down`, `${label} ↓`)]);
-    const [sorting, sortLabel] = select("Sort by", "sorting", [choice("", "original order"), ...orders], (value) => {
+    const [sorting, sortLabel] = select(tr("Sort by"), "sorting", [choice("", tr("original order")), ...orders], (value) => {
       const [name, direction] = value.split(" ");
       sortBy(name, direction === "down");
     });
     Object.assign(parts, { kind, host, sorting });
     return ui.el("div", { class: "tools" },
-      ui.el("label", { class: "searching" }, "Search", parts.query), kindLabel, hostLabel, sortLabel);
+      ui.el("label", { class: "searching" }, tr("Search"), parts.query), kindLabel, hostLabel, sortLabel);
   };
 
   const turn = (pages) => {
@@ -154,11 +160,27 @@ const table = (() => {
     parts.count.scrollIntoView({ block: "nearest" });
   };
 
+  /** All rows that were found, in the order of the table. */
+  const rowsForCsv = () => {
+    const page = data.pages;
+    const heads = [
+      tr("Time (UTC)"), tr("Title"), tr("URL"), tr("Host"), tr("Status"), tr("Relation"), tr("Result"), tr("Reason"),
+      tr("Why"), tr("Related page"), tr("Similarity"), tr("Bytes"), tr("Detector"), tr("Cluster"),
+    ];
+    const row = (place) => [
+      page.time[place] === null ? "" : data.moment(page.time[place]), page.title[place], page.url[place], page.host[place],
+      told(page.status[place]), told(page.relation[place]), told(page.fate[place]), told(page.reason[place]),
+      told(page.why[place]).replaceAll(data.OF, page.of[place]), page.of[place], page.similarity[place], page.bytes[place],
+      page.detector[place], page.cluster[place],
+    ];
+    return [heads, ...state.rows.map(row)];
+  };
+
   const pager = () => {
     parts.count = ui.el("span", { role: "status" });
-    parts.before = ui.el("button", { type: "button", onclick: () => turn(-1) }, "‹ Previous");
-    parts.after = ui.el("button", { type: "button", onclick: () => turn(1) }, "Next ›");
-    return ui.el("div", { class: "found" }, parts.count, ui.el("div", { class: "pager" }, parts.before, parts.after));
+    parts.before = ui.el("button", { type: "button", onclick: () => turn(-1) }, tr("‹ Previous"));
+    parts.after = ui.el("button", { type: "button", onclick: () => turn(1) }, tr("Next ›"));
+    return ui.el("div", { class: "found" }, parts.count, ui.el("div", { class: "pager" }, csv.button("pages", rowsForCsv), parts.before, parts.after));
   };
 
   /** Search for words, and scroll to the results. */
