@@ -1,13 +1,15 @@
-"""Write the table "Measured" of the README from the results of the benchmarks.
+"""Write the table "Measured" of both READMEs from the results of the benchmarks.
 
 Run ``python docs/making/measured.py``. ``benchmarks/results`` has a file for each benchmark, written by its option
-``--json``; ``measured.md.j2`` has the rows. Only the text between the comment marks is replaced. ``--measure`` runs the
-benchmarks first, which takes the better part of an hour; ``--measure NAME …`` runs those alone.
+``--json``; ``measured.md.j2`` and ``measured.zh.md.j2`` have the rows. Only the text between the comment marks is
+replaced. ``--measure`` runs the benchmarks first, which takes the better part of an hour; ``--measure NAME …`` runs
+those alone. The file ``reader_model.json`` is written by ``docs/making/reader_model.py --json``.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,25 +19,36 @@ import jinja2
 import orjson
 
 ROOT = Path(__file__).resolve().parents[2]
-README = ROOT / "README.md"
+#: The pages with the table, and the templates of its rows.
+PAGES = {ROOT / "README.md": "measured.md.j2", ROOT / "README.zh-CN.md": "measured.zh.md.j2"}
 RESULTS = ROOT / "benchmarks" / "results"
+DATA = Path(os.environ.get("DEDUPCRAWL_DATA", ROOT.parent / "shared" / "data"))
 BEGIN, END = "<!-- measured: made by docs/making/measured.py -->\n", "<!-- end of measured -->"
 #: Arguments of the benchmarks that do not take their defaults.
-ARGUMENTS: dict[str, list[str]] = {}
+ARGUMENTS: dict[str, list[str]] = {
+    "batch": ["documents", "--documents", "20000", "100000"],
+    "faults": ["pipeline"],
+    "identity": [str(DATA / "pages"), "--step", "24"],
+    "shared": ["--runs", "5", "--pages", "10000", "200000"],
+}
 
 
-def renewed(page: str) -> str:
-    """Return the README with a new table.
+def renewed(page: str, template: str) -> str:
+    """Return a page with a new table.
+
+    Args:
+        page: its text.
+        template: name of the file with the rows.
 
     Raises:
         jinja2.UndefinedError: a file does not have a figure that the table names.
     """
     before, _, rest = page.partition(BEGIN)
-    return f"{before}{BEGIN}{table()}{END}{rest.partition(END)[2]}"
+    return f"{before}{BEGIN}{table(template)}{END}{rest.partition(END)[2]}"
 
 
-def table() -> str:
-    """Return the table of the results that are stored."""
+def table(template: str) -> str:
+    """Return the table of the results that are stored, in the rows of a template."""
     # The rows are Markdown, so nothing is escaped.
     environment = jinja2.Environment(  # noqa: S701
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
@@ -44,7 +57,7 @@ def table() -> str:
         keep_trailing_newline=True,
     )
     environment.filters.update(whole=whole, short=short, span=span)
-    return environment.get_template("measured.md.j2").render(results())
+    return environment.get_template(template).render(results())
 
 
 def results() -> dict[str, Any]:
@@ -90,13 +103,14 @@ def measure(names: list[str]) -> None:
 
 
 def main() -> None:
-    """Update the README."""
+    """Update both pages."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--measure", nargs="*", metavar="NAME", help="run benchmarks first: all, or these")
     asked = parser.parse_args()
     if asked.measure is not None:
-        measure(asked.measure or list(results()))
-    README.write_text(renewed(README.read_text("utf-8")), "utf-8")
+        measure(asked.measure or [name for name in results() if name != "reader_model"])
+    for path, template in PAGES.items():
+        path.write_text(renewed(path.read_text("utf-8"), template), "utf-8")
 
 
 if __name__ == "__main__":

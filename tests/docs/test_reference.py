@@ -16,6 +16,7 @@ from dedupcrawl.crawl.settings import SETTINGS
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.verdict import Status
+from docs.making import measured
 from docs.making.commands import PAGE, commands, renewed
 from tests.data import ROOT
 from tests.docs.newspapers import ICE
@@ -23,6 +24,7 @@ from tests.texts import ENGLISH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 DOCS = ROOT / "docs"
 PACKAGE = ROOT / "dedupcrawl"
@@ -250,6 +252,19 @@ def test_every_method_of_the_deduplicator_is_named() -> None:
 def test_every_field_of_the_configuration_is_named() -> None:
     text = section("api.md", "Config")
     assert [field.name for field in fields(Config) if f"`{field.name}`" not in text] == []
+
+
+@pytest.mark.parametrize(("path", "template"), measured.PAGES.items(), ids=["en", "zh"])
+def test_what_is_measured_is_what_the_stored_results_say(path: Path, template: str) -> None:
+    page = path.read_text("utf-8")
+    assert measured.BEGIN in page
+    assert page == measured.renewed(page, template), "python docs/making/measured.py"
+
+
+def test_results_name_no_folder_of_a_machine() -> None:
+    for name, found in measured.results().items():
+        assert found["benchmark"] == name
+        assert "/" not in found["command"]
 
 
 def test_commands_and_their_options_are_as_the_command_says() -> None:
