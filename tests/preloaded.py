@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from scrapy.settings import default_settings
@@ -16,6 +17,7 @@ from scrapy.utils.misc import load_object
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+HANDLERS = "scrapy.core.downloader.handlers"
 MODULES = (
     "dedupcrawl.batch.preload",
     "dedupcrawl.crawl.addon",
@@ -23,7 +25,8 @@ MODULES = (
     "dedupcrawl.spiders.site",
     "dedupcrawl.stores.lmdb",
     "dedupcrawl.stores.redis.store",
-    "scrapy.core.downloader.handlers._aiohttp",
+    # downloads without a reactor; Scrapy 2.18 has another one
+    f"{HANDLERS}._aiohttp" if find_spec(f"{HANDLERS}._aiohttp") else f"{HANDLERS}._httpx",
     "scrapy.crawler",
     "tests.crawl.components",
     "tests.crawl.driver",

@@ -73,12 +73,14 @@ class ProgressBars:
         self._updated = -inf
 
     def __enter__(self) -> Self:
-        self._progress.start()
+        if not self._progress.disable:
+            self._progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._update()
-        self._progress.stop()
+        if not self._progress.disable:  # Rich below 14.3 prints an empty line all the same
+            self._progress.stop()
 
     def begin(self, step: str, total: int | None) -> None:
         """End the current step and begin another; ``total`` is None if the amount of work is unknown."""

@@ -6,13 +6,13 @@ last character, and the tree is not visited again. A decision tree only compares
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
 
-from dedupcrawl.page import rules
+from dedupcrawl.page import compiled, rules
 from dedupcrawl.page.flatten import word_set
 from dedupcrawl.page.rules import CONSENT, KEPT_REASONS, LANDMARK, MAIN_TEXT, REPEATED, SideKind, name_words
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from dedupcrawl.page._features import FeatureRows
     from dedupcrawl.page.blocks import BlockTree
 
     Floats = NDArray[np.float64]
@@ -62,6 +63,7 @@ GENERATORS = (
 EXCLUDED = [REASONS[CONSENT], REASONS[REPEATED], REASONS[LANDMARK]]
 THIRD_PARTY = [REASONS[rules.COMMENTS], REASONS[rules.NESTED]]  #: reasons of blocks by other authors
 MIN_OWN_TEXT = 200  #: bytes: an article with at least this length is not continued by comments and other articles
+FEATURES = 34  #: of a block
 SIDE_COLUMN = 13  #: of the rows: what class and id of the containers show
 WORDS_COLUMN = 18  #: of the rows: the kinds of content words of the containers
 MIN_LATIN_WIDTH = 0.7  #: characters a byte of a text in the Latin script have at least (UTF-8: Cyrillic 0.5, Han 0.33)
@@ -82,9 +84,10 @@ class BlockFeatures(NamedTuple):
 class _Columns(NamedTuple):
     lengths: Floats
     link_lengths: Floats
+    kept: Floats
     tags: Integers
     containers: Integers
-    kept: Floats
+    reasons: Integers
 
 
 def block_features(tree: BlockTree, reasons: Sequence[str], *, for_training: bool = False) -> BlockFeatures:
@@ -95,32 +98,62 @@ def block_features(tree: BlockTree, reasons: Sequence[str], *, for_training: boo
         reasons: for each block the reason that the rules gave.
         for_training: whether the gate is asked about pages of all kinds.
     """
-    why = np.array([REASONS.get(reason, OTHER) for reason in reasons])
-    columns = _columns(tree, why)
+    columns, rows = features_in_c(tree, reasons) or features_by_reference(tree, reasons)
+    familiar = is_familiar(tree)
+    page = _page(tree, columns, rows) if familiar or for_training else np.empty(0)
+    why = columns.reasons
+    excluded = (why == EXCLUDED[0]) | (why == EXCLUDED[1]) | (why == EXCLUDED[2])
+    if familiar:
+        excluded |= _by_others(columns, rows)
+    return BlockFeatures(rows, page, columns.lengths, columns.kept, excluded, familiar)
+
+
+def features_in_c(tree: BlockTree, reasons: Sequence[str]) -> tuple[_Columns, NDArray[np.float32]] | None:
+    """Return the same as :func:`features_by_reference` by compiled code (``_features.pyx``), None if there is none."""
+    if compiled.features is None:
+        return None
+    count = len(tree.blocks)
+    sizes, numbers = np.empty((3, count)), np.empty((3, count), np.int64)
+    values = np.empty((FEATURES, count), np.float32)
+    _feature_rows().fill(tree, [*reasons], [*map(_head_signs, tree.heads)], sizes, numbers, values)
+    return _Columns(*sizes, *numbers), values.T
+
+
+@cache
+def _feature_rows() -> FeatureRows:
+    assert compiled.features is not None
+    found: FeatureRows = compiled.features.FeatureRows(
+        tags=TAGS,
+        reasons=REASONS,
+        other=OTHER,
+        far=FAR,
+        kept_reason=REASONS[MAIN_TEXT],
+        sentence_ends="".join(SENTENCE_ENDS),
+    )
+    return found
+
+
+def features_by_reference(tree: BlockTree, reasons: Sequence[str]) -> tuple[_Columns, NDArray[np.float32]]:
+    """Return the columns of a page and the features of its blocks (blocks, features), computed by numpy."""
+    columns = _columns(tree, np.array([REASONS.get(reason, OTHER) for reason in reasons]))
     groups, paths = _containers(tree, columns)
     features = (
-        *_own(tree, columns, why),
+        *_own(tree, columns),
         *_places(columns),
         *groups,
         *_alike(columns, paths),
         *_around(columns),
         *_totals(columns),
     )
-    values = np.empty((len(features), len(why)), np.float32)
+    values = np.empty((FEATURES, len(columns.tags)), np.float32)
     for place, feature in enumerate(features):  # several times as fast as ``numpy.column_stack``
         values[place] = feature
-    rows = values.T
-    familiar = is_familiar(tree)
-    page = _page(tree, columns, why, rows) if familiar or for_training else np.empty(0)
-    excluded = (why == EXCLUDED[0]) | (why == EXCLUDED[1]) | (why == EXCLUDED[2])
-    if familiar:
-        excluded |= _by_others(columns, why, rows)
-    return BlockFeatures(rows, page, columns.lengths, columns.kept, excluded, familiar)
+    return columns, values.T
 
 
-def _by_others(columns: _Columns, why: Integers, rows: NDArray[np.float32]) -> NDArray[np.bool_]:
+def _by_others(columns: _Columns, rows: NDArray[np.float32]) -> NDArray[np.bool_]:
     """Return which blocks of an article are comments or other articles; none if it has no text of its own."""
-    others: NDArray[np.bool_] = np.isin(why, THIRD_PARTY) | (rows[:, SIDE_COLUMN] == SideKind.COMMENTS)
+    others: NDArray[np.bool_] = np.isin(columns.reasons, THIRD_PARTY) | (rows[:, SIDE_COLUMN] == SideKind.COMMENTS)
     own = float((columns.lengths * columns.kept)[~others].sum())
     return others if own >= MIN_OWN_TEXT else np.zeros_like(others)
 
@@ -130,18 +163,19 @@ def _columns(tree: BlockTree, why: Integers) -> _Columns:
     return _Columns(
         np.array(lengths, np.float64),
         np.array(link_lengths, np.float64),
+        (why == REASONS[MAIN_TEXT]).astype(np.float64),
         np.array([TAGS.get(tag, OTHER) for tag in tags]),
         np.array(containers),
-        (why == REASONS[MAIN_TEXT]).astype(np.float64),
+        why,
     )
 
 
-def _own(tree: BlockTree, columns: _Columns, why: Integers) -> tuple[NDArray[Any], ...]:
+def _own(tree: BlockTree, columns: _Columns) -> tuple[NDArray[Any], ...]:
     """Return what a block is by itself, and what the rules decided."""
     ends = np.array([block[0].endswith(SENTENCE_ENDS) for block in tree.blocks])
     width = np.array([len(block[0]) for block in tree.blocks]) / columns.lengths
     density = columns.link_lengths / columns.lengths
-    return columns.lengths, density, columns.tags, ends, width, columns.kept, why
+    return columns.lengths, density, columns.tags, ends, width, columns.kept, columns.reasons
 
 
 def _places(columns: _Columns) -> tuple[NDArray[Any], ...]:
@@ -246,7 +280,7 @@ def _totals(columns: _Columns) -> tuple[Floats, ...]:
     return tuple(np.full(count, value) for value in (kept / total, kept, total, links / total, cells))
 
 
-def _page(tree: BlockTree, columns: _Columns, why: Integers, rows: NDArray[np.float32]) -> Floats:
+def _page(tree: BlockTree, columns: _Columns, rows: NDArray[np.float32]) -> Floats:
     """Return the features of the page that the gate sees beside the agreement of rules and model.
 
     Its URL is not among them: a page has to be read alike under all its addresses.
@@ -255,7 +289,7 @@ def _page(tree: BlockTree, columns: _Columns, why: Integers, rows: NDArray[np.fl
     total = max(1.0, float(lengths.sum()))
     kept = float((lengths * columns.kept).sum())
     kind, generator, published = _declared(tree)
-    by_reason = np.bincount(np.minimum(why, len(REASONS)), lengths, len(REASONS) + 1) / total
+    by_reason = np.bincount(np.minimum(columns.reasons, len(REASONS)), lengths, len(REASONS) + 1) / total
     words = rows[:, WORDS_COLUMN].astype(np.int64)
     return np.array(
         (

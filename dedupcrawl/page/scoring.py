@@ -273,24 +273,23 @@ class ContainerScores:
 
         A page builder puts each paragraph of an article into an element of the same class ("widget").
         """
-        if SideKind.LIKELY not in self.sides:
+        likely = SideKind.LIKELY  # an access to a member of an enum is slow
+        parents, sides, removed = self.parents, self.sides, self.removed
+        if likely not in sides:
             return set()
         groups: dict[frozenset[str], list[int]] = {}
-        inside = [False] * len(self.parents)
-        for child in range(1, len(self.parents)):
-            parent = self.parents[child]
-            inside[child] = inside[parent] or bool(self.removed[child])
-            if self.sides[child] is SideKind.LIKELY and child not in spared and not inside[child]:
+        inside = [False] * len(parents)
+        for child in range(1, len(parents)):
+            if inside[parents[child]] or removed[child]:
+                inside[child] = True
+            elif sides[child] is likely and child not in spared:
                 groups.setdefault(side_words(self.heads[child]), []).append(child)
                 inside[child] = True
         positive = self.all_positive
-        large = [group for group in groups.values() if sum([positive[child] for child in group]) >= limit]
-        words = {side_words(self.heads[group[0]]) for group in large}
-        return {
-            child
-            for child, side in enumerate(self.sides)
-            if side is SideKind.LIKELY and words and side_words(self.heads[child]) in words
-        }
+        words = {kind for kind, group in groups.items() if sum([positive[child] for child in group]) >= limit}
+        if not words:
+            return set()
+        return {child for child, side in enumerate(sides) if side is likely and side_words(self.heads[child]) in words}
 
     def _remove_poor(self) -> None:
         """Add up the scores from the leaves; remove containers of little but links and labels."""

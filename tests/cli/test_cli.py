@@ -17,6 +17,7 @@ from pathlib import Path
 import orjson
 import pytest
 import typer
+from lxml.etree import LIBXML_VERSION
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -130,8 +131,9 @@ def test_control_characters_of_a_page_are_removed(tmp_path: Path, command: list[
 
 def test_read_gives_a_program_the_text_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "page.html"
-    path.write_text(f"<p>Gone: \x1b[2J{ENGLISH}", "utf-8")
-    assert "Gone: \x1b[2J" in run("read", str(path))
+    path.write_text(f"<p>Gone: \x1b[2J\x9b31m\u202e{ENGLISH}", "utf-8")
+    escape = "\x1b" if LIBXML_VERSION >= (2, 14) else ""  # the parser of libxml2 2.13 removes it
+    assert f"Gone: {escape}[2J\x9b31m\u202e" in run("read", str(path))
 
 
 def test_decompression_is_limited(

@@ -1,4 +1,4 @@
-"""The compiled walk and the compiled blocks against their references: the stylesheet, and Python."""
+"""The compiled walk, blocks and block model against their references: the stylesheet, Python and numpy."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import shutil
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -17,8 +18,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lxml import etree, html
 
-from dedupcrawl.page import PageError, ReadOptions, compiled, read_tree
+from dedupcrawl.page import PageError, ReadOptions, block_features, compiled, read_tree
+from dedupcrawl.page.block_features import FEATURES, REASONS, features_by_reference, features_in_c
 from dedupcrawl.page.block_model import load_model
+from dedupcrawl.page.block_reader import classify
 from dedupcrawl.page.blocks import BlockTree, build_block_tree, build_by_reference
 from dedupcrawl.page.document import parse, to_text
 from dedupcrawl.page.flatten import (
@@ -44,12 +47,16 @@ from tests.hostile.shapes import BODIES, MARKUP
 from tests.page.samples import CHINESE, PARAGRAPH
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from lxml.etree import _Element
+    from numpy.typing import NDArray
 
 OPTIONS = ReadOptions()
 MODES = [(False, False), (True, False), (True, True), (False, True)]
 SHORT = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 needs_walk = pytest.mark.skipif(compiled.walk is None, reason=f"page reading: {compiled.description()}")
+needs_features = pytest.mark.skipif(compiled.features is None, reason=f"page reading: {compiled.description()}")
 needs_trees = pytest.mark.skipif(compiled.trees is None, reason=f"page reading: {compiled.description()}")
 needs_blocks = pytest.mark.skipif(compiled.blocks is None, reason=f"page reading: {compiled.description()}")
 
@@ -65,6 +72,18 @@ def assert_same_streams(root: _Element, *, by_walk: bool = True) -> None:
 
 def assert_same_trees(stream: str, options: ReadOptions = OPTIONS) -> None:
     assert build_block_tree(stream.encode(), options) == build_by_reference(stream, options)
+
+
+def assert_same_features(tree: BlockTree, reasons: list[str]) -> None:
+    """Check the compiled features against numpy, to the last bit."""
+    found, expected = features_in_c(tree, reasons), features_by_reference(tree, reasons)
+    assert found is not None
+    pairs: Iterable[tuple[NDArray[Any], NDArray[Any]]] = zip(
+        (*found[0], found[1]), (*expected[0], expected[1]), strict=True
+    )
+    for ours, theirs in pairs:
+        assert ours.dtype == theirs.dtype
+        assert np.array_equal(ours, theirs)
 
 
 def test_they_are_built_where_a_compiler_is() -> None:
@@ -360,7 +379,60 @@ def test_deep_streams() -> None:
     assert_same_trees(f"{MARK}div a b{MARK}x" * 5000 + f"{MARK}{MARK}y" * 6000)
 
 
-# -- the trees of the block model -------------------------------------------------------------------
+# -- the block model --------------------------------------------------------------------------------
+
+
+@needs_features
+@pytest.mark.parametrize(("name", "step"), [("aeb", 3), ("cwced", 3), ("wcxb", 5)])
+def test_features_of_labelled_pages(monkeypatch: pytest.MonkeyPatch, name: str, step: int) -> None:
+    for page in islice(load_pages(data("pages", name)), 0, None, step):
+        root = parse(to_text(page.html, encoding=None, content_type="", max_bytes=OPTIONS.max_bytes))
+        tree, reasons, _ = classify(root, OPTIONS)
+        if tree.blocks:
+            assert_same_features(tree, reasons)
+        found = read_tree(root)
+        with monkeypatch.context() as patch:
+            patch.setattr(compiled, "features", None)
+            assert read_tree(root) == found
+
+
+@needs_features
+@settings(SHORT, max_examples=400)
+@given(STREAMS, st.integers(0, 2**32 - 1))
+def test_features_of_any_stream(stream: str, seed: int) -> None:
+    tree = build_block_tree(stream, OPTIONS)
+    generator = np.random.default_rng(seed)
+    reasons = [str(reason) for reason in generator.choice([*REASONS, "of another reader"], len(tree.blocks))]
+    if tree.blocks:
+        assert_same_features(tree, reasons)
+
+
+@needs_features
+def test_features_that_do_not_fit_are_refused() -> None:
+    tree, reasons, _ = classify(parse(f"<div><p>{PARAGRAPH}</p></div><div><p>{CHINESE}</p></div>"), OPTIONS)
+    assert compiled.features is not None
+    fill = block_features._feature_rows().fill
+    signs = [(0, 0, 0)] * len(tree.parents)
+    count = len(tree.blocks)
+    arrays = np.zeros((3, count)), np.zeros((3, count), np.int64), np.zeros((FEATURES, count), np.float32)
+    fill(tree, reasons, signs, *arrays)
+    outside = replace(tree, blocks=[(*tree.blocks[0][:6], len(tree.parents)), *tree.blocks[1:]])
+    reversed_parents = replace(tree, parents=[len(tree.parents), *tree.parents[1:]])
+    for pages in (
+        (outside, reasons, signs, *arrays),
+        (reversed_parents, reasons, signs, *arrays),
+        (replace(tree, sides=[]), reasons, signs, *arrays),
+        (replace(tree, blocks=[]), [], signs, *arrays),
+        (tree, reasons[1:], signs, *arrays),
+        (tree, reasons, signs[1:], *arrays),
+        (tree, reasons, signs, arrays[0][1:], *arrays[1:]),
+        (tree, reasons, signs, arrays[0], np.zeros((3, count + 1), np.int64), arrays[2]),
+        (tree, reasons, signs, *arrays[:2], arrays[2][1:]),
+    ):
+        with pytest.raises(ValueError):
+            fill(*pages)
+    with pytest.raises(TypeError):
+        fill(replace(tree, blocks=[[*block] for block in tree.blocks]), reasons, signs, *arrays)  # type: ignore[misc]
 
 
 @needs_trees
@@ -414,7 +486,7 @@ def test_they_can_be_turned_off(value: str) -> None:
     description, _, page = run.stdout.strip().partition("\n")
     assert page == str(read_tree(parse(source), html=source))
     if value:
-        parts = ("walk by libxslt", "blocks by Python", "model by numpy")
+        parts = ("walk by libxslt", "blocks by Python", "features by numpy", "model by numpy")
         assert description == ", ".join(f"{part} ({NO_EXTENSIONS} is set)" for part in parts)
     elif not os.environ.get(NO_EXTENSIONS):
         assert description == compiled.description()
