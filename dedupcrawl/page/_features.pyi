@@ -1,7 +1,5 @@
 """Features of blocks, compiled from ``_features.pyx``. :mod:`dedupcrawl.page.block_features` is its only user."""
 
-from collections.abc import Mapping
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,8 +9,8 @@ class FeatureRows:
     def __init__(
         self,
         *,
-        tags: Mapping[str, int],
-        reasons: Mapping[str, int],
+        tags: dict[str, int],
+        reasons: dict[str, int],
         other: int,
         far: int,
         kept_reason: int,

@@ -81,7 +81,7 @@ cdef class FeatureRows:
         Py_ssize_t containers,
     ) except -1:
         """Fill what a block is by itself."""
-        cdef Py_ssize_t place, at, size
+        cdef Py_ssize_t place, size
         cdef tuple block
         cdef str text
         cdef Py_UCS4 last

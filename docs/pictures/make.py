@@ -56,9 +56,9 @@ SHOTS = (
     Shot("report-evidence", "report.html", (1120, 760), pair="Saltmarsh Notes", press="Go to the evidence"),
     Shot("inspect", "inspect.html"),
     Shot("inspect-phone", "inspect.html", size=(390, 844)),
-    Shot("report-zh", "report.html", locale="zh-CN"),
-    Shot("report-pair-zh", "report.html", (1120, 760), pair="斗岳头条", locale="zh-CN"),
-    Shot("inspect-zh", "inspect-zh.html", (1120, 760), locale="zh-CN"),
+    Shot("report.zh", "report.html", locale="zh-CN"),
+    Shot("report-pair.zh", "report.html", (1120, 760), pair="斗岳头条", locale="zh-CN"),
+    Shot("inspect.zh", "inspect-zh.html", (1120, 760), locale="zh-CN"),
 )
 
 

@@ -371,7 +371,7 @@ def test_the_chinese_report_is_chinese_and_can_be_read(tmp_path: Path, size: tup
             assert tab.page.evaluate(_LEFT) == []
         for row in (report.pages[1], next(row for row in report.pages if row.of)):
             tab.page.evaluate("url => location.hash = panel.toPage(url)", row.url)
-            tab.page.get_by_role("heading", name="页面及其判定").wait_for()
+            tab.page.get_by_role("heading", name="网页及其判定").wait_for()
             assert tab.page.evaluate(_LEFT) == []
         assert (tab.errors, tab.requests) == ([], [])
 
