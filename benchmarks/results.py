@@ -2,8 +2,8 @@
 
 A file names the benchmark, its command, the machine, the day, the versions of the packages that it is compared with,
 and two groups of figures. ``ratios`` compare things of one run, so that they can be compared between machines;
-``figures`` are times, bytes and counts of this machine. ``docs/making/measured.py`` makes the table in the README from
-the files in ``benchmarks/results``.
+``figures`` are times, bytes and counts of this machine. ``docs/making/measured.py`` makes the tables in the READMEs
+from the files in ``benchmarks/measured``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
-FOLDER = Path(__file__).parent / "results"
 PACKAGES = ("datasketch", "gaoya", "rensa", "simhash", "trafilatura", "resiliparse", "lxml", "numpy", "scrapy", "redis")
 
 
@@ -85,7 +84,9 @@ def _command() -> str:
     if "--json" in given:
         at = given.index("--json")
         del given[at : at + 2]
-    return " ".join([f"python -m benchmarks.{Path(sys.argv[0]).stem}", *given])
+    program = Path(sys.argv[0])
+    called = f"python -m benchmarks.{program.stem}" if program.parent.name == "benchmarks" else f"python {program}"
+    return " ".join([called, *given])
 
 
 def _version(package: str) -> str | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import ResponseError
@@ -90,6 +90,7 @@ def outcome(action: Callable[[], object]) -> str:
 
 @settings(max_examples=600)
 @given(urls())
+@example("unix://:/hunTer/0")
 def test_no_message_shows_a_secret(url: str) -> None:
     shown = hide_password(url)
     assert SECRET not in shown

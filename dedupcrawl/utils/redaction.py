@@ -120,6 +120,8 @@ def _hide_rest(scheme: str, rest: str) -> str:
     # knows where it ends.
     if "@" in rest[len(place) :] and (place or scheme != "unix"):
         return MASK
+    if scheme == "unix" and place.startswith(":") and not at:  # a password without a host; "/" may be part of it
+        return MASK
     return "".join((
         _hide_login(login) + at,
         _hide_hosts(hosts),

@@ -1,6 +1,6 @@
 """Write the table "Measured" of both READMEs from the results of the benchmarks.
 
-Run ``python docs/making/measured.py``. ``benchmarks/results`` has a file for each benchmark, written by its option
+Run ``python docs/making/measured.py``. ``benchmarks/measured`` has a file for each benchmark, written by its option
 ``--json``; ``measured.md.j2`` and ``measured.zh.md.j2`` have the rows. Only the text between the comment marks is
 replaced. ``--measure`` runs the benchmarks first, which takes the better part of an hour; ``--measure NAME …`` runs
 those alone. The file ``reader_model.json`` is written by ``docs/making/reader_model.py --json``.
@@ -21,7 +21,7 @@ import orjson
 ROOT = Path(__file__).resolve().parents[2]
 #: The pages with the table, and the templates of its rows.
 PAGES = {ROOT / "README.md": "measured.md.j2", ROOT / "README.zh-CN.md": "measured.zh.md.j2"}
-RESULTS = ROOT / "benchmarks" / "results"
+RESULTS = ROOT / "benchmarks" / "measured"
 DATA = Path(os.environ.get("DEDUPCRAWL_DATA", ROOT.parent / "shared" / "data"))
 BEGIN, END = "<!-- measured: made by docs/making/measured.py -->\n", "<!-- end of measured -->"
 #: Arguments of the benchmarks that do not take their defaults.
