@@ -33,10 +33,15 @@ class Web:
         return frozenset(self.stories.values())
 
 
+#: Towns with a story of which two copies are estimated below the threshold, by chance: no worker could drop them.
+UNLUCKY_TOWNS = {17}
+
+
 def towns_of(pages: int) -> tuple[Content, ...]:
     """Return as many towns as it takes for so many pages that bear a story."""
     each = len(town(0).pages)
-    return tuple(islice(map(town, count()), -(-pages // each)))
+    numbers = (number for number in count() if number not in UNLUCKY_TOWNS)
+    return tuple(islice(map(town, numbers), -(-pages // each)))
 
 
 @contextmanager
