@@ -26,7 +26,7 @@ DATA = Path(os.environ.get("DEDUPCRAWL_DATA", ROOT.parent / "shared" / "data"))
 BEGIN, END = "<!-- measured: made by docs/making/measured.py -->\n", "<!-- end of measured -->"
 #: Arguments of the benchmarks that do not take their defaults.
 ARGUMENTS: dict[str, list[str]] = {
-    "batch": ["documents", "--documents", "20000", "100000"],
+    "batch": ["documents", "--documents", "100000", "20000", "--turns", "1"],
     "faults": ["pipeline"],
     "identity": [str(DATA / "pages"), "--step", "24"],
     "shared": ["--runs", "5", "--pages", "10000", "200000"],
