@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-import yaml  # type: ignore[import-untyped]
+import yaml
 from lxml import html
 from markdown.extensions.toc import slugify, unique  # type: ignore[import-untyped]
 
