@@ -63,6 +63,22 @@ class Killing:
         self.site.on_request = None
         assert ended == -signal.SIGKILL, f"the crawl ended before request {fatal}"
 
+    def kill_with_items_in_the_buffer(self, run: int) -> None:
+        """Answer one request at a time, and kill the crawl when a committed article is not on disk yet."""
+        running = start(self.folder, ("Reader", {"urls": [self.start_url]}), settings=self.of_run(run))
+        turn, dead = threading.Lock(), threading.Event()
+
+        def look(count: int) -> None:
+            with turn:
+                if count > ARTICLES and not dead.is_set() and self.committed() - {*self.written(run)}:
+                    running.process.kill()
+                    dead.set()
+
+        self.site.on_request = look
+        ended = running.wait()
+        self.site.on_request = None
+        assert ended == -signal.SIGKILL, "at each request all committed articles were on disk"
+
     def crawl_to_the_end(self, run: int) -> None:
         finish(start(self.folder, ("Reader", {"urls": [self.start_url]}), settings=self.of_run(run)))
 
@@ -128,8 +144,7 @@ def test_a_buffered_feed_needs_feed_slot_closed(site: Site, tmp_path: Path) -> N
     """With ``item_scraped`` a kill loses what the feed had not written yet."""
     settings = {"FEEDS": {"out-RUN.jl": {"format": "jsonlines"}}, "DEDUP_COMMIT": "item_scraped"}
     killing = Killing(site, tmp_path, settings)
-    killing.chance.randint = lambda *_: 30  # type: ignore[method-assign]
-    killing.kill_at_random(0)
+    killing.kill_with_items_in_the_buffer(0)
     killing.crawl_to_the_end(1)
 
     union = {*killing.written(0), *killing.written(1)}
