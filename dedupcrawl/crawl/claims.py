@@ -129,8 +129,8 @@ class ClaimManager:
     async def check(self, page: Page) -> ItemClaim:
         """Judge a page by the pages in the store; file nothing."""
         dedup = self._client.dedup
-        await self._changed.flush()
         try:
+            await self._changed.flush()
             record = await self._fingerprint(page)
             if isinstance(record, Verdict):
                 return ItemClaim(record)
@@ -158,8 +158,8 @@ class ClaimManager:
             track_url: whether an earlier page of the same URL counts as an earlier version.
             answered: the record of the page, and the store's answer to a first attempt; None: there was none.
         """
-        await self._changed.flush()
         try:
+            await self._changed.flush()
             record, first = answered or (await self._fingerprint(page, response, track_url=track_url), None)
             if isinstance(record, Verdict):
                 return ItemClaim(record, response)
@@ -178,14 +178,14 @@ class ClaimManager:
             For each page its claim, or a coroutine that waits for it: for the outcome of another page, for a thread,
             for a remote store, or for a store that is away.
         """
-        await self._changed.flush()
         short = [page for page in pages if _size(page[0]) < LARGE_PAGE] if self._client.answers_at_once else []
-        judged = dict(zip(map(id, short), self._judge_together(short), strict=False))
+        judged = dict(zip(map(id, short), await self._judge_together(short), strict=False))
         return [judged.get(id(page)) or self.judge(*page) for page in pages]
 
-    def _judge_together(self, pages: Sequence[tuple[Page, ResponseState]]) -> list[ItemClaim | UnsettledClaim]:
+    async def _judge_together(self, pages: Sequence[tuple[Page, ResponseState]]) -> list[ItemClaim | UnsettledClaim]:
         """Judge short pages; return nothing after an error: then each page is judged, and fails, by itself."""
         try:
+            await self._changed.flush()
             spent = [response.read_seconds for _, response in pages]
             records = self._client.dedup.file_many([page for page, _ in pages], spent)
             subjects = list(zip(records, pages, strict=True))

@@ -12,6 +12,7 @@ import pytest
 
 from dedupcrawl import Config, Page, Status
 from dedupcrawl.crawl.claims import LARGE_PAGE, ClaimManager
+from dedupcrawl.crawl.concurrency import TurnQueue
 from dedupcrawl.crawl.items import ItemClaim, PageState, ResponseState
 from dedupcrawl.crawl.settings import Options
 from dedupcrawl.crawl.stats import CrawlStats
@@ -64,6 +65,10 @@ class Round:
         """Judge pages as a micro-batch; claims that must be waited for are tasks."""
         judged = await self.claims.judge_many([(page, ResponseState()) for page in pages])
         return [each if isinstance(each, ItemClaim) else asyncio.create_task(each) for each in judged]
+
+    async def judge_one(self, page: Page) -> ItemClaim:
+        (judged,) = await self.judge([page])
+        return judged if isinstance(judged, ItemClaim) else await judged
 
     async def scrape(self, claims: Sequence[ItemClaim]) -> None:
         """Let an item of each page pass the pipelines."""
@@ -193,6 +198,35 @@ def test_items_are_stored_although_their_commit_fails(round: Round, monkeypatch:
                 break
         assert round.filed() == (3, 0)
         assert {claim.state for claim in claims} == {PageState.COMMITTED}
+
+    run(work)
+
+
+@pytest.mark.parametrize("method", ["judge_many", "judge", "check"])
+def test_pages_are_judged_although_an_error_of_ours_stops_the_outcomes_of_others(
+    round: Round, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    flush, failures = TurnQueue.flush, list[int]()
+
+    async def failing(queue: TurnQueue[Any]) -> None:
+        if not failures:
+            failures.append(1)
+            raise ValueError("an error of ours")
+        await flush(queue)
+
+    monkeypatch.setattr(TurnQueue, "flush", failing)
+    judges: dict[str, Callable[[Page], Coroutine[Any, Any, ItemClaim]]] = {
+        "judge": lambda page: round.claims.judge(page, None),
+        "check": round.claims.check,
+        "judge_many": round.judge_one,
+    }
+
+    async def work() -> None:
+        (page,) = pages(1)
+        verdict = (await judges[method](page)).verdict
+        assert failures
+        assert verdict.keep
+        assert verdict.reason == (None if method == "judge_many" else "error")
 
     run(work)
 
