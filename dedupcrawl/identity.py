@@ -23,7 +23,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from array import array
-from functools import cache, lru_cache
+from functools import cache, lru_cache, reduce
+from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
@@ -199,8 +200,8 @@ class ReferenceSketcher:
                 break
             flags = names.get(key, 0) | HEADING * (token in own[0]) | TITLE * (token in own[1])
             names[key] = flags | BODY if key < FILLER and _stands(token, text) else flags
-        missing = _joined(flags for key, flags in names.items() if key < FILLER and not flags & SAID)
-        stands = bool(_joined(names.values()) & SAID)
+        missing = reduce(or_, (flags for key, flags in names.items() if key < FILLER and not flags & SAID), 0)
+        stands = bool(reduce(or_, names.values(), 0) & SAID)
         state = ALL_NAMES * is_whole | IS_LONG * _is_long(own[0]) | HAS_HEADING * bool(own[0])
         state |= HEADING_STANDS * (stands and not missing & HEADING) | TITLE_STANDS * (stands and not missing & TITLE)
         return names, state | IS_MISSING * bool(missing) | IS_ABOUT * is_about_its_name(names)
@@ -379,13 +380,6 @@ def _name_key(token: str, seed: int) -> int:
     """Return the class of a token and its hash. The names of a site's pages have most words in common."""
     hashed = _hash_of(token.encode("utf-8", "surrogatepass")[:MAX_TOKEN_BYTES], _keyed_bytes(seed))
     return _class_of(token) | hashed >> 32 - HASH_BITS
-
-
-def _joined(flags: Iterable[int]) -> int:
-    joined = 0
-    for each in flags:
-        joined |= each
-    return joined
 
 
 def _class_of(token: str) -> int:

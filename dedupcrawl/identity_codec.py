@@ -25,6 +25,8 @@ title, 11: heading). The place takes one bit on a page with a heading and withou
 from __future__ import annotations
 
 from enum import IntFlag
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedupcrawl.layout import without_layout
@@ -144,9 +146,7 @@ def pack_identity(identity: Identity) -> bytes:
 
 
 def _flags_of(identity: Identity) -> int:
-    joined = 0
-    for each in identity.names.items.values():
-        joined |= each
+    joined = reduce(or_, identity.names.items.values(), 0)
     return (
         _HAS_BODY * (identity.body >= 0)
         | _IS_BRIEF * identity.is_brief

@@ -20,6 +20,7 @@ from dedupcrawl.page import Page, PageError, read_response
 from dedupcrawl.page.document import check_body
 from dedupcrawl.page.options import BUILT_IN
 from dedupcrawl.page.readers import response_text
+from dedupcrawl.text.kernel import utf8_length
 from dedupcrawl.utils.time_limit import TOO_SLOW, TooSlowError, time_limit
 
 if TYPE_CHECKING:
@@ -208,7 +209,7 @@ class PageJudge:
             return self._judged(ItemClaim(unchecked(url or base, "no-field")), None, again=again)
         page = read_item(item, self._options.item_fields, url or base)
         claim = await self._claims.judge(page, None, track_url=is_own)
-        return self._judged(claim, page, len(page.text.encode("utf-8", "replace")), again=again)
+        return self._judged(claim, page, utf8_length(page.text), again=again)
 
     def _judged(
         self,
