@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import re
 import statistics
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,6 +27,7 @@ from dedupcrawl.detectors.simhash import SimHash
 from dedupcrawl.page.model import Page
 from dedupcrawl.stores.base import BUCKET_CAP
 from dedupcrawl.text.features import Features
+from tests.data import LABELLED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 
 Indices = npt.NDArray[np.int64]
 
-DATA = Path(os.environ.get("DEDUPCRAWL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 ARTICLES, SENTENCES, LEAST = 3, 20, 10  #: sentences of a page; minimum of an article
 _SENTENCE = re.compile(r"(?<=[。！？.!?])\s*|\n+")
 _TOKENS = SimHash(characters=1, words=1, weights="occurrences")
@@ -55,7 +53,7 @@ DETECTORS: dict[str, Detector] = {
 def articles() -> list[list[list[str]]]:
     """Return the sentences of every article, alphabetic and Chinese ones separately."""
     found: list[list[list[str]]] = [[], []]
-    for path in sorted(DATA.glob("pages/*/truth.jsonl")):
+    for path in sorted(LABELLED.glob("pages/*/truth.jsonl")):
         for line in path.read_bytes().splitlines():  # text would also be split at U+2028
             text: str = json.loads(line)["text"]
             sentences = [sentence for sentence in _SENTENCE.split(text) if len(sentence) > 15]

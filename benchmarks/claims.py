@@ -7,10 +7,8 @@ code is always 0: a claim that our pages contradict is a finding, not an error.
 from __future__ import annotations
 
 import argparse
-import os
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.links import Shares, bundled, count_all_links, marked, shares
@@ -24,6 +22,7 @@ from dedupcrawl.page.model import Kind, Page
 from dedupcrawl.text.features import Features
 from dedupcrawl.tools.evaluation.dataset import ParsedPageCache, ParsedPages, read_labelled_pages
 from dedupcrawl.tools.evaluation.duplicates import judge_pages
+from tests.data import LABELLED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
     from dedupcrawl.tools.evaluation.duplicates import DuplicatesReport
     from dedupcrawl.tools.evaluation.metrics import Scores
 
-DATA = Path(os.environ.get("DEDUPCRAWL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
-REPRINTS = DATA / "reprints" / "dev.jsonl.gz"
+REPRINTS = LABELLED / "reprints" / "dev.jsonl.gz"
 PAGE_SETS = ("aeb", "cwced")
 BUNDLED = "bundled"  #: pages of the demo
 UNBOUND = 1e9  #: a length ratio above all others
@@ -102,7 +100,7 @@ def link_rules(_: ParsedPageCache) -> Finding:
 
     The source counts pages: those of which all statement links are kept, and those without any guide link.
     """
-    samples = {name: list(marked(DATA / "pages" / name)) for name in PAGE_SETS} | {BUNDLED: list(bundled())}
+    samples = {name: list(marked(LABELLED / "pages" / name)) for name in PAGE_SETS} | {BUNDLED: list(bundled())}
     found = {
         (name, whole, in_sentence): shares(count_all_links(pages, in_sentence=in_sentence, whole=whole))
         for name, pages in samples.items()

@@ -23,6 +23,7 @@ from dedupcrawl.page import ReadOptions, read_page
 from dedupcrawl.page.model import PageError
 from dedupcrawl.siblings import why_siblings
 from dedupcrawl.text.features import Features
+from tests.data import LABELLED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -85,7 +86,7 @@ def compare_all(sketches: Sequence[bytes]) -> None:
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else "")
-    parser.add_argument("folder", type=Path, help="folder of sets of pages")
+    parser.add_argument("folder", type=Path, nargs="?", default=LABELLED / "pages", help="folder of sets of pages")
     parser.add_argument("--step", type=int, default=8, help="read every so many pages")
     add_json_option(parser)
     options = parser.parse_args()

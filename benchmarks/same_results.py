@@ -57,6 +57,7 @@ import lmdb
 
 import dedupcrawl
 from dedupcrawl import Claim, Deduplicator, Page, Verdict
+from tests.data import LABELLED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -122,10 +123,9 @@ class Source:
 
 def data() -> Path:
     """Return the folder of the labelled sets."""
-    folder = Path(os.environ.get("DEDUPCRAWL_DATA", ROOT.parent / "shared" / "data"))
-    if not folder.is_dir():
-        sys.exit(f"no labelled pages in {folder} (set DEDUPCRAWL_DATA)")
-    return folder
+    if not LABELLED.is_dir():
+        sys.exit(f"no labelled pages in {LABELLED} (set DEDUPCRAWL_DATA)")
+    return LABELLED
 
 
 def reprints() -> list[Source]:

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+#: The folder of the labelled pages and reprints.
+LABELLED = Path(os.environ.get("DEDUPCRAWL_DATA", ROOT.parent / "shared" / "data"))
 
 
 def data(*parts: str) -> Path:
     """Return a path below the data folder, or skip the test, saying what is missing."""
-    base = Path(os.environ.get("DEDUPCRAWL_DATA", ROOT.parent / "shared" / "data"))
-    path = base.joinpath(*parts)
+    path = LABELLED.joinpath(*parts)
     if not path.exists():
         pytest.skip(f"labelled pages are not here: {'/'.join(parts)} (set DEDUPCRAWL_DATA)")
     return path

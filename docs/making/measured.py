@@ -9,7 +9,6 @@ those alone. The file ``reader_model.json`` is written by ``docs/making/reader_m
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -22,13 +21,12 @@ ROOT = Path(__file__).resolve().parents[2]
 #: The pages with the table, and the templates of its rows.
 PAGES = {ROOT / "README.md": "measured.md.j2", ROOT / "README.zh-CN.md": "measured.zh.md.j2"}
 RESULTS = ROOT / "benchmarks" / "measured"
-DATA = Path(os.environ.get("DEDUPCRAWL_DATA", ROOT.parent / "shared" / "data"))
 BEGIN, END = "<!-- measured: made by docs/making/measured.py -->\n", "<!-- end of measured -->"
 #: Arguments of the benchmarks that do not take their defaults.
 ARGUMENTS: dict[str, list[str]] = {
     "batch": ["documents", "--documents", "100000", "20000", "--turns", "1"],
     "faults": ["pipeline"],
-    "identity": [str(DATA / "pages"), "--step", "24"],
+    "identity": ["--step", "24"],
     "shared": ["--runs", "5", "--pages", "10000", "200000"],
 }
 

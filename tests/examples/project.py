@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from redis import Redis
+from redis.exceptions import RedisError
 
 from dedupcrawl.tools.demo.corpus import load_content
 from dedupcrawl.tools.demo.crawl import all_pages
@@ -144,3 +145,12 @@ def eventually(is_so: Callable[[], object], what: str) -> None:
     while not is_so():
         assert time.monotonic() < deadline, what
         time.sleep(0.05)
+
+
+def answers(port: int) -> bool:
+    """Whether a Redis server answers on a port of this machine."""
+    try:
+        with Redis(port=port) as client:
+            return bool(client.ping())
+    except RedisError:
+        return False

