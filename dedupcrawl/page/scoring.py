@@ -10,9 +10,12 @@ copies missed on the labelled reprints (docs/methods.md, "Container choice" and 
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
+from functools import cache
 from typing import TYPE_CHECKING
 
+from dedupcrawl.page import compiled
 from dedupcrawl.page.consent import notice_blocks
 from dedupcrawl.page.flatten import word_set
 from dedupcrawl.page.rules import (
@@ -22,6 +25,7 @@ from dedupcrawl.page.rules import (
     FRAME,
     GUIDE_LINKS,
     LANDMARK,
+    LINK_RUN,
     MAIN_TEXT,
     MAX_CAPTION_BYTES,
     NESTED,
@@ -43,6 +47,7 @@ from dedupcrawl.page.rules import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dedupcrawl.page._features import BlockScores
     from dedupcrawl.page.blocks import BlockTree, RawBlock
     from dedupcrawl.page.options import ReadOptions
 
@@ -137,6 +142,22 @@ def score_block(tag: str, length: int, link_length: int) -> float:
     return min(value, MAX_SCORE)
 
 
+@cache
+def block_scores() -> BlockScores:
+    """Return the compiled code of :func:`score_block` and of what is added up with it."""
+    assert compiled.features is not None
+    found: BlockScores = compiled.features.BlockScores(
+        kinds={**dict.fromkeys(HEADINGS, "heading"), "p": "paragraph", **dict.fromkeys(CELLS, "cell")},
+        weights=(BLOCK_COST, LINK_COST, PARAGRAPH_BONUS, MIN_SCORE, MAX_SCORE, MAX_HEADING_BYTES, MAX_GUIDE_BYTES),
+        guide_links=GUIDE_LINKS,
+        link_run=LINK_RUN,
+        landmark=LANDMARK,
+        landmark_side=SideKind.LANDMARK,
+        points_elsewhere=points_elsewhere,
+    )
+    return found
+
+
 class ContainerScores:
     """The scores of the containers of a page, and which containers are removed; one entry a container."""
 
@@ -152,11 +173,21 @@ class ContainerScores:
         self.guides = [0] * count  #: blocks of guide links
         self.plain = [0] * count  #: length of the other blocks
         self.removed = [""] * count  #: why it is removed, or ""
-        #: with all descendants
-        self.all_guides, self.all_plain, self.all_positive = self.guides, self.plain, self.positive
+        #: with all descendants, see :meth:`remove_parts`
+        self.all_guides, self.all_plain, self.all_positive = list[int](), list[int](), list[float]()
 
     def score_blocks(self, blocks: list[RawBlock], options: ReadOptions) -> tuple[list[str], list[float]]:
         """Apply the link rules to the blocks, add up their scores; return their reasons and scores."""
+        if compiled.features is None:
+            return self.score_by_reference(blocks, options)
+        content, noise = options.link_density_content, options.link_density_noise
+        longest_run = min(options.link_run, sys.maxsize)
+        reasons, scores, sums = block_scores().score_blocks(blocks, self.sides, content, noise, longest_run)
+        self.score, self.positive, self.length, self.link_length, self.guides, self.plain = sums
+        return reasons, scores
+
+    def score_by_reference(self, blocks: list[RawBlock], options: ReadOptions) -> tuple[list[str], list[float]]:
+        """Do the same as :meth:`score_blocks` in Python."""
         reasons, scores = [], []
         score_in, positive, length_in, links_in = self.score, self.positive, self.length, self.link_length
         guides, plain, landmark, sides = self.guides, self.plain, SideKind.LANDMARK, self.sides
