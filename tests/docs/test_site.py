@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-PAGES = ("index.html", "tutorial.html", "how-it-decides.html", "settings.html", "troubleshooting.html")
+PAGES = ("index.html", "tutorial.html", "how-it-decides.html", "settings.html", "troubleshooting.html", "claims.html")
 #: Words that a reader types, and the pages that must be among the first results.
 FOUND = {
     "": {
