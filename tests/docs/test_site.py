@@ -39,6 +39,7 @@ FOUND = {
         "布隆过滤器": "your-site.html",
         "链接密度": "methods.html",
         "覆盖": "developing.html",
+        "重置": "developing.html",
         "命名空间": "settings.html#dedup_namespace",
         "翻页": "your-site.html",
         "csv": "crawling.html",
