@@ -40,6 +40,7 @@ from dedupcrawl.identity_codec import (
     MAIN,
     MAX_NAMES,
     MAX_VALUES,
+    ROW,
     SAID,
     TELLING,
     TITLE,
@@ -47,6 +48,7 @@ from dedupcrawl.identity_codec import (
     WEAK,
     Identity,
     Sample,
+    buckets_of,
     pack_identity,
 )
 from dedupcrawl.layout import with_layout, without_layout
@@ -56,7 +58,17 @@ from dedupcrawl.text.features import Features, compared_text, encode_normalized
 from dedupcrawl.text.kernel import is_compiled, loaded
 from dedupcrawl.text.normalize import CODE, decode, pack, simplify
 from dedupcrawl.text.shingles import CACHED_SEEDS, seeded_hash, split_mix
-from dedupcrawl.values import BACKWARDS, HAN_NUMERALS, MAX_SHORTS, other_text, page_values, short_facts, word_sets
+from dedupcrawl.values import (
+    BACKWARDS,
+    HAN_NUMERALS,
+    MAX_SHORTS,
+    other_text,
+    page_values,
+    short_facts,
+    with_ascii_digits,
+    word_sets,
+    words_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -68,6 +80,8 @@ MIN_TELLING_LENGTH = 4  #: shorter words ("the", "of") do not show what a text i
 MAX_TOKEN_BYTES = 32  #: bytes of a token that are hashed
 MAX_SEARCHED = 4096  #: bytes of a text in which names are looked for
 MAX_NAME_CHARS = 1000  #: characters of a heading or title that are read
+MAX_COUNTED = 6144  #: bytes of a text that is not about its name, whose words are counted
+MAX_COUNTED_ABOUT = 3000  #: bytes of one that is about a name of few words
 MAX_BRIEF = 2000  #: bytes of a brief text, such as a notice: in a longer one a single date or price is a detail
 MIN_ABOUT = 0.5  #: a text with at least this share of a name's telling tokens is about that name
 #: Telling tokens of a heading that names one page, not a kind of pages ("Our doctors"). A pair of characters of a text
@@ -146,12 +160,14 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
     if body is not None:
         is_about = is_about_its_name(names)
     stated, lines = (b"", b"") if is_about else other_text(page)
+    is_brief, text = len(text) < MAX_BRIEF, with_ascii_digits(text)
     sketch = sketcher.pack(
         names,
         sketcher.values(text, stated),
         _NO_SHORTS if is_about else sketcher.shorts(stated, lines),
         -1 if body is None else int.from_bytes(seeded_hash(body, BODY_BITS // 8, seed), "big"),
-        state & (ALL_NAMES | IS_LONG) | IS_BRIEF * (len(text) < MAX_BRIEF),
+        state & (ALL_NAMES | IS_LONG) | IS_BRIEF * is_brief,
+        sketcher.words(text, is_brief and not is_about) if len(text) < _most_counted(state, is_about=is_about) else b"",
     )
     return with_layout(page.layout, sketch, page.removed)
 
@@ -238,8 +254,29 @@ class ReferenceSketcher:
         sample = sorted({each >> 32 - VALUE_BITS << 1 | is_beside for each, is_beside in found.items()})
         return sample[: MAX_VALUES + 1], min(len(found), MAX_SHORTS + 1), sum(found) >> 8 & (1 << FACTS_BITS) - 1
 
+    def words(self, text: bytes, with_values: bool) -> bytes:  # noqa: FBT001 - as in compiled code
+        """Return the word counts of a page.
+
+        These are the number of its words modulo 256, the sum of their hashes in two bytes, and the numbers of words in
+        two rows of buckets, modulo 8. Counts are linear, so that two pages can be subtracted from each other (Cormode
+        and Muthukrishnan, *An improved data stream summary: the count-min sketch and its applications*, 2005).
+
+        Args:
+            text: its normalised text.
+            with_values: whether its values are words too, each once.
+        """
+        hashes = self._hashes(words_of(text))
+        if with_values:
+            hashes += {*self._hashes(page_values(text).inner)}
+        hashes = [each >> 16 for each in hashes]
+        counts = [0] * (2 * ROW)
+        for each in hashes:
+            for bucket in buckets_of(each):
+                counts[bucket] += 1
+        return bytes((len(hashes) & 0xFF, *(sum(hashes) & 0xFFFF).to_bytes(2, "big"), *(each & 7 for each in counts)))
+
     @staticmethod
-    def pack(names: dict[int, int], values: FoundValues, shorts: FoundShorts, body: int, state: int) -> bytes:
+    def pack(names: dict[int, int], values: FoundValues, shorts: FoundShorts, body: int, state: int, words: bytes) -> bytes:
         """Return the bytes of a sketch.
 
         Args:
@@ -248,6 +285,7 @@ class ReferenceSketcher:
             shorts: see :meth:`shorts`.
             body: hash of the body, -1 without one.
             state: ``ALL_NAMES``, ``IS_LONG`` and ``IS_BRIEF``.
+            words: see :meth:`words`; none for a page without counts.
         """
         inner, outer, short = (
             Sample(dict.fromkeys(each[:MAX_VALUES], 0), len(each) <= MAX_VALUES) for each in (*values[:2], shorts[0])
@@ -263,6 +301,7 @@ class ReferenceSketcher:
                 (0, 0) if short.is_whole else shorts[1:],
                 bool(state & IS_LONG),
                 bool(state & IS_BRIEF),
+                words,
             )
         )
 
@@ -333,6 +372,12 @@ def _body(page: Page, named: Sequence[str], state: int, text: bytes) -> bytes | 
     return body.strip() if is_shown else None
 
 
+def _most_counted(state: int, *, is_about: bool) -> int:
+    if not is_about:
+        return MAX_COUNTED
+    return 0 if state & IS_LONG else MAX_COUNTED_ABOUT
+
+
 def _is_long(heading: Iterable[str]) -> bool:
     telling = [token for token in heading if _class_of(token[:MAX_TOKEN_BYTES]) == TELLING]
     pairs = 0 if "".join(telling).isascii() else sum(bool(_is_unspaced(token)) for token in telling)
@@ -349,7 +394,7 @@ class Labels(NamedTuple):
 def label_identity(page: Page, seed: int, *, fold_chinese: bool = False) -> Labels:
     """Return the texts of all names and values of a page, by their hashes in sketches under ``seed``."""
     heading, title = (_own_name(_folded_name(name, fold_chinese=fold_chinese)) for name in (page.heading, page.title))
-    found = page_values(Features(page, fold_chinese).encoded, other_text(page).beside)
+    found = page_values(with_ascii_digits(Features(page, fold_chinese).encoded), other_text(page).beside)
     table = _keyed_bytes(seed)
     return Labels(
         {_name_key(token[:MAX_TOKEN_BYTES], seed): token for token in heading | title},

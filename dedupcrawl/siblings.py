@@ -13,7 +13,20 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedupcrawl.identity import MIN_ABOUT, about, is_about_its_name
-from dedupcrawl.identity_codec import BESIDE, BODY, FILLER, HEADING, MAIN, TELLING, TITLE, WEAK, Sample, unpack_identity
+from dedupcrawl.identity_codec import (
+    BESIDE,
+    BODY,
+    FILLER,
+    HEADING,
+    MAIN,
+    ROW,
+    TELLING,
+    TITLE,
+    WEAK,
+    Sample,
+    buckets_of,
+    unpack_identity,
+)
 from dedupcrawl.layout import OTHER, compare_layouts
 from dedupcrawl.utils.public_suffixes import registrable_domain
 from dedupcrawl.values import MAX_SHORTS
@@ -38,6 +51,7 @@ NAME_OF_ONE = "the name of one over a text that is not about it"
 VALUES = "values in the text"
 VALUES_BESIDE = "values beside a text that is not about the name"
 SHORT_FACTS = "short facts with a text that is not about the name"
+WORDS = "words of each text that the other lacks"
 
 _URL_PATH = re.compile(r"[/?#]")  #: begins what follows the host
 
@@ -93,15 +107,35 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool) -> str:
     if why:
         return why
     # The text is about the name of neither: what the pages say of the item is short, or beside the text.
-    is_foreign = not any(is_about_its_name(each.names.items) for each in (mine, other))
+    abouts = {is_about_its_name(each.names.items) for each in (mine, other)}
+    is_foreign = True not in abouts
     is_brief = mine.is_brief and other.is_brief
     if not equal_text and _values_differ(mine.inner, other.inner, is_brief=is_brief, is_foreign=is_foreign):
         return VALUES
-    if not is_foreign:
-        return ""
-    if _values_differ(mine.outer, other.outer, is_brief=is_brief, is_foreign=True):
+    if is_foreign and _values_differ(mine.outer, other.outer, is_brief=is_brief, is_foreign=True):
         return VALUES_BESIDE
-    return SHORT_FACTS if _shorts_differ(mine, other, same_layout=same_layout) else ""
+    if is_foreign and _shorts_differ(mine, other, same_layout=same_layout):
+        return SHORT_FACTS
+    # In a brief text values are words too, unless it is about its name.
+    is_alike = len(abouts) == 1 or not (mine.is_brief or other.is_brief)
+    return WORDS if not equal_text and is_alike and _words_differ(mine.words, other.words) else ""
+
+
+def _words_differ(new: bytes, old: bytes) -> bool:
+    """Return whether each page has words that the other lacks, from their word counts."""
+    if not new or not old or new == old:
+        return False
+    if new[0] == old[0]:
+        return True  # as many words, and not the same ones
+    rows = [(mine - other) % 8 for mine, other in zip(new[3:], old[3:], strict=True)]
+    more = (new[0] - old[0]) % 256
+    if more in {1, 255}:  # one may have all words of the other, and one more: its hash is the difference of the sums
+        sums = (int.from_bytes(each[1:3], "big") for each in (new, old))
+        word = (next(sums) - next(sums)) * (1 if more == 1 else -1) & 0xFFFF
+        return any((bucket in buckets_of(word)) * more % 8 != each for bucket, each in enumerate(rows))
+    return any(
+        any(0 < each < 4 for each in row) and any(each > 4 for each in row) for row in (rows[:ROW], rows[ROW:])
+    )
 
 
 def _shorts_differ(new: Identity, old: Identity, *, same_layout: bool) -> bool:
@@ -264,12 +298,15 @@ def _any(names: Sample, some: Iterable[int], flags: int) -> bool:
 def _values_differ(new: Sample, old: Sample, *, is_brief: bool, is_foreign: bool) -> bool:
     """Return whether each page has many values that the other lacks.
 
-    In a brief text many of the strong values are enough, and a single one if the text is not about the names.
+    In a brief text many of the strong values are enough. A single strong one is if the text is not about the names, and
+    any single one in a brief text that is not.
     """
     if _many_differ(new, old):
         return True
     strong = _strong(new), _strong(old)
-    return (is_brief and _many_differ(*strong)) or (is_foreign and _any_differs(*strong))
+    if is_foreign:
+        return _any_differs(new, old) if is_brief else _any_differs(*strong)
+    return is_brief and _many_differ(*strong)
 
 
 def _strong(values: Sample) -> Sample:

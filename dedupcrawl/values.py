@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 MAX_NUMBERS = 128  #: numbers of a text that can be values
 MAX_FACTS = 4096  #: numbers of a text whose surroundings are cut out for its facts
 NEIGHBOURS = 8  #: bytes before and after a number that belong to the facts: the unit, the currency, the month
+MIN_WORD_BYTES = 3  #: of words that are counted
 MAX_SHORT = 40  #: characters of a short fact
 MAX_SHORTS = 254  #: short facts of a page that are counted
 MAX_VALUE_BYTES = 32  #: bytes of a value that count
@@ -273,6 +274,17 @@ def _hints() -> _Hints:
     )
 
 
+_WORD = rb"(?:[a-z]|[\xc3-\xdf][\x80-\xbf])+"  #: letters of two bytes: Latin, Greek, Cyrillic, Hebrew, Arabic
+_CHARACTER = rb"(?:[\xe0\xe1\xe3-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3})"
+_MARK = rb"(?:\xe2[\x96-\x9f][\x80-\xbf] ?)"  #: U+2580 to U+27FF: forms, symbols, dingbats
+_all_words = re.compile(rb"%b*(?:%b|%b(?=(%b))?)" % (_MARK, _WORD, _CHARACTER, _CHARACTER)).finditer
+
+#: Arabic, Persian, Devanagari, Bengali, Thai.
+_other_digits = re.compile(
+    rb"\xd9[\xa0-\xa9]|\xdb[\xb0-\xb9]|\xe0(?:[\xa5\xa7][\xa6-\xaf]|\xb9[\x90-\x99])"
+).sub
+_DIGIT_LEADS = (b"\xd9", b"\xdb", b"\xe0")
+
 _LINE, _PART = "\0", "\1"  #: separators of text; normalisation leaves them, and no parsed page has them
 _REACH = 40  #: bytes before a number in which words are looked for
 
@@ -286,6 +298,7 @@ _han_numbers = re.compile(f"[{HAN_NUMERALS}]+.?", re.DOTALL).findall
 # -- what is found ------------------------------------------------------------------------------
 
 _OF_VIEW = word_set("print druck imprim stampa печат 打印 列印 印刷 인쇄")  #: parts of lines that only a view has
+_VIEW_BEGINNINGS = tuple(each.encode() for each in _OF_VIEW)
 _is_of_view = re.compile(_alternatives(_OF_VIEW)).search
 _no_letters = re.compile(r"[\W\d_]+").sub
 _has_digit = re.compile(r"\d").search
@@ -350,6 +363,36 @@ def other_text(page: Page) -> OtherText:
     text = encode_normalized(_PART.join((page.stated, "\n".join(short))).replace("\n", _LINE))
     beside, _, lines = text.partition(_PART.encode())
     return OtherText(beside, lines)
+
+
+def words_of(text: bytes) -> list[bytes]:
+    """Return the words of a normalised text, without numbers; text without spaces gives pairs of characters.
+
+    A tick, a cross or another mark is part of the word after it. Left out are words of less than ``MIN_WORD_BYTES``,
+    and those of stamps, counters and views: "updated", "comments", "printed".
+
+    >>> [each.decode() for each in words_of("✓ lift, 3 toilets at 站台旁".encode())]
+    ['✓ lift', 'toilets', '站台', '台旁', '旁']
+    """
+    passing, view = _passing_words(), _VIEW_BEGINNINGS
+    tokens = (each[0] + (each[1] or b"") for each in _all_words(text))
+    return [each for each in tokens if len(each) >= MIN_WORD_BYTES and each not in passing and not each.startswith(view)]
+
+
+@cache
+def _passing_words() -> frozenset[bytes]:
+    return frozenset(each.encode() for words in (_COUNTED, _CHANGED, _PUBLISHED) for each in _spaced(words))
+
+
+def with_ascii_digits(text: bytes) -> bytes:
+    """Return a normalised text with the digits of other scripts as ASCII ones.
+
+    >>> with_ascii_digits("٢٠١٥ km".encode())
+    b'2015 km'
+    """
+    if text.isascii() or not any(lead in text for lead in _DIGIT_LEADS):
+        return text
+    return _other_digits(lambda found: b"%d" % int(found[0].decode()), text)
 
 
 def short_facts(beside: bytes, lines: bytes) -> dict[bytes, bool]:

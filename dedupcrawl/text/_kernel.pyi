@@ -126,6 +126,9 @@ class IdentitySketcher:
     def shorts(self, beside: Buffer, lines: Buffer, /) -> tuple[list[int], int, int]:
         """Return the sample of the short facts, their number, and the hash of them all."""
 
+    def words(self, text: Buffer, with_values: bool, /) -> bytes:
+        """Return the word counts of a text."""
+
     def pack(
         self,
         names: dict[int, int],
@@ -133,6 +136,7 @@ class IdentitySketcher:
         shorts: tuple[list[int], int, int],
         body: int,
         state: int,
+        words: bytes,
         /,
     ) -> bytes:
         """Return the bytes of a sketch."""
