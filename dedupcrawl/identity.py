@@ -80,7 +80,7 @@ MIN_TELLING_LENGTH = 4  #: shorter words ("the", "of") do not show what a text i
 MAX_TOKEN_BYTES = 32  #: bytes of a token that are hashed
 MAX_SEARCHED = 4096  #: bytes of a text in which names are looked for
 MAX_NAME_CHARS = 1000  #: characters of a heading or title that are read
-MAX_COUNTED = 6144  #: bytes of a text that is not about its name, whose words are counted
+MAX_COUNTED = 6000  #: bytes of a text that is not about its name, whose words are counted
 MAX_COUNTED_ABOUT = 3000  #: bytes of one that is about a name of few words
 MAX_BRIEF = 2000  #: bytes of a brief text, such as a notice: in a longer one a single date or price is a detail
 MIN_ABOUT = 0.5  #: a text with at least this share of a name's telling tokens is about that name
@@ -255,25 +255,18 @@ class ReferenceSketcher:
         return sample[: MAX_VALUES + 1], min(len(found), MAX_SHORTS + 1), sum(found) >> 8 & (1 << FACTS_BITS) - 1
 
     def words(self, text: bytes, with_values: bool) -> bytes:  # noqa: FBT001 - as in compiled code
-        """Return the word counts of a page.
+        """Return the counts of a page's words, and of its values.
 
-        These are the number of its words modulo 256, the sum of their hashes in two bytes, and the numbers of words in
-        two rows of buckets, modulo 8. Counts are linear, so that two pages can be subtracted from each other (Cormode
-        and Muthukrishnan, *An improved data stream summary: the count-min sketch and its applications*, 2005).
+        Of each these are the number modulo 256, the sum of the hashes in two bytes, and the numbers in two rows of
+        buckets, modulo 8. Counts are linear, so that those of two pages can be subtracted (Cormode and Muthukrishnan,
+        *An improved data stream summary: the count-min sketch and its applications*, 2005).
 
         Args:
             text: its normalised text.
-            with_values: whether its values are words too, each once.
+            with_values: whether to count its values.
         """
-        hashes = self._hashes(words_of(text))
-        if with_values:
-            hashes += {*self._hashes(page_values(text).inner)}
-        hashes = [each >> 16 for each in hashes]
-        counts = [0] * (2 * ROW)
-        for each in hashes:
-            for bucket in buckets_of(each):
-                counts[bucket] += 1
-        return bytes((len(hashes) & 0xFF, *(sum(hashes) & 0xFFFF).to_bytes(2, "big"), *(each & 7 for each in counts)))
+        words = _counts(self._hashes(words_of(text)))
+        return words + _counts({*self._hashes(page_values(text).inner)}) if with_values else words
 
     @staticmethod
     def pack(names: dict[int, int], values: FoundValues, shorts: FoundShorts, body: int, state: int, words: bytes) -> bytes:
@@ -313,6 +306,15 @@ class ReferenceSketcher:
         table = self._table
         parts = b"\n".join(tokens).translate(table).split(table[10:11]) if tokens else ()
         return [crc32(part) * _MULTIPLIER & _HASHED for part in parts]
+
+
+def _counts(hashes: Collection[int]) -> bytes:
+    keys = [each >> 16 for each in hashes]
+    counts = [0] * (2 * ROW)
+    for key in keys:
+        for bucket in buckets_of(key):
+            counts[bucket] += 1
+    return bytes((len(keys) & 0xFF, *(sum(keys) & 0xFFFF).to_bytes(2, "big"), *(each & 7 for each in counts)))
 
 
 @lru_cache(CACHED_SEEDS)

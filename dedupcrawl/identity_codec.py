@@ -7,9 +7,9 @@ bits, padded with zeros to whole bytes:
   strong and weak values of the main text; 16 bits: hash of the facts, all numbers of the main text in order with their
   neighbours;
 * 16 bits, if it has any: hash of the body, the main text without the lines that are the heading or the title;
-* if words, values beside the main text or short facts are stored: 12 bits: whether there are words, whether all values
+* if words, values beside the main text or short facts are stored: 13 bits: whether there are counts of words (1) or also of values (2), whether all values
   beside the main text and all short facts are stored, and 3 bits each: numbers of strong and weak values, and of short
-  facts; 24 and 16 × 3 bits, the word counts. If these are not all short facts: 8 bits, their number, and 16
+  facts; 3 × 8 and 16 × 3 bits each: these counts. If these are not all short facts: 8 bits, their number, and 16
   bits, a hash of them all;
 * the sorted hashes of the digit names, telling names and fillers (14 bits each), then the flags of all names;
 * the sorted hashes of the values (15 bits each) and of the short facts (15 bits, and whether one stands beside the main
@@ -41,8 +41,8 @@ MAX_VALUES = 6  #: values of the main text in a sketch, of the text beside it, a
 HASH_BITS = 14  #: of a name, without its class
 VALUE_BITS = 15  #: of a value, without its class, and of a short fact, without ``BESIDE``
 FACTS_BITS = BODY_BITS = 16
-ROW = 8  #: buckets of words in each of two rows
-_WORDS_BITS = 24  #: of the number of words and the sum of their hashes
+ROW = 8  #: buckets of words or values in each of two rows
+COUNTS_BYTES = 3 + 2 * ROW  #: number, sum of the hashes, numbers in buckets
 _BUCKET_BITS = 3
 _FLAGS_BITS, _NAMES_BITS, _VALUES_BITS, _COUNT_BITS = 8, 4, 3, 8
 HEAD_BITS = _FLAGS_BITS + 3 * _NAMES_BITS + 2 * _VALUES_BITS + FACTS_BITS  #: that every sketch has
@@ -130,7 +130,7 @@ class Identity(NamedTuple):
     all_shorts: tuple[int, int]  #: how many there are, and the hash of all; (0, 0) if the sample is whole
     has_long_heading: bool  #: whether the heading names one page, not a kind of pages
     is_brief: bool  #: whether the main text is brief, such as a notice
-    words: bytes  #: word counts, see :meth:`dedupcrawl.identity.ReferenceSketcher.words`; or empty
+    words: bytes  #: see :meth:`dedupcrawl.identity.ReferenceSketcher.words`; or empty
 
 
 def pack_identity(identity: Identity) -> bytes:
@@ -171,18 +171,20 @@ def _flags_of(identity: Identity) -> int:
 
 def _head_beside(identity: Identity) -> Iterator[tuple[int, int]]:
     outer, shorts = identity.outer, identity.shorts
-    yield bool(identity.words), 1
+    yield len(identity.words) // COUNTS_BYTES, 2
     yield outer.is_whole, 1
     yield shorts.is_whole, 1
     for each in (*_by_strength(outer), shorts.items):
         yield len(each), _VALUES_BITS
-    if identity.words:
-        yield int.from_bytes(identity.words[:3], "big"), _WORDS_BITS
-        for count in identity.words[3:]:
-            yield count, _BUCKET_BITS
+    for at, count in enumerate(identity.words):
+        yield count, _count_bits(at)
     if not shorts.is_whole:
         yield identity.all_shorts[0], _COUNT_BITS
         yield identity.all_shorts[1], FACTS_BITS
+
+
+def _count_bits(at: int) -> int:
+    return 8 if at % COUNTS_BYTES < COUNTS_BYTES - 2 * ROW else _BUCKET_BITS
 
 
 def _name_flags(names: Sample, flags: int) -> Iterator[tuple[int, int]]:
@@ -224,10 +226,10 @@ def _unpack(sketch: bytes) -> Identity:
     body = bits.number(BODY_BITS) if flags & _HAS_BODY else -1
     all_outer, all_short, counts, every, words = True, True, [0, 0, 0], (0, 0), b""
     if flags & _HAS_BESIDE:
-        has_words = bits.number(1)
+        counted = bits.number(2)
         all_outer, all_short = bool(bits.number(1)), bool(bits.number(1))
         counts = [bits.number(_VALUES_BITS) for _ in counts]
-        words = bits.words() if has_words else b""
+        words = bytes(bits.number(_count_bits(at)) for at in range(counted * COUNTS_BYTES))
         every = (0, 0) if all_short else (bits.number(_COUNT_BITS), bits.number(FACTS_BITS))
     all_names, all_inner = bool(flags & _ALL_NAMES), bool(flags & _ALL_INNER)
     keys = [
@@ -281,10 +283,6 @@ class _Bits:
     def values(self, counts: Sequence[int], *, is_whole: bool) -> Sample:
         strong, weak = (self.gaps(count, VALUE_BITS, is_whole=is_whole) for count in counts)
         return Sample(dict.fromkeys((*strong, *(each | WEAK for each in weak)), 0), is_whole)
-
-    def words(self) -> bytes:
-        head = self.number(_WORDS_BITS).to_bytes(3, "big")
-        return head + bytes(self.number(_BUCKET_BITS) for _ in range(2 * ROW))
 
     def name_flags(self, key: int, flags: int) -> int:
         where = flags & _HAS_BOTH

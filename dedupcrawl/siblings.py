@@ -16,6 +16,7 @@ from dedupcrawl.identity import MIN_ABOUT, about, is_about_its_name
 from dedupcrawl.identity_codec import (
     BESIDE,
     BODY,
+    COUNTS_BYTES,
     FILLER,
     HEADING,
     MAIN,
@@ -107,8 +108,7 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool) -> str:
     if why:
         return why
     # The text is about the name of neither: what the pages say of the item is short, or beside the text.
-    abouts = {is_about_its_name(each.names.items) for each in (mine, other)}
-    is_foreign = True not in abouts
+    is_foreign = not any(is_about_its_name(each.names.items) for each in (mine, other))
     is_brief = mine.is_brief and other.is_brief
     if not equal_text and _values_differ(mine.inner, other.inner, is_brief=is_brief, is_foreign=is_foreign):
         return VALUES
@@ -116,26 +116,27 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool) -> str:
         return VALUES_BESIDE
     if is_foreign and _shorts_differ(mine, other, same_layout=same_layout):
         return SHORT_FACTS
-    # In a brief text values are words too, unless it is about its name.
-    is_alike = len(abouts) == 1 or not (mine.is_brief or other.is_brief)
-    return WORDS if not equal_text and is_alike and _words_differ(mine.words, other.words) else ""
+    return WORDS if not equal_text and _words_differ(mine.words, other.words) else ""
 
 
 def _words_differ(new: bytes, old: bytes) -> bool:
-    """Return whether each page has words that the other lacks, from their word counts."""
-    if not new or not old or new == old:
+    """Return whether each page has words, or values, that the other lacks, from their counts."""
+    size = COUNTS_BYTES
+    return _counts_differ(new[:size], old[:size]) or _counts_differ(new[size:], old[size:])
+
+
+def _counts_differ(new: bytes, old: bytes) -> bool:
+    if not new or not old:
         return False
     if new[0] == old[0]:
-        return True  # as many words, and not the same ones
-    rows = [(mine - other) % 8 for mine, other in zip(new[3:], old[3:], strict=True)]
+        return new != old  # as many, and not the same ones
+    rows = [(mine - other) % 8 for mine, other in zip(new[-2 * ROW :], old[-2 * ROW :], strict=True)]
     more = (new[0] - old[0]) % 256
-    if more in {1, 255}:  # one may have all words of the other, and one more: its hash is the difference of the sums
-        sums = (int.from_bytes(each[1:3], "big") for each in (new, old))
-        word = (next(sums) - next(sums)) * (1 if more == 1 else -1) & 0xFFFF
-        return any((bucket in buckets_of(word)) * more % 8 != each for bucket, each in enumerate(rows))
-    return any(
-        any(0 < each < 4 for each in row) and any(each > 4 for each in row) for row in (rows[:ROW], rows[ROW:])
-    )
+    if more in {1, 255}:  # one may have all of the other, and one more: its hash is the difference of the sums
+        mine, other = (int.from_bytes(each[1:3], "big") for each in (new, old))
+        added = buckets_of((mine - other if more == 1 else other - mine) & 0xFFFF)
+        return any((bucket in added) * more % 8 != each for bucket, each in enumerate(rows))
+    return any(any(0 < each < 4 for each in row) and any(each > 4 for each in row) for row in (rows[:ROW], rows[ROW:]))
 
 
 def _shorts_differ(new: Identity, old: Identity, *, same_layout: bool) -> bool:

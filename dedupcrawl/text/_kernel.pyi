@@ -127,7 +127,7 @@ class IdentitySketcher:
         """Return the sample of the short facts, their number, and the hash of them all."""
 
     def words(self, text: Buffer, with_values: bool, /) -> bytes:
-        """Return the word counts of a text."""
+        """Return the counts of words, and of values."""
 
     def pack(
         self,

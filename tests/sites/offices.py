@@ -54,6 +54,13 @@ _MONTHS = [
 ]
 
 
+_COURSES = (
+    "Bookkeeping|Watercolours|Typewriting|Beekeepers' law|Welding|Calligraphy|Sign language|Pottery wheels|Upholstery|"
+    "Photography|Accordion|Navigation|Woodturning|Esperanto|Juggling|Mushroom lore|Bridge bidding|Sourdough|Origami|"
+    "Astronomy|Stained glass|Morse code|Knots|Bonsai|Lacemaking|Fencing|Shorthand|Cheesemaking|Puppetry|Genealogy"
+).split("|")
+
+
 def _site(
     writer: Writer,
     name: str,
@@ -298,8 +305,7 @@ def courses(writer: Writer) -> Blueprint:
     app = writer.of("LearnHub", "StudyBase")
     rest = writer.story(2, 4)
     drafts = []
-    for number, noun in enumerate(writer.sample(writer.all("noun"), 15)):
-        name = f"{writer.word('adj')} {noun} for the {writer.word('person')}".capitalize()
+    for number, name in enumerate(_COURSES[writer.odd :: 2]):
         body = f'<div class="c-name">{name}</div><div class="c-meta">{writer.person()} · {writer.number(3, 40)} h</div>{rest}'
         drafts.append(
             Draft(f"/app/course/{number + 900}", name, body, heading=f'<a href="/">{app}</a>', title=app)

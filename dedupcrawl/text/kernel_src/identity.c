@@ -358,16 +358,17 @@ is_passing(const IdentityObject *self, const uint8_t *text, Py_ssize_t begin, Py
            || longest_from(&self->words[COUNTED], text, end, begin, ANYWHERE) == end;
 }
 
-/* Add a word to its counts, see ReferenceSketcher.words() in identity.py. */
+/* Add the hash of a word or value, see ReferenceSketcher.words() in identity.py. */
 static void
-count_word(uint8_t *counts, uint32_t hash)
+count_hash(uint8_t *counts, uint32_t hash)
 {
-    uint32_t key = hash >> 16, sum = ((uint32_t)counts[1] << 8 | counts[2]) + key;
+    uint32_t sum = ((uint32_t)counts[1] << 8 | counts[2]) + (hash >> 16);
+    uint8_t *rows = counts + COUNTS_BYTES - 2 * ROW;
     counts[0]++;
     counts[1] = (uint8_t)(sum >> 8);
     counts[2] = (uint8_t)sum;
-    counts[3 + (key >> 13)]++;
-    counts[3 + ROW + (key >> 10 & 7)]++;
+    rows[hash >> 29] = (rows[hash >> 29] + 1) & 7;
+    rows[ROW + (hash >> 26 & 7)] = (rows[ROW + (hash >> 26 & 7)] + 1) & 7;
 }
 
 static void
@@ -388,7 +389,7 @@ count_words(const IdentityObject *self, const uint8_t *text, Py_ssize_t size, ui
             end = next + character_size(text, size, next);
         }
         if (end > at && end - begin >= MIN_WORD_BYTES && !is_passing(self, text, begin, end)) {
-            count_word(counts, hash_bytes(&self->hash, text + begin, end - begin));
+            count_hash(counts, hash_bytes(&self->hash, text + begin, end - begin));
         }
         start = -1;
         at = next > at ? next : at + 1;
@@ -405,10 +406,13 @@ read_words(const IdentityObject *self, const Py_buffer *text, int with_values, u
         find_values(self->words, &self->hash, text->buf, text->len, &values, NULL);
     }
     for (int i = 0; i < values.count; i++) {
-        count_word(counts, values.hashes[i]);
-    }
-    for (int i = 3; i < WORDS_BYTES; i++) {
-        counts[i] &= 7;
+        int k = 0;
+        while (values.hashes[k] != values.hashes[i]) {
+            k++;
+        }
+        if (k == i) {
+            count_hash(counts + COUNTS_BYTES, values.hashes[i]);
+        }
     }
 }
 
@@ -417,13 +421,13 @@ identity_words(IdentityObject *self, PyObject *args)
 {
     Py_buffer text;
     int with_values;
-    uint8_t counts[WORDS_BYTES] = {0};
+    uint8_t counts[2 * COUNTS_BYTES] = {0};
     if (!PyArg_ParseTuple(args, "y*p", &text, &with_values)) {
         return NULL;
     }
     RUN(text.len, read_words(self, &text, with_values, counts));
     PyBuffer_Release(&text);
-    return PyBytes_FromStringAndSize((const char *)counts, WORDS_BYTES);
+    return PyBytes_FromStringAndSize((const char *)counts, with_values ? 2 * COUNTS_BYTES : COUNTS_BYTES);
 }
 
 static PyMethodDef identity_methods[] = {

@@ -21,7 +21,7 @@ enum {
     HASH_BITS = 14,
     VALUE_BITS = 15,
     ROW = 8,
-    WORDS_BYTES = 3 + 2 * ROW,
+    COUNTS_BYTES = 3 + 2 * ROW,
     MIN_WORD_BYTES = 3,
     UNSPACED_RANGES = 16,
     SEARCHED_AT_ONCE = 32,

@@ -166,12 +166,12 @@ pack_parts(Parts *parts, Bits *bits)
         put(bits, (uint32_t)parts->body, 16);
     }
     if (has_beside) {
-        put(bits, parts->words_size > 0, 1);
+        put(bits, (uint32_t)(parts->words_size / COUNTS_BYTES), 2);
         put(bits, (uint32_t)(all_outer << 1 | all_shorts), 2);
         put_counts(bits, &parts->outer);
         put(bits, (uint32_t)parts->shorts.count, 3);
         for (Py_ssize_t i = 0; i < parts->words_size; i++) {
-            put(bits, parts->words[i], i < 3 ? 8 : 3);
+            put(bits, parts->words[i], i % COUNTS_BYTES < COUNTS_BYTES - 2 * ROW ? 8 : 3);
         }
         if (!all_shorts) {
             put(bits, parts->count, 8);
@@ -201,7 +201,7 @@ identity_pack(IdentityObject *Py_UNUSED(self), PyObject *args)
         return NULL;
     }
     if (parts.facts > 0xFFFF || parts.count > 0xFF || parts.hash > 0xFFFF || parts.body > 0xFFFF
-        || (parts.words_size && parts.words_size != WORDS_BYTES)) {
+        || parts.words_size % COUNTS_BYTES || parts.words_size > 2 * COUNTS_BYTES) {
         PyErr_SetString(PyExc_ValueError, "a hash or a number has too many bits");
         return NULL;
     }
