@@ -218,8 +218,13 @@ class _Names(NamedTuple):
 
     @property
     def about(self) -> float:
-        """How much of a name's own tokens its text has, the larger of both shares; a single word proves nothing."""
-        return max(about(names.items, own) if _telling(own) > 1 else 0.0 for names, own in self._both)
+        """How much of a name's own tokens its text has, the larger of both shares; a single word proves nothing.
+
+        If both have headings, a section that one title adds is no part of the name.
+        """
+        flag = HEADING if self.headed else HEADING | TITLE
+        named = ((names, [key for key in own if names.items[key] & flag]) for names, own in self._both)
+        return max(about(names.items, own) if _telling(own) > 1 else 0.0 for names, own in named)
 
     @property
     def about_in_body(self) -> float:

@@ -182,9 +182,13 @@ _UNITS = (
     *word_set("mg g kg t oz lb lbs ml cl dl l gal litre litres liter liters gram grams grammes gramm"),
     *word_set("v mv kv w kw mw kwh wh va mah ah hz khz mhz ghz kb mb gb tb kib mib gib bar psi pa hpa kpa mpa"),
     *word_set("nm rpm hp ps db lm lux mol mmol px pt dpi °c °f ° %"),
+    # Russian, Arabic, Persian, Hebrew, Hindi
+    *word_set("км м см мм м² кв кг г л мл вт квт ч كيلومتر كم متر سم كيلوغرام كغ غرام غ لتر مل کیلومتر متر گرم"),
+    *word_set("קילומטר ק״מ מטר ס״מ מ״ר ק״ג גרם ליטר किमी मीटर किग्रा ग्राम लीटर"),
 )
 _CURRENCIES_AFTER = word_set(
-    "€ $ £ ¥ ₽ zł kr eur euro euros usd gbp chf dollar dollars pounds cents yuan yen rmb cny jpy руб рублей ₩ ₹"
+    "€ $ £ ¥ ₽ zł kr eur euro euros usd gbp chf dollar dollars pounds cents yuan yen rmb cny jpy руб рублей ₩ ₹ "
+    "грн ₴ kč ft ₺ tl lei лв دينار درهم ريال جنيه ليرة تومان ریال ₪ שקל שקלים ש״ח रुपये บาท ฿ đồng ₫ vnđ"
 )
 #: No word end is looked for after them.
 _UNITS_UNSPACED = word_set(
