@@ -7,10 +7,10 @@ bits, padded with zeros to whole bytes:
   strong and weak values of the main text; 16 bits: hash of the facts, all numbers of the main text in order with their
   neighbours;
 * 16 bits, if it has any: hash of the body, the main text without the lines that are the heading or the title;
-* if words, values beside the main text or short facts are stored: 13 bits: whether there are counts of words (1) or also of values (2), whether all values
-  beside the main text and all short facts are stored, and 3 bits each: numbers of strong and weak values, and of short
-  facts; 3 × 8 and 16 × 3 bits each: these counts. If these are not all short facts: 8 bits, their number, and 16
-  bits, a hash of them all;
+* if words, values beside the main text or short facts are stored: 13 bits: whether there are counts of words (1) or
+  also of values (2), whether all values beside the main text and all short facts are stored, and 3 bits each: how many
+  strong and weak values, and short facts; then these counts, of words and of values 3 × 8 and 16 × 3 bits each. If not
+  all short facts are stored: 8 bits, their number, and 16 bits, a hash of them all;
 * the sorted hashes of the digit names, telling names and fillers (14 bits each), then the flags of all names;
 * the sorted hashes of the values (15 bits each) and of the short facts (15 bits, and whether one stands beside the main
   text).
@@ -31,6 +31,7 @@ from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedupcrawl.layout import without_layout
+from dedupcrawl.word_counts import COUNTS_BYTES, ROW
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -41,8 +42,6 @@ MAX_VALUES = 6  #: values of the main text in a sketch, of the text beside it, a
 HASH_BITS = 14  #: of a name, without its class
 VALUE_BITS = 15  #: of a value, without its class, and of a short fact, without ``BESIDE``
 FACTS_BITS = BODY_BITS = 16
-ROW = 8  #: buckets of words or values in each of two rows
-COUNTS_BYTES = 3 + 2 * ROW  #: number, sum of the hashes, numbers in buckets
 _BUCKET_BITS = 3
 _FLAGS_BITS, _NAMES_BITS, _VALUES_BITS, _COUNT_BITS = 8, 4, 3, 8
 HEAD_BITS = _FLAGS_BITS + 3 * _NAMES_BITS + 2 * _VALUES_BITS + FACTS_BITS  #: that every sketch has
@@ -111,11 +110,6 @@ def sample_of(hashes: Iterable[int], size: int = MAX_VALUES) -> Sample:
     """Return the lowest of some distinct hashes."""
     lowest = sorted(hashes)
     return Sample(dict.fromkeys(lowest[:size], 0), len(lowest) <= size)
-
-
-def buckets_of(hashed: int) -> tuple[int, int]:
-    """Return the bucket of a word in each row, by its hash of 16 bits."""
-    return hashed >> 13, ROW + (hashed >> 10 & 7)
 
 
 class Identity(NamedTuple):

@@ -13,24 +13,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedupcrawl.identity import MIN_ABOUT, about, is_about_its_name
-from dedupcrawl.identity_codec import (
-    BESIDE,
-    BODY,
-    COUNTS_BYTES,
-    FILLER,
-    HEADING,
-    MAIN,
-    ROW,
-    TELLING,
-    TITLE,
-    WEAK,
-    Sample,
-    buckets_of,
-    unpack_identity,
-)
+from dedupcrawl.identity_codec import BESIDE, BODY, FILLER, HEADING, MAIN, TELLING, TITLE, WEAK, Sample, unpack_identity
 from dedupcrawl.layout import OTHER, compare_layouts
 from dedupcrawl.utils.public_suffixes import registrable_domain
 from dedupcrawl.values import MAX_SHORTS
+from dedupcrawl.word_counts import words_differ
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -116,27 +103,7 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool) -> str:
         return VALUES_BESIDE
     if is_foreign and _shorts_differ(mine, other, same_layout=same_layout):
         return SHORT_FACTS
-    return WORDS if not equal_text and _words_differ(mine.words, other.words) else ""
-
-
-def _words_differ(new: bytes, old: bytes) -> bool:
-    """Return whether each page has words, or values, that the other lacks, from their counts."""
-    size = COUNTS_BYTES
-    return _counts_differ(new[:size], old[:size]) or _counts_differ(new[size:], old[size:])
-
-
-def _counts_differ(new: bytes, old: bytes) -> bool:
-    if not new or not old:
-        return False
-    if new[0] == old[0]:
-        return new != old  # as many, and not the same ones
-    rows = [(mine - other) % 8 for mine, other in zip(new[-2 * ROW :], old[-2 * ROW :], strict=True)]
-    more = (new[0] - old[0]) % 256
-    if more in {1, 255}:  # one may have all of the other, and one more: its hash is the difference of the sums
-        mine, other = (int.from_bytes(each[1:3], "big") for each in (new, old))
-        added = buckets_of((mine - other if more == 1 else other - mine) & 0xFFFF)
-        return any((bucket in added) * more % 8 != each for bucket, each in enumerate(rows))
-    return any(any(0 < each < 4 for each in row) and any(each > 4 for each in row) for row in (rows[:ROW], rows[ROW:]))
+    return WORDS if not equal_text and words_differ(mine.words, other.words) else ""
 
 
 def _shorts_differ(new: Identity, old: Identity, *, same_layout: bool) -> bool:

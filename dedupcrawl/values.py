@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 MAX_NUMBERS = 128  #: numbers of a text that can be values
 MAX_FACTS = 4096  #: numbers of a text whose surroundings are cut out for its facts
 NEIGHBOURS = 8  #: bytes before and after a number that belong to the facts: the unit, the currency, the month
-MIN_WORD_BYTES = 3  #: of words that are counted
 MAX_SHORT = 40  #: characters of a short fact
 MAX_SHORTS = 254  #: short facts of a page that are counted
 MAX_VALUE_BYTES = 32  #: bytes of a value that count
@@ -181,14 +180,12 @@ _UNITS = (
     *word_set("mm cm dm m km ft yd inch inches foot feet mile miles mi m2 m3 cm2 cm3 km2 sqm qm ha"),
     *word_set("mg g kg t oz lb lbs ml cl dl l gal litre litres liter liters gram grams grammes gramm"),
     *word_set("v mv kv w kw mw kwh wh va mah ah hz khz mhz ghz kb mb gb tb kib mib gib bar psi pa hpa kpa mpa"),
-    *word_set("nm rpm hp ps db lm lux mol mmol px pt dpi °c °f ° %"),
-    # Russian, Arabic, Persian, Hebrew, Hindi
-    *word_set("км м см мм м² кв кг г л мл вт квт ч كيلومتر كم متر سم كيلوغرام كغ غرام غ لتر مل کیلومتر متر گرم"),
-    *word_set("קילומטר ק״מ מטר ס״מ מ״ר ק״ג גרם ליטר किमी मीटर किग्रा ग्राम लीटर"),
+    *word_set("nm rpm hp ps db lm lux mol mmol px pt dpi am pm °c °f ° %"),
+    *word_set("км м см мм кг г л мл вт квт كيلومتر كم متر سم كغ غرام لتر کیلومتر گرم ק״מ מטר ס״מ מ״ר ק״ג גרם"),
 )
 _CURRENCIES_AFTER = word_set(
     "€ $ £ ¥ ₽ zł kr eur euro euros usd gbp chf dollar dollars pounds cents yuan yen rmb cny jpy руб рублей ₩ ₹ "
-    "грн ₴ kč ft ₺ tl lei лв دينار درهم ريال جنيه ليرة تومان ریال ₪ שקל שקלים ש״ח रुपये บาท ฿ đồng ₫ vnđ"
+    "kč ₺ lei دينار درهم ريال جنيه ليرة تومان ₪ שקל"
 )
 #: No word end is looked for after them.
 _UNITS_UNSPACED = word_set(
@@ -278,18 +275,8 @@ def _hints() -> _Hints:
     )
 
 
-_WORD = rb"(?:[a-z]|[\xc3-\xdf][\x80-\xbf])+"  #: letters of two bytes: Latin, Greek, Cyrillic, Hebrew, Arabic
-_CHARACTER = rb"(?:[\xe0\xe1\xe3-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3})"
-_MARK = rb"(?:\xe2[\x96-\x9f][\x80-\xbf] ?)"  #: U+2580 to U+27FF: forms, symbols, dingbats
-_all_words = re.compile(rb"%b*(?:%b|%b(?=(%b))?)" % (_MARK, _WORD, _CHARACTER, _CHARACTER)).finditer
-
-#: Arabic, Persian, Devanagari, Bengali, Thai.
-_other_digits = re.compile(
-    rb"\xd9[\xa0-\xa9]|\xdb[\xb0-\xb9]|\xe0(?:[\xa5\xa7][\xa6-\xaf]|\xb9[\x90-\x99])"
-).sub
-_DIGIT_LEADS = (b"\xd9", b"\xdb", b"\xe0")
-
 _LINE, _PART = "\0", "\1"  #: separators of text; normalisation leaves them, and no parsed page has them
+_NO_VALUE = (b"", 0, False)
 _REACH = 40  #: bytes before a number in which words are looked for
 
 _HAN_START = "\u4e00".encode()[:2]  #: the first bytes of 一, 七, 三, 不, 与…: every Chinese text has some
@@ -302,7 +289,6 @@ _han_numbers = re.compile(f"[{HAN_NUMERALS}]+.?", re.DOTALL).findall
 # -- what is found ------------------------------------------------------------------------------
 
 _OF_VIEW = word_set("print druck imprim stampa печат 打印 列印 印刷 인쇄")  #: parts of lines that only a view has
-_VIEW_BEGINNINGS = tuple(each.encode() for each in _OF_VIEW)
 _is_of_view = re.compile(_alternatives(_OF_VIEW)).search
 _no_letters = re.compile(r"[\W\d_]+").sub
 _has_digit = re.compile(r"\d").search
@@ -367,36 +353,6 @@ def other_text(page: Page) -> OtherText:
     text = encode_normalized(_PART.join((page.stated, "\n".join(short))).replace("\n", _LINE))
     beside, _, lines = text.partition(_PART.encode())
     return OtherText(beside, lines)
-
-
-def words_of(text: bytes) -> list[bytes]:
-    """Return the words of a normalised text, without numbers; text without spaces gives pairs of characters.
-
-    A tick, a cross or another mark is part of the word after it. Left out are words of less than ``MIN_WORD_BYTES``,
-    and those of stamps, counters and views: "updated", "comments", "printed".
-
-    >>> [each.decode() for each in words_of("✓ lift, 3 toilets at 站台旁".encode())]
-    ['✓ lift', 'toilets', '站台', '台旁', '旁']
-    """
-    passing, view = _passing_words(), _VIEW_BEGINNINGS
-    tokens = (each[0] + (each[1] or b"") for each in _all_words(text))
-    return [each for each in tokens if len(each) >= MIN_WORD_BYTES and each not in passing and not each.startswith(view)]
-
-
-@cache
-def _passing_words() -> frozenset[bytes]:
-    return frozenset(each.encode() for words in (_COUNTED, _CHANGED, _PUBLISHED) for each in _spaced(words))
-
-
-def with_ascii_digits(text: bytes) -> bytes:
-    """Return a normalised text with the digits of other scripts as ASCII ones.
-
-    >>> with_ascii_digits("٢٠١٥ km".encode())
-    b'2015 km'
-    """
-    if text.isascii() or not any(lead in text for lead in _DIGIT_LEADS):
-        return text
-    return _other_digits(lambda found: b"%d" % int(found[0].decode()), text)
 
 
 def short_facts(beside: bytes, lines: bytes) -> dict[bytes, bool]:
@@ -488,9 +444,6 @@ def _is_counter(text: bytes, start: int, stop: int) -> bool:
             break
         before = before[:-1]
     return before.endswith(_COUNTING)
-
-
-_NO_VALUE = (b"", 0, False)
 
 
 def _long_value(text: bytes, start: int, stop: int) -> tuple[bytes, int, bool]:

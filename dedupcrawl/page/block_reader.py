@@ -117,16 +117,19 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
 def leave_out_tail(blocks: Sequence[RawBlock], chosen: list[bool]) -> None:
     """Take what belongs to the site off the end of a chosen text: URLs, legal notices, and headlines of other pages.
 
-    The choice of the model is not trimmed by the rules. Headlines are a list without a sentence after sentences.
+    The choice of the model is not trimmed by the rules. Headlines are a list without a sentence after sentences. A list
+    of links of which the model leaves out the rest is left out as a whole.
     """
     kept = [place for place, keep in enumerate(chosen) if keep]
     tail = len(kept)
     while tail and _is_signature(blocks[kept[tail - 1]]):
         tail -= 1
     listed = tail
-    while listed and _is_headline(blocks[kept[listed - 1]]):
+    is_cut = tail > 0 and any(map(_is_listed_link, blocks[kept[tail - 1] + 1 :][:1]))
+    belongs = _is_listed_link if is_cut else _is_headline
+    while listed and belongs(blocks[kept[listed - 1]]):
         listed -= 1
-    if tail - listed >= MIN_HEADLINES and any(_is_told(blocks[place]) for place in kept[:listed]):
+    if tail - listed >= (1 if is_cut else MIN_HEADLINES) and any(_is_told(blocks[place]) for place in kept[:listed]):
         tail = listed - (listed > 0 and blocks[kept[listed - 1]][5] in HEADINGS)
     if tail:
         for place in kept[tail:]:
@@ -141,6 +144,10 @@ def _is_signature(block: RawBlock) -> bool:
 def _is_headline(block: RawBlock) -> bool:
     text, length, _, _, _, tag, _ = block
     return tag == "li" and length in HEADLINE_BYTES and not _ends_sentence(text)
+
+
+def _is_listed_link(block: RawBlock) -> bool:
+    return block[5] == "li" and block[1] == block[2] > 0
 
 
 def _is_told(block: RawBlock) -> bool:
@@ -276,8 +283,8 @@ class _Surroundings(TypedDict):
 
 def _pictures(root: _Element) -> list[str]:
     """Return what the pictures of a page show, by their alternative texts; those in links show other pages."""
-    said = [(image, " ".join((image.get("alt") or "").split())) for image in root.iter("img")]
-    return [alt[:MAX_LABEL_BYTES] for image, alt in said if alt and next(image.iterancestors(*_UNPICTURED), None) is None]
+    said = [(image, " ".join((image.get("alt") or "").split())[:MAX_LABEL_BYTES]) for image in root.iter("img")]
+    return [alt for image, alt in said if alt and next(image.iterancestors(*_UNPICTURED), None) is None]
 
 
 def _surroundings(tree: BlockTree, reasons: list[str], named: int, pictures: Sequence[str]) -> _Surroundings:

@@ -134,9 +134,8 @@ class IdentitySketcher:
         names: dict[int, int],
         values: tuple[list[int], list[int], int],
         shorts: tuple[list[int], int, int],
-        body: int,
+        said: tuple[int, bytes],
         state: int,
-        words: bytes,
         /,
     ) -> bytes:
         """Return the bytes of a sketch."""

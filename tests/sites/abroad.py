@@ -8,6 +8,7 @@ from tests.sites import layouts
 from tests.sites.copies import copied
 from tests.sites.model import Blueprint, Copy, Draft, Frame, Layout
 from tests.sites.tongues import ARABIC, GERMAN, JAPANESE, RUSSIAN, SPANISH, Tongue
+from tests.sites.words import listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -17,33 +18,10 @@ if TYPE_CHECKING:
 _WAYS = (Copy.PRINT, Copy.UTM, Copy.MOBILE, Copy.SESSION, Copy.AMP, Copy.SCHEME, Copy.SECTION)
 _DIGITS_ZH = "〇一二三四五六七八九"
 _DIGITS_AR = "٠١٢٣٤٥٦٧٨٩"
-_MONTHS_ZH = ["一", "二", "三", "四", "五", "六", "七", "八", "九", "十", "十一", "十二"]
-_DAYS_ZH = [
-    "一",
-    "二",
-    "三",
-    "四",
-    "五",
-    "六",
-    "七",
-    "八",
-    "九",
-    "十",
-    "十一",
-    "十二",
-    "十三",
-    "十四",
-    "十五",
-    "十六",
-    "十七",
-    "十八",
-    "十九",
-    "二十",
-    "二十一",
-    "二十二",
-    "二十三",
-    "二十四",
-]
+_MONTHS_ZH = listed("一|二|三|四|五|六|七|八|九|十|十一|十二")
+_DAYS_ZH = listed(
+    "一|二|三|四|五|六|七|八|九|十|十一|十二|十三|十四|十五|十六|十七|十八|十九|二十|二十一|二十二|二十三|二十四"
+)
 
 
 def _zh(
@@ -86,32 +64,13 @@ def estates(writer: Writer) -> Blueprint:
     """New houses of one developer: name, district and price differ beside one text."""
     rest = writer.story(3, 5, zh=True)
     names = writer.half(
-        [
-            "云璟府",
-            "望湖苑",
-            "金桂园",
-            "听澜里",
-            "翠屏居",
-            "锦绣台",
-            "和悦城",
-            "书香里",
-            "江南院",
-            "松鹤园",
-            "晴川阁",
-            "南山墅",
-            "观海庭",
-            "梧桐郡",
-            "青藤里",
-            "明月轩",
-            "星河湾",
-            "春晓苑",
-            "碧云天",
-            "安居里",
-        ]
+        listed(
+            "云璟府|望湖苑|金桂园|听澜里|翠屏居|锦绣台|和悦城|书香里|江南院|松鹤园|晴川阁|南山墅|观海庭|"
+            "梧桐郡|青藤里|明月轩|星河湾|春晓苑|碧云天|安居里"
+        )
     )
     drafts = []
-    for number, name in enumerate(names * 2):
-        name = f"{name}{'一期' if number < len(names) else '二期'}"
+    for number, name in enumerate([each + phase for phase in ("一期", "二期") for each in names]):
         facts = (
             f"<table><tr><td>均价</td><td>{writer.number(80, 320) * 100}元/平方米</td></tr><tr><td>区域</td><td>"
             f"{writer.zh('place')}</td></tr><tr><td>开盘</td><td>{writer.date()}</td></tr></table>"
@@ -147,38 +106,11 @@ def hearings(writer: Writer) -> Blueprint:
     )
     court = writer.of("柳河县人民法院", "平安区人民法院")
     names = writer.half(
-        [
-            "陈立新",
-            "王秀兰",
-            "李国栋",
-            "赵敏华",
-            "周海燕",
-            "吴建平",
-            "徐文静",
-            "孙志远",
-            "马晓东",
-            "朱玉梅",
-            "胡长青",
-            "郭小满",
-            "何思源",
-            "高明月",
-            "林少峰",
-            "罗雨晴",
-            "丁一凡",
-            "韩雪",
-            "邓子安",
-            "曹文博",
-            "宋佳",
-            "唐立",
-            "冯远",
-            "许静怡",
-            "沈亮",
-            "彭飞",
-            "吕梅",
-            "苏航",
-            "蒋丽",
-            "蔡明",
-        ]
+        listed(
+            "陈立新|王秀兰|李国栋|赵敏华|周海燕|吴建平|徐文静|孙志远|马晓东|朱玉梅|胡长青|郭小满|何思源|"
+            "高明月|林少峰|罗雨晴|丁一凡|韩雪|邓子安|曹文博|宋佳|唐立|冯远|许静怡|沈亮|彭飞|吕梅|苏航|"
+            "蒋丽|蔡明"
+        )
     )
     drafts = []
     for number in range(14):
@@ -204,38 +136,10 @@ def forecasts(writer: Writer) -> Blueprint:
     )
     rest = writer.story(1, 5, zh=True)
     towns = writer.half(
-        [
-            "青禾",
-            "云岭",
-            "白沙",
-            "石门",
-            "柳河",
-            "东溪",
-            "望江",
-            "南塘",
-            "北原",
-            "金屏",
-            "海棠",
-            "长桥",
-            "红叶",
-            "三江",
-            "平湖",
-            "榆树",
-            "蓝田",
-            "安宁",
-            "铜山",
-            "月牙",
-            "松台",
-            "双泉",
-            "临湖",
-            "古渡",
-            "新丰",
-            "大通",
-            "玉溪",
-            "龙门",
-            "凤凰",
-            "芦花",
-        ]
+        listed(
+            "青禾|云岭|白沙|石门|柳河|东溪|望江|南塘|北原|金屏|海棠|长桥|红叶|三江|平湖|榆树|蓝田|安宁|"
+            "铜山|月牙|松台|双泉|临湖|古渡|新丰|大通|玉溪|龙门|凤凰|芦花"
+        )
     )
     drafts = []
     for number, town in enumerate(towns):
@@ -257,26 +161,7 @@ def appointments(writer: Writer) -> Blueprint:
     heading = writer.of("人民政府关于人事任免的通知", "县政府任免决定")
     line = writer.of("经研究决定：任命{0}同志为{1}主任，试用期一年。", "经第{2}次会议讨论，免去{0}同志的{1}局长职务。")
     rest = writer.story(2, 4, zh=True)
-    places = writer.half(
-        [
-            "青禾",
-            "云岭",
-            "白沙",
-            "石门",
-            "柳河",
-            "东溪",
-            "望江",
-            "南塘",
-            "北原",
-            "金屏",
-            "海棠",
-            "长桥",
-            "红叶",
-            "三江",
-            "平湖",
-            "榆树",
-        ]
-    )
+    places = writer.half(listed("青禾|云岭|白沙|石门|柳河|东溪|望江|南塘|北原|金屏|海棠|长桥|红叶|三江|平湖|榆树"))
     drafts = []
     for number in range(14):
         name = writer.zh("name")
@@ -292,32 +177,11 @@ def vacancies(writer: Writer) -> Blueprint:
     """Vacancies of one employer: the post differs in title and one line."""
     rest = writer.story(3, 4, zh=True)
     posts = writer.half(
-        [
-            "收银员",
-            "保洁员",
-            "仓库管理员",
-            "销售顾问",
-            "前台接待",
-            "电工",
-            "厨师长",
-            "幼儿教师",
-            "货车司机",
-            "会计",
-            "平面设计师",
-            "客服专员",
-            "护理员",
-            "保安队长",
-            "测试工程师",
-            "行政助理",
-            "采购专员",
-            "摄影师",
-            "茶艺师",
-            "理货员",
-            "焊工",
-            "质检员",
-            "导游",
-            "药剂师",
-        ]
+        listed(
+            "收银员|保洁员|仓库管理员|销售顾问|前台接待|电工|厨师长|幼儿教师|货车司机|会计|平面设计师|"
+            "客服专员|护理员|保安队长|测试工程师|行政助理|采购专员|摄影师|茶艺师|理货员|焊工|质检员|导游|"
+            "药剂师"
+        )
     )
     line = writer.of("因业务发展需要，现面向社会招聘{}若干名，待遇面议。", "诚聘{}，欢迎有经验者投递简历。")
     drafts = [
@@ -339,16 +203,7 @@ def cars(writer: Writer) -> Blueprint:
     tongue = Tongue(ARABIC, writer)
     rest = tongue.story(2)
     makes = writer.half(
-        [
-            "تويوتا كورولا",
-            "هيونداي النترا",
-            "كيا سبورتاج",
-            "نيسان صني",
-            "هوندا سيفيك",
-            "مازدا ٦",
-            "فورد فوكس",
-            "رينو لوجان",
-        ]
+        listed("تويوتا كورولا|هيونداي النترا|كيا سبورتاج|نيسان صني|هوندا سيفيك|مازدا ٦|فورد فوكس|رينو لوجان")
     )
     line = writer.of(
         "سيارة {0} موديل {1}، قطعت {2} كيلومتر، السعر {3} دينار.", "للبيع {0} سنة {1} العداد {2} كم والثمن {3} درهم."
@@ -422,20 +277,7 @@ def shifts(writer: Writer) -> Blueprint:
     """Vacancies of one plant, in Russian: the trade and the town differ under one title."""
     tongue = Tongue(RUSSIAN, writer)
     trades = writer.half(
-        [
-            "Сварщик",
-            "Токарь",
-            "Крановщик",
-            "Электрик",
-            "Слесарь",
-            "Маляр",
-            "Бетонщик",
-            "Водитель",
-            "Повар",
-            "Плотник",
-            "Кладовщик",
-            "Машинист",
-        ]
+        listed("Сварщик|Токарь|Крановщик|Электрик|Слесарь|Маляр|Бетонщик|Водитель|Повар|Плотник|Кладовщик|Машинист")
     )
     line = writer.of("Требуется {0}, город {1}, вахта {2} дней.", "Приглашаем: {0}. Место работы: {1}, смена {2} дней.")
     rest = tongue.story(3)
@@ -473,7 +315,7 @@ def edicts(writer: Writer) -> Blueprint:
         "Se tramita a instancia de {0} la apertura de {1} en la calle {2} {3}.",
     )
     trades = writer.half(
-        ["panadería", "taller mecánico", "farmacia", "hostal", "bar con cocina", "lavandería", "gimnasio", "peluquería"]
+        listed("panadería|taller mecánico|farmacia|hostal|bar con cocina|lavandería|gimnasio|peluquería")
     )
     rest = tongue.story(3)
     drafts = []
@@ -502,20 +344,7 @@ def evening_classes(writer: Writer) -> Blueprint:
     """Courses of an adult school, in German: number, teacher and day differ; all have one text."""
     tongue = Tongue(GERMAN, writer)
     subjects = writer.half(
-        [
-            "Yoga",
-            "Töpfern",
-            "Italienisch",
-            "Aquarell",
-            "Nähen",
-            "Fotografie",
-            "Gitarre",
-            "Buchhaltung",
-            "Kochen",
-            "Spanisch",
-            "Imkern",
-            "Tango",
-        ]
+        listed("Yoga|Töpfern|Italienisch|Aquarell|Nähen|Fotografie|Gitarre|Buchhaltung|Kochen|Spanisch|Imkern|Tango")
     )
     rest = tongue.story(3)
     days = ["montags", "dienstags", "mittwochs", "donnerstags", "freitags"]

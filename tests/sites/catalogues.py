@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tests.sites import layouts
 from tests.sites.copies import copied
 from tests.sites.model import Blueprint, Copy, Draft, Frame, Layout
-from tests.sites.words import slug
+from tests.sites.words import listed, slug
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -15,28 +15,7 @@ if TYPE_CHECKING:
     from tests.sites.words import Writer
 
 _WAYS = (Copy.UTM, Copy.PRINT, Copy.TAIL, Copy.MOBILE, Copy.SESSION, Copy.AMP, Copy.SCHEME, Copy.SECTION)
-_ROMAN = [
-    "I",
-    "II",
-    "III",
-    "IV",
-    "V",
-    "VI",
-    "VII",
-    "VIII",
-    "IX",
-    "X",
-    "XI",
-    "XII",
-    "XIII",
-    "XIV",
-    "XV",
-    "XVI",
-    "XVII",
-    "XVIII",
-    "XIX",
-    "XX",
-]
+_ROMAN = listed("I|II|III|IV|V|VI|VII|VIII|IX|X|XI|XII|XIII|XIV|XV|XVI|XVII|XVIII|XIX|XX")
 
 
 def _site(
@@ -56,34 +35,10 @@ def _site(
 def swatches(writer: Writer) -> Blueprint:
     """One cloth in many colours: a word of the name differs, the price and the text do not."""
     colours = writer.half(
-        [
-            "ochre",
-            "teal",
-            "rust",
-            "sage",
-            "ivory",
-            "plum",
-            "navy",
-            "coral",
-            "slate",
-            "moss",
-            "denim",
-            "wine",
-            "sand",
-            "mint",
-            "black",
-            "olive",
-            "cherry",
-            "lilac",
-            "cream",
-            "indigo",
-            "amber",
-            "pearl",
-            "copper",
-            "fern",
-            "brick",
-            "smoke",
-        ]
+        listed(
+            "ochre|teal|rust|sage|ivory|plum|navy|coral|slate|moss|denim|wine|sand|mint|black|olive|"
+            "cherry|lilac|cream|indigo|amber|pearl|copper|fern|brick|smoke"
+        )
     )
     cloth = writer.of("Linen curtain fabric", "Velvet upholstery cloth")
     line = writer.of(
@@ -113,7 +68,7 @@ def reels(writer: Writer) -> Blueprint:
         "You order {} of {} {} thickness, wound in lengths of {} {}.",
     )
     rest = writer.story(3, 4)
-    drafts = []
+    drafts: list[Draft] = []
     for size, gauge in gauges:
         for length, unit in units:
             text = line.format(kind.lower(), size, gauge, length, unit)
@@ -153,9 +108,7 @@ def gallery(writer: Writer) -> Blueprint:
 
 def dosages(writer: Writer) -> Blueprint:
     """Leaflets of medicines: one text for all strengths of a medicine, one wording for all medicines."""
-    names = writer.half(
-        ["Amlovan", "Bisoprex", "Candelor", "Doxafil", "Enalix", "Furosan", "Glimerol", "Hydrelan", "Ibetan", "Losavex"]
-    )
+    names = writer.half(listed("Amlovan|Bisoprex|Candelor|Doxafil|Enalix|Furosan|Glimerol|Hydrelan|Ibetan|Losavex"))
     uses = writer.sample(("raised blood pressure", "heart failure", "oedema", "angina", "type 2 diabetes"), 5)
     line = writer.of(
         "{0} {1} mg tablets contain {1} mg of the active substance and are used to treat {2}.",
@@ -277,9 +230,7 @@ def species(writer: Writer) -> Blueprint:
         "{} is a species of beetle in the family {}. It was described by {} in {}.",
         "{} is a moth of the {} family. {} described the species in {}.",
     )
-    genera = writer.half(
-        ["Acanthor", "Batocer", "Callidus", "Dorcadix", "Exocent", "Glenea", "Hesper", "Leptura", "Monoch", "Oberea"]
-    )
+    genera = writer.half(listed("Acanthor|Batocer|Callidus|Dorcadix|Exocent|Glenea|Hesper|Leptura|Monoch|Oberea"))
     drafts = []
     for _ in range(20):
         name = (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tests.sites import layouts
 from tests.sites.copies import copied
 from tests.sites.model import Blueprint, Copy, Draft, Frame, Layout
-from tests.sites.words import slug
+from tests.sites.words import listed, slug
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -16,49 +16,19 @@ if TYPE_CHECKING:
 
 _WAYS = (Copy.PRINT, Copy.UTM, Copy.MOBILE, Copy.SESSION, Copy.SECTION, Copy.AMP, Copy.SCHEME)
 _DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
-_ORDINALS = [
-    "first",
-    "second",
-    "third",
-    "fourth",
-    "fifth",
-    "sixth",
-    "seventh",
-    "eighth",
-    "ninth",
-    "tenth",
-    "eleventh",
-    "twelfth",
-    "thirteenth",
-    "fourteenth",
-    "fifteenth",
-    "sixteenth",
-    "seventeenth",
-    "eighteenth",
-    "nineteenth",
-    "twentieth",
-]
-_MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
+_ORDINALS = listed(
+    "first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|"
+    "thirteenth|fourteenth|fifteenth|sixteenth|seventeenth|eighteenth|nineteenth|twentieth"
+)
+_MONTHS = listed("January|February|March|April|May|June|July|August|September|October|November|December")
 
 
-_COURSES = (
-    "Bookkeeping|Watercolours|Typewriting|Beekeepers' law|Welding|Calligraphy|Sign language|Pottery wheels|Upholstery|"
-    "Photography|Accordion|Navigation|Woodturning|Esperanto|Juggling|Mushroom lore|Bridge bidding|Sourdough|Origami|"
-    "Astronomy|Stained glass|Morse code|Knots|Bonsai|Lacemaking|Fencing|Shorthand|Cheesemaking|Puppetry|Genealogy"
-).split("|")
+_COURSES = listed(
+    "Bookkeeping|Watercolours|Typewriting|Beekeepers' law|Welding|Calligraphy|Sign language|"
+    "Pottery wheels|Upholstery|Photography|Accordion|Navigation|Woodturning|Esperanto|Juggling|"
+    "Mushroom lore|Bridge bidding|Sourdough|Origami|Astronomy|Stained glass|Morse code|Knots|"
+    "Bonsai|Lacemaking|Fencing|Shorthand|Cheesemaking|Puppetry|Genealogy"
+)
 
 
 def _site(
@@ -91,9 +61,7 @@ def memorials(writer: Writer) -> Blueprint:
             name, writer.number(61, 99), writer.word("place"), when, writer.word("first"), writer.person()
         )
         path = f"/obituary/{number + 310}"
-        drafts.append(
-            Draft(path, name, f"<h2>{name}</h2><p>{text}</p>{rest}", heading=heading, title=name)
-        )
+        drafts.append(Draft(path, name, f"<h2>{name}</h2><p>{text}</p>{rest}", heading=heading, title=name))
     return _site(writer, writer.of("Hollow Oak Funerals", "Greene and Sons"), layouts.blog, drafts)
 
 
@@ -124,24 +92,11 @@ def menus(writer: Writer) -> Blueprint:
     """The menus of a canteen: a date in words, three short dishes, a long text on allergens."""
     heading = writer.of("Today in the canteen", "Lunch menu")
     dishes = writer.half(
-        [
-            "lentil soup",
-            "fish pie",
-            "onion tart",
-            "rice pudding",
-            "pea stew",
-            "baked apple",
-            "potato salad",
-            "leek quiche",
-            "bean chilli",
-            "plum crumble",
-            "roast squash",
-            "egg curry",
-            "mushroom toast",
-            "barley broth",
-            "carrot cake",
-            "spinach lasagne",
-        ]
+        listed(
+            "lentil soup|fish pie|onion tart|rice pudding|pea stew|baked apple|potato salad|leek quiche|"
+            "bean chilli|plum crumble|roast squash|egg curry|mushroom toast|barley broth|carrot cake|"
+            "spinach lasagne"
+        )
     )
     rest = writer.story(3, 4)
     drafts = []
@@ -258,32 +213,12 @@ def recalls(writer: Writer) -> Blueprint:
 def forms(writer: Writer) -> Blueprint:
     """Forms in two columns: the subject differs, most fields and all explanations do not."""
     subjects = writer.half(
-        [
-            "dog licence",
-            "street party",
-            "skip permit",
-            "market stall",
-            "parking bay",
-            "tree felling",
-            "busking",
-            "burial plot",
-            "boat mooring",
-            "allotment",
-            "bonfire",
-            "scaffold",
-            "taxi badge",
-            "library card",
-            "school place",
-            "bus pass",
-            "noise complaint",
-            "shop sign",
-            "pavement café",
-            "road closure",
-            "drain cover",
-            "beach hut",
-            "fishing permit",
-            "food stall",
-        ]
+        listed(
+            "dog licence|street party|skip permit|market stall|parking bay|tree felling|busking|"
+            "burial plot|boat mooring|allotment|bonfire|scaffold|taxi badge|library card|school place|"
+            "bus pass|noise complaint|shop sign|pavement café|road closure|drain cover|beach hut|"
+            "fishing permit|food stall"
+        )
     )
     labels = writer.of(
         "Surname|First name|Street|Town|Postcode|Telephone|Date of birth", "Name|Address|E-mail|Mobile|Signature"
@@ -306,10 +241,9 @@ def courses(writer: Writer) -> Blueprint:
     rest = writer.story(2, 4)
     drafts = []
     for number, name in enumerate(_COURSES[writer.odd :: 2]):
-        body = f'<div class="c-name">{name}</div><div class="c-meta">{writer.person()} · {writer.number(3, 40)} h</div>{rest}'
-        drafts.append(
-            Draft(f"/app/course/{number + 900}", name, body, heading=f'<a href="/">{app}</a>', title=app)
-        )
+        meta = f"{writer.person()} · {writer.number(3, 40)} h"
+        body = f'<div class="c-name">{name}</div><div class="c-meta">{meta}</div>{rest}'
+        drafts.append(Draft(f"/app/course/{number + 900}", name, body, heading=f'<a href="/">{app}</a>', title=app))
     return _site(writer, app, layouts.tailwind, drafts)
 
 

@@ -99,7 +99,7 @@ RUSSIAN = Words(
 )
 SPANISH = Words(
     "es",
-    "Albarral|Benicarza|Cuevasrubias|Dosríos|Encinares|Fuentelapeña|Guadalmina|Hontoria|Isla Mayor|Jaraíz|Lucena|Montilla",
+    "Albarral|Benicarza|Cuevasrubias|Dosríos|Encinares|Fuentelapeña|Guadalmina|Hontoria|Jaraíz|Lucena|Montilla|Nerja",
     "Alba Ferrer|Bruno Salas|Carmen Ortuño|Diego Lozano|Elvira Pons|Fermín Rueda|Gloria Téllez|Hugo Marín|Inés Calvo",
     "expediente|recurso|plano|certificado|presupuesto|contrato|padrón|informe|acta|permiso",
     (

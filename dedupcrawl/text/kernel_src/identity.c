@@ -319,7 +319,7 @@ identity_shorts(IdentityObject *self, PyObject *args)
                          (unsigned int)(sum >> 8 & 0xFFFF));
 }
 
-/* The size of a character without spaces around it at a place, 0 for another one; see words_of() in values.py. */
+/* The size of a character without spaces around it at a place, 0 for another one; see words_of() in word_counts.py. */
 static int
 character_size(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
 {
@@ -406,13 +406,7 @@ read_words(const IdentityObject *self, const Py_buffer *text, int with_values, u
         find_values(self->words, &self->hash, text->buf, text->len, &values, NULL);
     }
     for (int i = 0; i < values.count; i++) {
-        int k = 0;
-        while (values.hashes[k] != values.hashes[i]) {
-            k++;
-        }
-        if (k == i) {
-            count_hash(counts + COUNTS_BYTES, values.hashes[i]);
-        }
+        count_hash(counts + COUNTS_BYTES, values.hashes[i]);
     }
 }
 

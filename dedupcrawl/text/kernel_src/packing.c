@@ -193,9 +193,9 @@ identity_pack(IdentityObject *Py_UNUSED(self), PyObject *args)
     PyObject *names, *inner, *outer, *shorts;
     Parts parts;
     Bits bits = {.at = 0};
-    if (!PyArg_ParseTuple(args, "O!(OOI)(OII)iiy#", &PyDict_Type, &names, &inner, &outer, &parts.facts, &shorts,
-                          &parts.count, &parts.hash, &parts.body, &parts.state, &parts.words,
-                          &parts.words_size)
+    if (!PyArg_ParseTuple(args, "O!(OOI)(OII)(iy#)i", &PyDict_Type, &names, &inner, &outer, &parts.facts, &shorts,
+                          &parts.count, &parts.hash, &parts.body, &parts.words, &parts.words_size,
+                          &parts.state)
         || !get_names(names, &parts.names) || !get_lowest(inner, 2 << VALUE_BITS, &parts.inner)
         || !get_lowest(outer, 2 << VALUE_BITS, &parts.outer) || !get_lowest(shorts, 2 << VALUE_BITS, &parts.shorts)) {
         return NULL;
