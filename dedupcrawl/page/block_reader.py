@@ -125,11 +125,10 @@ def leave_out_tail(blocks: Sequence[RawBlock], chosen: list[bool]) -> None:
     while tail and _is_signature(blocks[kept[tail - 1]]):
         tail -= 1
     listed = tail
-    is_cut = tail > 0 and any(map(_is_listed_link, blocks[kept[tail - 1] + 1 :][:1]))
-    belongs = _is_listed_link if is_cut else _is_headline
-    while listed and belongs(blocks[kept[listed - 1]]):
+    is_cut = tail > 0 and [*map(_is_listed_link, blocks[kept[tail - 1] :][:2])] == [True, True]
+    while listed and (_is_headline(blocks[kept[listed - 1]]) or (is_cut and _is_listed_link(blocks[kept[listed - 1]]))):
         listed -= 1
-    if tail - listed >= (1 if is_cut else MIN_HEADLINES) and any(_is_told(blocks[place]) for place in kept[:listed]):
+    if (is_cut or tail - listed >= MIN_HEADLINES) and any(_is_told(blocks[place]) for place in kept[:listed]):
         tail = listed - (listed > 0 and blocks[kept[listed - 1]][5] in HEADINGS)
     if tail:
         for place in kept[tail:]:
