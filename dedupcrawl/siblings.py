@@ -239,13 +239,20 @@ def _names_one(names: Sample, lacking: Sequence[int], other: Sample) -> bool:
     own = _heading(names) or frozenset(names.items)
     if not lacking or not own <= {*lacking} or about(names.items, own) >= MIN_ABOUT:
         return False
-    return not _is_site_name(names, own, other)
+    return not _is_site_name(names, own, other) and not _is_titled_like(names, other)
 
 
 def _is_site_name(names: Sample, heading: frozenset[int], other: Sample) -> bool:
     """Return whether a heading names the site: the rest of the title is the heading of the other page."""
     title = {key for key, flags in names.items.items() if flags & TITLE}
     return heading < title and title - heading == _heading(other) and min(heading) >= TELLING
+
+
+def _is_titled_like(names: Sample, other: Sample) -> bool:
+    """Return whether the title of a page under a heading of many pages names what the other page is headed by."""
+    heading = _heading(other)
+    is_said = bool(heading) and about(other.items, heading) >= MIN_ABOUT
+    return is_said and all(names.items.get(key, 0) & TITLE for key in heading)
 
 
 def _heading(names: Sample) -> frozenset[int]:

@@ -219,6 +219,11 @@ STORY = "The harbour froze over in the night, and the ferries stood white at the
         (page("Harbour froze over", STORY), page("", STORY, title="Druckversion", heading="Druckversion")),
         (page("Harbour froze over", STORY), page("", STORY, title="Versión para imprimir")),
         (page("Harbour froze over", STORY), page("", STORY, title="印刷用ページ")),
+        # A heading of many pages, and a view that is headed by the name in the title.
+        (
+            page("", "Greta Kessler passed away. " + TERMS, heading="In loving memory", title="Greta Kessler | Oak"),
+            page("", "Greta Kessler passed away. " + TERMS, heading="Greta Kessler", title="Print"),
+        ),
         # One product in two categories, with a text about it.
         (
             page("Brown teapot", "A brown teapot for six cups. " + TERMS, title="Brown teapot | Kitchen | Shop"),
