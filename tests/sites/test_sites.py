@@ -21,8 +21,8 @@ ONE = 1  #: copy kept of a kind that has few of them
 
 #: Kinds of which more than one copy is kept today, by seed; those that pass must be taken off the list.
 REPEATING = {
-    0: ("versions", "memorials", "courses", "lottery"),
-    1: ("parts", "discuz", "versions", "memorials", "courses", "lottery", "species", "forms"),
+    0: ("versions", "courses", "lottery"),
+    1: ("parts", "discuz", "versions", "courses", "lottery", "species"),
 }
 
 
