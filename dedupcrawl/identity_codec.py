@@ -42,7 +42,8 @@ MAX_VALUES = 6  #: values of the main text in a sketch, of the text beside it, a
 HASH_BITS = 14  #: of a name, without its class
 VALUE_BITS = 15  #: of a value, without its class, and of a short fact, without ``BESIDE``
 FACTS_BITS = BODY_BITS = 16
-_BUCKET_BITS = 3
+_BUCKET_BITS, _HEAD_BITS = 3, 24  #: of a bucket; of the number and the sum
+_MOST = (1 << _BUCKET_BITS) - 1
 _FLAGS_BITS, _NAMES_BITS, _VALUES_BITS, _COUNT_BITS = 8, 4, 3, 8
 HEAD_BITS = _FLAGS_BITS + 3 * _NAMES_BITS + 2 * _VALUES_BITS + FACTS_BITS  #: that every sketch has
 
@@ -223,7 +224,7 @@ def _unpack(sketch: bytes) -> Identity:
         counted = bits.number(2)
         all_outer, all_short = bool(bits.number(1)), bool(bits.number(1))
         counts = [bits.number(_VALUES_BITS) for _ in counts]
-        words = bytes(bits.number(_count_bits(at)) for at in range(counted * COUNTS_BYTES))
+        words = b"".join(bits.counts() for _ in range(counted))
         every = (0, 0) if all_short else (bits.number(_COUNT_BITS), bits.number(FACTS_BITS))
     all_names, all_inner = bool(flags & _ALL_NAMES), bool(flags & _ALL_INNER)
     keys = [
@@ -277,6 +278,11 @@ class _Bits:
     def values(self, counts: Sequence[int], *, is_whole: bool) -> Sample:
         strong, weak = (self.gaps(count, VALUE_BITS, is_whole=is_whole) for count in counts)
         return Sample(dict.fromkeys((*strong, *(each | WEAK for each in weak)), 0), is_whole)
+
+    def counts(self) -> bytes:
+        head, rows = self.number(_HEAD_BITS), self.number(2 * ROW * _BUCKET_BITS)
+        shifts = range((2 * ROW - 1) * _BUCKET_BITS, -1, -_BUCKET_BITS)
+        return head.to_bytes(_HEAD_BITS // 8, "big") + bytes([rows >> shift & _MOST for shift in shifts])
 
     def name_flags(self, key: int, flags: int) -> int:
         where = flags & _HAS_BOTH
