@@ -180,10 +180,12 @@ _UNITS = (
     *word_set("mm cm dm m km ft yd inch inches foot feet mile miles mi m2 m3 cm2 cm3 km2 sqm qm ha"),
     *word_set("mg g kg t oz lb lbs ml cl dl l gal litre litres liter liters gram grams grammes gramm"),
     *word_set("v mv kv w kw mw kwh wh va mah ah hz khz mhz ghz kb mb gb tb kib mib gib bar psi pa hpa kpa mpa"),
-    *word_set("nm rpm hp ps db lm lux mol mmol px pt dpi °c °f ° %"),
+    *word_set("nm rpm hp ps db lm lux mol mmol px pt dpi am pm °c °f ° %"),
+    *word_set("км м см мм кг г л мл вт квт كيلومتر كم متر سم كغ غرام لتر کیلومتر گرم ק״מ מטר ס״מ מ״ר ק״ג גרם"),
 )
 _CURRENCIES_AFTER = word_set(
-    "€ $ £ ¥ ₽ zł kr eur euro euros usd gbp chf dollar dollars pounds cents yuan yen rmb cny jpy руб рублей ₩ ₹"
+    "€ $ £ ¥ ₽ zł kr eur euro euros usd gbp chf dollar dollars pounds cents yuan yen rmb cny jpy руб рублей ₩ ₹ "
+    "kč ₺ lei دينار درهم ريال جنيه ليرة تومان ₪ שקל"
 )
 #: No word end is looked for after them.
 _UNITS_UNSPACED = word_set(
@@ -274,6 +276,7 @@ def _hints() -> _Hints:
 
 
 _LINE, _PART = "\0", "\1"  #: separators of text; normalisation leaves them, and no parsed page has them
+_NO_VALUE = (b"", 0, False)
 _REACH = 40  #: bytes before a number in which words are looked for
 
 _HAN_START = "\u4e00".encode()[:2]  #: the first bytes of 一, 七, 三, 不, 与…: every Chinese text has some
@@ -441,9 +444,6 @@ def _is_counter(text: bytes, start: int, stop: int) -> bool:
             break
         before = before[:-1]
     return before.endswith(_COUNTING)
-
-
-_NO_VALUE = (b"", 0, False)
 
 
 def _long_value(text: bytes, start: int, stop: int) -> tuple[bytes, int, bool]:

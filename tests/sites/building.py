@@ -46,6 +46,8 @@ class _Press:
             layout, title = layouts.printed, "打印" if self._zh else self._writer.of("Print", "Print view")
         elif how is Copy.AMP:
             layout = layouts.amp
+        elif how is Copy.MOBILE:
+            layout = layouts.newspaper if layout is layouts.bootstrap else layouts.bootstrap
         elif how is Copy.SECTION:
             section = self._plan.frame.menu[-1]
             title, draft = (

@@ -29,6 +29,7 @@ _COUNTERS = (
     "<p>{few} comments · shared {count} times</p>",
 )
 _COUNTERS_ZH = ("<p>阅读 {count}　评论 {few}</p>", "<p>已有{count}人浏览，{few}条评论</p>")
+_TAILS = ("<p>{date} {hour}:{minute:02}</p>", "<div>{date}, {hour}:{minute:02}</div>")
 _NOTES = (
     "<p>Note: an earlier version of this page had a wrong link in its last line.</p>",
     "<p>This page was checked by our editors and last reviewed on {date}.</p>",
@@ -43,7 +44,12 @@ def stripped(html: str) -> str:
 
 def with_line(draft: Draft, how: Copy, writer: Writer, *, zh: bool) -> Draft:
     """Add the stamp, counter or note of a copy; all other copies keep their text."""
-    lines = {Copy.STAMP: (_STAMPS, _STAMPS_ZH), Copy.COUNTER: (_COUNTERS, _COUNTERS_ZH), Copy.NOTE: (_NOTES, _NOTES_ZH)}
+    lines = {
+        Copy.STAMP: (_STAMPS, _STAMPS_ZH),
+        Copy.COUNTER: (_COUNTERS, _COUNTERS_ZH),
+        Copy.NOTE: (_NOTES, _NOTES_ZH),
+        Copy.TAIL: (_TAILS, _TAILS),
+    }
     if how not in lines:
         return draft
     line = writer.of(*lines[how][zh]).format(
@@ -58,6 +64,10 @@ def with_line(draft: Draft, how: Copy, writer: Writer, *, zh: bool) -> Draft:
 
 def url_of(url: str, how: Copy, writer: Writer) -> str:
     """Return the URL of a copy."""
+    if how is Copy.SCHEME:
+        return url.replace("https:", "http:")
+    if how is Copy.MOBILE:
+        return url.replace("://www.", "://m.")
     endings = {
         Copy.PRINT: "?print=1",
         Copy.AMP: "?amp=1",
@@ -67,6 +77,7 @@ def url_of(url: str, how: Copy, writer: Writer) -> str:
         Copy.STAMP: f"?v={writer.number(2, 9)}",
         Copy.COUNTER: f"?ref={writer.number(10, 99)}",
         Copy.NOTE: "?rev=2",
+        Copy.TAIL: "?d=1",
     }
     return url + endings[how]
 

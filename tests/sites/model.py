@@ -46,6 +46,9 @@ class Copy(StrEnum):
     STAMP = "stamp"  #: a line "Updated …" at the head of the text
     COUNTER = "counter"  #: another number of readers at the end of the text
     NOTE = "note"  #: an editor's note below the text
+    TAIL = "tail"  #: a date and an hour at the end of the text
+    MOBILE = "mobile"  #: another template on the host "m."
+    SCHEME = "scheme"  #: the same page over http
 
 
 class Harder(StrEnum):
@@ -75,6 +78,11 @@ class Draft:
     copies: tuple[Copy, ...] = ()
     host: str = ""  #: default: that of the site
     layout: Layout | None = None  #: default: that of the site
+
+    @property
+    def shown(self) -> str:
+        """The name that views and metadata show: pages whose heading is their title have no other."""
+        return self.heading if self.heading and self.heading == self.title else self.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -319,10 +319,116 @@ identity_shorts(IdentityObject *self, PyObject *args)
                          (unsigned int)(sum >> 8 & 0xFFFF));
 }
 
+/* The size of a character without spaces around it at a place, 0 for another one; see words_of() in word_counts.py. */
+static int
+character_size(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
+{
+    uint8_t lead = at < size ? text[at] : 0;
+    int wanted = lead >= 0xF0 ? 4 : lead >= 0xE0 && lead != 0xE2 ? 3 : 0;
+    return at + wanted <= size ? wanted : 0;
+}
+
+static Py_ssize_t
+end_of_word(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
+{
+    for (;;) {
+        if (at < size && text[at] >= 'a' && text[at] <= 'z') {
+            at++;
+        } else if (at + 1 < size && text[at] >= 0xC3 && text[at] <= 0xDF) {
+            at += 2;
+        } else {
+            return at;
+        }
+    }
+}
+
+static int
+is_mark(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
+{
+    return at + 2 < size && text[at] == 0xE2 && text[at + 1] >= 0x96 && text[at + 1] <= 0x9F;
+}
+
+/* Whether a word belongs to a stamp, a counter or a view. */
+static int
+is_passing(const IdentityObject *self, const uint8_t *text, Py_ssize_t begin, Py_ssize_t end)
+{
+    return longest_from(&self->words[OF_VIEW], text, end, begin, ANYWHERE) >= 0
+           || longest_from(&self->words[CHANGED], text, end, begin, ANYWHERE) == end
+           || longest_from(&self->words[PUBLISHED], text, end, begin, ANYWHERE) == end
+           || longest_from(&self->words[COUNTED], text, end, begin, ANYWHERE) == end;
+}
+
+/* Add the hash of a word or value, see ReferenceSketcher.words() in identity.py. */
+static void
+count_hash(uint8_t *counts, uint32_t hash)
+{
+    uint32_t sum = ((uint32_t)counts[1] << 8 | counts[2]) + (hash >> 16);
+    uint8_t *rows = counts + COUNTS_BYTES - 2 * ROW;
+    counts[0]++;
+    counts[1] = (uint8_t)(sum >> 8);
+    counts[2] = (uint8_t)sum;
+    rows[hash >> 29] = (rows[hash >> 29] + 1) & 7;
+    rows[ROW + (hash >> 26 & 7)] = (rows[ROW + (hash >> 26 & 7)] + 1) & 7;
+}
+
+static void
+count_words(const IdentityObject *self, const uint8_t *text, Py_ssize_t size, uint8_t *counts)
+{
+    Py_ssize_t at = 0, start = -1;
+    while (at < size) {
+        Py_ssize_t begin = start < 0 ? at : start, end = end_of_word(text, size, at), next = end;
+        if (is_mark(text, size, at)) {
+            start = begin;
+            at += 3;
+            at += at < size && text[at] == ' ';
+            continue;
+        }
+        int character = end > at ? 0 : character_size(text, size, at);
+        if (character) {
+            next = at + character;
+            end = next + character_size(text, size, next);
+        }
+        if (end > at && end - begin >= MIN_WORD_BYTES && !is_passing(self, text, begin, end)) {
+            count_hash(counts, hash_bytes(&self->hash, text + begin, end - begin));
+        }
+        start = -1;
+        at = next > at ? next : at + 1;
+    }
+}
+
+static void
+read_words(const IdentityObject *self, const Py_buffer *text, int with_values, uint8_t *counts)
+{
+    FoundValues values;
+    values.count = 0;
+    count_words(self, text->buf, text->len, counts);
+    if (with_values) {
+        find_values(self->words, &self->hash, text->buf, text->len, &values, NULL);
+    }
+    for (int i = 0; i < values.count; i++) {
+        count_hash(counts + COUNTS_BYTES, values.hashes[i]);
+    }
+}
+
+static PyObject *
+identity_words(IdentityObject *self, PyObject *args)
+{
+    Py_buffer text;
+    int with_values;
+    uint8_t counts[2 * COUNTS_BYTES] = {0};
+    if (!PyArg_ParseTuple(args, "y*p", &text, &with_values)) {
+        return NULL;
+    }
+    RUN(text.len, read_words(self, &text, with_values, counts));
+    PyBuffer_Release(&text);
+    return PyBytes_FromStringAndSize((const char *)counts, with_values ? 2 * COUNTS_BYTES : COUNTS_BYTES);
+}
+
 static PyMethodDef identity_methods[] = {
     {"names", (PyCFunction)identity_names, METH_VARARGS, NULL},
     {"values", (PyCFunction)identity_values, METH_VARARGS, NULL},
     {"shorts", (PyCFunction)identity_shorts, METH_VARARGS, NULL},
+    {"words", (PyCFunction)identity_words, METH_VARARGS, NULL},
     {"pack", (PyCFunction)identity_pack, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
