@@ -103,7 +103,7 @@ _is_counted = re.compile(
 _is_passing = re.compile(_pattern(rf" (?:{_alternatives(_PASSING)}){_WORD_END}")).match
 _SEPARATORS = " +k)"  #: up to three of them between a number and a word that counts
 _OTHER_COUNTED = ("people", "person", "user", "customer", "member", "found", " of", "万", "萬")  #: of ``_is_counted``
-#: Words before a number that count readers, and arrows of tickers; "read 12 times", "visto 12 veces".
+#: Words before a number that count readers, or name an edition, and arrows of tickers; "read 12 times", "version 2.1".
 _COUNTING = tuple(
     each.encode()
     for each in (
@@ -119,6 +119,8 @@ _COUNTING = tuple(
         *word_set(
             "回复 回覆 点赞 點讚 转发 轉發 收藏 人气 人氣 コメント コメント数 閲覧数 再生回数 視聴回数 いいね 返信"
         ),
+        # The edition of a manual: most of its pages are the same in the next one.
+        *word_set("version versión versão versione wersja версия версии 版本 版本号 バージョン"),
     )
 )
 _BETWEEN, _MAX_BETWEEN = " :(", 3  #: stand between these words and a number, so many at most
