@@ -74,7 +74,7 @@ def _site_of_host(host: str) -> str:
     return ".".join(name.split(".")[-2:])  # the default rule of the public suffix list
 
 
-def why_siblings(new: bytes, old: bytes, *, equal_text: bool) -> str:
+def why_siblings(new: bytes, old: bytes, *, equal_text: bool, by_words: bool = True) -> str:
     """Return why two pages of one site are not copies of each other; "" if they may be.
 
     Args:
@@ -82,6 +82,7 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool) -> str:
             copy of any.
         old: identity of the other.
         equal_text: whether their main texts are equal.
+        by_words: whether words that are no names tell the pages apart too. Of two versions or parts of one page they do not.
     """
     mine, other = _unpack(new), _unpack(old)
     if mine is None or other is None:
@@ -103,7 +104,9 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool) -> str:
         return VALUES_BESIDE
     if is_foreign and _shorts_differ(mine, other, same_layout=same_layout):
         return SHORT_FACTS
-    return WORDS if not equal_text and words_differ(mine.words, other.words) else ""
+    # Without a name a text is about nothing that its words could tell apart.
+    is_named = bool(mine.names.items and other.names.items)
+    return WORDS if by_words and is_named and not equal_text and words_differ(mine.words, other.words) else ""
 
 
 def _shorts_differ(new: Identity, old: Identity, *, same_layout: bool) -> bool:
