@@ -30,7 +30,6 @@ _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
-    "--in-process-gpu",  # one process less to start
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
