@@ -276,7 +276,7 @@ def test_commands_and_their_options_are_as_the_command_says() -> None:
 
 
 def test_pictures_are_small_and_used() -> None:
-    pages = "".join(path.read_text("utf-8") for path in DOCS.glob("*.md"))
+    pages = "".join(path.read_text("utf-8") for path in DOCS.rglob("*.md"))
     for path in (DOCS / "pictures").glob("*.webp"):
         assert path.stat().st_size < 150_000, path
         assert f"pictures/{path.name}" in pages, f"{path} is on no page"

@@ -332,10 +332,15 @@ def test_the_page_follows_the_browser_and_the_button(tmp_path: Path, locale: str
         assert (tab.errors, tab.requests) == ([], [])
 
 
+def test_counts_are_told_without_english_words(zh: Messages) -> None:
+    assert zh.sentence("119 of 128 slots agree") == "119/128 个槽一致"
+
+
 def test_the_browser_translates_as_python_does(tmp_path: Path) -> None:
     zh = chinese()
     told = [verdict_text.why(verdict) for verdict in verdicts()]
     told += [each.replace("{", "").replace("}", " 7") for each in zh.sentences] + [
+        "119 of 128 slots agree",
         f"{ALIKE.text}.",
         "{what}",
         "a (b) [c]",
