@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tests.browser import Tab
 
-PAGES = ("index.html", "tutorial.html", "how-it-decides.html", "settings.html", "troubleshooting.html")
+PAGES = ("index.html", "tutorial.html", "how-it-decides.html", "settings.html", "troubleshooting.html", "claims.html")
 #: Words that a reader types, and the pages that must be among the first results.
 FOUND = {
     "": {
@@ -42,6 +42,7 @@ FOUND = {
         "布隆过滤器": "your-site.html",
         "链接密度": "methods.html",
         "覆盖": "developing.html",
+        "重置": "developing.html",
         "命名空间": "settings.html#dedup_namespace",
         "翻页": "your-site.html",
         "csv": "crawling.html",
