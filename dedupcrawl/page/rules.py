@@ -78,8 +78,8 @@ SIDE_WORDS = word_set("""
     sponsors submenu subscribe subscriber subscription taboola tag taglist tags teaser teasers toc
     toolbar topbar trending tuijian widget widgets xiangguan zebian
 """)
-#: Classes of the sections of a manual in DocBook's and AsciiDoc's HTML ("sect2", "refsect1").
-SECTION_WORDS = word_set("refsect refsection sect")
+#: Classes of the sections of a manual in DocBook's and AsciiDoc's HTML.
+SECTIONS = word_set("refsect1 refsect2 refsect3 sect0 sect1 sect2 sect3 sect4 sect5 sect6")
 #: A name with such a prefix describes the topic of the text, something beside it, or its look: WordPress gives
 #: an article the class ``tag-politics``, and a page ``has-sidebar``; ``overflow-hidden`` and ``hidden-xs`` are
 #: utility classes of Tailwind and Bootstrap for parts that are shown.
@@ -184,9 +184,9 @@ def side_kind(names: str) -> SideKind:
     >>> side_kind("post-body relatedPosts"), side_kind("hentry tag-cookies"), side_kind("social-embed")
     (<SideKind.LIKELY: 1>, <SideKind.NONE: 0>, <SideKind.NONE: 0>)
     """
-    found = name_words(names)
-    if not SECTION_WORDS.isdisjoint(found):  # the id of such a part is about its topic
+    if not SECTIONS.isdisjoint(names.split()):  # the id of such a part is about its topic
         return SideKind.NONE
+    found = name_words(names)
     if not COMMENT_WORDS.isdisjoint(found):
         return SideKind.COMMENTS
     if not NOTICE_WORDS.isdisjoint(found):
@@ -202,10 +202,10 @@ def side_kind(names: str) -> SideKind:
 def is_section(head: str) -> bool:
     """Return whether ``tag class id`` of an element has the class of a section of a manual.
 
-    >>> is_section("div sect2 SQL-COOKIES"), is_section("div section")
+    >>> is_section("div sect2 SQL-COOKIES"), is_section("div sect")
     (True, False)
     """
-    return not SECTION_WORDS.isdisjoint(name_words(head.partition(" ")[2]))
+    return not SECTIONS.isdisjoint(head.split())
 
 
 @lru_cache(maxsize=16384)

@@ -34,6 +34,7 @@ def test_the_id_of_a_section_says_what_it_is_about(name: str, mark: str) -> None
         ("sect2 SQL-FOR-UPDATE-SHARE", SideKind.NONE),
         ("refsect1 cookies", SideKind.NONE),
         ("section cookies", SideKind.NOTICE),
+        ("footer-sect", SideKind.NOTICE),
         ("table_root__adKqa", SideKind.NONE),
         ("table_root__X-ad9", SideKind.NONE),
         ("card_wide__promo", SideKind.LIKELY),
