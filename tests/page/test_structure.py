@@ -113,6 +113,8 @@ def test_a_link_in_a_cell_is_text_before_a_cell_of_the_text() -> None:
         ("Your browser does not support JavaScript, or it is turned off.", True),
         ("This page does not work properly without JavaScript.", True),
         ("Bitte aktivieren Sie JavaScript in Ihrem Browser.", True),
+        ("Offenbar ist JavaScript in Ihrem Browser deaktiviert.", True),
+        ("JavaScript est désactivé dans votre navigateur.", True),
         ("Components are JavaScript functions that return markup.", False),
         ("Pages also need static files. That is where CSS and JavaScript are.", False),
         ("It has bindings to JavaScript and Ruby. See the list of supported languages.", False),
