@@ -278,7 +278,7 @@ class FullDiskAddon:
                 raise sqlite3.OperationalError("database or disk is full")
             write(self, batch)
 
-        vars(recorder)["FLUSH_INTERVAL"] = 0.05
+        vars(recorder)["FLUSH_INTERVAL"] = settings.getfloat("FLUSH_INTERVAL")
         LedgerTables.write = fail_once  # type: ignore[method-assign]
 
 
