@@ -7,9 +7,9 @@ bits, padded with zeros to whole bytes:
   strong and weak values of the main text; 16 bits: hash of the facts, all numbers of the main text in order with their
   neighbours;
 * 16 bits, if it has any: hash of the body, the main text without the lines that are the heading or the title;
-* if words, values beside the main text or short facts are stored: 13 bits: whether there are counts of words (1) or
+* if sentences, values beside the main text or short facts are stored: 13 bits: whether there are counts of sentences (1) or
   also of values (2), whether all values beside the main text and all short facts are stored, and 3 bits each: how many
-  strong and weak values, and short facts; then these counts, of words and of values 3 × 8 and 16 × 3 bits each. If not
+  strong and weak values, and short facts; then these counts, of sentences and of values 5 × 8 and 16 × 2 bits each. If not
   all short facts are stored: 8 bits, their number, and 16 bits, a hash of them all;
 * the sorted hashes of the digit names, telling names and fillers (14 bits each), then the flags of all names;
 * the sorted hashes of the values (15 bits each) and of the short facts (15 bits, and whether one stands beside the main
@@ -31,7 +31,7 @@ from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedupcrawl.layout import without_layout
-from dedupcrawl.word_counts import COUNTS_BYTES, ROW
+from dedupcrawl.sentence_counts import BUCKETS, COUNTS_BYTES, SUMS_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -42,7 +42,7 @@ MAX_VALUES = 6  #: values of the main text in a sketch, of the text beside it, a
 HASH_BITS = 14  #: of a name, without its class
 VALUE_BITS = 15  #: of a value, without its class, and of a short fact, without ``BESIDE``
 FACTS_BITS = BODY_BITS = 16
-_BUCKET_BITS, _HEAD_BITS = 3, 24  #: of a bucket; of the number and the sum
+_BUCKET_BITS, _HEAD_BITS = 2, 8 * SUMS_BYTES  #: of a bucket; of the number and the sums
 _MOST = (1 << _BUCKET_BITS) - 1
 _FLAGS_BITS, _NAMES_BITS, _VALUES_BITS, _COUNT_BITS = 8, 4, 3, 8
 HEAD_BITS = _FLAGS_BITS + 3 * _NAMES_BITS + 2 * _VALUES_BITS + FACTS_BITS  #: that every sketch has
@@ -125,7 +125,7 @@ class Identity(NamedTuple):
     all_shorts: tuple[int, int]  #: how many there are, and the hash of all; (0, 0) if the sample is whole
     has_long_heading: bool  #: whether the heading names one page, not a kind of pages
     is_brief: bool  #: whether the main text is brief, such as a notice
-    words: bytes  #: see :meth:`dedupcrawl.identity.ReferenceSketcher.words`; or empty
+    sentences: bytes  #: see :meth:`dedupcrawl.identity.ReferenceSketcher.sentences`; or empty
 
 
 def pack_identity(identity: Identity) -> bytes:
@@ -158,7 +158,7 @@ def _flags_of(identity: Identity) -> int:
         | _IS_LONG * identity.has_long_heading
         | _ALL_NAMES * identity.names.is_whole
         | _ALL_INNER * identity.inner.is_whole
-        | _HAS_BESIDE * bool(identity.outer.items or identity.shorts.items or identity.words)
+        | _HAS_BESIDE * bool(identity.outer.items or identity.shorts.items or identity.sentences)
         | _HAS_HEADING * bool(joined & HEADING)
         | _HAS_TITLE * bool(joined & TITLE)
     )
@@ -166,12 +166,12 @@ def _flags_of(identity: Identity) -> int:
 
 def _head_beside(identity: Identity) -> Iterator[tuple[int, int]]:
     outer, shorts = identity.outer, identity.shorts
-    yield len(identity.words) // COUNTS_BYTES, 2
+    yield len(identity.sentences) // COUNTS_BYTES, 2
     yield outer.is_whole, 1
     yield shorts.is_whole, 1
     for each in (*_by_strength(outer), shorts.items):
         yield len(each), _VALUES_BITS
-    for at, count in enumerate(identity.words):
+    for at, count in enumerate(identity.sentences):
         yield count, _count_bits(at)
     if not shorts.is_whole:
         yield identity.all_shorts[0], _COUNT_BITS
@@ -179,7 +179,7 @@ def _head_beside(identity: Identity) -> Iterator[tuple[int, int]]:
 
 
 def _count_bits(at: int) -> int:
-    return 8 if at % COUNTS_BYTES < COUNTS_BYTES - 2 * ROW else _BUCKET_BITS
+    return 8 if at % COUNTS_BYTES < SUMS_BYTES else _BUCKET_BITS
 
 
 def _name_flags(names: Sample, flags: int) -> Iterator[tuple[int, int]]:
@@ -219,12 +219,12 @@ def _unpack(sketch: bytes) -> Identity:
     strengths = [bits.number(_VALUES_BITS), bits.number(_VALUES_BITS)]
     facts = bits.number(FACTS_BITS)
     body = bits.number(BODY_BITS) if flags & _HAS_BODY else -1
-    all_outer, all_short, counts, every, words = True, True, [0, 0, 0], (0, 0), b""
+    all_outer, all_short, counts, every, sentences = True, True, [0, 0, 0], (0, 0), b""
     if flags & _HAS_BESIDE:
         counted = bits.number(2)
         all_outer, all_short = bool(bits.number(1)), bool(bits.number(1))
         counts = [bits.number(_VALUES_BITS) for _ in counts]
-        words = b"".join(bits.counts() for _ in range(counted))
+        sentences = b"".join(bits.counts() for _ in range(counted))
         every = (0, 0) if all_short else (bits.number(_COUNT_BITS), bits.number(FACTS_BITS))
     all_names, all_inner = bool(flags & _ALL_NAMES), bool(flags & _ALL_INNER)
     keys = [
@@ -247,7 +247,7 @@ def _unpack(sketch: bytes) -> Identity:
         every,
         bool(flags & _IS_LONG),
         bool(flags & _IS_BRIEF),
-        words,
+        sentences,
     )
 
 
@@ -280,8 +280,8 @@ class _Bits:
         return Sample(dict.fromkeys((*strong, *(each | WEAK for each in weak)), 0), is_whole)
 
     def counts(self) -> bytes:
-        head, rows = self.number(_HEAD_BITS), self.number(2 * ROW * _BUCKET_BITS)
-        shifts = range((2 * ROW - 1) * _BUCKET_BITS, -1, -_BUCKET_BITS)
+        head, rows = self.number(_HEAD_BITS), self.number(BUCKETS * _BUCKET_BITS)
+        shifts = range((BUCKETS - 1) * _BUCKET_BITS, -1, -_BUCKET_BITS)
         return head.to_bytes(_HEAD_BITS // 8, "big") + bytes([rows >> shift & _MOST for shift in shifts])
 
     def name_flags(self, key: int, flags: int) -> int:

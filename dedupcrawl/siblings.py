@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from dedupcrawl.identity import MIN_ABOUT, about, is_about_its_name
 from dedupcrawl.identity_codec import BESIDE, BODY, FILLER, HEADING, MAIN, TELLING, TITLE, WEAK, Sample, unpack_identity
 from dedupcrawl.layout import OTHER, compare_layouts
+from dedupcrawl.sentence_counts import sentences_differ
 from dedupcrawl.utils.public_suffixes import registrable_domain
 from dedupcrawl.values import MAX_SHORTS
-from dedupcrawl.word_counts import words_differ
+
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -39,7 +40,7 @@ NAME_OF_ONE = "the name of one over a text that is not about it"
 VALUES = "values in the text"
 VALUES_BESIDE = "values beside a text that is not about the name"
 SHORT_FACTS = "short facts with a text that is not about the name"
-WORDS = "words of each text that the other lacks"
+SENTENCES = "sentences of each text that the other lacks"
 
 _URL_PATH = re.compile(r"[/?#]")  #: begins what follows the host
 
@@ -74,7 +75,7 @@ def _site_of_host(host: str) -> str:
     return ".".join(name.split(".")[-2:])  # the default rule of the public suffix list
 
 
-def why_siblings(new: bytes, old: bytes, *, equal_text: bool, by_words: bool = True) -> str:
+def why_siblings(new: bytes, old: bytes, *, equal_text: bool, by_sentences: bool = True) -> str:
     """Return why two pages of one site are not copies of each other; "" if they may be.
 
     Args:
@@ -82,7 +83,7 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool, by_words: bool = T
             copy of any.
         old: identity of the other.
         equal_text: whether their main texts are equal.
-        by_words: whether words that are no names tell the pages apart too. Of two versions or parts of one page they do not.
+        by_sentences: whether sentences tell the pages apart too. Of two versions or parts of one page they do not.
     """
     mine, other = _unpack(new), _unpack(old)
     if mine is None or other is None:
@@ -104,9 +105,10 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool, by_words: bool = T
         return VALUES_BESIDE
     if is_foreign and _shorts_differ(mine, other, same_layout=same_layout):
         return SHORT_FACTS
-    # Without a name a text is about nothing that its words could tell apart.
+    # Without a name a text is about nothing that its sentences could tell apart.
     is_named = bool(mine.names.items and other.names.items)
-    return WORDS if by_words and is_named and not equal_text and words_differ(mine.words, other.words) else ""
+    is_compared = by_sentences and is_named and not equal_text
+    return SENTENCES if is_compared and sentences_differ(mine.sentences, other.sentences) else ""
 
 
 def _shorts_differ(new: Identity, old: Identity, *, same_layout: bool) -> bool:

@@ -290,8 +290,8 @@ _han_numbers = re.compile(f"[{HAN_NUMERALS}]+.?", re.DOTALL).findall
 
 # -- what is found ------------------------------------------------------------------------------
 
-_OF_VIEW = word_set("print druck imprim stampa печат 打印 列印 印刷 인쇄")  #: parts of lines that only a view has
-_is_of_view = re.compile(_alternatives(_OF_VIEW)).search
+VIEW_PARTS = word_set("print druck imprim stampa печат 打印 列印 印刷 인쇄")  #: parts of lines that only a view has
+_is_of_view = re.compile(_alternatives(VIEW_PARTS)).search
 _no_letters = re.compile(r"[\W\d_]+").sub
 _has_digit = re.compile(r"\d").search
 
@@ -491,7 +491,7 @@ def word_sets() -> tuple[tuple[bytes, ...], ...]:
         _UNITS_UNSPACED,
         _spaced(_CHANGED),
         _spaced(_PUBLISHED),
-        _OF_VIEW,
+        VIEW_PARTS,
     )
     before = (_COUNTING, _SINCE, (*map(str.encode, _MONTHS),), (*map(str.encode, _CURRENCIES_BEFORE),))
     return (*(tuple(each.encode() for each in words) for words in sets), *before)

@@ -139,23 +139,23 @@ def test_pages_about_two_things_are_siblings(one: Page, two: Page, reason: str) 
         (
             page("Plumber near you", "Our van reaches Alton soon. " + TERMS, title="Plumber near you"),
             page("Plumber near you", "Our van reaches Welby soon. " + TERMS, title="Plumber near you"),
-            module.WORDS,
+            module.SENTENCES,
         ),
         (
             page("法院公告", "陈立新：本院受理原告诉你买卖合同纠纷一案，自公告之日起经过三十日即视为送达。" + TERMS),
             page("法院公告", "王秀兰：本院受理原告诉你买卖合同纠纷一案，自公告之日起经过三十日即视为送达。" + TERMS),
-            module.WORDS,
+            module.SENTENCES,
         ),
         (
             page("Facilities", "✓ lift for all who cannot walk, ✗ ramp for wheels. " + TERMS),
             page("Facilities", "✗ lift for all who cannot walk, ✓ ramp for wheels. " + TERMS),
-            module.WORDS,
+            module.SENTENCES,
         ),
         # Some of many numbers in a brief text that is not about its heading.
         (
             page("Lottery", "Issue 31: 5, 9, 12, 18, 24, 31. " + TERMS + "1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 14, 15."),
             page("Lottery", "Issue 32: 5, 9, 13, 18, 24, 31. " + TERMS + "1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 14, 15."),
-            module.WORDS,
+            module.SENTENCES,
         ),
         # A price in digits of another script.
         (

@@ -126,8 +126,8 @@ class IdentitySketcher:
     def shorts(self, beside: Buffer, lines: Buffer, /) -> tuple[list[int], int, int]:
         """Return the sample of the short facts, their number, and the hash of them all."""
 
-    def words(self, text: Buffer, with_values: bool, /) -> bytes:
-        """Return the counts of words, and of values."""
+    def sentences(self, lines: Buffer, with_values: bool, /) -> bytes:
+        """Return the counts of sentences, and of values."""
 
     def pack(
         self,
