@@ -312,6 +312,40 @@ class Store(Closing):
         """Withdraw own claims that are open or scraped, then release all resources. May be called twice."""
 
 
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What is to become of a page, by the candidates that are known."""
+
+    record: Record | None  #: to file, once no blocker is left; None: the page is not filed
+    blockers: tuple[int, ...] = ()  #: ids of candidates whose claims are to be settled before
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedOffer:
+    """A record that a store claims unless it is judged otherwise."""
+
+    record: Record
+    #: Is called with all live candidates that are known, whenever there are new ones. None: the record is filed anyway.
+    judge: Callable[[Sequence[Candidate]], Judgement] | None
+    committed: bool = False  #: whether to commit it in the same step
+
+
+class JudgedStore(Store):
+    """A store that cannot file a record and look for others in one step, and so asks the caller in between.
+
+    Of pages that would drop each other one is kept, as if they had arrived in some order.
+    """
+
+    @abstractmethod
+    def offer_judged(self, offers: Sequence[JudgedOffer]) -> list[Offer]:
+        """Claim pages together, in few round trips. When it raises, none of them is claimed.
+
+        Returns:
+            For each page the id of its claim, or None, and all candidates that were judged. Of a page that was not filed
+            although its blockers may still be withdrawn, the caller waits for the blockers and offers it again.
+        """
+
+
 def scheme_json(scheme: Mapping[str, object]) -> str:
     """Return a configuration as canonical JSON: equal configurations give equal texts."""
     return json.dumps(scheme, sort_keys=True, ensure_ascii=False, separators=(",", ":"))

@@ -21,7 +21,7 @@ from redis.exceptions import RedisError
 from dedupcrawl.stores.redis.address import LAYOUTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 #: Options of a server that loses nothing when it is killed.
 PERSISTENT = ("--appendonly", "yes", "--appendfsync", "always")
@@ -131,6 +131,85 @@ class Server:
     def remove(self) -> None:
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@dataclass
+class Cluster:
+    """Three primaries, each with a replica, as processes of this machine."""
+
+    options: Sequence[str] = ("--cluster-node-timeout", "3000")
+    replicas: int = 1
+    nodes: list[Server] = field(default_factory=list)  #: the primaries first, then their replicas in the same order
+    binary: str = field(default_factory=lambda: next(iter(binaries().values())))
+
+    @property
+    def url(self) -> str:
+        return f"redis-cluster://{','.join(f'127.0.0.1:{node.port}' for node in self.nodes)}"
+
+    def start(self) -> Cluster:
+        common = ("--cluster-enabled", "yes", "--repl-diskless-sync-delay", "0", *self.options)
+        while len(self.nodes) < 3 * (1 + self.replicas):
+            self.nodes.append(Server(self.binary, common, port=cluster_port()).start())
+        for n, node in enumerate(self.nodes):
+            with node.client() as client:
+                if n < 3:
+                    client.execute_command("CLUSTER ADDSLOTSRANGE", 16384 * n // 3, 16384 * (n + 1) // 3 - 1)
+                client.execute_command("CLUSTER MEET", "127.0.0.1", self.nodes[0].port)
+        self.wait(lambda: all(len(self._known(node)) == len(self.nodes) for node in self.nodes))
+        for n, node in enumerate(self.nodes[3:]):
+            with self.nodes[n % 3].client() as main, node.client() as client:
+                client.execute_command("CLUSTER REPLICATE", main.execute_command("CLUSTER MYID"))
+        self.wait(self.is_whole)
+        return self
+
+    def _known(self, node: Server) -> list[str]:
+        with node.client() as client:
+            said = client.execute_command("CLUSTER NODES")
+        text = said.decode() if isinstance(said, bytes) else "".join(map(str, said))
+        return [each for each in text.splitlines() if each] if isinstance(said, bytes) else list(said)
+
+    def is_whole(self) -> bool:
+        """Whether every node sees all slots, and every replica is up to date with its primary."""
+        for node in self.nodes:
+            with node.client() as client:
+                said = client.execute_command("CLUSTER INFO")
+                text = said.decode() if isinstance(said, bytes) else str(said)
+                role = client.info("replication")
+            if "cluster_state:ok" not in text and "'cluster_state': 'ok'" not in text:
+                return False
+            if role["role"] == "slave" and role["master_link_status"] != "up":
+                return False
+        return len(self.primaries()) == 3
+
+    def primaries(self) -> list[Server]:
+        """The nodes that are primaries now."""
+        return [node for node in self.nodes if node.process is not None and self.role(node) == "master"]
+
+    @staticmethod
+    def role(node: Server) -> str:
+        with node.client() as client:
+            return str(client.info("replication")["role"])
+
+    @staticmethod
+    def wait(condition: Callable[[], bool], pause: float = 0.1) -> None:
+        deadline = time.monotonic() + 2 * WAIT
+        while True:
+            try:
+                if condition():
+                    return
+            except RedisError:
+                pass  # a node that is starting
+            assert time.monotonic() < deadline, "the cluster does not get there"
+            time.sleep(pause)
+
+    def empty(self) -> None:
+        for node in self.primaries():
+            with node.client() as client:
+                client.flushall()
+
+    def remove(self) -> None:
+        for node in self.nodes:
+            node.remove()
 
 
 @contextmanager

@@ -188,6 +188,13 @@ def _server_memory(client: Redis | RedisCluster, names: KeyNames) -> ServerMemor
     return ServerMemory(used, limit) if isinstance(used, int) and isinstance(limit, int) else None
 
 
+def owners_here(client: Redis | RedisCluster, names: KeyNames) -> int:
+    """Return how many workers have a namespace open."""
+    seconds, micros = client.time()
+    owners = cast("dict[bytes, bytes]", client.hgetall(names.key("owners")))
+    return sum(_state(owner, seconds + micros / 1e6) == "here" for owner in owners.values())
+
+
 def remove_namespace(client: Redis | RedisCluster, shown: str, names: KeyNames) -> int:
     """Remove all keys of a namespace, unless a worker has it open; return how many pages it had.
 

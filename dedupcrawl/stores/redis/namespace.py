@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import Candidate, ClaimState, check_scheme
-from dedupcrawl.stores.redis.address import LAYOUTS
+from dedupcrawl.stores.redis.address import LAYOUTS, SHARDED
 from dedupcrawl.stores.redis.packed_records import unpack_record
 from dedupcrawl.text.secret_seed import SECRET_BYTES, SecretSeed
 
@@ -84,6 +84,12 @@ def open_namespace(
     if mark is None and stored is None:
         raise StoreError(f"The store {shown} has no namespace {names.namespace!r}.")
     found = _parse_meta(mark, stored, shown, names.key("meta"))
+    if (found.layout == SHARDED) != (layout == SHARDED):
+        right, other = ("redis-cluster", "all nodes") if found.layout == SHARDED else ("redis+cluster", "one node")
+        raise StoreError(
+            f"The store {shown} cannot be opened: namespace {names.namespace!r} is on {other} of its cluster: write "
+            f"{right}:// to use it, or export it and import it into another namespace."
+        )
     if layout not in {None, found.layout}:
         raise StoreError(
             f"The store {shown} cannot be opened: namespace {names.namespace!r} has layout "
@@ -109,7 +115,7 @@ def _parse_meta(mark: bytes | None, scheme: bytes | None, shown: str, key: str) 
         is_object = isinstance(json.loads(scheme or b""), dict)
     except ValueError:
         is_object = False
-    if len(parts) != 3 or parts[1] not in LAYOUTS or not is_object:
+    if len(parts) != 3 or parts[1] not in {*LAYOUTS, SHARDED} or not is_object:
         raise StoreError(f"The store {shown} is damaged: key {key!r} has a value that is not one of ours.")
     return NamespaceMeta(mark or b"", parts[1], (scheme or b"").decode())
 

@@ -1,0 +1,86 @@
+"""What is done with all tags of a sharded namespace: listing, counting and removing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dedupcrawl.errors import StoreError
+from dedupcrawl.stores.redis.sharded.layout import SCRAPED, TAGS, Command
+from dedupcrawl.utils.iteration import chunked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from dedupcrawl.stores.redis.sharded.layout import Found, ShardLayout
+
+    Ask = Callable[[Sequence[Command]], list[Any]]
+
+TAGS_AT_ONCE = 16  #: tags that are listed together
+BATCH = 100  #: fields of a tag in one call, which so takes the server a fraction of a millisecond
+SAMPLES = 64  #: records and buckets of a tag that are read to count them
+
+
+def scanned(layout: ShardLayout, ask: Ask, tags: Iterable[int] = range(TAGS)) -> Iterator[list[tuple[bytes, Found]]]:
+    """Yield all records in batches, tag by tag; each of those that are there all the time once."""
+    for some in chunked(tags, TAGS_AT_ONCE):
+        cursors = dict.fromkeys(some, b"0")
+        seen: set[bytes] = set()
+        while cursors:
+            replies = ask([layout.records(n, cursor, BATCH) for n, cursor in cursors.items()])
+            found: dict[bytes, Found] = {}
+            for n, reply in zip(list(cursors), replies, strict=True):
+                cursors[n], listed = layout.listed(n, reply)
+                found.update(listed)
+            fresh = [(id, each) for id, each in found.items() if id not in seen]
+            seen.update(found)
+            cursors = {n: cursor for n, cursor in cursors.items() if cursor != b"0"}
+            if fresh:
+                yield fresh
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How much is filed; ``keys`` and the times are estimated where a tag has more than ``SAMPLES``."""
+
+    pages: int
+    open: int
+    scraped: int
+    ended: int
+    keys: int
+    oldest: float | None
+    newest: float | None
+
+
+def count_namespace(layout: ShardLayout, ask: Ask, dead: Callable[[set[bytes]], set[bytes]]) -> Count:
+    """Count what is filed; ``dead`` returns those of these workers whose lease has ended."""
+    replies = ask([layout.census(n, SAMPLES) for n in range(TAGS)])
+    owners = [owner for reply in replies for owner in reply[1]]
+    ended = dead({owner[:8] for owner in owners})
+    times = [int.from_bytes(each, "big") / 1000 for reply in replies for each in reply[4]]
+    scraped = sum(owner[8:] == SCRAPED for owner in owners)
+    return Count(
+        pages=sum(reply[0] for reply in replies) - len(owners),
+        open=len(owners) - scraped,
+        scraped=scraped,
+        ended=sum(owner[:8] in ended for owner in owners),
+        keys=sum(reply[3] for reply in replies),
+        oldest=min(times, default=None),
+        newest=max(times, default=None),
+    )
+
+
+def memory_bytes(layout: ShardLayout, ask: Ask) -> int:
+    """Return the memory of all keys; 0 if the user may not read it."""
+    commands = [
+        Command(slot, (b"MEMORY", b"USAGE", key)) for slot, keys in map(layout.keys, range(TAGS)) for key in keys
+    ]
+    try:
+        return sum(reply or 0 for reply in ask(commands))
+    except StoreError:
+        return 0
+
+
+def remove_keys(layout: ShardLayout, ask: Ask) -> None:
+    """Remove all records and buckets."""
+    ask([Command(slot, (b"UNLINK", *keys)) for slot, keys in map(layout.keys, range(TAGS))])

@@ -1,0 +1,473 @@
+"""A store whose namespace is sharded over all nodes of a cluster.
+
+Records and buckets are under 1,024 hash tags. What there is once, the configuration and the leases of workers, is under
+the tag of the namespace, as on a single server.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections import OrderedDict
+from threading import RLock
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dedupcrawl.errors import DamageError, StoreError, StoreUnreachableError
+from dedupcrawl.stores.base import (
+    FILE_ANYWAY,
+    SCAN_CAP,
+    ClaimState,
+    JudgedOffer,
+    JudgedStore,
+    Judgement,
+    Offer,
+    StoreInfo,
+    check_unused,
+    log_damage,
+    log_reset,
+    raise_damage,
+    url_key,
+)
+from dedupcrawl.stores.live_records import OWNER_BYTES
+from dedupcrawl.stores.redis.address import SHARDED
+from dedupcrawl.stores.redis.client import RedisSession
+from dedupcrawl.stores.redis.info import owners_here, workers_info
+from dedupcrawl.stores.redis.namespace import KeyNames, milliseconds, open_namespace
+from dedupcrawl.stores.redis.offers import join_keys
+from dedupcrawl.stores.redis.sharded.layout import (
+    TAGS,
+    TIME_BYTES,
+    ShardLayout,
+    ids_in,
+    long_id,
+    packed_time,
+    scripts,
+    seen_at,
+    short_id,
+)
+from dedupcrawl.stores.redis.sharded.protocol import ClaimProtocol
+from dedupcrawl.stores.redis.sharded.scan import count_namespace, memory_bytes, remove_keys, scanned
+from dedupcrawl.stores.redis.sharded.wire import ClusterWire
+from dedupcrawl.utils.iteration import chunked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from dedupcrawl.stores.base import Candidate, OnDamage, Record
+    from dedupcrawl.stores.redis.address import Address
+    from dedupcrawl.stores.redis.sharded.layout import Command, Found
+    from dedupcrawl.stores.redis.sharded.protocol import Filing, Rounds
+    from dedupcrawl.stores.workers import WorkersInfo, WorkerStats
+    from dedupcrawl.text.secret_seed import SecretSeed
+
+T = TypeVar("T")
+
+COMMANDS_AT_ONCE = 4096  #: in one round trip
+AT_ONCE = 256  #: pages, or ids, in one round trip
+REMEMBERED = 4096  #: offers whose candidates are remembered for a second offer
+CONDEMNED_FOR = 3_600_000  #: milliseconds for which an id stays condemned: no command is on its way for so long
+MAX_PATIENCE = 10.0  #: seconds for which a call follows a failover, at most a sixth of the lease
+
+logger = logging.getLogger(__name__)
+
+
+class ShardedStore(JudgedStore):
+    """One namespace on all nodes of a cluster; arguments and errors are those of :class:`RedisStore`."""
+
+    remote = True
+
+    def __init__(
+        self,
+        address: Address,
+        namespace: str,
+        scheme: str | None,
+        *,
+        lease: float,
+        ttl: float | None,
+        secret: SecretSeed | None = None,
+        reset: bool = False,
+        clock: Callable[[], float] = time.time,
+        server_clock: Callable[[], float] | None = None,
+    ) -> None:
+        self.url = address.shown
+        self.namespace = namespace
+        self.secret = secret
+        self._scheme = scheme
+        self._lease = round(lease * 1000)
+        self._clock = clock
+        self._server_clock = server_clock
+        self._offset = 0.0  # seconds from the monotonic clock to that of the server
+        self._names = KeyNames(namespace)
+        self._lock = RLock()
+        self._own: dict[int, Filing] = {}  # own claims
+        self._compared: OrderedDict[tuple[Any, ...], frozenset[int]] = OrderedDict()
+        self._stats = b""
+        self._session = RedisSession(address, self._names, server_clock)
+        self._session.layout = SHARDED
+        try:
+            patience = max(1.0, min(MAX_PATIENCE, lease / 6))
+            self._wire = ClusterWire(address, scripts(), patience)
+        except BaseException:
+            self._session.end()
+            raise
+        self._layout = ShardLayout(self._names, self.url)
+        self._protocol = ClaimProtocol(
+            self._layout,
+            self._wire,
+            self._now,
+            clock,
+            lease=lease,
+            ttl=None if ttl is None else round(ttl * 1000),
+            asks_servers=server_clock is None,
+        )
+        try:
+            self._synchronize()
+            if reset:
+                log_reset(self.url, namespace, self._reset())
+            self._enter()
+        except BaseException:
+            self._end()
+            raise
+
+    # -- opening, leases and closing ------------------------------------------------------------
+
+    def _enter(self) -> None:
+        """Open or create the namespace, and take a token of our own."""
+        meta = open_namespace(
+            self._session.call, self.url, self._names, scheme=self._scheme, layout=SHARDED, secret=self.secret
+        )
+        self._meta, self.secret = meta, meta.secret
+        if self._scheme is not None:
+            self._take_token()
+
+    def _take_token(self) -> None:
+        """Begin a lease. One that has ended is never renewed: others may be removing its claims."""
+        token = secrets.token_bytes(OWNER_BYTES)
+        self._session.token = token
+        self._session.call("lease", self._lease, "1", self._stats)
+        self._protocol.tokens.add(token)
+        self._protocol.token = token
+
+    def _synchronize(self) -> None:
+        """Learn the time of the server that keeps the leases."""
+        if self._server_clock is None:
+            seconds, micros = self._session.with_client(lambda client: client.time())
+            self._offset = seconds + micros / 1e6 - time.monotonic()
+
+    def _now(self) -> int:
+        """Return the time of the servers in milliseconds."""
+        return milliseconds(time.monotonic() + self._offset if self._server_clock is None else self._server_clock())
+
+    def renew(self) -> int:
+        self._withdraw_abandoned()
+        self._synchronize()
+        if not self._session.call("lease", self._lease, "", self._stats):
+            with self._lock:
+                self._enter()
+        self._adopt_own()
+        return len(self._own)
+
+    def _adopt_own(self) -> None:
+        """Give the claims of ended leases to the new token; forget those that others have removed."""
+        token = self._protocol.token
+        with self._lock:
+            late = [(id, filing) for id, filing in self._own.items() if filing.token != token]
+        commands = [self._layout.adopt(filing.id, filing.token, token) for _, filing in late]
+        for (id, filing), reply in zip(late, self._ask(commands), strict=True):
+            filing.token = token
+            if not reply:
+                self._remove_own([id])
+
+    def _remove_own(self, ids: Iterable[int]) -> None:
+        with self._lock:
+            for id in ids:
+                self._own.pop(id, None)
+
+    def _ask(self, commands: Sequence[Command]) -> list[Any]:
+        self._session.check()
+        return [reply for some in chunked(commands, COMMANDS_AT_ONCE) for reply in self._wire.ask(some)]
+
+    def publish(self, stats: WorkerStats) -> None:
+        self._stats = stats.to_json()
+
+    def workers(self) -> WorkersInfo:
+        return self._session.with_client(lambda client: workers_info(client, self._names))
+
+    def close(self) -> None:
+        if self._session.is_forked:
+            return  # claims and connections belong to the parent
+        with self._lock:
+            if not self._session.ended:
+                try:
+                    self._leave()
+                finally:
+                    self._end()
+
+    def _leave(self) -> None:
+        refused: StoreError | None = None
+        for step in (self._withdraw_abandoned, lambda: self.release(list(self._own)), self._publish_end):
+            try:
+                step()
+            except StoreUnreachableError:
+                raise
+            except StoreError as error:
+                refused = refused or error
+        if refused is not None:
+            raise refused
+
+    def _publish_end(self) -> None:
+        if self._scheme is not None:  # otherwise it was opened to read, and is no owner
+            self._session.call("leave", self._stats)
+
+    def _end(self) -> None:
+        self._session.end()
+        self._wire.close()
+
+    def _reset(self) -> int:
+        """Remove the namespace; return how many pages it had."""
+        users = self._session.with_client(lambda client: owners_here(client, self._names))
+        check_unused(self.url, self.namespace, users)
+        pages = count_namespace(self._layout, self._ask, lambda tokens: self._run(self._protocol.dead(tokens))).pages
+        remove_keys(self._layout, self._ask)
+        keys = [self._names.key(name) for name in ("meta", "owners", "workers")]
+        self._session.with_client(lambda client: client.unlink(*keys))
+        return pages
+
+    def _count(self, commands: Sequence[Command]) -> int:
+        """Return how many of these commands found what they change."""
+        return sum(reply == 1 for reply in self._ask(commands))
+
+    # -- offers ---------------------------------------------------------------------------------
+
+    def offer_judged(self, offers: Sequence[JudgedOffer]) -> list[Offer]:
+        self._session.check()
+        self._withdraw_abandoned()
+        ends: list[Offer] = []
+        claimed: list[Filing] = []
+        try:
+            for some in chunked(offers, AT_ONCE):
+                offered, filings = self._protocol.offer(some)
+                ends += offered
+                claimed += filings
+        except BaseException:
+            self._protocol.abandoned.update((filing.id, filing) for filing in claimed)
+            raise
+        permanent = {end.id for end, offer in zip(ends, offers, strict=True) if offer.committed}
+        with self._lock:
+            self._own.update((each.long_id, each) for each in claimed if each.long_id not in permanent)
+        return ends
+
+    def _withdraw_abandoned(self) -> None:
+        """Withdraw pages of which an error left open whether they are filed."""
+        for filing in list(self._protocol.abandoned.values()):
+            keys = filing.record.keys
+            self._ask(self._protocol.removal(filing.id, filing.filed, keys, condemned=self._now()))
+            self._protocol.abandoned.pop(filing.id, None)
+
+    def offer(self, record: Record, since: int = 0) -> Offer:
+        return self._offer([record], since, committed=False)[0]
+
+    def add(self, record: Record, since: int = 0, supersede: Iterable[int] = ()) -> Offer:
+        offer = self._offer([record], since, committed=True)[0]
+        if offer.id is not None:
+            self._supersede(set(supersede) - {offer.id})
+        return offer
+
+    def add_many(self, records: Sequence[Record]) -> list[Offer]:
+        return self._offer(records, 0, committed=True)
+
+    def restore(self, records: Sequence[Record]) -> int:
+        self._withdraw_abandoned()
+        found = self._protocol.run([self._protocol.find(record.own_keys) for record in records])
+        fresh = [record for record, hits in zip(records, found, strict=True) if not record.is_among(hits)]
+        self._offer(fresh, FILE_ANYWAY, committed=True)
+        return len(fresh)
+
+    def _offer(self, records: Sequence[Record], since: int, *, committed: bool) -> list[Offer]:
+        """File records unless there are candidates, other than those that were returned for the same record before."""
+        judges = [None if since == FILE_ANYWAY else self._judge(record, since) for record in records]
+        pairs = zip(records, judges, strict=True)
+        ends = self.offer_judged([JudgedOffer(record, judge, committed) for record, judge in pairs])
+        for record, judge, end in zip(records, judges, ends, strict=True):
+            if judge is not None and end.id is None:
+                self._remember(record, end)
+        return [
+            Offer(end.id) if judge is None or end.id is not None else Offer(None, judge.uncompared(end.candidates))
+            for judge, end in zip(judges, ends, strict=True)
+        ]
+
+    def _judge(self, record: Record, since: int) -> _UnlessFound:
+        with self._lock:
+            known = self._compared.pop(_identity(record), None) if since else None
+        return _UnlessFound(record, frozenset() if known is None else known, 0 if known is not None else since)
+
+    def _remember(self, record: Record, end: Offer) -> None:
+        """Remember what a page was compared with: its caller will offer it again unless it is a copy."""
+        with self._lock:
+            self._compared[_identity(record)] = frozenset(hit.id for hit in end.candidates)
+            while len(self._compared) > REMEMBERED:
+                self._compared.popitem(last=False)
+
+    # -- claims ---------------------------------------------------------------------------------
+
+    def _own_filings(self, ids: Iterable[int]) -> list[tuple[int, Filing]]:
+        with self._lock:
+            return [(id, self._own[id]) for id in sorted({*ids}) if id in self._own]
+
+    def scraped(self, id: int) -> bool:
+        return self._scraped([id]) == 1
+
+    def scraped_many(self, ids: Iterable[int]) -> None:
+        self._scraped(ids)
+
+    def _scraped(self, ids: Iterable[int]) -> int:
+        own = self._own_filings(ids)
+        return self._count([self._layout.scraped(filing.id, filing.token) for _, filing in own])
+
+    def commit(self, ids: Iterable[int], supersede: Iterable[int] = ()) -> int:
+        own = self._own_filings(ids)
+        committed = self._count([self._layout.commit(filing.id) for _, filing in own])
+        self._remove_own(id for id, _ in own)
+        if committed:
+            self._supersede(supersede)
+        return committed
+
+    def _supersede(self, ids: Iterable[int]) -> None:
+        old = [short_id(id) for id in ids if id > 0]
+        if old:
+            found = self._run(self._protocol.states(old))
+            self._remove_records([(id, each) for id, each in found.items() if each.value])
+
+    def _remove_records(self, found: Sequence[tuple[bytes, Found]]) -> int:
+        """Remove records, whatever their state, and their ids in the buckets; return how many were there."""
+        removed = self._count([self._layout.remove(id, each.value[:TIME_BYTES]) for id, each in found])
+        leaves = [self._layout.leave(key, id) for id, each in found for key in self._protocol.keys_of(id, each)]
+        self._ask(leaves)
+        self._remove_own(long_id(id, each.value) for id, each in found)
+        return removed
+
+    def release(self, ids: Iterable[int]) -> int:
+        own = self._own_filings(ids)
+        released = self._count([self._layout.remove(each.id, packed_time(each.filed)) for _, each in own])
+        self._ask([self._layout.leave(key, each.id) for _, each in own for key in each.record.keys])
+        self._remove_own(id for id, _ in own)
+        return released
+
+    # -- lookups --------------------------------------------------------------------------------
+
+    def _run(self, rounds: Rounds[T]) -> T:
+        self._session.check()
+        return self._protocol.run([rounds])[0]
+
+    def find(self, probes: Sequence[bytes]) -> tuple[Candidate, ...]:
+        join_keys(probes)  # checks them
+        return self._run(self._protocol.find(tuple(dict.fromkeys(probes))))
+
+    def get(self, id: int) -> Candidate | None:
+        hits = self._run(self._protocol.live([short_id(id)])) if id > 0 else ()
+        return next((hit for hit in hits if hit.id == id), None)
+
+    def lookup(self, url: str) -> Candidate | None:
+        packed = self._ask([self._layout.bucket(url_key(url))])[0]
+        hits = self._run(self._protocol.live(ids_in(packed or b"")))
+        return next((hit for hit in reversed(hits) if hit.record.url == url), None)
+
+    def records(self, on_damage: OnDamage = raise_damage) -> Iterator[Candidate]:
+        for some in scanned(self._layout, self._ask):
+            live = self._run(self._protocol.only_live(dict(some)))
+            found = []
+            for id, each in live.items():
+                try:
+                    found.append(self._layout.candidate(id, each, self._protocol.tokens))
+                except DamageError as error:
+                    on_damage(error)
+            yield from sorted(found, key=lambda candidate: candidate.id)
+
+    # -- housekeeping ---------------------------------------------------------------------------
+
+    def forget(self, url: str, on_damage: OnDamage = log_damage) -> int:
+        packed = self._ask([self._layout.bucket(url_key(url))])[0] or b""
+        ids = ids_in(packed)
+        states = self._run(self._protocol.states(ids)) if ids else {}
+        removed = self._remove_records(self._of_url(url, states.items(), on_damage))
+        if len(ids) >= SCAN_CAP:  # older records of the URL may have left the bucket; all have the same home
+            for some in scanned(self._layout, self._ask, [self._layout.tag_of(url_key(url))]):
+                removed += self._remove_records(self._of_url(url, some, on_damage))
+        return removed
+
+    def _of_url(self, url: str, found: Iterable[tuple[bytes, Found]], on_damage: OnDamage) -> list[tuple[bytes, Found]]:
+        there = []
+        for id, each in found:
+            try:
+                if each.value and self._layout.candidate(id, each, self._protocol.tokens).record.url == url:
+                    there.append((id, each))
+            except DamageError as error:
+                on_damage(error)
+        return there
+
+    def prune(self, older_than: float, on_damage: OnDamage = log_damage) -> int:
+        removed = 0
+        before = self._now() - milliseconds(self._clock() - older_than)
+        for some in scanned(self._layout, self._ask):
+            found = dict(some)
+            live = self._run(self._protocol.only_live(found))
+            doomed = [
+                (id, each)
+                for id, each in found.items()
+                if (id not in live or each.state == b"u" or (each.state == b"c" and seen_at(each) < before))
+                and self._is_sound(id, each, on_damage)
+            ]
+            removed += self._remove_records(doomed)
+        self._ask([self._layout.sweep(n, self._now() - CONDEMNED_FOR) for n in range(TAGS)])
+        for text in self._session.call("remove_owners"):
+            on_damage(self._session.damage(text.decode("utf-8", "replace")))
+        return removed
+
+    def _is_sound(self, id: bytes, found: Found, on_damage: OnDamage) -> bool:
+        try:
+            self._layout.candidate(id, found, self._protocol.tokens)
+        except DamageError as error:
+            on_damage(error)
+            return False
+        return True
+
+    def info(self) -> StoreInfo:
+        count = count_namespace(self._layout, self._ask, lambda tokens: self._run(self._protocol.dead(tokens)))
+        return StoreInfo(
+            url=self.url,
+            namespace=self.namespace,
+            pages=count.pages,
+            open=count.open,
+            scraped=count.scraped,
+            ended=count.ended,
+            keys=count.keys,
+            bytes=memory_bytes(self._layout, self._ask),
+            oldest=count.oldest,
+            newest=count.newest,
+            scheme=self._meta.scheme,
+            layout=SHARDED,
+        )
+
+
+class _UnlessFound:
+    """The judge of a plain offer: a page is filed unless there are candidates that its caller has not compared."""
+
+    def __init__(self, record: Record, compared: frozenset[int], since: int) -> None:
+        self._record = record
+        self._since = since
+        self.compared = compared
+
+    def uncompared(self, candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+        """Return the candidates that the caller has not compared."""
+        return tuple(hit for hit in candidates if hit.id > self._since and hit.id not in self.compared)
+
+    def __call__(self, candidates: Sequence[Candidate]) -> Judgement:
+        found = self.uncompared(candidates)
+        unsettled = tuple(hit.id for hit in found if hit.state is not ClaimState.COMMITTED)
+        # A pending page is no candidate yet: it may give way. Protocol and caller wait for the others.
+        return Judgement(None if len(unsettled) < len(found) else self._record, unsettled)
+
+
+def _identity(record: Record) -> tuple[Any, ...]:
+    return record.url, record.seen, record.keys, record.sketches
