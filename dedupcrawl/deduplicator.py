@@ -11,7 +11,7 @@ from secrets import token_bytes
 from typing import TYPE_CHECKING, Literal, Unpack, overload
 
 from dedupcrawl.config import Config
-from dedupcrawl.decision import Finding, Matcher, Policy, unchecked
+from dedupcrawl.decision import Finding, Matcher, PageJudge, Policy, unchecked
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import StoreError
 from dedupcrawl.fingerprinting import Fingerprinter, Uncheckable, without_fragment
@@ -24,6 +24,8 @@ from dedupcrawl.stores.base import (
     KEY_BYTES,
     Candidate,
     ClaimState,
+    JudgedOffer,
+    JudgedStore,
     Offer,
     Record,
     Store,
@@ -318,10 +320,14 @@ class Deduplicator(Closing):
         return claim
 
     def claim_records(self, pages: Sequence[tuple[Record, str]]) -> list[Claim | Pending]:
-        """Do the same as :meth:`claim_record` for pages in order, in one transaction of a local store.
+        """Do the same as :meth:`claim_record` for pages in order, in one transaction or in few round trips.
 
         When it raises, none of the pages is claimed.
         """
+        if isinstance(self.store, JudgedStore):
+            judged = self._file_judged(self.store, pages)
+            self._held.update(claim.id for claim in judged if isinstance(claim, Claim) and claim.id is not None)
+            return judged
         claims: list[Claim | Pending] = []
 
         def work() -> list[Claim | Pending]:
@@ -361,6 +367,9 @@ class Deduplicator(Closing):
         supersede: bool = True,
     ) -> Claim | Pending:
         """Check a page; if it is to be kept, file it as a claim or as committed."""
+        if isinstance(self.store, JudgedStore):
+            terms = {"versions": versions, "give_up": give_up, "committed": committed, "supersede": supersede}
+            return self._file_judged(self.store, [(record, url)], **terms)[0]
         seen: dict[int, Candidate] = {}
         lost: int | None = None
         while True:
@@ -381,6 +390,35 @@ class Deduplicator(Closing):
             lost = self._lost_claim(record, offer.candidates)
             earlier = (each for each in offer.candidates if lost is None or each.id < lost)
             seen.update((candidate.id, candidate) for candidate in earlier)
+
+    def _file_judged(
+        self,
+        store: JudgedStore,
+        pages: Sequence[tuple[Record, str]],
+        *,
+        versions: bool = True,
+        give_up: bool = False,
+        committed: bool = False,
+        supersede: bool = True,
+    ) -> list[Claim | Pending]:
+        """Do the same as :meth:`_file` for pages of a store that asks for judgements."""
+        replaces = committed and supersede and self.config.keep == "latest"
+        terms = {"versions": versions, "give_up": give_up}
+        judges = [PageJudge(self._matcher, self._policy, record, url, **terms) for record, url in pages]
+        offers = store.offer_judged([JudgedOffer(each.record, each, committed and not replaces) for each in judges])
+        claims: list[Claim | Pending] = []
+        for judge, offer in zip(judges, offers, strict=True):
+            decision, candidates = judge.decision, offer.candidates
+            if isinstance(decision, Pending):
+                claims.append(decision)
+            elif offer.id is None:
+                claims.append(Claim(decision.verdict, self, record=judge.record, candidates=candidates))
+            else:
+                if replaces:
+                    self._held.difference_update(decision.supersedes)
+                    store.commit([offer.id], decision.supersedes)
+                claims.append(Claim(decision.verdict, self, offer.id, judge.record, decision.supersedes, candidates))
+        return claims
 
     def _offer(self, record: Record, since: int, lost: int | None, supersede: tuple[int, ...] | None) -> Offer:
         """File a record as committed, or as a claim if ``supersede`` is None; ``lost`` is its claim."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
+from dedupcrawl.crawl.claim_batch import COLLECT, ClaimBatch, split
 from dedupcrawl.crawl.concurrency import BackgroundTasks, OneShotEvent, ThreadPool, TurnQueue, sleep
 from dedupcrawl.crawl.items import ComparedRecord, ItemClaim, PageState, advance_all
 from dedupcrawl.crawl.lease_renewer import LeaseRenewer
@@ -178,8 +179,28 @@ class ClaimManager:
             For each page its claim, or a coroutine that waits for it: for the outcome of another page, for a thread,
             for a remote store, or for a store that is away.
         """
+        if self._client.is_remote and self._client.takes_batches:
+            return self._judge_remotely(pages)
         short = [page for page in pages if _size(page[0]) < LARGE_PAGE] if self._client.answers_at_once else []
         judged = dict(zip(map(id, short), await self._judge_together(short), strict=False))
+        return [judged.get(id(page)) or self.judge(*page) for page in pages]
+
+    def _judge_remotely(self, pages: Sequence[tuple[Page, ResponseState]]) -> list[ItemClaim | UnsettledClaim]:
+        """Start to claim short pages in one call of the store, in a thread."""
+        short = [page for page in pages if _size(page[0]) < LARGE_PAGE]
+        try:
+            records = self._client.dedup.file_many(
+                [page for page, _ in short], [each.read_seconds for _, each in short]
+            )
+        except Exception:  # noqa: BLE001  # each page is judged, and fails, by itself
+            return [self.judge(*page) for page in pages]
+        batch = ClaimBatch(self, self._registry, split(short, records))
+        self._background.start(batch.run())
+        claims = iter(batch.claims())
+        judged: dict[int, ItemClaim | UnsettledClaim] = {
+            id(page): ItemClaim(record, page[1]) if isinstance(record, Verdict) else next(claims)
+            for page, record in zip(short, records, strict=True)
+        }
         return [judged.get(id(page)) or self.judge(*page) for page in pages]
 
     async def _judge_together(self, pages: Sequence[tuple[Page, ResponseState]]) -> list[ItemClaim | UnsettledClaim]:
@@ -292,14 +313,16 @@ class ClaimManager:
         await self._store([*durable, *lost])
 
     async def _store(self, claims: Sequence[ItemClaim]) -> None:
-        """Store the states of claims: now in a remote store, with others of this turn of the reactor in a local one.
+        """Store the states of claims: at once, or together with others where the store takes them so.
 
         A process that is killed before has stored the items, and its claims end, as with a kill before Scrapy's signal.
         """
-        if self._client.is_remote:
-            await self._store_states(claims)
-        else:
+        if not self._client.is_remote:
             self._changed.add(claims)
+        elif self._client.takes_batches:
+            self._changed.add(claims, COLLECT)
+        else:
+            await self._store_states(claims)
 
     async def _store_states(self, claims: Sequence[ItemClaim]) -> None:
         scraped = [claim for claim in claims if claim.state.stored is ClaimState.SCRAPED]
@@ -424,6 +447,23 @@ class ClaimRegistry:
         dedup = self._client.dedup
         lapses = dedup.lease.lapses
         answers = dedup.claim_records([page[:2] for page in pages]) if pages else []
+        return self._register_all(answers, pages, lapses)
+
+    async def claim_together(self, pages: Sequence[tuple[Record, str, ResponseState]]) -> list[ItemClaim | Pending]:
+        """Make a first attempt to claim pages in one call of a remote store."""
+        dedup = self._client.dedup
+        self._offers.add(answered := OneShotEvent())
+        lapses = dedup.lease.lapses
+        try:
+            answers = await self._client.call(dedup.claim_records, [page[:2] for page in pages]) if pages else []
+            return self._register_all(answers, pages, lapses)
+        finally:
+            self._offers.discard(answered)
+            answered.set()
+
+    def _register_all(
+        self, answers: Sequence[Claim | Pending], pages: Sequence[tuple[Record, str, ResponseState]], lapses: int
+    ) -> list[ItemClaim | Pending]:
         return [
             answer if isinstance(answer, Pending) else self._register(answer, response, lapses)
             for answer, (_, _, response) in zip(answers, pages, strict=True)

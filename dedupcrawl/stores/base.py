@@ -341,8 +341,8 @@ class JudgedStore(Store):
         """Claim pages together, in few round trips. When it raises, none of them is claimed.
 
         Returns:
-            For each page the id of its claim, or None, and all candidates that were judged. Of a page that was not filed
-            although its blockers may still be withdrawn, the caller waits for the blockers and offers it again.
+            For each page the id of its claim, or None, and all candidates that were judged. If blockers are why a page
+            was not filed, the caller waits for them and offers it again.
         """
 
 

@@ -7,7 +7,7 @@ import pytest
 from dedupcrawl.stores.memory import MemoryStore
 from dedupcrawl.stores.redis.address import LAYOUTS
 from tests.stores.factories import Clock, Opener, lmdb_url
-from tests.stores.servers import Server, binaries
+from tests.stores.servers import Cluster, Server, binaries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.stores.base import Store
 
-KINDS = ["memory", "lmdb", *(f"{name}-{layout}" for name in binaries() for layout in LAYOUTS)]
+KINDS = ["memory", "lmdb", *(f"{name}-{layout}" for name in binaries() for layout in LAYOUTS), "cluster"]
 
 
 @pytest.fixture(scope="session")
@@ -25,6 +25,21 @@ def servers() -> Iterator[dict[str, Server]]:
     yield started
     for server in started.values():
         server.remove()
+
+
+@pytest.fixture(scope="session")
+def whole_cluster() -> Iterator[Cluster]:
+    """Three primaries with a replica each, which all tests share."""
+    cluster = Cluster()
+    yield cluster.start()
+    cluster.remove()
+
+
+@pytest.fixture
+def nodes(whole_cluster: Cluster) -> Cluster:
+    """An empty cluster."""
+    whole_cluster.empty()
+    return whole_cluster
 
 
 class Servers(dict[str, Server]):
@@ -48,8 +63,15 @@ def emptied(server: Server) -> Server:
 @pytest.fixture(params=KINDS)
 def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
     """Opens stores of each kind."""
+    yield from opened(request, tmp_path)
+
+
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
+    """Open stores of the kind of this request, and close them at the end."""
     make, _, layout = request.param.partition("-")
-    if layout:
+    if make == "cluster":
+        opener = Opener(request.getfixturevalue("nodes").url)
+    elif layout:
         server = emptied(request.getfixturevalue("servers")[make])
         opener = Opener(server.laid_out(layout))
     else:

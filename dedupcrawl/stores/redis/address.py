@@ -26,8 +26,8 @@ URL_SCHEMES = (
 )  # fmt: skip
 URL_FORMS = (
     '"redis://[user:password@]host[:port]/db", "rediss://…" (TLS), "unix:///path/of/socket?db=0", '
-    '"redis+sentinel://host:port,host:port/service/db", "redis+cluster://host:port,host:port" (a namespace on one node) '
-    'or "redis-cluster://host:port,host:port" (a namespace on all nodes); in a password, '
+    '"redis+sentinel://host:port,host:port/service/db", "redis+cluster://host:port,host:port" (one node) '
+    'or "redis-cluster://host:port,host:port" (all nodes of a cluster); in a password, '
     "percent-encode / ? # @ & and %"
 )
 PORT, SENTINEL_PORT = 6379, 26379  #: where the URL names none

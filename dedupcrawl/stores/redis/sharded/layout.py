@@ -1,7 +1,7 @@
 """Where records and buckets of a sharded namespace lie: tags, keys, ids, and the commands that read and write them.
 
 A record lies under the tag of its id, its home; a bucket under the tag of its key. The home of a page is the tag of its
-URL's key, so that all records of a URL are under one tag. ``lua/shard_layout.lua`` is the part of this module on the server.
+URL's key, so that all records of a URL are under one tag. ``lua/shard_layout.lua`` is this module's part on the server.
 """
 
 from __future__ import annotations

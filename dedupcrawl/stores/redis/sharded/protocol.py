@@ -1,12 +1,12 @@
 """The protocol of claims over a sharded namespace: of pages that match, one is kept.
 
 No step is atomic over several nodes. So a page first files itself as *pending* at its home, and places its id in the
-buckets of its keys; only then it reads what else is there. Of two pages that match, at least one meets the other. The id
-of a candidate, which begins with the time at which it was filed, is the order of pages: a pending page waits for lower
-ids, and *wounds* higher ones. A wounded page claims only when it has found out that none of those is kept.
+buckets of its keys; only then it reads what else is there. Of two pages that match, at least one meets the other. The
+id of a candidate, which begins with the time at which it was filed, is the order of pages: a pending page waits for
+lower ids, and *wounds* higher ones. A wounded page claims only when it has found out that none of those is kept.
 
-A page is a generator of rounds: it yields commands, and is sent their replies. :meth:`ClaimProtocol.run` runs many pages
-at a time, and sends what all of them want in one round trip.
+A page is a generator of rounds: it yields commands, and is sent their replies. :meth:`ClaimProtocol.run` runs many
+pages at a time, and sends what all of them want in one round trip.
 
 ================================  =====================================================================
 step                              commands
@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -89,9 +90,10 @@ class _View:
     def unmet(self) -> list[bytes]:
         """The ids to read next: of each bucket the newest that are not known to be gone, as far as they count."""
         found: dict[bytes, None] = {}
-        for ids in (*self.buckets.values(), self.blockers):
-            there = [id for id in reversed(ids) if id not in self.gone][: BUCKET_CAP if ids is not self.blockers else None]
-            found.update((id, None) for id in there if id not in self.met)
+        for ids in self.buckets.values():
+            newest = islice((id for id in reversed(ids) if id not in self.gone), BUCKET_CAP)
+            found.update((id, None) for id in newest if id not in self.met)
+        found.update((id, None) for id in self.blockers if id not in self.gone and id not in self.met)
         return list(found)
 
     def candidates(self) -> list[Candidate]:
@@ -116,9 +118,10 @@ class ClaimProtocol:
         layout: the keys and commands.
         wire: sends commands.
         now: returns the time in milliseconds of the servers' clock, as far as it is known here.
-        lease: seconds. For a quarter of it, a worker that is alive is taken to stay alive; 0: it is asked about each time.
+        lease: seconds. For a quarter of it, a worker that is alive is taken to stay alive.
         ttl: milliseconds after which a record no longer counts; None: never.
         clock: returns the Unix time in seconds that records are compared with, to know their age.
+        asks_servers: whether leases follow the clock of a server; otherwise they follow ``now``, for tests.
     """
 
     def __init__(
@@ -348,7 +351,7 @@ class ClaimProtocol:
             replies = yield [self.layout.fetch(id, now) for id in ask]
             found = {id: Found(*reply) for id, reply in zip(ask, replies, strict=True)}
             absent = [id for id, each in found.items() if each.state == b"X"]
-            dead = [id for id in found if self._is_expired(found[id])]
+            dead = [id for id in found if self.is_expired(found[id])]
             dead += yield from self._dead(found)
             removed = yield from self._remove_dead(dead, found, now)
             for id, each in found.items():
@@ -358,7 +361,8 @@ class ClaimProtocol:
                     view.met[id] = each, self.layout.candidate(id, each, self.tokens)
             yield [self.layout.leave(key, id) for id in absent for key in keys if id in view.buckets.get(key, ())]
 
-    def _is_expired(self, found: Found) -> bool:
+    def is_expired(self, found: Found) -> bool:
+        """Whether a committed record is past its time to live."""
         if self._ttl is None or found.state != b"c":
             return False
         return seen_at(found) < self.now() - self._ttl
@@ -437,7 +441,7 @@ class ClaimProtocol:
         return {
             id: each
             for id, each in found.items()
-            if each.state != b"X" and id not in dead and not self._is_expired(each)
+            if each.state != b"X" and id not in dead and not self.is_expired(each)
         }
 
     def live(self, ids: Sequence[bytes]) -> Rounds[list[Candidate]]:

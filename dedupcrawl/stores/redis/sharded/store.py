@@ -10,7 +10,7 @@ import logging
 import secrets
 import time
 from collections import OrderedDict
-from threading import RLock
+from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dedupcrawl.errors import DamageError, StoreError, StoreUnreachableError
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 COMMANDS_AT_ONCE = 4096  #: in one round trip
+PAGES_PER_VISIT = 100  #: offers after which a batch of records is visited to remove those past their time to live
 AT_ONCE = 256  #: pages, or ids, in one round trip
 REMEMBERED = 4096  #: offers whose candidates are remembered for a second offer
 CONDEMNED_FOR = 3_600_000  #: milliseconds for which an id stays condemned: no command is on its way for so long
@@ -97,12 +98,17 @@ class ShardedStore(JudgedStore):
         self._lease = round(lease * 1000)
         self._clock = clock
         self._server_clock = server_clock
+        self._renewed = 0  # milliseconds of the servers' clock
         self._offset = 0.0  # seconds from the monotonic clock to that of the server
         self._names = KeyNames(namespace)
         self._lock = RLock()
         self._own: dict[int, Filing] = {}  # own claims
         self._compared: OrderedDict[tuple[Any, ...], frozenset[int]] = OrderedDict()
         self._stats = b""
+        self._ttl = ttl
+        self._visiting = Lock()
+        self._visits: Iterator[list[tuple[bytes, Found]]] = iter(())
+        self._unvisited = 0  # pages since some records were visited
         self._session = RedisSession(address, self._names, server_clock)
         self._session.layout = SHARDED
         try:
@@ -145,6 +151,7 @@ class ShardedStore(JudgedStore):
         """Begin a lease. One that has ended is never renewed: others may be removing its claims."""
         token = secrets.token_bytes(OWNER_BYTES)
         self._session.token = token
+        self._renewed = self._now()
         self._session.call("lease", self._lease, "1", self._stats)
         self._protocol.tokens.add(token)
         self._protocol.token = token
@@ -162,6 +169,7 @@ class ShardedStore(JudgedStore):
     def renew(self) -> int:
         self._withdraw_abandoned()
         self._synchronize()
+        self._renewed = self._now()
         if not self._session.call("lease", self._lease, "", self._stats):
             with self._lock:
                 self._enter()
@@ -242,6 +250,8 @@ class ShardedStore(JudgedStore):
 
     def offer_judged(self, offers: Sequence[JudgedOffer]) -> list[Offer]:
         self._session.check()
+        if self._now() - self._renewed > self._lease / 3:  # what is claimed under a lease that has ended is dead
+            self.renew()
         self._withdraw_abandoned()
         ends: list[Offer] = []
         claimed: list[Filing] = []
@@ -253,10 +263,27 @@ class ShardedStore(JudgedStore):
         except BaseException:
             self._protocol.abandoned.update((filing.id, filing) for filing in claimed)
             raise
+        self._expire_some(len(offers))
         permanent = {end.id for end, offer in zip(ends, offers, strict=True) if offer.committed}
         with self._lock:
             self._own.update((each.long_id, each) for each in claimed if each.long_id not in permanent)
         return ends
+
+    def _expire_some(self, pages: int) -> None:
+        """Remove some records past their time to live: all are visited about once for eight times as many pages."""
+        self._unvisited += pages if self._ttl is not None else 0
+        if self._unvisited < PAGES_PER_VISIT or not self._visiting.acquire(blocking=False):
+            return
+        try:
+            self._unvisited = 0
+            some = next(self._visits, None)
+            if some is None:
+                self._visits = scanned(self._layout, self._ask)
+            else:
+                expired = [(id, each) for id, each in some if self._protocol.is_expired(each)]
+                self._remove_records(expired)
+        finally:
+            self._visiting.release()
 
     def _withdraw_abandoned(self) -> None:
         """Withdraw pages of which an error left open whether they are filed."""
