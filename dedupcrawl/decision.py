@@ -308,6 +308,7 @@ class PageJudge:
         self.decision: Decision | Pending  #: by the candidates of the last call
 
     def __call__(self, candidates: Sequence[Candidate]) -> Judgement:
+        """Judge the page by these candidates."""
         page = self._page
         findings = self._matcher.findings(page, candidates, versions=self._versions)
         self.decision = decision = self._policy.decide(self._url, page, findings, give_up=self._give_up)

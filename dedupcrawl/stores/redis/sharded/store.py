@@ -270,7 +270,7 @@ class ShardedStore(JudgedStore):
         return ends
 
     def _expire_some(self, pages: int) -> None:
-        """Remove some records past their time to live: all are visited about once for eight times as many pages."""
+        """Remove some records past their time to live, so that the store does not grow without bound."""
         self._unvisited += pages if self._ttl is not None else 0
         if self._unvisited < PAGES_PER_VISIT or not self._visiting.acquire(blocking=False):
             return
