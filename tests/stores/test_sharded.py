@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.config import Config
     from dedupcrawl.stores.base import Candidate, Offer, Record
-    from tests.stores.servers import Cluster, Server
+    from tests.stores.servers import Cluster
 
 
 def sharded(url: str, namespace: str = "news", **options: Any) -> ShardedStore:
@@ -297,9 +297,7 @@ def test_a_failover_and_new_scripts_lose_nothing(nodes: Cluster) -> None:
     def fail_over(_: int) -> None:
         try:
             for replica in [node for node in nodes.nodes if nodes.role(node) == "slave"]:
-                with replica.client() as client:
-                    client.execute_command("CLUSTER FAILOVER")
-                nodes.wait(lambda replica=replica: nodes.role(replica) == "master")  # type: ignore[misc]
+                nodes.fail_over(replica)
             nodes.wait(nodes.is_whole)
         finally:
             stop.set()
@@ -324,38 +322,10 @@ def test_slots_move_while_pages_are_claimed(nodes: Cluster) -> None:
         tags = [key_slot(f"{{moving:{n:x}}}".encode()) for n in range(0, TAGS, 40)]
         for n, slot in enumerate(tags):
             if not stop.is_set():
-                move_slot(nodes, slot, n)
+                nodes.move_slot(slot, n)
 
     run_together(lambda n: work(n) if n < 2 else move(n), 3)
     assert sorted(page.sketches[0] for page in kept) == [n.to_bytes(16, "big") for n in range(400)]
-
-
-def move_slot(nodes: Cluster, slot: int, turn: int) -> None:
-    """Move a slot with its keys to another primary."""
-    ids = {}
-    for node in nodes.primaries():
-        with node.client() as client:
-            mine = client.execute_command("CLUSTER", "MYID")
-            ids[mine.decode() if isinstance(mine, bytes) else str(mine)] = node
-            ranges = client.execute_command("CLUSTER", "SLOTS")
-    owner = next(_text(main[2]) for first, last, main, *_ in ranges if first <= slot <= last)
-    target = sorted(each for each in ids if each != owner)[turn % 2]
-    _set_slot(ids[target], slot, "IMPORTING", owner)
-    _set_slot(ids[owner], slot, "MIGRATING", target)
-    with ids[owner].client() as client:
-        while found := client.execute_command("CLUSTER", "GETKEYSINSLOT", slot, 10):
-            client.execute_command("MIGRATE", "127.0.0.1", ids[target].port, "", 0, 5000, "KEYS", *found)
-    for node in (ids[target], ids[owner], *ids.values()):
-        _set_slot(node, slot, "NODE", target)
-
-
-def _set_slot(node: Server, slot: int, *state: str) -> None:
-    with node.client() as client:
-        client.execute_command("CLUSTER", "SETSLOT", slot, *state)
-
-
-def _text(value: bytes | str) -> str:
-    return value.decode() if isinstance(value, bytes) else value
 
 
 def test_strict_claims_need_a_replica(nodes: Cluster) -> None:
