@@ -3,15 +3,15 @@
 The benchmark starts a Valkey cluster of three primaries and three replicas on loopback. Exit code 1 if a bar is missed.
 
 ``race``
-    Eight processes offer the same pages, in random order and all in the same order from a barrier. Each story must be
-    kept exactly once.
+    Eight processes offer the same pages, in random order and all in the same order from a barrier. Each story must
+    be kept exactly once.
 ``cost``
-    CPU time of all primaries per page, new and duplicate, against that of one server; in batches and singly. CPU time of
-    the client and awaited round trips per page, and the share of each primary in the work.
+    CPU time of all primaries per page, new and duplicate, against that of one server; in batches and singly. CPU
+    time of the client and awaited round trips per page, and the share of each primary in the work.
 ``storm``
-    Processes that offer pages are killed, replicas take over, primaries are killed, and slots move, while every page that
-    is kept is written to a file before it is committed. At the end every story must be in a file, and none in those of two
-    processes that were alive.
+    Processes that offer pages are killed, replicas take over, primaries are killed, and slots move. Every page that is
+    kept is written to a file before it is committed. At the end every story must be in a file, and none in those of
+    two processes that were alive.
 ``distance``
     A crawl whose store is 50 ms away, against the same crawl beside it.
 """
@@ -86,16 +86,13 @@ def is_waiting(end: Offer, page: Record) -> bool:
     return end.id is None and SameStory(page)(end.candidates).record is not None
 
 
-def keep(
-    store: JudgedStore, pages: Sequence[Record], note: Callable[[list[Record]], object] = lambda pages: None
-) -> list[Record]:
-    """Offer pages until all are decided; ``note`` is called with those that are kept before they are committed."""
+def keep(store: JudgedStore, pages: Sequence[Record]) -> list[Record]:
+    """Offer pages until all are decided; return those that are kept."""
     kept: list[Record] = []
     waiting = list(pages)
     while waiting:
         ends = store.offer_judged([JudgedOffer(page, SameStory(page)) for page in waiting])
         claims = {end.id: page for end, page in zip(ends, waiting, strict=True) if end.id is not None}
-        note([*claims.values()])
         store.commit(claims)
         kept += claims.values()
         left = [page for end, page in zip(ends, waiting, strict=True) if is_waiting(end, page)]
@@ -141,8 +138,8 @@ def race(cluster: Cluster, runs: int, pages: int) -> None:
         fine += not lost and not twice
         how = "random orders" if run % 2 == 0 else "the same order from a barrier"
         print(
-            f"race {run + 1}: {WORKERS} processes, {pages:,} pages of {len(stories):,} stories, {how}: {kept.total():,} "
-            f"kept, {lost} lost, {twice} twice ({time.perf_counter() - began:.0f} s)",
+            f"race {run + 1}: {WORKERS} processes, {pages:,} pages of {len(stories):,} stories, {how}: "
+            f"{kept.total():,} kept, {lost} lost, {twice} twice ({time.perf_counter() - began:.0f} s)",
             flush=True,
         )
     _ratios["race: runs that keep each story once/all runs"] = fine / runs
@@ -223,8 +220,8 @@ def cost(cluster: Cluster, rounds: int, pages: int) -> None:
         many = min(each.server for each in found[name])
         best = min(found[name], key=lambda each: each.client)
         print(
-            f"{name}: servers {many:.1f} µs a page, one server {one:.1f}; client {best.client:.1f} µs, of which "
-            f"one server's {min(each.client for each in found[f'{kind}, one server']):.1f}; {best.trips:.1f} round trips"
+            f"{name}: servers {many:.1f} µs a page, one server {one:.1f}; client {best.client:.1f} µs, "
+            f"for one server {min(each.client for each in found[f'{kind}, one server']):.1f}; {best.trips:.1f} trips"
         )
         _ratios[f"cluster/one server: CPU of the servers, {name}"] = many / one
         _figures[f"client: microseconds a page, {name}"] = best.client
@@ -277,7 +274,7 @@ def storm_worker(url: str, number: int, stories: int, file: str) -> None:
     random.shuffle(order)
     store = patiently(lambda: open_store(url, namespace="storm", scheme={}, lease=LEASE))
     assert isinstance(store, JudgedStore)
-    with open(file, "ab", 0) as out:
+    with Path(file).open("ab", 0) as out:
         for some in chunked(order, BATCH):
             waiting = [replace(page_of(n), url=f"https://{number}.example/{n}", seen=time.time()) for n in some]
             while waiting:
@@ -292,8 +289,8 @@ def _storm_batch(store: JudgedStore, pages: list[Record], out: Any) -> list[Reco
     claims = {end.id: page for end, page in zip(ends, pages, strict=True) if end.id is not None}
     out.write(b"".join(b"k" + page.sketches[0] for page in claims.values()))
     if claims and patiently(lambda: store.commit(claims)) < len(claims):
-        for id, page in claims.items():  # as Deduplicator.commit: they are stored, so they are filed again
-            if patiently(partial(store.get, id)) is None:
+        for claim, page in claims.items():  # as Deduplicator.commit: they are stored, so they are filed again
+            if patiently(partial(store.get, claim)) is None:
                 patiently(partial(store.add, page, FILE_ANYWAY))
     out.write(b"".join(b"c" + page.sketches[0] for page in claims.values()))
     left = [page for end, page in zip(ends, pages, strict=True) if is_waiting(end, page)]

@@ -2,53 +2,55 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.crawl.concurrency import OneShotEvent
 from dedupcrawl.verdict import Pending, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
-    from dedupcrawl.crawl.claims import ClaimManager, ClaimRegistry, UnsettledClaim
     from dedupcrawl.crawl.items import ItemClaim, ResponseState
     from dedupcrawl.page import Page
     from dedupcrawl.stores.base import Record
 
-COLLECT = (
-    0.02  #: seconds for which states of claims are collected: as long as pages are, so that calls have many of both
-)
+#: Seconds for which states of claims are collected: as long as pages are, so that a call has many of both.
+COLLECT = 0.02
 
 
 class ClaimBatch:
     """Claims pages in one call of the store. A page without an answer is judged by itself.
 
     Args:
-        manager: judges the pages that have no answer, or have to wait.
-        registry: makes the claims.
+        judge: judges a page that has no answer, or has to wait.
+        claim: makes a first attempt to claim pages.
         pages: with their records.
     """
 
     def __init__(
-        self, manager: ClaimManager, registry: ClaimRegistry, pages: Sequence[tuple[Page, ResponseState, Record]]
+        self,
+        judge: Callable[..., Coroutine[Any, Any, ItemClaim]],
+        claim: Callable[[Sequence[tuple[Record, str, ResponseState]]], Awaitable[Sequence[ItemClaim | Pending]]],
+        pages: Sequence[tuple[Page, ResponseState, Record]],
     ) -> None:
-        self._manager = manager
-        self._registry = registry
+        self._judge = judge
+        self._claim_all = claim
         self._pages = pages
         self._answers: Sequence[ItemClaim | Pending] = ()
         self._answered = OneShotEvent()
 
     async def run(self) -> None:
         """Claim the pages."""
-        subjects = [(record, page.url, response) for page, response, record in self._pages]
         try:
-            self._answers = await self._registry.claim_together(subjects)
+            self._answers = await self._claim_all(
+                [(record, page.url, response) for page, response, record in self._pages]
+            )
         except Exception:  # noqa: BLE001  # each page is judged, and fails, by itself
             self._answers = ()
         finally:
             self._answered.set()
 
-    def claims(self) -> list[UnsettledClaim]:
+    def claims(self) -> list[Coroutine[Any, Any, ItemClaim]]:
         """Return a coroutine for each page, which waits for its claim."""
         return [self._claim(n) for n in range(len(self._pages))]
 
@@ -56,10 +58,10 @@ class ClaimBatch:
         await self._answered.wait()
         page, response, record = self._pages[n]
         if not self._answers:
-            return await self._manager.judge(page, response)
+            return await self._judge(page, response)
         answer = self._answers[n]
         if isinstance(answer, Pending):
-            return await self._manager.judge(page, response, answered=(record, answer))
+            return await self._judge(page, response, answered=(record, answer))
         return answer
 
 

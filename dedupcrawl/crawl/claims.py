@@ -194,7 +194,7 @@ class ClaimManager:
             )
         except Exception:  # noqa: BLE001  # each page is judged, and fails, by itself
             return [self.judge(*page) for page in pages]
-        batch = ClaimBatch(self, self._registry, split(short, records))
+        batch = ClaimBatch(self.judge, self._registry.claim_together, split(short, records))
         self._background.start(batch.run())
         claims = iter(batch.claims())
         judged: dict[int, ItemClaim | UnsettledClaim] = {

@@ -7,7 +7,7 @@ import pytest
 from dedupcrawl.stores.memory import MemoryStore
 from dedupcrawl.stores.redis.address import LAYOUTS
 from tests.stores.factories import Clock, Opener, lmdb_url
-from tests.stores.servers import Cluster, Server, binaries
+from tests.stores.servers import Server, binaries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,21 +25,6 @@ def servers() -> Iterator[dict[str, Server]]:
     yield started
     for server in started.values():
         server.remove()
-
-
-@pytest.fixture(scope="session")
-def whole_cluster() -> Iterator[Cluster]:
-    """Three primaries with a replica each, which all tests share."""
-    cluster = Cluster()
-    yield cluster.start()
-    cluster.remove()
-
-
-@pytest.fixture
-def nodes(whole_cluster: Cluster) -> Cluster:
-    """An empty cluster."""
-    whole_cluster.empty()
-    return whole_cluster
 
 
 class Servers(dict[str, Server]):

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis.crc import key_slot
 
-from dedupcrawl import Deduplicator
+from dedupcrawl import Deduplicator, Page
 from dedupcrawl.decision import Matcher, PageJudge, Policy
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.errors import DamageError, SettingError, StoreError, StoreUnreachableError
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
-from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, JudgedOffer, Judgement, scheme_json
+from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, JudgedOffer, Judgement, Record, scheme_json
 from dedupcrawl.stores.redis.address import read_address
 from dedupcrawl.stores.redis.sharded.layout import TAGS, Command, short_id
 from dedupcrawl.stores.redis.sharded.scan import TAGS_AT_ONCE
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
     from dedupcrawl.config import Config
-    from dedupcrawl.stores.base import Candidate, Offer, Record
+    from dedupcrawl.stores.base import Candidate, Offer
     from tests.stores.servers import Cluster
 
 
@@ -68,7 +68,8 @@ def story(number: int, url: str) -> Record:
 
 def keep(store: ShardedStore, pages: Sequence[Record], at_once: int) -> list[Record]:
     """Offer pages, commit those that are kept, and offer again those that wait; return the kept ones."""
-    kept, waiting = [], list(pages)
+    kept: list[Record] = []
+    waiting = list(pages)
     while waiting:
         some, waiting = waiting[:at_once], waiting[at_once:]
         ends = store.offer_judged([JudgedOffer(page, SameSketch(page)) for page in some])
@@ -193,14 +194,21 @@ def test_every_outcome_is_one_that_an_order_of_arrival_gives_on_one_server(nodes
         terms = Matcher(detectors, config.scope), Policy(config.drop, config.keep)
         walkers = []
         for url, text in pages:
-            found = dedup.file(dedup.read(text=text, url=url))
-            assert not hasattr(found, "keep"), found
-            judge = PageJudge(*terms, found, url, versions=True, give_up=False)  # type: ignore[arg-type]
-            walkers.append(Walker(random.choice([one, other]), judge, found, random))  # type: ignore[arg-type]
+            found = filed(dedup, text, url)
+            judge = PageJudge(*terms, found, url, versions=True, give_up=False)
+            walkers.append(Walker(random.choice([one, other]), judge, found, random))
         walk(walkers, random)
         kept = tuple(sorted(each.page.url for each in walkers if each.state == "kept"))
         assert kept in possible
         assert leftovers(one) == []
+
+
+def filed(dedup: Deduplicator, text: str, url: str) -> Record:
+    page = dedup.read(text=text, url=url)
+    assert isinstance(page, Page)
+    found = dedup.file(page)
+    assert isinstance(found, Record)
+    return found
 
 
 def changed_config(random: Random) -> Config:
@@ -511,15 +519,13 @@ def test_the_latest_copy_replaces_the_first(nodes: Cluster) -> None:
 def test_a_batch_waits_for_its_own_claims(nodes: Cluster) -> None:
     pages = [" ".join(SENTENCES[:12]), " ".join(SENTENCES[20:32]), " ".join(SENTENCES[:12])]
     with Deduplicator(nodes.url) as dedup:
-        records = [
-            (dedup.file(dedup.read(text=text, url=f"http://{n}/")), f"http://{n}/") for n, text in enumerate(pages)
-        ]
-        first, second, copy = dedup.claim_records(records)  # type: ignore[arg-type]
+        records = [(filed(dedup, text, f"http://{n}/"), f"http://{n}/") for n, text in enumerate(pages)]
+        first, second, copy = dedup.claim_records(records)
         assert isinstance(copy, Pending) or isinstance(first, Pending)
         claims = [each for each in (first, second, copy) if not isinstance(each, Pending)]
         assert len(claims) == 2
         dedup.commit(claims)
-        again = dedup.claim_records(records[2:] if isinstance(copy, Pending) else records[:1])  # type: ignore[arg-type]
+        again = dedup.claim_records(records[2:] if isinstance(copy, Pending) else records[:1])
         assert [each.verdict.keep for each in again if not isinstance(each, Pending)] == [False]
 
 
