@@ -467,6 +467,10 @@ def test_a_namespace_is_reset_and_opened_to_read(nodes: Cluster) -> None:
             sharded(nodes.url, reset=True)
     with open_existing(nodes.url, "news") as store_to_read:
         assert store_to_read.info().pages == 30
+        workers = store_to_read.workers()
+        assert workers is not None
+        assert workers.memory is not None
+        assert (workers.memory.used > 3e6, workers.memory.limit) == (True, 0)  # of three servers
     with sharded(nodes.url, reset=True) as store:
         assert (store.info().pages, list(store.records())) == (0, [])
 

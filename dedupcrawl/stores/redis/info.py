@@ -19,7 +19,7 @@ from dedupcrawl.stores.workers import InvalidStatsError, ServerMemory, Worker, W
 from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from redis.client import Pipeline
     from redis.cluster import ClusterNode
@@ -117,7 +117,7 @@ def _memory_usages(client: Redis | RedisCluster, names: Sequence[str]) -> list[i
         return [int(each or 0) for each in pipeline.execute()]
 
 
-def workers_info(client: Redis | RedisCluster, names: KeyNames) -> WorkersInfo:
+def workers_info(client: Redis | RedisCluster, names: KeyNames, *, is_sharded: bool = False) -> WorkersInfo:
     """Read the statistics that workers published, and the memory of the server.
 
     Invalid values are reported in the result, not raised: nothing depends on them.
@@ -131,11 +131,11 @@ def workers_info(client: Redis | RedisCluster, names: KeyNames) -> WorkersInfo:
         if "WRONGTYPE" not in str(error):
             raise
         problem = f"key {key!r} is another program's, not a hash of ours"
-        return WorkersInfo((), _server_memory(client, names), problem)
+        return WorkersInfo((), _server_memory(client, names, is_sharded=is_sharded), problem)
     workers = _workers(client, names, published)
     invalid = [each.token for each in workers if each.stats is None]
     problem = f"key {key!r} has values at {', '.join(invalid[:3])} that are not ours" if invalid else ""
-    return WorkersInfo(workers, _server_memory(client, names), problem)
+    return WorkersInfo(workers, _server_memory(client, names, is_sharded=is_sharded), problem)
 
 
 def _workers(client: Redis | RedisCluster, names: KeyNames, published: dict[bytes, bytes]) -> tuple[Worker, ...]:
@@ -175,8 +175,16 @@ def _sort_key(worker: Worker) -> tuple[bool, str, int, str, str]:
     return (False, stats.host, stats.process, stats.spider, worker.token)
 
 
-def _server_memory(client: Redis | RedisCluster, names: KeyNames) -> ServerMemory | None:
+def _all_memory(abouts: Sequence[Mapping[str, Any]]) -> ServerMemory:
+    """Return the memory of several servers together, and their limit, if each has one."""
+    limits = [int(about["maxmemory"]) for about in abouts]
+    return ServerMemory(sum(int(about["used_memory"]) for about in abouts), sum(limits) if all(limits) else 0)
+
+
+def _server_memory(client: Redis | RedisCluster, names: KeyNames, *, is_sharded: bool) -> ServerMemory | None:
     try:
+        if isinstance(client, RedisCluster) and is_sharded:
+            return _all_memory([*client.info("memory", target_nodes=RedisCluster.PRIMARIES).values()])
         if isinstance(client, RedisCluster):
             node = client.get_node_from_key(names.key("meta"))  # type: ignore[no-untyped-call]
             about: dict[str, Any] = client.info("memory", target_nodes=node)

@@ -85,12 +85,13 @@ class _View:
     def add(self, key: bytes, packed: bytes | None, own: bytes) -> None:
         """Add the ids of a bucket."""
         there = self.buckets.setdefault(key, [])
-        there += [id for id in ids_in(packed or b"") if id != own and id not in there]
+        if packed and packed != own:
+            there += [id for id in ids_in(packed) if id != own and id not in there]
 
     def unmet(self) -> list[bytes]:
         """The ids to read next: of each bucket the newest that are not known to be gone, as far as they count."""
         found: dict[bytes, None] = {}
-        for ids in self.buckets.values():
+        for ids in filter(None, self.buckets.values()):
             newest = islice((id for id in reversed(ids) if id not in self.gone), BUCKET_CAP)
             found.update((id, None) for id in newest if id not in self.met)
         found.update((id, None) for id in self.blockers if id not in self.gone and id not in self.met)
@@ -252,7 +253,7 @@ class ClaimProtocol:
             return (yield commands)[0] is not None
         replies = yield commands
         seen = {home: replies[0], **dict(zip(others, replies[2::2], strict=True))}
-        filing.joined.update(key for key in others if id in ids_in(seen[key] or b""))
+        filing.joined.update(key for key in others if seen[key] == id or id in ids_in(seen[key] or b""))
         for key in record.lookup_keys:
             if key in seen:
                 view.add(key, seen[key], id)

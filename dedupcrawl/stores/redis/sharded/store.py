@@ -200,7 +200,7 @@ class ShardedStore(JudgedStore):
         self._stats = stats.to_json()
 
     def workers(self) -> WorkersInfo:
-        return self._session.with_client(lambda client: workers_info(client, self._names))
+        return self._session.with_client(lambda client: workers_info(client, self._names, is_sharded=True))
 
     def close(self) -> None:
         if self._session.is_forked:

@@ -31,7 +31,7 @@ from dedupcrawl.stores.redis.connection import store_error
 from dedupcrawl.stores.redis.transports import hiredis, pack_command
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from dedupcrawl.stores.redis.address import Address
     from dedupcrawl.stores.redis.sharded.layout import Command
@@ -70,20 +70,20 @@ class _Sending:
         self.place = place
         self.numbers: list[int] = []  # of the commands
         self.parts: list[bytes] = []
-        self.extra: list[bool] = []  # for each reply, whether it is that of ASKING
+        self.extra: set[int] = set()  # places of the replies to ASKING
         self.writes = self.waits = False
         self.connection: Any = None
 
     def add(self, number: int, command: Command, *, asking: bool) -> None:
         """Add a command, behind ``ASKING`` if it follows a slot that is on the move."""
         if asking:
+            self.extra.add(len(self.parts))
             self.parts.append(b"*1\r\n$6\r\nASKING\r\n")
-            self.extra.append(True)
         words = command.words
         self.parts.append(_packed(words))
-        self.extra.append(False)
         self.numbers.append(number)
-        self.writes = self.writes or words[0] not in _READS
+        if words[0] not in _READS:
+            self.writes = True
 
 
 class ClusterWire:
@@ -186,7 +186,7 @@ class ClusterWire:
 
     def _receive(self, sending: _Sending) -> list[Any]:
         """Return the replies to the commands; raise if the replicas have not acknowledged them."""
-        found = _read(sending.connection, len(sending.extra) + sending.waits)
+        found = _read(sending.connection, len(sending.parts))
         acknowledged = int(found.pop()) if sending.waits else self._wait
         self._give_back(sending)
         if acknowledged < self._wait:
@@ -194,7 +194,7 @@ class ClusterWire:
                 f"The store {self._shown} cannot be used now: {acknowledged} replicas have acknowledged a claim, and "
                 f"wait_replicas is {self._wait}."
             )
-        return [reply for reply, is_extra in zip(found, sending.extra, strict=True) if not is_extra]
+        return [reply for n, reply in enumerate(found) if n not in sending.extra] if sending.extra else found
 
     def _sort(
         self, sending: _Sending, commands: Sequence[Command], answers: Sequence[Any], replies: list[Any]
@@ -212,7 +212,7 @@ class ClusterWire:
                 again.append((n, self._named(reply, sending), True))
             elif isinstance(reply, NoScriptError):
                 unknown.add(commands[n].words[1])
-                again.append((n, sending.place, any(sending.extra)))
+                again.append((n, sending.place, bool(sending.extra)))
             elif isinstance(reply, _TRANSIENT) or str(reply).startswith(_TRANSIENT_CODES):
                 again.append((n, None, False))
                 cause = reply
@@ -312,11 +312,11 @@ class ClusterWire:
                 each.disconnect()
 
 
-def _packed(words: tuple[bytes, ...]) -> bytes:
-    if hiredis is not None:
-        packed: bytes = hiredis.pack_command(words)
-        return packed
+def _pack(words: tuple[bytes, ...]) -> bytes:
     return b"*%d\r\n%b" % (len(words), pack_command(words))
+
+
+_packed: Callable[[tuple[bytes, ...]], bytes] = _pack if hiredis is None else hiredis.pack_command
 
 
 def _read(connection: Any, count: int) -> list[Any]:
