@@ -155,7 +155,7 @@ def leftovers(store: ShardedStore) -> list[Candidate]:
     return [each for each in store.records() if each.state is not ClaimState.COMMITTED]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(20))
 def test_in_any_interleaving_one_copy_is_kept(nodes: Cluster, seed: int) -> None:
     random = Random(seed)
     with sharded(nodes.url) as one, sharded(nodes.url) as other:
