@@ -83,6 +83,7 @@ PARAMETERS: Mapping[str, tuple[Callable[[str], object], str]] = {
     "ssl_cert_reqs": (_one_of("required", "optional", "none"), '"required", "optional" or "none"'),
     "ssl_check_hostname": (_parse_bool, "true or false"),
     "wait_replicas": (_parse_count, "a number of replicas, from 0"),
+    "pages": (_parse_count, "a number of pages, from 0"),
     "sentinel_username": (str, "a text"),
     "sentinel_password": (str, "a text"),
 }
@@ -101,6 +102,7 @@ class Address:
     sentinel_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     seeds: tuple[tuple[str, int], ...] = ()  #: hosts and ports of some nodes of a cluster
     wait_replicas: int = 0  #: number of replicas that must acknowledge a claim
+    pages: int = 0  #: how many a new namespace on a cluster is planned for; 0: few
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -147,17 +149,17 @@ def _address(parts: SplitResult, shown: str, options: dict[str, Any]) -> Address
         hosts = _hosts(parts, SENTINEL_PORT)
         return Address(shown, _with_db(options, db), layout, tls, hosts, unquote(service), credentials)
     is_sharded = parts.scheme.endswith("-cluster")
-    if "wait_replicas" in options and not is_sharded:
-        raise SettingError("store", shown, "wait_replicas only in redis-cluster://")
+    if {"wait_replicas", "pages"} & options.keys() and not is_sharded:
+        raise SettingError("store", shown, "wait_replicas and pages only in redis-cluster://")
     if is_sharded and layout is not None:
         raise SettingError("store", shown, "no layout: redis-cluster:// has one of its own")
     if is_sharded or parts.scheme.endswith("+cluster"):
         options = _with_db(options, parts.path.strip("/"))
         if options.pop("db"):
             raise SettingError("store", shown, "no database but 0, the only one of a cluster")
-        wait = options.pop("wait_replicas", 0)
+        wait, pages = options.pop("wait_replicas", 0), options.pop("pages", 0)
         layout = SHARDED if is_sharded else layout
-        return Address(shown, options, layout, tls, seeds=_hosts(parts, PORT), wait_replicas=wait)
+        return Address(shown, options, layout, tls, seeds=_hosts(parts, PORT), wait_replicas=wait, pages=pages)
     host, port = _host(parts.netloc.rpartition("@")[2], PORT)
     return Address(shown, _with_db({"host": host, "port": port, **options}, parts.path.strip("/")), layout, tls)
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from redis.crc import key_slot
 
 from dedupcrawl.stores.base import SCAN_CAP, Candidate, ClaimState
+from dedupcrawl.stores.redis.address import SHARDED
 from dedupcrawl.stores.redis.packed_records import pack_record, unpack_record
 
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 
 TAGS = 1024  #: parts of a namespace
 _TAG_SHIFT = 6  # the first 10 bits of the first two bytes
+#: Buckets of a full shelf, far below the entries up to which servers keep a hash as a flat list (512 by default): such
+#: a bucket takes 16 bytes, one in a table 54.
+SHELF = 64
+_KEYS_OF_PAGE = 8  # with the default detectors
 ID_BYTES = 6  #: of a short id: 10 bits of its home, 38 random ones
 _SHORT = 1 << 8 * ID_BYTES
 TIME_BYTES = 6  #: milliseconds; a record begins with the times at which it was filed and seen
@@ -58,6 +63,11 @@ class Found(NamedTuple):
 ABSENT = Found(b"X")
 
 
+class _Shelf(NamedTuple):
+    slot: int
+    key: bytes  #: of a hash of buckets
+
+
 @dataclass(frozen=True, slots=True)
 class _Tag:
     slot: int
@@ -72,10 +82,14 @@ class ShardLayout:
     Args:
         names: the keys of the namespace.
         shown: the URL of the store without passwords, for messages.
+        pages: how many pages a new namespace is planned for.
+
+    The buckets of a tag are in ``shelves`` hashes. Their number is that of the namespace, and never changes.
     """
 
-    def __init__(self, names: KeyNames, shown: str) -> None:
+    def __init__(self, names: KeyNames, shown: str, pages: int = 0) -> None:
         self.shown = shown
+        self.shelves = max(1, round(pages * _KEYS_OF_PAGE / (TAGS * SHELF)))
         self.prefix = names.key("").removesuffix("}:")  # up to the tag
         self._owners = names.key("owners").encode()
         self._owners_slot = key_slot(self._owners)
@@ -84,6 +98,11 @@ class ShardLayout:
     def _tag(self, n: int) -> _Tag:
         start = f"{self.prefix}:{n:x}}}:".encode()
         return _Tag(key_slot(start), start + b"r", start + b"s", start + b"b")
+
+    @property
+    def name(self) -> str:
+        """The layout as the metadata of a new namespace has it."""
+        return SHARDED if self.shelves == 1 else f"{SHARDED}-{self.shelves}"
 
     # -- ids ------------------------------------------------------------------------------------
 
@@ -122,7 +141,8 @@ class ShardLayout:
     def file(self, id: bytes, value: bytes, owner: bytes, key: bytes) -> Command:
         """File a pending record, and place its id in this bucket, which has the same tag; ``key`` b"" for none."""
         tag = self._home(id)
-        words = (tag.records, tag.stages, tag.buckets, id[1:], value, owner, key[1:], id, _CAP)
+        shelf = self._shelf(key)[1] if key else tag.buckets
+        words = (tag.records, tag.stages, shelf, id[1:], value, owner, key[1:], id, _CAP)
         return Command(tag.slot, (b"EVALSHA", _DIGESTS["file"], b"3", *words))
 
     def peek(self, id: bytes) -> Command:
@@ -179,29 +199,32 @@ class ShardLayout:
 
     # -- commands at a bucket -------------------------------------------------------------------
 
-    def _shelf(self, key: bytes) -> _Tag:
-        return self._tags[int.from_bytes(key[:2], "big") >> _TAG_SHIFT]
+    def _shelf(self, key: bytes) -> _Shelf:
+        """Return the slot and the hash of a bucket. The last bytes of a key choose the hash, the first ones the tag."""
+        tag = self._tags[int.from_bytes(key[:2], "big") >> _TAG_SHIFT]
+        if self.shelves == 1:
+            return _Shelf(tag.slot, tag.buckets)
+        return _Shelf(tag.slot, b"%b%x" % (tag.buckets, int.from_bytes(key[2:], "big") % self.shelves))
 
     def place(self, key: bytes, id: bytes) -> tuple[Command, Command]:
         """Place an id in an empty bucket, and read the bucket: it was placed if it is there."""
-        shelf, field = self._shelf(key), key[1:]
-        first = Command(shelf.slot, (b"HSETNX", shelf.buckets, field, id))
-        return first, Command(shelf.slot, (b"HGET", shelf.buckets, field))
+        (slot, shelf), field = self._shelf(key), key[1:]
+        return Command(slot, (b"HSETNX", shelf, field, id)), Command(slot, (b"HGET", shelf, field))
 
     def bucket(self, key: bytes) -> Command:
         """Read the ids of a bucket."""
-        shelf = self._shelf(key)
-        return Command(shelf.slot, (b"HGET", shelf.buckets, key[1:]))
+        slot, shelf = self._shelf(key)
+        return Command(slot, (b"HGET", shelf, key[1:]))
 
     def join(self, key: bytes, id: bytes) -> Command:
         """Place an id in a bucket where others stand; the reply is those before."""
-        shelf = self._shelf(key)
-        return Command(shelf.slot, (b"EVALSHA", _DIGESTS["join"], b"1", shelf.buckets, key[1:], id, _CAP))
+        slot, shelf = self._shelf(key)
+        return Command(slot, (b"EVALSHA", _DIGESTS["join"], b"1", shelf, key[1:], id, _CAP))
 
     def leave(self, key: bytes, id: bytes) -> Command:
         """Remove an id from a bucket."""
-        shelf = self._shelf(key)
-        return Command(shelf.slot, (b"EVALSHA", _DIGESTS["leave"], b"1", shelf.buckets, key[1:], id))
+        slot, shelf = self._shelf(key)
+        return Command(slot, (b"EVALSHA", _DIGESTS["leave"], b"1", shelf, key[1:], id))
 
     # -- commands about workers and whole tags --------------------------------------------------
 
@@ -236,15 +259,20 @@ class ShardLayout:
         return Command(tag.slot, (b"EVALSHA", _DIGESTS["sweep"], b"2", tag.records, tag.stages, packed_time(before)))
 
     def census(self, n: int, samples: int) -> Command:
-        """Count what is under tag ``n``."""
+        """Count what is under tag ``n``, of its buckets those of the first shelf."""
         tag = self._tags[n]
-        keys = (tag.records, tag.stages, tag.buckets)
+        keys = (tag.records, tag.stages, *self.bucket_keys(n, 1))
         return Command(tag.slot, (b"EVALSHA", _DIGESTS["census"], b"3", *keys, b"%d" % samples))
 
     def keys(self, n: int) -> tuple[int, tuple[bytes, ...]]:
-        """Return the slot and the keys of tag ``n``."""
+        """Return the slot and the keys of tag ``n``, without those of buckets."""
         tag = self._tags[n]
-        return tag.slot, (tag.records, tag.stages, tag.buckets)
+        return tag.slot, (tag.records, tag.stages)
+
+    def bucket_keys(self, n: int, most: int, shelves: int | None = None) -> list[bytes]:
+        """Return the keys of the first bucket hashes of tag ``n``; ``shelves`` if there are as many of them."""
+        name, shelves = self._tags[n].buckets, shelves or self.shelves
+        return [b"%b%x" % (name, each) for each in range(min(most, shelves))] if shelves > 1 else [name]
 
 
 def short_id(id: int) -> bytes:

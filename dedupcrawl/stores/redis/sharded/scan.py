@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 TAGS_AT_ONCE = 16  #: tags that are listed together
 BATCH = 100  #: fields of a tag in one call, which so takes the server a fraction of a millisecond
+SHELVES = 4  #: bucket hashes of a tag whose memory is read
 SAMPLES = 64  #: records and buckets of a tag that are read to count them
 
 
@@ -64,23 +65,33 @@ def count_namespace(layout: ShardLayout, ask: Ask, dead: Callable[[set[bytes]], 
         open=len(owners) - scraped,
         scraped=scraped,
         ended=sum(owner[:8] in ended for owner in owners),
-        keys=sum(reply[3] for reply in replies),
+        keys=sum(reply[3] for reply in replies) * layout.shelves,
         oldest=min(times, default=None),
         newest=max(times, default=None),
     )
 
 
 def memory_bytes(layout: ShardLayout, ask: Ask) -> int:
-    """Return the memory of all keys; 0 if the user may not read it."""
-    commands = [
-        Command(slot, (b"MEMORY", b"USAGE", key)) for slot, keys in map(layout.keys, range(TAGS)) for key in keys
-    ]
+    """Return the memory of all keys, of bucket hashes by samples; 0 if the user may not read it."""
+    commands: list[Command] = []
+    weights: list[float] = []
+    for n in range(TAGS):
+        slot, keys = layout.keys(n)
+        shelves = layout.bucket_keys(n, SHELVES)
+        commands += [Command(slot, (b"MEMORY", b"USAGE", key)) for key in (*keys, *shelves)]
+        weights += [1.0] * len(keys) + [layout.shelves / len(shelves)] * len(shelves)
     try:
-        return sum(reply or 0 for reply in ask(commands))
+        return round(sum((reply or 0) * weight for reply, weight in zip(ask(commands), weights, strict=True)))
     except StoreError:
         return 0
 
 
-def remove_keys(layout: ShardLayout, ask: Ask) -> None:
-    """Remove all records and buckets."""
-    ask([Command(slot, (b"UNLINK", *keys)) for slot, keys in map(layout.keys, range(TAGS))])
+def remove_keys(layout: ShardLayout, ask: Ask, shelves: int) -> None:
+    """Remove all records and buckets of a namespace with so many bucket hashes under each tag."""
+    for some in chunked(range(TAGS), TAGS_AT_ONCE):
+        commands = []
+        for n in some:
+            slot, keys = layout.keys(n)
+            buckets = layout.bucket_keys(n, shelves, shelves)
+            commands += [Command(slot, (b"UNLINK", *part)) for part in chunked([*keys, *buckets], BATCH)]
+        ask(commands)

@@ -33,7 +33,7 @@ from dedupcrawl.stores.live_records import OWNER_BYTES
 from dedupcrawl.stores.redis.address import SHARDED
 from dedupcrawl.stores.redis.client import RedisSession
 from dedupcrawl.stores.redis.info import owners_here, workers_info
-from dedupcrawl.stores.redis.namespace import KeyNames, milliseconds, open_namespace
+from dedupcrawl.stores.redis.namespace import KeyNames, milliseconds, open_namespace, stored_shelves
 from dedupcrawl.stores.redis.offers import join_keys
 from dedupcrawl.stores.redis.sharded.layout import (
     TAGS,
@@ -117,7 +117,7 @@ class ShardedStore(JudgedStore):
         except BaseException:
             self._session.end()
             raise
-        self._layout = ShardLayout(self._names, self.url)
+        self._layout = ShardLayout(self._names, self.url, address.pages)
         self._protocol = ClaimProtocol(
             self._layout,
             self._wire,
@@ -141,9 +141,9 @@ class ShardedStore(JudgedStore):
     def _enter(self) -> None:
         """Open or create the namespace, and take a token of our own."""
         meta = open_namespace(
-            self._session.call, self.url, self._names, scheme=self._scheme, layout=SHARDED, secret=self.secret
+            self._session.call, self.url, self._names, scheme=self._scheme, layout=self._layout.name, secret=self.secret
         )
-        self._meta, self.secret = meta, meta.secret
+        self._meta, self.secret, self._layout.shelves = meta, meta.secret, meta.shelves
         if self._scheme is not None:
             self._take_token()
 
@@ -237,9 +237,9 @@ class ShardedStore(JudgedStore):
         users = self._session.with_client(lambda client: owners_here(client, self._names))
         check_unused(self.url, self.namespace, users)
         pages = count_namespace(self._layout, self._ask, lambda tokens: self._run(self._protocol.dead(tokens))).pages
-        remove_keys(self._layout, self._ask)
-        keys = [self._names.key(name) for name in ("meta", "owners", "workers")]
-        self._session.with_client(lambda client: client.unlink(*keys))
+        shelves = self._session.with_client(lambda client: stored_shelves(client, self._names))
+        remove_keys(self._layout, self._ask, shelves)
+        self._session.with_client(lambda client: client.unlink(*map(self._names.key, ("meta", "owners", "workers"))))
         return pages
 
     def _count(self, commands: Sequence[Command]) -> int:
