@@ -45,15 +45,18 @@ class Shape:
     slots: int  #: of the minhash sketch, a byte each
     url: int  #: characters
     identity: int  #: bytes of names, values and layout, 0 for a page without
+    is_planned: bool = True  #: whether the URL of the store names the number of pages
 
 
-#: The default; a page without names and values; the smallest that the settings allow.
+#: What the plan takes; without ``pages`` in the URL; without names and values; the smallest that settings allow.
 SHAPES = {
-    "default": Shape(128, 93, 40),
-    "without identities": Shape(128, 93, 0),
+    "default settings": Shape(128, 93, 40),
+    "without `pages` in the URL of the store": Shape(128, 93, 40, is_planned=False),
+    "no names and values": Shape(128, 93, 0),
     "64 slots": Shape(64, 93, 40),
-    "64 slots, short URLs, no identities": Shape(64, 42, 0),
+    "64 slots, no names and values, URLs of 42 characters": Shape(64, 42, 0),
 }
+DEFAULT = "default settings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +185,9 @@ class Bench:
         """Return the bytes that all servers have received and sent."""
         return self.total("stats", "total_net_input_bytes", "total_net_output_bytes")
 
-    def store(self, name: str) -> ShardedStore:
-        """Open a namespace."""
-        store = open_store(self.cluster.url, namespace=name, scheme={})
+    def store(self, pages: int) -> ShardedStore:
+        """Open a namespace that is planned for so many pages."""
+        store = open_store(f"{self.cluster.url}?pages={pages}", namespace="scaling", scheme={})
         assert isinstance(store, ShardedStore)
         return store
 
@@ -192,7 +195,7 @@ class Bench:
         """Return the bytes of a page in memory and in a snapshot, in a namespace with so many."""
         self._empty()
         tags, number = filled(pages)
-        with self.store("scaling") as store:
+        with self.store(pages if shape.is_planned else 0) as store:
             store.add_many(list(records(shape, tags, range(number, number + 1))))  # connections and scripts
             before = self.total("memory", "used_memory"), self._snapshots()
             for some in chunked(records(shape, tags, range(number)), TOGETHER):
@@ -217,7 +220,7 @@ class Bench:
         """Return processor time and bytes on the network of new pages, then of as many copies of them."""
         self._empty()
         found: dict[str, float] = {}
-        with self.store("scaling") as store:
+        with self.store(pages) as store:
             store.add_many(list(records(shape, TAGS, range(pages, pages + 1))))  # connections and scripts
             for kind in ("new", "duplicate"):
                 batches = list(chunked(records(shape, TAGS, range(pages)), TOGETHER))
@@ -242,14 +245,14 @@ def measure(pages: int) -> tuple[Measured, dict[str, dict[str, float]]]:
         snapshot = 0.0
         for name, shape in SHAPES.items():
             sizes[name] = {}
-            for size in SIZES if name == "default" else SIZES[1:2]:
+            for size in SIZES if name == DEFAULT else SIZES[1:2]:
                 sizes[name][f"{size:,}"], disk = bench.bytes_a_page(shape, size)
-                snapshot = disk if name == "default" else snapshot
+                snapshot = disk if name == DEFAULT else snapshot
                 print(f"{name}, {size:,} pages: {sizes[name][f'{size:,}']:.0f} bytes a page", flush=True)
-        work = bench.work(SHAPES["default"], pages)
+        work = bench.work(SHAPES[DEFAULT], pages)
     finally:
         cluster.remove()
-    return Measured(sizes["default"][f"{SIZES[-1]:,}"], snapshot, **work), sizes
+    return Measured(sizes[DEFAULT][f"{SIZES[-1]:,}"], snapshot, **work), sizes
 
 
 def load(path: Path) -> tuple[Measured, dict[str, dict[str, float]]]:

@@ -192,17 +192,21 @@ end
 return 0
 
 --@ census
--- KEYS r s b, ARGV samples. Returns the fields of r, the owner of each claim, the number of buckets, that of their ids, and
+-- KEYS r s b …, ARGV samples. Returns the fields of r, the owner of each claim, the number of buckets, that of their ids, and
 -- some times at which records were seen. The last two are exact where there are few, and estimated from samples.
-local r, s, b, most = KEYS[1], KEYS[2], KEYS[3], tonumber(ARGV[1])
+local r, s, most = KEYS[1], KEYS[2], tonumber(ARGV[1])
 local stages, owners = redis.call('HGETALL', s), {}
 for n = 1, #stages, 2 do
   if stages[n]:sub(1, 1) == 'o' then owners[#owners + 1] = stages[n + 1] end
 end
-local buckets, ids = redis.call('HLEN', b), 0
-local some = redis.call('HRANDFIELD', b, most, 'WITHVALUES')
-for n = 2, #some, 2 do ids = ids + #some[n] / 6 end
-if buckets > most then ids = math.floor(ids * buckets / most) end
+local buckets, ids = 0, 0
+for k = 3, #KEYS do
+  local there, found = redis.call('HLEN', KEYS[k]), 0
+  local some = redis.call('HRANDFIELD', KEYS[k], most, 'WITHVALUES')
+  for n = 2, #some, 2 do found = found + #some[n] / 6 end
+  if there > most then found = math.floor(found * there / most) end
+  buckets, ids = buckets + there, ids + found
+end
 local times, records = {}, redis.call('HRANDFIELD', r, most, 'WITHVALUES')
 for n = 2, #records, 2 do
   if #records[n] > 12 then times[#times + 1] = records[n]:sub(7, 12) end

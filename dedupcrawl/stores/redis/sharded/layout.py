@@ -30,6 +30,7 @@ _TAG_SHIFT = 6  # the first 10 bits of the first two bytes
 #: Buckets of a full shelf, far below the entries up to which servers keep a hash as a flat list (512 by default): such
 #: a bucket takes 16 bytes, one in a table 54.
 SHELF = 64
+COUNTED = 16  #: bucket hashes of a tag that are counted; beyond them the number of ids is estimated
 _KEYS_OF_PAGE = 8  # with the default detectors
 ID_BYTES = 6  #: of a short id: 10 bits of its home, 38 random ones
 _SHORT = 1 << 8 * ID_BYTES
@@ -259,10 +260,10 @@ class ShardLayout:
         return Command(tag.slot, (b"EVALSHA", _DIGESTS["sweep"], b"2", tag.records, tag.stages, packed_time(before)))
 
     def census(self, n: int, samples: int) -> Command:
-        """Count what is under tag ``n``, of its buckets those of the first shelf."""
+        """Count what is under tag ``n``, of its buckets those of the first ``COUNTED`` hashes."""
         tag = self._tags[n]
-        keys = (tag.records, tag.stages, *self.bucket_keys(n, 1))
-        return Command(tag.slot, (b"EVALSHA", _DIGESTS["census"], b"3", *keys, b"%d" % samples))
+        keys = (tag.records, tag.stages, *self.bucket_keys(n, COUNTED))
+        return Command(tag.slot, (b"EVALSHA", _DIGESTS["census"], b"%d" % len(keys), *keys, b"%d" % samples))
 
     def keys(self, n: int) -> tuple[int, tuple[bytes, ...]]:
         """Return the slot and the keys of tag ``n``, without those of buckets."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.errors import StoreError
-from dedupcrawl.stores.redis.sharded.layout import SCRAPED, TAGS, Command
+from dedupcrawl.stores.redis.sharded.layout import COUNTED, SCRAPED, TAGS, Command
 from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def scanned(layout: ShardLayout, ask: Ask, tags: Iterable[int] = range(TAGS)) ->
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How much is filed; ``keys`` and the times are estimated where a tag has more than ``SAMPLES``."""
+    """How much is filed; ``keys`` and the times are estimated where a tag has more than ``SAMPLES`` or ``COUNTED``."""
 
     pages: int
     open: int
@@ -65,7 +65,7 @@ def count_namespace(layout: ShardLayout, ask: Ask, dead: Callable[[set[bytes]], 
         open=len(owners) - scraped,
         scraped=scraped,
         ended=sum(owner[:8] in ended for owner in owners),
-        keys=sum(reply[3] for reply in replies) * layout.shelves,
+        keys=round(sum(reply[3] for reply in replies) * max(1.0, layout.shelves / COUNTED)),
         oldest=min(times, default=None),
         newest=max(times, default=None),
     )
