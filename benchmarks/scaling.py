@@ -270,19 +270,19 @@ def main() -> None:
         parser.add_argument(f"--{each.name.replace('_', '-')}", type=float, default=each.default)
     add_json_option(parser)
     options = parser.parse_args()
-    given = Assumptions(**{each.name: type(each.default)(getattr(options, each.name)) for each in fields(Assumptions)})
+    wanted: dict[str, Any] = {name: getattr(options, name) for name in asdict(Assumptions())}
+    given = Assumptions(**wanted | {"replicas": int(options.replicas)})
     page, sizes = load(options.source) if options.source else measure(options.pages)
     print(", ".join(f"{name} {value:.4g}" for name, value in asdict(page).items()))
     plans = [asdict(plan(pages, page, given)) for pages in PLANNED]
-    for each in plans:
-        print(
-            ", ".join(
-                f"{name} {value:,.4g}" if isinstance(value, float) else f"{name} {value}"
-                for name, value in each.items()
-            )
-        )
+    for row in plans:
+        print(", ".join(f"{name} {_shown(value)}" for name, value in row.items()))
     figures = {"page": asdict(page), "bytes a page": sizes, "assumptions": asdict(given), "plans": plans}
     write_results(options.json, "scaling", figures=figures)
+
+
+def _shown(value: object) -> str:
+    return f"{value:,.4g}" if isinstance(value, float) else str(value)
 
 
 if __name__ == "__main__":

@@ -179,7 +179,7 @@ def _execute_at_home(  # noqa: C901  # a case for each command
         case ("commit",):
             return (Stage(COMMITTED) if is_claim else stage), None  # pending: a failover has lost the claim
         case "adopt", owner:
-            return (known._replace(owner=owner) if is_claim else stage), None
+            return (known._replace(owner=owner) if is_claim else stage), None  # type: ignore[arg-type]
         case "bury", owner, states:
             may = known.state in (states if rules.bury_stage else PENDING + OPEN)  # type: ignore[operator]
             return (Stage() if may and (known.owner == owner or not rules.bury_owner) else stage), None
@@ -193,7 +193,6 @@ class Model:
         self.scenario, self.rules, self.keys = scenario, scenario.rules, scenario.keys
 
     def start(self) -> State:
-        """The state before anything was executed."""
         some = self.scenario
         budget = (some.kills, some.stops, some.refusals, some.late, some.repeats, some.failovers)
         shards = (Shard(),) * (max(map(max, self.keys)) + 1)
@@ -201,11 +200,9 @@ class Model:
         return State(offers, shards, (None,) * len(shards), budget)
 
     def home(self, id: Id) -> int:
-        """The shard of an id."""
         return self.keys[id // ATTEMPTS][0]
 
     def shard_of(self, command: Command) -> int:
-        """The shard that executes a command."""
         name, id, *rest = command
         return rest[0] if name in {"put", "read", "join", "leave"} else self.home(id)  # type: ignore[return-value,arg-type]
 
@@ -248,7 +245,7 @@ class Model:
                 offer = offer._replace(settled=offer.settled | (heard.keys() - living))
                 return self._contest(offer, who, id) if living else self._decide(offer, who, id)
             case "join":
-                seen = offer.seen.union(*(said for _, said in offer.heard)) - {id}  # type: ignore[arg-type,call-overload]
+                seen = offer.seen.union(*(said for _, said in offer.heard)) - {id}  # type: ignore[arg-type]
                 return self._contest(offer._replace(seen=seen, joined=frozenset(self.keys[who])), who, id)
             case "claim":
                 settle = ("settle", id, *sorted(offer.gone))
@@ -278,7 +275,6 @@ class Model:
         return self._new(offer, "unsure" if is_changed else "sure", offer.attempt)
 
     def _new(self, offer: Offer, step: str, attempt: int) -> Offer:
-        """A client that has forgotten all but itself."""
         alike = Offer(step, attempt, owner=offer.owner, adopting=offer.adopting, has_changed=offer.has_changed)
         return alike._replace(is_alive=offer.is_alive, has_lease=offer.has_lease)
 
@@ -290,7 +286,7 @@ class Model:
                 standing = said
             elif name == "read" and (id in said or not self.rules.read_back):  # type: ignore[operator]
                 joined.add(rest[0])  # type: ignore[arg-type]
-            seen.update(said or () if name != "stage" else ())  # type: ignore[call-overload]
+            seen.update(said or () if name != "stage" else ())  # type: ignore[arg-type]
         if standing is None:
             return self._withdraw(offer, who, "refile")
         return self._contest(offer._replace(seen=frozenset(seen - {id}), joined=frozenset(joined)), who, id)
@@ -319,9 +315,11 @@ class Model:
             return _round(offer, "wound", [("wound", other, id) for other in wound])
         return self._decide(offer, who, id)
 
-    def _first_claim(self, offer: Offer, who: int, found: dict[Id, tuple[str, int]]) -> Offer | None:
+    def _first_claim(
+        self, offer: Offer, who: int, found: dict[Id, tuple[str, int]], *, verify: bool = True
+    ) -> Offer | None:
         """Withdraw if a page of which this one is a copy is claimed or committed."""
-        verified = {other: said for other, said in found.items() if self._is_copy(who, other)}
+        verified = {other: said for other, said in found.items() if self._is_copy(who, other) or not verify}
         for other, (state, _) in verified.items():
             if state == COMMITTED:
                 return self._withdraw(offer, who, "withdraw", "dropped", other // ATTEMPTS)
@@ -337,10 +335,7 @@ class Model:
 
     def _blocked(self, offer: Offer, who: int, id: Id, found: dict[Id, tuple[str, int]]) -> Offer:
         """A wounded page gives way to blockers that are claimed, and waits for those that are pending."""
-        if not self.rules.verify_blockers and any(state == COMMITTED for state, _ in found.values()):
-            other = next(other for other, (state, _) in found.items() if state == COMMITTED)
-            return self._withdraw(offer, who, "withdraw", "dropped", other // ATTEMPTS)
-        if (end := self._first_claim(offer, who, found)) is not None:
+        if (end := self._first_claim(offer, who, found, verify=self.rules.verify_blockers)) is not None:
             return end
         pending = {
             (other, owner) for other, (state, owner) in found.items() if state == PENDING and self._is_copy(who, other)
@@ -466,7 +461,6 @@ class Model:
             yield f"failover of {at}", 2 * len(offers) + at, State(offers, shards, replicas, state.budget, forgot)
 
     def _resent(self, offer: Offer, at: int) -> Offer:
-        """What was not acknowledged is sent again."""
         if at not in offer.wrote:
             return offer
         lost = {each for each in offer.heard if self.shard_of(each[0]) == at}
@@ -492,7 +486,6 @@ class Model:
         return ""
 
     def is_final(self, state: State) -> bool:
-        """Whether all living clients are done."""
         return all((offer.step == "done" and not offer.todo) or not offer.is_alive for offer in state.offers)
 
 
