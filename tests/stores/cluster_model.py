@@ -206,8 +206,6 @@ class Model:
         name, id, *rest = command
         return rest[0] if name in {"put", "read", "join", "leave"} else self.home(id)  # type: ignore[return-value,arg-type]
 
-    # -- clients -----------------------------------------------------------------------------------
-
     def _file(self, offer: Offer, who: int, attempt: int) -> Offer:
         assert attempt < ATTEMPTS, "an offer needs too many ids"
         id = ATTEMPTS * who + attempt
