@@ -148,8 +148,8 @@ def _execute_at_home(  # noqa: C901  # a case for each command
     is_claim = known.state in {PENDING, OPEN}
     match name, *rest:
         case "file", owner:
-            filed = Stage(PENDING, owner)  # type: ignore[arg-type]
-            return (filed, True) if stage in {None, filed} else (stage, False)
+            may = stage is None or (is_claim and known.owner == owner)  # or it was sent again
+            return stage or Stage(PENDING, owner), may or None  # type: ignore[arg-type]
         case "record", _:  # without a stage it looks committed
             return stage or Stage(COMMITTED), True
         case "stage", owner:
@@ -157,7 +157,7 @@ def _execute_at_home(  # noqa: C901  # a case for each command
         case ("unstage",):
             return (known._replace(state=COMMITTED) if is_claim else stage), None
         case ("drop",):
-            return None, None
+            return (stage if known.state == GONE else None), None
         case ("look",):
             return stage, (known.state, known.owner)
         case ("fetch",):

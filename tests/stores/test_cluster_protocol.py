@@ -8,13 +8,32 @@ from typing import TYPE_CHECKING, Any
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from redis.exceptions import NoScriptError
 
-from tests.stores.cluster_model import Model, Rules, Scenario, State
+from dedupcrawl.stores.redis.namespace import KeyNames
+from dedupcrawl.stores.redis.sharded.layout import OPENED, Found, ShardLayout, ids_in, packed_time, scripts
+from tests.stores.cluster_model import (
+    COMMITTED,
+    GONE,
+    OPEN,
+    PENDING,
+    Model,
+    Rules,
+    Scenario,
+    Shard,
+    Stage,
+    State,
+    execute,
+)
+from tests.stores.factories import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from dedupcrawl.stores.redis.sharded.layout import Command
+    from tests.stores.servers import Server
 
 #: Keys of two offers: one home; two homes and one common bucket; two homes and two common buckets.
 HOME, ONE, TWO = ((0,), (0,)), ((0,), (1, 0)), ((0, 1), (1, 0))
@@ -123,6 +142,111 @@ TestRuns = Runs.TestCase
 TestRuns.settings = settings(
     max_examples=40, stateful_step_count=60, deadline=None, suppress_health_check=list(HealthCheck)
 )
+
+
+# -- the model and the scripts --------------------------------------------------------------------
+
+IDS, OWNERS = range(4), range(2)
+NUMBER = st.sampled_from(IDS)
+COMMANDS = st.one_of(
+    st.tuples(st.just("file"), NUMBER, st.sampled_from(OWNERS)),
+    st.tuples(st.sampled_from(["put", "read", "join", "leave"]), NUMBER, st.just(0)),
+    st.tuples(st.sampled_from(["fetch", "look", "claim", "commit", "drop"]), NUMBER),
+    st.tuples(st.sampled_from(["wound", "settle"]), NUMBER, NUMBER),
+    st.tuples(st.just("adopt"), NUMBER, st.sampled_from(OWNERS)),
+    st.tuples(st.just("bury"), NUMBER, st.sampled_from(OWNERS), st.just(PENDING + OPEN)),
+)
+
+
+class Scripts:
+    """The commands of the model, executed by the real scripts under one tag."""
+
+    key = b"\0\0key!"
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self.layout = ShardLayout(KeyNames("news"), "")
+        self.value = self.layout.value_of(record("http://a/1", 1), 1, 1)
+
+    def send(self, command: Command) -> Any:
+        try:
+            return self.client.execute_command(*command.words)
+        except NoScriptError:
+            self.client.script_load(scripts()[command.words[1]])
+            return self.client.execute_command(*command.words)
+
+    def command(self, name: str, number: int, rest: list[Any], owner: int) -> Command:
+        layout, id, now = self.layout, id_of(number), 5
+        return {
+            "file": lambda: layout.file(id, self.value, token_of(rest[0]) + OPENED, self.key),
+            "put": lambda: layout.place(self.key, id)[0],
+            "read": lambda: layout.bucket(self.key),
+            "join": lambda: layout.join(self.key, id),
+            "leave": lambda: layout.leave(self.key, id),
+            "fetch": lambda: layout.fetch(id, now),
+            "look": lambda: layout.look(id),
+            "claim": lambda: layout.claim(id),
+            "wound": lambda: layout.wound(id, id_of(rest[0]), now),
+            "settle": lambda: layout.settle(id, token_of(owner) + OPENED, id_of(rest[0]), b"", commit=False),
+            "commit": lambda: layout.commit(id),
+            "adopt": lambda: layout.adopt(id, token_of(owner), token_of(rest[0])),
+            "bury": lambda: layout.bury(id, token_of(rest[0]), now),
+            "drop": lambda: layout.remove(id, packed_time(1)),
+        }[name]()
+
+    def execute(self, command: tuple[Any, ...], owner: int = 0) -> object:
+        """Return the reply as the model has it; ``owner`` is that of the record now."""
+        name, number, *rest = command
+        said = self.send(self.command(name, number, rest, owner))
+        match name:
+            case "file":
+                return None if said is None else numbers_in(said) | {number}
+            case "read":
+                return numbers_in(said or b"")
+            case "join":
+                return numbers_in(said) | {number}
+            case "fetch" | "look":
+                found = Found(*said)
+                state = GONE if found.state == b"X" else found.state.decode()
+                return state, found.token[0] if state in {PENDING, OPEN} else 0
+            case "claim":
+                return said == 1
+            case "wound":
+                return GONE if said == b"X" else said.decode()
+            case "settle":
+                return {b"X": GONE, b"c": OPEN}.get(said) or tuple(sorted(numbers_in(said)))
+        return None
+
+
+def id_of(number: int) -> bytes:
+    return bytes((0, 0, 0, 0, 1, number))
+
+
+def numbers_in(packed: bytes) -> frozenset[int]:
+    return frozenset(id[-1] for id in ids_in(packed))
+
+
+def token_of(owner: int) -> bytes:
+    return bytes((owner,)) * 8
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(commands=st.lists(COMMANDS, max_size=40))
+def test_the_scripts_do_what_the_model_says(server: Server, commands: list[tuple[Any, ...]]) -> None:
+    """Each command has the same reply on a real server, and leaves the same state."""
+    shard = Shard()
+    with server.client() as client:
+        client.flushall()
+        real = Scripts(client)
+        for command in commands:
+            owner = dict(shard.homes).get(command[1], Stage()).owner
+            shard, said = execute(Rules(), shard, command)
+            claimed = command[0] == "settle" and said == COMMITTED  # for the script one reply
+            assert real.execute(command, owner) == (OPEN if claimed else said), command
+            assert real.execute(("read", 0)) == frozenset(shard.bucket), command
+            for number in IDS:
+                stage = dict(shard.homes).get(number, Stage())
+                assert real.execute(("look", number)) == (stage.state, stage.owner), command
 
 
 # -- visiting all states --------------------------------------------------------------------------

@@ -46,9 +46,10 @@ if ARGV[4] == '' then return '' end
 return append_id(KEYS[3], ARGV[4], ARGV[5], ARGV[6])
 
 --@ fetch
--- KEYS r s, ARGV id, now. Returns the state of an id. One that is absent is condemned: it cannot be filed any more.
+-- KEYS r s, ARGV id, now. Returns the state of an id. One that is absent is condemned: it cannot be filed any more. That is
+-- written each time, so that WAIT covers what this worker relies on.
 local found = state_of(KEYS[1], KEYS[2], ARGV[1])
-if not found then redis.call('HSETNX', KEYS[2], 'x' .. ARGV[1], ARGV[2]) end
+if not found then redis.call('HSET', KEYS[2], 'x' .. ARGV[1], ARGV[2]) end
 return found or {'X'}
 
 --@ look
@@ -56,7 +57,8 @@ return found or {'X'}
 return state_of(KEYS[1], KEYS[2], ARGV[1]) or {'X'}
 
 --@ wound
--- KEYS r s, ARGV id, whole id of the blocker. Asks a pending page to give way if the blocker is kept. Returns p, or the state.
+-- KEYS r s, ARGV id, whole id of the blocker, now. Asks a pending page to give way if the blocker is kept. Returns p, or the
+-- state. An id that is absent, since a failover has lost it, is condemned: its filing may be sent again.
 local r, s, id = KEYS[1], KEYS[2], ARGV[1]
 local blockers = redis.call('HGET', s, 'w' .. id)
 if blockers or redis.call('HDEL', s, 'p' .. id) == 1 then
@@ -64,6 +66,7 @@ if blockers or redis.call('HDEL', s, 'p' .. id) == 1 then
   return 'p'
 end
 local found = state_of(r, s, id)
+if not found then redis.call('HSET', s, 'x' .. id, ARGV[3]) end
 return found and found[1] or 'X'
 
 --@ settle

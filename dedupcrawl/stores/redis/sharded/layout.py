@@ -165,9 +165,9 @@ class ShardLayout:
         """Read what stands at a home, and change nothing."""
         return self._at_home("look", id)
 
-    def wound(self, id: bytes, blocker: bytes) -> Command:
-        """Ask a pending page to give way if the blocker is kept."""
-        return self._at_home("wound", id, blocker)
+    def wound(self, id: bytes, blocker: bytes, now: int) -> Command:
+        """Ask a pending page to give way if the blocker is kept, and condemn an id that is absent."""
+        return self._at_home("wound", id, blocker, packed_time(now))
 
     def claim(self, id: bytes) -> Command:
         """Turn a pending record into an open claim: the reply is 1 unless it was wounded, or the call is repeated."""

@@ -302,7 +302,9 @@ class ClaimProtocol:
         ]  # fmt: skip
         if not wounds:
             return blockers
-        for id, state in zip(wounds, (yield [self.layout.wound(id, filing.id) for id in wounds]), strict=True):
+        for id, state in zip(
+            wounds, (yield [self.layout.wound(id, filing.id, self.now()) for id in wounds]), strict=True
+        ):
             view.drop(id, is_gone=state in {b"p", b"X"})
         return None
 
