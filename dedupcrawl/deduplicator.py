@@ -456,6 +456,14 @@ class Deduplicator(Closing):
         self.lease.renewed(began)
         return claims
 
+    @property
+    def lapses(self) -> int:
+        """How often the lease may have ended: by the clocks here (``LeaseWatch``), or as the store has found out.
+
+        A server may forget a lease that still runs by the clocks here, as in a failover.
+        """
+        return self.lease.lapses + self.store.lost_leases
+
     def holds(self, claim: Claim) -> bool:
         """Whether the store still has an open claim. Another worker may have removed it since its lease ended."""
         found = None if claim.id is None else self.store.get(claim.id)

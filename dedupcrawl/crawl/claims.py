@@ -272,7 +272,7 @@ class ClaimManager:
         """
         if claim.state is not PageState.OPEN:
             return claim.state is not PageState.RELEASED
-        return claim.claim is None or claim.lapses == self._client.dedup.lease.lapses
+        return claim.claim is None or claim.lapses == self._client.dedup.lapses
 
     async def confirm(self, claim: ItemClaim) -> bool:
         """Ask the store whether a claim has survived the end of its lease; release it if not.
@@ -280,7 +280,7 @@ class ClaimManager:
         Returns:
             False if the page must be judged again: others may have stored it meanwhile, or the store does not answer.
         """
-        lapses = self._client.dedup.lease.lapses
+        lapses = self._client.dedup.lapses
         if claim.state is PageState.OPEN and claim.claim is not None:
             self._stats.lapsed(lapses)
             if await self._survives(claim.claim):
@@ -445,7 +445,7 @@ class ClaimRegistry:
     def claim_now(self, pages: Sequence[tuple[Record, str, ResponseState]]) -> list[ItemClaim | Pending]:
         """Make a first attempt to claim pages in their order, in one transaction of a local store."""
         dedup = self._client.dedup
-        lapses = dedup.lease.lapses
+        lapses = dedup.lapses
         answers = dedup.claim_records([page[:2] for page in pages]) if pages else []
         return self._register_all(answers, pages, lapses)
 
@@ -453,7 +453,7 @@ class ClaimRegistry:
         """Make a first attempt to claim pages in one call of a remote store."""
         dedup = self._client.dedup
         self._offers.add(answered := OneShotEvent())
-        lapses = dedup.lease.lapses
+        lapses = dedup.lapses
         try:
             answers = await self._client.call(dedup.claim_records, [page[:2] for page in pages]) if pages else []
             return self._register_all(answers, pages, lapses)
@@ -489,7 +489,7 @@ class ClaimRegistry:
     ) -> ItemClaim | Pending:
         answered = OneShotEvent()
         self._offers.add(answered)
-        lapses = self._client.dedup.lease.lapses
+        lapses = self._client.dedup.lapses
         try:
             answer = await self._client.call(offer, give_up=give_up)
             return answer if isinstance(answer, Pending) else self._register(answer, response, lapses)

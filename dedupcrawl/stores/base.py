@@ -173,6 +173,7 @@ class Store(Closing):
 
     remote: ClassVar[bool] = False  #: whether calls cross a network; a crawl then makes them in threads
     secret: SecretSeed | None = None  #: the seed that the namespace keeps; None if its seed is no secret
+    lost_leases: int = 0  #: how often a renewal found that the lease of this object had ended, and began another
 
     @abstractmethod
     def offer(self, record: Record, since: int = 0) -> Offer:

@@ -154,7 +154,7 @@ COMMANDS = st.one_of(
     st.tuples(st.sampled_from(["fetch", "look", "claim", "commit", "drop"]), NUMBER),
     st.tuples(st.sampled_from(["wound", "settle"]), NUMBER, NUMBER),
     st.tuples(st.just("adopt"), NUMBER, st.sampled_from(OWNERS)),
-    st.tuples(st.just("bury"), NUMBER, st.sampled_from(OWNERS), st.just(PENDING + OPEN)),
+    st.tuples(st.just("bury"), NUMBER, st.sampled_from(OWNERS), st.sampled_from([PENDING, PENDING + OPEN])),
 )
 
 
@@ -190,7 +190,7 @@ class Scripts:
             "settle": lambda: layout.settle(id, token_of(owner) + OPENED, id_of(rest[0]), b"", commit=False),
             "commit": lambda: layout.commit(id),
             "adopt": lambda: layout.adopt(id, token_of(owner), token_of(rest[0])),
-            "bury": lambda: layout.bury(id, token_of(rest[0]), now),
+            "bury": lambda: layout.bury(id, token_of(rest[0]), now, pending=rest[1] == PENDING),
             "drop": lambda: layout.remove(id, packed_time(1)),
         }[name]()
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from redis.crc import key_slot
+from redis.exceptions import ResponseError
 
 from dedupcrawl import Deduplicator, Page
 from dedupcrawl.decision import Matcher, PageJudge, Policy
@@ -20,7 +21,8 @@ from dedupcrawl.errors import DamageError, SettingError, StoreError, StoreUnreac
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
 from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, JudgedOffer, Judgement, Record, scheme_json
 from dedupcrawl.stores.redis.address import read_address
-from dedupcrawl.stores.redis.sharded.layout import TAGS, Command, short_id
+from dedupcrawl.stores.redis.sharded import wire
+from dedupcrawl.stores.redis.sharded.layout import TAGS, Command, ShardLayout, short_id
 from dedupcrawl.stores.redis.sharded.scan import TAGS_AT_ONCE
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from dedupcrawl.verdict import Pending
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.config import Config
     from dedupcrawl.stores.base import Candidate, Offer
-    from tests.stores.servers import Cluster
+    from tests.stores.servers import Cluster, Server
 
 
 def sharded(url: str, namespace: str = "news", **options: Any) -> ShardedStore:
@@ -336,25 +338,71 @@ def test_slots_move_while_pages_are_claimed(nodes: Cluster) -> None:
     assert sorted(page.sketches[0] for page in kept) == [n.to_bytes(16, "big") for n in range(400)]
 
 
-def test_strict_claims_need_a_replica(nodes: Cluster) -> None:
-    replicas = [node for node in nodes.nodes if nodes.role(node) == "slave"]
-    page = story(1, "http://a")
+@pytest.mark.parametrize("written", ["home", "bucket"])
+@pytest.mark.parametrize("knows_map", [True, False])
+def test_strict_claims_need_a_replica_of_each_node(
+    nodes: Cluster, monkeypatch: pytest.MonkeyPatch, written: str, knows_map: bool
+) -> None:
     with sharded(f"{nodes.url}?wait_replicas=1&socket_timeout=2") as store:
-        keep(store, [story(0, "http://warm")], 1)
-        for replica in replicas:
-            assert replica.process is not None
-            replica.process.send_signal(signal.SIGSTOP)
+        keep(store, [story(n, f"http://warm/{n}") for n in range(20)], 20)
+        nodes.wait(lambda: names_replicas(store))
+        page, place = next(places for n in range(99) if (places := apart(store, story(100 + n, "http://a"), written)))
+        replica = replica_of(nodes, place)
+        assert replica.process is not None
+        replica.process.send_signal(signal.SIGSTOP)
+        if not knows_map:  # as after a slot has moved to a node that is new
+            replicas, known = store._wire.map.replicas, dict(store._wire.map.replicas)
+            replicas.clear()
+            monkeypatch.setattr(store._wire, "_look_up_map", lambda: replicas.update(known))
         try:
             with pytest.raises(StoreUnreachableError, match="0 replicas have acknowledged a claim"):
                 store.offer_judged([JudgedOffer(page, SameSketch(page))])
         finally:
-            for replica in replicas:
-                assert replica.process is not None
-                replica.process.send_signal(signal.SIGCONT)
+            replica.process.send_signal(signal.SIGCONT)
         nodes.wait(nodes.is_whole)
         # What it left is withdrawn: the page is no copy of itself.
         assert len(keep(store, [page], 1)) == 1
         assert leftovers(store) == []
+
+
+def names_replicas(store: ShardedStore) -> bool:
+    """Whether the cluster names a replica of each node; it does not until the nodes have told each other."""
+    store._wire._look_up_map()
+    return {*store._wire.map.replicas.values()} == {1}
+
+
+def apart(store: ShardedStore, page: Record, written: str) -> tuple[Record, Any] | None:
+    """The page, and the node of its home or of one of its buckets, if these are on different nodes."""
+    owners = store._wire.map.owners
+    home = owners[store._layout._home(store._layout.new_id(page)).slot]
+    others = [place for each in page.keys if (place := owners[store._layout._shelf(each).slot]) != home]
+    return (page, home if written == "home" else others[0]) if others else None
+
+
+def replica_of(nodes: Cluster, place: Any) -> Server:
+    for node in nodes.nodes:
+        with node.client() as client:
+            role = client.info("replication")
+        if role["role"] == "slave" and role["master_port"] == place[1]:
+            return node
+    raise AssertionError("no replica")
+
+
+def test_a_node_that_leaves_its_role_while_it_waits_is_asked_again(
+    nodes: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its answer to WAIT is an error then, and the promoted replica may lack what it has written."""
+    read, failures = wire._read, [ResponseError("UNBLOCKED force unblock from blocking operation")]
+
+    def failing(connection: Any, count: int) -> list[Any]:
+        replies = read(connection, count)
+        return [*replies[:-1], failures.pop()] if count > 1 and failures else replies
+
+    with sharded(f"{nodes.url}?wait_replicas=1") as store:
+        monkeypatch.setattr(wire, "_read", failing)
+        assert len(keep(store, [story(n, f"http://a/{n}") for n in range(9)], 9)) == 9
+        assert failures == []
+        assert len(list(store.records())) == 9
 
 
 # -- leases ---------------------------------------------------------------------------------------
@@ -390,6 +438,74 @@ def test_a_pending_page_of_a_dead_worker_does_not_block(clocked: Opener, clock_o
     clock_of.now += 61
     assert len(keep(living, [story(1, "http://b")], 1)) == 1
     assert [each.record.url for each in living.records()] == ["http://b"]
+
+
+def claimed_and_lost(store: ShardedStore, page: Record, stage: bytes) -> int:
+    """Claim a page, and let it be pending again, as after a failover to a replica that lacks the claim."""
+    id = store.offer_judged([JudgedOffer(page, SameSketch(page))])[0].id
+    assert id is not None
+    home, wounds = store._layout._home(short_id(id)), b"" if stage == b"p" else short_id(id)
+    store._wire.ask([Command(home.slot, (b"HSET", home.stages, stage + short_id(id)[1:], wounds))])
+    return id
+
+
+@pytest.mark.parametrize("stage", [b"p", b"w"])
+def test_a_page_of_a_living_worker_is_not_pending_for_ever(clocked: Opener, clock_of: Clock, stage: bytes) -> None:
+    living, other = clocked(), clocked()
+    assert isinstance(living, ShardedStore)
+    assert isinstance(other, ShardedStore)
+    lost = claimed_and_lost(living, story(1, "http://a"), stage)
+    clock_of.now += 40
+    living.renew()
+    copy = story(1, "http://b")
+    assert is_waiting(other.offer_judged([JudgedOffer(copy, SameSketch(copy))])[0], copy)
+    assert other.get(lost) is not None
+    clock_of.now += 40
+    assert living.get(lost) is not None  # it can still commit its own claim
+    assert other.get(lost) is None  # who waits for it offers again
+    assert keep(other, [copy], 1) == [copy]
+    assert living.commit([lost]) == 0
+    assert [each.record.url for each in living.records()] == ["http://b"]
+
+
+def test_what_a_failover_made_pending_can_be_committed(nodes: Cluster) -> None:
+    with sharded(nodes.url) as store:
+        ids = [claimed_and_lost(store, story(n, f"http://a/{n}"), stage) for n, stage in enumerate((b"p", b"w"))]
+        assert store.commit(ids) == 2
+        assert {each.state for each in store.records()} == {ClaimState.COMMITTED}
+        home = [store._layout._home(short_id(id)) for id in ids]
+        assert [store._wire.ask([Command(each.slot, (b"HLEN", each.stages))]) for each in home] == [[0], [0]]
+        copies = [story(n, f"http://b/{n}") for n in range(2)]
+        assert keep(store, copies, 2) == []
+
+
+@pytest.mark.parametrize("how", ["offer", "prune"])
+def test_a_late_page_that_is_claimed_meanwhile_is_not_buried(
+    clocked: Opener, clock_of: Clock, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    late, other = clocked(), clocked()
+    assert isinstance(late, ShardedStore)
+    assert isinstance(other, ShardedStore)
+    page, copy = story(1, "http://a"), story(1, "http://b")
+    rounds = late._protocol.claim(JudgedOffer(page, SameSketch(page)), [])
+    replies = late._wire.ask(next(rounds))
+    clock_of.now += 40
+    late.renew()
+    clock_of.now += 40
+    ends: list[Offer] = []
+    bury = ShardLayout.bury
+
+    def beaten(layout: ShardLayout, id: bytes, token: bytes, now: int, *, pending: bool = False) -> Command:
+        ends.extend([finished(late, rounds, replies)] if not ends else [])
+        return bury(layout, id, token, now, pending=pending)
+
+    monkeypatch.setattr(ShardLayout, "bury", beaten)
+    if how == "prune":
+        assert other.prune(0.0) == 0
+    else:
+        assert is_waiting(other.offer_judged([JudgedOffer(copy, SameSketch(copy))])[0], copy)
+    assert [end.id is None for end in ends] == [False]
+    assert [each.record.url for each in other.records()] == ["http://a"]
 
 
 def test_a_page_whose_id_was_condemned_is_filed_under_another(nodes: Cluster) -> None:

@@ -190,9 +190,9 @@ class ShardLayout:
         """Give a claim to the next token of its worker."""
         return self._at_home("adopt", id, old, new)
 
-    def bury(self, id: bytes, token: bytes, now: int) -> Command:
-        """Remove the claim of a dead worker."""
-        return self._at_home("bury", id, token, packed_time(now))
+    def bury(self, id: bytes, token: bytes, now: int, *, pending: bool = False) -> Command:
+        """Remove the claim of this worker, and condemn its id; ``pending``: unless it has been claimed meanwhile."""
+        return self._at_home("bury", id, token, packed_time(now), b"1" if pending else b"")
 
     def remove(self, id: bytes, filed: bytes, condemned: int | None = None) -> Command:
         """Remove a record that was filed at this time; ``condemned`` is the time of now if it may still arrive."""

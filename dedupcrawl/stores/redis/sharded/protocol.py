@@ -119,7 +119,8 @@ class ClaimProtocol:
         layout: the keys and commands.
         wire: sends commands.
         now: returns the time in milliseconds of the servers' clock, as far as it is known here.
-        lease: seconds. For a quarter of it, a worker that is alive is taken to stay alive.
+        lease: seconds. For a quarter of it, a worker that is alive is taken to stay alive. A page that has been
+            pending for longer does not count, even if its worker lives: a failover has lost what became of it.
         ttl: milliseconds after which a record no longer counts; None: never.
         clock: returns the Unix time in seconds that records are compared with, to know their age.
         asks_servers: whether leases follow the clock of a server; otherwise they follow ``now``, for tests.
@@ -140,6 +141,7 @@ class ClaimProtocol:
         self.wire = wire
         self.now = now
         self._clock = clock
+        self._lease = round(1000 * lease)
         self._life = lease / 4 if asks_servers else 0.0
         self._asks_servers = asks_servers
         self._ttl = ttl
@@ -148,6 +150,7 @@ class ClaimProtocol:
         self._duplicates = 0.0  # share of the latest pages
         self.token = b""  #: of this worker
         self.tokens: set[bytes] = set()  #: all that it had
+        self.own: dict[int, Filing] = {}  #: own claims, by the ids of their candidates
         self.abandoned: dict[bytes, Filing] = {}  #: filings to withdraw: an error ended them, and they may be there
         self._lock = Lock()
 
@@ -356,7 +359,7 @@ class ClaimProtocol:
             absent = [id for id, each in found.items() if each.state == b"X"]
             dead = [id for id in found if self.is_expired(found[id])]
             dead += yield from self._dead(found)
-            removed = yield from self._remove_dead(dead, found, now)
+            removed = yield from self.remove_dead([(id, found[id]) for id in dead])
             for id, each in found.items():
                 if each.state == b"X" or id in removed:
                     view.drop(id, is_gone=True)
@@ -371,12 +374,19 @@ class ClaimProtocol:
         return seen_at(found) < self.now() - self._ttl
 
     def _dead(self, found: dict[bytes, Found]) -> Rounds[list[bytes]]:
-        """Return the ids of claims whose worker's lease has ended."""
+        """Return the ids of claims whose worker's lease has ended, and of pages that have been pending for too long."""
+        late = {id for id, each in found.items() if self._is_late(id, each)}
         tokens = {each.token for each in found.values() if each.owner and each.token not in self.tokens}
         if not tokens:
-            return []
+            return list(late)
         lives = yield from self.alive(tokens)
-        return [id for id, each in found.items() if each.owner and not lives.get(each.token, True)]
+        return [id for id, each in found.items() if id in late or (each.owner and not lives.get(each.token, True))]
+
+    def _is_late(self, id: bytes, found: Found) -> bool:
+        """Whether a page has been pending for a lease. An own claim that is pending again can still be committed."""
+        if found.state != b"p" or long_id(id, found.value) in self.own:
+            return False
+        return int.from_bytes(found.value[:TIME_BYTES], "big") < self.now() - self._lease
 
     def alive(self, tokens: set[bytes]) -> Rounds[dict[bytes, bool]]:
         """Ask whether the leases of workers run."""
@@ -391,19 +401,20 @@ class ClaimProtocol:
             self._known.update((token, now + self._life) for token in ask if lives[token])
         return lives
 
-    def _remove_dead(self, dead: Sequence[bytes], found: dict[bytes, Found], now: int) -> Rounds[set[bytes]]:
-        """Remove dead claims and expired records; return those that are gone."""
+    def remove_dead(self, dead: Sequence[tuple[bytes, Found]]) -> Rounds[set[bytes]]:
+        """Remove dead claims and expired records; return those that are gone, not those that have changed meanwhile."""
         if not dead:
             return set()
+        now = self.now()
         commands = [
-            self.layout.bury(id, found[id].token, now)
-            if found[id].owner
-            else self.layout.remove(id, found[id].value[:TIME_BYTES])
-            for id in dead
+            self.layout.bury(id, each.token, now, pending=each.state == b"p")
+            if each.owner
+            else self.layout.remove(id, each.value[:TIME_BYTES])
+            for id, each in dead
         ]
         replies = yield commands
-        removed = {id for id, reply in zip(dead, replies, strict=True) if reply in {b"X", 1, 0}}
-        yield [self.layout.leave(key, id) for id in removed for key in self.keys_of(id, found[id])]
+        removed = {id for (id, _), reply in zip(dead, replies, strict=True) if reply in {b"X", 1, 0}}
+        yield [self.layout.leave(key, id) for id, each in dead if id in removed for key in self.keys_of(id, each)]
         return removed
 
     def keys_of(self, id: bytes, found: Found) -> tuple[bytes, ...]:

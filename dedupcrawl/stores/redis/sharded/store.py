@@ -102,7 +102,6 @@ class ShardedStore(JudgedStore):
         self._offset = 0.0  # seconds from the monotonic clock to that of the server
         self._names = KeyNames(namespace)
         self._lock = RLock()
-        self._own: dict[int, Filing] = {}  # own claims
         self._compared: OrderedDict[tuple[Any, ...], frozenset[int]] = OrderedDict()
         self._stats = b""
         self._ttl = ttl
@@ -127,6 +126,7 @@ class ShardedStore(JudgedStore):
             ttl=None if ttl is None else round(ttl * 1000),
             asks_servers=server_clock is None,
         )
+        self._own = self._protocol.own
         try:
             self._synchronize()
             if reset:
@@ -172,6 +172,7 @@ class ShardedStore(JudgedStore):
         self._renewed = self._now()
         if not self._session.call("lease", self._lease, "", self._stats):
             with self._lock:
+                self.lost_leases += 1  # before the new token: what was filed until now has the old one
                 self._enter()
         self._adopt_own()
         return len(self._own)
@@ -437,15 +438,14 @@ class ShardedStore(JudgedStore):
         removed = 0
         before = self._now() - milliseconds(self._clock() - older_than)
         for some in scanned(self._layout, self._ask):
-            found = dict(some)
-            live = self._run(self._protocol.only_live(found))
-            doomed = [
-                (id, each)
-                for id, each in found.items()
-                if (id not in live or each.state == b"u" or (each.state == b"c" and seen_at(each) < before))
-                and self._is_sound(id, each, on_damage)
-            ]
-            removed += self._remove_records(doomed)
+            live = self._run(self._protocol.only_live(dict(some)))
+            old = {
+                id for id, each in live.items() if each.state == b"u" or (each.state == b"c" and seen_at(each) < before)
+            }
+            doomed = [each for each in some if each[0] in old or each[0] not in live]
+            sound = [each for each in doomed if self._is_sound(*each, on_damage)]
+            removed += self._remove_records([each for each in sound if each[0] in old])
+            removed += len(self._run(self._protocol.remove_dead([each for each in sound if each[0] not in old])))
         self._ask([self._layout.sweep(n, self._now() - CONDEMNED_FOR) for n in range(TAGS)])
         for text in self._session.call("remove_owners"):
             on_damage(self._session.damage(text.decode("utf-8", "replace")))

@@ -157,16 +157,24 @@ class ClusterWire:
             except (RedisError, OSError) as error:
                 cause = self._broken(sending, error)
                 again += [(n, None, False) for n in sending.numbers]
+        alone: StoreUnreachableError | None = None
         for sending in sent:
             try:
-                answers = self._receive(sending)
+                answers, acknowledged = self._receive(sending)
             except (RedisError, OSError) as error:
                 cause = self._broken(sending, error)
                 again += [(n, None, False) for n in sending.numbers]
                 continue
+            if acknowledged < self._wait:
+                alone = StoreUnreachableError(
+                    f"The store {self._shown} cannot be used now: {acknowledged} replicas have acknowledged a claim, "
+                    f"and wait_replicas is {self._wait}."
+                )
             some, reason = self._sort(sending, commands, answers, replies)
             again += some
             cause = reason or cause
+        if alone is not None:  # now that the replies of all nodes have been read
+            raise alone
         return again, cause
 
     def _send(self, sending: _Sending) -> None:
@@ -179,22 +187,22 @@ class ClusterWire:
         sending.connection.send_packed_command([b"".join(sending.parts)], check_health=False)
 
     def _has_replicas(self, place: Place) -> bool:
-        """Whether a node has replicas; one that has none costs no timeout until the map is looked up again."""
-        if self.map.replicas.get(place, 0) < self._wait and time.monotonic() - self.map.made > MAP_LIFE:
+        """Whether a node may have enough replicas; one without costs no timeout until the map is looked up again."""
+        known = self.map.replicas.get(place)  # None: a slot has moved to a node that the map does not name yet
+        if known is None or (known < self._wait and time.monotonic() - self.map.made > MAP_LIFE):
             self._look_up_map()
-        return self.map.replicas.get(place, 0) >= self._wait
+        return self.map.replicas.get(place, self._wait) >= self._wait
 
-    def _receive(self, sending: _Sending) -> list[Any]:
-        """Return the replies to the commands; raise if the replicas have not acknowledged them."""
+    def _receive(self, sending: _Sending) -> tuple[list[Any], int]:
+        """Return the replies to the commands, and how many replicas have acknowledged them."""
         found = _read(sending.connection, len(sending.parts))
-        acknowledged = int(found.pop()) if sending.waits else self._wait
+        acknowledged = found.pop() if sending.waits else self._wait
         self._give_back(sending)
-        if acknowledged < self._wait:
-            raise StoreUnreachableError(
-                f"The store {self._shown} cannot be used now: {acknowledged} replicas have acknowledged a claim, and "
-                f"wait_replicas is {self._wait}."
-            )
-        return [reply for n, reply in enumerate(found) if n not in sending.extra] if sending.extra else found
+        if isinstance(acknowledged, Exception):  # its role has changed while it waited: what it has written may be lost
+            is_transient = str(acknowledged).startswith(_TRANSIENT_CODES)
+            raise NoConnection(str(acknowledged)) if is_transient else acknowledged
+        commands = [reply for n, reply in enumerate(found) if n not in sending.extra] if sending.extra else found
+        return commands, int(acknowledged)
 
     def _sort(
         self, sending: _Sending, commands: Sequence[Command], answers: Sequence[Any], replies: list[Any]
