@@ -80,7 +80,7 @@ def test_a_claim_that_was_filed_under_an_ended_lease_is_confirmed(
 ) -> None:
     """A renewal finds that the lease has ended, while a page is on its way; the clocks here do not."""
     opener = Opener(nodes.url)
-    dedup, other = Deduplicator(opener()), Deduplicator(opener())
+    dedup, other = Deduplicator(opener(), lease=3600.0), Deduplicator(opener())
     lapses: list[int] = []
     offer = ClaimProtocol.offer
 
