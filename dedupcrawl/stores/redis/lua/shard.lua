@@ -95,8 +95,7 @@ end
 return 'c'
 
 --@ commit
--- KEYS r s, ARGV id. Makes a claim permanent, even one that is pending again, since a failover has lost what claimed it. Returns
--- 1, or 0 if it was none.
+-- KEYS r s, ARGV id. Makes a claim permanent, even one that is pending again since a failover. Returns 1, or 0 if it was none.
 local sealed = seal_record(KEYS[1], ARGV[1])
 end_stage(KEYS[2], ARGV[1])
 return sealed
@@ -120,8 +119,8 @@ redis.call('HSET', KEYS[2], 'o' .. ARGV[1], ARGV[3] .. known:sub(9))
 return 1
 
 --@ bury
--- KEYS r s, ARGV id, token, now, "1" if it must be pending still. Removes the claim of a worker that is dead, or one that has been
--- pending for too long. Returns X; c if it is committed; p if it has another owner; o if it is not pending any more.
+-- KEYS r s, ARGV id, token, now, "1": only if it is pending. Removes the claim of a worker that is dead ("": a claim without
+-- owner), or a page that was pending for too long. Returns X; c if it is committed; p if it has another owner; o if it is claimed.
 local found = state_of(KEYS[1], KEYS[2], ARGV[1])
 if not found then return 'X' end
 if found[1] == 'c' then return 'c' end

@@ -157,7 +157,7 @@ class ClusterWire:
             except (RedisError, OSError) as error:
                 cause = self._broken(sending, error)
                 again += [(n, None, False) for n in sending.numbers]
-        alone: StoreUnreachableError | None = None
+        lacking: StoreUnreachableError | None = None
         for sending in sent:
             try:
                 answers, acknowledged = self._receive(sending)
@@ -166,15 +166,15 @@ class ClusterWire:
                 again += [(n, None, False) for n in sending.numbers]
                 continue
             if acknowledged < self._wait:
-                alone = StoreUnreachableError(
+                lacking = StoreUnreachableError(
                     f"The store {self._shown} cannot be used now: {acknowledged} replicas have acknowledged a claim, "
                     f"and wait_replicas is {self._wait}."
                 )
             some, reason = self._sort(sending, commands, answers, replies)
             again += some
             cause = reason or cause
-        if alone is not None:  # now that the replies of all nodes have been read
-            raise alone
+        if lacking is not None:  # now that the replies of all nodes have been read
+            raise lacking
         return again, cause
 
     def _send(self, sending: _Sending) -> None:
