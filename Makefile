@@ -8,6 +8,8 @@ DEMO := .venv-demo
 OLDEST := .venv-oldest
 SOURCES := $(shell find dedupcrawl -type f -not -name "*.pyc" -not -name "*.so")
 COMPILED := $(wildcard dedupcrawl/text/kernel_src/* dedupcrawl/page/*.pyx)
+# pip compiles all modules of all packages on one core. These are rarely imported, or not at all.
+UNCOMPILED := /(tests?|Cython|fontTools|lexers|mypyc?|pip|setuptools)/
 # Processes of pytest. Most tests wait for crawls and servers, so this may exceed the number of cores.
 WORKERS ?= 3
 # Compiled modules are kept, whatever the environment says: hundreds of processes of the tests load them.
@@ -19,7 +21,8 @@ install: $(BUILT)
 
 $(STAMP): requirements.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -r requirements.txt
+	$(BIN)/python -m compileall -qq -j 0 -x '$(UNCOMPILED)' $(VENV)/lib || true
 	touch $(STAMP)
 
 # The compiled modules are built beside their sources; without a compiler Python and numpy serve.

@@ -1,6 +1,7 @@
-"""The cost of deduplication in a crawl: ``python -m benchmarks.crawl [--rounds N] [--count N] [--pages FOLDER]``.
+"""The cost of deduplication in a crawl: ``python -m benchmarks.crawl [--rounds N] [--count N] [--pages [FOLDER]]``.
 
-A server process serves pages: generated ones of about 20 kB, or those of a folder (``*.html.gz``). All generated pages
+A server process serves pages: generated ones of about 20 kB, or those of a folder (``*.html.gz``; without a name the
+labelled ones). All generated pages
 are different, which is the most expensive case: every page is read, sketched, claimed and committed. Two spiders
 crawl them: *css* extracts title and body by CSS, so the add-on reads the tree that Scrapy has parsed; *plain* yields
 the URL alone, so the add-on parses the page itself. The spiders run in five ways:
@@ -58,6 +59,7 @@ from dedupcrawl.crawl.stats import CrawlStats
 from dedupcrawl.crawl.store_client import StoreClient
 from dedupcrawl.lease import LeaseWatch
 from dedupcrawl.stores.base import Record
+from tests.data import LABELLED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -430,7 +432,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--count", type=int, default=1000, help="number of pages; of a folder at most")
-    parser.add_argument("--pages", type=Path, help="folder of real pages (*.html.gz, also in subfolders)")
+    parser.add_argument(
+        "--pages",
+        type=Path,
+        nargs="?",
+        const=LABELLED / "pages",
+        metavar="FOLDER",
+        help="real pages (*.html.gz, also in subfolders); without a folder the labelled ones",
+    )
     parser.add_argument("--spiders", nargs="+", choices=SPIDERS, default=SPIDERS)
     parser.add_argument("--modes", nargs="+", choices=MODES, default=MODES, help="off is needed")
     add_json_option(parser)
@@ -451,7 +460,7 @@ def main() -> int:
         react(take_turns, (Plan(asked.crawl, asked.count, asked.pages is None, asked.spiders[0], asked.modes),))
     found, ratios = compare(asked)
     print(json.dumps({**found, "ratios": {name: round(ratio, 3) for name, ratio in ratios.items()}}, indent=2))
-    write_results(asked.json, "crawl", ratios=ratios, figures=found)
+    write_results(asked.json, "crawl_pages" if asked.pages else "crawl", ratios=ratios, figures=found)
     ratio = ratios.get("css: added by on/off")
     if asked.pages is not None or ratio is None:
         return 0

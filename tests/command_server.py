@@ -15,13 +15,27 @@ import subprocess
 import sys
 import traceback
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 COMMANDS = ("dedupcrawl", "scrapy")
+SPARK = "dedupcrawl.batch.spark"  #: its commands start a Java, and import more
+#: What other packages import when they need it.
+ON_DEMAND = (
+    "datasketch",
+    "matplotlib.backends.backend_agg",
+    "matplotlib.figure",
+    "pandas",
+    "requests",
+    "scipy.integrate",
+    "scipy.optimize",
+    "typer.rich_utils",
+)
 _SIZE = 8  #: bytes of the length of a request
 _COMMAND = """#!{python} -ISs
 import json, os, socket, sys
@@ -71,12 +85,21 @@ def main(address: str) -> None:
 
 
 def _load() -> None:
+    """Import what the commands import, also what they import when they need it."""
     import jieba
-    import scrapy.cmdline
-    import scrapy.crawler  # noqa: F401
+    import scrapy.cmdline  # noqa: F401
+
+    import dedupcrawl
+    import tests.preloaded
 
     jieba.setLogLevel("WARNING")
     jieba.initialize()
+    for module in walk_packages(dedupcrawl.__path__, "dedupcrawl."):
+        if not module.name.startswith(SPARK):
+            import_module(module.name)
+    for name in ON_DEMAND:
+        import_module(name)
+    tests.preloaded.freeze()
     assert "twisted.internet.reactor" not in sys.modules  # each crawl chooses its own
 
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from scrapy.settings import default_settings
 from scrapy.utils.misc import load_object
 
+from dedupcrawl import Deduplicator
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -43,13 +45,25 @@ def components() -> Iterator[str]:
                 yield each
 
 
+def load_tables() -> None:
+    """Judge a page, which loads the tables that each crawl would load: public suffixes, character classes, masks."""
+    with Deduplicator("memory://") as dedup:
+        dedup.add(html="<h1>Frost</h1><p>The harbour froze over.", url="https://www.example.co.uk/1")
+
+
 def preload() -> None:
-    """Import all modules and components."""
+    """Import all modules and components, and load the tables."""
     for name in MODULES:
         import_module(name)
     for path in components():
         load_object(path)
-    gc.freeze()  # a garbage collection in a fork would write to, and so copy, the memory it shares
+    load_tables()
+    freeze()
+
+
+def freeze() -> None:
+    """Exclude all that is loaded from garbage collections, which would write to, and so copy, shared memory."""
+    gc.freeze()
 
 
 preload()

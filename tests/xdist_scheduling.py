@@ -9,7 +9,7 @@ from xdist.scheduler import LoadScopeScheduling
 #: Folders whose tests all run in one worker, so that only one Java runs.
 TOGETHER = ("batch/spark",)
 #: The slowest folders, which run first, so that no worker waits for them at the end.
-FIRST = (*TOGETHER, "examples", "faults", "docs", "tools/demo", "crawl", "sites", "stores", "batch")
+FIRST = (*TOGETHER, "examples", "faults", "docs", "tools", "crawl", "sites", "stores", "batch")
 
 _BLOCK = re.compile(r"\[(?P<page>[\w./-]+\.md):\d+\]$")  #: a code block of the documentation
 

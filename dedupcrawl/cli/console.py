@@ -162,7 +162,7 @@ def print_json(value: object) -> None:
 
 def facts_table(rows: Iterable[tuple[str, str | Text]], title: str = "", *, framed: bool = True) -> Table:
     """Return a table of names and values without markup; long values fold instead of being cut."""
-    table = Table(title=Text(title) if title else None, show_header=False)
+    table = Table(title=Text(title) if title else None, title_justify="left", show_header=False)
     if not framed:
         table.box, table.padding = None, (0, 2, 0, 0)
     table.add_column(no_wrap=True, style="" if framed else "dim")

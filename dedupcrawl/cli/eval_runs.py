@@ -366,7 +366,7 @@ def _mistakes_of(report: DuplicatesReport, edit: str) -> Text:
 
 def mistakes_table(name: str, mistakes: Iterable[Mistake]) -> Table:
     """Return every wrongly dropped or missed page, with its verdict."""
-    table = Table(title=Text(f"mistakes of {name}"))
+    table = Table(title=Text(f"mistakes of {name}"), title_justify="left")
     for column in ("mistake", "id", "edit", "URL", "verdict"):
         table.add_column(column, overflow="fold")
     for mistake in mistakes:

@@ -78,7 +78,7 @@ def read(
 def _blocks_table(page: Page) -> Table:
     kept = sum(block.kept for block in page.blocks)
     title = Text(f"{page.title or page.url} · {page.kind} · {kept} of {len(page.blocks)} blocks kept")
-    table = Table(title=title, expand=True)
+    table = Table(title=title, title_justify="left", expand=True)
     for name in ("bytes", "R", "links", "run"):
         table.add_column(name, justify="right", no_wrap=True)
     for name in ("tag", "why"):

@@ -53,6 +53,8 @@ class PageState(Enum):
     #: Its items were not stored: the claim is withdrawn, and the page may be judged again.
     RELEASED = "released", None, Fate.RELEASED
 
+    __hash__ = object.__hash__  # that of ``Enum`` is a function in Python, and a page needs a dozen
+
     def __new__(cls, value: str, stored: ClaimState | None, fate: Fate) -> Self:
         """Create a state whose value is its name in lower case."""
         state = object.__new__(cls)

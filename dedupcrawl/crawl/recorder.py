@@ -148,16 +148,18 @@ class PageRecorder:
             message = "Report: %(page)s (%(size).1f MB), made from %(ledger)s"
             self._log(logging.INFO, message, page=paths.page, size=size / 1e6, ledger=paths.ledger)
 
-    def _failed(self, error: Exception) -> None:
+    def _failed(self, error: Exception, writer: LedgerWriter | None = None) -> None:
+        """Log an error, and note it in the ledger of this writer; a crawl that ends has none any more."""
         kind = type(error).__name__
         if kind in self._logged:
             return
         self._logged.add(kind)
         message = "The report will not be complete: %(error)s"
         self._log(logging.ERROR, message, error=error, exc_info=_unexpected(error))
-        if self._writer is not None:
+        writer = writer or self._writer
+        if writer is not None:
             with suppress(Exception):
-                self._writer.ledger.add_problem(kind, f"The report is not complete: {error}")
+                writer.ledger.add_problem(kind, f"The report is not complete: {error}")
 
     def _log(self, level: int, message: str, exc_info: BaseException | None = None, **what: object) -> None:
         spider = None if self._crawler is None else self._crawler.spider
@@ -174,10 +176,12 @@ class LedgerWriter:
     Args:
         paths: of the report.
         ledger: must not flush by itself.
-        failed: called with each error, in the thread.
+        failed: called with each error and this writer, in the thread.
     """
 
-    def __init__(self, paths: ReportPaths, ledger: LedgerAppender, failed: Callable[[Exception], None]) -> None:
+    def __init__(
+        self, paths: ReportPaths, ledger: LedgerAppender, failed: Callable[[Exception, LedgerWriter], None]
+    ) -> None:
         self.paths = paths
         self.ledger = ledger
         self._failed = failed
@@ -211,11 +215,11 @@ class LedgerWriter:
             try:
                 self.ledger.flush()
             except Exception as error:  # noqa: BLE001  # writing the next pages may succeed
-                self._failed(error)
+                self._failed(error, self)
 
 
 def open_ledger(
-    crawler: Crawler, paths: ReportPaths, options: Options, failed: Callable[[Exception], None]
+    crawler: Crawler, paths: ReportPaths, options: Options, failed: Callable[[Exception, LedgerWriter], None]
 ) -> LedgerWriter:
     """Open the ledger and start its writer.
 

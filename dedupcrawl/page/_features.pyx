@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""The features of blocks, as :mod:`dedupcrawl.page.block_features` computes them, but in C.
+"""The scores of blocks and their features, as :mod:`dedupcrawl.page.scoring` and ``block_features`` compute them, but in C.
 
-The functions of that module are the reference. On a page of a hundred blocks, numpy needs more time for its calls than
+The functions of these modules are the reference. On a page of a hundred blocks, numpy needs more time for its calls than
 for the arithmetic. All sums are of whole numbers far below 2^53, so their order does not matter.
 """
 
@@ -274,3 +274,145 @@ cdef void fill_near(
         links += sizes[1, at]
     share_kept[0] = <float>(kept / length)
     share_of_links[0] = <float>(links / length)
+
+
+cdef struct Part:  # what the blocks of a container add up to, without those of its descendants
+    double score, positive
+    int64_t length, link_length, guides, plain
+
+
+cdef class BlockScores:
+    """Computes the scores of blocks.
+
+    Args:
+        kinds: by tag what it is: the same object for all headings, one for all cells, one for paragraphs.
+        weights: the constants of ``scoring.score_block``, see ``_features.pyi``.
+        guide_links, link_run, landmark: reasons.
+        landmark_side: the kind of a container that is a landmark.
+        points_elsewhere: ``rules.points_elsewhere``.
+    """
+
+    cdef dict kinds
+    cdef str guide_links, link_run, landmark
+    cdef object landmark_side, points_elsewhere, heading, paragraph, cell
+    cdef double block_cost, link_cost, paragraph_bonus, min_score, max_score
+    cdef int64_t max_heading, max_guide
+
+    def __init__(
+        self, *, dict kinds, weights, str guide_links, str link_run, str landmark, landmark_side, points_elsewhere
+    ):
+        self.kinds, self.landmark_side, self.points_elsewhere = kinds, landmark_side, points_elsewhere
+        self.guide_links, self.link_run, self.landmark = guide_links, link_run, landmark
+        self.block_cost, self.link_cost, self.paragraph_bonus, self.min_score, self.max_score = weights[:5]
+        self.max_heading, self.max_guide = weights[5:]
+        self.heading, self.paragraph, self.cell = kinds["h1"], kinds["p"], kinds["td"]
+
+    cdef double score(self, object tag, int64_t length, int64_t link_length):
+        """Return the score of a block; see ``scoring.score_block``."""
+        cdef object kind = self.kinds.get(tag)
+        cdef double value
+        if kind is self.heading and length < self.max_heading:
+            return 0
+        value = length - self.link_cost * link_length - self.block_cost
+        if kind is self.paragraph:
+            value += self.paragraph_bonus
+            if link_length:
+                value = max(value, length - link_length - self.block_cost)
+        elif value < 0 and kind is self.cell and not link_length:
+            return 0
+        return min(max(value, self.min_score), self.max_score)
+
+    def score_blocks(
+        self, list blocks not None, list sides not None, double content, double noise, int64_t longest_run
+    ):
+        """Return reasons and scores of the blocks, and the sums of the containers; see ``_features.pyi``."""
+        cdef Py_ssize_t containers = len(sides), at
+        cdef list reasons = [], scores = []
+        cdef Part* parts = <Part*>calloc(max(containers, 1), sizeof(Part))
+        if parts is NULL:
+            raise MemoryError
+        try:
+            for block in blocks:
+                at = (<tuple?>block)[6]
+                if not 0 <= at < containers or len(<tuple>block) != 7:
+                    raise ValueError("a block is in no container")
+                is_landmark = sides[at] is self.landmark_side
+                reason = self.reason_of(<tuple>block, content, noise, longest_run)
+                scores.append(self.add(&parts[at], <tuple>block, bool(reason), is_landmark))
+                reasons.append(self.landmark if is_landmark else reason)
+            return reasons, scores, (
+                [parts[at].score for at in range(containers)],
+                [parts[at].positive for at in range(containers)],
+                [parts[at].length for at in range(containers)],
+                [parts[at].link_length for at in range(containers)],
+                [parts[at].guides for at in range(containers)],
+                [parts[at].plain for at in range(containers)],
+            )
+        finally:
+            free(parts)
+
+    cdef str reason_of(self, tuple block, double content, double noise, int64_t longest_run):
+        """Return why the links of a block are noise, or ""."""
+        cdef int64_t length = block[1], link_length = block[2], run = block[4]
+        if not link_length:
+            return ""
+        if link_length > noise * length:
+            return self.guide_links
+        if link_length < content * length:
+            return ""
+        if run > longest_run:
+            return self.link_run
+        return self.guide_links if self.points_elsewhere(block[0]) else ""
+
+    cdef double add(self, Part* part, tuple block, bint is_noise, bint is_landmark) except? -1:
+        """Add a block to its container; return its score."""
+        cdef int64_t length = block[1], link_length = block[2]
+        cdef double value = 0
+        if is_landmark:
+            pass
+        elif is_noise:
+            value = -self.block_cost - length if length < self.max_guide else self.min_score
+            part.guides += 1
+        else:
+            value = self.score(block[5], length, link_length)
+            part.plain += length
+            part.positive += max(value, 0.0)
+        part.score += value
+        part.length += length
+        part.link_length += link_length
+        return value
+
+    def unread_bytes(self, list blocks not None, list reasons not None, read not None):
+        """Return the bytes of statements whose reason is not in ``read``; see ``block_model.unread_bytes``."""
+        cdef Py_ssize_t place
+        cdef int64_t found = 0, length
+        if len(reasons) != len(blocks):
+            raise ValueError("the lists have different lengths")
+        for place in range(len(blocks)):
+            block = <tuple?>blocks[place]
+            length = block[1]
+            if length > self.block_cost and reasons[place] not in read:
+                found += max(0, <int64_t>self.score(block[5], length, block[2]))
+        return found
+
+
+def count(list blocks not None):
+    """Return how many bytes and how many characters the blocks have."""
+    cdef int64_t length = 0, characters = 0
+    for block in blocks:
+        length += (<tuple?>block)[1]
+        characters += len(<str?>(<tuple>block)[0])
+    return length, characters
+
+
+def left_out_bytes(list blocks not None, list reasons not None, seen not None):
+    """Return the bytes beside links whose reason is not in ``seen``; see ``block_features.left_out_bytes``."""
+    cdef Py_ssize_t place
+    cdef int64_t found = 0
+    if len(reasons) != len(blocks):
+        raise ValueError("the lists have different lengths")
+    for place in range(len(blocks)):
+        if reasons[place] not in seen:
+            block = <tuple?>blocks[place]
+            found += block[1] - block[2]
+    return found

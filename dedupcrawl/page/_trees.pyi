@@ -18,3 +18,17 @@ def add_leaves(
 
     Arrays are contiguous. A ``ValueError`` is raised for sizes and features that do not fit.
     """
+
+def choose(chances: NDArray[np.float64], lengths: NDArray[np.float64], keep: NDArray[np.uint8]) -> None:
+    """Set ``keep`` to 1 for the choice of ``block_model.best_choice``, else to 0.
+
+    Arrays are contiguous. A ``ValueError`` is raised for arrays of different sizes.
+    """
+
+def promised_gain(
+    chances: NDArray[np.float64],
+    lengths: NDArray[np.float64],
+    keep: NDArray[np.uint8],  # the choice of the model
+    kept: NDArray[np.float64],  # that of the rules
+) -> float:
+    """Return the same as ``block_model.promised_gain``; a ``ValueError`` is raised as in :func:`choose`."""

@@ -1,12 +1,12 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""The decision trees of :mod:`dedupcrawl.page.block_model`, evaluated for many rows at once.
+"""The decision trees of :mod:`dedupcrawl.page.block_model`, evaluated for many rows at once, and the choice of blocks.
 
 Each row has a set of leaves that it may reach, one bit a leaf. Each condition removes those on the other side, without
 a branch, so that compilers make vector instructions of it (Lucchese et al., "QuickScorer", SIGIR 2015).
 """
 
 from libc.stdint cimport uint32_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free, malloc, qsort
 
 cdef enum:
     MAX_LEAVES = 32
@@ -86,3 +86,73 @@ cdef inline void _add(
             if leaf < count:
                 sums[row] += value[leaf]
             left &= left - 1
+
+
+cdef struct Block:
+    double chance
+    Py_ssize_t place
+
+
+cdef int _compare(const void* one, const void* other) noexcept nogil:
+    """The more probable block first, of equal ones the earlier."""
+    cdef const Block* mine = <const Block*>one
+    cdef const Block* its = <const Block*>other
+    if mine.chance != its.chance:
+        return 1 if mine.chance < its.chance else -1
+    return 1 if mine.place > its.place else -1
+
+
+def choose(const double[::1] chances not None, const double[::1] lengths not None, unsigned char[::1] keep not None):
+    """Set ``keep`` to 1 for the blocks with the highest expected F1, else to 0; see ``block_model.best_choice``."""
+    cdef Py_ssize_t count = chances.shape[0], place, last = 0
+    cdef double right = 0, all_right = 0, length = 0, expected, best = -1
+    cdef Block* order
+    if lengths.shape[0] != count or keep.shape[0] != count:
+        raise ValueError("the arrays have different sizes")
+    if not count:
+        return
+    order = <Block*>malloc(count * sizeof(Block))
+    if order is NULL:
+        raise MemoryError
+    for place in range(count):
+        order[place].chance, order[place].place = chances[place], place
+        keep[place] = 0
+    qsort(order, count, sizeof(Block), &_compare)
+    for place in range(count):
+        all_right += lengths[order[place].place] * order[place].chance
+    for place in range(count):
+        length += lengths[order[place].place]
+        right += lengths[order[place].place] * order[place].chance
+        expected = 2 * right / (length + all_right)
+        if expected > best:
+            best, last = expected, place
+    for place in range(last + 1):
+        keep[order[place].place] = 1
+    free(order)
+
+
+def promised_gain(
+    const double[::1] chances not None,
+    const double[::1] lengths not None,
+    const unsigned char[::1] keep not None,
+    const double[::1] kept not None,
+):
+    """Return the expected F1 of the choice ``keep`` less that of ``kept``; see ``block_model.promised_gain``."""
+    cdef Py_ssize_t count = chances.shape[0], place
+    cdef double right, all_right = 0, by_model = 0, by_rules = 0, model_right = 0, rules_right = 0
+    if lengths.shape[0] != count or keep.shape[0] != count or kept.shape[0] != count:
+        raise ValueError("the arrays have different sizes")
+    for place in range(count):
+        right = lengths[place] * chances[place]
+        all_right += right
+        if keep[place]:
+            by_model += lengths[place]
+            model_right += right
+        if kept[place]:
+            by_rules += lengths[place]
+            rules_right += right
+    return _f1(model_right, by_model + all_right) - _f1(rules_right, by_rules + all_right)
+
+
+cdef inline double _f1(double right, double both) noexcept:
+    return 2 * right / both if both else 0.0

@@ -61,6 +61,7 @@ GENERATORS = (
 )
 #: Reasons of blocks that the model never keeps: consent texts, second copies, the site's own text.
 EXCLUDED = [REASONS[CONSENT], REASONS[REPEATED], REASONS[LANDMARK]]
+_is_excluded = np.isin(np.arange(OTHER + 1), EXCLUDED)  # by the number of a reason
 THIRD_PARTY = [REASONS[rules.COMMENTS], REASONS[rules.NESTED]]  #: reasons of blocks by other authors
 MIN_OWN_TEXT = 200  #: bytes: an article with at least this length is not continued by comments and other articles
 FEATURES = 34  #: of a block
@@ -101,8 +102,7 @@ def block_features(tree: BlockTree, reasons: Sequence[str], *, for_training: boo
     columns, rows = features_in_c(tree, reasons) or features_by_reference(tree, reasons)
     familiar = is_familiar(tree)
     page = _page(tree, columns, rows) if familiar or for_training else np.empty(0)
-    why = columns.reasons
-    excluded = (why == EXCLUDED[0]) | (why == EXCLUDED[1]) | (why == EXCLUDED[2])
+    excluded = _is_excluded[columns.reasons]
     if familiar:
         excluded |= _by_others(columns, rows)
     return BlockFeatures(rows, page, columns.lengths, columns.kept, excluded, familiar)
@@ -319,6 +319,9 @@ SEEN_REASONS = KEPT_REASONS | {LANDMARK, CONSENT, REPEATED, rules.NESTED}
 
 def left_out_bytes(tree: BlockTree, reasons: Sequence[str]) -> int:
     """Return the bytes beside links that the rules left out, where that may be text that they misread."""
+    if compiled.features is not None:
+        found: int = compiled.features.left_out_bytes(tree.blocks, [*reasons], SEEN_REASONS)
+        return found
     return sum(
         [block[1] - block[2] for block, why in zip(tree.blocks, reasons, strict=True) if why not in SEEN_REASONS]
     )
@@ -333,5 +336,13 @@ def is_familiar(tree: BlockTree) -> bool:
     kind, _, published = _declared(tree)
     if "article" in kind or published:
         return True
-    characters = sum([len(block[0]) for block in tree.blocks])
-    return characters < MIN_LATIN_WIDTH * sum([block[1] for block in tree.blocks])
+    length, characters = text_size(tree)
+    return characters < MIN_LATIN_WIDTH * length
+
+
+def text_size(tree: BlockTree) -> tuple[int, int]:
+    """Return how many bytes and how many characters the blocks have."""
+    if compiled.features is not None:
+        found: tuple[int, int] = compiled.features.count(tree.blocks)
+        return found
+    return sum([block[1] for block in tree.blocks]), sum([len(block[0]) for block in tree.blocks])

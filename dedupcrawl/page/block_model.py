@@ -20,9 +20,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dedupcrawl.page import compiled
-from dedupcrawl.page.block_features import MIN_OWN_TEXT, BlockFeatures, block_features, is_familiar, left_out_bytes
+from dedupcrawl.page.block_features import (
+    MIN_OWN_TEXT,
+    BlockFeatures,
+    block_features,
+    is_familiar,
+    left_out_bytes,
+    text_size,
+)
 from dedupcrawl.page.rules import CONSENT, GUIDE_LINKS, KEPT_REASONS, LANDMARK, REPEATED
-from dedupcrawl.page.scoring import BLOCK_COST, MIN_ARTICLE_BYTES, score_block
+from dedupcrawl.page.scoring import BLOCK_COST, MIN_ARTICLE_BYTES, block_scores, score_block
 from dedupcrawl.utils.time_limit import check_time
 
 if TYPE_CHECKING:
@@ -50,6 +57,7 @@ READ_REASONS = KEPT_REASONS | {LANDMARK, CONSENT, GUIDE_LINKS, REPEATED}
 CHUNK = 1024  #: blocks that are evaluated at once, in 15 MB
 MAX_LEAVES = 32  #: leaves of a tree that compiled code has bits for
 UNIT = 1 << 16  #: leaves are stored in multiples of 1 / UNIT
+QUANTUM = 2.0**-26  #: probabilities are multiples of it: sums over less than 2^27 bytes are exact in any order
 MODEL_FILE = "reader_model.npz"
 
 
@@ -74,6 +82,8 @@ class Trees(NamedTuple):
 
         Raises :class:`~dedupcrawl.utils.time_limit.TooSlowError` beyond a limit that is in force.
         """
+        if len(rows) <= CHUNK:
+            return self._predict(rows)
         return np.concatenate([self._predict(rows[first : first + CHUNK]) for first in range(0, len(rows), CHUNK)])
 
     def _predict(self, rows: NDArray[np.float32]) -> Floats:
@@ -125,7 +135,7 @@ def is_settled(tree: BlockTree, reasons: Sequence[str], kept: int, unread: int) 
     where it is made of statements: lists and labels belong to the site. The arguments are those of
     :func:`corrected_blocks`.
     """
-    if sum([block[1] for block in tree.blocks]) < MIN_PAGE_BYTES:
+    if text_size(tree)[0] < MIN_PAGE_BYTES:
         return True
     if is_familiar(tree):
         return kept >= MIN_OWN_TEXT and unread < MAX_UNREAD * kept
@@ -134,6 +144,8 @@ def is_settled(tree: BlockTree, reasons: Sequence[str], kept: int, unread: int) 
 
 def unread_bytes(blocks: Sequence[RawBlock], reasons: Sequence[str]) -> int:
     """Return the bytes of statements, beside links and the site's own text, that are not in the main text."""
+    if compiled.features is not None:
+        return block_scores().unread_bytes([*blocks], [*reasons], READ_REASONS)
     found = 0
     for (_, length, link_length, _, _, tag, _), reason in zip(blocks, reasons, strict=True):
         if reason not in READ_REASONS and length > BLOCK_COST:
@@ -153,15 +165,19 @@ def is_better(features: BlockFeatures, chances: Floats, keep: NDArray[np.bool_],
 
 def promised_gain(features: BlockFeatures, chances: Floats, keep: NDArray[np.bool_]) -> float:
     """Return how much higher the expected F1 of the model's choice is than that of the rules."""
+    if compiled.trees is not None:
+        gain: float = compiled.trees.promised_gain(chances, features.lengths, keep.view(np.uint8), features.kept)
+        return gain
     by_model, by_rules = (expected_f1(chances, features.lengths, which) for which in (keep, features.kept))
     return by_model - by_rules
 
 
 def probabilities(trees: Trees, features: BlockFeatures) -> Floats:
-    """Return for each block the probability that it is main text, 0 for the excluded ones."""
+    """Return for each block the probability that it is main text, 0 for the excluded ones; multiples of ``QUANTUM``."""
     chances = np.zeros(len(features.rows))
     asked = ~features.excluded
-    chances[asked] = 1 / (1 + np.exp(-trees.predict(features.rows[asked])))
+    sums = trees.predict(features.rows.T[:, asked].T)
+    chances[asked] = np.rint(1 / (1 + np.exp(-sums)) / QUANTUM) * QUANTUM
     return chances
 
 
@@ -172,6 +188,10 @@ def best_choice(chances: Floats, lengths: Floats) -> NDArray[np.bool_]:
     half, on one that is not, of half the F1 that can be reached (Lipton, Elkan and Naryanaswamy, "Optimal thresholding
     of classifiers to maximize F1 measure", ECML PKDD 2014).
     """
+    if compiled.trees is not None:
+        found = np.empty(len(chances), np.bool_)
+        compiled.trees.choose(chances, lengths, found.view(np.uint8))
+        return found
     order = np.argsort(-chances, kind="stable")
     right = np.cumsum((lengths * chances)[order])
     expected = 2 * right / (np.cumsum(lengths[order]) + right[-1])

@@ -28,8 +28,9 @@ from dedupcrawl.page.rules import (
     is_byline,
     is_stamp,
 )
-from dedupcrawl.page.scoring import HEADINGS, MIN_ARTICLE_BYTES, classify_blocks
+from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES, classify_blocks
 from dedupcrawl.page.signatures import MAX_READ_BYTES, layout_signature, removed_signature
+from dedupcrawl.page.structure import HEADINGS
 from dedupcrawl.utils.time_limit import check_time
 
 if TYPE_CHECKING:

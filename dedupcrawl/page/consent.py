@@ -162,12 +162,14 @@ HAN_FACTOR = 3.0  #: a character of Chinese, Japanese or Korean says as much as 
 _words = re.compile(r"\w+").findall
 _han = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]").findall
 MAX_SCRIPT_NOTICE = 400  #: bytes; a longer text is about JavaScript
-_about_scripts = re.compile(
-    r"java ?script.{0,80}(?:enabl|disabl|turn|requir|need|support|activ|aktiv|einschalt|desactiv|habilit|abilita"
-    r"|inschakel|włącz|povol|zapn|engedély|включ|увімк|ενεργοπ|启用|啟用|开启|開啟|禁用|停用|有効|무효|활성)"
-    r"|(?:enabl|disabl|turn|requir|need|without|activ|aktiv|einschalt|habilit|abilita|inschakel|włącz|povol|zapn"
-    r"|engedély|включ|увімк|ενεργοπ|启用|啟用|开启|開啟|禁用|停用|有効).{0,60}java ?script",
-    re.IGNORECASE | re.DOTALL,
+_about_scripts = re.compile(  # in one sentence, and whole words: not "return", "languages that it supports"
+    r"java ?script[^.!?。！？]{0,80}(?:\b(?:enabled|disabled|turned|requir|needed|supported|(?:d[eé]s)?activ"
+    r"|(?:de)?aktiv|einschalt|habilit|abilita|inschakel|włącz|povol|zapn|engedély|включ|увімк|ενεργοπ)"
+    r"|启用|啟用|开启|開啟|禁用|停用|有効|무효|활성)"
+    r"|(?:\b(?:enabl|disabl|turn|requir|needs?\b|(?:d[eé]s)?activ|(?:de)?aktiv|einschalt|habilit|abilita|inschakel|włącz"
+    r"|povol|zapn|engedély|включ|увімк|ενεργοπ)|启用|啟用|开启|開啟|禁用|停用|有効)[^.!?。！？]{0,60}java ?script"
+    r"|(?:without|(?:not|n.t) support) java ?script",
+    re.IGNORECASE,
 ).search
 
 

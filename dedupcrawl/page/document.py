@@ -174,6 +174,8 @@ def is_plausible(body: bytes, text: str, label: str, content_type: str = "") -> 
     if body.isascii():
         # the same length: no label such as "utf-16" made other characters of it
         return (len(text) == len(body) and text.isascii()) or not (_is_plain_ascii(body) or _is_wide(label))
+    if label == "utf-8" and _REPLACED not in text:
+        return True  # each error would be replaced: this saves a second decoding of the body
     true_text = _as_utf8(body)
     if true_text is not None and _is_wide(label) and not _may_be_wide(body):
         return False
@@ -273,7 +275,8 @@ def _has_few_errors(text: str) -> bool:
     errors = text.count(_REPLACED)
     if not errors:
         return True
-    foreign = sum(not character.isascii() for character in text[: 16 * SAMPLE_BYTES])
+    start = text[: 16 * SAMPLE_BYTES]
+    foreign = len(start) - len(start.encode("ascii", "ignore"))
     return errors <= MAX_ERROR_SHARE * foreign
 
 

@@ -78,6 +78,8 @@ SIDE_WORDS = word_set("""
     sponsors submenu subscribe subscriber subscription taboola tag taglist tags teaser teasers toc
     toolbar topbar trending tuijian widget widgets xiangguan zebian
 """)
+#: Classes of the sections of a manual in DocBook's and AsciiDoc's HTML.
+SECTIONS = word_set("refsect1 refsect2 refsect3 sect0 sect1 sect2 sect3 sect4 sect5 sect6")
 #: A name with such a prefix describes the topic of the text, something beside it, or its look: WordPress gives
 #: an article the class ``tag-politics``, and a page ``has-sidebar``; ``overflow-hidden`` and ``hidden-xs`` are
 #: utility classes of Tailwind and Bootstrap for parts that are shown.
@@ -87,6 +89,7 @@ TOPIC_PREFIXES = (
 )
 #: Names of parts that are not shown. In any other name something else is hidden (``field--label-hidden``).
 HIDDEN_NAMES = frozenset({"hidden", "is-hidden", "visually-hidden"})
+HASH_CHARS = 5  #: characters of the hash in the class of a CSS module
 VARIANT = ":"  #: a utility class that holds on some screens or in some states only contains it ("lg:hidden")
 
 MAX_CREDIT_BYTES = 120  #: a longer block is a statement, whatever its first words are
@@ -181,6 +184,8 @@ def side_kind(names: str) -> SideKind:
     >>> side_kind("post-body relatedPosts"), side_kind("hentry tag-cookies"), side_kind("social-embed")
     (<SideKind.LIKELY: 1>, <SideKind.NONE: 0>, <SideKind.NONE: 0>)
     """
+    if not SECTIONS.isdisjoint(names.split()):  # the id of such a part is about its topic
+        return SideKind.NONE
     found = name_words(names)
     if not COMMENT_WORDS.isdisjoint(found):
         return SideKind.COMMENTS
@@ -191,6 +196,16 @@ def side_kind(names: str) -> SideKind:
     if "text" in found or "code" in found:  # a program, not the person: "elementor-text-editor"
         found -= {"editor"}
     return SideKind.NONE if SIDE_WORDS.isdisjoint(found) else SideKind.LIKELY
+
+
+@lru_cache(maxsize=16384)
+def is_section(head: str) -> bool:
+    """Return whether ``tag class id`` of an element has the class of a section of a manual.
+
+    >>> is_section("div sect2 SQL-COOKIES"), is_section("div sect")
+    (True, False)
+    """
+    return not SECTIONS.isdisjoint(head.split())
 
 
 @lru_cache(maxsize=16384)
@@ -211,9 +226,21 @@ def name_words(names: str) -> frozenset[str]:
     >>> sorted(name_words("main-body relatedPosts tag-cookies lg:hidden"))
     ['body', 'main', 'posts', 'related']
     """
+    if "__" in names:
+        names = " ".join(map(_without_hash, names.split()))
     kept = (name for name in names.split() if not name.startswith(TOPIC_PREFIXES) and VARIANT not in name)
     found = frozenset([word.lower() for name in kept for word in _name_parts(name)])
     return found - {"hidden"} if "hidden" in found and HIDDEN_NAMES.isdisjoint(names.split()) else found
+
+
+def _without_hash(name: str) -> str:
+    """Return a name without the hash that webpack and Next.js add to those of CSS modules: ``[file]_[class]__[hash]``.
+
+    >>> _without_hash("table_root__adKqa"), _without_hash("card__promo")
+    ('table_root', 'card__promo')
+    """
+    own, _, end = name.rpartition("__")
+    return own if len(end) == HASH_CHARS and "_" in own and not (end.isalpha() and end.islower()) else name
 
 
 def points_elsewhere(text: str) -> bool:

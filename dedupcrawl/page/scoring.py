@@ -10,9 +10,12 @@ copies missed on the labelled reprints (docs/methods.md, "Container choice" and 
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
+from functools import cache
 from typing import TYPE_CHECKING
 
+from dedupcrawl.page import compiled, structure
 from dedupcrawl.page.consent import notice_blocks
 from dedupcrawl.page.flatten import word_set
 from dedupcrawl.page.rules import (
@@ -22,6 +25,7 @@ from dedupcrawl.page.rules import (
     FRAME,
     GUIDE_LINKS,
     LANDMARK,
+    LINK_RUN,
     MAIN_TEXT,
     MAX_CAPTION_BYTES,
     NESTED,
@@ -39,10 +43,12 @@ from dedupcrawl.page.rules import (
     points_elsewhere,
     side_words,
 )
+from dedupcrawl.page.structure import HEADINGS, TERM, TITLES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dedupcrawl.page._features import BlockScores
     from dedupcrawl.page.blocks import BlockTree, RawBlock
     from dedupcrawl.page.options import ReadOptions
 
@@ -52,7 +58,6 @@ BLOCK_COST = 40.0  #: subtracted from each block: labels and dates are no eviden
 LINK_COST = 3.0  #: weight of a byte of link text against one of plain text
 PARAGRAPH_BONUS = 30.0  #: added for a <p>
 MAX_SCORE, MIN_SCORE = 600.0, -200.0  #: limits, so that no single block decides alone
-HEADINGS = word_set("h1 h2 h3 h4 h5 h6")
 MAX_HEADING_BYTES = 200  #: a shorter heading has the score 0
 CELLS = word_set("dd dt li td th")  #: usually short: without links their score is never below 0
 MAX_GUIDE_BYTES = -MIN_SCORE - BLOCK_COST  #: a block of guide links with at least this length has the lowest score
@@ -73,7 +78,6 @@ MIN_REPEATED_BYTES = 100  #: a block of at least this length with the text of an
 ANCESTOR_FACTOR = 1.3  #: an ancestor with a score higher by this factor replaces the best container
 MIN_MAIN_SHARE = 0.3  #: a container with a smaller share of the positive scores left is one part among others
 MIN_CLEAR_SCORE = 800.0  #: where no container has more, the heading decides too, not the size alone
-HEADING_BOOST = 20.0  #: factor for text under the heading there
 
 # Edges and frame of the main text
 EDGE_COST = -40.0  #: lower limit of the score of a block at an edge
@@ -96,27 +100,30 @@ def classify_blocks(tree: BlockTree, options: ReadOptions) -> tuple[list[str], i
         return [reason or MAIN_TEXT for reason in reasons], sum(rest)
     repeated = repeated_blocks(blocks)
     containers.discount(repeated, blocks, scores)
-    headed = heading_container(blocks)
-    containers.remove_parts(tree.nested, headed)
-    kept = _assign_reasons(blocks, reasons, containers, containers.best(tree.mains, headed))
+    titles = [block for block in blocks if block[5] in TITLES]
+    containers.spare_parts(blocks, scores, titles)
+    headed, sections = structure.heading_container(titles), structure.linked_sections(titles)
+    containers.remove_parts(tree.nested, headed, sections)
+    kept = _assign_reasons(blocks, reasons, containers, containers.best(tree.mains, headed, sections))
     mark_repeated(blocks, reasons, repeated)
     removed = trim(blocks, kept, scores)
     for place, reason in removed.items():
         reasons[place] = reason
-    left = sum([blocks[place][1] for place in kept if place not in removed])
+    left = sum([blocks[place][1] for place in kept if place not in removed]) + structure.rejoin_lists(blocks, reasons)
     return restore(blocks, reasons, left), left
 
 
 def _assign_reasons(blocks: list[RawBlock], reasons: list[str], containers: ContainerScores, best: int) -> list[int]:
     """Give blocks without a reason that of their container; return the places of those that are kept."""
     kept = []
-    container_reasons = containers.reasons_around(best)
+    container_reasons, has_lines = containers.reasons_around(best), bool(containers.listings)
     for place, block in enumerate(blocks):
         if not reasons[place]:
-            reasons[place] = container_reasons[block[6]]
-            if block[5] == "pre" and not block[2] and containers.has_listings(block[6], best):
-                reasons[place] = MAIN_TEXT
-            if reasons[place] is MAIN_TEXT:
+            reason = container_reasons[block[6]]
+            if reason is not MAIN_TEXT and (block[5] == "pre" or has_lines) and containers.has_listing(block, best):
+                reason = MAIN_TEXT
+            reasons[place] = reason
+            if reason is MAIN_TEXT:
                 kept.append(place)
     return kept
 
@@ -137,6 +144,22 @@ def score_block(tag: str, length: int, link_length: int) -> float:
     return min(value, MAX_SCORE)
 
 
+@cache
+def block_scores() -> BlockScores:
+    """Return the compiled code of :func:`score_block` and of what is added up with it."""
+    assert compiled.features is not None
+    found: BlockScores = compiled.features.BlockScores(
+        kinds={**dict.fromkeys(HEADINGS, "heading"), "p": "paragraph", **dict.fromkeys(CELLS, "cell")},
+        weights=(BLOCK_COST, LINK_COST, PARAGRAPH_BONUS, MIN_SCORE, MAX_SCORE, MAX_HEADING_BYTES, MAX_GUIDE_BYTES),
+        guide_links=GUIDE_LINKS,
+        link_run=LINK_RUN,
+        landmark=LANDMARK,
+        landmark_side=SideKind.LANDMARK,
+        points_elsewhere=points_elsewhere,
+    )
+    return found
+
+
 class ContainerScores:
     """The scores of the containers of a page, and which containers are removed; one entry a container."""
 
@@ -145,6 +168,7 @@ class ContainerScores:
         self.parents = tree.parents
         self.sides = tree.sides
         self.heads = tree.heads
+        self.listings = structure.listing_containers(tree.heads, tree.parents)
         self.score = [0.0] * count  #: sum of the scores of its blocks
         self.positive = [0.0] * count  #: sum of their positive scores
         self.length = [0] * count
@@ -152,11 +176,21 @@ class ContainerScores:
         self.guides = [0] * count  #: blocks of guide links
         self.plain = [0] * count  #: length of the other blocks
         self.removed = [""] * count  #: why it is removed, or ""
-        #: with all descendants
-        self.all_guides, self.all_plain, self.all_positive = self.guides, self.plain, self.positive
+        #: with all descendants, see :meth:`remove_parts`
+        self.all_guides, self.all_plain, self.all_positive = list[int](), list[int](), list[float]()
 
     def score_blocks(self, blocks: list[RawBlock], options: ReadOptions) -> tuple[list[str], list[float]]:
         """Apply the link rules to the blocks, add up their scores; return their reasons and scores."""
+        if compiled.features is None:
+            return self.score_by_reference(blocks, options)
+        content, noise = options.link_density_content, options.link_density_noise
+        longest_run = min(options.link_run, sys.maxsize)
+        reasons, scores, sums = block_scores().score_blocks(blocks, self.sides, content, noise, longest_run)
+        self.score, self.positive, self.length, self.link_length, self.guides, self.plain = sums
+        return reasons, scores
+
+    def score_by_reference(self, blocks: list[RawBlock], options: ReadOptions) -> tuple[list[str], list[float]]:
+        """Do the same as :meth:`score_blocks` in Python."""
         reasons, scores = [], []
         score_in, positive, length_in, links_in = self.score, self.positive, self.length, self.link_length
         guides, plain, landmark, sides = self.guides, self.plain, SideKind.LANDMARK, self.sides
@@ -188,6 +222,17 @@ class ContainerScores:
             scores.append(value)
         return reasons, scores
 
+    def spare_parts(self, blocks: list[RawBlock], scores: list[float], titles: list[RawBlock]) -> None:
+        """Count lines of listings as text, which are short, and not as labels; terms that are links not as teasers."""
+        if self.listings:
+            for place, block in enumerate(blocks):
+                if scores[place] < 0 and block[6] in self.listings and not block[2]:
+                    self.score[block[6]] -= scores[place]
+                    scores[place] = 0.0
+        for block in titles:
+            if block[5] == TERM and block[2] == block[1] and self.guides[block[6]]:
+                self.guides[block[6]] -= 1
+
     def discount(self, places: list[int], blocks: list[RawBlock], scores: list[float]) -> None:
         """Subtract the positive scores of these blocks from their containers."""
         for place in places:
@@ -204,12 +249,12 @@ class ContainerScores:
         for place, reason in notices.items():
             reasons[place] = reason
 
-    def remove_parts(self, nested: list[int], headed: int) -> None:
-        """Remove containers for their nature, then those with a low score."""
+    def remove_parts(self, nested: list[int], headed: int, sections: set[int]) -> None:
+        """Remove containers for their nature, then those with a low score; ``sections`` are no side parts."""
         self._sum_descendants()
         self._remove_nested(nested)
         self._remove_teasers()
-        self._remove_side_parts(ancestors(headed, self.parents))
+        self._remove_side_parts(sections | structure.ancestors(headed, self.parents))
         self._remove_poor()
 
     def _sum_descendants(self) -> None:
@@ -307,14 +352,14 @@ class ContainerScores:
                 value = EXCLUDED_SCORE
             score[parent] += value
 
-    def best(self, mains: list[int], headed: int) -> int:
+    def best(self, mains: list[int], headed: int, sections: set[int]) -> int:
         """Return the container with the highest positive scores of its own, or a clearly better ancestor.
 
         If the page has exactly one <main>, an ancestor outside of it is never chosen for text inside.
         """
         own = [0.0 if reason else value for value, reason in zip(self.positive, self.removed, strict=True)]
         if max(own) < MIN_CLEAR_SCORE:
-            own = boost_heading(own, self.parents, headed)
+            own = structure.boost_heading(own, self.parents, headed)
         bound = mains if len(mains) == 1 else ()
         best = above = max(range(len(own)), key=own.__getitem__)
         while above >= 0:
@@ -323,7 +368,9 @@ class ContainerScores:
             if above in bound:
                 break
             above = self.parents[above]
-        return self._climb(best, bound)
+        sections = sections - structure.ancestors(headed, self.parents) if sections else sections
+        best = self._climb(best, bound)
+        return structure.around_sections(best, self.parents, self.heads, sections, bound[0] if bound else -1)
 
     def _climb(self, best: int, bound: Sequence[int]) -> int:
         """Return ``best`` or the nearest ancestor with enough of the positive scores that were not removed."""
@@ -346,41 +393,18 @@ class ContainerScores:
                 reasons[child] = MAIN_TEXT
         return reasons
 
-    def has_listings(self, container: int, best: int) -> bool:
-        """Whether listings of code in a container are part of the main text, if ``best`` is its container.
+    def has_listing(self, block: RawBlock, best: int) -> bool:
+        """Whether a block is a listing of code, or a line of one, in the main text, if ``best`` is its container.
 
         The widget around a listing may look like a side part by its class, and the numbers of its lines like links to
         other pages. Listings of other people's comments and of other articles remain outside.
         """
-        while container > best and self.removed[container] in {"", SIDE_CLASS, TEASER}:
+        container = block[6]
+        if block[2] or (block[5] != "pre" and container not in self.listings):
+            return False
+        while container > best and self.removed[container] in {"", SIDE_CLASS, TEASER, POOR_CONTAINER}:
             container = self.parents[container]
         return container == best
-
-
-def heading_container(blocks: Sequence[RawBlock]) -> int:
-    """Return the container of the page's only ``<h1>``, or -1. One that is a link is the site's name."""
-    found = [block[6] for block in blocks if block[5] == "h1" and not block[2]]
-    return found[0] if len(found) == 1 else -1
-
-
-def ancestors(container: int, parents: Sequence[int]) -> set[int]:
-    """Return a container (-1: none) and all those around it."""
-    found = set()
-    while container >= 0:
-        found.add(container)
-        container = parents[container]
-    return found
-
-
-def boost_heading(own: Sequence[float], parents: Sequence[int], headed: int) -> list[float]:
-    """Multiply the scores under the heading: terms of sale may be longer than the text on the product."""
-    under = {headed}
-    boosted: list[float] = []
-    for child, (value, parent) in enumerate(zip(own, parents, strict=True)):
-        if headed >= 0 and parent in under:
-            under.add(child)
-        boosted.append(value * HEADING_BOOST if child in under else value)
-    return boosted
 
 
 def repeated_blocks(blocks: list[RawBlock]) -> list[int]:

@@ -29,10 +29,13 @@ BEGIN, END = "<!-- measured: made by docs/making/measured.py -->\n", "<!-- end o
 #: Arguments of the benchmarks that do not take their defaults.
 ARGUMENTS: dict[str, list[str]] = {
     "batch": ["documents", "--documents", "100000", "20000", "--turns", "1"],
+    "crawl_pages": ["--pages", "--count", "250"],
     "faults": ["pipeline"],
     "identity": ["--step", "24"],
     "shared": ["--runs", "5", "--pages", "10000", "200000"],
 }
+#: Benchmarks with several results, by the names of their files.
+MODULES = {"crawl_pages": "crawl"}
 
 
 def renewed(page: str, template: str) -> str:
@@ -98,7 +101,7 @@ def span(values: list[float]) -> str:
 def measure(names: list[str]) -> None:
     """Run benchmarks, and store their results. One that misses a bar is reported, and its results are stored."""
     for name in names:
-        command = [sys.executable, "-m", f"benchmarks.{name}", *ARGUMENTS.get(name, [])]
+        command = [sys.executable, "-m", f"benchmarks.{MODULES.get(name, name)}", *ARGUMENTS.get(name, [])]
         command += ["--json", str(RESULTS / f"{name}.json")]
         done = subprocess.run(command, cwd=ROOT, check=False)  # noqa: S603  # a module of this repository
         print(f"{name}: {'done' if done.returncode == 0 else f'ended with status {done.returncode}'}", flush=True)

@@ -58,7 +58,10 @@ SHOTS = (
     Shot("inspect-phone", "inspect.html", size=(390, 844)),
     Shot("report.zh", "report.html", locale="zh-CN"),
     Shot("report-pair.zh", "report.html", (1120, 760), pair="斗岳头条", locale="zh-CN"),
+    Shot("report-evidence.zh", "report.html", (1120, 760), pair="斗岳头条", press="查看依据", locale="zh-CN"),
+    Shot("report-hosts.zh", "report.html", heading="hosts", locale="zh-CN"),
     Shot("inspect.zh", "inspect-zh.html", (1120, 760), locale="zh-CN"),
+    Shot("inspect-phone.zh", "inspect-zh.html", size=(390, 844), locale="zh-CN"),
 )
 
 
@@ -79,7 +82,7 @@ def crawled(folder: Path) -> Iterator[None]:
         _run(folder, ["scrapy", "crawl", "site", "-a", f"url={starts}", *settings])
         page = f"{origins['harbour']}/2024/03/12/night-ferry"
         _run(folder, ["dedupcrawl.cli", "inspect", page, "-o", "inspect.html"])
-        chinese = f"{origins['jiangchao']}/html/2024-06/19/content_1065.htm"
+        chinese = f"{origins['shuiyuan']}/NewsShow.aspx?id=315"
         _run(folder, ["dedupcrawl.cli", "inspect", chinese, "-o", "inspect-zh.html"])
         yield
 

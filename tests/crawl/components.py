@@ -74,6 +74,21 @@ class Slow:
         return item
 
 
+class Cut:
+    """Cuts the network of the store when the first item arrives, which has been checked by then."""
+
+    def __init__(self, fault: str) -> None:
+        self.fault = Path(fault)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler.settings["CUT"])
+
+    def process_item(self, item: Any) -> Any:
+        self.fault.touch()
+        return item
+
+
 class Gate:
     """Holds every item until the file ``gate`` exists."""
 
@@ -263,7 +278,7 @@ class FullDiskAddon:
                 raise sqlite3.OperationalError("database or disk is full")
             write(self, batch)
 
-        vars(recorder)["FLUSH_INTERVAL"] = 0.05
+        vars(recorder)["FLUSH_INTERVAL"] = settings.getfloat("FLUSH_INTERVAL")
         LedgerTables.write = fail_once  # type: ignore[method-assign]
 
 

@@ -223,9 +223,8 @@ def test_a_stored_item_whose_claim_was_not_committed_is_not_stored_again(
     site: Site, tmp_path: Path, network: Network
 ) -> None:
     urls = articles(site)
-    slow = {"ITEM_PIPELINES": {"tests.crawl.components.Slow": 300}, "SLOW": 1.0}
-    at(site, **{f"_{PAGES}": network.cut})
-    first = crawl(tmp_path, network, urls, CONCURRENT_REQUESTS=32, **slow)
+    cut = {"ITEM_PIPELINES": {"tests.crawl.components.Cut": 300}, "CUT": str(network.folder / "away")}
+    first = crawl(tmp_path, network, urls, CONCURRENT_REQUESTS=32, **cut)
     assert len(first.items) == PAGES
     assert first.dedup["checked"] >= 1
     network.mend()

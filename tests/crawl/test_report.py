@@ -382,9 +382,11 @@ def test_a_place_that_is_not_ours_or_not_free_ends_the_crawl_before_its_first_re
 # -- trouble ------------------------------------------------------------------------------------------
 
 
-def test_a_full_disk_costs_no_page_and_the_report_states_it(site: Site, tmp_path: Path) -> None:
+@pytest.mark.parametrize("interval", [0.05, 60.0], ids=["while it crawls", "when it ends"])
+def test_a_full_disk_costs_no_page_and_the_report_states_it(site: Site, tmp_path: Path, interval: float) -> None:
     urls = [site.put(f"/{n}", plain(f"T{n}", text(n))) for n in range(20)]
-    settings = {**REPORT, "ADDONS": {"dedupcrawl.Addon": 500, "tests.crawl.components.FullDiskAddon": 600}}
+    addons = {"dedupcrawl.Addon": 500, "tests.crawl.components.FullDiskAddon": 600}
+    settings = {**REPORT, "ADDONS": addons, "FLUSH_INTERVAL": interval}
     crawled = crawl(tmp_path, urls=urls, settings=settings)
     assert len(crawled.items) == crawled.dedup["kept"] == 20
     (line,) = crawled.lines("The report will not be complete", "ERROR")

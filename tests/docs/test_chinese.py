@@ -22,6 +22,7 @@ TRANSLATED = {
     "tutorial",
     "how-it-decides",
     "crawling",
+    "developing",
     "settings",
     "your-site",
     "shared",
@@ -108,6 +109,12 @@ def test_headings_are_as_many_and_of_the_same_levels(page: Path, original: Path)
 def test_code_blocks_are_those_that_the_tests_run_on_the_english_page(page: Path, original: Path) -> None:
     ours, theirs = ([(block.kind, block.text) for block in blocks_of(each)] for each in (page, original))
     assert ours == theirs
+
+
+@BOTH
+def test_screenshots_of_a_translation_are_in_its_language(page: Path, original: Path) -> None:
+    pictures = re.findall(r"pictures/[\w.-]+", page.read_text("utf-8"))
+    assert [each for each in pictures if not re.search(r"\.zh\.\w+$", each)] == []
 
 
 def test_code_blocks_are_renewed_from_the_english_page() -> None:

@@ -7,6 +7,7 @@ import re
 import shlex
 import signal
 import subprocess
+from configparser import ConfigParser
 from typing import TYPE_CHECKING
 
 from tests.examples.project import ARTICLES, CONTENTS, HURRY, ROOT, Project, answers, counted, eventually, faults
@@ -88,6 +89,14 @@ def follow(reader: Reader) -> None:
     for process in (web.process, server.process):
         os.kill(process.pid, signal.SIGINT)
         assert process.wait(60) == 0
+
+
+def test_the_project_can_be_deployed_to_scrapyd_as_documented() -> None:
+    config = ConfigParser()
+    config.read(ROOT / "examples" / "scrapy_redis" / "scrapy.cfg", "utf-8")
+    readme = (ROOT / "examples" / "compose" / "README.md").read_text("utf-8")
+    assert f"curl {config['deploy']['url']}schedule.json -d project={config['deploy']['project']} " in readme
+    assert config["settings"]["default"].partition(".")[0] == config["deploy"]["project"]
 
 
 def install(reader: Reader) -> None:

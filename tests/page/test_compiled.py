@@ -19,8 +19,17 @@ from hypothesis import strategies as st
 from lxml import etree, html
 
 from dedupcrawl.page import PageError, ReadOptions, block_features, compiled, read_tree
-from dedupcrawl.page.block_features import FEATURES, REASONS, features_by_reference, features_in_c
-from dedupcrawl.page.block_model import load_model
+from dedupcrawl.page.block_features import (
+    FEATURES,
+    REASONS,
+    BlockFeatures,
+    features_by_reference,
+    features_in_c,
+    is_familiar,
+    left_out_bytes,
+    text_size,
+)
+from dedupcrawl.page.block_model import QUANTUM, best_choice, is_settled, load_model, promised_gain, unread_bytes
 from dedupcrawl.page.block_reader import classify
 from dedupcrawl.page.blocks import BlockTree, build_block_tree, build_by_reference
 from dedupcrawl.page.document import parse, to_text
@@ -40,6 +49,7 @@ from dedupcrawl.page.flatten import (
     flatten_fast,
 )
 from dedupcrawl.page.rules import FILE_TYPES, SEPARATORS
+from dedupcrawl.page.scoring import ContainerScores
 from dedupcrawl.tools.evaluation.extraction import load_pages
 from dedupcrawl.utils.extensions import NO_EXTENSIONS
 from tests.data import data
@@ -84,6 +94,25 @@ def assert_same_features(tree: BlockTree, reasons: list[str]) -> None:
     for ours, theirs in pairs:
         assert ours.dtype == theirs.dtype
         assert np.array_equal(ours, theirs)
+
+
+def assert_same_scores(
+    monkeypatch: pytest.MonkeyPatch, tree: BlockTree, reasons: list[str], options: ReadOptions
+) -> None:
+    """Check the compiled scores and sums of blocks against Python."""
+    found = ContainerScores(tree)
+    results: list[object] = [found.score_blocks(tree.blocks, options)]
+    expected = ContainerScores(tree)
+    assert results == [expected.score_by_reference(tree.blocks, options)]
+    assert vars(found) == vars(expected)
+    sums = []
+    for module in (compiled.features, None):
+        with monkeypatch.context() as patch:
+            patch.setattr(compiled, "features", module)
+            unread = unread_bytes(tree.blocks, reasons)
+            settled = [is_settled(tree, reasons, kept, unread) for kept in (0, 300, 3000)]
+            sums.append((unread, settled, left_out_bytes(tree, reasons), text_size(tree), is_familiar(tree)))
+    assert sums[0] == sums[1]
 
 
 def test_they_are_built_where_a_compiler_is() -> None:
@@ -390,6 +419,7 @@ def test_features_of_labelled_pages(monkeypatch: pytest.MonkeyPatch, name: str, 
         tree, reasons, _ = classify(root, OPTIONS)
         if tree.blocks:
             assert_same_features(tree, reasons)
+        assert_same_scores(monkeypatch, tree, reasons, OPTIONS)
         found = read_tree(root)
         with monkeypatch.context() as patch:
             patch.setattr(compiled, "features", None)
@@ -398,13 +428,74 @@ def test_features_of_labelled_pages(monkeypatch: pytest.MonkeyPatch, name: str, 
 
 @needs_features
 @settings(SHORT, max_examples=400)
-@given(STREAMS, st.integers(0, 2**32 - 1))
-def test_features_of_any_stream(stream: str, seed: int) -> None:
+@given(
+    STREAMS, st.integers(0, 2**32 - 1), st.sampled_from([OPTIONS, ReadOptions(link_run=0), ReadOptions(link_run=2**70)])
+)
+def test_scores_and_features_of_any_stream(
+    monkeypatch: pytest.MonkeyPatch, stream: str, seed: int, options: ReadOptions
+) -> None:
     tree = build_block_tree(stream, OPTIONS)
     generator = np.random.default_rng(seed)
     reasons = [str(reason) for reason in generator.choice([*REASONS, "of another reader"], len(tree.blocks))]
     if tree.blocks:
         assert_same_features(tree, reasons)
+    assert_same_scores(monkeypatch, tree, reasons, options)
+    sizes = generator.integers(0, 700, (len(tree.blocks), 2))
+    tags = generator.choice(["p", "h2", "td", "li", "div"], len(tree.blocks))
+    sized = [
+        (block[0], int(size), int(min(size, links)), *block[3:5], str(tag), block[6])
+        for block, (size, links), tag in zip(tree.blocks, sizes, tags, strict=True)
+    ]
+    assert_same_scores(monkeypatch, replace(tree, blocks=sized), reasons, options)
+
+
+@needs_features
+def test_scores_of_lists_that_do_not_fit_are_refused() -> None:
+    tree, reasons, _ = classify(parse(f"<div><p>{PARAGRAPH}</p></div><div><p>{CHINESE}</p></div>"), OPTIONS)
+    outside = [(*tree.blocks[0][:6], len(tree.parents)), *tree.blocks[1:]]
+    for call in (
+        lambda: ContainerScores(tree).score_blocks(outside, OPTIONS),
+        lambda: unread_bytes(tree.blocks, reasons[1:]),
+        lambda: left_out_bytes(tree, reasons[1:]),
+    ):
+        with pytest.raises(ValueError):
+            call()
+    with pytest.raises(TypeError):
+        text_size(replace(tree, blocks=[[*block] for block in tree.blocks]))  # type: ignore[misc]
+
+
+@needs_trees
+@SHORT
+@given(st.integers(1, 300), st.integers(0, 2**32 - 1))
+def test_choice_of_any_blocks(monkeypatch: pytest.MonkeyPatch, count: int, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    chances = np.rint(generator.random(count) ** generator.integers(1, 9) / QUANTUM) * QUANTUM
+    chances[generator.random(count) < 0.3] = generator.choice([0.0, 0.5, 1.0])
+    lengths = generator.integers(1, 5000, count).astype(np.float64)
+    kept = (generator.random(count) < 0.5).astype(np.float64)
+    features = BlockFeatures(
+        np.empty((count, 0), np.float32), np.empty(0), lengths, kept, np.zeros(count, np.bool_), False
+    )
+    found = []
+    for module in (compiled.trees, None):
+        with monkeypatch.context() as patch:
+            patch.setattr(compiled, "trees", module)
+            keep = best_choice(chances, lengths)
+            found.append((keep.tolist(), promised_gain(features, chances, keep)))
+    assert found[0] == found[1]
+
+
+@needs_trees
+def test_choices_that_do_not_fit_are_refused() -> None:
+    assert compiled.trees is not None
+    three, four, keep = np.zeros(3), np.zeros(4), np.zeros(3, np.uint8)
+    for arrays in ((four, three, keep), (three, four, keep), (three, three, keep[1:])):
+        with pytest.raises(ValueError):
+            compiled.trees.choose(*arrays)
+        with pytest.raises(ValueError):
+            compiled.trees.promised_gain(*arrays, three)
+    with pytest.raises(ValueError):
+        compiled.trees.promised_gain(three, three, keep, four)
 
 
 @needs_features
@@ -500,8 +591,9 @@ def test_without_one_or_the_other_the_page_is_the_same(monkeypatch: pytest.Monke
     monkeypatch.setattr(compiled, "blocks", None)
     assert read_tree(root) == page
     monkeypatch.undo()
-    monkeypatch.setattr(compiled, "blocks", None)
-    assert read_tree(root) == page
+    for name in ("blocks", "features", "trees"):
+        monkeypatch.setattr(compiled, name, None)
+        assert read_tree(root) == page
 
 
 @pytest.mark.parametrize(

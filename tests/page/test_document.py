@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import encodings.aliases
 
 import pytest
@@ -8,7 +9,15 @@ from hypothesis import strategies as st
 from scrapy.http import HtmlResponse
 
 from dedupcrawl.page import read_page, read_response
-from dedupcrawl.page.document import MAX_RUN_BYTES, _sample, decode, is_encoding
+from dedupcrawl.page.document import (
+    MAX_ERROR_SHARE,
+    MAX_RUN_BYTES,
+    MIN_UTF8_BYTES,
+    _sample,
+    decode,
+    is_encoding,
+    is_plausible,
+)
 from tests.page.samples import CHINESE, CHINESE_TWO, PARAGRAPH, article
 
 TRADITIONAL = "昨夜的大雨讓河水漲到了橋下一掌的地方，清晨全村的人都來到岸邊觀看，誰也說不清自己在等待什麼。"
@@ -93,6 +102,23 @@ def test_a_lying_header_gives_way_to_a_true_meta() -> None:
 
 def test_an_unknown_label_is_passed_over() -> None:
     assert CHINESE in read_page(html(CHINESE, "klingon").encode("gbk"), content_type="text/html; charset=x-y").text
+
+
+@given(
+    st.lists(
+        st.sampled_from([b"plain ", "é".encode(), "\ufffd".encode(), "水".encode(), b"\xff", b"\xe6\xb0"]), max_size=99
+    ),
+    st.sampled_from(["utf-8", "cp1252", "gb18030"]),
+)
+def test_plausible_is_what_is_valid_or_has_few_errors(parts: list[bytes], label: str) -> None:
+    body = b"".join(parts)
+    text = body.decode(label, "replace")
+    foreign, errors = sum(not each.isascii() for each in text), text.count("\ufffd")
+    expected = errors <= MAX_ERROR_SHARE * foreign
+    with contextlib.suppress(UnicodeDecodeError):
+        expected = len(body) - len(body.decode()) < MIN_UTF8_BYTES or label == "utf-8"
+    declared = f"text/html; charset={label}"
+    assert is_plausible(body, text, label, declared) == (expected or body.isascii())
 
 
 def test_a_few_broken_bytes_do_not_refute_a_label() -> None:

@@ -138,7 +138,7 @@ def _bare(original: Original, title: str, *, name: bool = True, last: str = "") 
     """Return the page and its main text alone, as views for printers and telephones show it."""
     parts = [builder.P(text) for text in (*original.paragraphs, last) if text]
     heading = [builder.H1(original.name)] if name else []
-    page = builder.HTML(builder.HEAD(builder.TITLE(title)), builder.BODY(builder.ARTICLE(*heading, *parts)))
+    page = builder.HTML(builder.HEAD(builder.TITLE(title)), builder.BODY(builder.E.article(*heading, *parts)))
     return Twin(original.root, page)
 
 

@@ -29,6 +29,7 @@ _WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM = (400, 44, 14, 22, 40)  #: size and margin
 _HEIGHT_ABOVE, _HEIGHT_BELOW = 110, 70  #: heights above and below its axis
 _MIN_BAR = 2.0  #: height of its lowest bars
 _TIME_LEFT, _TIME_RIGHT, _TIME_TOP, _TIME_BOTTOM = 48, 12, 8, 24  #: margins of the time chart, pixels
+_TIME_APART = 90  #: least pixels between two labels; the last one ends at its tick, and comes nearer to the one before
 _TIME_HEIGHT = 200
 _FATES = ("kept", "dropped", "unchecked")  #: in the time chart, upwards from the axis
 _RELATION_MEANINGS = {
@@ -113,7 +114,7 @@ def draw_time(slices: Sequence[Slice], width: int) -> TimeChart | None:
     most = max(each.kept + each.dropped + each.unchecked for each in slices)
     scale = (bottom - _TIME_TOP) / max(most, 1)
     ends = slices[0].start, slices[-1].start + _slice_seconds(slices)
-    across = time_ticks(*ends, plot, apart=72)
+    across = time_ticks(*ends, plot, apart=_TIME_APART)
     return TimeChart(
         width,
         _TIME_HEIGHT,

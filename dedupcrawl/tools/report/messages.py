@@ -80,6 +80,8 @@ class Messages:
     def _part(self, name: str, text: str) -> str:
         if name == "parts":
             return "，".join(map(self.sentence, text.split(", ")))
+        if name in _NUMBERS:
+            return text.replace(" of ", "/")
         return self.sentence(text) if name in _NESTED else text
 
 

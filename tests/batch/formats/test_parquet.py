@@ -28,7 +28,12 @@ def file_in(folder: Path, table: pa.Table, name: str = "in.parquet", **options: 
 )
 def test_columns_of_all_kinds_of_text(tmp_path: Path, kind: pa.DataType) -> None:
     table = pa.table({"url": pa.array(["ü", None, "c"]).cast(kind), "text": pa.array(["A", "ü", None]).cast(kind)})
-    rows = rows_of(file_in(tmp_path, table))
+    try:
+        path = file_in(tmp_path, table)
+    except pa.ArrowNotImplementedError:
+        assert kind == pa.string_view()
+        pytest.skip("this pyarrow cannot write such a file")
+    rows = rows_of(path)
     assert [(row.url, row.text, row.size) for row in rows] == [("ü", "A", 1), ("", "ü", 2), ("c", "", 0)]
 
 

@@ -6,7 +6,7 @@ import math
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dedupcrawl.ledger.counters import Flow, Histogram, RunTotals, Slice
@@ -68,6 +68,19 @@ def test_stacks_are_as_high_as_their_pages_and_within(slices: list[Slice]) -> No
     assert heights == pytest.approx(168 * pages / max(most, 1), abs=0.02 * len(chart.rects) + 1e-6)
     assert all(block.y >= 7.9 and block.y + block.height <= chart.bottom + 0.1 for block in chart.rects)
     assert all(block.x >= chart.left and block.x + block.width <= chart.right + 0.1 for block in chart.rects)
+
+
+@given(st.integers(2, 80), st.floats(0.2, 1e7), st.sampled_from([320, 980]))
+@example(7, 1.0, 320)
+def test_labels_of_time_do_not_touch(count: int, seconds: float, width: int) -> None:
+    chart = draw_time([Slice(1.7e9 + at * seconds, 1, 1, 1) for at in range(count)], width)
+    assert chart is not None
+    ends = []
+    for tick in chart.x_ticks:
+        wide = 7.0 * len(tick.label)
+        right = tick.position if tick.position > chart.right - 24 else tick.position + wide / 2  # as in chart_time.html
+        ends.append((right - wide, right))
+    assert all(earlier[1] < later[0] for earlier, later in pairwise(ends))
 
 
 def test_nothing_is_drawn_of_nothing() -> None:

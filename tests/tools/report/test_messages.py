@@ -7,6 +7,7 @@ import inspect
 import io
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -94,6 +95,26 @@ def test_there_is_no_chinese_without_its_message() -> None:
     used = set().union(*map(used_messages, PACKAGES)) | {"bytes"}  # a unit of sizes
     known = [each for package in PACKAGES for each in chinese(f"dedupcrawl.tools.{package}").messages]
     assert {each for each in known if each not in used} == set()
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_message_has_one_translation(package: str) -> None:
+    """Of two entries JSON keeps the last one, without a word."""
+    twice: list[str] = []
+
+    def note(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        twice.extend(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        return dict(pairs)
+
+    text = (files(f"dedupcrawl.tools.{package}") / "web" / "zh.json").read_text("utf-8")
+    json.loads(text, object_pairs_hook=note)
+    assert twice == []
+
+
+def test_translations_use_the_words_of_the_documentation() -> None:
+    for package in PACKAGES:
+        messages = chinese(f"dedupcrawl.tools.{package}")
+        assert [each for each in (*messages.messages.values(), *messages.sentences.values()) if "文本" in each] == []
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -311,10 +332,15 @@ def test_the_page_follows_the_browser_and_the_button(tmp_path: Path, locale: str
         assert (tab.errors, tab.requests) == ([], [])
 
 
+def test_counts_are_told_without_english_words(zh: Messages) -> None:
+    assert zh.sentence("119 of 128 slots agree") == "119/128 个槽一致"
+
+
 def test_the_browser_translates_as_python_does(tmp_path: Path) -> None:
     zh = chinese()
     told = [verdict_text.why(verdict) for verdict in verdicts()]
     told += [each.replace("{", "").replace("}", " 7") for each in zh.sentences] + [
+        "119 of 128 slots agree",
         f"{ALIKE.text}.",
         "{what}",
         "a (b) [c]",

@@ -38,7 +38,7 @@ const differences = (() => {
   };
 
   const mark = (tag, text, place, kind) =>
-    text ? ui.el(tag, { "data-change": place }, ui.el("span", { class: "unseen" }, `${kind}: `), ui.shown(text)) : null;
+    text ? ui.el(tag, { "data-change": place }, ui.el("span", { class: "unseen" }, tr("{name}: ", { name: kind })), ui.shown(text)) : null;
 
   /** The elements for `sides`: "old", "new" or both. */
   const pieces = (changes, sides) =>

@@ -67,7 +67,7 @@
       tr(" · the run: "),
       ui.badge(kind, KINDS[last.relation] ?? told(last.relation)),
       tr(" {similarity} by {detector}", { similarity: figure(last.similarity), detector: last.detector }),
-      last.relation ? ui.el("span", {}, ", ", ui.el("strong", {}, last.is_dropped ? told("dropped") : told("kept"))) : "",
+      last.relation ? ui.el("span", {}, tr(", "), ui.el("strong", {}, last.is_dropped ? told("dropped") : told("kept"))) : "",
     );
   };
 

@@ -69,6 +69,7 @@ const language = (() => {
 
   const part = (name, text) => {
     if (name === "parts") return text.split(", ").map(sentence).join("，");
+    if (NUMBERS.has(name)) return text.replace(" of ", "/");
     return NESTED.has(name) ? sentence(text) : text;
   };
 

@@ -1,0 +1,129 @@
+"""The parts of a text: what is under the heading, sections of a manual, listings of code, lists of links.
+
+Manuals name a section after its heading, put each line of a listing into an element of its own, and list what they
+describe by links. The rules for side parts, labels and menus would take such parts out of the text around them. Each
+function here names the sign by which they are told apart. The signs were chosen on one half of the hosts of the
+labelled set wcxb and tried on the other (docs/methods.md, "Container choice").
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dedupcrawl.page.flatten import word_set
+from dedupcrawl.page.rules import GUIDE_LINKS, MAIN_TEXT, POOR_CONTAINER, is_section, points_elsewhere
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dedupcrawl.page.blocks import RawBlock
+
+
+HEADINGS = word_set("h1 h2 h3 h4 h5 h6")
+TERM = "dt"
+TITLES = HEADINGS | {TERM}  #: blocks that name what follows
+#: Marks of a link to the heading that they follow; the last one is the chain in the font of Sphinx's themes.
+PERMALINKS = ("¶", "#", "§", "🔗", "\uf0c1")
+HEADING_BOOST = 20.0  #: factor for text under the heading where no container has a clear score
+COLONS = (":", "：")
+NAMING = {TERM: ("dd", "p"), "td": ("td",)}  #: tags of names, and of the blocks that they may name
+
+
+def heading_container(blocks: Sequence[RawBlock]) -> int:
+    """Return the container of the page's only ``<h1>``, or -1. One that is a link is the site's name."""
+    found = [block[6] for block in blocks if block[5] == "h1" and not block[2]]
+    return found[0] if len(found) == 1 else -1
+
+
+def ancestors(container: int, parents: Sequence[int]) -> set[int]:
+    """Return a container (-1: none) and all those around it."""
+    found = set()
+    while container >= 0:
+        found.add(container)
+        container = parents[container]
+    return found
+
+
+def boost_heading(own: Sequence[float], parents: Sequence[int], headed: int) -> list[float]:
+    """Multiply the scores under the heading: terms of sale may be longer than the text on the product."""
+    under = {headed}
+    boosted: list[float] = []
+    for child, (value, parent) in enumerate(zip(own, parents, strict=True)):
+        if headed >= 0 and parent in under:
+            under.add(child)
+        boosted.append(value * HEADING_BOOST if child in under else value)
+    return boosted
+
+
+def linked_sections(titles: Sequence[RawBlock]) -> set[int]:
+    """Return the containers of those titles that end with the mark of a permalink.
+
+    Such a container is a section, and its id repeats the words of the heading: "cookies" and "respond-to-comments" say
+    what it is about, not what it is for.
+    """
+    return {block[6] for block in titles if block[0].endswith(PERMALINKS)}
+
+
+def around_sections(container: int, parents: Sequence[int], heads: Sequence[str], sections: set[int], last: int) -> int:
+    """Return the container around all sections that a container is in: each section is a part of one text.
+
+    Args:
+        container: the container, which is returned if it is in no section.
+        parents: for each container its parent.
+        heads: for each container ``tag class id``.
+        sections: those known by the mark of a permalink; those known by their class are added.
+        last: the ancestor at which the search ends, -1: the root.
+    """
+    found = container
+    while container >= 0 and container != last:
+        if container in sections or is_section(heads[container]):
+            found = max(0, parents[container])
+        container = parents[container]
+    return found
+
+
+def listing_containers(heads: Sequence[str], parents: Sequence[int]) -> set[int]:
+    """Return each ``<pre>`` that contains blocks, and the containers in it: a highlighter put each line into one."""
+    if "pre" not in heads:
+        return set()
+    found: set[int] = set()
+    for container, head in enumerate(heads):  # parents precede their children
+        if head == "pre" or parents[container] in found:
+            found.add(container)
+    return found
+
+
+def rejoin_lists(blocks: Sequence[RawBlock], reasons: list[str]) -> int:
+    """Set the reason MAIN_TEXT for items of lists between two blocks of the main text; return their bytes beside links.
+
+    These are items that are more than a link, links in a list that a line of the text introduces with a colon, and
+    links that name what follows them in the text: a term before its definition, a cell before the next cell.
+    """
+    if MAIN_TEXT not in reasons:
+        return 0
+    first = reasons.index(MAIN_TEXT)
+    inside = reasons[first : len(reasons) - reasons[::-1].index(MAIN_TEXT)]
+    if POOR_CONTAINER not in inside and GUIDE_LINKS not in inside:
+        return 0
+    found, is_introduced = [], False
+    for place, reason in enumerate(inside, first):
+        tag = blocks[place][5]
+        if tag == "li":
+            is_item = reason is POOR_CONTAINER or (is_introduced and reason is GUIDE_LINKS)
+        else:
+            is_introduced = reason is MAIN_TEXT and _introduces_list(blocks[place][0])
+            is_item = tag in NAMING and reason is GUIDE_LINKS and _is_named(blocks, reasons, place)
+        if is_item:
+            found.append(place)
+    for place in found:
+        reasons[place] = MAIN_TEXT
+    return sum([blocks[place][1] - blocks[place][2] for place in found])
+
+
+def _introduces_list(text: str) -> bool:
+    return text.endswith(COLONS) and not points_elsewhere(text)
+
+
+def _is_named(blocks: Sequence[RawBlock], reasons: Sequence[str], place: int) -> bool:
+    """Return whether the block after a name is what it names; the last block of a page is no name."""
+    return reasons[place + 1] is MAIN_TEXT and blocks[place + 1][5] in NAMING[blocks[place][5]]
