@@ -435,7 +435,7 @@ def main() -> None:
     add_json_option(parser)
     args = parser.parse_args()
     parts = args.parts or PARTS
-    cluster = Cluster()
+    cluster = Cluster(("--cluster-node-timeout", "3000"))  # in the storm replicas take over by themselves
     try:
         cluster.start()
         if "race" in parts:

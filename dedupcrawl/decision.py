@@ -11,7 +11,7 @@ from dedupcrawl.fingerprinting import text_sketch_index
 from dedupcrawl.identity import unread_reason
 from dedupcrawl.layout import LITTLE_READ, evidence_with_layout, is_little_read
 from dedupcrawl.siblings import is_refresh, site_of, why_siblings
-from dedupcrawl.stores.base import ClaimState, Judgement
+from dedupcrawl.stores.base import ClaimState
 from dedupcrawl.verdict import Pending, Status, Verdict
 
 if TYPE_CHECKING:
@@ -281,41 +281,6 @@ class Policy:
         relation = finding.relation
         wanted = relation in self.drop or relation in VERSIONS
         return self.keep == "latest" and wanted and relation in _REPLACEABLE and finding.settled
-
-
-class PageJudge:
-    """Judges a page for a store that asks whenever it has met more candidates.
-
-    Args:
-        matcher: compares the page with its candidates.
-        policy: decides.
-        record: the page.
-        url: its URL, for the verdict.
-        versions: as for :meth:`Matcher.findings`.
-        give_up: as for :meth:`Policy.decide`.
-    """
-
-    def __init__(
-        self, matcher: Matcher, policy: Policy, record: Record, url: str, *, versions: bool, give_up: bool
-    ) -> None:
-        self._matcher = matcher
-        self._policy = policy
-        self._url = url
-        self._versions = versions
-        self._give_up = give_up
-        self._page = record
-        self.record = record  #: in the end as it is filed, with its cluster
-        self.decision: Decision | Pending  #: by the candidates of the last call
-
-    def __call__(self, candidates: Sequence[Candidate]) -> Judgement:
-        """Judge the page by these candidates."""
-        page = self._page
-        findings = self._matcher.findings(page, candidates, versions=self._versions)
-        self.decision = decision = self._policy.decide(self._url, page, findings, give_up=self._give_up)
-        if isinstance(decision, Pending):
-            return Judgement(page, self._policy.blockers(findings))
-        self.record = replace(page, cluster=decision.cluster) if decision.cluster else page
-        return Judgement(self.record if decision.verdict.keep else None)
 
 
 def unchecked(url: str, reason: str, of: str | None = None) -> Verdict:

@@ -135,6 +135,7 @@ class HotBucket:
 
 
 MAX_DAMAGED = 10  #: damaged claims that are named
+MAX_HOTTEST = 5  #: hot buckets that are named
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import Counter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -59,11 +60,19 @@ def test_a_node_fails_under_two_workers(site: Site, tmp_path: Path, nodes: Clust
     settings = over(nodes, DEDUP_ON_STORE_ERROR="wait", CONCURRENT_REQUESTS=2)
     settings["DEDUP_STORE"] += "?wait_replicas=1"  # what is acknowledged is not lost
     victim = nodes.primaries()[0]
-    site.on_request = lambda count: victim.kill() if count == 30 else None
+    replica = nodes.replica_of(victim)
+
+    once = threading.Lock()
+
+    def fail(count: int) -> None:
+        if count >= 30 and once.acquire(blocking=False):
+            victim.kill()
+            nodes.take_over(replica)
+
+    site.on_request = fail
     runs = [start(tmp_path, ("Reader", {"urls": urls[::way]}), settings=settings) for way in (1, -1)]
     done = [finish(run)[0] for run in runs]
     site.on_request = None
-    nodes.wait(lambda: len(nodes.primaries()) == 3)
     victim.start()
     nodes.wait(nodes.is_whole)
 

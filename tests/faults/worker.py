@@ -174,7 +174,7 @@ class EventRecorder:
 
         def recorded(dedup: Deduplicator, claims: Iterable[Claim]) -> None:
             given = list(claims)
-            held = [claim for claim in given if claim.id in dedup._held]  # a commit ignores the others
+            held = [claim for claim in given if claim.id in dedup._filer._held]  # a commit ignores the others
             commit(dedup, given)
             for claim in held:
                 if claim.record is not None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dedupcrawl.stores.base import Store
+    from tests.stores.servers import Cluster
 
 KINDS = ["memory", "lmdb", *(f"{name}-{layout}" for name in binaries() for layout in LAYOUTS), "cluster"]
 
@@ -63,6 +64,19 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
         opener = Opener("memory://" if make == "memory" else lmdb_url(tmp_path / "store"))
     yield opener
     opener.close()
+
+
+@pytest.fixture
+def clocked(nodes: Cluster) -> Iterator[Opener]:
+    """Opens stores on a cluster whose leases follow :func:`clock_of`."""
+    opener = Opener(nodes.url)
+    yield opener
+    opener.close()
+
+
+@pytest.fixture
+def clock_of(clocked: Opener) -> Clock:
+    return clocked.clock
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from redis import Redis, RedisCluster
 from redis.exceptions import NoPermissionError, ResponseError
 
 from dedupcrawl.errors import StoreError
-from dedupcrawl.stores.base import MAX_DAMAGED, HotBucket, StoreInfo, check_unused
+from dedupcrawl.stores.base import MAX_DAMAGED, MAX_HOTTEST, HotBucket, StoreInfo, check_unused
 from dedupcrawl.stores.live_records import OWNER_BYTES
 from dedupcrawl.stores.redis.namespace import TIMESTAMP_BYTES
 from dedupcrawl.stores.workers import InvalidStatsError, ServerMemory, Worker, WorkersInfo, WorkerStats
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from dedupcrawl.stores.redis.namespace import KeyNames, NamespaceMeta
 
-MAX_HOTTEST = 5  #: hot buckets that are named
 MEMORY_SAMPLES = 200  #: entries of a hash, and small hashes, from which the memory of all is estimated
 SHOWN_AFTER_END = 3600.0  #: seconds for which an ended worker is shown; lua/workers.lua removes it then
 UNLINKED_AT_ONCE = 1000  #: keys in one command

@@ -2,7 +2,8 @@
 -- at "--@ name", and puts those functions of shard_layout.lua before a script that it calls.
 --
 -- KEYS  r: records. s: stages: a letter and the id: p pending -> empty; w wounded -> ids of the blockers, instead of p;
---       o owner -> token (8 bytes) and state (1); x condemned -> time. b: buckets: key -> ids, the newest last.
+--       o owner -> token (8 bytes) and state (1); x condemned -> time; h and a key -> how many ids were added to a bucket
+--       that has more than are read from it (BUCKET_CAP of stores/base.py). b: buckets: key -> ids, the newest last.
 -- ARGV  ids are 5 bytes at their home, where the tag is known, and 6 elsewhere. Times are milliseconds in 6 bytes.
 -- A record that is no claim is committed, whatever its stage. Each script may be called twice.
 
@@ -18,13 +19,14 @@ local function state_of(r, s, id)
 end
 
 --@ append_id
--- Adds an id to a bucket, and returns those before; the newest are kept.
-local function append_id(b, key, id, cap)
+-- Adds an id to a bucket, and returns those before; the newest SCAN_CAP are kept.
+local function append_id(b, s, key, id)
   local ids = redis.call('HGET', b, key) or ''
   for at = 1, #ids, 6 do
     if ids:sub(at, at + 5) == id then return ids end
   end
-  redis.call('HSET', b, key, (ids .. id):sub(-6 * cap))
+  redis.call('HSET', b, key, (ids .. id):sub(-6 * 256))
+  if #ids >= 6 * 32 then redis.call('HINCRBY', s, 'h' .. key, 1) end
   return ids
 end
 
@@ -34,7 +36,7 @@ local function end_stage(s, id)
 end
 
 --@ file
--- KEYS r s b, ARGV id, record, owner, key ("": none), whole id, cap. Files a pending record, and places it in the bucket of its
+-- KEYS r s b, ARGV id, record, owner, key ("": none), whole id. Files a pending record, and places it in the bucket of its
 -- home. Returns the ids before; nil if the id is condemned or taken.
 if redis.call('HEXISTS', KEYS[2], 'x' .. ARGV[1]) == 1 then return false end
 if put_record(KEYS[1], ARGV[1], ARGV[2]) then
@@ -43,7 +45,7 @@ elseif redis.call('HGET', KEYS[2], 'o' .. ARGV[1]) ~= ARGV[3] then
   return false
 end
 if ARGV[4] == '' then return '' end
-return append_id(KEYS[3], ARGV[4], ARGV[5], ARGV[6])
+return append_id(KEYS[3], KEYS[2], ARGV[4], ARGV[5])
 
 --@ fetch
 -- KEYS r s, ARGV id, now. Returns the state of an id. One that is absent is condemned: it cannot be filed any more. That is
@@ -95,10 +97,11 @@ end
 return 'c'
 
 --@ commit
--- KEYS r s, ARGV id. Makes a claim permanent, even one that is pending again since a failover. Returns 1, or 0 if it was none.
-local sealed = seal_record(KEYS[1], ARGV[1])
+-- KEYS r s, ARGV id. Makes a claim permanent, even one that is pending again since a failover. Returns whether there is a
+-- record: no other worker commits this id, so one that is committed already was committed by a call whose reply was lost.
+seal_record(KEYS[1], ARGV[1])
 end_stage(KEYS[2], ARGV[1])
-return sealed
+return get_record(KEYS[1], ARGV[1]) and 1 or 0
 
 --@ scraped
 -- KEYS r s, ARGV id, token. Marks an own claim as scraped. Returns whether it was there.
@@ -143,16 +146,17 @@ if ARGV[3] ~= '' and (there or not value) then redis.call('HSET', KEYS[2], 'x' .
 return there and 1 or 0
 
 --@ join
--- KEYS b, ARGV key, whole id, cap. Places an id where others stand; returns those before.
-return append_id(KEYS[1], ARGV[1], ARGV[2], ARGV[3])
+-- KEYS b s, ARGV key, whole id. Places an id where others stand; returns those before.
+return append_id(KEYS[1], KEYS[2], ARGV[1], ARGV[2])
 
 --@ leave
--- KEYS b, ARGV key, whole id. Returns whether it was there.
+-- KEYS b s, ARGV key, whole id. Returns whether it was there.
 local ids = redis.call('HGET', KEYS[1], ARGV[1]) or ''
 for at = 1, #ids, 6 do
   if ids:sub(at, at + 5) == ARGV[2] then
     local rest = ids:sub(1, at - 1) .. ids:sub(at + 6)
     if rest == '' then redis.call('HDEL', KEYS[1], ARGV[1]) else redis.call('HSET', KEYS[1], ARGV[1], rest) end
+    if #rest == 6 * 32 then redis.call('HDEL', KEYS[2], 'h' .. ARGV[1]) end
     return 1
   end
 end
@@ -171,6 +175,12 @@ for n = 2, #ARGV do
 end
 return answer
 
+--@ keep_lease
+-- KEYS owners, ARGV token. Writes the lease of a worker again, so that WAIT covers it. Returns whether there is one.
+local lease = redis.call('HGET', KEYS[1], ARGV[1])
+if lease then redis.call('HSET', KEYS[1], ARGV[1], lease) end
+return lease and 1 or 0
+
 --@ list
 -- KEYS r s, ARGV cursor, count. Returns the next cursor, and id, state, record and owner of a batch of records.
 local page, found = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', ARGV[2]), {}
@@ -188,7 +198,7 @@ for n = 1, #fields, 2 do
   local letter, id = fields[n]:sub(1, 1), fields[n]:sub(2)
   if letter == 'x' then
     if fields[n + 1] < ARGV[1] then redis.call('HDEL', KEYS[2], fields[n]) end
-  else
+  elseif letter ~= 'h' then
     local value, claim = get_record(KEYS[1], id)
     if not (value and claim) then redis.call('HDEL', KEYS[2], fields[n]) end
   end
@@ -196,12 +206,15 @@ end
 return 0
 
 --@ census
--- KEYS r s b …, ARGV samples. Returns the fields of r, the owner of each claim, the number of buckets, that of their ids, and
--- some times at which records were seen. The last two are exact where there are few, and estimated from samples.
+-- KEYS r s b …, ARGV samples. Returns the fields of r, the owner of each claim, the number of buckets, that of their ids, some
+-- times at which records were seen, and the hot buckets with their counts. The number of ids and the times are exact where there
+-- are few, and estimated from samples.
 local r, s, most = KEYS[1], KEYS[2], tonumber(ARGV[1])
-local stages, owners = redis.call('HGETALL', s), {}
+local stages, owners, hot = redis.call('HGETALL', s), {}, {}
 for n = 1, #stages, 2 do
-  if stages[n]:sub(1, 1) == 'o' then owners[#owners + 1] = stages[n + 1] end
+  local letter = stages[n]:sub(1, 1)
+  if letter == 'o' then owners[#owners + 1] = stages[n + 1] end
+  if letter == 'h' then hot[#hot + 1] = {stages[n]:sub(2), tonumber(stages[n + 1])} end
 end
 local buckets, ids = 0, 0
 for k = 3, #KEYS do
@@ -215,4 +228,4 @@ local times, records = {}, redis.call('HRANDFIELD', r, most, 'WITHVALUES')
 for n = 2, #records, 2 do
   if #records[n] > 12 then times[#times + 1] = records[n]:sub(7, 12) end
 end
-return {redis.call('HLEN', r), owners, buckets, ids, times}
+return {redis.call('HLEN', r), owners, buckets, ids, times, hot}

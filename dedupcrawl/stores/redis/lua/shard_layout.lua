@@ -22,9 +22,9 @@ local function get_record(r, id)
 end
 
 --@ seal_record
--- Makes the record of a claim permanent. Returns 1 if it was a claim.
+-- Makes the record of a claim permanent.
 local function seal_record(r, id)
-  return redis.call('HDEL', r, id .. 'o')
+  redis.call('HDEL', r, id .. 'o')
 end
 
 --@ drop_record

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from redis.crc import key_slot
 
-from dedupcrawl.stores.base import SCAN_CAP, Candidate, ClaimState
+from dedupcrawl.stores.base import Candidate, ClaimState
 from dedupcrawl.stores.redis.address import SHARDED
 from dedupcrawl.stores.redis.packed_records import pack_record, unpack_record
 
@@ -35,7 +35,6 @@ _KEYS_OF_PAGE = 8  # with the default detectors
 ID_BYTES = 6  #: of a short id: 10 bits of its home, 38 random ones
 _SHORT = 1 << 8 * ID_BYTES
 TIME_BYTES = 6  #: milliseconds; a record begins with the times at which it was filed and seen
-_CAP = b"%d" % SCAN_CAP
 _STATES = {b"c": ClaimState.COMMITTED, b"p": ClaimState.OPEN, b"o": ClaimState.OPEN, b"u": ClaimState.OPEN}
 SCRAPED = b"\2"
 OPENED = b"\1"
@@ -67,6 +66,7 @@ ABSENT = Found(b"X")
 class _Shelf(NamedTuple):
     slot: int
     key: bytes  #: of a hash of buckets
+    stages: bytes  #: of its tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class ShardLayout:
         """File a pending record, and place its id in this bucket, which has the same tag; ``key`` b"" for none."""
         tag = self._home(id)
         shelf = self._shelf(key)[1] if key else tag.buckets
-        words = (tag.records, tag.stages, shelf, id[1:], value, owner, key[1:], id, _CAP)
+        words = (tag.records, tag.stages, shelf, id[1:], value, owner, key[1:], id)
         return Command(tag.slot, (b"EVALSHA", _DIGESTS["file"], b"3", *words))
 
     def peek(self, id: bytes) -> Command:
@@ -204,28 +204,28 @@ class ShardLayout:
         """Return the slot and the hash of a bucket. The last bytes of a key choose the hash, the first ones the tag."""
         tag = self._tags[int.from_bytes(key[:2], "big") >> _TAG_SHIFT]
         if self.shelves == 1:
-            return _Shelf(tag.slot, tag.buckets)
-        return _Shelf(tag.slot, b"%b%x" % (tag.buckets, int.from_bytes(key[2:], "big") % self.shelves))
+            return _Shelf(tag.slot, tag.buckets, tag.stages)
+        return _Shelf(tag.slot, b"%b%x" % (tag.buckets, int.from_bytes(key[2:], "big") % self.shelves), tag.stages)
 
     def place(self, key: bytes, id: bytes) -> tuple[Command, Command]:
         """Place an id in an empty bucket, and read the bucket: it was placed if it is there."""
-        (slot, shelf), field = self._shelf(key), key[1:]
+        (slot, shelf, _), field = self._shelf(key), key[1:]
         return Command(slot, (b"HSETNX", shelf, field, id)), Command(slot, (b"HGET", shelf, field))
 
     def bucket(self, key: bytes) -> Command:
         """Read the ids of a bucket."""
-        slot, shelf = self._shelf(key)
+        slot, shelf, _ = self._shelf(key)
         return Command(slot, (b"HGET", shelf, key[1:]))
 
     def join(self, key: bytes, id: bytes) -> Command:
         """Place an id in a bucket where others stand; the reply is those before."""
-        slot, shelf = self._shelf(key)
-        return Command(slot, (b"EVALSHA", _DIGESTS["join"], b"1", shelf, key[1:], id, _CAP))
+        slot, *keys = self._shelf(key)
+        return Command(slot, (b"EVALSHA", _DIGESTS["join"], b"2", *keys, key[1:], id))
 
     def leave(self, key: bytes, id: bytes) -> Command:
         """Remove an id from a bucket."""
-        slot, shelf = self._shelf(key)
-        return Command(slot, (b"EVALSHA", _DIGESTS["leave"], b"1", shelf, key[1:], id))
+        slot, *keys = self._shelf(key)
+        return Command(slot, (b"EVALSHA", _DIGESTS["leave"], b"2", *keys, key[1:], id))
 
     # -- commands about workers and whole tags --------------------------------------------------
 
@@ -233,6 +233,10 @@ class ShardLayout:
         """Ask for each worker whether its lease runs; ``now`` b"": by the clock of the server."""
         words = (b"EVALSHA", _DIGESTS["alive"], b"1", self._owners, now, *tokens)
         return Command(self._owners_slot, words)
+
+    def keep_lease(self, token: bytes) -> Command:
+        """Write the lease of a worker again: replicas are waited for as with any write of the wire."""
+        return Command(self._owners_slot, (b"EVALSHA", _DIGESTS["keep_lease"], b"1", self._owners, token))
 
     def records(self, n: int, cursor: bytes, count: int) -> Command:
         """Read a batch of the records of tag ``n``; :meth:`listed` decodes the reply."""
@@ -243,11 +247,13 @@ class ShardLayout:
     @staticmethod
     def listed(n: int, reply: Any) -> tuple[bytes, list[tuple[bytes, Found]]]:
         """Return the next cursor, b"0" at the end, and the records with their short ids."""
-        first = n << _TAG_SHIFT
-        found = []
-        for rest, state, value, owner in reply[1]:
-            found.append(((first >> 8).to_bytes(1, "big") + rest, Found(state, value, owner)))
-        return reply[0], found
+        first = ShardLayout.first_byte(n)
+        return reply[0], [(first + rest, Found(state, value, owner)) for rest, state, value, owner in reply[1]]
+
+    @staticmethod
+    def first_byte(n: int) -> bytes:
+        """Return the first byte of the ids and keys of tag ``n``, which their fields lack."""
+        return bytes([n << _TAG_SHIFT >> 8])
 
     @staticmethod
     def tag_of(key: bytes) -> int:

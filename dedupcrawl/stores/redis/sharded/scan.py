@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from heapq import nlargest
 from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.errors import StoreError
+from dedupcrawl.stores.base import MAX_HOTTEST, HotBucket
 from dedupcrawl.stores.redis.sharded.layout import COUNTED, SCRAPED, TAGS, Command
 from dedupcrawl.utils.iteration import chunked
 
@@ -51,6 +53,8 @@ class Count:
     keys: int
     oldest: float | None
     newest: float | None
+    hot: int
+    hottest: tuple[HotBucket, ...]
 
 
 def count_namespace(layout: ShardLayout, ask: Ask, dead: Callable[[set[bytes]], set[bytes]]) -> Count:
@@ -59,6 +63,7 @@ def count_namespace(layout: ShardLayout, ask: Ask, dead: Callable[[set[bytes]], 
     owners = [owner for reply in replies for owner in reply[1]]
     ended = dead({owner[:8] for owner in owners})
     times = [int.from_bytes(each, "big") / 1000 for reply in replies for each in reply[4]]
+    hot = [(count, layout.first_byte(n) + rest) for n, reply in enumerate(replies) for rest, count in reply[5]]
     scraped = sum(owner[8:] == SCRAPED for owner in owners)
     return Count(
         pages=sum(reply[0] for reply in replies) - len(owners),
@@ -68,6 +73,8 @@ def count_namespace(layout: ShardLayout, ask: Ask, dead: Callable[[set[bytes]], 
         keys=round(sum(reply[3] for reply in replies) * max(1.0, layout.shelves / COUNTED)),
         oldest=min(times, default=None),
         newest=max(times, default=None),
+        hot=len(hot),
+        hottest=tuple(HotBucket(key.hex(), count) for count, key in nlargest(MAX_HOTTEST, hot)),
     )
 
 

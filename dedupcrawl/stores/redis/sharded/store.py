@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections import OrderedDict
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,10 +16,8 @@ from dedupcrawl.errors import DamageError, StoreError, StoreUnreachableError
 from dedupcrawl.stores.base import (
     FILE_ANYWAY,
     SCAN_CAP,
-    ClaimState,
     JudgedOffer,
     JudgedStore,
-    Judgement,
     Offer,
     StoreInfo,
     check_unused,
@@ -46,6 +43,7 @@ from dedupcrawl.stores.redis.sharded.layout import (
     seen_at,
     short_id,
 )
+from dedupcrawl.stores.redis.sharded.plain_offers import PlainOffers
 from dedupcrawl.stores.redis.sharded.protocol import ClaimProtocol
 from dedupcrawl.stores.redis.sharded.scan import count_namespace, memory_bytes, remove_keys, scanned
 from dedupcrawl.stores.redis.sharded.wire import ClusterWire
@@ -66,7 +64,6 @@ T = TypeVar("T")
 COMMANDS_AT_ONCE = 4096  #: in one round trip
 PAGES_PER_VISIT = 100  #: offers after which a batch of records is visited to remove those past their time to live
 AT_ONCE = 256  #: pages, or ids, in one round trip
-REMEMBERED = 4096  #: offers whose candidates are remembered for a second offer
 CONDEMNED_FOR = 3_600_000  #: milliseconds for which an id stays condemned: no command is on its way for so long
 MAX_PATIENCE = 10.0  #: seconds for which a call follows a failover, at most a sixth of the lease
 
@@ -102,8 +99,9 @@ class ShardedStore(JudgedStore):
         self._offset = 0.0  # seconds from the monotonic clock to that of the server
         self._names = KeyNames(namespace)
         self._lock = RLock()
-        self._compared: OrderedDict[tuple[Any, ...], frozenset[int]] = OrderedDict()
+        self._plain = PlainOffers()
         self._stats = b""
+        self._is_strict = address.wait_replicas > 0
         self._ttl = ttl
         self._visiting = Lock()
         self._visits: Iterator[list[tuple[bytes, Found]]] = iter(())
@@ -127,6 +125,7 @@ class ShardedStore(JudgedStore):
             asks_servers=server_clock is None,
         )
         self._own = self._protocol.own
+        self._superseded: set[int] = set()  # ids of records to remove: others that are committed replace them
         try:
             self._synchronize()
             if reset:
@@ -152,9 +151,19 @@ class ShardedStore(JudgedStore):
         token = secrets.token_bytes(OWNER_BYTES)
         self._session.token = token
         self._renewed = self._now()
-        self._session.call("lease", self._lease, "1", self._stats)
+        if not self._extend_lease("1"):
+            raise StoreUnreachableError(f"The store {self.url} cannot be used now: a failover has lost a lease.")
         self._protocol.tokens.add(token)
         self._protocol.token = token
+
+    def _extend_lease(self, is_new: str) -> bool:
+        """Begin or renew the lease; return False if there is none any more.
+
+        Where claims wait for replicas, it does too: others bury the claims of a worker that a failover has forgotten.
+        """
+        if not self._session.call("lease", self._lease, is_new, self._stats):
+            return False
+        return not self._is_strict or self._ask([self._layout.keep_lease(self._session.token)])[0] == 1
 
     def _synchronize(self) -> None:
         """Learn the time of the server that keeps the leases."""
@@ -167,10 +176,10 @@ class ShardedStore(JudgedStore):
         return milliseconds(time.monotonic() + self._offset if self._server_clock is None else self._server_clock())
 
     def renew(self) -> int:
-        self._withdraw_abandoned()
+        self._clean_up()
         self._synchronize()
         self._renewed = self._now()
-        if not self._session.call("lease", self._lease, "", self._stats):
+        if not self._extend_lease(""):
             with self._lock:
                 self.lost_leases += 1  # before the new token: what was filed until now has the old one
                 self._enter()
@@ -215,7 +224,7 @@ class ShardedStore(JudgedStore):
 
     def _leave(self) -> None:
         refused: StoreError | None = None
-        for step in (self._withdraw_abandoned, lambda: self.release(list(self._own)), self._publish_end):
+        for step in (self._clean_up, lambda: self.release(list(self._own)), self._publish_end):
             try:
                 step()
             except StoreUnreachableError:
@@ -253,7 +262,7 @@ class ShardedStore(JudgedStore):
         self._session.check()
         if self._now() - self._renewed > self._lease / 3:  # what is claimed under a lease that has ended is dead
             self.renew()
-        self._withdraw_abandoned()
+        self._clean_up()
         ends: list[Offer] = []
         claimed: list[Filing] = []
         try:
@@ -286,8 +295,9 @@ class ShardedStore(JudgedStore):
         finally:
             self._visiting.release()
 
-    def _withdraw_abandoned(self) -> None:
-        """Withdraw pages of which an error left open whether they are filed."""
+    def _clean_up(self) -> None:
+        """Do what an error has prevented: withdraw pages that may have been filed, and remove those replaced."""
+        self._supersede()
         for filing in list(self._protocol.abandoned.values()):
             keys = filing.record.keys
             self._ask(self._protocol.removal(filing.id, filing.filed, keys, condemned=self._now()))
@@ -299,14 +309,14 @@ class ShardedStore(JudgedStore):
     def add(self, record: Record, since: int = 0, supersede: Iterable[int] = ()) -> Offer:
         offer = self._offer([record], since, committed=True)[0]
         if offer.id is not None:
-            self._supersede(set(supersede) - {offer.id})
+            self._supersede({*supersede} - {offer.id})
         return offer
 
     def add_many(self, records: Sequence[Record]) -> list[Offer]:
         return self._offer(records, 0, committed=True)
 
     def restore(self, records: Sequence[Record]) -> int:
-        self._withdraw_abandoned()
+        self._clean_up()
         found = self._protocol.run([self._protocol.find(record.own_keys) for record in records])
         fresh = [record for record, hits in zip(records, found, strict=True) if not record.is_among(hits)]
         self._offer(fresh, FILE_ANYWAY, committed=True)
@@ -314,28 +324,16 @@ class ShardedStore(JudgedStore):
 
     def _offer(self, records: Sequence[Record], since: int, *, committed: bool) -> list[Offer]:
         """File records unless there are candidates, other than those that were returned for the same record before."""
-        judges = [None if since == FILE_ANYWAY else self._judge(record, since) for record in records]
+        judges = [None if since == FILE_ANYWAY else self._plain.judge(record, since) for record in records]
         pairs = zip(records, judges, strict=True)
         ends = self.offer_judged([JudgedOffer(record, judge, committed) for record, judge in pairs])
         for record, judge, end in zip(records, judges, ends, strict=True):
             if judge is not None and end.id is None:
-                self._remember(record, end)
+                self._plain.remember(record, end)
         return [
             Offer(end.id) if judge is None or end.id is not None else Offer(None, judge.uncompared(end.candidates))
             for judge, end in zip(judges, ends, strict=True)
         ]
-
-    def _judge(self, record: Record, since: int) -> _UnlessFound:
-        with self._lock:
-            known = self._compared.pop(_identity(record), None) if since else None
-        return _UnlessFound(record, frozenset() if known is None else known, 0 if known is not None else since)
-
-    def _remember(self, record: Record, end: Offer) -> None:
-        """Remember what a page was compared with: its caller will offer it again unless it is a copy."""
-        with self._lock:
-            self._compared[_identity(record)] = frozenset(hit.id for hit in end.candidates)
-            while len(self._compared) > REMEMBERED:
-                self._compared.popitem(last=False)
 
     # -- claims ---------------------------------------------------------------------------------
 
@@ -361,11 +359,16 @@ class ShardedStore(JudgedStore):
             self._supersede(supersede)
         return committed
 
-    def _supersede(self, ids: Iterable[int]) -> None:
-        old = [short_id(id) for id in ids if id > 0]
+    def _supersede(self, ids: Iterable[int] = ()) -> None:
+        """Remove records that are replaced; when a node fails now, with the next call."""
+        with self._lock:
+            self._superseded.update(id for id in ids if id > 0)
+            old = sorted(self._superseded)
         if old:
-            found = self._run(self._protocol.states(old))
+            found = self._run(self._protocol.states([short_id(id) for id in old]))
             self._remove_records([(id, each) for id, each in found.items() if each.value])
+            with self._lock:
+                self._superseded.difference_update(old)
 
     def _remove_records(self, found: Sequence[tuple[bytes, Found]]) -> int:
         """Remove records, whatever their state, and their ids in the buckets; return how many were there."""
@@ -474,27 +477,6 @@ class ShardedStore(JudgedStore):
             newest=count.newest,
             scheme=self._meta.scheme,
             layout=SHARDED,
+            hot=count.hot,
+            hottest=count.hottest,
         )
-
-
-class _UnlessFound:
-    """The judge of a plain offer: a page is filed unless there are candidates that its caller has not compared."""
-
-    def __init__(self, record: Record, compared: frozenset[int], since: int) -> None:
-        self._record = record
-        self._since = since
-        self.compared = compared
-
-    def uncompared(self, candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
-        """Return the candidates that the caller has not compared."""
-        return tuple(hit for hit in candidates if hit.id > self._since and hit.id not in self.compared)
-
-    def __call__(self, candidates: Sequence[Candidate]) -> Judgement:
-        found = self.uncompared(candidates)
-        unsettled = tuple(hit.id for hit in found if hit.state is not ClaimState.COMMITTED)
-        # A pending page is no candidate yet: it may give way. Protocol and caller wait for the others.
-        return Judgement(None if len(unsettled) < len(found) else self._record, unsettled)
-
-
-def _identity(record: Record) -> tuple[Any, ...]:
-    return record.url, record.seen, record.keys, record.sketches
