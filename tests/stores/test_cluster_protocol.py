@@ -179,7 +179,7 @@ class Scripts:
         layout, id, now = self.layout, id_of(number), 5
         return {
             "file": lambda: layout.file(id, self.value, token_of(rest[0]) + OPENED, self.key),
-            "put": lambda: layout.place(self.key, id)[0],
+            "put": lambda: layout.place(self.key, id),
             "read": lambda: layout.bucket(self.key),
             "join": lambda: layout.join(self.key, id),
             "leave": lambda: layout.leave(self.key, id),

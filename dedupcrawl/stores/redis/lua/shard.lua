@@ -21,7 +21,8 @@ end
 --@ append_id
 -- Adds an id to a bucket, and returns those before; the newest SCAN_CAP are kept.
 local function append_id(b, s, key, id)
-  local ids = redis.call('HGET', b, key) or ''
+  if redis.call('HSETNX', b, key, id) == 1 then return '' end
+  local ids = redis.call('HGET', b, key)
   for at = 1, #ids, 6 do
     if ids:sub(at, at + 5) == id then return ids end
   end
@@ -99,9 +100,9 @@ return 'c'
 --@ commit
 -- KEYS r s, ARGV id. Makes a claim permanent, even one that is pending again since a failover. Returns whether there is a
 -- record: no other worker commits this id, so one that is committed already was committed by a call whose reply was lost.
-seal_record(KEYS[1], ARGV[1])
+local sealed = seal_record(KEYS[1], ARGV[1])
 end_stage(KEYS[2], ARGV[1])
-return get_record(KEYS[1], ARGV[1]) and 1 or 0
+return (sealed == 1 or get_record(KEYS[1], ARGV[1])) and 1 or 0
 
 --@ scraped
 -- KEYS r s, ARGV id, token. Marks an own claim as scraped. Returns whether it was there.

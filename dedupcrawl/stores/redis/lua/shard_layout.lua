@@ -22,9 +22,9 @@ local function get_record(r, id)
 end
 
 --@ seal_record
--- Makes the record of a claim permanent.
+-- Makes the record of a claim permanent. Returns 1 if it was a claim.
 local function seal_record(r, id)
-  redis.call('HDEL', r, id .. 'o')
+  return redis.call('HDEL', r, id .. 'o')
 end
 
 --@ drop_record

@@ -207,10 +207,10 @@ class ShardLayout:
             return _Shelf(tag.slot, tag.buckets, tag.stages)
         return _Shelf(tag.slot, b"%b%x" % (tag.buckets, int.from_bytes(key[2:], "big") % self.shelves), tag.stages)
 
-    def place(self, key: bytes, id: bytes) -> tuple[Command, Command]:
-        """Place an id in an empty bucket, and read the bucket: it was placed if it is there."""
-        (slot, shelf, _), field = self._shelf(key), key[1:]
-        return Command(slot, (b"HSETNX", shelf, field, id)), Command(slot, (b"HGET", shelf, field))
+    def place(self, key: bytes, id: bytes) -> Command:
+        """Place an id in an empty bucket; the reply is 1 unless the bucket has ids, maybe this one by a former call."""
+        slot, shelf, _ = self._shelf(key)
+        return Command(slot, (b"HSETNX", shelf, key[1:], id))
 
     def bucket(self, key: bytes) -> Command:
         """Read the ids of a bucket."""

@@ -12,7 +12,7 @@ pages at a time, and sends what all of them want in one round trip.
 step                              commands
 ================================  =====================================================================
 look (where many are copies)      read the buckets, then the records: a duplicate ends here
-file                              the record as pending; its id into each bucket, placed if read back
+file                              the record as pending; its id into each empty bucket; the others are read
 contest                           read every id that is met; what is absent is condemned, and refiles
 wait, wound                       for lower, at higher pending ids; an open claim ends it: the caller waits
 join                              the buckets where others stood, and contest what that shows
@@ -90,8 +90,11 @@ class _View:
 
     def unmet(self) -> list[bytes]:
         """The ids to read next: of each bucket the newest that are not known to be gone, as far as they count."""
+        full = [ids for ids in self.buckets.values() if ids]
+        if not full and not self.blockers:
+            return []
         found: dict[bytes, None] = {}
-        for ids in filter(None, self.buckets.values()):
+        for ids in full:
             newest = islice((id for id in reversed(ids) if id not in self.gone), BUCKET_CAP)
             found.update((id, None) for id in newest if id not in self.met)
         found.update((id, None) for id in self.blockers if id not in self.gone and id not in self.met)
@@ -249,21 +252,24 @@ class ClaimProtocol:
         filing.joined.update([home] if keys else [])
         commands = [self.layout.file(id, self._value(filing, record), filing.token + OPENED, home)]
         others = [key for key in keys if key != home]
-        for key in others:
-            commands += self.layout.place(key, id) if compares else [self.layout.join(key, id)]
         if not compares:
             filing.joined.update(others)
-            return (yield commands)[0] is not None
-        replies = yield commands
-        seen = {home: replies[0], **dict(zip(others, replies[2::2], strict=True))}
-        filing.joined.update(key for key in others if seen[key] == id or id in ids_in(seen[key] or b""))
+            return (yield [*commands, *[self.layout.join(key, id) for key in others]])[0] is not None
+        free = [key for key in others if not view.buckets.get(key)]
+        replies = yield [*commands, *[self.layout.place(key, id) for key in free]]
+        filing.joined.update(key for key, placed in zip(free, replies[1:], strict=True) if placed)
+        seen: dict[bytes, bytes] = dict.fromkeys(filing.joined, b"")  # a bucket that was empty a moment ago
+        seen[home] = replies[0] or b""
+        rest = [key for key in dict.fromkeys((*others, *record.lookup_keys)) if key not in seen]
+        if replies[0] is not None and rest:  # read after the page was placed: others may look for it only there
+            seen |= {
+                key: packed or b""
+                for key, packed in zip(rest, (yield [self.layout.bucket(key) for key in rest]), strict=True)
+            }
+            filing.joined.update(key for key in others if id in ids_in(seen[key]))
         for key in record.lookup_keys:
             if key in seen:
                 view.add(key, seen[key], id)
-        probes = [key for key in dict.fromkeys(record.lookup_keys) if key not in seen]
-        if replies[0] is not None and probes:  # read after the page was placed: others may look for it only there
-            for key, packed in zip(probes, (yield [self.layout.bucket(key) for key in probes]), strict=True):
-                view.add(key, packed, id)
         return replies[0] is not None
 
     def _contest(self, offer: JudgedOffer, filing: Filing, view: _View) -> Rounds[Offer | None]:

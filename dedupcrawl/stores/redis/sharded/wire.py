@@ -74,12 +74,11 @@ class _Sending:
         self.writes = self.waits = False
         self.connection: Any = None
 
-    def add(self, number: int, command: Command, *, asking: bool) -> None:
+    def add(self, number: int, words: tuple[bytes, ...], *, asking: bool) -> None:
         """Add a command, behind ``ASKING`` if it follows a slot that is on the move."""
         if asking:
             self.extra.add(len(self.parts))
             self.parts.append(b"*1\r\n$6\r\nASKING\r\n")
-        words = command.words
         self.parts.append(_packed(words))
         self.numbers.append(number)
         if words[0] not in _READS:
@@ -142,11 +141,12 @@ class ClusterWire:
         sendings: dict[Place | None, _Sending] = {}
         owners = self.map.owners
         for n, where, asking in todo:
-            place = where or owners[commands[n].slot]
+            command = commands[n]
+            place = where or owners[command.slot]
             sending = sendings.get(place)
             if sending is None:
                 sending = sendings[place] = _Sending(place)
-            sending.add(n, commands[n], asking=asking)
+            sending.add(n, command.words, asking=asking)
         again: list[tuple[int, Place | None, bool]] = []
         cause: Exception | None = None
         sent = []
