@@ -229,12 +229,30 @@ class Cluster:
         with main.client() as client:
             client.execute_command("CLIENT", "PAUSE", MILLISECONDS, "WRITE")
             try:
-                written = client.info("replication")["master_repl_offset"]
-                self.wait(lambda: self._received(replica) >= written)
+                self._synchronize(main, replica)
                 self.take_over(replica)
                 self.wait(lambda: self.role(main) == "slave")
             finally:
                 client.execute_command("CLIENT", "UNPAUSE")
+
+    @contextmanager
+    def cut_off(self, main: Server) -> Iterator[Server]:
+        """Let the replica of a primary, which is returned, receive nothing of what is written in the block."""
+        replica = self.replica_of(main)
+        self._synchronize(main, replica)
+        with main.client() as client:
+            client.execute_command("ACL", "SETUSER", "default", "-psync", "-sync")
+            client.execute_command("CLIENT", "KILL", "TYPE", "replica")
+            self.wait(lambda: client.info("replication")["connected_slaves"] == 0)
+            try:
+                yield replica
+            finally:
+                client.execute_command("ACL", "SETUSER", "default", "+psync", "+sync")
+
+    def _synchronize(self, main: Server, replica: Server) -> None:
+        with main.client() as client:
+            written = client.info("replication")["master_repl_offset"]
+        self.wait(lambda: self._received(replica) >= written)
 
     def take_over(self, replica: Server) -> None:
         """Let a replica take over at once, whatever it has received, and wait until all nodes know."""

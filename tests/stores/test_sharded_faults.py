@@ -78,6 +78,39 @@ def test_slots_move_while_pages_are_claimed(nodes: Cluster) -> None:
     assert sorted(page.sketches[0] for page in kept) == [n.to_bytes(16, "big") for n in range(400)]
 
 
+def test_what_a_replica_lacks_is_stored_twice_and_nothing_else(nodes: Cluster) -> None:
+    """A failover with the replication cut; no page is lost."""
+    pages, copies = ([story(n, f"http://{site}/{n}") for n in range(90)] for site in "ab")
+    with sharded(nodes.url) as one, sharded(nodes.url) as other:
+        assert len(keep(one, pages[:30], 10)) == 30
+        with nodes.cut_off(nodes.primaries()[0]) as replica:
+            assert len(keep(one, pages[30:], 10)) == 60
+            nodes.take_over(replica)
+        nodes.wait(nodes.is_whole)
+        twice = {page.sketches[0] for page in keep(other, copies, 10)}
+        assert 0 < len(twice) <= 60
+        assert twice <= {page.sketches[0] for page in pages[30:]}
+        assert keep(one, [story(n, f"http://c/{n}") for n in range(90)], 10) == []
+
+
+def test_strict_claims_are_stored_once_though_a_replica_lacks_what_was_tried(nodes: Cluster) -> None:
+    pages, copies = ([story(n, f"http://{site}/{n}") for n in range(60)] for site in "ab")
+    with sharded(f"{nodes.url}?wait_replicas=1&socket_timeout=120") as one, sharded(nodes.url) as other:
+        nodes.wait(lambda: names_replicas(one))
+        assert len(keep(one, pages[:30], 10)) == 30
+        with nodes.cut_off(nodes.primaries()[0]) as replica:
+            patience, one._wire._wait_ms = one._wire._wait_ms, 100
+            for n in range(30, 60, 10):
+                with pytest.raises(StoreUnreachableError, match="0 replicas have acknowledged"):
+                    keep(one, pages[n : n + 10], 10)
+            nodes.take_over(replica)
+        nodes.wait(nodes.is_whole)
+        one._wire._wait_ms = patience
+        assert {page.url for page in keep(one, pages, 10)} == {page.url for page in pages[30:]}
+        assert keep(other, copies, 10) == []
+        assert leftovers(one) == []
+
+
 @pytest.mark.parametrize("written", ["home", "bucket"])
 @pytest.mark.parametrize("knows_map", [True, False])
 def test_strict_claims_need_a_replica_of_each_node(

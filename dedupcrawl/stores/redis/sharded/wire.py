@@ -46,7 +46,7 @@ _CHUNK = 1 << 16
 _READS = frozenset({b"HGET", b"HMGET", b"CLUSTER", b"SCRIPT", b"MEMORY"})
 #: Replies after which the same command may succeed, as slots move and replicas take over.
 _TRANSIENT = (TryAgainError, ClusterDownError, MasterDownError, ReadOnlyError)
-_TRANSIENT_CODES = ("LOADING", "UNBLOCKED", "MASTERDOWN", "CLUSTERDOWN")
+_TRANSIENT_CODES = ("LOADING", "UNBLOCKED", "MASTERDOWN", "CLUSTERDOWN", "WAIT cannot be used with replica")
 
 
 class NodeMap:
