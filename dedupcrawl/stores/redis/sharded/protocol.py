@@ -257,7 +257,7 @@ class ClaimProtocol:
         free = [key for key in others if not view.buckets.get(key)]
         replies = yield [*commands, *[self.layout.place(key, id) for key in free]]
         filing.joined.update(key for key, placed in zip(free, replies[1:], strict=True) if placed)
-        seen: dict[bytes, bytes] = dict.fromkeys(filing.joined, b"")  # a bucket that was empty a moment ago
+        seen: dict[bytes, bytes] = dict.fromkeys(filing.joined, b"")  # as if read at the moment they were filled
         seen[home] = replies[0] or b""
         rest = [key for key in dict.fromkeys((*others, *record.lookup_keys)) if key not in seen]
         if replies[0] is not None and rest:  # read after the page was placed: others may look for it only there
