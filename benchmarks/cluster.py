@@ -302,8 +302,11 @@ def _storm_batch(store: JudgedStore, pages: list[Record], out: Any) -> list[Reco
 class Storm:
     """Workers that are killed while nodes fail and slots move."""
 
-    def __init__(self, cluster: Cluster, folder: Path, stories: int, kills: int, failovers: int) -> None:
+    def __init__(
+        self, cluster: Cluster, folder: Path, stories: int, kills: int, failovers: int, query: str = ""
+    ) -> None:
         self.cluster, self.folder, self.stories = cluster, folder, stories
+        self.url = cluster.url + query
         self.kills, self.failovers = kills, failovers
         self.random = Random(1)
         self.context = multiprocessing.get_context("fork")
@@ -317,7 +320,7 @@ class Storm:
         """Start a worker."""
         self.started += 1
         file = str(self.folder / str(self.started))
-        job = self.context.Process(target=storm_worker, args=(self.cluster.url, self.started, self.stories, file))
+        job = self.context.Process(target=storm_worker, args=(self.url, self.started, self.stories, file))
         job.start()
         self.running[self.started] = job
 
@@ -385,11 +388,11 @@ class Storm:
         return lost, twice, again
 
 
-def storm(cluster: Cluster, stories: int, kills: int, failovers: int) -> None:
+def storm(cluster: Cluster, stories: int, kills: int, failovers: int, *, strict: bool) -> None:
     """Make a storm."""
     cluster.empty()
     with tempfile.TemporaryDirectory() as folder:
-        made = Storm(cluster, Path(folder), stories, kills, failovers)
+        made = Storm(cluster, Path(folder), stories, kills, failovers, "?wait_replicas=1" if strict else "")
         began = time.perf_counter()
         made.run()
         with open_store(cluster.url, namespace="storm", scheme={}) as store:
@@ -431,6 +434,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=WORKERS, help="processes of a race")
     parser.add_argument("--kills", type=int, default=300)
     parser.add_argument("--failovers", type=int, default=20)
+    parser.add_argument("--strict", action="store_true", help="the storm waits for a replica (wait_replicas=1)")
     parser.add_argument("--stories", type=int, default=3000, help="of the storm")
     parser.add_argument("--rounds", type=int, default=4, help="of the cost")
     add_json_option(parser)
@@ -445,7 +449,7 @@ def main() -> None:
             cluster.empty()
             cost(cluster, args.rounds, 2000)
         if "storm" in parts:
-            storm(cluster, args.stories, args.kills, args.failovers)
+            storm(cluster, args.stories, args.kills, args.failovers, strict=args.strict)
         if "distance" in parts:
             distance(cluster)
     finally:
