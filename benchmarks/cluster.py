@@ -3,8 +3,8 @@
 The benchmark starts a Valkey cluster of three primaries and three replicas on loopback. Exit code 1 if a bar is missed.
 
 ``race``
-    Eight processes offer the same pages, in random order and all in the same order from a barrier. Each story must
-    be kept exactly once.
+    Processes (``--workers``: eight) offer the same pages, in random order and all in the same order from a barrier.
+    Each story must be kept exactly once.
 ``cost``
     CPU time of all primaries per page, new and duplicate, against that of one server; in batches and singly. CPU
     time of the client and awaited round trips per page, and the share of each primary in the work.
@@ -121,16 +121,16 @@ def race_worker(url: str, namespace: str, numbers: list[int], barrier: Any, resu
         results.put([page.sketches[0] for some in chunked(pages, BATCH) for page in keep(store, some)])
 
 
-def race(cluster: Cluster, runs: int, pages: int) -> None:
+def race(cluster: Cluster, runs: int, pages: int, workers: int) -> None:
     """Let processes race for the same pages."""
     stories = {page_of(n).sketches[0] for n in range(pages)}
     fine = 0
     for run in range(runs):
         cluster.empty()
-        orders = [list(range(pages)) for _ in range(WORKERS)]
+        orders = [list(range(pages)) for _ in range(workers)]
         if run % 2 == 0:
             for worker, order in enumerate(orders):
-                Random(run * WORKERS + worker).shuffle(order)
+                Random(run * workers + worker).shuffle(order)
         began = time.perf_counter()
         kept = Counter(story for part in _raced(cluster.url, f"race{run}", orders) for story in part)
         twice = sum(count > 1 for count in kept.values())
@@ -138,7 +138,7 @@ def race(cluster: Cluster, runs: int, pages: int) -> None:
         fine += not lost and not twice
         how = "random orders" if run % 2 == 0 else "the same order from a barrier"
         print(
-            f"race {run + 1}: {WORKERS} processes, {pages:,} pages of {len(stories):,} stories, {how}: "
+            f"race {run + 1}: {workers} processes, {pages:,} pages of {len(stories):,} stories, {how}: "
             f"{kept.total():,} kept, {lost} lost, {twice} twice ({time.perf_counter() - began:.0f} s)",
             flush=True,
         )
@@ -302,8 +302,11 @@ def _storm_batch(store: JudgedStore, pages: list[Record], out: Any) -> list[Reco
 class Storm:
     """Workers that are killed while nodes fail and slots move."""
 
-    def __init__(self, cluster: Cluster, folder: Path, stories: int, kills: int, failovers: int) -> None:
+    def __init__(
+        self, cluster: Cluster, folder: Path, stories: int, kills: int, failovers: int, query: str = ""
+    ) -> None:
         self.cluster, self.folder, self.stories = cluster, folder, stories
+        self.url = cluster.url + query
         self.kills, self.failovers = kills, failovers
         self.random = Random(1)
         self.context = multiprocessing.get_context("fork")
@@ -317,7 +320,7 @@ class Storm:
         """Start a worker."""
         self.started += 1
         file = str(self.folder / str(self.started))
-        job = self.context.Process(target=storm_worker, args=(self.cluster.url, self.started, self.stories, file))
+        job = self.context.Process(target=storm_worker, args=(self.url, self.started, self.stories, file))
         job.start()
         self.running[self.started] = job
 
@@ -385,11 +388,11 @@ class Storm:
         return lost, twice, again
 
 
-def storm(cluster: Cluster, stories: int, kills: int, failovers: int) -> None:
+def storm(cluster: Cluster, stories: int, kills: int, failovers: int, *, strict: bool) -> None:
     """Make a storm."""
     cluster.empty()
     with tempfile.TemporaryDirectory() as folder:
-        made = Storm(cluster, Path(folder), stories, kills, failovers)
+        made = Storm(cluster, Path(folder), stories, kills, failovers, "?wait_replicas=1" if strict else "")
         began = time.perf_counter()
         made.run()
         with open_store(cluster.url, namespace="storm", scheme={}) as store:
@@ -428,8 +431,10 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="default: all")
     parser.add_argument("--runs", type=int, default=10, help="of the race")
     parser.add_argument("--pages", type=int, default=20_000, help="of a race")
+    parser.add_argument("--workers", type=int, default=WORKERS, help="processes of a race")
     parser.add_argument("--kills", type=int, default=300)
     parser.add_argument("--failovers", type=int, default=20)
+    parser.add_argument("--strict", action="store_true", help="the storm waits for a replica (wait_replicas=1)")
     parser.add_argument("--stories", type=int, default=3000, help="of the storm")
     parser.add_argument("--rounds", type=int, default=4, help="of the cost")
     add_json_option(parser)
@@ -439,12 +444,12 @@ def main() -> None:
     try:
         cluster.start()
         if "race" in parts:
-            race(cluster, args.runs, args.pages)
+            race(cluster, args.runs, args.pages, args.workers)
         if "cost" in parts:
             cluster.empty()
             cost(cluster, args.rounds, 2000)
         if "storm" in parts:
-            storm(cluster, args.stories, args.kills, args.failovers)
+            storm(cluster, args.stories, args.kills, args.failovers, strict=args.strict)
         if "distance" in parts:
             distance(cluster)
     finally:

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 PAGES = 20
 
 
-def over(nodes: Cluster, **settings: Any) -> dict[str, Any]:
-    return {"DEDUP_STORE": nodes.url, "DEDUP_WAIT": 60, "CONCURRENT_REQUESTS": 8, **settings}
+def over(nodes: Cluster, query: str, **settings: Any) -> dict[str, Any]:
+    return {"DEDUP_STORE": nodes.url + query, "DEDUP_WAIT": 60, "CONCURRENT_REQUESTS": 8, **settings}
 
 
 @pytest.mark.parametrize("reactor", REACTORS)
 def test_two_workers_share_a_cluster(site: Site, tmp_path: Path, nodes: Cluster, reactor: str) -> None:
     urls = [site.put(f"/{side}/{n}", plain(f"T{n}", text(n))) for n in range(PAGES) for side in "ab"]
-    settings = over(nodes, ITEM_PIPELINES={"tests.crawl.components.Slow": 300})
+    settings = over(nodes, "?socket_timeout=120", DEDUP_LEASE=600, ITEM_PIPELINES={"tests.crawl.components.Slow": 300})
     runs = [start(tmp_path, ("Reader", {"urls": urls[::way]}), settings=settings, reactor=reactor) for way in (1, -1)]
     done = [finish(run)[0] for run in runs]
 
@@ -57,8 +57,8 @@ def test_two_workers_share_a_cluster(site: Site, tmp_path: Path, nodes: Cluster,
 def test_a_node_fails_under_two_workers(site: Site, tmp_path: Path, nodes: Cluster) -> None:
     """Its replica takes over; no page is lost, and none is stored twice without a reason."""
     urls = [site.put(f"/{side}/{n}", plain(f"T{n}", text(n)), delay=0.05) for n in range(PAGES) for side in "ab"]
-    settings = over(nodes, DEDUP_ON_STORE_ERROR="wait", CONCURRENT_REQUESTS=2)
-    settings["DEDUP_STORE"] += "?wait_replicas=1"  # what is acknowledged is not lost
+    # What is acknowledged is not lost.
+    settings = over(nodes, "?wait_replicas=1", DEDUP_ON_STORE_ERROR="wait", CONCURRENT_REQUESTS=2)
     victim = nodes.primaries()[0]
     replica = nodes.replica_of(victim)
 

@@ -12,6 +12,7 @@ from dedupcrawl.stores.base import KEY_BYTES, Record, Store, scheme_json, url_ke
 from dedupcrawl.stores.redis.address import SHARDED, is_server, read_address
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from dedupcrawl.stores.redis.store import RedisStore
+from tests.stores.servers import WAIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -75,6 +76,8 @@ class Opener:
             store: Store = kind(
                 address, namespace, scheme_json(scheme), lease=lease, ttl=ttl, clock=clock, server_clock=clock
             )
+            if isinstance(store, ShardedStore):
+                store._wire._patience = 2 * WAIT
         else:
             store = open_store(self.url, namespace=namespace, scheme=scheme, lease=lease, ttl=ttl, clock=clock)
         self.opened.append(store)

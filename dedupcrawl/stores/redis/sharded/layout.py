@@ -63,12 +63,6 @@ class Found(NamedTuple):
 ABSENT = Found(b"X")
 
 
-class _Shelf(NamedTuple):
-    slot: int
-    key: bytes  #: of a hash of buckets
-    stages: bytes  #: of its tag
-
-
 @dataclass(frozen=True, slots=True)
 class _Tag:
     slot: int
@@ -200,12 +194,15 @@ class ShardLayout:
 
     # -- commands at a bucket -------------------------------------------------------------------
 
-    def _shelf(self, key: bytes) -> _Shelf:
-        """Return the slot and the hash of a bucket. The last bytes of a key choose the hash, the first ones the tag."""
+    def _shelf(self, key: bytes) -> tuple[int, bytes, bytes]:
+        """Return the slot and the hash of a bucket, and the stages of its tag.
+
+        The last bytes of a key choose the hash, the first ones the tag.
+        """
         tag = self._tags[int.from_bytes(key[:2], "big") >> _TAG_SHIFT]
         if self.shelves == 1:
-            return _Shelf(tag.slot, tag.buckets, tag.stages)
-        return _Shelf(tag.slot, b"%b%x" % (tag.buckets, int.from_bytes(key[2:], "big") % self.shelves), tag.stages)
+            return tag.slot, tag.buckets, tag.stages
+        return tag.slot, b"%b%x" % (tag.buckets, int.from_bytes(key[2:], "big") % self.shelves), tag.stages
 
     def place(self, key: bytes, id: bytes) -> Command:
         """Place an id in an empty bucket; the reply is 1 unless the bucket has ids, maybe this one by a former call."""

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -90,14 +89,14 @@ class _View:
 
     def unmet(self) -> list[bytes]:
         """The ids to read next: of each bucket the newest that are not known to be gone, as far as they count."""
-        full = [ids for ids in self.buckets.values() if ids]
-        if not full and not self.blockers:
-            return []
         found: dict[bytes, None] = {}
-        for ids in full:
-            newest = islice((id for id in reversed(ids) if id not in self.gone), BUCKET_CAP)
-            found.update((id, None) for id in newest if id not in self.met)
-        found.update((id, None) for id in self.blockers if id not in self.gone and id not in self.met)
+        met, gone = self.met, self.gone
+        for ids in self.buckets.values():
+            some = ids if not gone else [id for id in ids if id not in gone]
+            for id in reversed(some[-BUCKET_CAP:]):
+                if id not in met:
+                    found[id] = None
+        found.update((id, None) for id in self.blockers if id not in gone and id not in met)
         return list(found)
 
     def candidates(self) -> list[Candidate]:
@@ -258,7 +257,7 @@ class ClaimProtocol:
         free = [key for key in others if not view.buckets.get(key)]
         replies = yield [*commands, *[self.layout.place(key, id) for key in free]]
         filing.joined.update(key for key, placed in zip(free, replies[1:], strict=True) if placed)
-        seen: dict[bytes, bytes] = dict.fromkeys(filing.joined, b"")  # a bucket that was empty a moment ago
+        seen: dict[bytes, bytes] = dict.fromkeys(filing.joined, b"")  # as if read at the moment they were filled
         seen[home] = replies[0] or b""
         rest = [key for key in dict.fromkeys((*others, *record.lookup_keys)) if key not in seen]
         if replies[0] is not None and rest:  # read after the page was placed: others may look for it only there
@@ -457,7 +456,8 @@ class ClaimProtocol:
 
     def only_live(self, found: dict[bytes, Found]) -> Rounds[dict[bytes, Found]]:
         """Return what is neither absent, nor expired, nor the claim of a dead worker."""
-        dead = {*(yield from self._dead(found))}
+        unsettled = {id: each for id, each in found.items() if each.state != b"c"}
+        dead = {*(yield from self._dead(unsettled))} if unsettled else set()
         return {
             id: each
             for id, each in found.items()

@@ -31,7 +31,7 @@ from dedupcrawl.stores.redis.connection import store_error
 from dedupcrawl.stores.redis.transports import hiredis, pack_command
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from dedupcrawl.stores.redis.address import Address
     from dedupcrawl.stores.redis.sharded.layout import Command
@@ -73,16 +73,6 @@ class _Sending:
         self.extra: set[int] = set()  # places of the replies to ASKING
         self.writes = self.waits = False
         self.connection: Any = None
-
-    def add(self, number: int, words: tuple[bytes, ...], *, asking: bool) -> None:
-        """Add a command, behind ``ASKING`` if it follows a slot that is on the move."""
-        if asking:
-            self.extra.add(len(self.parts))
-            self.parts.append(b"*1\r\n$6\r\nASKING\r\n")
-        self.parts.append(_packed(words))
-        self.numbers.append(number)
-        if words[0] not in _READS:
-            self.writes = True
 
 
 class ClusterWire:
@@ -138,19 +128,10 @@ class ClusterWire:
     ) -> tuple[list[tuple[int, Place | None, bool]], Exception | None]:
         """Send commands, and return those to send again, with the reason to pause before."""
         self.trips += 1
-        sendings: dict[Place | None, _Sending] = {}
-        owners = self.map.owners
-        for n, where, asking in todo:
-            command = commands[n]
-            place = where or owners[command.slot]
-            sending = sendings.get(place)
-            if sending is None:
-                sending = sendings[place] = _Sending(place)
-            sending.add(n, command.words, asking=asking)
         again: list[tuple[int, Place | None, bool]] = []
         cause: Exception | None = None
         sent = []
-        for sending in sendings.values():
+        for sending in self._sendings(commands, todo):
             try:
                 self._send(sending)
                 sent.append(sending)
@@ -176,6 +157,27 @@ class ClusterWire:
         if lacking is not None:  # now that the replies of all nodes have been read
             raise lacking
         return again, cause
+
+    def _sendings(
+        self, commands: Sequence[Command], todo: Sequence[tuple[int, Place | None, bool]]
+    ) -> Iterable[_Sending]:
+        """Return what is to be sent to each node."""
+        sendings: dict[Place | None, _Sending] = {}
+        owners = self.map.owners
+        for n, where, asking in todo:
+            slot, words = commands[n]
+            place = where or owners[slot]
+            sending = sendings.get(place)
+            if sending is None:
+                sending = sendings[place] = _Sending(place)
+            if asking:  # the slot is on the move
+                sending.extra.add(len(sending.parts))
+                sending.parts.append(b"*1\r\n$6\r\nASKING\r\n")
+            sending.parts.append(_packed(words))
+            sending.numbers.append(n)
+            if words[0] not in _READS:
+                sending.writes = True
+        return sendings.values()
 
     def _send(self, sending: _Sending) -> None:
         if sending.place is None:
