@@ -2,8 +2,9 @@
 
 The site and the spider are those of :mod:`benchmarks.crawl`, with 16 concurrent requests. All pages are
 different, so each is claimed and committed. The store is in memory; every call waits 0 or 50 ms first, in a
-thread, as over a network. Both variants take turns in one process. The figure is pages per second of wall
-time, from the opening of the spider to its close; the bar is a ratio of at least 0.9.
+thread, as over a network. With ``--store`` it is a cluster, and every round trip waits. Both variants take turns in
+one process. The figure is pages per second of wall time, from the opening of the spider to its close; the bar is a
+ratio of at least 0.9.
 
 The site responds after ``--delay`` seconds (default: 0.05), like a site on another machine.
 """
@@ -16,8 +17,9 @@ import statistics
 import subprocess
 import sys
 import time
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
@@ -31,6 +33,7 @@ from benchmarks.results import add_json_option, write_results
 from dedupcrawl import Addon, Deduplicator
 from dedupcrawl.crawl.context import CrawlContext
 from dedupcrawl.stores.memory import MemoryStore
+from dedupcrawl.stores.redis.sharded.store import ShardedStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,18 +73,31 @@ class RemoteStoreAddon(Addon):
     def context(self) -> CrawlContext:
         """Create a context with the remote store."""
         context = CrawlContext.create(self._crawler, self.pipeline)
+        latency = self._crawler.settings.getfloat("LATENCY")
+        if url := self._crawler.settings.get("STORE"):
+            dedup = Deduplicator(url, f"latency {uuid4()}", config=context.options.config)
+            assert isinstance(dedup.store, ShardedStore)
+            dedup.store._wire.ask = partial(_late, dedup.store._wire.ask, latency)  # type: ignore[method-assign]
+            context.client.connect(dedup)
+            return context
         store = RemoteStore("daily", "{}", lease=60.0, ttl=None, clock=time.time)
-        store.latency = self._crawler.settings.getfloat("LATENCY")
+        store.latency = latency
         context.client.connect(Deduplicator(store, config=context.options.config))
         return context
 
 
-async def crawl(base: str, parts: int, latency: float) -> float:
+def _late(ask: Callable[[Any], list[Any]], latency: float, commands: Any) -> list[Any]:
+    time.sleep(latency)
+    return ask(commands)
+
+
+async def crawl(base: str, parts: int, latency: float, store: str = "") -> float:
     """Crawl the site; return pages per second."""
     settings = {
         "ADDONS": {RemoteStoreAddon: 500},
         "DEDUP_STORE": "memory://",
         "LATENCY": latency,
+        "STORE": store,
         "TELNETCONSOLE_ENABLED": False,
         "LOG_LEVEL": "WARNING",
         "CONCURRENT_REQUESTS": 16,
@@ -103,12 +119,12 @@ async def crawl(base: str, parts: int, latency: float) -> float:
 
 
 @deferred_f_from_coro_f
-async def take_turns(_: object, base: str, rounds: int, parts: int, file: Path | None) -> None:
+async def take_turns(_: object, base: str, rounds: int, parts: int, file: Path | None, store: str = "") -> None:
     """Crawl the site in both ways, several times, and print the results."""
     rates: dict[float, list[float]] = {latency: [] for latency in LATENCIES}
     for turn in range(rounds):
         for latency in LATENCIES if turn % 2 else reversed(LATENCIES):
-            rates[latency].append(await crawl(base, parts, latency))
+            rates[latency].append(await crawl(base, parts, latency, store))
     near, far = (rates[latency] for latency in LATENCIES)
     ratio = statistics.median(b / a for a, b in zip(near, far, strict=True))
     shown = {f"{1000 * key:.0f} ms": round(statistics.median(each), 1) for key, each in rates.items()}
@@ -126,6 +142,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--pages", type=int, default=1000)
     parser.add_argument("--delay", type=float, default=0.05)
+    parser.add_argument("--store", default="", metavar="URL", help="a cluster, redis-cluster://…, in place of memory")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     add_json_option(parser)
     asked = parser.parse_args()
@@ -140,7 +157,10 @@ def main() -> None:
         site = json.loads(server.stdout.readline())
         try:
             install_reactor(ASYNCIO)
-            react(take_turns, (f"http://127.0.0.1:{site['port']}", asked.rounds, asked.pages // PART, asked.json))
+            react(
+                take_turns,
+                (f"http://127.0.0.1:{site['port']}", asked.rounds, asked.pages // PART, asked.json, asked.store),
+            )
         finally:
             server.kill()
 

@@ -3,6 +3,9 @@
 The labelled reprints of the data folder are judged as a crawl meets them, by the default settings. The generated sites
 of ``tests/sites`` are crawled in the draws that the seeds name. Draws 10 and 11 are for validation: their pages were
 never read while rules were made. Returns 1 if a page that was no copy is dropped.
+
+``--slots 128 64 32`` judges the reprints with sketches of other sizes instead, each with several seeds: which pages a
+small sketch gets wrong is a matter of chance.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from tests.sites.harness import run
 from tests.sites.kinds import KINDS, build
 
 SEEDS = (10, 11)
+SKETCH_SEEDS = range(12)
 
 
 @dataclass
@@ -46,6 +50,22 @@ def crawl_sites(seed: int) -> SiteTotals:
     return totals
 
 
+def judge_sketches(sizes: list[int]) -> dict[int, dict[str, list[int]]]:
+    """Return wrong and missed drops of the reprints by number of slots, one for each seed of the sketches."""
+    cache = ParsedPageCache(read_labelled_pages(REPRINTS))
+    found: dict[int, dict[str, list[int]]] = {}
+    for slots in sizes:
+        found[slots] = {"wrong": [], "missed": []}
+        for seed in SKETCH_SEEDS:
+            config = Config(detectors={"exact": {}, "minhash": {"slots": slots, "seed": seed}})
+            drops = judge_pages(cache.read(config), config).drops
+            found[slots]["wrong"].append(drops.false_positives)
+            found[slots]["missed"].append(drops.false_negatives)
+        wrong, missed = (sum(found[slots][name]) / len(SKETCH_SEEDS) for name in ("wrong", "missed"))
+        print(f"{slots} slots: {wrong:.2f} wrong, {missed:.2f} missed ({len(SKETCH_SEEDS)} seeds)", flush=True)
+    return found
+
+
 def judge_reprints() -> dict[str, float]:
     """Judge the labelled reprints; nothing where they are missing."""
     if not REPRINTS.exists():
@@ -61,8 +81,12 @@ def main() -> int:
     """Print the figures; return 1 if a page is lost."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS, help="draws of the sites")
+    parser.add_argument("--slots", type=int, nargs="+", help="sizes of sketches to judge the reprints with")
     add_json_option(parser)
     options = parser.parse_args()
+    if options.slots:
+        write_results(options.json, "verdicts", figures={"sketches": judge_sketches(options.slots)})
+        return 0
     reprints = judge_reprints()
     print("reprints: " + ", ".join(f"{name} {value:.4g}" for name, value in reprints.items()))
     sites = {f"draw {seed}": crawl_sites(seed) for seed in options.seeds}

@@ -228,6 +228,10 @@ class Policy:
         """
         return self._outcome((self._decisive(findings) or findings)[0]) if findings else None
 
+    def blockers(self, findings: Sequence[Finding]) -> tuple[int, ...]:
+        """Return the ids of the unsettled pages that may drop the page."""
+        return tuple(finding.candidate.id for finding in self._decisive(findings) if not finding.settled)
+
     def verdict(self, url: str, record: Record, findings: Sequence[Finding]) -> Verdict:
         """Return the verdict from settled pages alone."""
         return self._related(url, record, [finding for finding in findings if finding.settled]).verdict

@@ -14,6 +14,7 @@ from dedupcrawl.config import Config
 from dedupcrawl.decision import Finding, Matcher, Policy, unchecked
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import StoreError
+from dedupcrawl.filing import PageFiler
 from dedupcrawl.fingerprinting import Fingerprinter, Uncheckable, without_fragment
 from dedupcrawl.lease import LeaseWatch
 from dedupcrawl.page import PageError, ReaderError, read_page
@@ -24,6 +25,7 @@ from dedupcrawl.stores.base import (
     KEY_BYTES,
     Candidate,
     ClaimState,
+    JudgedStore,
     Offer,
     Record,
     Store,
@@ -105,7 +107,7 @@ class Deduplicator(Closing):
         self._clock = clock
         self._page_timeout = page_timeout
         self._policy = Policy(self.config.drop, self.config.keep)
-        self._held: set[int] = set()  # ids of own claims that were neither committed nor released
+        self._filer = PageFiler(self, self._matcher, self._policy)
         self.lease = LeaseWatch(self.config.lease)  #: notices that claims may have ended
         self._logged: set[str] = set()  # kinds of failures of the user's own reader that were logged
         self.reading = self.config.reading  #: options for reading pages
@@ -204,7 +206,7 @@ class Deduplicator(Closing):
         found = self._record(page, html, text, url)
         if isinstance(found, Verdict):
             return found
-        return self._with_retries(partial(self._file, *found, committed=True)).verdict
+        return self._with_retries(partial(self._filer.file, *found, committed=True)).verdict
 
     def add_many(self, pages: Iterable[Page]) -> list[Verdict]:
         """Do the same as :meth:`add` for some hundred pages, in one round trip to a server.
@@ -228,7 +230,7 @@ class Deduplicator(Closing):
         if offer.id is not None:
             return self._policy.verdict(page.url, record, [])
         try:
-            return self._with_retries(partial(self._file, record, page.url, committed=True)).verdict
+            return self._with_retries(partial(self._filer.file, record, page.url, committed=True)).verdict
         except StoreError:
             logger.exception("The store failed while checking %(url)s, which stays unchecked", {"url": page.url})
             return unchecked(page.url, "store")
@@ -312,16 +314,15 @@ class Deduplicator(Closing):
         self, record: Record, url: str, *, versions: bool = True, give_up: bool = False
     ) -> Claim | Pending:
         """Do the same as :meth:`try_claim` for a fingerprinted page; ``url`` is for the verdict."""
-        claim = self._file(record, url, versions=versions, give_up=give_up)
-        if isinstance(claim, Claim) and claim.id is not None:
-            self._held.add(claim.id)
-        return claim
+        return self._filer.claim(record, url, versions=versions, give_up=give_up)
 
     def claim_records(self, pages: Sequence[tuple[Record, str]]) -> list[Claim | Pending]:
-        """Do the same as :meth:`claim_record` for pages in order, in one transaction of a local store.
+        """Do the same as :meth:`claim_record` for pages in order, in one transaction or in few round trips.
 
         When it raises, none of the pages is claimed.
         """
+        if isinstance(self.store, JudgedStore):
+            return self._filer.claim_judged(self.store, pages)
         claims: list[Claim | Pending] = []
 
         def work() -> list[Claim | Pending]:
@@ -346,70 +347,20 @@ class Deduplicator(Closing):
         """
         versions = bool(record.url) and url_key(record.url) in record.lookup_keys
         terms = {"give_up": True, "committed": True, "supersede": False}
-        claim = self._file(record, record.url, versions=versions, **terms)
+        claim = self._filer.file(record, record.url, versions=versions, **terms)
         assert isinstance(claim, Claim)
         return claim.id is not None or claim.verdict.of == record.url
-
-    def _file(
-        self,
-        record: Record,
-        url: str,
-        *,
-        versions: bool = True,
-        give_up: bool = False,
-        committed: bool = False,
-        supersede: bool = True,
-    ) -> Claim | Pending:
-        """Check a page; if it is to be kept, file it as a claim or as committed."""
-        seen: dict[int, Candidate] = {}
-        lost: int | None = None
-        while True:
-            findings = self._matcher.findings(record, seen.values(), versions=versions)
-            decision = self._policy.decide(url, record, findings, give_up=give_up or lost is not None)
-            if isinstance(decision, Pending):
-                return decision
-            if not decision.verdict.keep:
-                if lost is not None:
-                    self.store.release([lost])
-                return Claim(decision.verdict, self, record=record, candidates=tuple(seen.values()))
-            offered = replace(record, cluster=decision.cluster) if decision.cluster else record
-            old = decision.supersedes if supersede else ()
-            offer = self._offer(offered, max(seen, default=0), lost, old if committed else None)
-            if offer.id is not None:
-                candidates = tuple(seen.values())
-                return Claim(decision.verdict, self, offer.id, offered, decision.supersedes, candidates)
-            lost = self._lost_claim(record, offer.candidates)
-            earlier = (each for each in offer.candidates if lost is None or each.id < lost)
-            seen.update((candidate.id, candidate) for candidate in earlier)
-
-    def _offer(self, record: Record, since: int, lost: int | None, supersede: tuple[int, ...] | None) -> Offer:
-        """File a record as committed, or as a claim if ``supersede`` is None; ``lost`` is its claim."""
-        if supersede is None:
-            return self.store.offer(record, since) if lost is None else Offer(lost)
-        self._held.difference_update(supersede)
-        if lost is not None and self.store.commit([lost], supersede):
-            return Offer(lost)
-        return self.store.add(record, since, supersede)
 
     def commit(self, claims: Iterable[Claim]) -> None:
         """Make these claims permanent, and remove the records they supersede.
 
         Claims that were committed or released before are ignored.
         """
-        held = {claim.id: claim for claim in claims if claim.id is not None and claim.id in self._held}
-        if not held:
-            return
-        supersede = [old for claim in held.values() for old in claim.supersedes]
-        if self.store.commit(held, supersede) < len(held):
-            self._refile(held.values())
-        self._held.difference_update(held, supersede)
+        self._filer.commit(claims)
 
     def release(self, claims: Iterable[Claim]) -> None:
         """Withdraw these claims: their items were not stored."""
-        ids = {claim.id for claim in claims if claim.id is not None}
-        if ids:
-            self.store.release(ids)
-            self._held.difference_update(ids)
+        self._filer.release(claims)
 
     def renew(self) -> int:
         """Extend the lease of all open claims; return how many there are."""
@@ -417,6 +368,14 @@ class Deduplicator(Closing):
         claims = self.store.renew()
         self.lease.renewed(began)
         return claims
+
+    @property
+    def lapses(self) -> int:
+        """How often the lease may have ended: by the clocks here (``LeaseWatch``), or as the store has found out.
+
+        A server may forget a lease that still runs by the clocks here, as in a failover.
+        """
+        return self.lease.lapses + self.store.lost_leases
 
     def holds(self, claim: Claim) -> bool:
         """Whether the store still has an open claim. Another worker may have removed it since its lease ended."""
@@ -482,29 +441,3 @@ class Deduplicator(Closing):
         if error.kind not in self._logged:
             self._logged.add(error.kind)
             logger.error("%(error)s; the page is kept unchecked", {"error": error}, exc_info=error.__cause__)
-
-    def _lost_claim(self, record: Record, candidates: Iterable[Candidate]) -> int | None:
-        """Return the id of the claim that filed this very record by an offer whose reply was lost.
-
-        The time of fingerprinting distinguishes it from another visit of the same page.
-        """
-        for each in candidates:
-            own = each.mine and each.state is ClaimState.OPEN and each.id not in self._held
-            other = each.record
-            if own and (other.seen, other.url, other.sketches) == (record.seen, record.url, record.sketches):
-                return each.id
-        return None
-
-    def _refile(self, claims: Iterable[Claim]) -> None:
-        """File the pages whose claim was lost with its lease again, as committed.
-
-        Their items are stored: without a record every later copy would be stored, too.
-        """
-        for claim in claims:
-            if claim.id is None or (record := claim.record) is None:
-                continue
-            # A server that lost its data may have given the id to another record.
-            found = self.store.get(claim.id)
-            filed = found and (found.record.url, found.record.sketches)
-            if filed != (record.url, record.sketches):
-                self.store.add(record, FILE_ANYWAY, claim.supersedes)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from xdist.remote import Producer
 
+    from tests.stores.servers import Cluster
     from tests.xdist_scheduling import Shares
 
 # The time of an example says nothing on a busy machine.
@@ -72,3 +73,22 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     browser = sys.modules.get("tests.browser")
     if browser is not None and (nextitem is None or nextitem.path != item.path):
         browser.close_browser()
+
+
+@pytest.fixture(scope="session")
+def whole_cluster() -> Iterator[Cluster]:
+    """Three primaries with a replica each, which all tests share."""
+    from tests.stores.servers import Cluster
+
+    cluster = Cluster()
+    try:
+        yield cluster.start()
+    finally:
+        cluster.remove()
+
+
+@pytest.fixture
+def nodes(whole_cluster: Cluster) -> Cluster:
+    """An empty cluster."""
+    whole_cluster.empty()
+    return whole_cluster

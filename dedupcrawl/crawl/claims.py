@@ -6,21 +6,19 @@ store is called.
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
-from dedupcrawl.crawl.concurrency import BackgroundTasks, OneShotEvent, ThreadPool, TurnQueue, sleep
+from dedupcrawl.crawl.claim_registry import COLLECT, ClaimBatch, ClaimRegistry, split
+from dedupcrawl.crawl.concurrency import BackgroundTasks, ThreadPool, TurnQueue
 from dedupcrawl.crawl.items import ComparedRecord, ItemClaim, PageState, advance_all
 from dedupcrawl.crawl.lease_renewer import LeaseRenewer
 from dedupcrawl.crawl.recorder import PageRecorder
 from dedupcrawl.crawl.stats import Heartbeat
-from dedupcrawl.crawl.store_client import StoreAwayError
 from dedupcrawl.decision import unchecked
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import ClaimState
-from dedupcrawl.utils.iteration import backoff, chunked
+from dedupcrawl.utils.iteration import chunked
 from dedupcrawl.verdict import Pending, Verdict
 
 if TYPE_CHECKING:
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.crawl.stats import CrawlStats
     from dedupcrawl.crawl.store_client import StoreClient
-    from dedupcrawl.deduplicator import Deduplicator
     from dedupcrawl.page import Page
     from dedupcrawl.stores.base import Record
     from dedupcrawl.verdict import Claim
@@ -43,8 +40,6 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-FIRST_PAUSE = 0.05  #: seconds before another worker's claim is checked again; doubles each time
-LONGEST_PAUSE = 1.0  #: upper limit of the pause in seconds
 CHUNK = 256  #: highest number of claims in one call, so that the reactor runs between two calls
 LARGE_PAGE = 1 << 15  #: characters from which a page is fingerprinted in a thread; others take milliseconds
 
@@ -178,8 +173,28 @@ class ClaimManager:
             For each page its claim, or a coroutine that waits for it: for the outcome of another page, for a thread,
             for a remote store, or for a store that is away.
         """
+        if self._client.is_remote and self._client.takes_batches:
+            return self._judge_remotely(pages)
         short = [page for page in pages if _size(page[0]) < LARGE_PAGE] if self._client.answers_at_once else []
         judged = dict(zip(map(id, short), await self._judge_together(short), strict=False))
+        return [judged.get(id(page)) or self.judge(*page) for page in pages]
+
+    def _judge_remotely(self, pages: Sequence[tuple[Page, ResponseState]]) -> list[ItemClaim | UnsettledClaim]:
+        """Start to claim short pages in one call of the store, in a thread."""
+        short = [page for page in pages if _size(page[0]) < LARGE_PAGE]
+        try:
+            records = self._client.dedup.file_many(
+                [page for page, _ in short], [each.read_seconds for _, each in short]
+            )
+        except Exception:  # noqa: BLE001  # each page is judged, and fails, by itself
+            return [self.judge(*page) for page in pages]
+        batch = ClaimBatch(self.judge, self._registry.claim_together, split(short, records))
+        self._background.start(batch.run())
+        claims = iter(batch.claims())
+        judged: dict[int, ItemClaim | UnsettledClaim] = {
+            id(page): ItemClaim(record, page[1]) if isinstance(record, Verdict) else next(claims)
+            for page, record in zip(short, records, strict=True)
+        }
         return [judged.get(id(page)) or self.judge(*page) for page in pages]
 
     async def _judge_together(self, pages: Sequence[tuple[Page, ResponseState]]) -> list[ItemClaim | UnsettledClaim]:
@@ -251,7 +266,7 @@ class ClaimManager:
         """
         if claim.state is not PageState.OPEN:
             return claim.state is not PageState.RELEASED
-        return claim.claim is None or claim.lapses == self._client.dedup.lease.lapses
+        return claim.claim is None or claim.lapses == self._client.dedup.lapses
 
     async def confirm(self, claim: ItemClaim) -> bool:
         """Ask the store whether a claim has survived the end of its lease; release it if not.
@@ -259,7 +274,7 @@ class ClaimManager:
         Returns:
             False if the page must be judged again: others may have stored it meanwhile, or the store does not answer.
         """
-        lapses = self._client.dedup.lease.lapses
+        lapses = self._client.dedup.lapses
         if claim.state is PageState.OPEN and claim.claim is not None:
             self._stats.lapsed(lapses)
             if await self._survives(claim.claim):
@@ -292,14 +307,16 @@ class ClaimManager:
         await self._store([*durable, *lost])
 
     async def _store(self, claims: Sequence[ItemClaim]) -> None:
-        """Store the states of claims: now in a remote store, with others of this turn of the reactor in a local one.
+        """Store the states of claims: at once, or together with others where the store takes them so.
 
         A process that is killed before has stored the items, and its claims end, as with a kill before Scrapy's signal.
         """
-        if self._client.is_remote:
-            await self._store_states(claims)
-        else:
+        if not self._client.is_remote:
             self._changed.add(claims)
+        elif self._client.takes_batches:
+            self._changed.add(claims, COLLECT)
+        else:
+            await self._store_states(claims)
 
     async def _store_states(self, claims: Sequence[ItemClaim]) -> None:
         scraped = [claim for claim in claims if claim.state.stored is ClaimState.SCRAPED]
@@ -358,137 +375,6 @@ class ClaimManager:
             self._stats.crashed("a claim", error)
             return False
         return True
-
-
-class ClaimRegistry:
-    """Makes claims, and keeps the open ones.
-
-    The answers of a remote store may arrive in another order than it gave them. So a claim is registered in
-    the same step in which its answer arrives, and a page that repeats a claim of this process whose answer
-    has not arrived yet waits for it.
-
-    Args:
-        crawler: a crawl that ends does not wait for other workers.
-        client: calls the store.
-        waits: whether pages wait for a store that is away.
-    """
-
-    def __init__(self, crawler: Crawler, client: StoreClient, *, waits: bool) -> None:
-        self._crawler = crawler
-        self._client = client
-        self._waits = waits
-        self._offers: set[OneShotEvent] = set()  # calls without an answer; the ids of their claims are unknown
-        self.open: dict[int, ItemClaim] = {}
-
-    def remove(self, claim: ItemClaim) -> None:
-        """Remove a committed or released claim."""
-        if claim.claim is not None and claim.claim.id is not None:
-            self.open.pop(claim.claim.id, None)
-
-    async def claim(
-        self,
-        dedup: Deduplicator,
-        record: Record,
-        url: str,
-        response: ResponseState | None,
-        *,
-        versions: bool,
-        first: Pending | None = None,
-    ) -> ItemClaim:
-        """Claim the content of a page; wait while a page that it repeats is not settled.
-
-        Raises :class:`~dedupcrawl.errors.StoreError` when the store cannot be called. ``first`` is the answer to a
-        first attempt, if there was one.
-        """
-        offer = partial(dedup.claim_record, record, url, versions=versions)
-        patience = dedup.config.wait
-        gives_up = False
-        pending = first
-        while True:
-            if pending is None:
-                answer = await self.retry(self._offer, offer, response, give_up=gives_up)
-                if isinstance(answer, ItemClaim):
-                    return answer
-                pending = answer
-            own = await self._own(pending)
-            # After a failure the store may report a claim as open although its outcome is known here.
-            if own is not None and not own.outcome.is_set:
-                await own.outcome.wait()
-            else:
-                patience = await self._wait_for(dedup, pending, patience)
-                gives_up = patience <= 0
-            pending = None
-
-    def claim_now(self, pages: Sequence[tuple[Record, str, ResponseState]]) -> list[ItemClaim | Pending]:
-        """Make a first attempt to claim pages in their order, in one transaction of a local store."""
-        dedup = self._client.dedup
-        lapses = dedup.lease.lapses
-        answers = dedup.claim_records([page[:2] for page in pages]) if pages else []
-        return [
-            answer if isinstance(answer, Pending) else self._register(answer, response, lapses)
-            for answer, (_, _, response) in zip(answers, pages, strict=True)
-        ]
-
-    async def retry(self, call: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call again after a failure: once if the store is there, after an outage if pages wait for it."""
-        failures = 0
-        while True:
-            try:
-                return await call(*args, **kwargs)
-            except StoreError as error:
-                if isinstance(error, StoreAwayError) or self._client.outage is not None:
-                    again = self._waits and await self._client.wait_for_return()
-                else:
-                    failures += 1
-                    again = failures == 1
-                if not again:
-                    raise
-
-    async def _offer(
-        self, offer: Callable[..., Claim | Pending], response: ResponseState | None, *, give_up: bool
-    ) -> ItemClaim | Pending:
-        answered = OneShotEvent()
-        self._offers.add(answered)
-        lapses = self._client.dedup.lease.lapses
-        try:
-            answer = await self._client.call(offer, give_up=give_up)
-            return answer if isinstance(answer, Pending) else self._register(answer, response, lapses)
-        finally:
-            self._offers.discard(answered)
-            answered.set()
-
-    def _register(self, claim: Claim, response: ResponseState | None, lapses: int) -> ItemClaim:
-        comparison = ComparedRecord(claim.record, claim.candidates) if claim.record and claim.candidates else None
-        if claim.id is None:
-            return ItemClaim(claim.verdict, response, comparison=comparison)
-        kept = replace(claim, candidates=()) if comparison else claim
-        registered = ItemClaim(claim.verdict, response, kept, comparison=comparison, lapses=lapses)
-        self.open[claim.id] = registered
-        return registered
-
-    async def _own(self, pending: Pending) -> ItemClaim | None:
-        """Return the claim of this process that a page waits for; its answer may arrive after this one."""
-        if pending.mine and pending.id not in self.open:
-            for answered in tuple(self._offers):
-                await answered.wait()
-        return self.open.get(pending.id) if pending.mine else None
-
-    async def _wait_for(self, dedup: Deduplicator, pending: Pending, patience: float) -> float:
-        """Wait until another worker's claim is settled; return the seconds of patience that are left.
-
-        The time of an outage does not count: no worker can settle a claim meanwhile.
-        """
-        pauses = backoff(FIRST_PAUSE, LONGEST_PAUSE)
-        end = time.monotonic() + patience - self._client.seconds_away
-
-        def remaining() -> float:
-            return end + self._client.seconds_away - time.monotonic()
-
-        while (left := remaining()) > 0 and self._crawler.crawling:
-            await sleep(min(next(pauses), left))
-            if await self.retry(self._client.call, dedup.is_settled, pending.id):
-                return remaining()
-        return 0
 
 
 def _size(page: Page) -> int:

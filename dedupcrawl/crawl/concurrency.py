@@ -177,12 +177,12 @@ class TurnQueue(Generic[T]):
         self._handling: set[OneShotEvent] = set()
         self._background = BackgroundTasks()
 
-    def add(self, entries: Iterable[T]) -> None:
-        """Add entries."""
+    def add(self, entries: Iterable[T], delay: float = 0) -> None:
+        """Add entries, which are handled together with those of the next ``delay`` seconds."""
         was_empty = not self._entries
         self._entries.update(dict.fromkeys(entries))
         if was_empty and self._entries:
-            call_later(0, lambda: self._background.start(self.flush()))
+            call_later(delay, lambda: self._background.start(self.flush()))
 
     async def flush(self) -> None:
         """Handle what has been collected so far."""

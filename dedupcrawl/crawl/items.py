@@ -132,7 +132,7 @@ class ItemClaim:
     comparison: ComparedRecord | None = None  #: until the recorder has read it
     entry: EntryHandle | None = None  #: in the ledger
     in_flight: int = 0  #: items in the pipelines
-    lapses: int = 0  #: of the lease, when the claim was made or last confirmed; see ``LeaseWatch``
+    lapses: int = 0  #: of the lease, before the claim was made or last confirmed; see ``Deduplicator``
     feeds: set[FeedSlot] = field(default_factory=set)  #: open feeds that contain one of its items
     outcome: OneShotEvent = field(default_factory=OneShotEvent)  #: scraped or settled; copies wait for it
     outcomes: Outcomes | None = None  #: counts the page; None: nobody does

@@ -22,7 +22,7 @@ from dedupcrawl.crawl.settings import as_setting
 from dedupcrawl.crawl.stats import CallTimes, Outage
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import SettingError, StoreError, StoreFullError, StoreUnreachableError
-from dedupcrawl.stores.base import ClaimState
+from dedupcrawl.stores.base import ClaimState, JudgedStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -173,6 +173,11 @@ class StoreClient:
     def is_remote(self) -> bool:
         """Whether the store is across a network."""
         return self._threads is not None
+
+    @property
+    def takes_batches(self) -> bool:
+        """Whether the store is across a network and takes many pages in few round trips; none is away."""
+        return isinstance(self.dedup.store, JudgedStore) and self.outage is None and self._delivering is None
 
     @property
     def answers_at_once(self) -> bool:

@@ -184,7 +184,7 @@ def side_kind(names: str) -> SideKind:
     >>> side_kind("post-body relatedPosts"), side_kind("hentry tag-cookies"), side_kind("social-embed")
     (<SideKind.LIKELY: 1>, <SideKind.NONE: 0>, <SideKind.NONE: 0>)
     """
-    if not SECTIONS.isdisjoint(names.split()):  # the id of such a part is about its topic
+    if is_section(names):  # the id of such a part is about its topic
         return SideKind.NONE
     found = name_words(names)
     if not COMMENT_WORDS.isdisjoint(found):

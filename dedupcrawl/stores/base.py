@@ -135,6 +135,7 @@ class HotBucket:
 
 
 MAX_DAMAGED = 10  #: damaged claims that are named
+MAX_HOTTEST = 5  #: hot buckets that are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +174,7 @@ class Store(Closing):
 
     remote: ClassVar[bool] = False  #: whether calls cross a network; a crawl then makes them in threads
     secret: SecretSeed | None = None  #: the seed that the namespace keeps; None if its seed is no secret
+    lost_leases: int = 0  #: how often a renewal found that the lease of this object had ended, and began another
 
     @abstractmethod
     def offer(self, record: Record, since: int = 0) -> Offer:
@@ -310,6 +312,40 @@ class Store(Closing):
     @abstractmethod
     def close(self) -> None:
         """Withdraw own claims that are open or scraped, then release all resources. May be called twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What is to become of a page, by the candidates that are known."""
+
+    record: Record | None  #: to file, once no blocker is left; None: the page is not filed
+    blockers: tuple[int, ...] = ()  #: ids of candidates whose claims are to be settled before
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedOffer:
+    """A record that a store claims unless it is judged otherwise."""
+
+    record: Record
+    #: Is called with all live candidates that are known, whenever there are new ones. None: the record is filed anyway.
+    judge: Callable[[Sequence[Candidate]], Judgement] | None
+    committed: bool = False  #: whether to commit it in the same step
+
+
+class JudgedStore(Store):
+    """A store that cannot file a record and look for others in one step, and so asks the caller in between.
+
+    Of pages that would drop each other one is kept, as if they had arrived in some order.
+    """
+
+    @abstractmethod
+    def offer_judged(self, offers: Sequence[JudgedOffer]) -> list[Offer]:
+        """Claim pages together, in few round trips. When it raises, none of them is claimed.
+
+        Returns:
+            For each page the id of its claim, or None, and all candidates that were judged. If blockers are why a page
+            was not filed, the caller waits for them and offers it again.
+        """
 
 
 def scheme_json(scheme: Mapping[str, object]) -> str:

@@ -11,7 +11,7 @@ from dedupcrawl.errors import SettingError, StoreError
 from dedupcrawl.stores.base import scheme_json
 from dedupcrawl.stores.lmdb import LmdbStore, namespaces_of
 from dedupcrawl.stores.memory import MemoryStore
-from dedupcrawl.stores.redis.address import URL_FORMS, is_server, read_address
+from dedupcrawl.stores.redis.address import SHARDED, URL_FORMS, is_server, read_address
 from dedupcrawl.utils.redaction import hide_password, hide_password_in
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ def open_store(
 
     Args:
         url: ``memory://`` (private to the object), ``lmdb://relative/folder``, ``lmdb:///absolute/folder``,
-            or a Redis or Valkey server: ``redis://``, ``rediss://``, ``unix://``, ``redis+sentinel://`` or
-            ``redis+cluster://``.
+            or a Redis or Valkey server: ``redis://``, ``rediss://``, ``unix://``, ``redis+sentinel://``,
+            ``redis+cluster://`` or ``redis-cluster://``.
         namespace: which part of the store, 1 to 200 bytes of UTF-8. Records of different namespaces are never
             compared.
         scheme: every constant that shapes keys or sketches, as JSON values.
@@ -100,8 +100,10 @@ def _open_on_server(url: str, namespace: str, configuration: str | None, **timin
     """Open a store on a server. The client library is imported only here: other stores start without it."""
     address = read_address(url)
     with _requires_redis(url):
-        from dedupcrawl.stores.redis.store import RedisStore  # noqa: PLC0415  # an optional dependency
-    return RedisStore(address, namespace, configuration, **timing)
+        from dedupcrawl.stores.redis.sharded.store import ShardedStore  # noqa: PLC0415  # an optional dependency
+        from dedupcrawl.stores.redis.store import RedisStore  # noqa: PLC0415  # the same
+    kind = ShardedStore if address.layout == SHARDED else RedisStore
+    return kind(address, namespace, configuration, **timing)
 
 
 @contextmanager

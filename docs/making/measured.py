@@ -1,4 +1,4 @@
-"""Write the table "Measured" of both READMEs from the results of the benchmarks.
+"""Write the table "Measured" of both READMEs, and the plan in ``docs/scaling.md``, from the results of the benchmarks.
 
 Run ``python docs/making/measured.py``. ``benchmarks/measured`` has a file for each benchmark, written by its option
 ``--json``; ``measured.md.j2`` and ``measured.zh.md.j2`` have the rows. Only the text between the comment marks is
@@ -19,7 +19,11 @@ import orjson
 
 ROOT = Path(__file__).resolve().parents[2]
 #: The pages with the table, and the templates of its rows.
-PAGES = {ROOT / "README.md": "measured.md.j2", ROOT / "README.zh-CN.md": "measured.zh.md.j2"}
+PAGES = {
+    ROOT / "README.md": "measured.md.j2",
+    ROOT / "README.zh-CN.md": "measured.zh.md.j2",
+    ROOT / "docs" / "scaling.md": "scaling.md.j2",
+}
 RESULTS = ROOT / "benchmarks" / "measured"
 BEGIN, END = "<!-- measured: made by docs/making/measured.py -->\n", "<!-- end of measured -->"
 #: Arguments of the benchmarks that do not take their defaults.
@@ -104,7 +108,7 @@ def measure(names: list[str]) -> None:
 
 
 def main() -> None:
-    """Update both pages."""
+    """Update the pages."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--measure", nargs="*", metavar="NAME", help="run benchmarks first: all, or these")
     asked = parser.parse_args()

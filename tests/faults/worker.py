@@ -156,8 +156,9 @@ class EventRecorder:
     def open(self, url: str, **how: Any) -> Store:
         """Open the store."""
         self._store = store = open_store(url, **how)
-        holder: Any = getattr(store, "_session", store)  # of a server, or the store itself
-        self._ledger.write(event="opened", token=holder._token.hex())
+        local: Any = store
+        token: bytes = local._session.token if store.remote else local._token
+        self._ledger.write(event="opened", token=token.hex())
         return store
 
     def watching(self, remember: Callable[[Deduplicator, Record], bool]) -> Callable[..., bool]:
@@ -174,7 +175,7 @@ class EventRecorder:
 
         def recorded(dedup: Deduplicator, claims: Iterable[Claim]) -> None:
             given = list(claims)
-            held = [claim for claim in given if claim.id in dedup._held]  # a commit ignores the others
+            held = [claim for claim in given if claim.id in dedup._filer._held]  # a commit ignores the others
             commit(dedup, given)
             for claim in held:
                 if claim.record is not None:

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dedupcrawl.stores.base import Store
+    from tests.stores.servers import Cluster
 
-KINDS = ["memory", "lmdb", *(f"{name}-{layout}" for name in binaries() for layout in LAYOUTS)]
+KINDS = ["memory", "lmdb", *(f"{name}-{layout}" for name in binaries() for layout in LAYOUTS), "cluster"]
 
 
 @pytest.fixture(scope="session")
@@ -48,14 +49,34 @@ def emptied(server: Server) -> Server:
 @pytest.fixture(params=KINDS)
 def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
     """Opens stores of each kind."""
+    yield from opened(request, tmp_path)
+
+
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
+    """Open stores of the kind of this request, and close them at the end."""
     make, _, layout = request.param.partition("-")
-    if layout:
+    if make == "cluster":
+        opener = Opener(request.getfixturevalue("nodes").url)
+    elif layout:
         server = emptied(request.getfixturevalue("servers")[make])
         opener = Opener(server.laid_out(layout))
     else:
         opener = Opener("memory://" if make == "memory" else lmdb_url(tmp_path / "store"))
     yield opener
     opener.close()
+
+
+@pytest.fixture
+def clocked(nodes: Cluster) -> Iterator[Opener]:
+    """Opens stores on a cluster whose leases follow :func:`clock_of`."""
+    opener = Opener(nodes.url)
+    yield opener
+    opener.close()
+
+
+@pytest.fixture
+def clock_of(clocked: Opener) -> Clock:
+    return clocked.clock
 
 
 @pytest.fixture

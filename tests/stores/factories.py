@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores import open_store
 from dedupcrawl.stores.base import KEY_BYTES, Record, Store, scheme_json, url_key
-from dedupcrawl.stores.redis.address import is_server, read_address
+from dedupcrawl.stores.redis.address import SHARDED, is_server, read_address
+from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from dedupcrawl.stores.redis.store import RedisStore
+from tests.stores.servers import WAIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -69,15 +71,13 @@ class Opener:
         scheme = {"exact": {"bits": 128}} if scheme is None else scheme
         clock = clock or self.clock
         if is_server(self.url):  # whose own clock would rule
-            store: Store = RedisStore(
-                read_address(self.url),
-                namespace,
-                scheme_json(scheme),
-                lease=lease,
-                ttl=ttl,
-                clock=clock,
-                server_clock=clock,
+            address = read_address(self.url)
+            kind = ShardedStore if address.layout == SHARDED else RedisStore
+            store: Store = kind(
+                address, namespace, scheme_json(scheme), lease=lease, ttl=ttl, clock=clock, server_clock=clock
             )
+            if isinstance(store, ShardedStore):
+                store._wire._patience = 2 * WAIT
         else:
             store = open_store(self.url, namespace=namespace, scheme=scheme, lease=lease, ttl=ttl, clock=clock)
         self.opened.append(store)

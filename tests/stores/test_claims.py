@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from dedupcrawl.stores.base import ClaimState, Store, url_key
+from dedupcrawl.stores.base import ClaimState, JudgedStore, Store, url_key
 from tests.stores.factories import START, Clock, Opener, file, key, record
 
 # -- claims -------------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ def test_info_shows_how_many_claims_are_past_their_lease(store: Store, beside: S
     store.scraped(file(store, "http://b", commit=False))
     assert store.info().ended == 0
     clock.now += 61
-    file(store, "http://c", commit=False)
+    file(beside, "http://c", commit=False)  # not by the store itself: in a cluster that renews all its claims
     info = beside.info()
     assert (info.open, info.scraped, info.ended) == (2, 1, 2)
     store.renew()
@@ -255,6 +255,8 @@ def test_info_shows_how_many_claims_are_past_their_lease(store: Store, beside: S
 
 def test_expired_records_do_not_pile_up(opener: Opener, clock: Clock) -> None:
     store = opener(ttl=100)
+    if isinstance(store, JudgedStore):
+        pytest.skip("a cluster removes them later: see test_sharded.py")
     for n in range(200):
         clock.now += 10
         file(store, f"https://a.example/{n}", seen=clock.now)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dedupcrawl.errors import StoreError
-from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, SCAN_CAP, ClaimState, Store
+from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, SCAN_CAP, Candidate, ClaimState, JudgedStore, Store
 from tests.stores.factories import Clock, Opener, file, key, record
 
 if TYPE_CHECKING:
@@ -122,14 +122,19 @@ def test_buckets_with_like_keys_are_apart(store: Store) -> None:
     assert store.find([b"\0" * 6, b"\xff" * 5 + b"\xfd"]) == ()
 
 
+def walked(store: Store) -> list[Candidate]:
+    """The live records of a store by rising id; a cluster returns them part by part."""
+    found = list(store.records())
+    return sorted(found, key=lambda each: each.id) if isinstance(store, JudgedStore) else found
+
+
 def test_the_live_records_are_walked_by_rising_id(store: Store, beside: Store, clock: Clock) -> None:
     ids = [store.offer(record(f"http://a/{n}", str(n))).id for n in range(600)]
     store.commit(id for id in ids[:400] if id is not None)
     store.release(id for id in ids[400:410] if id is not None)
-    assert [each.id for each in store.records()] == ids[:400] + ids[410:]
+    assert [each.id for each in walked(store)] == ids[:400] + ids[410:]
     clock.now += 1000  # the leases of the others end
-    walked = list(beside.records())
-    assert [each.record.url for each in walked] == [f"http://a/{n}" for n in range(400)]
+    assert [each.record.url for each in walked(beside)] == [f"http://a/{n}" for n in range(400)]
 
 
 def test_a_key_of_another_size_is_refused(store: Store) -> None:
@@ -219,9 +224,11 @@ def test_restore_files_in_order_what_is_not_there(store: Store) -> None:
     assert store.restore(pages) == 598
     assert store.restore(pages) == 0
     assert store.restore([]) == 0
-    filed = [each.record for each in store.records()]
+    filed = [each.record for each in walked(store)]
     assert filed == [pages[3], pages[400], *pages[:3], *pages[4:400], *pages[401:]]
-    assert (store.info().open, store.info().keys) == (0, 1800)
+    assert store.info().open == 0
+    # A cluster counts the ids in the buckets, and a bucket has at most the newest.
+    assert store.info().keys == (1200 + SCAN_CAP if isinstance(store, JudgedStore) else 1800)
 
 
 def test_ids_rise_and_are_never_given_twice(store: Store) -> None:

@@ -17,10 +17,11 @@ from dedupcrawl.stores.memory import MemoryStore
 from dedupcrawl.stores.redis.address import LAYOUTS
 from dedupcrawl.stores.redis.namespace import KeyNames
 from dedupcrawl.stores.transfer import export_records, read_header
+from tests.stores.conftest import KINDS, opened
 from tests.stores.factories import START, Opener, key, record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from redis import Redis
 
@@ -70,6 +71,11 @@ class Values:
         client = self.server.client()
         client.select(LAYOUTS.index("compact" if "compact" in self.opener.url else "hash"))
         return client
+
+
+@pytest.fixture(params=[kind for kind in KINDS if kind != "cluster"])  # whose values test_sharded.py damages
+def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
+    yield from opened(request, tmp_path)
 
 
 @pytest.fixture

@@ -497,4 +497,4 @@ def test_owners_killed_long_ago_are_buried_by_those_who_come(server: Server) -> 
         for _ in range(5):  # each takes 20 of them, of which at most 4 stay
             plain(server).close()
         left = client.hkeys(owners)
-        assert set(left) == {b"recently", b"isthere-", b"foreign", store._session._token}
+        assert set(left) == {b"recently", b"isthere-", b"foreign", store._session.token}

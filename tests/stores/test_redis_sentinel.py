@@ -69,20 +69,26 @@ def answers(action: Callable[[], object]) -> bool:
     return True
 
 
+def address(*ports: int) -> str:
+    """The store's address by sentinels at these ports."""
+    hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
+    return f"redis+sentinel://{hosts}/news-db/0?sentinel_password={PASSWORD}"
+
+
 @pytest.fixture
 def watched(own: Callable[..., Server], tmp_path: Path) -> Iterator[tuple[Server, Server, int]]:
-    """A primary, its replica, and the port of their sentinel."""
+    """A primary, its replica, and the port of their sentinel, which has found the primary."""
     primary = own("--repl-diskless-sync-delay", "0")
     replica = own("--replicaof", "127.0.0.1", str(primary.port))
     until(lambda: has_replica(primary))
     with sentinel(tmp_path, primary) as port:
+        until(lambda: answers(lambda: open_store(address(port), namespace="news", scheme={}).close()))
         yield primary, replica, port
 
 
 def test_a_store_follows_a_failover(watched: tuple[Server, Server, int]) -> None:
     primary, replica, port = watched
-    url = f"redis+sentinel://127.0.0.1:{free_port()},127.0.0.1:{port}/news-db/0?sentinel_password={PASSWORD}"
-    until(lambda: answers(lambda: open_store(url, namespace="news", scheme={}).close()))
+    url = address(free_port(), port)
     with open_store(url, namespace="news", scheme={}, lease=60.0) as store:
         file(store, "http://a", "story")
         held = store.offer(record("http://open", "open", seen=time.time())).id
@@ -105,9 +111,7 @@ def test_a_store_follows_a_failover(watched: tuple[Server, Server, int]) -> None
 
 def test_a_primary_that_became_a_replica_is_left(watched: tuple[Server, Server, int]) -> None:
     primary, replica, port = watched
-    url = f"redis+sentinel://127.0.0.1:{port}/news-db/0?sentinel_password={PASSWORD}"
-    until(lambda: answers(lambda: open_store(url, namespace="news", scheme={}).close()))
-    with open_store(url, namespace="news", scheme={}, lease=60.0) as store:
+    with open_store(address(port), namespace="news", scheme={}, lease=60.0) as store:
         file(store, "http://a", "story")
         until(lambda: records_at(replica) == 1)
         until(lambda: sentinel_knows_replica(port))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from select import select
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -14,10 +14,12 @@ import pytest
 from dedupcrawl.stores import list_namespaces
 from tests.stores.certificates import make_certificates
 from tests.stores.factories import file, record
+from tests.stores.servers import Cluster
+from tests.stores.sharding import keep, sharded, story
 from tests.stores.test_redis_errors import open_at, refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from tests.stores.servers import Server
@@ -62,6 +64,42 @@ def test_a_server_may_ask_for_a_certificate_of_the_client(server: Server, certif
             file(store, "http://a", "story")
             assert store.lookup("http://a") is not None
         refused(url, "cannot be reached")
+
+
+def test_a_cluster_speaks_tls(certificates: Path) -> None:
+    """Each node announces the port of its front, and a slot moves to another node meanwhile."""
+    cluster = Cluster(replicas=0)
+    try:
+        cluster.start()
+        with ExitStack() as fronts:
+            ports = [fronts.enter_context(tls_front(node.port, certificates)) for node in cluster.nodes]
+            announce(cluster, ports)
+            address = f"rediss-cluster://127.0.0.1:{ports[0]},127.0.0.1:{ports[1]}"
+            with sharded(f"{address}?ssl_ca_certs={certificates}/ca") as store:
+                pages = [story(n, f"http://a/{n}") for n in range(40)]
+                assert len(keep(store, pages[:20], 20)) == 20
+                assert {port for _, port in store._wire.map.replicas} == {*ports}
+                cluster.move_slot(store._layout._home(store._layout.new_id(pages[0])).slot, 0)
+                copies = [story(n, f"http://b/{n}") for n in range(40)]
+                assert keep(store, copies, 20) == copies[20:]
+            assert list_namespaces(f"{address}?ssl_ca_certs={certificates}/ca") == ["news"]
+            refused(address, "cannot be reached over TLS: .*certificate verify failed")
+            refused(f"redis-cluster://127.0.0.1:{ports[0]}", "cannot be reached")
+    finally:
+        cluster.remove()
+
+
+def announce(cluster: Cluster, ports: Sequence[int]) -> None:
+    for node, port in zip(cluster.nodes, ports, strict=True):
+        with node.client() as client:
+            client.execute_command("CONFIG", "SET", "cluster-announce-port", port)
+
+    def all_know(node: Server) -> bool:
+        with node.client() as client:
+            ranges = client.execute_command("CLUSTER", "SLOTS")
+        return {main[1] for _, _, main, *_ in ranges} == {*ports}
+
+    cluster.wait(lambda: all(map(all_know, cluster.nodes)))
 
 
 @contextmanager

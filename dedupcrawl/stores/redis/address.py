@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 LAYOUTS = ("hash", "compact")
+SHARDED = "sharded"  #: the layout of a namespace on all nodes of a cluster
 URL_SCHEMES = (
     "redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster",
+    "redis-cluster", "rediss-cluster",
 )  # fmt: skip
 URL_FORMS = (
     '"redis://[user:password@]host[:port]/db", "rediss://…" (TLS), "unix:///path/of/socket?db=0", '
-    '"redis+sentinel://host:port,host:port/service/db" or "redis+cluster://host:port,host:port"; in a password, '
+    '"redis+sentinel://host:port,host:port/service/db", "redis+cluster://host:port,host:port" (one node) '
+    'or "redis-cluster://host:port,host:port" (all nodes of a cluster); in a password, '
     "percent-encode / ? # @ & and %"
 )
 PORT, SENTINEL_PORT = 6379, 26379  #: where the URL names none
@@ -79,6 +82,8 @@ PARAMETERS: Mapping[str, tuple[Callable[[str], object], str]] = {
     "ssl_keyfile": (str, "a key file"),
     "ssl_cert_reqs": (_one_of("required", "optional", "none"), '"required", "optional" or "none"'),
     "ssl_check_hostname": (_parse_bool, "true or false"),
+    "wait_replicas": (_parse_count, "a number of replicas, from 0"),
+    "pages": (_parse_count, "a number of pages, from 0"),
     "sentinel_username": (str, "a text"),
     "sentinel_password": (str, "a text"),
 }
@@ -90,12 +95,14 @@ class Address:
 
     shown: str  #: the URL without passwords, for messages
     options: Mapping[str, Any] = field(repr=False)  #: arguments of redis-py's connections
-    layout: str | None = None  #: "hash" or "compact"; None: that of the store, ``hash`` for a new one
+    layout: str | None = None  #: "hash", "compact" or "sharded"; None: that of the store, ``hash`` for a new one
     tls: bool = False
     sentinels: tuple[tuple[str, int], ...] = ()  #: hosts and ports
     service: str = ""  #: name of the primary, which the sentinels know
     sentinel_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     seeds: tuple[tuple[str, int], ...] = ()  #: hosts and ports of some nodes of a cluster
+    wait_replicas: int = 0  #: number of replicas that must acknowledge a claim
+    pages: int = 0  #: how many a new namespace on a cluster is planned for; 0: few
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -141,11 +148,18 @@ def _address(parts: SplitResult, shown: str, options: dict[str, Any]) -> Address
             raise ValueError
         hosts = _hosts(parts, SENTINEL_PORT)
         return Address(shown, _with_db(options, db), layout, tls, hosts, unquote(service), credentials)
-    if parts.scheme.endswith("+cluster"):
+    is_sharded = parts.scheme.endswith("-cluster")
+    if {"wait_replicas", "pages"} & options.keys() and not is_sharded:
+        raise SettingError("store", shown, "wait_replicas and pages only in redis-cluster://")
+    if is_sharded and layout is not None:
+        raise SettingError("store", shown, "no layout: redis-cluster:// has one of its own")
+    if is_sharded or parts.scheme.endswith("+cluster"):
         options = _with_db(options, parts.path.strip("/"))
         if options.pop("db"):
             raise SettingError("store", shown, "no database but 0, the only one of a cluster")
-        return Address(shown, options, layout, tls, seeds=_hosts(parts, PORT))
+        wait, pages = options.pop("wait_replicas", 0), options.pop("pages", 0)
+        layout = SHARDED if is_sharded else layout
+        return Address(shown, options, layout, tls, seeds=_hosts(parts, PORT), wait_replicas=wait, pages=pages)
     host, port = _host(parts.netloc.rpartition("@")[2], PORT)
     return Address(shown, _with_db({"host": host, "port": port, **options}, parts.path.strip("/")), layout, tls)
 

@@ -62,7 +62,7 @@ class RedisSession:
         self._keys = tuple(name.encode("utf-8") for name in names.all)
         self._server_clock = server_clock
         self._process = os.getpid()
-        self._token = secrets.token_bytes(OWNER_BYTES)
+        self.token = secrets.token_bytes(OWNER_BYTES)  #: of the worker
         self._loaded: set[str] = set()  # operations of call_many whose script the server knows
         try:
             self.client: Redis | RedisCluster = connect(address)
@@ -104,7 +104,7 @@ class RedisSession:
         return self._twice(self._call_many_once, operation, requests, again)
 
     def _twice(self, call: Callable[[str, A, str], T], operation: str, first: A, again: A | None) -> T:
-        self._check()
+        self.check()
         now = "" if self._server_clock is None else str(milliseconds(self._server_clock()))
         with self._connections:
             try:
@@ -148,7 +148,7 @@ class RedisSession:
         return replies
 
     def _send(self, send: Callable[[Script, int, tuple[Argument, ...], A], T], operation: str, rest: A, now: str) -> T:
-        common: tuple[Argument, ...] = (*self._keys, operation, self._token, now, self.layout)
+        common: tuple[Argument, ...] = (*self._keys, operation, self.token, now, self.layout)
         try:
             return send(script_of(operation), len(self._keys), common, rest)
         except NotConnectedError as error:
@@ -158,13 +158,14 @@ class RedisSession:
 
     def with_client(self, work: Callable[[Redis | RedisCluster], T]) -> T:
         """Call ``work`` with the client of redis-py, for what needs no script; translate its errors."""
-        self._check()
+        self.check()
         try:
             return work(self.client)
         except SERVER_ERRORS as error:
             raise self._error(error) from error
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Raise ``StoreError`` if the session is closed or forked."""
         if self.is_forked:
             raise StoreError(
                 f"The store {self._shown} was opened before this process forked: open it anew in the child."

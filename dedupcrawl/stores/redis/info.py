@@ -12,21 +12,20 @@ from redis import Redis, RedisCluster
 from redis.exceptions import NoPermissionError, ResponseError
 
 from dedupcrawl.errors import StoreError
-from dedupcrawl.stores.base import MAX_DAMAGED, HotBucket, StoreInfo, check_unused
+from dedupcrawl.stores.base import MAX_DAMAGED, MAX_HOTTEST, HotBucket, StoreInfo, check_unused
 from dedupcrawl.stores.live_records import OWNER_BYTES
 from dedupcrawl.stores.redis.namespace import TIMESTAMP_BYTES
 from dedupcrawl.stores.workers import InvalidStatsError, ServerMemory, Worker, WorkersInfo, WorkerStats
 from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from redis.client import Pipeline
     from redis.cluster import ClusterNode
 
     from dedupcrawl.stores.redis.namespace import KeyNames, NamespaceMeta
 
-MAX_HOTTEST = 5  #: hot buckets that are named
 MEMORY_SAMPLES = 200  #: entries of a hash, and small hashes, from which the memory of all is estimated
 SHOWN_AFTER_END = 3600.0  #: seconds for which an ended worker is shown; lua/workers.lua removes it then
 UNLINKED_AT_ONCE = 1000  #: keys in one command
@@ -117,7 +116,7 @@ def _memory_usages(client: Redis | RedisCluster, names: Sequence[str]) -> list[i
         return [int(each or 0) for each in pipeline.execute()]
 
 
-def workers_info(client: Redis | RedisCluster, names: KeyNames) -> WorkersInfo:
+def workers_info(client: Redis | RedisCluster, names: KeyNames, *, is_sharded: bool = False) -> WorkersInfo:
     """Read the statistics that workers published, and the memory of the server.
 
     Invalid values are reported in the result, not raised: nothing depends on them.
@@ -131,11 +130,11 @@ def workers_info(client: Redis | RedisCluster, names: KeyNames) -> WorkersInfo:
         if "WRONGTYPE" not in str(error):
             raise
         problem = f"key {key!r} is another program's, not a hash of ours"
-        return WorkersInfo((), _server_memory(client, names), problem)
+        return WorkersInfo((), _server_memory(client, names, is_sharded=is_sharded), problem)
     workers = _workers(client, names, published)
     invalid = [each.token for each in workers if each.stats is None]
     problem = f"key {key!r} has values at {', '.join(invalid[:3])} that are not ours" if invalid else ""
-    return WorkersInfo(workers, _server_memory(client, names), problem)
+    return WorkersInfo(workers, _server_memory(client, names, is_sharded=is_sharded), problem)
 
 
 def _workers(client: Redis | RedisCluster, names: KeyNames, published: dict[bytes, bytes]) -> tuple[Worker, ...]:
@@ -175,8 +174,16 @@ def _sort_key(worker: Worker) -> tuple[bool, str, int, str, str]:
     return (False, stats.host, stats.process, stats.spider, worker.token)
 
 
-def _server_memory(client: Redis | RedisCluster, names: KeyNames) -> ServerMemory | None:
+def _all_memory(abouts: Sequence[Mapping[str, Any]]) -> ServerMemory:
+    """Return the memory of several servers together, and their limit, if each has one."""
+    limits = [int(about["maxmemory"]) for about in abouts]
+    return ServerMemory(sum(int(about["used_memory"]) for about in abouts), sum(limits) if all(limits) else 0)
+
+
+def _server_memory(client: Redis | RedisCluster, names: KeyNames, *, is_sharded: bool) -> ServerMemory | None:
     try:
+        if isinstance(client, RedisCluster) and is_sharded:
+            return _all_memory([*client.info("memory", target_nodes=RedisCluster.PRIMARIES).values()])
         if isinstance(client, RedisCluster):
             node = client.get_node_from_key(names.key("meta"))  # type: ignore[no-untyped-call]
             about: dict[str, Any] = client.info("memory", target_nodes=node)
@@ -186,6 +193,13 @@ def _server_memory(client: Redis | RedisCluster, names: KeyNames) -> ServerMemor
         return None
     used, limit = about.get("used_memory"), about.get("maxmemory")
     return ServerMemory(used, limit) if isinstance(used, int) and isinstance(limit, int) else None
+
+
+def owners_here(client: Redis | RedisCluster, names: KeyNames) -> int:
+    """Return how many workers have a namespace open."""
+    seconds, micros = client.time()
+    owners = cast("dict[bytes, bytes]", client.hgetall(names.key("owners")))
+    return sum(_state(owner, seconds + micros / 1e6) == "here" for owner in owners.values())
 
 
 def remove_namespace(client: Redis | RedisCluster, shown: str, names: KeyNames) -> int:

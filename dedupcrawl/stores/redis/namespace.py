@@ -6,17 +6,19 @@ import json
 import re
 import secrets
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote
 
 from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import Candidate, ClaimState, check_scheme
-from dedupcrawl.stores.redis.address import LAYOUTS
+from dedupcrawl.stores.redis.address import LAYOUTS, SHARDED
 from dedupcrawl.stores.redis.packed_records import unpack_record
 from dedupcrawl.text.secret_seed import SECRET_BYTES, SecretSeed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from redis import Redis, RedisCluster
 
 FORMAT = "4"  #: version of the values and their relations
 PREFIX = "dedupcrawl:"
@@ -25,6 +27,7 @@ TIMESTAMP_BYTES = 6  #: of the time in front of a record, in milliseconds
 
 _UNSAFE = re.compile(r"[%{}]")
 _META = re.compile(re.escape(PREFIX) + r"\{(.*)\}:meta", re.DOTALL)
+_SHELVES = re.compile(rb"\d+ sharded-([2-9]|[1-9]\d{1,8}) \S+")
 _MAX_SECONDS = 1e11  # three thousand years
 
 
@@ -59,9 +62,10 @@ class NamespaceMeta:
     """The metadata of a namespace."""
 
     mark: bytes  #: format, layout and a random part: a namespace that was created anew has another mark
-    layout: str  #: "hash" or "compact"
+    layout: str  #: "hash", "compact" or "sharded"
     scheme: str  #: JSON of the configuration that filled it
     secret: SecretSeed | None = None  #: the seed that it keeps
+    shelves: int = 1  #: number of bucket hashes under each tag of a sharded namespace
 
 
 def open_namespace(
@@ -77,13 +81,21 @@ def open_namespace(
 
     ``call`` calls a script. ``scheme`` is our configuration in JSON; None accepts any, and requires that the
     namespace exists. ``layout`` None accepts any; a new namespace then gets ``hash``. ``secret`` is the
-    secret seed of a new namespace: of several that are offered the first stays.
+    secret seed of a new namespace: of several that are offered the first stays. So does the number behind
+    ``sharded-``, that of bucket hashes under each tag.
     """
     new = f"{FORMAT} {layout or LAYOUTS[0]} {secrets.token_hex(6)}"
     mark, stored, kept = call("open_namespace", new, scheme or "", secret.stored() if secret is not None else b"")
     if mark is None and stored is None:
         raise StoreError(f"The store {shown} has no namespace {names.namespace!r}.")
     found = _parse_meta(mark, stored, shown, names.key("meta"))
+    layout = layout and layout.partition("-")[0]
+    if (found.layout == SHARDED) != (layout == SHARDED):
+        right, other = ("redis-cluster", "all nodes") if found.layout == SHARDED else ("redis+cluster", "one node")
+        raise StoreError(
+            f"The store {shown} cannot be opened: namespace {names.namespace!r} is on {other} of its cluster: write "
+            f"{right}:// to use it, or export it and import it into another namespace."
+        )
     if layout not in {None, found.layout}:
         raise StoreError(
             f"The store {shown} cannot be opened: namespace {names.namespace!r} has layout "
@@ -109,9 +121,21 @@ def _parse_meta(mark: bytes | None, scheme: bytes | None, shown: str, key: str) 
         is_object = isinstance(json.loads(scheme or b""), dict)
     except ValueError:
         is_object = False
-    if len(parts) != 3 or parts[1] not in LAYOUTS or not is_object:
+    shelves = _shelves_in(mark)
+    layout = "" if len(parts) != 3 else SHARDED if shelves > 1 else parts[1]
+    if layout not in {*LAYOUTS, SHARDED} or not is_object:
         raise StoreError(f"The store {shown} is damaged: key {key!r} has a value that is not one of ours.")
-    return NamespaceMeta(mark or b"", parts[1], (scheme or b"").decode())
+    return NamespaceMeta(mark or b"", layout, (scheme or b"").decode(), shelves=shelves)
+
+
+def stored_shelves(client: Redis | RedisCluster, names: KeyNames) -> int:
+    """Return the number of bucket hashes under each tag of a sharded namespace; 1 if it does not exist."""
+    return _shelves_in(cast("bytes | None", client.hget(names.key("meta"), "mark")))
+
+
+def _shelves_in(mark: bytes | None) -> int:
+    found = _SHELVES.fullmatch(mark or b"")
+    return int(found[1]) if found else 1
 
 
 def milliseconds(seconds: float) -> int:

@@ -16,7 +16,7 @@ _OPERATIONS = {
     "lookups": ("find", "get", "lookup", "list_records", "edge_time", "count_claims"),
     "offer": ("offer",),
     "claims": ("scraped", "commit", "release", "withdraw_offers", "own_claims", "open_namespace"),
-    "workers": ("renew", "leave", "remove_owners"),
+    "workers": ("renew", "lease", "leave", "remove_owners"),
     "housekeeping": ("forget", "forget_scan", "prune", "retract"),
 }
 _SCRIPTS = {operation: name for name, operations in _OPERATIONS.items() for operation in operations}

@@ -46,6 +46,19 @@ function M.renew()
   return known.lost
 end
 
+-- lease, "1" for a new worker, its statistics ("": none): renews a lease that has not ended; returns whether it did
+function M.lease()
+  local known = M.owner(M.me)
+  if ARGV[6] == '1' then
+    M.remove_some_owners()
+  elseif not (known and known.till > M.now) then
+    return 0
+  end
+  M.put_owner(M.me, {till = M.now + tonumber(ARGV[5]), lost = 0})
+  M.publish(ARGV[7])
+  return 1
+end
+
 -- the worker's statistics: removes the worker from the owners
 function M.leave()
   M.publish(ARGV[5])

@@ -1,0 +1,462 @@
+"""Claims over a cluster: ``python -m benchmarks.cluster [race] [cost] [storm] [distance]`` (default: all).
+
+The benchmark starts a Valkey cluster of three primaries and three replicas on loopback. Exit code 1 if a bar is missed.
+
+``race``
+    Processes (``--workers``: eight) offer the same pages, in random order and all in the same order from a barrier.
+    Each story must be kept exactly once.
+``cost``
+    CPU time of all primaries per page, new and duplicate, against that of one server; in batches and singly. CPU
+    time of the client and awaited round trips per page, and the share of each primary in the work.
+``storm``
+    Processes that offer pages are killed, replicas take over, primaries are killed, and slots move. Every page that is
+    kept is written to a file before it is committed. At the end every story must be in a file, and none in those of
+    two processes that were alive.
+``distance``
+    A crawl whose store is 50 ms away, against the same crawl beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from redis.crc import key_slot
+
+from benchmarks.results import add_json_option, write_results
+from benchmarks.shared import page_of
+from dedupcrawl.errors import StoreError
+from dedupcrawl.stores import open_store
+from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, JudgedOffer, JudgedStore, Judgement
+from dedupcrawl.stores.redis.sharded.layout import TAGS
+from dedupcrawl.stores.redis.sharded.store import ShardedStore
+from dedupcrawl.utils.iteration import chunked
+from tests.stores.servers import Cluster, Server, binaries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dedupcrawl.stores.base import Candidate, Offer, Record, Store
+
+T = TypeVar("T")
+
+WORKERS = 8
+STORM_WORKERS = 4
+BATCH = 20  #: pages that a crawl claims together
+SERVER_BARS = {"new, batched": 1.15, "duplicate, batched": 0.7, "new, singly": 1.6, "duplicate, singly": 1.2}
+CLIENT_US = 50.0
+BALANCE = 0.05  #: of a third
+LEASE = 20.0  #: seconds in the storm: several times a failover
+
+_ratios: dict[str, float] = {}
+_figures: dict[str, float] = {}
+_missed: list[str] = []
+
+
+class SameStory:
+    """A judge for whom pages with the same first sketch are copies."""
+
+    def __init__(self, page: Record) -> None:
+        self.page = page
+
+    def __call__(self, candidates: Sequence[Candidate]) -> Judgement:
+        """Judge the page."""
+        story = self.page.sketches[0]
+        same = [each for each in candidates if each.record.sketches[0] == story]
+        if any(each.state is ClaimState.COMMITTED for each in same):
+            return Judgement(None)
+        return Judgement(self.page, tuple(each.id for each in same))
+
+
+def is_waiting(end: Offer, page: Record) -> bool:
+    """Whether a page has to be offered again."""
+    return end.id is None and SameStory(page)(end.candidates).record is not None
+
+
+def keep(store: JudgedStore, pages: Sequence[Record]) -> list[Record]:
+    """Offer pages until all are decided; return those that are kept."""
+    kept: list[Record] = []
+    waiting = list(pages)
+    while waiting:
+        ends = store.offer_judged([JudgedOffer(page, SameStory(page)) for page in waiting])
+        claims = {end.id: page for end, page in zip(ends, waiting, strict=True) if end.id is not None}
+        store.commit(claims)
+        kept += claims.values()
+        left = [page for end, page in zip(ends, waiting, strict=True) if is_waiting(end, page)]
+        if len(left) == len(waiting):
+            time.sleep(0.02)
+        waiting = left
+    return kept
+
+
+def check(name: str, value: float, bar: float) -> None:
+    """Print a figure, and remember whether its bar is missed."""
+    if value > bar:
+        _missed.append(name)
+    print(f"  {name}: {value:.3f} (bar {bar:g}) {'MISSED' if value > bar else 'holds'}", flush=True)
+
+
+# -- race -----------------------------------------------------------------------------------------
+
+
+def race_worker(url: str, namespace: str, numbers: list[int], barrier: Any, results: Any) -> None:
+    """Offer these pages in this order."""
+    pages = [page_of(n) for n in numbers]
+    with open_store(url, namespace=namespace, scheme={}, lease=600.0) as store:
+        assert isinstance(store, JudgedStore)
+        barrier.wait()
+        results.put([page.sketches[0] for some in chunked(pages, BATCH) for page in keep(store, some)])
+
+
+def race(cluster: Cluster, runs: int, pages: int, workers: int) -> None:
+    """Let processes race for the same pages."""
+    stories = {page_of(n).sketches[0] for n in range(pages)}
+    fine = 0
+    for run in range(runs):
+        cluster.empty()
+        orders = [list(range(pages)) for _ in range(workers)]
+        if run % 2 == 0:
+            for worker, order in enumerate(orders):
+                Random(run * workers + worker).shuffle(order)
+        began = time.perf_counter()
+        kept = Counter(story for part in _raced(cluster.url, f"race{run}", orders) for story in part)
+        twice = sum(count > 1 for count in kept.values())
+        lost = len(stories - kept.keys())
+        fine += not lost and not twice
+        how = "random orders" if run % 2 == 0 else "the same order from a barrier"
+        print(
+            f"race {run + 1}: {workers} processes, {pages:,} pages of {len(stories):,} stories, {how}: "
+            f"{kept.total():,} kept, {lost} lost, {twice} twice ({time.perf_counter() - began:.0f} s)",
+            flush=True,
+        )
+    _ratios["race: runs that keep each story once/all runs"] = fine / runs
+    check("runs that keep a story never or twice", runs - fine, 0)
+
+
+def _raced(url: str, namespace: str, orders: Sequence[list[int]]) -> list[list[bytes]]:
+    context = multiprocessing.get_context("spawn")
+    results, barrier = context.Queue(), context.Barrier(len(orders))
+    jobs = [context.Process(target=race_worker, args=(url, namespace, order, barrier, results)) for order in orders]
+    for job in jobs:
+        job.start()
+    found = [results.get() for _ in jobs]
+    for job in jobs:
+        job.join()
+    return found
+
+
+# -- cost -----------------------------------------------------------------------------------------
+
+
+def cpu_seconds(server: Server) -> float:
+    """Return the CPU time of a server so far."""
+    with server.client() as client:
+        about = client.info("cpu")
+    return float(about["used_cpu_user"]) + float(about["used_cpu_sys"])
+
+
+@dataclass
+class Cost:
+    """What pages cost, in microseconds each."""
+
+    server: float
+    client: float
+    trips: float = 0.0
+    shares: tuple[float, ...] = ()
+
+
+def put_on_server(store: Store, pages: Sequence[Record]) -> None:
+    """Claim and commit pages one by one, as a crawl does on one server."""
+    for page in pages:
+        offer = store.offer(page)
+        if offer.id is not None:
+            store.commit([offer.id])
+
+
+def measured(store: Store, servers: Sequence[Server], pages: Sequence[Record], batch: int) -> Cost:
+    """Put pages, and return what that cost."""
+    before = [cpu_seconds(each) for each in servers]
+    trips = store._wire.trips if isinstance(store, ShardedStore) else 0
+    began = time.process_time()
+    for some in chunked(pages, batch):
+        if isinstance(store, JudgedStore):
+            keep(store, some)
+        else:
+            put_on_server(store, some)
+    client = time.process_time() - began
+    spent = [cpu_seconds(each) - start for each, start in zip(servers, before, strict=True)]
+    trips = store._wire.trips - trips if isinstance(store, ShardedStore) else 0
+    count = len(pages)
+    shares = tuple(each / sum(spent) for each in spent)
+    return Cost(1e6 * sum(spent) / count, 1e6 * client / count, trips / max(1, count / batch), shares)
+
+
+def cost(cluster: Cluster, rounds: int, pages: int) -> None:
+    """Compare the CPU time of a cluster with that of one server."""
+    found: dict[str, list[Cost]] = {}
+    single = Server(next(iter(binaries().values()))).start()
+    try:
+        for number in range(rounds):
+            for batch, how in ((BATCH, "batched"), (1, "singly")):
+                _cost_round(cluster, single, number, pages, batch, how, found)
+    finally:
+        single.remove()
+    for name, bar in SERVER_BARS.items():
+        kind = name.partition(",")[0]
+        one = min(each.server for each in found[f"{kind}, one server"])
+        many = min(each.server for each in found[name])
+        best = min(found[name], key=lambda each: each.client)
+        print(
+            f"{name}: servers {many:.1f} µs a page, one server {one:.1f}; client {best.client:.1f} µs, "
+            f"for one server {min(each.client for each in found[f'{kind}, one server']):.1f}; {best.trips:.1f} trips"
+        )
+        _ratios[f"cluster/one server: CPU of the servers, {name}"] = many / one
+        _figures[f"client: microseconds a page, {name}"] = best.client
+        check(f"servers' CPU, {name}", many / one, bar)
+        if name.endswith("batched"):
+            check(f"client's CPU, {name}, µs", best.client, CLIENT_US)
+    shares = found["new, batched"][0].shares
+    print("shares of the primaries:", ", ".join(f"{share:.1%}" for share in shares))
+    check("distance of a primary's share from a third", max(abs(share - 1 / 3) for share in shares), BALANCE)
+
+
+def _cost_round(
+    cluster: Cluster, single: Server, number: int, pages: int, batch: int, how: str, found: dict[str, list[Cost]]
+) -> None:
+    first = [replace(page_of(n), seen=time.time()) for n in range(pages)]
+    copies = [replace(page, url=f"{page.url}?copy", keys=(*page.keys[:-1], page.keys[-1][::-1])) for page in first]
+    with open_store(single.url, namespace=f"cost{number}{how}", scheme={}) as store:
+        put_on_server(store, [replace(page_of(pages + n)) for n in range(50)])
+        for kind, some in (("new", first), ("duplicate", copies)):
+            found.setdefault(f"{kind}, one server", []).append(measured(store, [single], some, 1))
+    primaries = cluster.primaries()
+    with open_store(cluster.url, namespace=f"cost{number}{how}", scheme={}) as store:
+        assert isinstance(store, ShardedStore)
+        keep(store, [page_of(pages + n) for n in range(50)])
+        store._protocol._duplicates = 0.0
+        found.setdefault(f"new, {how}", []).append(measured(store, primaries, first, batch))
+        store._protocol._duplicates = 1.0  # as in a crawl with many copies
+        found.setdefault(f"duplicate, {how}", []).append(measured(store, primaries, copies, batch))
+
+
+# -- storm ----------------------------------------------------------------------------------------
+
+
+def patiently(call: Callable[[], T]) -> T:
+    """Call until the store answers."""
+    while True:
+        try:
+            return call()
+        except StoreError:
+            time.sleep(0.2)
+
+
+def storm_worker(url: str, number: int, stories: int, file: str) -> None:
+    """Offer all stories in random order; write what is kept before it is committed, and after.
+
+    As a crawl with DEDUP_ON_STORE_ERROR = "wait".
+    """
+    random = Random(number)
+    order = list(range(stories))
+    random.shuffle(order)
+    store = patiently(lambda: open_store(url, namespace="storm", scheme={}, lease=LEASE))
+    assert isinstance(store, JudgedStore)
+    with Path(file).open("ab", 0) as out:
+        for some in chunked(order, BATCH):
+            waiting = [replace(page_of(n), url=f"https://{number}.example/{n}", seen=time.time()) for n in some]
+            while waiting:
+                waiting = _storm_batch(store, waiting, out)
+    patiently(store.close)
+    os._exit(0)
+
+
+def _storm_batch(store: JudgedStore, pages: list[Record], out: Any) -> list[Record]:
+    """Offer pages; return those that are not decided yet."""
+    ends = patiently(lambda: store.offer_judged([JudgedOffer(page, SameStory(page)) for page in pages]))
+    claims = {end.id: page for end, page in zip(ends, pages, strict=True) if end.id is not None}
+    out.write(b"".join(b"k" + page.sketches[0] for page in claims.values()))
+    if claims and patiently(lambda: store.commit(claims)) < len(claims):
+        for claim, page in claims.items():  # as Deduplicator.commit: they are stored, so they are filed again
+            if patiently(partial(store.get, claim)) is None:
+                patiently(partial(store.add, page, FILE_ANYWAY))
+    out.write(b"".join(b"c" + page.sketches[0] for page in claims.values()))
+    left = [page for end, page in zip(ends, pages, strict=True) if is_waiting(end, page)]
+    if len(left) == len(pages):
+        time.sleep(0.02)
+    return left
+
+
+class Storm:
+    """Workers that are killed while nodes fail and slots move."""
+
+    def __init__(
+        self, cluster: Cluster, folder: Path, stories: int, kills: int, failovers: int, query: str = ""
+    ) -> None:
+        self.cluster, self.folder, self.stories = cluster, folder, stories
+        self.url = cluster.url + query
+        self.kills, self.failovers = kills, failovers
+        self.random = Random(1)
+        self.context = multiprocessing.get_context("fork")
+        self.started = 0
+        self.running: dict[int, Any] = {}
+        self.killed: set[int] = set()
+        self.events = Counter[str]()
+        self.done = threading.Event()
+
+    def start(self) -> None:
+        """Start a worker."""
+        self.started += 1
+        file = str(self.folder / str(self.started))
+        job = self.context.Process(target=storm_worker, args=(self.url, self.started, self.stories, file))
+        job.start()
+        self.running[self.started] = job
+
+    def run(self) -> None:
+        """Make the storm, and wait until all workers have offered all stories."""
+        for _ in range(STORM_WORKERS):
+            self.start()
+        weather = threading.Thread(target=self._weather)
+        weather.start()
+        while self.events["kills"] < self.kills or not self.done.is_set():
+            time.sleep(self.random.uniform(0.02, 0.4))
+            for number in [number for number, job in self.running.items() if not job.is_alive()]:
+                self.running.pop(number).join()
+                self.start()
+            number, job = self.random.choice([*self.running.items()])
+            job.kill()
+            job.join()
+            if job.exitcode == -signal.SIGKILL:
+                self.killed.add(number)
+                self.events["kills"] += 1
+            del self.running[number]
+            self.start()
+        weather.join()
+        for job in self.running.values():
+            job.join()
+
+    def _weather(self) -> None:
+        try:
+            for number in range(self.failovers):
+                self._fail_over(number)
+                self.cluster.wait(self.cluster.is_whole)
+                for turn in range(5):
+                    tag = self.random.randrange(TAGS)
+                    self.cluster.move_slot(key_slot(f"{{storm:{tag:x}}}".encode()), turn)
+                    self.events["slots moved"] += 1
+        finally:
+            self.done.set()
+
+    def _fail_over(self, number: int) -> None:
+        replicas = [node for node in self.cluster.nodes if self.cluster.role(node) == "slave"]
+        if number % 2:
+            self.cluster.fail_over(self.random.choice(replicas))
+            self.events["failovers by command"] += 1
+            return
+        victim = self.random.choice(self.cluster.primaries())
+        victim.kill()
+        self.cluster.wait(lambda: len(self.cluster.primaries()) == 3)
+        victim.start()
+        self.events["failovers after a kill"] += 1
+
+    def damage(self) -> tuple[int, int, int]:
+        """Return how many stories are lost, stored twice without a reason, and again after a kill."""
+        written: dict[bytes, list[tuple[int, bool]]] = {}
+        for number in range(1, self.started + 1):
+            path = self.folder / str(number)
+            data = path.read_bytes() if path.exists() else b""
+            entries = {data[at : at + 17] for at in range(0, len(data) - 16, 17)}
+            for entry in entries:
+                if entry[:1] == b"k":
+                    is_sure = number not in self.killed or b"c" + entry[1:] in entries
+                    written.setdefault(entry[1:], []).append((number, is_sure))
+        lost = sum(page_of(n).sketches[0] not in written for n in range(self.stories))
+        twice = sum(sum(is_sure for _, is_sure in each) > 1 for each in written.values())
+        again = sum(len(each) > 1 for each in written.values()) - twice
+        return lost, twice, again
+
+
+def storm(cluster: Cluster, stories: int, kills: int, failovers: int, *, strict: bool) -> None:
+    """Make a storm."""
+    cluster.empty()
+    with tempfile.TemporaryDirectory() as folder:
+        made = Storm(cluster, Path(folder), stories, kills, failovers, "?wait_replicas=1" if strict else "")
+        began = time.perf_counter()
+        made.run()
+        with open_store(cluster.url, namespace="storm", scheme={}) as store:
+            assert isinstance(store, JudgedStore)
+            missing = len(keep(store, [page_of(n) for n in range(stories)]))
+            left = store.info().open
+        lost, twice, again = made.damage()
+    events = ", ".join(f"{count} {name}" for name, count in made.events.items())
+    print(
+        f"storm: {events}; {stories:,} stories: {lost} lost, {twice} twice, {again} again after a kill; {missing} "
+        f"unknown to the store, {left} claims left ({time.perf_counter() - began:.0f} s)"
+    )
+    _figures.update({"storm: stories lost": lost, "storm: stories twice": twice, "storm: again after a kill": again})
+    check("stories lost", lost, 0)
+    check("stories stored twice by living workers", twice, 0)
+
+
+# -- distance -------------------------------------------------------------------------------------
+
+
+def distance(cluster: Cluster) -> None:
+    """Crawl beside a cluster and 50 ms away from it."""
+    command = [sys.executable, "-m", "benchmarks.latency", "--store", cluster.url, "--rounds", "3"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    print(done.stdout.strip() or done.stderr[-2000:])
+    if done.returncode:
+        _missed.append("a crawl 50 ms away")
+
+
+PARTS = ("race", "cost", "storm", "distance")
+
+
+def main() -> None:
+    """Run the parts."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="default: all")
+    parser.add_argument("--runs", type=int, default=10, help="of the race")
+    parser.add_argument("--pages", type=int, default=20_000, help="of a race")
+    parser.add_argument("--workers", type=int, default=WORKERS, help="processes of a race")
+    parser.add_argument("--kills", type=int, default=300)
+    parser.add_argument("--failovers", type=int, default=20)
+    parser.add_argument("--strict", action="store_true", help="the storm waits for a replica (wait_replicas=1)")
+    parser.add_argument("--stories", type=int, default=3000, help="of the storm")
+    parser.add_argument("--rounds", type=int, default=4, help="of the cost")
+    add_json_option(parser)
+    args = parser.parse_args()
+    parts = args.parts or PARTS
+    cluster = Cluster(("--cluster-node-timeout", "3000"))  # in the storm replicas take over by themselves
+    try:
+        cluster.start()
+        if "race" in parts:
+            race(cluster, args.runs, args.pages, args.workers)
+        if "cost" in parts:
+            cluster.empty()
+            cost(cluster, args.rounds, 2000)
+        if "storm" in parts:
+            storm(cluster, args.stories, args.kills, args.failovers, strict=args.strict)
+        if "distance" in parts:
+            distance(cluster)
+    finally:
+        cluster.remove()
+    write_results(args.json, "cluster", ratios=_ratios, figures=_figures)
+    sys.exit(f"missed: {', '.join(_missed)}" if _missed else 0)
+
+
+if __name__ == "__main__":
+    main()

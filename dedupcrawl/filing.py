@@ -1,0 +1,217 @@
+"""Files pages in a store: offers their records, and decides by the earlier pages that the store returns."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dedupcrawl.errors import StoreError
+from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, JudgedOffer, JudgedStore, Judgement, Offer
+from dedupcrawl.verdict import Claim, Pending
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dedupcrawl.decision import Decision, Matcher, Policy
+    from dedupcrawl.stores.base import Candidate, Record
+    from dedupcrawl.verdict import ClaimOwner
+
+
+class RecordJudge:
+    """Judges a page for a store that asks whenever it has met more candidates.
+
+    Args:
+        matcher: compares the page with its candidates.
+        policy: decides.
+        record: the page.
+        url: its URL, for the verdict.
+        versions: as for :meth:`Matcher.findings`.
+        give_up: as for :meth:`Policy.decide`.
+    """
+
+    def __init__(
+        self, matcher: Matcher, policy: Policy, record: Record, url: str, *, versions: bool, give_up: bool
+    ) -> None:
+        self._matcher = matcher
+        self._policy = policy
+        self._url = url
+        self._versions = versions
+        self._give_up = give_up
+        self._page = record
+        self.record = record  #: in the end as it is filed, with its cluster
+        self.decision: Decision | Pending  #: by the candidates of the last call
+
+    def __call__(self, candidates: Sequence[Candidate]) -> Judgement:
+        """Judge the page by these candidates."""
+        page = self._page
+        findings = self._matcher.findings(page, candidates, versions=self._versions)
+        self.decision = decision = self._policy.decide(self._url, page, findings, give_up=self._give_up)
+        if isinstance(decision, Pending):
+            return Judgement(page, self._policy.blockers(findings))
+        self.record = replace(page, cluster=decision.cluster) if decision.cluster else page
+        return Judgement(self.record if decision.verdict.keep else None)
+
+
+class PageFiler:
+    """Files pages for one owner, and knows which of its claims are open.
+
+    Args:
+        owner: the deduplicator, which has the store.
+        matcher: compares a page with its candidates.
+        policy: decides.
+    """
+
+    def __init__(self, owner: ClaimOwner, matcher: Matcher, policy: Policy) -> None:
+        self._owner = owner
+        self._matcher = matcher
+        self._policy = policy
+        self._held: set[int] = set()  # ids of own claims that were neither committed nor released
+
+    def claim(self, record: Record, url: str, *, versions: bool, give_up: bool) -> Claim | Pending:
+        """Check a page, and claim its content if it is to be kept. The arguments are those of :meth:`file`."""
+        claim = self.file(record, url, versions=versions, give_up=give_up)
+        if isinstance(claim, Claim) and claim.id is not None:
+            self._held.add(claim.id)
+        return claim
+
+    def claim_judged(self, store: JudgedStore, pages: Sequence[tuple[Record, str]]) -> list[Claim | Pending]:
+        """Claim pages together. When it raises, none is claimed."""
+        judged = self._file_judged(store, pages)
+        self._held.update(claim.id for claim in judged if isinstance(claim, Claim) and claim.id is not None)
+        return judged
+
+    def commit(self, claims: Iterable[Claim]) -> None:
+        """Make claims permanent; see :meth:`~dedupcrawl.Deduplicator.commit`."""
+        held = {claim.id: claim for claim in claims if claim.id is not None and claim.id in self._held}
+        if not held:
+            return
+        supersede = [old for claim in held.values() for old in claim.supersedes]
+        if self._owner.store.commit(held, supersede) < len(held):
+            self._refile(held.values())
+        self._held.difference_update(held, supersede)
+
+    def release(self, claims: Iterable[Claim]) -> None:
+        """Withdraw claims."""
+        ids = {claim.id for claim in claims if claim.id is not None}
+        if ids:
+            self._owner.store.release(ids)
+            self._held.difference_update(ids)
+
+    def file(
+        self,
+        record: Record,
+        url: str,
+        *,
+        versions: bool = True,
+        give_up: bool = False,
+        committed: bool = False,
+        supersede: bool = True,
+    ) -> Claim | Pending:
+        """Check a page; if it is to be kept, file it as a claim or as committed.
+
+        Args:
+            record: the fingerprinted page.
+            url: for the verdict.
+            versions: whether another text under the same URL is a new version of it.
+            give_up: whether to keep a page that repeats an open claim, instead of returning ``Pending``.
+            committed: whether to file it as committed.
+            supersede: whether it replaces the pages that the policy says it replaces, if ``committed``.
+        """
+        if isinstance(self._owner.store, JudgedStore):
+            terms = {"versions": versions, "give_up": give_up, "committed": committed, "supersede": supersede}
+            return self._file_judged(self._owner.store, [(record, url)], **terms)[0]
+        seen: dict[int, Candidate] = {}
+        lost: int | None = None
+        while True:
+            findings = self._matcher.findings(record, seen.values(), versions=versions)
+            decision = self._policy.decide(url, record, findings, give_up=give_up or lost is not None)
+            if isinstance(decision, Pending):
+                return decision
+            if not decision.verdict.keep:
+                if lost is not None:
+                    self._owner.store.release([lost])
+                return Claim(decision.verdict, self._owner, record=record, candidates=tuple(seen.values()))
+            offered = replace(record, cluster=decision.cluster) if decision.cluster else record
+            old = decision.supersedes if supersede else ()
+            offer = self._offer(offered, max(seen, default=0), lost, old if committed else None)
+            if offer.id is not None:
+                candidates = tuple(seen.values())
+                return Claim(decision.verdict, self._owner, offer.id, offered, decision.supersedes, candidates)
+            lost = self._lost_claim(record, offer.candidates)
+            earlier = (each for each in offer.candidates if lost is None or each.id < lost)
+            seen.update((candidate.id, candidate) for candidate in earlier)
+
+    def _file_judged(
+        self,
+        store: JudgedStore,
+        pages: Sequence[tuple[Record, str]],
+        *,
+        versions: bool = True,
+        give_up: bool = False,
+        committed: bool = False,
+        supersede: bool = True,
+    ) -> list[Claim | Pending]:
+        """Do the same as :meth:`file` for pages of a store that asks for judgements."""
+        replaces = committed and supersede and self._policy.keep == "latest"
+        terms = {"versions": versions, "give_up": give_up}
+        judges = [RecordJudge(self._matcher, self._policy, record, url, **terms) for record, url in pages]
+        offers = store.offer_judged([JudgedOffer(each.record, each, committed and not replaces) for each in judges])
+        claims: list[Claim | Pending] = []
+        for judge, offer in zip(judges, offers, strict=True):
+            decision, candidates = judge.decision, offer.candidates
+            if isinstance(decision, Pending):
+                claims.append(decision)
+            elif offer.id is None:
+                claims.append(Claim(decision.verdict, self._owner, record=judge.record, candidates=candidates))
+            else:
+                if replaces:
+                    self._commit_new(store, offer.id, decision.supersedes)
+                filed = offer.id, judge.record, decision.supersedes, candidates
+                claims.append(Claim(decision.verdict, self._owner, *filed))
+        return claims
+
+    def _commit_new(self, store: JudgedStore, id: int, supersedes: tuple[int, ...]) -> None:
+        """Commit a claim that its caller does not know of yet; withdraw it if the store fails."""
+        self._held.difference_update(supersedes)
+        try:
+            store.commit([id], supersedes)
+        except BaseException:
+            with suppress(StoreError):
+                store.release([id])
+            raise
+
+    def _offer(self, record: Record, since: int, lost: int | None, supersede: tuple[int, ...] | None) -> Offer:
+        """File a record as committed, or as a claim if ``supersede`` is None; ``lost`` is its claim."""
+        if supersede is None:
+            return self._owner.store.offer(record, since) if lost is None else Offer(lost)
+        self._held.difference_update(supersede)
+        if lost is not None and self._owner.store.commit([lost], supersede):
+            return Offer(lost)
+        return self._owner.store.add(record, since, supersede)
+
+    def _lost_claim(self, record: Record, candidates: Iterable[Candidate]) -> int | None:
+        """Return the id of the claim that filed this very record by an offer whose reply was lost.
+
+        The time of fingerprinting distinguishes it from another visit of the same page.
+        """
+        for each in candidates:
+            own = each.mine and each.state is ClaimState.OPEN and each.id not in self._held
+            other = each.record
+            if own and (other.seen, other.url, other.sketches) == (record.seen, record.url, record.sketches):
+                return each.id
+        return None
+
+    def _refile(self, claims: Iterable[Claim]) -> None:
+        """File the pages whose claim was lost with its lease again, as committed.
+
+        Their items are stored: without a record every later copy would be stored, too.
+        """
+        for claim in claims:
+            if claim.id is None or (record := claim.record) is None:
+                continue
+            # A server that lost its data may have given the id to another record.
+            found = self._owner.store.get(claim.id)
+            filed = found and (found.record.url, found.record.sketches)
+            if filed != (record.url, record.sketches):
+                self._owner.store.add(record, FILE_ANYWAY, claim.supersedes)

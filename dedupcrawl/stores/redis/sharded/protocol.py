@@ -1,0 +1,495 @@
+"""The protocol of claims over a sharded namespace: of pages that match, one is kept.
+
+No step is atomic over several nodes. So a page first files itself as *pending* at its home, and places its id in the
+buckets of its keys; only then it reads what else is there. Of two pages that match, at least one meets the other. The
+id of a candidate, which begins with the time at which it was filed, is the order of pages: a pending page waits for
+lower ids, and *wounds* higher ones. A wounded page claims only when it has found out that none of those is kept.
+
+A page is a generator of rounds: it yields commands, and is sent their replies. :meth:`ClaimProtocol.run` runs many
+pages at a time, and sends what all of them want in one round trip.
+
+================================  =====================================================================
+step                              commands
+================================  =====================================================================
+look (where many are copies)      read the buckets, then the records: a duplicate ends here
+file                              the record as pending; its id into each empty bucket; the others are read
+contest                           read every id that is met; what is absent is condemned, and refiles
+wait, wound                       for lower, at higher pending ids; an open claim ends it: the caller waits
+join                              the buckets where others stood, and contest what that shows
+claim                             unless wounded; then settle with the blockers that may be kept
+================================  =====================================================================
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from dedupcrawl.errors import DamageError
+from dedupcrawl.stores.base import BUCKET_CAP, Offer
+from dedupcrawl.stores.redis.sharded.layout import (
+    OPENED,
+    TIME_BYTES,
+    Found,
+    ids_in,
+    long_id,
+    packed_time,
+    seen_at,
+    short_id,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Sequence
+
+    from dedupcrawl.stores.base import Candidate, JudgedOffer, Judgement, Record
+    from dedupcrawl.stores.redis.sharded.layout import Command, ShardLayout
+    from dedupcrawl.stores.redis.sharded.wire import ClusterWire
+
+T = TypeVar("T")
+Rounds: TypeAlias = "Generator[Sequence[Command], list[Any], T]"
+
+PATIENCE = 1.0  #: seconds for which a page waits for pending ones; most take milliseconds
+FIRST_PAUSE, LONGEST_PAUSE = 0.002, 0.05  #: seconds between two rounds if all pages wait
+LOOK_RATE = 0.15  #: share of duplicates from which reading first costs the servers less
+MEMORY = 64  #: pages over which that share is measured
+
+
+@dataclass
+class Filing:
+    """A page on its way: what must be withdrawn if it does not end well."""
+
+    id: bytes
+    filed: int  #: milliseconds
+    record: Record
+    token: bytes  #: of the worker
+    joined: set[bytes] = field(default_factory=set)  #: keys of the buckets in which its id is
+
+    @property
+    def long_id(self) -> int:
+        """The id as a candidate has it."""
+        return long_id(self.id, packed_time(self.filed))
+
+
+@dataclass
+class _View:
+    """What a page has met."""
+
+    buckets: dict[bytes, list[bytes]] = field(default_factory=dict)  # by lookup key: ids, the newest last
+    blockers: list[bytes] = field(default_factory=list)  # ids that wounded it
+    met: dict[bytes, tuple[Found, Candidate]] = field(default_factory=dict)
+    gone: set[bytes] = field(default_factory=set)
+
+    def add(self, key: bytes, packed: bytes | None, own: bytes) -> None:
+        """Add the ids of a bucket."""
+        there = self.buckets.setdefault(key, [])
+        if packed and packed != own:
+            there += [id for id in ids_in(packed) if id != own and id not in there]
+
+    def unmet(self) -> list[bytes]:
+        """The ids to read next: of each bucket the newest that are not known to be gone, as far as they count."""
+        found: dict[bytes, None] = {}
+        met, gone = self.met, self.gone
+        for ids in self.buckets.values():
+            some = ids if not gone else [id for id in ids if id not in gone]
+            for id in reversed(some[-BUCKET_CAP:]):
+                if id not in met:
+                    found[id] = None
+        found.update((id, None) for id in self.blockers if id not in gone and id not in met)
+        return list(found)
+
+    def candidates(self) -> list[Candidate]:
+        """The live pages that were met, by rising id."""
+        return sorted((candidate for _, candidate in self.met.values()), key=lambda candidate: candidate.id)
+
+    def restarted(self) -> _View:
+        """Return a view for the same page under another id, which has wounded nobody yet."""
+        return _View(met={id: each for id, each in self.met.items() if each[0].state == b"c"})
+
+    def drop(self, id: bytes, *, is_gone: bool) -> None:
+        """Forget an id: to read it again, or because it is gone."""
+        self.met.pop(id, None)
+        if is_gone:
+            self.gone.add(id)
+
+
+class ClaimProtocol:
+    """Claims pages for one store object.
+
+    Args:
+        layout: the keys and commands.
+        wire: sends commands.
+        now: returns the time in milliseconds of the servers' clock, as far as it is known here.
+        lease: seconds. For a quarter of it, a worker that is alive is taken to stay alive. A page that has been
+            pending for longer does not count, even if its worker lives: a failover has lost what became of it.
+        ttl: milliseconds after which a record no longer counts; None: never.
+        clock: returns the Unix time in seconds that records are compared with, to know their age.
+        asks_servers: whether leases follow the clock of a server; otherwise they follow ``now``, for tests.
+    """
+
+    def __init__(
+        self,
+        layout: ShardLayout,
+        wire: ClusterWire,
+        now: Callable[[], int],
+        clock: Callable[[], float],
+        *,
+        lease: float,
+        ttl: int | None,
+        asks_servers: bool,
+    ) -> None:
+        self.layout = layout
+        self.wire = wire
+        self.now = now
+        self._clock = clock
+        self._lease = round(1000 * lease)
+        self._life = lease / 4 if asks_servers else 0.0
+        self._asks_servers = asks_servers
+        self._ttl = ttl
+        self._last = 0
+        self._known: dict[bytes, float] = {}  # token -> until when its worker is taken for alive
+        self._duplicates = 0.0  # share of the latest pages
+        self.token = b""  #: of this worker
+        self.tokens: set[bytes] = set()  #: all that it had
+        self.own: dict[int, Filing] = {}  #: own claims, by the ids of their candidates
+        self.abandoned: dict[bytes, Filing] = {}  #: filings to withdraw: an error ended them, and they may be there
+        self._lock = Lock()
+
+    # -- many pages -----------------------------------------------------------------------------
+
+    def run(self, pages: Iterable[Rounds[T]]) -> list[T]:
+        """Run pages to their ends. When one raises, the others go on, unless a node cannot be reached."""
+        running = list(pages)
+        try:
+            return self._run(running)
+        finally:
+            for page in running:
+                page.close()
+
+    def _run(self, running: Sequence[Rounds[T]]) -> list[T]:
+        ends: list[Any] = [None] * len(running)
+        failure: Exception | None = None
+        wants: dict[int, Sequence[Command]] = {}
+        replies: dict[int, list[Any] | None] = dict.fromkeys(range(len(running)))
+        pause = FIRST_PAUSE
+        while replies:
+            wants = {}
+            for n, answer in replies.items():
+                try:
+                    wants[n] = running[n].send(answer)  # type: ignore[arg-type]  # None starts a generator
+                except StopIteration as stop:
+                    ends[n] = stop.value
+                except Exception as error:  # noqa: BLE001  # of one page: the others go on
+                    failure = failure or error
+            commands = [command for want in wants.values() for command in want]
+            answers = iter(self.wire.ask(commands)) if commands else iter(())
+            pause = FIRST_PAUSE if commands else min(2 * pause, LONGEST_PAUSE)
+            if wants and not commands:
+                time.sleep(pause)
+            replies = {n: [next(answers) for _ in want] for n, want in wants.items()}
+        if failure is not None:
+            raise failure
+        return ends
+
+    def offer(self, offers: Sequence[JudgedOffer]) -> tuple[list[Offer], list[Filing]]:
+        """Claim pages together; return their offers, and the filings of those that were kept.
+
+        When it raises, none of them stays claimed.
+        """
+        looks = self._duplicates > LOOK_RATE
+        claimed: list[Filing] = []
+        try:
+            ends = self.run([self.claim(each, claimed, looks=looks) for each in offers])
+        except BaseException:
+            self.abandoned.update((filing.id, filing) for filing in claimed)
+            raise
+        for each, end in zip(offers, ends, strict=True):
+            if each.judge is not None:
+                self._duplicates += ((end.id is None) - self._duplicates) / MEMORY
+        return ends, claimed
+
+    # -- one page -------------------------------------------------------------------------------
+
+    def claim(self, offer: JudgedOffer, claimed: list[Filing], *, looks: bool = False) -> Rounds[Offer]:
+        """Claim a page; the rounds end with the offer. The filing of a page that is kept is added to ``claimed``."""
+        view = _View()
+        if looks and offer.judge is not None:
+            found = yield from self._look(offer, view)
+            if found is not None:
+                return found
+        while True:
+            filing = self._new_filing(offer.record)
+            try:
+                end = None
+                if (yield from self._file(filing, view, compares=offer.judge is not None)):
+                    end = yield from self._contest(offer, filing, view)
+                if end is None or end.id is None:
+                    yield self.removal(filing.id, filing.filed, filing.joined)
+            except BaseException:
+                self.abandoned[filing.id] = filing
+                raise
+            if end is not None:
+                claimed += [filing] if end.id is not None else []
+                return end
+            view = view.restarted()
+
+    def _new_filing(self, record: Record) -> Filing:
+        with self._lock:
+            self._last = max(self._last + 1, self.now())
+            return Filing(self.layout.new_id(record), self._last, record, self.token)
+
+    def _value(self, filing: Filing, record: Record) -> bytes:
+        age = round(1000 * (self._clock() - record.seen))
+        return self.layout.value_of(record, filing.filed, max(0, min(self.now() - age, (1 << 8 * TIME_BYTES) - 1)))
+
+    def _file(self, filing: Filing, view: _View, *, compares: bool) -> Rounds[bool]:
+        """File a page as pending, and place it; return False if its id cannot be used."""
+        record, id = filing.record, filing.id
+        keys = tuple(dict.fromkeys(record.keys))
+        home = record.own_keys[0] if keys else b""
+        filing.joined.update([home] if keys else [])
+        commands = [self.layout.file(id, self._value(filing, record), filing.token + OPENED, home)]
+        others = [key for key in keys if key != home]
+        if not compares:
+            filing.joined.update(others)
+            return (yield [*commands, *[self.layout.join(key, id) for key in others]])[0] is not None
+        free = [key for key in others if not view.buckets.get(key)]
+        replies = yield [*commands, *[self.layout.place(key, id) for key in free]]
+        filing.joined.update(key for key, placed in zip(free, replies[1:], strict=True) if placed)
+        seen: dict[bytes, bytes] = dict.fromkeys(filing.joined, b"")  # as if read at the moment they were filled
+        seen[home] = replies[0] or b""
+        rest = [key for key in dict.fromkeys((*others, *record.lookup_keys)) if key not in seen]
+        if replies[0] is not None and rest:  # read after the page was placed: others may look for it only there
+            seen |= {
+                key: packed or b""
+                for key, packed in zip(rest, (yield [self.layout.bucket(key) for key in rest]), strict=True)
+            }
+            filing.joined.update(key for key in others if id in ids_in(seen[key]))
+        for key in record.lookup_keys:
+            if key in seen:
+                view.add(key, seen[key], id)
+        return replies[0] is not None
+
+    def _contest(self, offer: JudgedOffer, filing: Filing, view: _View) -> Rounds[Offer | None]:
+        """Find out whether a filed page is kept; None if its filing was lost."""
+        record = offer.record
+        since: float | None = None
+        while True:
+            if offer.judge is None:
+                return (yield from self._settle(offer, filing, view, record))
+            yield from self._meet(view, filing.record.lookup_keys)
+            judgement = offer.judge(view.candidates())
+            waited = 0.0 if since is None else time.monotonic() - since
+            is_late = bool(judgement.blockers) and waited >= PATIENCE
+            if judgement.record is None or self._is_open(judgement, view) or is_late:
+                return Offer(None, tuple(view.candidates()))
+            blocked = yield from self._blocked(judgement, filing, view)
+            if blocked is None:
+                continue  # some were wounded
+            if blocked:
+                since = time.monotonic() if since is None else since
+                yield ()
+                for id in blocked:
+                    view.drop(id, is_gone=False)
+                continue
+            if (yield from self._join_rest(filing, view)):
+                continue
+            assert judgement.record is not None
+            end = yield from self._settle(offer, filing, view, judgement.record)
+            if end is None or end.id is not None:
+                return end
+
+    def _blocked(self, judgement: Judgement, filing: Filing, view: _View) -> Rounds[list[bytes] | None]:
+        """Return the blockers to wait for; None after wounds, when the page must be judged again."""
+        blockers = [short_id(id) for id in judgement.blockers]
+        wounds = [
+            id
+            for id in blockers
+            if view.met[id][0].state == b"p" and view.met[id][1].id > filing.long_id
+        ]  # fmt: skip
+        if not wounds:
+            return blockers
+        for id, state in zip(
+            wounds, (yield [self.layout.wound(id, filing.id, self.now()) for id in wounds]), strict=True
+        ):
+            view.drop(id, is_gone=state in {b"p", b"X"})
+        return None
+
+    @staticmethod
+    def _is_open(judgement: Judgement, view: _View) -> bool:
+        """Whether one of the blockers is no pending page: it may take long until it is settled."""
+        return any(view.met[short_id(id)][0].state != b"p" for id in judgement.blockers)
+
+    def _join_rest(self, filing: Filing, view: _View) -> Rounds[bool]:
+        """Place a page where others stood; return whether that shows ids that it has not met."""
+        rest = [key for key in dict.fromkeys(filing.record.keys) if key not in filing.joined]
+        if rest:
+            filing.joined.update(rest)  # even if the call fails
+            for key, packed in zip(rest, (yield [self.layout.join(key, filing.id) for key in rest]), strict=True):
+                if key in view.buckets:
+                    view.add(key, packed, filing.id)
+        return bool(view.unmet())
+
+    def _settle(self, offer: JudgedOffer, filing: Filing, view: _View, record: Record) -> Rounds[Offer | None]:
+        """Claim a page that nothing blocks. None: its filing was lost; an offer without id: read the blockers."""
+        id, is_changed = filing.id, record is not filing.record and record != filing.record
+        claimed = False
+        if not (offer.committed or is_changed or offer.judge is None):
+            claimed = (yield [self.layout.claim(id)])[0] == 1
+        if not claimed:
+            known = b"*" if offer.judge is None else b"".join([*view.gone, *view.met])
+            value = self._value(filing, record) if is_changed else b""
+            said = (yield [self.layout.settle(id, filing.token + OPENED, known, value, commit=offer.committed)])[0]
+            if said == b"X":
+                return None
+            if said != b"c":
+                view.blockers += [blocker for blocker in ids_in(said) if blocker not in view.blockers]
+                return Offer(None)
+        return Offer(filing.long_id, tuple(view.candidates()))
+
+    def removal(self, id: bytes, filed: int, keys: Iterable[bytes], condemned: int | None = None) -> list[Command]:
+        """Return the commands that remove a record and its ids."""
+        first = self.layout.remove(id, packed_time(filed), condemned)
+        return [first, *[self.layout.leave(key, id) for key in dict.fromkeys(keys)]]
+
+    # -- what a page meets ----------------------------------------------------------------------
+
+    def _meet(self, view: _View, keys: Sequence[bytes]) -> Rounds[None]:
+        """Read the ids of the buckets that were not met, and remove those that are gone."""
+        while ask := view.unmet():
+            now = self.now()
+            replies = yield [self.layout.fetch(id, now) for id in ask]
+            found = {id: Found(*reply) for id, reply in zip(ask, replies, strict=True)}
+            absent = [id for id, each in found.items() if each.state == b"X"]
+            dead = [id for id in found if self.is_expired(found[id])]
+            dead += yield from self._dead(found)
+            removed = yield from self.remove_dead([(id, found[id]) for id in dead])
+            for id, each in found.items():
+                if each.state == b"X" or id in removed:
+                    view.drop(id, is_gone=True)
+                elif id not in dead:  # else it has changed meanwhile, and is read again
+                    view.met[id] = each, self.layout.candidate(id, each, self.tokens)
+            yield [self.layout.leave(key, id) for id in absent for key in keys if id in view.buckets.get(key, ())]
+
+    def is_expired(self, found: Found) -> bool:
+        """Whether a committed record is past its time to live."""
+        if self._ttl is None or found.state != b"c":
+            return False
+        return seen_at(found) < self.now() - self._ttl
+
+    def _dead(self, found: dict[bytes, Found]) -> Rounds[list[bytes]]:
+        """Return the ids of claims whose worker's lease has ended, and of pages that have been pending for too long."""
+        late = {id for id, each in found.items() if self._is_late(id, each)}
+        tokens = {each.token for each in found.values() if each.owner and each.token not in self.tokens}
+        if not tokens:
+            return list(late)
+        lives = yield from self.alive(tokens)
+        return [id for id, each in found.items() if id in late or (each.owner and not lives.get(each.token, True))]
+
+    def _is_late(self, id: bytes, found: Found) -> bool:
+        """Whether a page has been pending for a lease. An own claim that is pending again can still be committed."""
+        if found.state != b"p" or long_id(id, found.value) in self.own:
+            return False
+        return int.from_bytes(found.value[:TIME_BYTES], "big") < self.now() - self._lease
+
+    def alive(self, tokens: set[bytes]) -> Rounds[dict[bytes, bool]]:
+        """Ask whether the leases of workers run."""
+        now = time.monotonic()
+        lives = {token: True for token in tokens if self._known.get(token, 0.0) > now}
+        ask = sorted(tokens - lives.keys())
+        if ask:
+            given = b"" if self._asks_servers else b"%d" % self.now()
+            replies = (yield [self.layout.alive(ask, given)])[0]
+            lives |= {token: reply == 1 for token, reply in zip(ask, replies, strict=True)}
+            self._known = {token: until for token, until in self._known.items() if until > now}
+            self._known.update((token, now + self._life) for token in ask if lives[token])
+        return lives
+
+    def remove_dead(self, dead: Sequence[tuple[bytes, Found]]) -> Rounds[set[bytes]]:
+        """Remove dead claims and expired records; return those that are gone, not those that have changed meanwhile."""
+        if not dead:
+            return set()
+        now = self.now()
+        commands = [
+            self.layout.bury(id, each.token, now, pending=each.state == b"p")
+            if each.owner
+            else self.layout.remove(id, each.value[:TIME_BYTES])
+            for id, each in dead
+        ]
+        replies = yield commands
+        removed = {id for (id, _), reply in zip(dead, replies, strict=True) if reply in {b"X", 1, 0}}
+        yield [self.layout.leave(key, id) for id, each in dead if id in removed for key in self.keys_of(id, each)]
+        return removed
+
+    def keys_of(self, id: bytes, found: Found) -> tuple[bytes, ...]:
+        """Return the keys of a record; none if it is damaged."""
+        try:
+            return self.layout.candidate(id, found, self.tokens).record.keys
+        except DamageError:
+            return ()
+
+    def _look(self, offer: JudgedOffer, view: _View) -> Rounds[Offer | None]:
+        """Read before anything is filed: return the offer of a page that a committed or open one blocks."""
+        assert offer.judge is not None
+        keys = tuple(dict.fromkeys(offer.record.lookup_keys))
+        for key, packed in zip(keys, (yield [self.layout.bucket(key) for key in keys]), strict=True):
+            view.add(key, packed, b"")
+        yield from self.read(view)
+        judgement = offer.judge(view.candidates())
+        if judgement.record is None or self._is_open(judgement, view):
+            return Offer(None, tuple(view.candidates()))
+        view.met = {id: each for id, each in view.met.items() if each[0].state == b"c"}
+        view.gone.clear()
+        return None
+
+    def read(self, view: _View) -> Rounds[None]:
+        """Read the ids of the buckets that were not met, and change nothing."""
+        while ask := view.unmet():
+            found = yield from self.states(ask)
+            live = yield from self.only_live(found)
+            for id, each in found.items():
+                if id in live:
+                    view.met[id] = each, self.layout.candidate(id, each, self.tokens)
+                else:
+                    view.drop(id, is_gone=True)
+
+    def only_live(self, found: dict[bytes, Found]) -> Rounds[dict[bytes, Found]]:
+        """Return what is neither absent, nor expired, nor the claim of a dead worker."""
+        unsettled = {id: each for id, each in found.items() if each.state != b"c"}
+        dead = {*(yield from self._dead(unsettled))} if unsettled else set()
+        return {
+            id: each
+            for id, each in found.items()
+            if each.state != b"X" and id not in dead and not self.is_expired(each)
+        }
+
+    def live(self, ids: Sequence[bytes]) -> Rounds[list[Candidate]]:
+        """Return the live records with these ids, by rising id."""
+        found = (yield from self.states(ids)) if ids else {}
+        live = yield from self.only_live(found)
+        candidates = [self.layout.candidate(id, each, self.tokens) for id, each in live.items()]
+        return sorted(candidates, key=lambda candidate: candidate.id)
+
+    def dead(self, tokens: set[bytes]) -> Rounds[set[bytes]]:
+        """Return those of these workers whose lease has ended; our own count as alive."""
+        others = tokens - self.tokens
+        lives = (yield from self.alive(others)) if others else {}
+        return {token for token, lives_on in lives.items() if not lives_on}
+
+    def states(self, ids: Sequence[bytes]) -> Rounds[dict[bytes, Found]]:
+        """Read what stands under ids, and change nothing."""
+        found = dict(zip(ids, map(self.layout.peeked, (yield [self.layout.peek(id) for id in ids])), strict=True))
+        rest = [id for id, each in found.items() if each is None]
+        if rest:
+            replies = yield [self.layout.look(id) for id in rest]
+            found |= {id: Found(*reply) for id, reply in zip(rest, replies, strict=True)}
+        return {id: each for id, each in found.items() if each is not None}
+
+    def find(self, keys: Sequence[bytes]) -> Rounds[tuple[Candidate, ...]]:
+        """Return the live records under keys, by rising id."""
+        view = _View()
+        for key, packed in zip(keys, (yield [self.layout.bucket(key) for key in keys]), strict=True):
+            view.add(key, packed, b"")
+        yield from self.read(view)
+        return tuple(view.candidates())

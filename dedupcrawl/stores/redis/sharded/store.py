@@ -1,0 +1,482 @@
+"""A store whose namespace is sharded over all nodes of a cluster.
+
+Records and buckets are under 1,024 hash tags. What there is once, the configuration and the leases of workers, is under
+the tag of the namespace, as on a single server.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from threading import Lock, RLock
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dedupcrawl.errors import DamageError, StoreError, StoreUnreachableError
+from dedupcrawl.stores.base import (
+    FILE_ANYWAY,
+    SCAN_CAP,
+    JudgedOffer,
+    JudgedStore,
+    Offer,
+    StoreInfo,
+    check_unused,
+    log_damage,
+    log_reset,
+    raise_damage,
+    url_key,
+)
+from dedupcrawl.stores.live_records import OWNER_BYTES
+from dedupcrawl.stores.redis.address import SHARDED
+from dedupcrawl.stores.redis.client import RedisSession
+from dedupcrawl.stores.redis.info import owners_here, workers_info
+from dedupcrawl.stores.redis.namespace import KeyNames, milliseconds, open_namespace, stored_shelves
+from dedupcrawl.stores.redis.offers import join_keys
+from dedupcrawl.stores.redis.sharded.layout import (
+    TAGS,
+    TIME_BYTES,
+    ShardLayout,
+    ids_in,
+    long_id,
+    packed_time,
+    scripts,
+    seen_at,
+    short_id,
+)
+from dedupcrawl.stores.redis.sharded.plain_offers import PlainOffers
+from dedupcrawl.stores.redis.sharded.protocol import ClaimProtocol
+from dedupcrawl.stores.redis.sharded.scan import count_namespace, memory_bytes, remove_keys, scanned
+from dedupcrawl.stores.redis.sharded.wire import ClusterWire
+from dedupcrawl.utils.iteration import chunked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from dedupcrawl.stores.base import Candidate, OnDamage, Record
+    from dedupcrawl.stores.redis.address import Address
+    from dedupcrawl.stores.redis.sharded.layout import Command, Found
+    from dedupcrawl.stores.redis.sharded.protocol import Filing, Rounds
+    from dedupcrawl.stores.workers import WorkersInfo, WorkerStats
+    from dedupcrawl.text.secret_seed import SecretSeed
+
+T = TypeVar("T")
+
+COMMANDS_AT_ONCE = 4096  #: in one round trip
+PAGES_PER_VISIT = 100  #: offers after which a batch of records is visited to remove those past their time to live
+AT_ONCE = 256  #: pages, or ids, in one round trip
+CONDEMNED_FOR = 3_600_000  #: milliseconds for which an id stays condemned: no command is on its way for so long
+MAX_PATIENCE = 10.0  #: seconds for which a call follows a failover, at most a sixth of the lease
+
+logger = logging.getLogger(__name__)
+
+
+class ShardedStore(JudgedStore):
+    """One namespace on all nodes of a cluster; arguments and errors are those of :class:`RedisStore`."""
+
+    remote = True
+
+    def __init__(
+        self,
+        address: Address,
+        namespace: str,
+        scheme: str | None,
+        *,
+        lease: float,
+        ttl: float | None,
+        secret: SecretSeed | None = None,
+        reset: bool = False,
+        clock: Callable[[], float] = time.time,
+        server_clock: Callable[[], float] | None = None,
+    ) -> None:
+        self.url = address.shown
+        self.namespace = namespace
+        self.secret = secret
+        self._scheme = scheme
+        self._lease = round(lease * 1000)
+        self._clock = clock
+        self._server_clock = server_clock
+        self._renewed = 0  # milliseconds of the servers' clock
+        self._offset = 0.0  # seconds from the monotonic clock to that of the server
+        self._names = KeyNames(namespace)
+        self._lock = RLock()
+        self._plain = PlainOffers()
+        self._stats = b""
+        self._is_strict = address.wait_replicas > 0
+        self._ttl = ttl
+        self._visiting = Lock()
+        self._visits: Iterator[list[tuple[bytes, Found]]] = iter(())
+        self._unvisited = 0  # pages since some records were visited
+        self._session = RedisSession(address, self._names, server_clock)
+        self._session.layout = SHARDED
+        try:
+            patience = max(1.0, min(MAX_PATIENCE, lease / 6))
+            self._wire = ClusterWire(address, scripts(), patience)
+        except BaseException:
+            self._session.end()
+            raise
+        self._layout = ShardLayout(self._names, self.url, address.pages)
+        self._protocol = ClaimProtocol(
+            self._layout,
+            self._wire,
+            self._now,
+            clock,
+            lease=lease,
+            ttl=None if ttl is None else round(ttl * 1000),
+            asks_servers=server_clock is None,
+        )
+        self._own = self._protocol.own
+        self._superseded: set[int] = set()  # ids of records to remove: others that are committed replace them
+        try:
+            self._synchronize()
+            if reset:
+                log_reset(self.url, namespace, self._reset())
+            self._enter()
+        except BaseException:
+            self._end()
+            raise
+
+    # -- opening, leases and closing ------------------------------------------------------------
+
+    def _enter(self) -> None:
+        """Open or create the namespace, and take a token of our own."""
+        meta = open_namespace(
+            self._session.call, self.url, self._names, scheme=self._scheme, layout=self._layout.name, secret=self.secret
+        )
+        self._meta, self.secret, self._layout.shelves = meta, meta.secret, meta.shelves
+        if self._scheme is not None:
+            self._take_token()
+
+    def _take_token(self) -> None:
+        """Begin a lease. One that has ended is never renewed: others may be removing its claims."""
+        token = secrets.token_bytes(OWNER_BYTES)
+        self._session.token = token
+        self._renewed = self._now()
+        if not self._extend_lease("1"):
+            raise StoreUnreachableError(f"The store {self.url} cannot be used now: a failover has lost a lease.")
+        self._protocol.tokens.add(token)
+        self._protocol.token = token
+
+    def _extend_lease(self, is_new: str) -> bool:
+        """Begin or renew the lease; return False if there is none any more.
+
+        Where claims wait for replicas, it does too: others bury the claims of a worker that a failover has forgotten.
+        """
+        if not self._session.call("lease", self._lease, is_new, self._stats):
+            return False
+        return not self._is_strict or self._ask([self._layout.keep_lease(self._session.token)])[0] == 1
+
+    def _synchronize(self) -> None:
+        """Learn the time of the server that keeps the leases."""
+        if self._server_clock is None:
+            seconds, micros = self._session.with_client(lambda client: client.time())
+            self._offset = seconds + micros / 1e6 - time.monotonic()
+
+    def _now(self) -> int:
+        """Return the time of the servers in milliseconds."""
+        return milliseconds(time.monotonic() + self._offset if self._server_clock is None else self._server_clock())
+
+    def renew(self) -> int:
+        self._clean_up()
+        self._synchronize()
+        self._renewed = self._now()
+        if not self._extend_lease(""):
+            with self._lock:
+                self.lost_leases += 1  # before the new token: what was filed until now has the old one
+                self._enter()
+        self._adopt_own()
+        return len(self._own)
+
+    def _adopt_own(self) -> None:
+        """Give the claims of ended leases to the new token; forget those that others have removed."""
+        token = self._protocol.token
+        with self._lock:
+            late = [(id, filing) for id, filing in self._own.items() if filing.token != token]
+        commands = [self._layout.adopt(filing.id, filing.token, token) for _, filing in late]
+        for (id, filing), reply in zip(late, self._ask(commands), strict=True):
+            filing.token = token
+            if not reply:
+                self._remove_own([id])
+
+    def _remove_own(self, ids: Iterable[int]) -> None:
+        with self._lock:
+            for id in ids:
+                self._own.pop(id, None)
+
+    def _ask(self, commands: Sequence[Command]) -> list[Any]:
+        self._session.check()
+        return [reply for some in chunked(commands, COMMANDS_AT_ONCE) for reply in self._wire.ask(some)]
+
+    def publish(self, stats: WorkerStats) -> None:
+        self._stats = stats.to_json()
+
+    def workers(self) -> WorkersInfo:
+        return self._session.with_client(lambda client: workers_info(client, self._names, is_sharded=True))
+
+    def close(self) -> None:
+        if self._session.is_forked:
+            return  # claims and connections belong to the parent
+        with self._lock:
+            if not self._session.ended:
+                try:
+                    self._leave()
+                finally:
+                    self._end()
+
+    def _leave(self) -> None:
+        refused: StoreError | None = None
+        for step in (self._clean_up, lambda: self.release(list(self._own)), self._publish_end):
+            try:
+                step()
+            except StoreUnreachableError:
+                raise
+            except StoreError as error:
+                refused = refused or error
+        if refused is not None:
+            raise refused
+
+    def _publish_end(self) -> None:
+        if self._scheme is not None:  # otherwise it was opened to read, and is no owner
+            self._session.call("leave", self._stats)
+
+    def _end(self) -> None:
+        self._session.end()
+        self._wire.close()
+
+    def _reset(self) -> int:
+        """Remove the namespace; return how many pages it had."""
+        users = self._session.with_client(lambda client: owners_here(client, self._names))
+        check_unused(self.url, self.namespace, users)
+        pages = count_namespace(self._layout, self._ask, lambda tokens: self._run(self._protocol.dead(tokens))).pages
+        shelves = self._session.with_client(lambda client: stored_shelves(client, self._names))
+        remove_keys(self._layout, self._ask, shelves)
+        self._session.with_client(lambda client: client.unlink(*map(self._names.key, ("meta", "owners", "workers"))))
+        return pages
+
+    def _count(self, commands: Sequence[Command]) -> int:
+        """Return how many of these commands found what they change."""
+        return sum(reply == 1 for reply in self._ask(commands))
+
+    # -- offers ---------------------------------------------------------------------------------
+
+    def offer_judged(self, offers: Sequence[JudgedOffer]) -> list[Offer]:
+        self._session.check()
+        if self._now() - self._renewed > self._lease / 3:  # what is claimed under a lease that has ended is dead
+            self.renew()
+        self._clean_up()
+        ends: list[Offer] = []
+        claimed: list[Filing] = []
+        try:
+            for some in chunked(offers, AT_ONCE):
+                offered, filings = self._protocol.offer(some)
+                ends += offered
+                claimed += filings
+        except BaseException:
+            self._protocol.abandoned.update((filing.id, filing) for filing in claimed)
+            raise
+        self._expire_some(len(offers))
+        permanent = {end.id for end, offer in zip(ends, offers, strict=True) if offer.committed}
+        with self._lock:
+            self._own.update((each.long_id, each) for each in claimed if each.long_id not in permanent)
+        return ends
+
+    def _expire_some(self, pages: int) -> None:
+        """Remove some records past their time to live, so that the store does not grow without bound."""
+        self._unvisited += pages if self._ttl is not None else 0
+        if self._unvisited < PAGES_PER_VISIT or not self._visiting.acquire(blocking=False):
+            return
+        try:
+            self._unvisited = 0
+            some = next(self._visits, None)
+            if some is None:
+                self._visits = scanned(self._layout, self._ask)
+            else:
+                expired = [(id, each) for id, each in some if self._protocol.is_expired(each)]
+                self._remove_records(expired)
+        finally:
+            self._visiting.release()
+
+    def _clean_up(self) -> None:
+        """Do what an error has prevented: withdraw pages that may have been filed, and remove those replaced."""
+        self._supersede()
+        for filing in list(self._protocol.abandoned.values()):
+            keys = filing.record.keys
+            self._ask(self._protocol.removal(filing.id, filing.filed, keys, condemned=self._now()))
+            self._protocol.abandoned.pop(filing.id, None)
+
+    def offer(self, record: Record, since: int = 0) -> Offer:
+        return self._offer([record], since, committed=False)[0]
+
+    def add(self, record: Record, since: int = 0, supersede: Iterable[int] = ()) -> Offer:
+        offer = self._offer([record], since, committed=True)[0]
+        if offer.id is not None:
+            self._supersede({*supersede} - {offer.id})
+        return offer
+
+    def add_many(self, records: Sequence[Record]) -> list[Offer]:
+        return self._offer(records, 0, committed=True)
+
+    def restore(self, records: Sequence[Record]) -> int:
+        self._clean_up()
+        found = self._protocol.run([self._protocol.find(record.own_keys) for record in records])
+        fresh = [record for record, hits in zip(records, found, strict=True) if not record.is_among(hits)]
+        self._offer(fresh, FILE_ANYWAY, committed=True)
+        return len(fresh)
+
+    def _offer(self, records: Sequence[Record], since: int, *, committed: bool) -> list[Offer]:
+        """File records unless there are candidates, other than those that were returned for the same record before."""
+        judges = [None if since == FILE_ANYWAY else self._plain.judge(record, since) for record in records]
+        pairs = zip(records, judges, strict=True)
+        ends = self.offer_judged([JudgedOffer(record, judge, committed) for record, judge in pairs])
+        for record, judge, end in zip(records, judges, ends, strict=True):
+            if judge is not None and end.id is None:
+                self._plain.remember(record, end)
+        return [
+            Offer(end.id) if judge is None or end.id is not None else Offer(None, judge.uncompared(end.candidates))
+            for judge, end in zip(judges, ends, strict=True)
+        ]
+
+    # -- claims ---------------------------------------------------------------------------------
+
+    def _own_filings(self, ids: Iterable[int]) -> list[tuple[int, Filing]]:
+        with self._lock:
+            return [(id, self._own[id]) for id in sorted({*ids}) if id in self._own]
+
+    def scraped(self, id: int) -> bool:
+        return self._scraped([id]) == 1
+
+    def scraped_many(self, ids: Iterable[int]) -> None:
+        self._scraped(ids)
+
+    def _scraped(self, ids: Iterable[int]) -> int:
+        own = self._own_filings(ids)
+        return self._count([self._layout.scraped(filing.id, filing.token) for _, filing in own])
+
+    def commit(self, ids: Iterable[int], supersede: Iterable[int] = ()) -> int:
+        own = self._own_filings(ids)
+        committed = self._count([self._layout.commit(filing.id) for _, filing in own])
+        self._remove_own(id for id, _ in own)
+        if committed:
+            self._supersede(supersede)
+        return committed
+
+    def _supersede(self, ids: Iterable[int] = ()) -> None:
+        """Remove records that are replaced; when a node fails now, with the next call."""
+        with self._lock:
+            self._superseded.update(id for id in ids if id > 0)
+            old = sorted(self._superseded)
+        if old:
+            found = self._run(self._protocol.states([short_id(id) for id in old]))
+            self._remove_records([(id, each) for id, each in found.items() if each.value])
+            with self._lock:
+                self._superseded.difference_update(old)
+
+    def _remove_records(self, found: Sequence[tuple[bytes, Found]]) -> int:
+        """Remove records, whatever their state, and their ids in the buckets; return how many were there."""
+        removed = self._count([self._layout.remove(id, each.value[:TIME_BYTES]) for id, each in found])
+        leaves = [self._layout.leave(key, id) for id, each in found for key in self._protocol.keys_of(id, each)]
+        self._ask(leaves)
+        self._remove_own(long_id(id, each.value) for id, each in found)
+        return removed
+
+    def release(self, ids: Iterable[int]) -> int:
+        own = self._own_filings(ids)
+        released = self._count([self._layout.remove(each.id, packed_time(each.filed)) for _, each in own])
+        self._ask([self._layout.leave(key, each.id) for _, each in own for key in each.record.keys])
+        self._remove_own(id for id, _ in own)
+        return released
+
+    # -- lookups --------------------------------------------------------------------------------
+
+    def _run(self, rounds: Rounds[T]) -> T:
+        self._session.check()
+        return self._protocol.run([rounds])[0]
+
+    def find(self, probes: Sequence[bytes]) -> tuple[Candidate, ...]:
+        join_keys(probes)  # checks them
+        return self._run(self._protocol.find(tuple(dict.fromkeys(probes))))
+
+    def get(self, id: int) -> Candidate | None:
+        hits = self._run(self._protocol.live([short_id(id)])) if id > 0 else ()
+        return next((hit for hit in hits if hit.id == id), None)
+
+    def lookup(self, url: str) -> Candidate | None:
+        packed = self._ask([self._layout.bucket(url_key(url))])[0]
+        hits = self._run(self._protocol.live(ids_in(packed or b"")))
+        return next((hit for hit in reversed(hits) if hit.record.url == url), None)
+
+    def records(self, on_damage: OnDamage = raise_damage) -> Iterator[Candidate]:
+        for some in scanned(self._layout, self._ask):
+            live = self._run(self._protocol.only_live(dict(some)))
+            found = []
+            for id, each in live.items():
+                try:
+                    found.append(self._layout.candidate(id, each, self._protocol.tokens))
+                except DamageError as error:
+                    on_damage(error)
+            yield from sorted(found, key=lambda candidate: candidate.id)
+
+    # -- housekeeping ---------------------------------------------------------------------------
+
+    def forget(self, url: str, on_damage: OnDamage = log_damage) -> int:
+        packed = self._ask([self._layout.bucket(url_key(url))])[0] or b""
+        ids = ids_in(packed)
+        states = self._run(self._protocol.states(ids)) if ids else {}
+        removed = self._remove_records(self._of_url(url, states.items(), on_damage))
+        if len(ids) >= SCAN_CAP:  # older records of the URL may have left the bucket; all have the same home
+            for some in scanned(self._layout, self._ask, [self._layout.tag_of(url_key(url))]):
+                removed += self._remove_records(self._of_url(url, some, on_damage))
+        return removed
+
+    def _of_url(self, url: str, found: Iterable[tuple[bytes, Found]], on_damage: OnDamage) -> list[tuple[bytes, Found]]:
+        there = []
+        for id, each in found:
+            try:
+                if each.value and self._layout.candidate(id, each, self._protocol.tokens).record.url == url:
+                    there.append((id, each))
+            except DamageError as error:
+                on_damage(error)
+        return there
+
+    def prune(self, older_than: float, on_damage: OnDamage = log_damage) -> int:
+        removed = 0
+        before = self._now() - milliseconds(self._clock() - older_than)
+        for some in scanned(self._layout, self._ask):
+            live = self._run(self._protocol.only_live(dict(some)))
+            old = {
+                id for id, each in live.items() if each.state == b"u" or (each.state == b"c" and seen_at(each) < before)
+            }
+            doomed = [each for each in some if each[0] in old or each[0] not in live]
+            sound = [each for each in doomed if self._is_sound(*each, on_damage)]
+            removed += self._remove_records([each for each in sound if each[0] in old])
+            removed += len(self._run(self._protocol.remove_dead([each for each in sound if each[0] not in old])))
+        self._ask([self._layout.sweep(n, self._now() - CONDEMNED_FOR) for n in range(TAGS)])
+        for text in self._session.call("remove_owners"):
+            on_damage(self._session.damage(text.decode("utf-8", "replace")))
+        return removed
+
+    def _is_sound(self, id: bytes, found: Found, on_damage: OnDamage) -> bool:
+        try:
+            self._layout.candidate(id, found, self._protocol.tokens)
+        except DamageError as error:
+            on_damage(error)
+            return False
+        return True
+
+    def info(self) -> StoreInfo:
+        count = count_namespace(self._layout, self._ask, lambda tokens: self._run(self._protocol.dead(tokens)))
+        return StoreInfo(
+            url=self.url,
+            namespace=self.namespace,
+            pages=count.pages,
+            open=count.open,
+            scraped=count.scraped,
+            ended=count.ended,
+            keys=count.keys,
+            bytes=memory_bytes(self._layout, self._ask),
+            oldest=count.oldest,
+            newest=count.newest,
+            scheme=self._meta.scheme,
+            layout=SHARDED,
+            hot=count.hot,
+            hottest=count.hottest,
+        )

@@ -1,0 +1,354 @@
+"""Pipelines to all nodes of a cluster at once, which follow slots that move and replicas that take over.
+
+redis-py makes the connections, with TLS, users and timeouts. Its own pipelines send to one node after the other, and
+cost more time in the client than the server needs for the commands.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from redis.connection import Connection, DefaultParser, SSLConnection
+from redis.exceptions import (
+    AskError,
+    ClusterDownError,
+    InvalidResponse,
+    MasterDownError,
+    MovedError,
+    NoScriptError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+    TryAgainError,
+)
+from redis.exceptions import ConnectionError as NoConnection
+
+from dedupcrawl.errors import StoreError, StoreUnreachableError
+from dedupcrawl.stores.redis.connection import store_error
+from dedupcrawl.stores.redis.transports import hiredis, pack_command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from dedupcrawl.stores.redis.address import Address
+    from dedupcrawl.stores.redis.sharded.layout import Command
+
+    Place = tuple[str, int]  # host and port of a node
+
+SLOTS = 16384
+FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.5  #: seconds before commands are sent again; the pause doubles
+MAP_LIFE = 1.0  #: seconds after which a node without replicas is looked up again
+WAIT_SHARE = 0.5  #: of the socket's timeout, for which a node waits for its replicas
+_CHUNK = 1 << 16
+_READS = frozenset({b"HGET", b"HMGET", b"CLUSTER", b"SCRIPT", b"MEMORY"})
+#: Replies after which the same command may succeed, as slots move and replicas take over.
+_TRANSIENT = (TryAgainError, ClusterDownError, MasterDownError, ReadOnlyError)
+_TRANSIENT_CODES = ("LOADING", "UNBLOCKED", "MASTERDOWN", "CLUSTERDOWN", "WAIT cannot be used with replica")
+
+
+class NodeMap:
+    """Which node has which slots, and how many replicas it has."""
+
+    def __init__(self, ranges: Sequence[Any], asked: Place) -> None:
+        self.owners: list[Place | None] = [None] * SLOTS
+        self.replicas: dict[Place, int] = {}
+        self.made = time.monotonic()
+        for first, last, main, *others in ranges:
+            host = main[0].decode() if main[0] else asked[0]
+            place = (host or asked[0], int(main[1]))
+            self.owners[first : last + 1] = [place] * (last - first + 1)
+            self.replicas[place] = len(others)
+
+
+class _Sending:
+    """Commands on their way to one node."""
+
+    def __init__(self, place: Place | None) -> None:
+        self.place = place
+        self.numbers: list[int] = []  # of the commands
+        self.parts: list[bytes] = []
+        self.extra: set[int] = set()  # places of the replies to ASKING
+        self.writes = self.waits = False
+        self.connection: Any = None
+
+
+class ClusterWire:
+    """Sends commands to all nodes at once. Threads may call it at the same time.
+
+    A command whose node fails is sent again, to whoever has the slot then. All commands of the protocol bear that.
+
+    Args:
+        address: the seeds, and how to connect.
+        scripts: by digest; a node is taught those that it does not know, as after a failover.
+        patience: seconds for which a slot may have no owner before it is an error.
+    """
+
+    def __init__(self, address: Address, scripts: Mapping[bytes, bytes], patience: float) -> None:
+        self._shown, self._secrets = address.shown, address.secrets
+        self._scripts, self._patience = scripts, patience
+        ignored = {"db", "host", "port", "max_connections"}
+        self._options = {name: value for name, value in address.options.items() if name not in ignored}
+        self._kind = SSLConnection if address.tls else Connection
+        self._wait = address.wait_replicas
+        self._wait_ms = max(1, round(1000 * WAIT_SHARE * float(address.options["socket_timeout"])))
+        self._seeds: list[Place] = list(address.seeds)
+        self._idle: dict[Place, list[Any]] = {}
+        self._lock = Lock()
+        self.trips = 0  #: round trips that were awaited
+        self.map = self._new_map()
+
+    def ask(self, commands: Sequence[Command]) -> list[Any]:
+        """Return the replies in order: one round trip unless slots move or nodes fail.
+
+        Raises:
+            StoreUnreachableError: commands may have been executed.
+            StoreError: the server refused a command; the others have been executed.
+        """
+        replies: list[Any] = [None] * len(commands)
+        todo: list[tuple[int, Place | None, bool]] = [(n, None, False) for n in range(len(commands))]
+        began, pause = time.monotonic(), FIRST_PAUSE
+        while todo:
+            todo, cause = self._round(commands, replies, todo)
+            if todo and cause is not None:
+                if time.monotonic() - began > self._patience:
+                    raise self._error(cause)
+                time.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+                self._look_up_map()
+        for reply in replies:
+            if isinstance(reply, Exception):
+                raise self._error(reply) from reply
+        return replies
+
+    def _round(
+        self, commands: Sequence[Command], replies: list[Any], todo: Sequence[tuple[int, Place | None, bool]]
+    ) -> tuple[list[tuple[int, Place | None, bool]], Exception | None]:
+        """Send commands, and return those to send again, with the reason to pause before."""
+        self.trips += 1
+        again: list[tuple[int, Place | None, bool]] = []
+        cause: Exception | None = None
+        sent = []
+        for sending in self._sendings(commands, todo):
+            try:
+                self._send(sending)
+                sent.append(sending)
+            except (RedisError, OSError) as error:
+                cause = self._broken(sending, error)
+                again += [(n, None, False) for n in sending.numbers]
+        lacking: StoreUnreachableError | None = None
+        for sending in sent:
+            try:
+                answers, acknowledged = self._receive(sending)
+            except (RedisError, OSError) as error:
+                cause = self._broken(sending, error)
+                again += [(n, None, False) for n in sending.numbers]
+                continue
+            if acknowledged < self._wait:
+                lacking = StoreUnreachableError(
+                    f"The store {self._shown} cannot be used now: {acknowledged} replicas have acknowledged a claim, "
+                    f"and wait_replicas is {self._wait}."
+                )
+            some, reason = self._sort(sending, commands, answers, replies)
+            again += some
+            cause = reason or cause
+        if lacking is not None:  # now that the replies of all nodes have been read
+            raise lacking
+        return again, cause
+
+    def _sendings(
+        self, commands: Sequence[Command], todo: Sequence[tuple[int, Place | None, bool]]
+    ) -> Iterable[_Sending]:
+        """Return what is to be sent to each node."""
+        sendings: dict[Place | None, _Sending] = {}
+        owners = self.map.owners
+        for n, where, asking in todo:
+            slot, words = commands[n]
+            place = where or owners[slot]
+            sending = sendings.get(place)
+            if sending is None:
+                sending = sendings[place] = _Sending(place)
+            if asking:  # the slot is on the move
+                sending.extra.add(len(sending.parts))
+                sending.parts.append(b"*1\r\n$6\r\nASKING\r\n")
+            sending.parts.append(_packed(words))
+            sending.numbers.append(n)
+            if words[0] not in _READS:
+                sending.writes = True
+        return sendings.values()
+
+    def _send(self, sending: _Sending) -> None:
+        if sending.place is None:
+            raise NoConnection("no node of the cluster has the slot")
+        if self._wait and sending.writes and self._has_replicas(sending.place):
+            sending.parts.append(_packed((b"WAIT", b"%d" % self._wait, b"%d" % self._wait_ms)))
+            sending.waits = True
+        sending.connection = self._take(sending.place)
+        sending.connection.send_packed_command([b"".join(sending.parts)], check_health=False)
+
+    def _has_replicas(self, place: Place) -> bool:
+        """Whether a node may have enough replicas; one without costs no timeout until the map is looked up again."""
+        known = self.map.replicas.get(place)  # None: a slot has moved to a node that the map does not name yet
+        if known is None or (known < self._wait and time.monotonic() - self.map.made > MAP_LIFE):
+            self._look_up_map()
+        return self.map.replicas.get(place, self._wait) >= self._wait
+
+    def _receive(self, sending: _Sending) -> tuple[list[Any], int]:
+        """Return the replies to the commands, and how many replicas have acknowledged them."""
+        found = _read(sending.connection, len(sending.parts))
+        acknowledged = found.pop() if sending.waits else self._wait
+        self._give_back(sending)
+        if isinstance(acknowledged, Exception):  # its role has changed while it waited: what it has written may be lost
+            is_transient = str(acknowledged).startswith(_TRANSIENT_CODES)
+            raise NoConnection(str(acknowledged)) if is_transient else acknowledged
+        commands = [reply for n, reply in enumerate(found) if n not in sending.extra] if sending.extra else found
+        return commands, int(acknowledged)
+
+    def _sort(
+        self, sending: _Sending, commands: Sequence[Command], answers: Sequence[Any], replies: list[Any]
+    ) -> tuple[list[tuple[int, Place | None, bool]], Exception | None]:
+        again: list[tuple[int, Place | None, bool]] = []
+        unknown: set[bytes] = set()
+        cause: Exception | None = None
+        for n, reply in zip(sending.numbers, answers, strict=True):
+            if not isinstance(reply, Exception):
+                replies[n] = reply
+            elif isinstance(reply, MovedError):
+                self.map.owners[commands[n].slot] = self._named(reply, sending)
+                again.append((n, None, False))
+            elif isinstance(reply, AskError):
+                again.append((n, self._named(reply, sending), True))
+            elif isinstance(reply, NoScriptError):
+                unknown.add(commands[n].words[1])
+                again.append((n, sending.place, bool(sending.extra)))
+            elif isinstance(reply, _TRANSIENT) or str(reply).startswith(_TRANSIENT_CODES):
+                again.append((n, None, False))
+                cause = reply
+            else:
+                replies[n] = reply
+        if unknown:
+            self._teach(sending, unknown)
+        return again, cause
+
+    @staticmethod
+    def _named(error: AskError, sending: _Sending) -> Place:
+        """Return the node that an error names; one without a host is on the host that was asked."""
+        assert sending.place is not None
+        return str(error.host) or sending.place[0], int(error.port)
+
+    def _teach(self, sending: _Sending, digests: set[bytes]) -> None:
+        assert sending.place is not None
+        loading = _Sending(sending.place)
+        loading.connection = self._take(sending.place)
+        data = [_packed((b"SCRIPT", b"LOAD", self._scripts[digest])) for digest in digests]
+        try:
+            loading.connection.send_packed_command([b"".join(data)], check_health=False)
+            found = _read(loading.connection, len(data))
+        except (RedisError, OSError) as error:
+            self._broken(loading, error)
+            return  # the next round says what is wrong
+        self._give_back(loading)
+        for reply in found:
+            if isinstance(reply, Exception):
+                raise self._error(reply)
+
+    # -- nodes ----------------------------------------------------------------------------------
+
+    def _new_map(self) -> NodeMap:
+        """Ask any node who has which slots."""
+        cause: Exception = NoConnection("no node is known")
+        for place in list(dict.fromkeys([*self._idle, *self._seeds])):
+            asking = _Sending(place)
+            try:
+                asking.connection = self._take(place)
+                asking.connection.send_packed_command([_packed((b"CLUSTER", b"SLOTS"))], check_health=False)
+                reply = _read(asking.connection, 1)[0]
+            except (RedisError, OSError) as error:
+                cause = self._broken(asking, error)
+                continue
+            self._give_back(asking)
+            if isinstance(reply, Exception):
+                cause = reply
+                continue
+            found = NodeMap(reply, place)
+            self._seeds = list(dict.fromkeys([*self._seeds, *found.replicas]))
+            return found
+        raise self._error(cause)
+
+    def _look_up_map(self) -> None:
+        with suppress(StoreError):  # the commands are sent again, and say what is wrong
+            self.map = self._new_map()
+
+    def _take(self, place: Place) -> Any:
+        with self._lock:
+            idle = self._idle.get(place)
+            if idle:
+                return idle.pop()
+        connection: Any = self._kind(host=place[0], port=place[1], protocol=2, **self._options)
+        connection.connect()
+        return connection
+
+    def _give_back(self, sending: _Sending) -> None:
+        if sending.place is not None:
+            with self._lock:
+                self._idle.setdefault(sending.place, []).append(sending.connection)
+
+    def _broken(self, sending: _Sending, error: Exception) -> Exception:
+        """Close the connections to a node that failed: the cause usually affects all of them."""
+        if sending.connection is not None:
+            sending.connection.disconnect()
+        if sending.place is not None:
+            with self._lock:
+                idle = self._idle.pop(sending.place, [])
+            for each in idle:
+                each.disconnect()
+        if isinstance(error, ResponseError):  # it refused the user or password
+            raise self._error(error) from error
+        return error
+
+    def _error(self, error: Exception) -> StoreError:
+        if isinstance(error, StoreError):
+            return error
+        return store_error(self._shown, error, self._secrets)
+
+    def close(self) -> None:
+        """Close all connections."""
+        with self._lock:
+            idle, self._idle = self._idle, {}
+        for connections in idle.values():
+            for each in connections:
+                each.disconnect()
+
+
+def _pack(words: tuple[bytes, ...]) -> bytes:
+    return b"*%d\r\n%b" % (len(words), pack_command(words))
+
+
+_packed: Callable[[tuple[bytes, ...]], bytes] = _pack if hiredis is None else hiredis.pack_command
+
+
+def _read(connection: Any, count: int) -> list[Any]:
+    """Read replies; errors of the server are returned."""
+    if hiredis is None or connection._sock is None:  # redis-py has no public name for it
+        return [_read_one(connection) for _ in range(count)]
+    reader = hiredis.Reader(protocolError=InvalidResponse, replyError=DefaultParser.parse_error, errors="replace")
+    replies: list[Any] = []
+    while len(replies) < count:
+        received = connection._sock.recv(_CHUNK)
+        if not received:
+            raise NoConnection("Connection closed by server.")
+        reader.feed(received)
+        while (reply := reader.gets()) is not False:
+            if isinstance(reply, NoConnection):  # an error after which the server closes the connection
+                raise reply
+            replies.append(reply)
+    return replies
+
+
+def _read_one(connection: Any) -> Any:
+    try:
+        return connection.read_response(disable_decoding=True)
+    except ResponseError as error:
+        return error

@@ -1,0 +1,145 @@
+"""Crawls that share a namespace on all nodes of a cluster: pages that arrive together are claimed together."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import Counter
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dedupcrawl import Config, Deduplicator, Page
+from dedupcrawl.crawl.claims import ClaimManager
+from dedupcrawl.crawl.items import ItemClaim, ResponseState
+from dedupcrawl.crawl.settings import Options
+from dedupcrawl.crawl.stats import CrawlStats
+from dedupcrawl.stores.base import Record
+from dedupcrawl.stores.redis.sharded.protocol import ClaimProtocol
+from tests.crawl.running import REACTORS, finish, start
+from tests.crawl.site import fancy, plain, text
+from tests.stores.factories import Opener
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.crawl.site import Site
+    from tests.stores.servers import Cluster
+
+PAGES = 20
+
+
+def over(nodes: Cluster, query: str, **settings: Any) -> dict[str, Any]:
+    return {"DEDUP_STORE": nodes.url + query, "DEDUP_WAIT": 60, "CONCURRENT_REQUESTS": 8, **settings}
+
+
+@pytest.mark.parametrize("reactor", REACTORS)
+def test_two_workers_share_a_cluster(site: Site, tmp_path: Path, nodes: Cluster, reactor: str) -> None:
+    urls = [site.put(f"/{side}/{n}", plain(f"T{n}", text(n))) for n in range(PAGES) for side in "ab"]
+    settings = over(nodes, "?socket_timeout=120", DEDUP_LEASE=600, ITEM_PIPELINES={"tests.crawl.components.Slow": 300})
+    runs = [start(tmp_path, ("Reader", {"urls": urls[::way]}), settings=settings, reactor=reactor) for way in (1, -1)]
+    done = [finish(run)[0] for run in runs]
+
+    titles = [item["title"] for crawled in done for item in crawled.items]
+    assert sorted(titles) == sorted(f"T{n}" for n in range(PAGES))
+    assert sum(crawled.dedup.get("errors/store", 0) for crawled in done) == 0
+    with Deduplicator(nodes.url, "reader") as beside:
+        info = beside.info()
+    assert (info.pages, info.open, info.scraped) == (PAGES, 0, 0)
+
+    copies = [site.put(f"/c/{n}", fancy(f"T{n}", text(n))) for n in range(PAGES)]
+    last = finish(start(tmp_path, ("Reader", {"urls": copies}), settings=settings, reactor=reactor))[0]
+    assert last.items == []
+
+
+def test_a_node_fails_under_two_workers(site: Site, tmp_path: Path, nodes: Cluster) -> None:
+    """Its replica takes over; no page is lost, and none is stored twice without a reason."""
+    urls = [site.put(f"/{side}/{n}", plain(f"T{n}", text(n)), delay=0.05) for n in range(PAGES) for side in "ab"]
+    # What is acknowledged is not lost.
+    settings = over(nodes, "?wait_replicas=1", DEDUP_ON_STORE_ERROR="wait", CONCURRENT_REQUESTS=2)
+    victim = nodes.primaries()[0]
+    replica = nodes.replica_of(victim)
+
+    once = threading.Lock()
+
+    def fail(count: int) -> None:
+        if count >= 30 and once.acquire(blocking=False):
+            victim.kill()
+            nodes.take_over(replica)
+
+    site.on_request = fail
+    runs = [start(tmp_path, ("Reader", {"urls": urls[::way]}), settings=settings) for way in (1, -1)]
+    done = [finish(run)[0] for run in runs]
+    site.on_request = None
+    victim.start()
+    nodes.wait(nodes.is_whole)
+
+    kept = Counter(item["title"] for crawled in done for item in crawled.items)
+    unchecked = sum(crawled.dedup.get("kept/unchecked", 0) for crawled in done)
+    assert {*kept} == {f"T{n}" for n in range(PAGES)}
+    assert kept.total() - PAGES <= unchecked
+
+
+@pytest.mark.parametrize("is_buried", [False, True])
+@pytest.mark.parametrize("together", [False, True])
+def test_a_claim_that_was_filed_under_an_ended_lease_is_confirmed(
+    nodes: Cluster, monkeypatch: pytest.MonkeyPatch, together: bool, is_buried: bool
+) -> None:
+    """A renewal finds that the lease has ended, while a page is on its way; the clocks here do not."""
+    opener = Opener(nodes.url)
+    dedup, other = Deduplicator(opener(), lease=3600.0), Deduplicator(opener())
+    lapses: list[int] = []
+    offer = ClaimProtocol.offer
+
+    def overtaken(protocol: ClaimProtocol, offers: Any) -> Any:
+        end = offer(protocol, offers)
+        if not lapses:
+            lapses.append(dedup.lapses)
+            opener.clock.now += 61
+            dedup.renew()  # takes a new token, and does not know of the page
+        return end
+
+    async def work() -> None:
+        claims = manager(dedup, nodes.url)
+        page = Page.from_text(text(1), "http://a.example/")
+        if together:
+            record = dedup.file(page)
+            assert isinstance(record, Record)
+            [claim] = await claims._registry.claim_together([(record, page.url, ResponseState())])
+            assert isinstance(claim, ItemClaim)
+        else:
+            claim = await claims.judge(page, ResponseState())
+        assert claim.claim is not None
+        assert claim.claim.id is not None
+        assert (dedup.lease.lapses, dedup.lapses) == (0, lapses[0] + 1)
+        assert not claims.is_sure(claim)
+        if is_buried:
+            assert other.add(text=text(1), url="http://b.example/").keep
+        assert await claims.confirm(claim) is not is_buried
+        assert claims.is_sure(claim) is not is_buried
+        found = other.store.get(claim.claim.id)  # which does not return the claims of a token that has ended
+        assert (found is None) is is_buried
+
+    monkeypatch.setattr(ClaimProtocol, "offer", overtaken)
+    try:
+        asyncio.run(asyncio.wait_for(work(), 60))
+    finally:
+        opener.close()
+
+
+def manager(dedup: Deduplicator, url: str) -> ClaimManager:
+    """The claims of a crawl, without a crawl; the store is called at once."""
+
+    async def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    stats = SimpleNamespace(inc_value=lambda *_: None)
+    crawler: Any = SimpleNamespace(
+        crawling=True, engine=None, spider=None, spidercls=SimpleNamespace(name="a"), stats=stats
+    )
+    client: Any = SimpleNamespace(
+        dedup=dedup, call=call, call_urgently=call, times=None, outage=None, is_remote=True, takes_batches=False
+    )
+    return ClaimManager(crawler, client, Options(url, "news", Config()), CrawlStats(crawler))

@@ -1,0 +1,157 @@
+"""A namespace on a cluster that is planned for many pages: its buckets are in many small hashes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dedupcrawl.errors import SettingError, StoreError
+from dedupcrawl.stores import open_existing, open_store
+from dedupcrawl.stores.redis.address import read_address
+from dedupcrawl.stores.redis.namespace import KeyNames
+from dedupcrawl.stores.redis.sharded.layout import ShardLayout
+from dedupcrawl.stores.redis.sharded.store import ShardedStore
+from dedupcrawl.stores.transfer import export_records, import_records
+from tests.stores.factories import record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.stores.servers import Cluster
+
+PAGES = 1_000_000
+
+
+def planned(nodes: Cluster, pages: int = PAGES, **options: Any) -> ShardedStore:
+    url = f"{nodes.url}?pages={pages}" if pages else nodes.url
+    store = open_store(url, namespace="news", scheme={}, **options)
+    assert isinstance(store, ShardedStore)
+    return store
+
+
+def stories(numbers: range, site: str = "a") -> list[Any]:
+    return [record(f"http://{site}/{n}", *(f"{n} {band}" for band in range(7))) for n in numbers]
+
+
+@pytest.mark.parametrize(
+    ("pages", "shelves"), [(0, 1), (10_000, 1), (30_000, 4), (1_000_000, 122), (1_000_000_000, 122_070)]
+)
+def test_the_number_of_hashes_grows_with_the_planned_pages(pages: int, shelves: int) -> None:
+    assert ShardLayout(KeyNames("news"), "", pages).shelves == shelves
+
+
+def test_the_place_of_a_bucket_never_changes() -> None:
+    """Stored data depend on it: the first 10 bits choose the tag, the last four bytes the hash, five are the field."""
+    layout = ShardLayout(KeyNames("news"), "", PAGES)
+    command = layout.bucket(bytes.fromhex("ffc012345678"))
+    assert command.words == (b"HGET", b"dedupcrawl:{news:3ff}:b%x" % (0x12345678 % 122), bytes.fromhex("c012345678"))
+    layout.shelves = 1
+    assert layout.bucket(bytes.fromhex("ffc012345678")).words[1] == b"dedupcrawl:{news:3ff}:b"
+
+
+def test_buckets_of_a_tag_are_spread_over_its_hashes() -> None:
+    layout = ShardLayout(KeyNames("news"), "", PAGES)
+    chance = Random(1)
+    names = [layout._shelf(b"\0\x01" + chance.randbytes(4))[1] for _ in range(122 * 64)]
+    assert set(names) == set(layout.bucket_keys(0, 10**6))
+    assert max(map(names.count, set(names))) < 128
+
+
+def test_pages_are_kept_found_and_removed(nodes: Cluster) -> None:
+    with planned(nodes) as store:
+        offers = store.add_many(stories(range(50)))
+        assert all(offer.id is not None for offer in offers)
+        copies = store.add_many(stories(range(50), "b"))
+        assert [[hit.record.url for hit in each.candidates] for each in copies] == [
+            [f"http://a/{n}"] for n in range(50)
+        ]
+        assert len(store.find(stories(range(1))[0].keys)) == 1
+        assert store.lookup("http://a/7") is not None
+        assert store.forget("http://a/7") == 1
+        assert store.lookup("http://a/7") is None
+        assert store.add(stories(range(7, 8), "c")[0]).id is not None
+        info = store.info()
+        assert (info.pages, info.layout) == (50, "sharded")
+        assert info.bytes > 50 * 100
+        assert store.prune(float("inf")) == 50
+        assert store.find(stories(range(1))[0].keys) == ()
+
+
+def test_workers_use_the_number_of_hashes_that_the_namespace_has(nodes: Cluster) -> None:
+    with planned(nodes) as first, planned(nodes, 0) as second, planned(nodes, 10**8) as third:
+        assert [each._layout.shelves for each in (first, second, third)] == [122] * 3
+        first.add_many(stories(range(20)))
+        for other in (second, third):
+            assert not any(offer.id for offer in other.add_many(stories(range(20), "b")))
+    with open_existing(nodes.url, "news") as found:
+        assert found.lookup("http://a/3") is not None
+
+
+def test_a_namespace_without_a_plan_stays_as_it_is(nodes: Cluster) -> None:
+    with planned(nodes, 0) as first, planned(nodes) as second:
+        assert (first._layout.shelves, second._layout.shelves) == (1, 1)
+        first.add_many(stories(range(20)))
+        assert not any(offer.id for offer in second.add_many(stories(range(20), "b")))
+
+
+@pytest.mark.parametrize("pages", [0, PAGES, 10**7])
+def test_a_reset_removes_all_hashes_and_takes_the_new_plan(nodes: Cluster, pages: int) -> None:
+    with planned(nodes) as store:
+        store.add_many(stories(range(200)))
+    with planned(nodes, pages, reset=True) as store:
+        assert store._layout.shelves == ShardLayout(KeyNames("news"), "", pages).shelves
+        assert store.info().pages == 0
+        left = [key for node in nodes.primaries() for key in _keys(node)]
+        assert [key for key in left if b":b" in key or key.endswith(b":r")] == []
+
+
+def _keys(node: Any) -> list[bytes]:
+    with node.client() as client:
+        return list(client.scan_iter("dedupcrawl:*", count=10_000))
+
+
+def test_a_store_moves_into_a_plan(nodes: Cluster, tmp_path: Path) -> None:
+    with open_store("memory://", namespace="news", scheme={}) as old:
+        old.add_many(stories(range(30)))
+        export_records(old, tmp_path / "export")
+    with planned(nodes) as store:
+        import_records(tmp_path / "export", store)
+        assert not any(offer.id for offer in store.add_many(stories(range(30), "b")))
+
+
+def test_full_hashes_are_flat_lists(nodes: Cluster) -> None:
+    """A tag as full as with a million pages: 977 of them, 8 keys each."""
+    chance = Random(2)
+    with planned(nodes) as store:
+        store.add_many([_under_one_tag(n, chance) for n in range(977)])
+        hashes = {*store._layout.bucket_keys(0, 122)}
+        for node in nodes.primaries():
+            with node.client() as client:
+                for key in hashes & {*_keys(node)}:
+                    assert client.object("ENCODING", key.decode()) in {b"listpack", "listpack"}
+
+
+def _under_one_tag(n: int, chance: Random) -> Any:
+    keys = tuple(b"\0" + bytes([chance.randrange(64)]) + chance.randbytes(4) for _ in range(8))
+    return replace(record(f"http://a/{n}", n), keys=keys)
+
+
+@pytest.mark.parametrize("layout", [b"sharded-0", b"sharded-x", b"sharded-1", b"sharded-", b"hash-4"])
+def test_a_damaged_number_of_hashes_is_refused(nodes: Cluster, layout: bytes) -> None:
+    planned(nodes).close()
+    for node in nodes.primaries():
+        with node.client() as client:
+            if b"dedupcrawl:{news}:meta" in _keys(node):
+                client.hset("dedupcrawl:{news}:meta", "mark", b"4 %b 00" % layout)
+    with pytest.raises(StoreError, match="has a value that is not one of ours"):
+        planned(nodes)
+
+
+def test_only_clusters_are_planned() -> None:
+    assert read_address("redis-cluster://a?pages=1000").pages == 1000
+    for url in ("redis://a?pages=1000", "redis+cluster://a?pages=1000", "redis-cluster://a?pages=-1"):
+        with pytest.raises(SettingError):
+            read_address(url)
