@@ -148,9 +148,9 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
     if body is not None:
         is_about = is_about_its_name(names)
     stated, lines = (b"", b"") if is_about else other_text(page)
-    is_brief, is_counted = len(text) < MAX_BRIEF, len(text) < _most_counted(state, is_about=is_about)
+    is_brief, is_counted = len(text) < MAX_BRIEF, len(text) < _most_counted(state, title, is_about=is_about)
     text = with_ascii_digits(text)
-    said = with_ascii_digits(_said_lines(page, fold_chinese=fold_chinese)) if is_counted else b""
+    said = with_ascii_digits(_said_lines(page, state, fold_chinese=fold_chinese)) if is_counted else b""
     sketch = sketcher.pack(
         names,
         sketcher.values(text, with_ascii_digits(stated)),
@@ -360,18 +360,25 @@ def _body(page: Page, named: Sequence[str], state: int, text: bytes) -> bytes | 
     return body.strip() if is_shown else None
 
 
-def _said_lines(page: Page, *, fold_chinese: bool) -> bytes:
-    """Return the normalised lines of the text, without its names and what only views have; ``\\0`` is between them."""
-    named = {page.heading, page.title}
+def _said_lines(page: Page, state: int, *, fold_chinese: bool) -> bytes:
+    """Return the normalised lines of the text, without those that only views have; ``\\0`` is between them.
+
+    Lines that are the heading or title are left out if the name stands elsewhere in the text, see :func:`_body`.
+    """
+    named = {name for name, flag in ((page.heading, HEADING_STANDS), (page.title, TITLE_STANDS)) if state & flag}
     lines = "\0".join(line for line in compared_text(page).split("\n") if line not in named)
     return without_view_lines(encode_normalized(lines, fold_chinese=fold_chinese))
 
 
-def _most_counted(state: int, *, is_about: bool) -> int:
-    """Return how long a text may be whose sentences are counted: those of an article are not."""
+def _most_counted(state: int, title: str, *, is_about: bool) -> int:
+    """Return how long a text may be whose sentences are counted: those of an article are not.
+
+    An article has a long heading, or no heading and a long title that stands in its text.
+    """
     if not is_about:
         return MAX_COUNTED
-    return 0 if state & IS_LONG else MAX_BRIEF
+    is_titled = state & TITLE_STANDS and not state & HAS_HEADING and _is_long(_own_name(title))
+    return 0 if state & IS_LONG or is_titled else MAX_BRIEF
 
 
 def _is_long(heading: Iterable[str]) -> bool:
