@@ -57,7 +57,7 @@ from dedupcrawl.text.kernel import is_compiled, loaded
 from dedupcrawl.text.normalize import CODE, decode, pack, simplify, with_ascii_digits
 from dedupcrawl.text.shingles import CACHED_SEEDS, seeded_hash, split_mix
 from dedupcrawl.values import BACKWARDS, HAN_NUMERALS, MAX_SHORTS, other_text, page_values, short_facts, word_sets
-from dedupcrawl.word_counts import count_hashes, words_of
+from dedupcrawl.word_counts import count_hashes, counted_lines, hash_of_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -69,7 +69,7 @@ MIN_TELLING_LENGTH = 4  #: shorter words ("the", "of") do not show what a text i
 MAX_TOKEN_BYTES = 32  #: bytes of a token that are hashed
 MAX_SEARCHED = 4096  #: bytes of a text in which names are looked for
 MAX_NAME_CHARS = 1000  #: characters of a heading or title that are read
-MAX_COUNTED = 6000  #: bytes of a text that is not about its name, whose words are counted; else it must be brief
+MAX_COUNTED = 6000  #: bytes of a text that is not about its name, whose lines are counted; else it must be brief
 MAX_BRIEF = 2000  #: bytes of a brief text, such as a notice: in a longer one a single date or price is a detail
 MIN_ABOUT = 0.5  #: a text with at least this share of a name's telling tokens is about that name
 #: Telling tokens of a heading that names one page, not a kind of pages ("Our doctors"). A pair of characters of a text
@@ -150,14 +150,13 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
     stated, lines = (b"", b"") if is_about else other_text(page)
     is_brief, is_counted = len(text) < MAX_BRIEF, len(text) < _most_counted(state, is_about=is_about)
     text = with_ascii_digits(text)
-    said = text if body is None else with_ascii_digits(body)
     sketch = sketcher.pack(
         names,
         sketcher.values(text, with_ascii_digits(stated)),
         _NO_SHORTS if is_about else sketcher.shorts(stated, lines),
         (
             -1 if body is None else int.from_bytes(seeded_hash(body, BODY_BITS // 8, seed), "big"),
-            sketcher.words(said, is_brief and not is_about) if is_counted else b"",
+            sketcher.words(_lines(page, fold_chinese), is_brief and not is_about) if is_counted else b"",
         ),
         state & (ALL_NAMES | IS_LONG) | IS_BRIEF * is_brief,
     )
@@ -247,18 +246,18 @@ class ReferenceSketcher:
         return sample[: MAX_VALUES + 1], min(len(found), MAX_SHORTS + 1), sum(found) >> 8 & (1 << FACTS_BITS) - 1
 
     def words(self, text: bytes, with_values: bool) -> bytes:
-        """Return the counts of a page's words, and of its values.
+        """Return the counts of a page's lines, and of its values.
 
-        Of each these are the number modulo 256, the sum of the hashes in two bytes, and the numbers in two rows of
-        buckets, modulo 8. Counts are linear, so that those of two pages can be subtracted (Cormode and Muthukrishnan,
+        Of each these are the number modulo 256, the sum of the hashes in two bytes, and the numbers in three rows of
+        buckets, modulo 4. Counts are linear, so that those of two pages can be subtracted (Cormode and Muthukrishnan,
         *An improved data stream summary: the count-min sketch and its applications*, 2005).
 
         Args:
-            text: its normalised text.
+            text: its normalised text. NUL separates the lines.
             with_values: whether to count its values.
         """
-        words = count_hashes(self._hashes(words_of(text)))
-        return words + count_hashes({*self._hashes(page_values(text).inner)}) if with_values else words
+        lines = count_hashes([hash_of_line(self._hashes(line)) for line in counted_lines(text)])
+        return lines + count_hashes({*self._hashes(page_values(text).inner)}) if with_values else lines
 
     @staticmethod
     def pack(
@@ -358,8 +357,14 @@ def _body(page: Page, named: Sequence[str], state: int, text: bytes) -> bytes | 
     return body.strip() if is_shown else None
 
 
+def _lines(page: Page, fold_chinese: bool) -> bytes:
+    """Return the normalised lines of a text that are neither the heading nor the title. NUL separates them."""
+    lines = (line for line in compared_text(page).split("\n") if line not in (page.heading, page.title))
+    return with_ascii_digits(encode_normalized("\0".join(lines), fold_chinese=fold_chinese))
+
+
 def _most_counted(state: int, *, is_about: bool) -> int:
-    """Return how long a text may be whose words are counted: those of an article are not."""
+    """Return how long a text may be whose lines are counted: those of an article are not."""
     if not is_about:
         return MAX_COUNTED
     return 0 if state & IS_LONG else MAX_BRIEF

@@ -7,9 +7,9 @@ bits, padded with zeros to whole bytes:
   strong and weak values of the main text; 16 bits: hash of the facts, all numbers of the main text in order with their
   neighbours;
 * 16 bits, if it has any: hash of the body, the main text without the lines that are the heading or the title;
-* if words, values beside the main text or short facts are stored: 13 bits: whether there are counts of words (1) or
+* if lines, values beside the main text or short facts are stored: 13 bits: whether there are counts of lines (1) or
   also of values (2), whether all values beside the main text and all short facts are stored, and 3 bits each: how many
-  strong and weak values, and short facts; then these counts, of words and of values 3 × 8 and 16 × 3 bits each. If not
+  strong and weak values, and short facts; then these counts, of lines and of values 3 × 8 and 24 × 2 bits each. If not
   all short facts are stored: 8 bits, their number, and 16 bits, a hash of them all;
 * the sorted hashes of the digit names, telling names and fillers (14 bits each), then the flags of all names;
 * the sorted hashes of the values (15 bits each) and of the short facts (15 bits, and whether one stands beside the main
@@ -31,7 +31,7 @@ from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedupcrawl.layout import without_layout
-from dedupcrawl.word_counts import COUNTS_BYTES, ROW
+from dedupcrawl.word_counts import BUCKET_BITS, COUNTS_BYTES, HEAD_BYTES, ROW, ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -42,8 +42,7 @@ MAX_VALUES = 6  #: values of the main text in a sketch, of the text beside it, a
 HASH_BITS = 14  #: of a name, without its class
 VALUE_BITS = 15  #: of a value, without its class, and of a short fact, without ``BESIDE``
 FACTS_BITS = BODY_BITS = 16
-_BUCKET_BITS, _HEAD_BITS = 3, 24  #: of a bucket; of the number and the sum
-_MOST = (1 << _BUCKET_BITS) - 1
+_MOST = (1 << BUCKET_BITS) - 1
 _FLAGS_BITS, _NAMES_BITS, _VALUES_BITS, _COUNT_BITS = 8, 4, 3, 8
 HEAD_BITS = _FLAGS_BITS + 3 * _NAMES_BITS + 2 * _VALUES_BITS + FACTS_BITS  #: that every sketch has
 
@@ -179,7 +178,7 @@ def _head_beside(identity: Identity) -> Iterator[tuple[int, int]]:
 
 
 def _count_bits(at: int) -> int:
-    return 8 if at % COUNTS_BYTES < COUNTS_BYTES - 2 * ROW else _BUCKET_BITS
+    return 8 if at % COUNTS_BYTES < HEAD_BYTES else BUCKET_BITS
 
 
 def _name_flags(names: Sample, flags: int) -> Iterator[tuple[int, int]]:
@@ -280,9 +279,9 @@ class _Bits:
         return Sample(dict.fromkeys((*strong, *(each | WEAK for each in weak)), 0), is_whole)
 
     def counts(self) -> bytes:
-        head, rows = self.number(_HEAD_BITS), self.number(2 * ROW * _BUCKET_BITS)
-        shifts = range((2 * ROW - 1) * _BUCKET_BITS, -1, -_BUCKET_BITS)
-        return head.to_bytes(_HEAD_BITS // 8, "big") + bytes([rows >> shift & _MOST for shift in shifts])
+        head, rows = self.number(8 * HEAD_BYTES), self.number(ROWS * ROW * BUCKET_BITS)
+        shifts = range((ROWS * ROW - 1) * BUCKET_BITS, -1, -BUCKET_BITS)
+        return head.to_bytes(HEAD_BYTES, "big") + bytes([rows >> shift & _MOST for shift in shifts])
 
     def name_flags(self, key: int, flags: int) -> int:
         where = flags & _HAS_BOTH

@@ -127,7 +127,7 @@ class IdentitySketcher:
         """Return the sample of the short facts, their number, and the hash of them all."""
 
     def words(self, text: Buffer, with_values: bool, /) -> bytes:
-        """Return the counts of words, and of values."""
+        """Return the counts of lines, and of values."""
 
     def pack(
         self,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tests.sites import (
     abroad,
+    boards,
     catalogues,
     chinese,
     forums,
@@ -37,6 +38,7 @@ KINDS: Mapping[str, Callable[[Writer], Blueprint]] = {
     **catalogues.KINDS,
     **offices.KINDS,
     **abroad.KINDS,
+    **boards.KINDS,
 }
 
 

@@ -49,6 +49,11 @@ class Copy(StrEnum):
     TAIL = "tail"  #: a date and an hour at the end of the text
     MOBILE = "mobile"  #: another template on the host "m."
     SCHEME = "scheme"  #: the same page over http
+    FOOTED = "footed"  #: a print view without captions, with a line that tells where it was printed from
+    READ_MORE = "read-more"  #: an accelerated view without captions, with lines that recommend other pages
+    APP = "app"  #: another template, without captions, with a line that recommends an application
+    ARCHIVED = "archived"  #: a line above the text: the page is not updated any more
+    TRANSLATED = "translated"  #: a line above the text: there are other languages, or who translated it
 
 
 class Harder(StrEnum):

@@ -319,7 +319,7 @@ identity_shorts(IdentityObject *self, PyObject *args)
                          (unsigned int)(sum >> 8 & 0xFFFF));
 }
 
-/* The size of a character without spaces around it at a place, 0 for another one; see words_of() in word_counts.py. */
+/* The size of a character without spaces around it at a place, 0 for another one; see counted_lines() in word_counts.py. */
 static int
 character_size(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
 {
@@ -331,15 +331,20 @@ character_size(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
 static Py_ssize_t
 end_of_word(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
 {
+    Py_ssize_t begin = at;
     for (;;) {
         if (at < size && text[at] >= 'a' && text[at] <= 'z') {
             at++;
         } else if (at + 1 < size && text[at] >= 0xC3 && text[at] <= 0xDF) {
             at += 2;
         } else {
-            return at;
+            break;
         }
     }
+    while (at > begin && at < size && text[at] >= '0' && text[at] <= '9') {
+        at++;
+    }
+    return at;
 }
 
 static int
@@ -358,41 +363,119 @@ is_passing(const IdentityObject *self, const uint8_t *text, Py_ssize_t begin, Py
            || longest_from(&self->words[COUNTED], text, end, begin, ANYWHERE) == end;
 }
 
-/* Add the hash of a word or value, see ReferenceSketcher.words() in identity.py. */
+/* Add the hash of a line or value, see count_hashes() in word_counts.py. */
 static void
 count_hash(uint8_t *counts, uint32_t hash)
 {
     uint32_t sum = ((uint32_t)counts[1] << 8 | counts[2]) + (hash >> 16);
-    uint8_t *rows = counts + COUNTS_BYTES - 2 * ROW;
+    uint8_t *buckets = counts + HEAD_BYTES;
     counts[0]++;
     counts[1] = (uint8_t)(sum >> 8);
     counts[2] = (uint8_t)sum;
-    rows[hash >> 29] = (rows[hash >> 29] + 1) & 7;
-    rows[ROW + (hash >> 26 & 7)] = (rows[ROW + (hash >> 26 & 7)] + 1) & 7;
+    for (int row = 0; row < ROWS; row++) {
+        uint8_t *bucket = buckets + ROW * row + (hash >> (29 - 3 * row) & 7);
+        *bucket = (*bucket + 1) & 3;
+    }
+}
+
+static int
+has_part(const uint8_t *text, Py_ssize_t size, const char *part)
+{
+    Py_ssize_t wanted = (Py_ssize_t)strlen(part);
+    for (Py_ssize_t at = 0; at + wanted <= size; at++) {
+        if (memcmp(text + at, part, (size_t)wanted) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* With a word of a view, see _OF_PAGE in word_counts.py. */
+static const char *const of_page[] = {
+    "://", "www.", "this page", "diese seite", "dieser seite", "cette page", "esta p\xc3\xa1gina", "questa pagina",
+    "\xd1\x81\xd1\x82\xd1\x80\xd0\xb0\xd0\xbd\xd0\xb8\xd1\x86", "\xe6\x9c\xac\xe9\xa1\xb5",
+    "\xe6\x9c\xac\xe9\xa0\x81", "\xe7\xbd\x91\xe5\x9d\x80", "\xe7\xb6\xb2\xe5\x9d\x80",
+    "\xe3\x81\x93\xe3\x81\xae\xe3\x83\x9a\xe3\x83\xbc\xe3\x82\xb8",
+};
+
+/* Whether a line begins with the word of a view, or has one and is about the page. */
+static int
+is_view_line(const IdentityObject *self, const uint8_t *line, Py_ssize_t size)
+{
+    const WordSet *words = &self->words[OF_VIEW];
+    if (size > MAX_VIEW_BYTES) {
+        return 0;
+    }
+    if (longest_from(words, line, size, 0, ANYWHERE) >= 0) {
+        return 1;
+    }
+    int has_word = 0;
+    for (Py_ssize_t at = 1; at < size && !has_word; at++) {
+        has_word = longest_from(words, line, size, at, ANYWHERE) >= 0;
+    }
+    int is_of_page = 0;
+    for (size_t i = 0; has_word && !is_of_page && i < sizeof of_page / sizeof *of_page; i++) {
+        is_of_page = has_part(line, size, of_page[i]);
+    }
+    return is_of_page;
+}
+
+/* Whether a sentence ends before a place, which is not the first. */
+static int
+ends_sentence(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
+{
+    uint8_t last = text[at - 1];
+    if (last == 0x82) {
+        return at > 2 && text[at - 2] == 0x80 && text[at - 3] == 0xE3;
+    }
+    return (last == '.' || last == '!' || last == '?') && at < size && (text[at] == ' ' || text[at] >= 0x80);
 }
 
 static void
-count_words(const IdentityObject *self, const uint8_t *text, Py_ssize_t size, uint8_t *counts)
+count_line(const IdentityObject *self, const uint8_t *text, Py_ssize_t size, uint8_t *counts)
 {
     Py_ssize_t at = 0, start = -1;
+    uint32_t hash = 0;
+    int has_words = 0;
     while (at < size) {
-        Py_ssize_t begin = start < 0 ? at : start, end = end_of_word(text, size, at), next = end;
+        Py_ssize_t begin = start < 0 ? at : start, end = end_of_word(text, size, at);
         if (is_mark(text, size, at)) {
             start = begin;
             at += 3;
             at += at < size && text[at] == ' ';
             continue;
         }
-        int character = end > at ? 0 : character_size(text, size, at);
-        if (character) {
-            next = at + character;
-            end = next + character_size(text, size, next);
+        if (end == at) {
+            end += character_size(text, size, at);
         }
-        if (end > at && end - begin >= MIN_WORD_BYTES && !is_passing(self, text, begin, end)) {
-            count_hash(counts, hash_bytes(&self->hash, text + begin, end - begin));
+        if (end > at && !is_passing(self, text, begin, end)) {
+            hash = hash * HASH_FACTOR + hash_bytes(&self->hash, text + begin, end - begin);
+            has_words = 1;
         }
         start = -1;
-        at = next > at ? next : at + 1;
+        at = end > at ? end : at + 1;
+        if (size > MAX_LINE_BYTES && has_words && ends_sentence(text, size, at)) {
+            count_hash(counts, hash);
+            hash = 0;
+            has_words = 0;
+        }
+    }
+    if (has_words) {
+        count_hash(counts, hash);
+    }
+}
+
+static void
+count_lines(const IdentityObject *self, const uint8_t *text, Py_ssize_t size, uint8_t *counts)
+{
+    const uint8_t *end = text + size;
+    while (text < end) {
+        const uint8_t *stop = memchr(text, 0, (size_t)(end - text));
+        stop = stop == NULL ? end : stop;
+        if (!is_view_line(self, text, stop - text)) {
+            count_line(self, text, stop - text, counts);
+        }
+        text = stop + 1;
     }
 }
 
@@ -401,7 +484,7 @@ read_words(const IdentityObject *self, const Py_buffer *text, int with_values, u
 {
     FoundValues values;
     values.count = 0;
-    count_words(self, text->buf, text->len, counts);
+    count_lines(self, text->buf, text->len, counts);
     if (with_values) {
         find_values(self->words, &self->hash, text->buf, text->len, &values, NULL);
     }

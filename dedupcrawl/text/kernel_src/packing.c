@@ -171,7 +171,7 @@ pack_parts(Parts *parts, Bits *bits)
         put_counts(bits, &parts->outer);
         put(bits, (uint32_t)parts->shorts.count, 3);
         for (Py_ssize_t i = 0; i < parts->words_size; i++) {
-            put(bits, parts->words[i], i % COUNTS_BYTES < COUNTS_BYTES - 2 * ROW ? 8 : 3);
+            put(bits, parts->words[i], i % COUNTS_BYTES < HEAD_BYTES ? 8 : 2);
         }
         if (!all_shorts) {
             put(bits, parts->count, 8);
