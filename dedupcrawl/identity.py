@@ -150,13 +150,15 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
     stated, lines = (b"", b"") if is_about else other_text(page)
     is_brief, is_counted = len(text) < MAX_BRIEF, len(text) < _most_counted(state, is_about=is_about)
     text = with_ascii_digits(text)
+    shown = () if body is None else (page.heading, page.title)
+    all_lines = _lines(page, shown, fold_chinese=fold_chinese) if is_counted else b""
     sketch = sketcher.pack(
         names,
         sketcher.values(text, with_ascii_digits(stated)),
         _NO_SHORTS if is_about else sketcher.shorts(stated, lines),
         (
             -1 if body is None else int.from_bytes(seeded_hash(body, BODY_BITS // 8, seed), "big"),
-            sketcher.words(_lines(page, fold_chinese), is_brief and not is_about) if is_counted else b"",
+            sketcher.words(all_lines, is_brief and not is_about) if is_counted else b"",
         ),
         state & (ALL_NAMES | IS_LONG) | IS_BRIEF * is_brief,
     )
@@ -357,9 +359,9 @@ def _body(page: Page, named: Sequence[str], state: int, text: bytes) -> bytes | 
     return body.strip() if is_shown else None
 
 
-def _lines(page: Page, fold_chinese: bool) -> bytes:
-    """Return the normalised lines of a text that are neither the heading nor the title. NUL separates them."""
-    lines = (line for line in compared_text(page).split("\n") if line not in (page.heading, page.title))
+def _lines(page: Page, names: Sequence[str], *, fold_chinese: bool) -> bytes:
+    """Return the normalised lines of a text that are none of some names. NUL separates them."""
+    lines = (line for line in compared_text(page).split("\n") if line not in names)
     return with_ascii_digits(encode_normalized("\0".join(lines), fold_chinese=fold_chinese))
 
 

@@ -82,7 +82,8 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool, by_words: bool = T
             copy of any.
         old: identity of the other.
         equal_text: whether their main texts are equal.
-        by_words: whether words that are no names tell the pages apart too. Of two versions or parts of one page they do not.
+        by_words: whether words that are no names tell the pages apart too. Of two versions or parts of one page they
+            do not.
     """
     mine, other = _unpack(new), _unpack(old)
     if mine is None or other is None:

@@ -306,7 +306,9 @@ def identities(draw: st.DrawFn) -> Identity:
     facts, bits = draw(st.integers(0, 2**16 - 1)), draw(st.tuples(*[st.booleans()] * 3))
     words = draw(st.integers(0, 2))
     counts = draw(st.binary(min_size=words * COUNTS_BYTES, max_size=words * COUNTS_BYTES))
-    counts = bytes(each & (255 if at % COUNTS_BYTES < HEAD_BYTES else (1 << BUCKET_BITS) - 1) for at, each in enumerate(counts))
+    counts = bytes(
+        each & (255 if at % COUNTS_BYTES < HEAD_BYTES else (1 << BUCKET_BITS) - 1) for at, each in enumerate(counts)
+    )
     return Identity(Sample(names, bits[0]), inner, outer, facts, body, shorts, every, bits[1], bits[2], counts)
 
 
@@ -414,7 +416,10 @@ def test_compiled_values(text: str, beside: str, repeat: int, seed: int) -> None
 @settings(max_examples=600)
 @given(
     st.one_of(
-        numbered, st.lists(st.sampled_from([*" \0☐✓✗漢字。“ü٣ก가𠀀Ж7", "updated ", "printed ", "lift", "www.", "://"])).map("".join)
+        numbered,
+        st.lists(st.sampled_from([*" \0☐✓✗漢字。“ü٣ก가𠀀Ж7", "updated ", "printed ", "lift", "www.", "://"])).map(
+            "".join
+        ),
     ),
     st.booleans(),
     seeds,

@@ -8,15 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedupcrawl.word_counts import (
-    COUNTS_BYTES,
-    ROW,
-    ROWS,
-    count_hashes,
-    counted_lines,
-    hash_of_line,
-    words_differ,
-)
+from dedupcrawl.word_counts import COUNTS_BYTES, ROW, ROWS, count_hashes, counted_lines, hash_of_line, words_differ
 
 REST = "\0we come on foot too.\0call us before noon.\0bring a coat and a lamp."
 WORDING = "our van is on its way to {} within the hour, and neighbours in {} know how we work. ask in {}." + REST
