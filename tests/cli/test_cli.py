@@ -42,7 +42,9 @@ def html(text: str, title: str = "News") -> str:
 def files(tmp_path: Path) -> dict[str, str]:
     texts = {"first": ENGLISH, "copy": ENGLISH.replace("Nobody was hurt", "No one was hurt"), "other": OTHER_ENGLISH}
     for name, text in texts.items():
-        (tmp_path / f"{name}.html").write_text(html(text, " ".join(text.split()[:8])), encoding="utf-8")
+        title = " ".join(text.split()[:8])
+        page = html(text, title).replace("<div>", f"<div><h1>{title}</h1>")  # what a text is about is its heading
+        (tmp_path / f"{name}.html").write_text(page, encoding="utf-8")
     return {name: str(tmp_path / f"{name}.html") for name in texts}
 
 

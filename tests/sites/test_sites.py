@@ -24,7 +24,7 @@ REPEATING = {
     0: ("courses", "lottery", "ingredients", "windows", "notices-zh"),
     1: ("parts", "discuz", "courses", "lottery", "species", "stops", "ingredients", "windows", "notices-zh"),
 }
-#: Kinds of which a page is lost today: a view that adds some lines and lacks others, beside a page that differs in a word.
+#: Kinds of which a page is lost today: a view that adds lines and lacks others, beside a page that differs in a word.
 LOSING = {0: ("openings", "services"), 1: ("answers",)}
 
 
@@ -67,7 +67,7 @@ def test_few_copies_are_kept_in_all(seed: int) -> None:
 HARD = ("events", "flash", "parts", "jobs", "doctors", "offers", "winners", "rentals", "evenings", "bios")
 
 
-#: Print views of items whose page has no heading of its own: they are taken for views of another item with the same text.
+#: Print views of items whose page has no heading of its own are taken for views of another item with the same text.
 TAKEN_FOR_VIEWS = {
     (Harder.NO_H1, "doctors"): ["https://www.weir-clinic.example/doctors/ivo-imhof?print=1"],
     (Harder.EQUAL_H1, "doctors"): ["https://www.weir-clinic.example/doctors/gustav-imhof"],
