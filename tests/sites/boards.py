@@ -1,4 +1,4 @@
-"""Boards of equal pages of which a word, a move, an hour or a tick differs, and views that add lines and lack others."""
+"""Equal pages of which a word, a move, an hour or a tick differs, and views that add some lines and lack others."""
 
 from __future__ import annotations
 
@@ -69,9 +69,7 @@ def tides(writer: Writer) -> Blueprint:
             f"<td>{writer.number(0, 6)}.{writer.number(0, 9)} m</td></tr>"
             for what in ("High", "Low", "High", "Low")
         )
-        drafts.append(
-            Draft(f"/port/{number}", port, f"<p>{line.format(port)}</p><table>{rows}</table>{picture}{rest}")
-        )
+        drafts.append(Draft(f"/port/{number}", port, f"<p>{line.format(port)}</p><table>{rows}</table>{picture}{rest}"))
     return _site(writer, writer.of("Harbour Pilot", "Sea Almanac"), layouts.bootstrap, drafts, heading)
 
 
