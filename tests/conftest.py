@@ -16,7 +16,7 @@ from tests import forking
 from tests.command_server import ready
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from xdist.remote import Producer
 
@@ -42,7 +42,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Shares 
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection(session: pytest.Session) -> Iterator[object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Let one worker of pytest-xdist compile all tests on a clean machine; the others load what it wrote."""
     if not hasattr(session.config, "workerinput"):
         return (yield)
