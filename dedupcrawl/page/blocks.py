@@ -58,6 +58,7 @@ class BlockTree:
     nested: list[int] = field(default_factory=list)  #: containers that are an <article> inside one other
     metadata: list[str] = field(default_factory=list)  #: ``name=value``
     elements: list[str] = field(default_factory=list)  #: for each container its head: ``tag class id``
+    is_discussion: bool = False  #: see :mod:`dedupcrawl.page.discussions`
 
 
 def build_block_tree(stream: str | bytes, options: ReadOptions) -> BlockTree:

@@ -168,6 +168,7 @@ class ContainerScores:
         self.parents = tree.parents
         self.sides = tree.sides
         self.heads = tree.heads
+        self.is_discussion = tree.is_discussion
         self.listings = structure.listing_containers(tree.heads, tree.parents)
         self.score = [0.0] * count  #: sum of the scores of its blocks
         self.positive = [0.0] * count  #: sum of their positive scores
@@ -281,7 +282,7 @@ class ContainerScores:
     def _remove_teasers(self) -> None:
         """Remove headlines of other stories with their first lines, where several are side by side."""
         guides, plain, parents = self.all_guides, self.all_plain, self.parents
-        if guides[0] < MIN_TEASERS:
+        if guides[0] < MIN_TEASERS or self.is_discussion:  # a short post below the name of its author looks alike
             return
         teasers = [
             child for child, guiding in enumerate(guides) if guiding and child and 0 < plain[child] < MAX_TEASER_BYTES

@@ -1,0 +1,91 @@
+"""Discussions: pages on which the posts of several authors are the main text.
+
+On an article, comments and other articles inside it are by other authors, and are left out. On a page of a forum, or of
+questions and answers, they are the text. Such a page is known by what it declares: a type of schema.org
+(``DiscussionForumPosting``, ``QAPage``), the generator, or the classes that forum software gives to a post. The words
+"post", "comment" and "thread" alone prove nothing, because blogs use them too.
+
+The signs were chosen on one half of the hosts of the labelled set wcxb (docs/methods.md, "Discussions").
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from dedupcrawl.page.flatten import word_set
+from dedupcrawl.page.rules import SideKind, name_words
+
+if TYPE_CHECKING:
+    from dedupcrawl.page.blocks import BlockTree
+
+
+DECLARED = "discussion="  #: the note of a page that declares itself a discussion, see ``flatten``
+#: Names in ``<meta name=generator>`` of programs for discussions.
+SOFTWARE = ("discourse", "xenforo", "phpbb", "vbulletin", "invision", "flarum", "nodebb", "vanilla")
+#: Classes of a post, or of its text, in the templates of these programs.
+POST_CLASSES = word_set("""
+    crawler-post topic-body topic-post
+    message--post message-body message-userContent messageContent messageText
+    postbody
+    b-post__content js-post__content-text postbit postbitlegacy postcontent
+    author_statistics postbit_buttons
+    post_wrapper
+    cPost ipsComment ipsComment_content ipsEntry ipsEntry__content
+    CommentPost Post-body PostStream
+    ItemComment ItemDiscussion MessageList
+    plhin
+    answercell js-post-body postcell
+    bbp-reply-content bbp-topic-content
+    lemmy-site
+    commtext usertext-body
+""")
+#: Beginnings of the id of a post: vBulletin and Discuz! number them.
+POST_IDS = ("post_message_", "postmessage_")
+#: What stands beside a post: its author's signature and figures, and what readers did with it.
+BESIDE_WORDS = word_set("""
+    badges expand extras flair likes reactions sig signature signatures statistics stats
+""")
+
+
+def mark_discussion(tree: BlockTree) -> None:
+    """Note in the tree of a page whether it is a discussion; if so, comments and inner articles are no side parts."""
+    if not is_discussion(tree):
+        return
+    tree.is_discussion = True
+    tree.nested.clear()
+    tree.sides[:] = [
+        SideKind.LIKELY if is_beside_post(head) else SideKind.NONE if side is SideKind.COMMENTS else side
+        for head, side in zip(tree.heads, tree.sides, strict=True)
+    ]
+
+
+def is_discussion(tree: BlockTree) -> bool:
+    """Return whether a page declares itself a discussion, or has the posts of a program for discussions."""
+    return DECLARED in tree.metadata or any(map(_names_software, tree.metadata)) or any(map(has_post, tree.heads))
+
+
+def _names_software(entry: str) -> bool:
+    name, _, value = entry.partition("=")
+    return name.lower() == "generator" and any(program in value.lower() for program in SOFTWARE)
+
+
+@lru_cache(maxsize=16384)
+def has_post(head: str) -> bool:
+    """Return whether ``tag class id`` of an element is that of a post.
+
+    >>> has_post("div bbWrapper message-body "), has_post("td t_f postmessage_31"), has_post("div post comment")
+    (True, True, False)
+    """
+    names = head.split()[1:]
+    return not POST_CLASSES.isdisjoint(names) or any(name.startswith(POST_IDS) for name in names)
+
+
+@lru_cache(maxsize=16384)
+def is_beside_post(head: str) -> bool:
+    """Return whether ``tag class id`` of an element in a discussion is that of a signature or of figures.
+
+    >>> is_beside_post("div message-signature "), is_beside_post("div message-body ")
+    (True, False)
+    """
+    return not BESIDE_WORDS.isdisjoint(name_words(head.partition(" ")[2]))
