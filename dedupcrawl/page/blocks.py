@@ -59,6 +59,7 @@ class BlockTree:
     metadata: list[str] = field(default_factory=list)  #: ``name=value``
     elements: list[str] = field(default_factory=list)  #: for each container its head: ``tag class id``
     is_discussion: bool = False  #: see :mod:`dedupcrawl.page.discussions`
+    thread: int = -1  #: container of all posts of a discussion, -1 if it is not known
 
 
 def build_block_tree(stream: str | bytes, options: ReadOptions) -> BlockTree:

@@ -17,52 +17,73 @@ from dedupcrawl.page.flatten import word_set
 from dedupcrawl.page.rules import SideKind, name_words
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dedupcrawl.page.blocks import BlockTree
 
 
 DECLARED = "discussion="  #: the note of a page that declares itself a discussion, see ``flatten``
 #: Names in ``<meta name=generator>`` of programs for discussions.
 SOFTWARE = ("discourse", "xenforo", "phpbb", "vbulletin", "invision", "flarum", "nodebb", "vanilla")
+#: Classes of the page of a discussion, around more than the posts.
+PAGE_CLASSES = word_set("comment-tree commentarea lemmy-site")
 #: Classes of a post, or of its text, in the templates of these programs.
 POST_CLASSES = word_set("""
     crawler-post topic-body topic-post
     message--post message-body message-userContent messageContent messageText
     postbody
-    b-post__content js-post__content-text postbit postbitlegacy postcontent
+    b-post__content js-post__content-text postbit postbitlegacy
     author_statistics postbit_buttons
-    post_wrapper
     cPost ipsComment ipsComment_content ipsEntry ipsEntry__content
     CommentPost Post-body PostStream
     ItemComment ItemDiscussion MessageList
     plhin
     answercell js-post-body postcell
     bbp-reply-content bbp-topic-content
-    lemmy-site
-    commtext usertext-body
 """)
-#: Beginnings of the id of a post: vBulletin and Discuz! number them.
-POST_IDS = ("post_message_", "postmessage_")
+#: Beginnings of the id of a post, before its number: vBulletin, Discuz!, Simple Machines.
+POST_IDS = ("post_message_", "postmessage_", "msg_")
 #: What stands beside a post: its author's signature and figures, and what readers did with it.
-BESIDE_WORDS = word_set("""
-    badges expand extras flair likes reactions sig signature signatures statistics stats
-""")
+BESIDE_WORDS = word_set("badges extras flair likes reactions sig signature signatures statistics stats")
 
 
 def mark_discussion(tree: BlockTree) -> None:
     """Note in the tree of a page whether it is a discussion; if so, comments and inner articles are no side parts."""
-    if not is_discussion(tree):
+    posts = [container for container, head in enumerate(tree.heads) if has_post(head)]
+    if not posts and not is_declared(tree):
         return
     tree.is_discussion = True
+    tree.thread = common_ancestor(posts, tree.parents)
     tree.nested.clear()
-    tree.sides[:] = [
-        SideKind.LIKELY if is_beside_post(head) else SideKind.NONE if side is SideKind.COMMENTS else side
-        for head, side in zip(tree.heads, tree.sides, strict=True)
-    ]
+    for container, side in enumerate(tree.sides):
+        if is_beside_post(tree.heads[container]):
+            tree.sides[container] = SideKind.LIKELY
+        elif side is SideKind.COMMENTS:
+            tree.sides[container] = SideKind.NONE
+    for container in posts:
+        tree.sides[container] = SideKind.NONE
 
 
-def is_discussion(tree: BlockTree) -> bool:
-    """Return whether a page declares itself a discussion, or has the posts of a program for discussions."""
-    return DECLARED in tree.metadata or any(map(_names_software, tree.metadata)) or any(map(has_post, tree.heads))
+def common_ancestor(containers: Sequence[int], parents: Sequence[int]) -> int:
+    """Return the innermost container around all of these, -1 for none. Parents precede their children."""
+    found = containers[0] if containers else -1
+    for container in containers:
+        other = container
+        while found != other:
+            found, other = (parents[found], other) if found > other else (found, parents[other])
+    return found
+
+
+def is_declared(tree: BlockTree) -> bool:
+    """Return whether a page declares itself a discussion."""
+    return (
+        DECLARED in tree.metadata or any(map(_names_software, tree.metadata)) or any(map(_is_discussion_page, tree.heads))
+    )
+
+
+@lru_cache(maxsize=16384)
+def _is_discussion_page(head: str) -> bool:
+    return not PAGE_CLASSES.isdisjoint(head.split())
 
 
 def _names_software(entry: str) -> bool:
@@ -74,11 +95,13 @@ def _names_software(entry: str) -> bool:
 def has_post(head: str) -> bool:
     """Return whether ``tag class id`` of an element is that of a post.
 
-    >>> has_post("div bbWrapper message-body "), has_post("td t_f postmessage_31"), has_post("div post comment")
+    >>> has_post("div message-body js-post"), has_post("div post postmessage_31"), has_post("div post msg_text")
     (True, True, False)
     """
     names = head.split()[1:]
-    return not POST_CLASSES.isdisjoint(names) or any(name.startswith(POST_IDS) for name in names)
+    return not POST_CLASSES.isdisjoint(names) or any(
+        name.startswith(POST_IDS) and name.rpartition("_")[2].isdigit() for name in names
+    )
 
 
 @lru_cache(maxsize=16384)

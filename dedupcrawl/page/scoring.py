@@ -106,7 +106,7 @@ def classify_blocks(tree: BlockTree, options: ReadOptions) -> tuple[list[str], i
     containers.remove_parts(tree.nested, headed, sections)
     kept = _assign_reasons(blocks, reasons, containers, containers.best(tree.mains, headed, sections))
     mark_repeated(blocks, reasons, repeated)
-    removed = trim(blocks, kept, scores)
+    removed = trim(blocks, kept, scores) if tree.thread < 0 else {}  # authors and dates of posts are no frame
     for place, reason in removed.items():
         reasons[place] = reason
     left = sum([blocks[place][1] for place in kept if place not in removed]) + structure.rejoin_lists(blocks, reasons)
@@ -168,7 +168,7 @@ class ContainerScores:
         self.parents = tree.parents
         self.sides = tree.sides
         self.heads = tree.heads
-        self.is_discussion = tree.is_discussion
+        self.is_discussion, self.thread = tree.is_discussion, tree.thread
         self.listings = structure.listing_containers(tree.heads, tree.parents)
         self.score = [0.0] * count  #: sum of the scores of its blocks
         self.positive = [0.0] * count  #: sum of their positive scores
@@ -255,7 +255,8 @@ class ContainerScores:
         self._sum_descendants()
         self._remove_nested(nested)
         self._remove_teasers()
-        self._remove_side_parts(sections | structure.ancestors(headed, self.parents))
+        spared = structure.ancestors(headed, self.parents) | structure.ancestors(self.thread, self.parents)
+        self._remove_side_parts(sections | spared)
         self._remove_poor()
 
     def _sum_descendants(self) -> None:
@@ -356,8 +357,11 @@ class ContainerScores:
     def best(self, mains: list[int], headed: int, sections: set[int]) -> int:
         """Return the container with the highest positive scores of its own, or a clearly better ancestor.
 
-        If the page has exactly one <main>, an ancestor outside of it is never chosen for text inside.
+        If the page has exactly one <main>, an ancestor outside of it is never chosen for text inside. In a discussion it
+        is the container of all posts, the short ones too.
         """
+        if self.thread >= 0 and not self.removed[self.thread]:
+            return self.thread
         own = [0.0 if reason else value for value, reason in zip(self.positive, self.removed, strict=True)]
         if max(own) < MIN_CLEAR_SCORE:
             own = structure.boost_heading(own, self.parents, headed)
