@@ -13,7 +13,7 @@ from zlib import crc32
 import numpy as np
 
 from dedupcrawl.page import compiled, rules
-from dedupcrawl.page.discussions import BESIDE_WORDS, SOFTWARE
+from dedupcrawl.page.discussions import BESIDE_WORDS, SOFTWARE, containers_in
 from dedupcrawl.page.flatten import word_set
 from dedupcrawl.page.rules import CONSENT, KEPT_REASONS, LANDMARK, MAIN_TEXT, REPEATED, SideKind, name_words
 
@@ -109,6 +109,8 @@ def block_features(tree: BlockTree, reasons: Sequence[str], *, for_training: boo
     excluded = _is_excluded[columns.reasons]
     if familiar:
         excluded |= _by_others(columns, rows)
+    if tree.thread >= 0:
+        excluded |= ~np.array(containers_in(tree.thread, tree.parents))[columns.containers]
     return BlockFeatures(rows, page, columns.lengths, columns.kept, excluded, familiar)
 
 

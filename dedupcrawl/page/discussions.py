@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.page.flatten import word_set
 from dedupcrawl.page.rules import SideKind, name_words
+from dedupcrawl.page.structure import ancestors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +44,7 @@ POST_CLASSES = word_set("""
 """)
 #: Beginnings of the id of a post, before its number: vBulletin, Discuz!, Simple Machines.
 POST_IDS = ("post_message_", "postmessage_", "msg_")
+MIN_THREAD_SHARE = 0.5  #: of the text beside links and landmarks
 #: What stands beside a post: its author's signature and figures, and what readers did with it.
 BESIDE_WORDS = word_set("badges extras flair likes reactions sig signature signatures statistics stats")
 
@@ -50,10 +52,11 @@ BESIDE_WORDS = word_set("badges extras flair likes reactions sig signature signa
 def mark_discussion(tree: BlockTree) -> None:
     """Note in the tree of a page whether it is a discussion; if so, comments and inner articles are no side parts."""
     posts = [container for container, head in enumerate(tree.heads) if has_post(head)]
-    if not posts and not is_declared(tree):
+    tree.thread = thread_container(tree, posts)
+    if tree.thread < 0 and not is_declared(tree):
         return
     tree.is_discussion = True
-    tree.thread = common_ancestor(posts, tree.parents)
+    tree.around_posts = frozenset().union(*(ancestors(tree.parents[post], tree.parents) for post in posts))
     tree.nested.clear()
     for container, side in enumerate(tree.sides):
         if is_beside_post(tree.heads[container]):
@@ -62,6 +65,26 @@ def mark_discussion(tree: BlockTree) -> None:
             tree.sides[container] = SideKind.NONE
     for container in posts:
         tree.sides[container] = SideKind.NONE
+
+
+def thread_container(tree: BlockTree, posts: Sequence[int]) -> int:
+    """Return the container around all posts, -1 if it has less than half of the text: then the posts are comments."""
+    thread = common_ancestor(posts, tree.parents)
+    if thread < 0:
+        return -1
+    inside = containers_in(thread, tree.parents)
+    text = [(block[6], block[1] - block[2]) for block in tree.blocks if tree.sides[block[6]] is not SideKind.LANDMARK]
+    held = sum([length for container, length in text if inside[container]])
+    return thread if held >= MIN_THREAD_SHARE * sum([length for _, length in text]) else -1
+
+
+def containers_in(top: int, parents: Sequence[int]) -> list[bool]:
+    """Return for each container whether it is ``top`` or in it."""
+    inside = [False] * len(parents)
+    inside[top] = True
+    for container in range(top + 1, len(parents)):
+        inside[container] = inside[parents[container]]
+    return inside
 
 
 def common_ancestor(containers: Sequence[int], parents: Sequence[int]) -> int:

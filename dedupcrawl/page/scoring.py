@@ -84,6 +84,8 @@ EDGE_COST = -40.0  #: lower limit of the score of a block at an edge
 FRAME_BLOCKS = 4  #: number of blocks at either end that may be credits and notices
 FRAME_SHARE = 0.33  #: a frame with a larger share of the text is a part of it
 
+FACT = "dd"  #: beside the posts of a discussion such a block is a figure of their author
+
 # Text that is restored
 MIN_ARTICLE_BYTES = 600  #: a main text of at least this length is an article, whatever else is on the page
 LIST_RATIO = 2  #: a page with more text in teasers than this factor times its main text is a list
@@ -122,6 +124,8 @@ def _assign_reasons(blocks: list[RawBlock], reasons: list[str], containers: Cont
             reason = container_reasons[block[6]]
             if reason is not MAIN_TEXT and (block[5] == "pre" or has_lines) and containers.has_listing(block, best):
                 reason = MAIN_TEXT
+            elif block[5] == FACT and block[6] in containers.around_posts:
+                reason = SIDE_CLASS
             reasons[place] = reason
             if reason is MAIN_TEXT:
                 kept.append(place)
@@ -168,7 +172,7 @@ class ContainerScores:
         self.parents = tree.parents
         self.sides = tree.sides
         self.heads = tree.heads
-        self.is_discussion, self.thread = tree.is_discussion, tree.thread
+        self.is_discussion, self.thread, self.around_posts = tree.is_discussion, tree.thread, tree.around_posts
         self.listings = structure.listing_containers(tree.heads, tree.parents)
         self.score = [0.0] * count  #: sum of the scores of its blocks
         self.positive = [0.0] * count  #: sum of their positive scores
