@@ -10,6 +10,7 @@ The signs were chosen on one half of the hosts of the labelled set wcxb (docs/me
 
 from __future__ import annotations
 
+from enum import IntEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -44,16 +45,25 @@ POST_CLASSES = word_set("""
 """)
 #: Beginnings of the id of a post, before its number: vBulletin, Discuz!, Simple Machines.
 POST_IDS = ("post_message_", "postmessage_", "msg_")
-MIN_THREAD_SHARE = 0.5  #: of the text beside links and landmarks
+MIN_THREAD_SHARE = 0.5  #: of the text beside links and landmarks: less is comments on something else
 #: What stands beside a post: its author's signature and figures, and what readers did with it.
 BESIDE_WORDS = word_set("badges extras flair likes reactions sig signature signatures statistics stats")
 
 
+class Sign(IntEnum):
+    """What class and id of an element show."""
+
+    NONE = 0
+    POST = 1  #: it is a post, or a part of one
+    PAGE = 2  #: it is around a discussion
+
+
 def mark_discussion(tree: BlockTree) -> None:
     """Note in the tree of a page whether it is a discussion; if so, comments and inner articles are no side parts."""
-    posts = [container for container, head in enumerate(tree.heads) if has_post(head)]
+    signs = [*map(sign_of, tree.heads)]
+    posts = [container for container, sign in enumerate(signs) if sign is Sign.POST] if any(signs) else []
     tree.thread = thread_container(tree, posts)
-    if tree.thread < 0 and not is_declared(tree):
+    if tree.thread < 0 and Sign.PAGE not in signs and not any(map(_declares, tree.metadata)):
         return
     tree.is_discussion = True
     tree.around_posts = frozenset().union(*(ancestors(tree.parents[post], tree.parents) for post in posts))
@@ -97,34 +107,29 @@ def common_ancestor(containers: Sequence[int], parents: Sequence[int]) -> int:
     return found
 
 
-def is_declared(tree: BlockTree) -> bool:
-    """Return whether a page declares itself a discussion."""
-    return (
-        DECLARED in tree.metadata or any(map(_names_software, tree.metadata)) or any(map(_is_discussion_page, tree.heads))
-    )
-
-
 @lru_cache(maxsize=16384)
-def _is_discussion_page(head: str) -> bool:
-    return not PAGE_CLASSES.isdisjoint(head.split())
+def sign_of(head: str) -> Sign:
+    """Return what ``tag class id`` of an element shows.
 
-
-def _names_software(entry: str) -> bool:
-    name, _, value = entry.partition("=")
-    return name.lower() == "generator" and any(program in value.lower() for program in SOFTWARE)
-
-
-@lru_cache(maxsize=16384)
-def has_post(head: str) -> bool:
-    """Return whether ``tag class id`` of an element is that of a post.
-
-    >>> has_post("div message-body js-post"), has_post("div post postmessage_31"), has_post("div post msg_text")
-    (True, True, False)
+    >>> sign_of("div message-body js-post").name, sign_of("div post postmessage_31").name, sign_of("div post msg_text").name
+    ('POST', 'POST', 'NONE')
     """
     names = head.split()[1:]
-    return not POST_CLASSES.isdisjoint(names) or any(
-        name.startswith(POST_IDS) and name.rpartition("_")[2].isdigit() for name in names
-    )
+    if not POST_CLASSES.isdisjoint(names) or any(map(_is_post_id, names)):
+        return Sign.POST
+    return Sign.NONE if PAGE_CLASSES.isdisjoint(names) else Sign.PAGE
+
+
+def _is_post_id(name: str) -> bool:
+    return name.startswith(POST_IDS) and name.rpartition("_")[2].isdigit()
+
+
+def _declares(entry: str) -> bool:
+    """Return whether ``name=value`` of a page declares it a discussion."""
+    if entry[:9].lower() == "generator":
+        program = entry.lower()
+        return any(name in program for name in SOFTWARE)
+    return entry == DECLARED
 
 
 @lru_cache(maxsize=16384)
