@@ -66,6 +66,7 @@ def mark_discussion(tree: BlockTree) -> None:
     if tree.thread < 0 and Sign.PAGE not in signs and not any(map(_declares, tree.metadata)):
         return
     tree.is_discussion = True
+    tree.posts = frozenset(posts)
     tree.around_posts = frozenset().union(*(ancestors(tree.parents[post], tree.parents) for post in posts))
     tree.nested.clear()
     for container, side in enumerate(tree.sides):

@@ -173,6 +173,7 @@ class ContainerScores:
         self.sides = tree.sides
         self.heads = tree.heads
         self.is_discussion, self.thread, self.around_posts = tree.is_discussion, tree.thread, tree.around_posts
+        self.spared = tree.posts | tree.around_posts  #: of several links and a short text, but no menus
         self.listings = structure.listing_containers(tree.heads, tree.parents)
         self.score = [0.0] * count  #: sum of the scores of its blocks
         self.positive = [0.0] * count  #: sum of their positive scores
@@ -353,7 +354,8 @@ class ContainerScores:
             value = score[child]
             length[parent] += length[child]
             links[parent] += links[child]
-            if value < 0 and (value < POOR_SCORE or links[child] > POOR_LINK_DENSITY * length[child]):
+            is_poor = value < 0 and (value < POOR_SCORE or links[child] > POOR_LINK_DENSITY * length[child])
+            if is_poor and child not in self.spared:
                 removed[child] = POOR_CONTAINER
                 value = EXCLUDED_SCORE
             score[parent] += value

@@ -100,6 +100,17 @@ def test_short_posts_at_both_ends_are_read() -> None:
     assert [post for post in posts if post in page.text] == posts
 
 
+def test_short_posts_among_links_are_read() -> None:
+    """A quoted link and a button make a post of few words no menu."""
+    bar = "".join(f"<li><a href=/do/{n}>Button {n}</a></li>" for n in range(5))
+    posts = [*POSTS, "Like this one?", SHORT]
+    page = read_page(
+        thread(names="message-body", posts=[f"{post}</p><ul>{bar}</ul><p><a href=/u/7>A member</a>" for post in posts])
+    )
+    assert [post for post in posts if post in page.text] == posts
+    assert "Button 3" not in page.text
+
+
 def test_a_popular_post_is_no_list_of_popular_pages() -> None:
     page = read_page(thread(names="message-body popular", posts=[*POSTS, SHORT]))
     assert {block.reason for block in page.blocks if block.text == SHORT} == {MAIN_TEXT}
