@@ -112,8 +112,8 @@ def common_ancestor(containers: Sequence[int], parents: Sequence[int]) -> int:
 def sign_of(head: str) -> Sign:
     """Return what ``tag class id`` of an element shows.
 
-    >>> sign_of("div message-body js-post").name, sign_of("div post postmessage_31").name, sign_of("div post msg_text").name
-    ('POST', 'POST', 'NONE')
+    >>> [sign_of(head).name for head in ("div message-body js-post", "div post postmessage_31", "div post msg_text")]
+    ['POST', 'POST', 'NONE']
     """
     names = head.split()[1:]
     if not POST_CLASSES.isdisjoint(names) or any(map(_is_post_id, names)):

@@ -31,7 +31,6 @@ from dedupcrawl.page.rules import (
     NESTED,
     OUTSIDE,
     POOR_CONTAINER,
-    REPEATED,
     SIDE_CLASS,
     TEASER,
     THIRD_PARTY_REASONS,
@@ -72,7 +71,6 @@ MIN_REMAINING = 200.0  #: positive scores that must be left when comments and no
 MAX_NOTICE = 1000.0  #: a notice with higher positive scores may be the topic of the page
 MIN_TEASERS = 4  #: at least this number of adjacent teasers is a list of other stories
 MAX_TEASER_BYTES = 500  #: bytes beside the link that a teaser has at most
-MIN_REPEATED_BYTES = 100  #: a block of at least this length with the text of an earlier one is a second copy
 
 # Choice of the container
 ANCESTOR_FACTOR = 1.3  #: an ancestor with a score higher by this factor replaces the best container
@@ -100,14 +98,14 @@ def classify_blocks(tree: BlockTree, options: ReadOptions) -> tuple[list[str], i
     if not any(containers.positive):
         rest = [block[1] for block, reason in zip(blocks, reasons, strict=True) if not reason]
         return [reason or MAIN_TEXT for reason in reasons], sum(rest)
-    repeated = repeated_blocks(blocks)
+    repeated = structure.repeated_blocks(blocks)
     containers.discount(repeated, blocks, scores)
     titles = [block for block in blocks if block[5] in TITLES]
     containers.spare_parts(blocks, scores, titles)
     headed, sections = structure.heading_container(titles), structure.linked_sections(titles)
     containers.remove_parts(tree.nested, headed, sections)
     kept = _assign_reasons(blocks, reasons, containers, containers.best(tree.mains, headed, sections))
-    mark_repeated(blocks, reasons, repeated)
+    structure.mark_repeated(blocks, reasons, repeated)
     removed = trim(blocks, kept, scores) if tree.thread < 0 else {}  # authors and dates of posts are no frame
     for place, reason in removed.items():
         reasons[place] = reason
@@ -363,8 +361,8 @@ class ContainerScores:
     def best(self, mains: list[int], headed: int, sections: set[int]) -> int:
         """Return the container with the highest positive scores of its own, or a clearly better ancestor.
 
-        If the page has exactly one <main>, an ancestor outside of it is never chosen for text inside. In a discussion it
-        is the container of all posts, the short ones too.
+        If the page has exactly one <main>, an ancestor outside of it is never chosen for text inside. In a discussion
+        it is the container of all posts, the short ones too.
         """
         if self.thread >= 0 and not self.removed[self.thread]:
             return self.thread
@@ -416,33 +414,6 @@ class ContainerScores:
         while container > best and self.removed[container] in {"", SIDE_CLASS, TEASER, POOR_CONTAINER}:
             container = self.parents[container]
         return container == best
-
-
-def repeated_blocks(blocks: list[RawBlock]) -> list[int]:
-    """Return the places of long blocks with the text of an earlier one (a copy for printers, for example)."""
-    lengths = [block[1] for block in blocks if block[1] >= MIN_REPEATED_BYTES]
-    if len(set(lengths)) == len(lengths):
-        return []  # cheaper than hashing the texts
-    new = {block[0] for block in blocks if block[1] >= MIN_REPEATED_BYTES}
-    if len(new) == len(lengths):
-        return []
-    found = []
-    for place, (text, length, *_) in enumerate(blocks):
-        if text in new:
-            new.remove(text)
-        elif length >= MIN_REPEATED_BYTES:
-            found.append(place)
-    return found
-
-
-def mark_repeated(blocks: list[RawBlock], reasons: list[str], places: list[int]) -> None:
-    """Set the reason REPEATED for those of ``places`` outside whose text is in the main text."""
-    if not places:
-        return
-    main = {block[0] for block, reason in zip(blocks, reasons, strict=True) if reason is MAIN_TEXT}
-    for place in places:
-        if reasons[place] is OUTSIDE and blocks[place][0] in main:
-            reasons[place] = REPEATED
 
 
 def trim(blocks: list[RawBlock], kept: list[int], scores: list[float]) -> dict[int, str]:

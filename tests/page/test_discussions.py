@@ -23,11 +23,11 @@ def thread(head: str = "", names: str = "", posts: list[str] | None = None, attr
     """Return a page with a first post and comments on it, which declares itself an article."""
     first, *others = posts or [*POSTS, SHORT]
     replies = "".join(
-        f"<article><div class='comment {names}'><p>{reply}</p><div class='user-signature'>{SIGNATURE}</div></div></article>"
+        f"<article><div class='comment {names}'><p>{reply}</p><div class=signature>{SIGNATURE}</div></div></article>"
         for reply in others
     )
     return (
-        f"<html><head><title>Flood</title>{PUBLISHED}{head}</head><body><div class=banner>All boards of the village</div>"
+        f"<html><head><title>Flood</title>{PUBLISHED}{head}</head><body><div class=banner>All boards</div>"
         f"<article {attributes}><h1>The flood</h1><div class='{names}'><p>{first}</p></div>"
         f"<div class=comments>{replies}</div></article></body></html>"
     )
@@ -134,7 +134,9 @@ def test_the_rules_know_articles_best_and_a_discussion_is_none() -> None:
 def test_comments_of_forum_software_below_a_longer_article_are_comments() -> None:
     """Invision gives the comments on its articles the classes of posts."""
     story = "".join(f"<p>{PARAGRAPH.replace('river', word)} {SECOND}</p>" for word in ("moor", "marsh", "fen", "lake"))
-    comments = f"<div class='ipsComment cPost'><p>{POSTS[0]}</p></div><div class='ipsComment cPost'><p>{SHORT}</p></div>"
+    comments = (
+        f"<div class='ipsComment cPost'><p>{POSTS[0]}</p></div><div class='ipsComment cPost'><p>{SHORT}</p></div>"
+    )
     html = f"<html><head>{PUBLISHED}</head><body><div class=story>{story}</div><div>{comments}</div></body></html>"
     page = read_page(html)
     assert "The moor rose" in page.text
