@@ -176,8 +176,7 @@ class RedisStore(Store):
         return sum(self._commit(chunk, []) for chunk in chunked(claims, MAX_IDS_PER_CALL))
 
     def _commit(self, claims: list[int], old: list[int]) -> int:
-        rest = (len(claims), *claims, *old)
-        committed = self._call("commit", "0", *rest, again=("1", *rest))
+        committed = self._call("commit", b"", len(claims), *claims, *old, repeat_flag=0)
         self._remove_own(committed)
         return len(committed)
 
