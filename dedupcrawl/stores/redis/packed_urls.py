@@ -1,7 +1,7 @@
 """URLs in few bytes: six bits for most characters, and for words that many URLs have.
 
 A packed URL begins with a byte, the index of its start in ``_STARTS``. If it is plain, ``len(_STARTS)`` is added, and
-the rest of the URL follows as it is: it has other characters, or would not get shorter. Else there are symbols of six bits:
+the rest of the URL follows as it is: it has other characters, or would not get shorter. Else symbols of six bits:
 
 =======  ==========================================================================
 symbol   meaning

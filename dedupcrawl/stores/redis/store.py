@@ -20,7 +20,7 @@ from dedupcrawl.stores.redis.client import RedisSession
 from dedupcrawl.stores.redis.info import namespace_info, remove_namespace, workers_info
 from dedupcrawl.stores.redis.namespace import KeyNames, decode_candidate, milliseconds, open_namespace
 from dedupcrawl.stores.redis.offers import MAX_ID, MAX_IDS_PER_CALL, OfferClient, join_keys
-from dedupcrawl.stores.redis.packed_records import pack_url
+from dedupcrawl.stores.redis.packed_urls import pack_url
 from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:

@@ -176,7 +176,7 @@ class PipelinedConnection:
         self._pool = client.connection_pool
         self._kept: list[Any] = []  # redis-py's connections have few types
         self._has_functions = functions
-        self._exchange = _exchange_directly if _can_exchange_directly(client.connection_pool) else _exchange
+        self._is_direct = _can_exchange_directly(client.connection_pool)
 
     def call(self, operation: Operation, rest: Sequence[Argument]) -> Any:
         """Call a script or its function."""
@@ -231,8 +231,9 @@ class PipelinedConnection:
     def _send(self, data: bytes, count: int) -> list[Any]:
         """Send requests, and return the replies; errors of the server are returned."""
         connection = self._take()
+        exchange = _exchange_directly if self._is_direct else _exchange
         try:
-            replies = self._exchange(connection, data, count)
+            replies = exchange(connection, data, count)
         except ResponseError:
             self._give_back(connection)
             raise
