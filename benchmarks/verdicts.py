@@ -1,8 +1,8 @@
-"""Wrong and missed drops: ``python -m benchmarks.verdicts [--seeds 10 11]``.
+"""Wrong and missed drops: ``python -m benchmarks.verdicts [--seeds 32 33]``.
 
 The labelled reprints of the data folder are judged as a crawl meets them, by the default settings. The generated sites
-of ``tests/sites`` are crawled in the draws that the seeds name. Draws 10 and 11 are for validation: their pages were
-never read while rules were made. Returns 1 if a page that was no copy is dropped.
+of ``tests/sites`` are crawled in the draws that the seeds name. Draws 32 and 33 are for validation: their pages were
+never read while rules were made and a model was chosen. Returns 1 if a page that was no copy is dropped.
 
 ``--slots 128 64 32`` judges the reprints with sketches of other sizes instead, each with several seeds: which pages a
 small sketch gets wrong is a matter of chance.
@@ -22,7 +22,7 @@ from dedupcrawl.tools.evaluation.duplicates import judge_pages
 from tests.sites.harness import run
 from tests.sites.kinds import KINDS, build
 
-SEEDS = (10, 11)
+SEEDS = (32, 33)
 SKETCH_SEEDS = range(12)
 
 

@@ -249,12 +249,12 @@ class ReferenceSketcher:
     def sentences(self, lines: bytes, with_values: bool) -> bytes:
         """Return the counts of a page's sentences, and of its values.
 
-        Of each these are the number modulo 256, the sum of the hashes in two bytes, and the numbers in two rows of
-        buckets, modulo 8. Counts are linear, so that those of two pages can be subtracted (Cormode and Muthukrishnan,
-        *An improved data stream summary: the count-min sketch and its applications*, 2005).
+        Of each these are the number modulo 256, the sums of the hashes and of their squares modulo
+        :data:`~dedupcrawl.sentence_counts.PRIME`, and the numbers in ``BUCKETS`` buckets, modulo 4. They are linear, so
+        that those of two pages can be subtracted.
 
         Args:
-            lines: its normalised lines, with ``\\0`` between them.
+            lines: its normalised lines, with NUL between them.
             with_values: whether to count its values.
         """
         counts = count_hashes(self._hashes(sentences_of(lines)))
@@ -361,7 +361,7 @@ def _body(page: Page, named: Sequence[str], state: int, text: bytes) -> bytes | 
 
 
 def _said_lines(page: Page, state: int, *, fold_chinese: bool) -> bytes:
-    """Return the normalised lines of the text, without those that only views have; ``\\0`` is between them.
+    """Return the normalised lines of the text, without those that only views have; NUL is between them.
 
     Lines that are the heading or title are left out if the name stands elsewhere in the text, see :func:`_body`.
     """

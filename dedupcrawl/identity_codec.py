@@ -7,10 +7,10 @@ bits, padded with zeros to whole bytes:
   strong and weak values of the main text; 16 bits: hash of the facts, all numbers of the main text in order with their
   neighbours;
 * 16 bits, if it has any: hash of the body, the main text without the lines that are the heading or the title;
-* if sentences, values beside the main text or short facts are stored: 13 bits: whether there are counts of sentences (1) or
-  also of values (2), whether all values beside the main text and all short facts are stored, and 3 bits each: how many
-  strong and weak values, and short facts; then these counts, of sentences and of values 5 × 8 and 16 × 2 bits each. If not
-  all short facts are stored: 8 bits, their number, and 16 bits, a hash of them all;
+* if sentences, values beside the main text or short facts are stored: 13 bits: whether there are counts of sentences
+  (1) or also of values (2), whether all values beside the main text and all short facts are stored, and 3 bits each:
+  how many strong and weak values, and short facts; then these counts, of sentences and of values 8, 2 × 12 and 16 × 2
+  bits each. If not all short facts are stored: 8 bits, their number, and 16 bits, a hash of them all;
 * the sorted hashes of the digit names, telling names and fillers (14 bits each), then the flags of all names;
 * the sorted hashes of the values (15 bits each) and of the short facts (15 bits, and whether one stands beside the main
   text).

@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 BUCKETS = 16  #: of sentences or values
-SUMS_BYTES = 5  #: the number, and the sums of the hashes and of their squares
+SUMS_BYTES = 4  #: the number, and in 12 bits each the sums of the hashes and of their squares
 COUNTS_BYTES = SUMS_BYTES + BUCKETS
-PRIME = 65519  #: hashes are numbers below it; it has the remainder 3 by 4, by which square roots are simple
+PRIME = 4091  #: hashes are numbers below it; it has the remainder 3 by 4, by which square roots are simple
 MAX_WORD_BYTES = 32  #: bytes of a word that are hashed
+MAX_LINE_BYTES = 120  #: of a line that is one sentence, whatever its punctuation: what a view adds is one line
 MAX_SENTENCE_BYTES = 1024  #: of the words of a sentence; a longer one is cut after the word that exceeds it
 MAX_VIEW_LINE_BYTES = 250  #: of a line that only a view has
 
@@ -40,8 +41,8 @@ _WORD = rb"(?:[a-z]|[\xc3-\xdf][\x80-\xbf])+[0-9]*"  #: letters of two bytes: La
 _CHARACTER = rb"(?:[\xe0\xe1\xe3-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3})"
 _MARK = rb"(?:\xe2[\x96-\x9f][\x80-\xbf] ?)"  #: U+2580 to U+27FF: forms, symbols, dingbats
 _all_words = re.compile(rb"%b*(?:%b|%b)" % (_MARK, _WORD, _CHARACTER)).findall
-#: A mark ends a sentence before a space or a character without spaces around it; "。" always does, and so does a line.
-_parts = re.compile(rb"(?<=[.!?;])(?=[ \xe0-\xf4])|(?<=\xe3\x80\x82)|\0").split
+#: A mark ends a sentence before a space or a character without spaces around it; "。" always does.
+_parts = re.compile(rb"(?<=[.!?;])(?=[ \xe0-\xf4])|(?<=\xe3\x80\x82)").split
 
 #: Parts of words that say of what or from where a view was made.
 _ADDRESS = word_set(":// www. page seite página pagina страниц 页 頁 ページ 网址 網址")
@@ -57,20 +58,22 @@ _is_pointer = re.compile(
 
 
 def sentences_of(lines: bytes) -> list[bytes]:
-    """Return the words of each sentence of a normalised text, without punctuation and without numbers.
+    r"""Return the words of each sentence of a normalised text, without punctuation and without numbers.
 
+    A line of at most ``MAX_LINE_BYTES`` is one sentence.
     A tick, a cross or another mark is part of the word after it, and digits are part of the word before them. Left out
     are the words of stamps, counters and views: "updated", "comments", "printed".
 
     Args:
-        lines: normalised lines in UTF-8, with ``\\0`` between them.
+        lines: normalised lines in UTF-8, with NUL between them.
 
-    >>> [each.decode() for each in sentences_of("✓ lift, 3 toilets. at b12\\0updated 3 may\\0站台旁。".encode())]
-    ['✓ lift toilets', 'at b12', 'may', '站 台 旁 。']
+    >>> [each.decode() for each in sentences_of("✓ lift, 3 toilets. at b12\0updated 3 may\0站台旁。".encode())]
+    ['✓ lift toilets at b12', 'may', '站 台 旁 。']
     """
     passing, view = _passing_words()
     found: list[bytes] = []
-    for part in _parts(lines):
+    every = (part for line in lines.split(b"\0") for part in (_parts(line) if len(line) > MAX_LINE_BYTES else [line]))
+    for part in every:
         words: list[bytes] = []
         size = 0
         for word in _all_words(part):
@@ -96,7 +99,7 @@ def without_view_lines(lines: bytes) -> bytes:
     """Remove the lines that only some views of a page have: "Printed from https://…", "打印本页", "Read more: …".
 
     Args:
-        lines: normalised lines in UTF-8, with ``\\0`` between them.
+        lines: normalised lines in UTF-8, with NUL between them.
     """
     if not _names_view(lines) and not _is_pointer(lines):
         return lines
@@ -111,14 +114,12 @@ def _is_of_view(line: bytes) -> bool:
 
 def count_hashes(hashes: Collection[int]) -> bytes:
     """Return the counts of some hashes of 32 bits."""
-    keys = [(each >> 16) % PRIME for each in hashes]
+    keys = [(each >> 20) % PRIME for each in hashes]
     buckets = [0] * BUCKETS
     for key in keys:
-        buckets[key >> 12] += 1
-    sums = sum(keys) % PRIME, sum(key * key for key in keys) % PRIME
-    return bytes((len(keys) & 0xFF, *(byte for each in sums for byte in each.to_bytes(2, "big")))) + bytes(
-        each & 3 for each in buckets
-    )
+        buckets[key >> 8] += 1
+    sums = sum(keys) % PRIME << 12 | sum(key * key for key in keys) % PRIME
+    return bytes((len(keys) & 0xFF, *sums.to_bytes(SUMS_BYTES - 1, "big"), *(each & 3 for each in buckets)))
 
 
 def sentences_differ(new: bytes, old: bytes) -> bool:
@@ -140,11 +141,15 @@ def _counts_differ(new: bytes, old: bytes) -> bool:
     buckets = [(mine - other) % 4 for mine, other in zip(new[SUMS_BYTES:], old[SUMS_BYTES:], strict=True)]
     if more > 2:  # what one lacks makes its bucket smaller, by 3 more modulo 4
         return sum(buckets) > more
-    first, second = (
-        (int.from_bytes(new[at : at + 2], "big") - int.from_bytes(old[at : at + 2], "big")) % PRIME for at in (1, 3)
-    )
-    added = _keys_of(more, first, second)
-    return added is None or buckets != [sum(key >> 12 == at for key in added) for at in range(BUCKETS)]
+    (mine, squares), (other, other_squares) = _sums(new), _sums(old)
+    added = _keys_of(more, (mine - other) % PRIME, (squares - other_squares) % PRIME)
+    return added is None or buckets != [sum(key >> 8 == at for key in added) for at in range(BUCKETS)]
+
+
+def _sums(counts: bytes) -> tuple[int, int]:
+    """Return the sum of the keys, and that of their squares."""
+    both = int.from_bytes(counts[1:SUMS_BYTES], "big")
+    return both >> 12, both & 0xFFF
 
 
 def _keys_of(count: int, first: int, second: int) -> tuple[int, ...] | None:

@@ -19,7 +19,6 @@ from dedupcrawl.sentence_counts import sentences_differ
 from dedupcrawl.utils.public_suffixes import registrable_domain
 from dedupcrawl.values import MAX_SHORTS
 
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 

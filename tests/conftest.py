@@ -9,13 +9,14 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
+from filelock import FileLock
 from hypothesis import settings
 
 from tests import forking
 from tests.command_server import ready
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from xdist.remote import Producer
 
@@ -38,6 +39,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Shares 
 
     config.option.loadscopereorder = False
     return Shares(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Let one worker of pytest-xdist compile all tests on a clean machine; the others load what it wrote."""
+    if not hasattr(session.config, "workerinput"):
+        return (yield)
+    with FileLock(Path(__file__).with_name("__pycache__") / "collecting.lock"):
+        return (yield)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SECRET = "hunTer"
-SCHEMES = ["redis", "rediss", "unix", "redis+sentinel", "redis+cluster", "Redis", "reds", "http"]
+SCHEMES = ["redis", "rediss", "unix", "redis+sentinel", "redis+cluster", "redis-cluster", "Redis", "reds", "http"]
 #: Characters around the secret: those that have a meaning in a URL, and some that have none.
 ODD = st.text(":/?#[]@!$&'()*+,;=%. \t\n\\\"é新\0\ud800a1", max_size=4)
 NAMES = st.sampled_from([*PARAMETERS, "Password", "PASSWORD", "pass", "passwd", "p%61ssword", "auth", "token", ""])

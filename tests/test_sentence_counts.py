@@ -18,7 +18,7 @@ from dedupcrawl.sentence_counts import (
     without_view_lines,
 )
 
-LINES = "our van is on its way to {} within the hour.\0neighbours in {} know how we work. ask in {}."
+LINES = "our van is on its way to {} within the hour.\0neighbours in {} know how we work.\0ask in {}."
 hashes = st.integers(0, 2**32 - 1)
 
 
@@ -32,7 +32,7 @@ def wording(town: str) -> str:
 
 def test_the_counts_have_their_size() -> None:
     assert len(counts(wording("aldmere"))) == COUNTS_BYTES
-    assert max(counts("a word. " * 300)[SUMS_BYTES:]) < 4
+    assert max(counts("a word\0" * 300)[SUMS_BYTES:]) < 4
 
 
 @pytest.mark.parametrize("other", ["corlund", "青禾县", "los angeles", "новгород", "القاهرة"])
@@ -55,12 +55,12 @@ def test_short_texts_differ(text: str, other: str) -> None:
     assert sentences_differ(counts(text), counts(other))
 
 
-@pytest.mark.parametrize("lines", ["get our app.", "archive: this page was moved.", "one. two. three"])
+@pytest.mark.parametrize("lines", ["get our app.", "archive: this page. it was moved.", "one\0two", "one\0two\0three"])
 def test_another_word_differs_beside_lines_of_one_page(lines: str) -> None:
-    """Most often: three more sentences can hide in the bucket of the one that the page lacks."""
+    """Always with one more, nearly always with two; three can hide in the bucket of the one that the page lacks."""
     towns = [f"town{chr(at)}{chr(at + 1)}" for at in range(97, 121)]
     found = [sentences_differ(counts(f"{lines}\0{wording(town)}"), counts(wording("aldmere"))) for town in towns]
-    assert sum(found) >= len(towns) - 2
+    assert sum(found) >= len(towns) - (0, 1, 6)[lines.count("\0")]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_another_word_differs_beside_lines_of_one_page(lines: str) -> None:
         "not",
         "阅读 301",
         "corrected twice",
-        "one. two. three. four. five",
+        "one. two. three\0four\0five",
     ],
 )
 def test_an_addition_to_one_text_does_not_differ(addition: str) -> None:
@@ -83,7 +83,7 @@ def test_an_addition_to_one_text_does_not_differ(addition: str) -> None:
 
 
 def test_the_order_of_sentences_does_not_matter() -> None:
-    assert not sentences_differ(counts("a lift. a ramp"), counts("a ramp. a lift"))
+    assert not sentences_differ(counts("a lift\0a ramp"), counts("a ramp\0a lift"))
 
 
 @given(st.lists(hashes, max_size=100), st.lists(hashes, max_size=100))
@@ -93,12 +93,12 @@ def test_more_sentences_never_differ(text: list[int], more: list[int]) -> None:
 
 
 def key(hashed: int) -> int:
-    return (hashed >> 16) % PRIME
+    return (hashed >> 20) % PRIME
 
 
 @given(st.lists(hashes, max_size=100), hashes, hashes, st.lists(hashes, max_size=1))
 def test_another_sentence_differs(text: list[int], one: int, other: int, more: list[int]) -> None:
-    """With one sentence more it is found too, unless the sums are by chance those of one: once in some 65,519 texts."""
+    """With one sentence more it is found too, unless the sums are by chance those of one: once in some 4,091 texts."""
     mine, others = [key(one), *map(key, more)], key(other)
     is_hidden = others in mine or (bool(more) and (sum(mine) - others) ** 2 % PRIME == _squares(mine, others))
     found = sentences_differ(count_hashes([*text, one, *more]), count_hashes([*text, other]))
@@ -136,7 +136,9 @@ def test_lines_of_views_are_left_out(line: str) -> None:
     assert without_view_lines(lines) == b"first line\0last line"
 
 
-@pytest.mark.parametrize("line", ["printing: offset", "printed in red", "read it aloud", "推荐人:陈立新", "more rain: 7 mm"])
+@pytest.mark.parametrize(
+    "line", ["printing: offset", "printed in red", "read it aloud", "推荐人:陈立新", "more rain: 7 mm"]
+)
 def test_lines_of_a_text_stay(line: str) -> None:
     lines = f"first line\0{line}\0last line".encode()
     assert without_view_lines(lines) == lines

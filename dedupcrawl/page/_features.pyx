@@ -13,7 +13,10 @@ cdef extern from "Python.h":
     Py_UCS4 PyUnicode_READ_CHAR(object text, Py_ssize_t index)
 
 cdef enum:
-    COLUMNS = 34
+    COLUMNS = 36
+    WORD_KINDS = 0b11  # of class and id: content, post
+    AUTHOR_KINDS = 0b1100  # beside a post, author
+    DISCUSSION = 0b10000
     MIN_SINCE = -50  # blocks before the title
     PATH_FACTOR = 31
     PATH_MASK = 0x3FFFFFFF
@@ -188,7 +191,7 @@ cdef int descend(
 cdef void fill_homes(
     const Container* table, double[:, ::1] sizes, int64_t[:, ::1] numbers, float[:, ::1] rows
 ) noexcept:
-    """Fill what is known of the container of each block; columns 12 to 18."""
+    """Fill what is known of the container of each block; columns 12 to 18, 34 and 35."""
     cdef double total = max(1.0, table[0].length)
     cdef const Container* home
     cdef const Container* parent
@@ -202,7 +205,9 @@ cdef void fill_homes(
         rows[15, place] = <float>(parent.length / total)
         rows[16, place] = <float>(parent.kept / max(1.0, parent.length))
         rows[17, place] = <float>(home.length / total)
-        rows[18, place] = home.words
+        rows[18, place] = home.words & WORD_KINDS
+        rows[34, place] = (home.words & AUTHOR_KINDS) >> 2
+        rows[35, place] = home.words >= DISCUSSION
 
 
 cdef int count_alike(

@@ -33,6 +33,8 @@ cdef const char* END = b"\xef\xb7\x90\xef\xb7\x90"  # MARK MARK
 cdef const char* END_NOTE = b"\xef\xb7\x90\xef\xb7\x90\xef\xb7\x90"  # MARK MARK MARK
 cdef const char* START_NOTE = b"\xef\xb7\x90\xef\xb7\x97"  # MARK NOTE
 cdef const char* PUBLISHED = b'"datePublished"'
+cdef const char* POSTING = b"DiscussionForumPosting"
+cdef const char* QUESTION = b"QAPage"
 
 # What an element is.
 cdef enum:
@@ -59,6 +61,8 @@ cdef enum Error:
 
 cdef enum:
     PUBLISHED_SIZE = 15
+    POSTING_SIZE = 22
+    QUESTION_SIZE = 6
     PUBLISHED_CHARACTERS = 64  # of the value
     SLOTS = 512  # of the table of names, a power of two; it holds about 80
 
@@ -223,6 +227,7 @@ cdef inline bint _is_read_in_head(xmlNode* node, unsigned char kind) noexcept:
 
 
 cdef inline void _start_block(Buffer* out, xmlNode* node, unsigned char kind) noexcept:
+    cdef xmlAttr* item
     _put(out, MARK)
     _put(out, <const char*>node.name)
     if kind == NAMED_BLOCK:
@@ -231,6 +236,32 @@ cdef inline void _start_block(Buffer* out, xmlNode* node, unsigned char kind) no
         _put(out, b" ")
         _put_attribute(out, _attribute(node, b"id"))
     _put(out, MARK)
+    item = _attribute(node, b"itemtype")
+    if item is not NULL:
+        _put_item_type(out, item)
+
+
+cdef void _put_item_type(Buffer* out, xmlAttr* item) noexcept:
+    """Write that an element is a discussion, if its microdata say so. The end of the buffer is used to join the value."""
+    cdef size_t start = out.used
+    cdef bint is_discussion
+    _put_attribute(out, item)
+    is_discussion = not out.error and _names_discussion(out.data, start, out.used)
+    out.used = start
+    if is_discussion:
+        _put_note(out, b"discussion", NULL)
+
+
+cdef inline bint _names_discussion(const char* data, size_t start, size_t end) noexcept:
+    """Return whether a text has the name of a schema.org type of discussions."""
+    return _contains(data, start, end, POSTING, POSTING_SIZE) or _contains(data, start, end, QUESTION, QUESTION_SIZE)
+
+
+cdef inline bint _contains(const char* data, size_t start, size_t end, const char* part, size_t size) noexcept:
+    """Return whether a text has this part."""
+    if end - start < size:
+        return False
+    return _find(data, start, end, part, size) != end or memcmp(data + end - size, part, size) == 0
 
 
 cdef inline void _leave(Buffer* out, unsigned char kind) noexcept:
@@ -317,15 +348,19 @@ cdef size_t _collapse(char* text, size_t size) noexcept:
 
 
 cdef void _put_published(Buffer* out, xmlNode* node) noexcept:
-    """Write what follows the name of the date in a script with structured data."""
+    """Write what follows the name of the date in a script with structured data, and whether it is of a discussion."""
     cdef size_t start, place
+    cdef bint is_discussion = False
     _start_note(out, b"ld")
     start = out.used
     _put_content(out, node)
     if not out.error:
+        is_discussion = _names_discussion(out.data, start, out.used)
         place = _find(out.data, start, out.used, PUBLISHED, PUBLISHED_SIZE)
         out.used = _move_characters(out.data, place, out.used, start)
     _put(out, END_NOTE)
+    if is_discussion:
+        _put_note(out, b"discussion", NULL)
 
 
 cdef size_t _find(const char* data, size_t start, size_t end, const char* part, size_t size) noexcept:

@@ -13,6 +13,7 @@ from zlib import crc32
 import numpy as np
 
 from dedupcrawl.page import compiled, rules
+from dedupcrawl.page.discussions import BESIDE_WORDS, SOFTWARE, containers_in
 from dedupcrawl.page.flatten import word_set
 from dedupcrawl.page.rules import CONSENT, KEPT_REASONS, LANDMARK, MAIN_TEXT, REPEATED, SideKind, name_words
 
@@ -50,13 +51,16 @@ OTHER = 40  #: a tag or reason that is not listed, or no heading yet
 FAR = 999  #: blocks since a heading that does not exist
 CONTENT_WORDS = word_set("content contents body text prose markdown richtext rte message msg postbody entry")
 POST_WORDS = word_set("post posts reply message thread topic comment answer question forum discussion")
+AUTHOR_WORDS = word_set("author authors avatar member poster profile user userdetails userinfo username")
+#: Bits of the kinds of words in class and id: content, post, beside a post, author; and one for a discussion.
+WORD_KINDS, AUTHOR_KINDS, DISCUSSION = 0b11, 0b1100, 0b10000
 SENTENCE_ENDS = tuple('.!?。！？…:：;；"”)')
 COUNTED_TAGS = ("p", "li", "h2", "h3", "td", "article")  #: tags whose blocks are counted for the gate
 SHARED_TAGS = ("p", "li", "td", "div", "pre", "blockquote")  #: tags whose share of the text the gate sees
 #: Names in ``<meta name=generator>`` of programs for manuals, for discussions and for shops.
 GENERATORS = (
     ("docusaurus", "sphinx", "mkdocs", "gitbook", "hugo", "jekyll", "vitepress", "mediawiki", "docfx"),
-    ("discourse", "xenforo", "phpbb", "vbulletin", "invision", "flarum", "nodebb", "vanilla"),
+    SOFTWARE,
     ("shopify", "woocommerce", "magento", "prestashop", "bigcommerce", "shopware"),
 )
 #: Reasons of blocks that the model never keeps: consent texts, second copies, the site's own text.
@@ -64,7 +68,7 @@ EXCLUDED = [REASONS[CONSENT], REASONS[REPEATED], REASONS[LANDMARK]]
 _is_excluded = np.isin(np.arange(OTHER + 1), EXCLUDED)  # by the number of a reason
 THIRD_PARTY = [REASONS[rules.COMMENTS], REASONS[rules.NESTED]]  #: reasons of blocks by other authors
 MIN_OWN_TEXT = 200  #: bytes: an article with at least this length is not continued by comments and other articles
-FEATURES = 34  #: of a block
+FEATURES = 36  #: of a block
 SIDE_COLUMN = 13  #: of the rows: what class and id of the containers show
 WORDS_COLUMN = 18  #: of the rows: the kinds of content words of the containers
 MIN_LATIN_WIDTH = 0.7  #: characters a byte of a text in the Latin script have at least (UTF-8: Cyrillic 0.5, Han 0.33)
@@ -105,6 +109,8 @@ def block_features(tree: BlockTree, reasons: Sequence[str], *, for_training: boo
     excluded = _is_excluded[columns.reasons]
     if familiar:
         excluded |= _by_others(columns, rows)
+    if tree.thread >= 0:
+        excluded |= ~np.array(containers_in(tree.thread, tree.parents))[columns.containers]
     return BlockFeatures(rows, page, columns.lengths, columns.kept, excluded, familiar)
 
 
@@ -115,7 +121,7 @@ def features_in_c(tree: BlockTree, reasons: Sequence[str]) -> tuple[_Columns, ND
     count = len(tree.blocks)
     sizes, numbers = np.empty((3, count)), np.empty((3, count), np.int64)
     values = np.empty((FEATURES, count), np.float32)
-    _feature_rows().fill(tree, [*reasons], [*map(_head_signs, tree.heads)], sizes, numbers, values)
+    _feature_rows().fill(tree, [*reasons], _signs(tree), sizes, numbers, values)
     return _Columns(*sizes, *numbers), values.T
 
 
@@ -136,7 +142,7 @@ def _feature_rows() -> FeatureRows:
 def features_by_reference(tree: BlockTree, reasons: Sequence[str]) -> tuple[_Columns, NDArray[np.float32]]:
     """Return the columns of a page and the features of its blocks (blocks, features), computed by numpy."""
     columns = _columns(tree, np.array([REASONS.get(reason, OTHER) for reason in reasons]))
-    groups, paths = _containers(tree, columns)
+    groups, paths, words = _containers(tree, columns)
     features = (
         *_own(tree, columns),
         *_places(columns),
@@ -144,6 +150,8 @@ def features_by_reference(tree: BlockTree, reasons: Sequence[str]) -> tuple[_Col
         *_alike(columns, paths),
         *_around(columns),
         *_totals(columns),
+        (words & AUTHOR_KINDS) >> 2,
+        words >= DISCUSSION,
     )
     values = np.empty((FEATURES, len(columns.tags)), np.float32)
     for place, feature in enumerate(features):  # several times as fast as ``numpy.column_stack``
@@ -192,8 +200,8 @@ def _places(columns: _Columns) -> tuple[NDArray[Any], ...]:
     return order / count, (order - first) / count, (order - last) / count, under, since
 
 
-def _containers(tree: BlockTree, columns: _Columns) -> tuple[tuple[NDArray[Any], ...], Integers]:
-    """Return what is known of the containers of each block, and the number of their path of tags and classes."""
+def _containers(tree: BlockTree, columns: _Columns) -> tuple[tuple[NDArray[Any], ...], Integers, Integers]:
+    """Return what is known of the containers of each block, the number of their path, and their kinds of words."""
     home, total = columns.containers, max(1.0, float(columns.lengths.sum()))
     length, kept, side, words, paths, tags = _descend(tree, columns)
     parents = np.array(tree.parents)
@@ -207,9 +215,9 @@ def _containers(tree: BlockTree, columns: _Columns) -> tuple[tuple[NDArray[Any],
         (length / total)[parent],
         (kept / held)[parent],
         (length / total)[home],
-        words[home],
+        words[home] & WORD_KINDS,
     )
-    return values, paths[home]
+    return values, paths[home], words[home]
 
 
 def _descend(tree: BlockTree, columns: _Columns) -> tuple[NDArray[Any], ...]:
@@ -218,8 +226,7 @@ def _descend(tree: BlockTree, columns: _Columns) -> tuple[NDArray[Any], ...]:
     length = np.bincount(columns.containers, columns.lengths, count).tolist()
     kept = np.bincount(columns.containers, columns.lengths * columns.kept, count).tolist()
     side = [int(kind) for kind in tree.sides]
-    signs = [_head_signs(head) for head in tree.heads]
-    words, paths, tags = ([*column] for column in zip(*signs, strict=True))
+    words, paths, tags = ([*column] for column in zip(*_signs(tree), strict=True))
     for child in range(count - 1, 0, -1):
         length[parents[child]] += length[child]
         kept[parents[child]] += kept[child]
@@ -231,15 +238,24 @@ def _descend(tree: BlockTree, columns: _Columns) -> tuple[NDArray[Any], ...]:
     return np.array(length), np.array(kept), np.array(side), np.array(words), np.array(paths), np.array(tags)
 
 
+def _signs(tree: BlockTree) -> list[tuple[int, int, int]]:
+    """Return the signs of the containers; the first one, which holds all others, shows whether it is a discussion."""
+    signs = [*map(_head_signs, tree.heads)]
+    if tree.is_discussion:
+        signs[0] = (signs[0][0] | DISCUSSION, *signs[0][1:])
+    return signs
+
+
 @lru_cache(maxsize=16384)
 def _head_signs(head: str) -> tuple[int, int, int]:
-    """Return which kinds of content words are in class and id (bits 0 and 1), a number of tag and class, the tag.
+    """Return which kinds of words are in class and id (bits 0 to 3), a number of tag and class, the tag.
 
     Digits are left out of the class, because many sites number their posts.
     """
     tag, _, names = head.partition(" ")
     words = name_words(names)
-    bits = (not CONTENT_WORDS.isdisjoint(words)) | (not POST_WORDS.isdisjoint(words)) << 1
+    kinds = (CONTENT_WORDS, POST_WORDS, BESIDE_WORDS, AUTHOR_WORDS)
+    bits = sum([(not kind.isdisjoint(words)) << place for place, kind in enumerate(kinds)])
     tag_number = TAGS.get(tag, OTHER)
     first = names.partition(" ")[0].encode("utf-8", "replace").translate(None, b"0123456789")
     return bits, crc32(first, tag_number) & 0x3FFFFFFF, tag_number  # hash() differs from process to process
@@ -331,10 +347,10 @@ def is_familiar(tree: BlockTree) -> bool:
     """Return whether the rules know such pages best.
 
     These are pages that declare themselves articles, and pages in other scripts than the Latin one, of which too few
-    were labelled to train the model on all their kinds.
+    were labelled to train the model on all their kinds. Forums declare their threads articles, too.
     """
     kind, _, published = _declared(tree)
-    if "article" in kind or published:
+    if ("article" in kind or published) and not tree.is_discussion:
         return True
     length, characters = text_size(tree)
     return characters < MIN_LATIN_WIDTH * length

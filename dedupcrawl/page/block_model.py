@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 
 # Chosen by F1 by page type and by the copies missed on reprints, on hosts that were not trained on (docs/methods.md).
-MIN_GAIN = 0.08  #: F1 that the gate must expect of the model's choice for it to replace that of the rules
-MIN_PROMISED_GAIN = 0.02  #: the same for pages of other kinds, on which the model is the better reader
+MIN_GAIN = 0.12  #: F1 that the gate must expect of the model's choice for it to replace that of the rules
+MIN_PROMISED_GAIN = 0.03  #: the same for pages of other kinds, on which the model is the better reader
 MIN_PAGE_BYTES = 1000  #: bytes of text; shorter pages were hardly among the labelled ones
 #: The rules' choice stands on an article of at least ``MIN_OWN_TEXT`` bytes if they left out statements of less than
 #: this times its length…

@@ -12,6 +12,7 @@ from lxml.etree import XPath
 
 from dedupcrawl.page.block_model import corrected_blocks, unread_bytes
 from dedupcrawl.page.blocks import BlockTree, build_block_tree, byte_length
+from dedupcrawl.page.discussions import mark_discussion
 from dedupcrawl.page.document import check_stream, metadata
 from dedupcrawl.page.embedded_data import embedded_text
 from dedupcrawl.page.flatten import flatten_fast, word_set
@@ -203,6 +204,7 @@ def _classify(
     check_stream(stream, options.max_bytes)
     check_time()
     tree = build_block_tree(stream, options)
+    mark_discussion(tree)
     check_time()
     classified = classify_blocks(tree, options)
     check_time()

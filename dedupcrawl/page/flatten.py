@@ -9,7 +9,8 @@ The stream is ``text (MARK head MARK text)*``. A head is
 
 * ``tag class id`` at the start of a block element,
 * empty at its end,
-* ``NOTE name=value`` for metadata, and ``NOTE`` alone at an ``<hr>``: an element that ends at once.
+* ``NOTE name=value`` for metadata, and ``NOTE`` alone at an ``<hr>``: an element that ends at once. ``discussion=`` is
+  written where the page declares that it is a discussion, in JSON-LD or in microdata.
 
 The texts are therefore every second part of ``stream.split(MARK)``. Inside a text, ``BREAK`` is a ``<br>``
 and a link is ``LINK target ANCHOR text UNLINK``. The marks are Unicode noncharacters, which are not meant for
@@ -73,6 +74,8 @@ STRAY_ELEMENTS = "|".join(sorted(BLOCKS | LANDMARKS)) + "|*[contains(name(), '-'
 RECURSE = "<xsl:apply-templates/>"
 _NAMES = '<xsl:text> </xsl:text><xsl:value-of select="@class"/><xsl:text> </xsl:text><xsl:value-of select="@id"/>'
 _HEAD = f'<xsl:apply-templates select="title|meta|link|script|{STRAY_ELEMENTS}"/>'
+#: Types of schema.org for the page of a discussion.
+DISCUSSION_TYPES = ("DiscussionForumPosting", "QAPage")
 _PUBLISHED = "substring(substring-after(., '&quot;datePublished&quot;'), 1, 64)"
 
 
@@ -179,7 +182,7 @@ def _source(*, open_landmarks: bool, open_embedded: bool) -> str:
         template("meta[@content]", _metadata(_value("@name|@property|@itemprop|@http-equiv"), "@content")),
         template("link[@rel='canonical']", _metadata(emit("canonical"), "@href")),
         template("time[@datetime]", _metadata(emit("time"), "@datetime"), RECURSE),
-        template("script[@type='application/ld+json']", _metadata(emit("ld"), _PUBLISHED)),
+        template("script[@type='application/ld+json']", _metadata(emit("ld"), _PUBLISHED), _discussion(".")),
         template("script"),
     )
 
@@ -190,7 +193,13 @@ def _value(path: str) -> str:
 
 def _block(tag: str) -> str:
     names = _NAMES if tag in NAMED_BLOCKS else ""
-    return template(tag, emit(MARK, tag), names, emit(MARK), RECURSE, emit(MARK, MARK))
+    return template(tag, emit(MARK, tag), names, emit(MARK), _discussion("@itemtype"), RECURSE, emit(MARK, MARK))
+
+
+def _discussion(path: str) -> str:
+    """Return the source of an instruction that notes a discussion, if the text has the name of such a type."""
+    test = " or ".join(f"contains({path}, '{name}')" for name in DISCUSSION_TYPES)
+    return f'<xsl:if test="{test}">{_metadata(emit("discussion"), "@none")}</xsl:if>'
 
 
 def _landmark(tag: str) -> str:

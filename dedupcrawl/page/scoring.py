@@ -31,7 +31,6 @@ from dedupcrawl.page.rules import (
     NESTED,
     OUTSIDE,
     POOR_CONTAINER,
-    REPEATED,
     SIDE_CLASS,
     TEASER,
     THIRD_PARTY_REASONS,
@@ -72,7 +71,6 @@ MIN_REMAINING = 200.0  #: positive scores that must be left when comments and no
 MAX_NOTICE = 1000.0  #: a notice with higher positive scores may be the topic of the page
 MIN_TEASERS = 4  #: at least this number of adjacent teasers is a list of other stories
 MAX_TEASER_BYTES = 500  #: bytes beside the link that a teaser has at most
-MIN_REPEATED_BYTES = 100  #: a block of at least this length with the text of an earlier one is a second copy
 
 # Choice of the container
 ANCESTOR_FACTOR = 1.3  #: an ancestor with a score higher by this factor replaces the best container
@@ -83,6 +81,8 @@ MIN_CLEAR_SCORE = 800.0  #: where no container has more, the heading decides too
 EDGE_COST = -40.0  #: lower limit of the score of a block at an edge
 FRAME_BLOCKS = 4  #: number of blocks at either end that may be credits and notices
 FRAME_SHARE = 0.33  #: a frame with a larger share of the text is a part of it
+
+FACT = "dd"  #: beside the posts of a discussion such a block is a figure of their author
 
 # Text that is restored
 MIN_ARTICLE_BYTES = 600  #: a main text of at least this length is an article, whatever else is on the page
@@ -98,15 +98,15 @@ def classify_blocks(tree: BlockTree, options: ReadOptions) -> tuple[list[str], i
     if not any(containers.positive):
         rest = [block[1] for block, reason in zip(blocks, reasons, strict=True) if not reason]
         return [reason or MAIN_TEXT for reason in reasons], sum(rest)
-    repeated = repeated_blocks(blocks)
+    repeated = structure.repeated_blocks(blocks)
     containers.discount(repeated, blocks, scores)
     titles = [block for block in blocks if block[5] in TITLES]
     containers.spare_parts(blocks, scores, titles)
     headed, sections = structure.heading_container(titles), structure.linked_sections(titles)
     containers.remove_parts(tree.nested, headed, sections)
     kept = _assign_reasons(blocks, reasons, containers, containers.best(tree.mains, headed, sections))
-    mark_repeated(blocks, reasons, repeated)
-    removed = trim(blocks, kept, scores)
+    structure.mark_repeated(blocks, reasons, repeated)
+    removed = trim(blocks, kept, scores) if tree.thread < 0 else {}  # authors and dates of posts are no frame
     for place, reason in removed.items():
         reasons[place] = reason
     left = sum([blocks[place][1] for place in kept if place not in removed]) + structure.rejoin_lists(blocks, reasons)
@@ -122,6 +122,8 @@ def _assign_reasons(blocks: list[RawBlock], reasons: list[str], containers: Cont
             reason = container_reasons[block[6]]
             if reason is not MAIN_TEXT and (block[5] == "pre" or has_lines) and containers.has_listing(block, best):
                 reason = MAIN_TEXT
+            elif block[5] == FACT and block[6] in containers.around_posts:
+                reason = SIDE_CLASS
             reasons[place] = reason
             if reason is MAIN_TEXT:
                 kept.append(place)
@@ -168,6 +170,8 @@ class ContainerScores:
         self.parents = tree.parents
         self.sides = tree.sides
         self.heads = tree.heads
+        self.is_discussion, self.thread, self.around_posts = tree.is_discussion, tree.thread, tree.around_posts
+        self.spared = tree.posts | tree.around_posts  #: of several links and a short text, but no menus
         self.listings = structure.listing_containers(tree.heads, tree.parents)
         self.score = [0.0] * count  #: sum of the scores of its blocks
         self.positive = [0.0] * count  #: sum of their positive scores
@@ -254,7 +258,8 @@ class ContainerScores:
         self._sum_descendants()
         self._remove_nested(nested)
         self._remove_teasers()
-        self._remove_side_parts(sections | structure.ancestors(headed, self.parents))
+        spared = structure.ancestors(headed, self.parents) | structure.ancestors(self.thread, self.parents)
+        self._remove_side_parts(sections | spared)
         self._remove_poor()
 
     def _sum_descendants(self) -> None:
@@ -281,7 +286,7 @@ class ContainerScores:
     def _remove_teasers(self) -> None:
         """Remove headlines of other stories with their first lines, where several are side by side."""
         guides, plain, parents = self.all_guides, self.all_plain, self.parents
-        if guides[0] < MIN_TEASERS:
+        if guides[0] < MIN_TEASERS or self.is_discussion:  # a short post below the name of its author looks alike
             return
         teasers = [
             child for child, guiding in enumerate(guides) if guiding and child and 0 < plain[child] < MAX_TEASER_BYTES
@@ -347,7 +352,8 @@ class ContainerScores:
             value = score[child]
             length[parent] += length[child]
             links[parent] += links[child]
-            if value < 0 and (value < POOR_SCORE or links[child] > POOR_LINK_DENSITY * length[child]):
+            is_poor = value < 0 and (value < POOR_SCORE or links[child] > POOR_LINK_DENSITY * length[child])
+            if is_poor and child not in self.spared:
                 removed[child] = POOR_CONTAINER
                 value = EXCLUDED_SCORE
             score[parent] += value
@@ -355,8 +361,11 @@ class ContainerScores:
     def best(self, mains: list[int], headed: int, sections: set[int]) -> int:
         """Return the container with the highest positive scores of its own, or a clearly better ancestor.
 
-        If the page has exactly one <main>, an ancestor outside of it is never chosen for text inside.
+        If the page has exactly one <main>, an ancestor outside of it is never chosen for text inside. In a discussion
+        it is the container of all posts, the short ones too.
         """
+        if self.thread >= 0 and not self.removed[self.thread]:
+            return self.thread
         own = [0.0 if reason else value for value, reason in zip(self.positive, self.removed, strict=True)]
         if max(own) < MIN_CLEAR_SCORE:
             own = structure.boost_heading(own, self.parents, headed)
@@ -405,33 +414,6 @@ class ContainerScores:
         while container > best and self.removed[container] in {"", SIDE_CLASS, TEASER, POOR_CONTAINER}:
             container = self.parents[container]
         return container == best
-
-
-def repeated_blocks(blocks: list[RawBlock]) -> list[int]:
-    """Return the places of long blocks with the text of an earlier one (a copy for printers, for example)."""
-    lengths = [block[1] for block in blocks if block[1] >= MIN_REPEATED_BYTES]
-    if len(set(lengths)) == len(lengths):
-        return []  # cheaper than hashing the texts
-    new = {block[0] for block in blocks if block[1] >= MIN_REPEATED_BYTES}
-    if len(new) == len(lengths):
-        return []
-    found = []
-    for place, (text, length, *_) in enumerate(blocks):
-        if text in new:
-            new.remove(text)
-        elif length >= MIN_REPEATED_BYTES:
-            found.append(place)
-    return found
-
-
-def mark_repeated(blocks: list[RawBlock], reasons: list[str], places: list[int]) -> None:
-    """Set the reason REPEATED for those of ``places`` outside whose text is in the main text."""
-    if not places:
-        return
-    main = {block[0] for block, reason in zip(blocks, reasons, strict=True) if reason is MAIN_TEXT}
-    for place in places:
-        if reasons[place] is OUTSIDE and blocks[place][0] in main:
-            reasons[place] = REPEATED
 
 
 def trim(blocks: list[RawBlock], kept: list[int], scores: list[float]) -> dict[int, str]:

@@ -1,4 +1,4 @@
-"""The parts of a text: what is under the heading, sections of a manual, listings of code, lists of links.
+"""The parts of a text: what is under the heading, sections of a manual, listings of code, lists of links, copies.
 
 Manuals name a section after its heading, put each line of a listing into an element of its own, and list what they
 describe by links. The rules for side parts, labels and menus would take such parts out of the text around them. Each
@@ -11,7 +11,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dedupcrawl.page.flatten import word_set
-from dedupcrawl.page.rules import GUIDE_LINKS, MAIN_TEXT, POOR_CONTAINER, is_section, points_elsewhere
+from dedupcrawl.page.rules import (
+    GUIDE_LINKS,
+    MAIN_TEXT,
+    OUTSIDE,
+    POOR_CONTAINER,
+    REPEATED,
+    is_section,
+    points_elsewhere,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +34,7 @@ TITLES = HEADINGS | {TERM}  #: blocks that name what follows
 PERMALINKS = ("¶", "#", "§", "🔗", "\uf0c1")
 HEADING_BOOST = 20.0  #: factor for text under the heading where no container has a clear score
 COLONS = (":", "：")
+MIN_REPEATED_BYTES = 100  #: a block of at least this length with the text of an earlier one is a second copy
 NAMING = {TERM: ("dd", "p"), "td": ("td",)}  #: tags of names, and of the blocks that they may name
 
 
@@ -127,3 +136,30 @@ def _introduces_list(text: str) -> bool:
 def _is_named(blocks: Sequence[RawBlock], reasons: Sequence[str], place: int) -> bool:
     """Return whether the block after a name is what it names; the last block of a page is no name."""
     return reasons[place + 1] is MAIN_TEXT and blocks[place + 1][5] in NAMING[blocks[place][5]]
+
+
+def repeated_blocks(blocks: list[RawBlock]) -> list[int]:
+    """Return the places of long blocks with the text of an earlier one (a copy for printers, for example)."""
+    lengths = [block[1] for block in blocks if block[1] >= MIN_REPEATED_BYTES]
+    if len(set(lengths)) == len(lengths):
+        return []  # cheaper than hashing the texts
+    new = {block[0] for block in blocks if block[1] >= MIN_REPEATED_BYTES}
+    if len(new) == len(lengths):
+        return []
+    found = []
+    for place, (text, length, *_) in enumerate(blocks):
+        if text in new:
+            new.remove(text)
+        elif length >= MIN_REPEATED_BYTES:
+            found.append(place)
+    return found
+
+
+def mark_repeated(blocks: list[RawBlock], reasons: list[str], places: list[int]) -> None:
+    """Set the reason REPEATED for those of ``places`` outside whose text is in the main text."""
+    if not places:
+        return
+    main = {block[0] for block, reason in zip(blocks, reasons, strict=True) if reason is MAIN_TEXT}
+    for place in places:
+        if reasons[place] is OUTSIDE and blocks[place][0] in main:
+            reasons[place] = REPEATED

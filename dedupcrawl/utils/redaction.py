@@ -28,6 +28,8 @@ SHOWN_VALUES: dict[str, str | None] = {
     "socket_connect_timeout": _SECONDS,
     "max_connections": _NUMBER,
     "health_check_interval": _NUMBER,
+    "wait_replicas": _NUMBER,
+    "pages": _NUMBER,
     "ssl_cert_reqs": "required|optional|none",
     "ssl_check_hostname": "(?i:true|false|yes|no|1|0)",
     "username": None,

@@ -395,9 +395,9 @@ def stored(booster: lightgbm.Booster) -> dict[str, NDArray[Any]]:
     return {"feature": feature, "limit": limit, "path": path, "value": value}
 
 
-def write(path: Path, samples: Sequence[Sample]) -> None:
+def write(path: Path, samples: Sequence[Sample], seed: int) -> None:
     """Train on all pages, and write the trees. The gate is trained on the gains of the cross-validation."""
-    blocks, gate = stored(fit_blocks(samples)), stored(fit_gate(samples))
+    blocks, gate = stored(fit_blocks(samples, seed)), stored(fit_gate(samples))
     arrays: dict[str, Any] = {f"blocks_{name}": array for name, array in blocks.items()}
     arrays |= {f"gate_{name}": array for name, array in gate.items()}
     np.savez_compressed(path, **arrays)
@@ -422,7 +422,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", nargs="+", type=Path, required=True, help="page sets")
     parser.add_argument("--reprints", type=Path, help="labelled reprints of pages of these sets")
-    parser.add_argument("--write", type=Path, help="the file to write the trees to")
+    parser.add_argument("--write", type=Path, help="the file to write the trees to; -2 and so on for further seeds")
     parser.add_argument("--cache", type=Path, help="file for the pages that were read; delete it if the sets change")
     parser.add_argument("--seeds", type=int, default=1, help="number of runs whose mean is printed")
     add_json_option(parser)
@@ -433,15 +433,15 @@ def main() -> None:
         return samples + list(reprint_samples(given.reprints, known) if given.reprints else ())
 
     samples, runs = cached(given.cache, read), []
-    for seed in range(given.seeds, 0, -1):  # the first seed last: it is the one that is written
+    for seed in range(1, given.seeds + 1):
         margins = cross_validate(samples, seed)
         runs.append(rows(samples))
         print(f"seed {seed}: margins {margins}, in use {Margins(MIN_GAIN, MIN_PROMISED_GAIN)}", flush=True)
+        if given.write:
+            write(given.write if seed == 1 else given.write.with_stem(f"{given.write.stem}-{seed}"), samples, seed)
     print("\n".join(table(runs)))
     means = {name: mean_row(runs, name)._asdict() for name in runs[0]}
     write_results(given.json, "reader_model", figures={"seeds": given.seeds, "by type": means})
-    if given.write:
-        write(given.write, samples)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
-import time
 import warnings
 from typing import TYPE_CHECKING
 
@@ -35,32 +34,35 @@ def test_a_renewal_waits_for_no_thread() -> None:
 
 
 def test_threads_are_bounded_and_the_loop_continues() -> None:
-    now, most, lock = 0, 0, threading.Lock()
+    now, most, lock, free = 0, 0, threading.Lock(), threading.Event()
 
     def call() -> None:
         nonlocal now, most
         with lock:
             now += 1
             most = max(most, now)
-        time.sleep(0.05)
+        free.wait()
         with lock:
             now -= 1
 
-    async def work() -> int:
-        threads, turns = ThreadPool(), 0
+    async def work() -> None:
+        threads = ThreadPool()
         calls = asyncio.gather(*(threads.run(call) for _ in range(3 * MAX_THREADS)))
-        while not calls.done():
-            turns += 1
+        while now < MAX_THREADS:
             await asyncio.sleep(0.001)
+        for _ in range(10):
+            await asyncio.sleep(0.001)
+        assert not calls.done()
+        free.set()
+        await calls
         threads.close()
-        return turns
 
     before = set(threading.enumerate())
-    assert asyncio.run(work()) > 10
+    asyncio.run(asyncio.wait_for(work(), 600))
     for thread in set(threading.enumerate()) - before:
         thread.join(60)
         assert not thread.is_alive()
-    assert 1 < most <= MAX_THREADS
+    assert most == MAX_THREADS
 
 
 def test_what_a_thread_raises_is_raised() -> None:

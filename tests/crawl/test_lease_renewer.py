@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from tests.crawl.site import Site
 
-LEASE = 1.5
+LEASE = 3.0
 
 
 @pytest.fixture(params=["lmdb", "valkey"])
@@ -39,7 +39,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 def test_a_blocked_worker_keeps_its_claims(site: Site, tmp_path: Path, store: str, reactor: str) -> None:
     urls = [site.put("/a", plain("Ice", text(1))), site.put("/b", fancy("Ice", text(1)))]
     settings: dict[str, Any] = {"DEDUP_STORE": store, "DEDUP_LEASE": LEASE, "DEDUP_WAIT": 60}
-    block = {"ITEM_PIPELINES": {"tests.crawl.components.Block": 300}, "BLOCK": 4 * LEASE}
+    block = {"ITEM_PIPELINES": {"tests.crawl.components.Block": 300}, "BLOCK": 2.5 * LEASE}
     with Deduplicator(store, "reader", lease=LEASE) as beside:
         blocked = start(tmp_path, ("Reader", {"urls": urls[:1]}), settings={**settings, **block}, reactor=reactor)
         while beside.info().open == 0:
@@ -102,8 +102,8 @@ def test_a_blocked_reactor_hears_of_the_latest_renewal_only(error: Exception | N
         owner = Owner(error)
         renewer = LeaseRenewer(owner, 0.02)
         renewer.start()
-        time.sleep(1.5)  # blocks the loop
-        assert owner.log.count("renew") >= 3
+        while owner.log.count("renew") < 3:  # blocks the loop
+            time.sleep(0.01)
         assert set(owner.log) == {"renew"}
         owner.log.clear()
         while not owner.renewals:
@@ -124,23 +124,22 @@ def test_a_result_that_is_handled_during_the_next_renewal_does_not_end_the_repor
             super().renew()
             if self.log.count("renew") == 2:
                 under_way.set()
-                assert handled.wait(10)
+                assert handled.wait(600)
 
     async def work() -> Owner:
         owner = Waiting()
         renewer = LeaseRenewer(owner, 0.02)
         renewer.start()
-        assert under_way.wait(10)  # blocks the loop
+        assert under_way.wait(600)  # blocks the loop
         while not owner.renewals:
             await asyncio.sleep(0.001)
         handled.set()
-        end = time.monotonic() + 5
-        while len(owner.renewals) < 4 and time.monotonic() < end:
+        while len(owner.renewals) < 4:
             await asyncio.sleep(0.001)
         renewer.stop()
         return owner
 
-    assert len(asyncio.run(work()).renewals) == 4
+    assert len(asyncio.run(asyncio.wait_for(work(), 600)).renewals) >= 4
 
 
 def test_a_stopped_renewer_renews_no_more() -> None:

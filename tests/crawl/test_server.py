@@ -48,7 +48,7 @@ def when_both_crawl(site: Site, events: Mapping[int, Callable[[], object]]) -> N
     def note(_: int) -> None:
         if len({path[:2] for path in site.asked}) == 2:
             both.set()
-        both.wait(50)
+        both.wait(600)
         with turn:  # what happens later does not happen while this still does
             event = events.get(next(numbers))
             if event is not None:

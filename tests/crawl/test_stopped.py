@@ -62,7 +62,7 @@ def begin(folder: Path, store: str, urls: Sequence[str], **settings: Any) -> Run
 
 def stop_with_open_claims(running: Running, store: str, stored: int = 0) -> None:
     """Stop the process as soon as it has claimed every page: its items are in the pipelines, some of them stored."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while claims(store) < PAGES or len(written(running.report.parent / "written-a")) < stored:
         assert time.monotonic() < deadline, running.output
         time.sleep(0.05)

@@ -178,9 +178,14 @@ NAMES = [
     "rel",
     "type",
     "datetime",
+    "itemtype",
     "data-x",
 ]
-VALUES = ["canonical", "application/ld+json", "x y", "", "/a.zip", '"datePublished": "2024-05-06"', "é\u3000z", "\n"]
+TYPES = ["https://schema.org/QAPage", '{"@type": "DiscussionForumPosting"}']
+VALUES = [
+    *["canonical", "application/ld+json", "x y", "", "/a.zip", '"datePublished": "2024-05-06"', "é\u3000z", "\n"],
+    *TYPES,
+]
 PRINTED = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff"), max_size=8)
 TEXTS = st.sampled_from([" ", "\n\t", '{"datePublished"', *VALUES]) | PRINTED
 

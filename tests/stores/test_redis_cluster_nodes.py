@@ -81,7 +81,7 @@ def test_a_seed_that_is_dead_does_not_matter(nodes: list[Server]) -> None:
 def test_a_seed_that_never_answers_costs_its_timeout(nodes: list[Server]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         seeds = (deaf.getsockname()[1], nodes[1].port)
-        with opened(url_of(*seeds, query="?socket_timeout=0.5"), "deaf") as store:
+        with opened(url_of(*seeds, query="?socket_timeout=5"), "deaf") as store:
             file(store, "http://a", "story")
             assert urls_in(store) == ["http://a"]
 

@@ -11,24 +11,40 @@ from hypothesis import strategies as st
 from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import IDENTITY_BYTES, KEY_BYTES, Record
 from dedupcrawl.stores.redis.namespace import KeyNames
-from dedupcrawl.stores.redis.packed_records import pack_record, pack_url, unpack_record, unpack_url
+from dedupcrawl.stores.redis.packed_records import pack_record, unpack_record
+from dedupcrawl.stores.redis.packed_urls import pack_url, unpack_url
 from tests.stores.factories import START, record
 
 if TYPE_CHECKING:
     pass
 
 KEYS = KeyNames("news")
-URLS = st.text(max_size=80) | st.from_regex(r"(https?://(www\.)?)?[a-z0-9/\x01-]{0,60}", fullmatch=True)
+URLS = (
+    st.text(max_size=80)
+    | st.from_regex(r"(https?://(www\.)?)?[a-z0-9/\x00-\x0b-]{0,60}", fullmatch=True)
+    | st.from_regex(
+        r"(https?://(www\.)?)?([A-Za-z]{0,9}|[0-9a-f]{0,300}|tion|in|\.com/|\.html|/20|[%?=&_.,;:@()+~-]){0,8}",
+        fullmatch=True,
+    )
+)
 TIMES = st.floats(2**30, 2**32)  # from 2004 on
 
 #: Written by the first version with this layout: stored bytes must not change.
 GOLDEN = (
-    "04924e4aca000000021a"
-    "0102030405061122334455660210000102030405060708090a0b0c0d0e0f00"
-    "00"
-    "0163"
-    "02612e6578616d706c652f01080123456789abcdef2e68746d6c"
+    "aa67361c58000000"
+    "02010203040506112233445566"
+    "100001"
+    "000102030405060708090a0b0c0d0e0f"
+    "63"
+    "013314233186d743208810000123456789abcdef"
 )
+GOLDEN_URLS = {
+    "https://www.a.example/station/0123456789abcdef.html": "003314233186d743279f307c822040000123456789abcdef",
+    "http://www.a.example/2024/Index.html?q=1&r=%C3%A4": "023314233186d7406a2ac815193d08c4d5cd27d9dd3704ea7704ca80",
+    "http://a.example": "033314233186d740",
+    "https://a.example/ä": "06612e6578616d706c652fc3a4",
+    "ftp://a.example/b;c(d)@e~f": "0445f6facb23314233186d743237c3be3fff50e510",
+}
 
 
 def milliseconds(seconds: float) -> int:
@@ -58,8 +74,37 @@ def test_no_url_is_packed_to_nothing_and_each_is_read_as_it_was_written(url: str
     assert unpack_url(packed) == url
 
 
-def test_numbers_in_a_url_take_half_their_bytes() -> None:
-    assert len(pack_url("https://www.a.example/0123456789abcdef.html")) == len("a.example/.html") + 1 + 2 + 8
+@pytest.mark.parametrize(
+    ("url", "size"),
+    [
+        ("https://www.a.example/b-c", 1 + 10),  # six bits a character: 13 characters
+        ("https://www.a.example/Bc", 1 + 10),  # a capital is two symbols
+        ("http://example.com/station.html", 1 + 10),  # "example", ".com/", "sta", "tion", ".html"
+        # A run of digits takes half its bytes, and two symbols; an end is needed.
+        ("https://www.a.example/0123456789abcdef.html", 1 + 11 + 8),
+        ("https://a.example/0123456789ab", 1 + 10 + 6),
+        ("https://a.example/0123456789a", 1 + 16),  # too short for a run
+        ("https://a.example/ä", 1 + 12),  # plain
+        ("HTTPS://A.EXAMPLE", 1 + 17),
+        ("", 1),
+    ],
+)
+def test_a_url_takes_few_bytes(url: str, size: int) -> None:
+    packed = pack_url(url)
+    assert len(packed) == size
+    assert unpack_url(packed) == url
+
+
+def test_no_packed_url_is_longer_than_plain() -> None:
+    assert len(pack_url("https://www." + "A1" * 50)) == 1 + 100  # three symbols would take 18 bits
+    assert len(pack_url("https://www." + "x" * 1000)) == 1 + 750
+
+
+def test_packed_urls_do_not_change() -> None:
+    """They are stored, and compared as bytes."""
+    packed = [pack_url(url).hex() for url in GOLDEN_URLS]
+    assert packed == [*GOLDEN_URLS.values()]
+    assert [unpack_url(bytes.fromhex(each)) for each in packed] == [*GOLDEN_URLS]
 
 
 @given(TIMES, st.floats(-1.0, 1.0))
@@ -98,3 +143,23 @@ def test_stored_bytes_do_not_change() -> None:
     value = pack_record(there)
     assert unpack_record(value, milliseconds(START), "a") == there
     assert value.hex() == GOLDEN
+
+
+@pytest.mark.parametrize(
+    ("identity", "cluster", "size"), [(b"", "", 0), (b"ab", "", 3), (b"", "c", 2), (b"ab", "c", 5)]
+)
+def test_what_a_record_does_not_have_takes_no_bytes(identity: bytes, cluster: str, size: int) -> None:
+    there = Record("http://a", (bytes(6),), (b"one", b"two"), START, cluster, identity=identity)
+    value = pack_record(there)
+    # Head, checksum and time; the keys; the sketches; the URL.
+    assert len(value) == 8 + (1 + 6) + 2 * (1 + 3) + 2 + size
+    assert unpack_record(value, milliseconds(START), "a") == there
+
+
+@pytest.mark.parametrize("count", [0, 1, 6, 7, 8, 254, 255, 300])
+def test_records_of_many_parts_are_read_as_they_were_written(count: int) -> None:
+    keys = tuple(number.to_bytes(6, "big") for number in range(count))
+    there = Record(
+        "http://a", keys, (bytes(count),) * count, START, "c" * count, identity=b"i" * min(count, IDENTITY_BYTES)
+    )
+    assert unpack_record(pack_record(there), milliseconds(START), "a") == there

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -182,13 +183,16 @@ def test_a_server_that_goes_away_is_noticed_however_replies_are_read(own: Callab
 
 
 def test_a_server_that_does_not_answer_is_given_up_however_replies_are_read(server: Server, reading: str) -> None:
-    parameter = ("&" if reading else "?") + "socket_timeout=0.3"
-    with opened(server.url + reading + parameter) as store, server.client() as client:
+    parameter = ("&" if reading else "?") + "socket_timeout=3"
+    assert server.process is not None
+    with opened(server.url + reading + parameter) as store:
         crawl(store, "first")
-        client.client_pause(2_000)
-        with pytest.raises(StoreUnreachableError):
-            store.find([key("first")])
-        client.client_unpause()
+        server.process.send_signal(signal.SIGSTOP)
+        try:
+            with pytest.raises(StoreUnreachableError):
+                store.find([key("first")])
+        finally:
+            server.process.send_signal(signal.SIGCONT)
         crawl(store, "second")
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, SCAN_CAP
+from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, SCAN_CAP, Record, url_key
 from dedupcrawl.stores.redis.address import LAYOUTS
-from tests.stores.factories import Opener, file, key, record
+from tests.stores.factories import START, Opener, file, key, record
 
 if TYPE_CHECKING:
     from tests.stores.servers import Server
@@ -56,3 +56,25 @@ def test_a_bucket_from_which_many_leave_keeps_the_others(server: Server, layout:
         assert store.release(doomed) == len(doomed)
         assert [hit.id for hit in store.find([key("hot")])] == sorted({*ids} - {*doomed})
         assert store.info().keys == 2 * (BUCKET_CAP - len(doomed))
+
+
+@pytest.mark.parametrize("count", [0, 2, 6, 7, 300])
+@pytest.mark.parametrize("identity", [b"", b"i" * 255])
+@pytest.mark.parametrize("cluster", ["", "c" * 300])
+def test_a_script_finds_the_url_of_a_record_behind_parts_of_any_number_and_size(
+    server: Server, count: int, identity: bytes, cluster: str
+) -> None:
+    """From 255 on a number takes more than a byte."""
+    url, others = "https://www.a.example/Station/0123456789abcdef.html", [key(n) for n in range(count)]
+    sketches = tuple(bytes(100 + count) for _ in range(count))
+    page = Record(url, (url_key(url), *others), sketches, START, cluster, identity=identity)
+    with Opener(server.url)() as store:
+        id = store.add(page).id
+        found = store.lookup(url)
+        assert found is not None
+        assert (found.id, found.record) == (id, page)
+        # Another URL under the same key is left.
+        store.add(replace(page, url="https://b.example"), FILE_ANYWAY)
+        assert store.forget(url) == 1
+        assert [hit.record.url for hit in store.find([url_key(url)])] == ["https://b.example"]
+        assert store.info().keys == 1 + count

@@ -118,7 +118,7 @@ def test_expanded_length_counts_what_becomes_of_each_character() -> None:
 def test_marks_cost_linear_time(pattern: str) -> None:
     """Sorted by insertion, 200,000 marks take 20 s; all of them sorted in linear time, 0.03 s."""
     text = "a" + pattern * (200_000 // len(pattern))
-    assert least_cpu_seconds(lambda: pack(text)) < 0.1
+    assert least_cpu_seconds(lambda: pack(text)) < 2.0
 
 
 @pytest.mark.parametrize("points", CHANGING, ids=str)

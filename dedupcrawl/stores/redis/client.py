@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 from contextlib import nullcontext
+from functools import lru_cache
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,7 +19,7 @@ from dedupcrawl.stores.live_records import OWNER_BYTES
 from dedupcrawl.stores.redis.connection import SERVER_ERRORS, connect, store_error
 from dedupcrawl.stores.redis.namespace import milliseconds
 from dedupcrawl.stores.redis.scripts import script_of
-from dedupcrawl.stores.redis.transports import ClusterTransport, NotConnectedError, PipelinedConnection
+from dedupcrawl.stores.redis.transports import ClusterTransport, NotConnectedError, Operation, PipelinedConnection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
 
     from dedupcrawl.stores.redis.address import Address
     from dedupcrawl.stores.redis.namespace import KeyNames
-    from dedupcrawl.stores.redis.scripts import Script
     from dedupcrawl.stores.redis.transports import Argument
+
+Arguments = tuple["Argument", ...]
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -81,10 +83,10 @@ class RedisSession:
         """Whether the session belongs to the process from which this one was forked."""
         return self._process != os.getpid()
 
-    def call(self, operation: str, *arguments: Argument, again: tuple[Argument, ...] | None = None) -> Any:
+    def call(self, operation: str, *arguments: Argument, repeat_flag: int | None = None) -> Any:
         """Call an operation; call it again if the connection broke, as after a restart of the server.
 
-        ``again`` are the arguments of the second call; None: the same.
+        ``repeat_flag`` is the index of the argument that is ``1`` in the second call; None: both are the same.
 
         Raises:
             NamespaceLostError: the namespace is not the one that was opened.
@@ -92,47 +94,52 @@ class RedisSession:
             StoreUnreachableError: there was no reply; the operation may have been executed.
             StoreError: the server refused, a value is damaged, or the session is closed or forked.
         """
-        return self._twice(self._call_once, operation, arguments, again)
+        return self._twice(self._call_once, operation, (arguments,), repeat_flag)
 
-    def call_many(
-        self, operation: str, requests: Sequence[Sequence[Argument]], again: Sequence[Sequence[Argument]] | None = None
-    ) -> list[Any]:
+    def call_many(self, operation: str, requests: Sequence[Arguments], repeat_flag: int | None = None) -> list[Any]:
         """Do the same as :meth:`call` for many requests in one round trip; return the results in order.
 
         Raises the error of the first request that fails; the others may have been executed.
         """
-        return self._twice(self._call_many_once, operation, requests, again)
+        return self._twice(self._call_many_once, operation, requests, repeat_flag)
 
-    def _twice(self, call: Callable[[str, A, str], T], operation: str, first: A, again: A | None) -> T:
+    def _twice(
+        self,
+        call: Callable[[str, Sequence[Arguments]], T],
+        operation: str,
+        requests: Sequence[Arguments],
+        repeat_flag: int | None,
+    ) -> T:
         self.check()
-        now = "" if self._server_clock is None else str(milliseconds(self._server_clock()))
         with self._connections:
             try:
-                return call(operation, first, now)
+                return call(operation, requests)
             except RequestNotSentError:
                 raise
             except StoreUnreachableError as error:
                 if not isinstance(error.__cause__, NoConnection):
                     raise
+            if repeat_flag is not None:
+                requests = [(*each[:repeat_flag], b"1", *each[repeat_flag + 1 :]) for each in requests]
             try:
-                return call(operation, first if again is None else again, now)
+                return call(operation, requests)
             except RequestNotSentError as error:
                 raise StoreUnreachableError(str(error)) from error  # the first request was sent
 
-    def _call_once(self, operation: str, arguments: tuple[Argument, ...], now: str) -> Any:
-        return self._send(self.transport.call, operation, arguments, now)
+    def _call_once(self, operation: str, requests: Sequence[Arguments]) -> Any:
+        return self._send(self.transport.call, operation, requests[0])
 
-    def _call_many_once(self, operation: str, requests: Sequence[Sequence[Argument]], now: str) -> list[Any]:
+    def _call_many_once(self, operation: str, requests: Sequence[Arguments]) -> list[Any]:
         replies: list[Any] = [None] * len(requests)
         pending = [*range(len(requests))]
         while pending:
             if operation not in self._loaded:
                 first = pending.pop(0)
-                replies[first] = self._call_once(operation, tuple(requests[first]), now)
+                replies[first] = self._call_once(operation, requests[first : first + 1])
                 self._loaded.add(operation)
                 continue
             try:
-                answers = self._send(self.transport.call_many, operation, [requests[n] for n in pending], now)
+                answers = self._send(self.transport.call_many, operation, [requests[n] for n in pending])
             except RequestNotSentError as error:
                 if len(pending) == len(requests):
                     raise
@@ -147,10 +154,10 @@ class RedisSession:
                 raise self._error(reply) from reply
         return replies
 
-    def _send(self, send: Callable[[Script, int, tuple[Argument, ...], A], T], operation: str, rest: A, now: str) -> T:
-        common: tuple[Argument, ...] = (*self._keys, operation, self.token, now, self.layout)
+    def _send(self, send: Callable[[Operation, A], T], operation: str, rest: A) -> T:
+        now = "" if self._server_clock is None else str(milliseconds(self._server_clock()))
         try:
-            return send(script_of(operation), len(self._keys), common, rest)
+            return send(_prepared(self._keys, operation, self.token, now, self.layout), rest)
         except NotConnectedError as error:
             raise self._not_sent(error) from error.__cause__
         except SERVER_ERRORS as error:
@@ -215,3 +222,8 @@ class RedisSession:
         self.client.close()
         if isinstance(self.client, Redis):
             self.client.connection_pool.disconnect()
+
+
+@lru_cache(64)
+def _prepared(keys: tuple[bytes, ...], name: str, token: bytes, now: str, layout: str) -> Operation:
+    return Operation(script_of(name), len(keys), (*keys, name, token, now, layout))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from redis import Redis, RedisCluster
 
-FORMAT = "4"  #: version of the values and their relations
+FORMAT = "5"  #: version of the values and their relations
 PREFIX = "dedupcrawl:"
 META_PATTERN = f"{PREFIX}{{*}}:meta"  #: matches the key ``meta`` of every namespace
 TIMESTAMP_BYTES = 6  #: of the time in front of a record, in milliseconds

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from itertools import count
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dedupcrawl.errors import StoreError, StoreUnreachableError
 from dedupcrawl.stores.base import KEY_BYTES
@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from dedupcrawl.stores.base import Record
-    from dedupcrawl.stores.redis.client import RedisSession
+    from dedupcrawl.stores.redis.client import Arguments, RedisSession
     from dedupcrawl.stores.redis.transports import Argument
 
 MAX_IDS_PER_CALL = 500  #: claims that one call changes, so that other workers wait a few milliseconds at most
 MAX_ID = 2**48 - 1
 PROBES_ARE_KEYS = b"="  #: in place of probes that equal the keys
+REPEAT_FLAG, VALUE = 7, 8  #: indices of arguments of the script ``offer``; the keys follow the value
 
 
 class OfferClient:
@@ -64,10 +65,10 @@ class OfferClient:
 
     def claim(self, record: Record, since: int) -> int | list[Any]:
         """File an open claim."""
+        self.withdraw_unconfirmed()
         serial = next(self._serials).to_bytes(6, "big")
-        request = (self._lease, *self._request(record, since), b"")
         try:
-            return self._file(serial, *request)
+            return self._file(self._request(record, since, serial=serial, lease=self._lease))
         except StoreUnreachableError as error:
             if not isinstance(error, RequestNotSentError):
                 self._unconfirmed_claims.add(serial)
@@ -75,65 +76,62 @@ class OfferClient:
 
     def add(self, record: Record, since: int, supersede: Iterable[int]) -> int | list[Any]:
         """File a record as committed, and remove those that it supersedes."""
-        request = self._request(record, since)
-        value, keys = request[2:4]
+        self.withdraw_unconfirmed()
+        request = self._request(record, since, supersede=b"".join([id.to_bytes(6, "big") for id in supersede]))
         try:
-            return self._file(b"", b"", *request, b"".join(id.to_bytes(6, "big") for id in supersede))
+            return self._file(request)
         except StoreUnreachableError as error:
             if not isinstance(error, RequestNotSentError):
-                self._unconfirmed_records[value] = keys
+                self._note_unconfirmed(request)
             raise
 
     def add_many(self, records: Sequence[Record], since: int) -> list[int | list[Any]]:
         """File many records as committed in one round trip."""
+        self.withdraw_unconfirmed()
         requests = [self._request(record, since) for record in records]
         mark = self.mark
         try:
             replies = self._file_many(requests)
         except NamespaceLostError as error:
             self._on_namespace_lost(error, mark)
-            replies = self._file_many(requests)
+            replies = self._file_many([(self.mark, *request[1:]) for request in requests])
         self._note_id(max(map(_highest_id, replies), default=0))
         return replies
 
-    def _file_many(self, requests: Sequence[tuple[int, int, bytes, bytes, bytes]]) -> list[int | list[Any]]:
-        first, second = (
-            [
-                (self.mark, b"", since, self.highest, b"", self._ttl, age, again, *rest, b"")
-                for since, age, *rest in requests
-            ]
-            for again in (b"", b"1")
-        )
+    def _file_many(self, requests: Sequence[Arguments]) -> list[int | list[Any]]:
         try:
-            return self._session.call_many("offer", first, second)
+            return self._session.call_many("offer", requests, REPEAT_FLAG)
         except RequestNotSentError:
             raise
         except StoreError:  # of one request, or of all: the others may have been filed
-            self._unconfirmed_records.update((value, keys) for _, _, value, keys, _ in requests)
+            for request in requests:
+                self._note_unconfirmed(request)
             raise
 
-    def _request(self, record: Record, since: int) -> tuple[int, int, bytes, bytes, bytes]:
-        value = pack_record(record)
-        self.withdraw_unconfirmed()
+    def _request(
+        self, record: Record, since: int, *, serial: bytes = b"", lease: Argument = b"", supersede: bytes = b""
+    ) -> Arguments:
+        """Return the arguments of the script ``offer``."""
+        value, keys = pack_record(record), record.keys
         age = milliseconds(self._clock() - record.seen)
-        probes = PROBES_ARE_KEYS if record.probes is None else join_keys(record.probes)
-        return min(since, MAX_ID), age, value, b"".join(dict.fromkeys(record.keys)), probes
+        probes = PROBES_ARE_KEYS if record.probes is None or record.probes == keys else join_keys(record.probes)
+        packed = b"".join(dict.fromkeys(keys))
+        since = min(since, MAX_ID)
+        terms = (self.mark, serial, since, self.highest, lease, self._ttl, age, b"")
+        return (*terms, value, packed, probes, supersede)
 
-    def _file(self, serial: bytes, lease: Argument, since: int, age: int, *rest: bytes) -> int | list[Any]:
-        terms = (serial, since, self.highest, lease, self._ttl, age)
+    def _note_unconfirmed(self, request: Arguments) -> None:
+        value, keys = request[VALUE : VALUE + 2]
+        self._unconfirmed_records[cast("bytes", value)] = cast("bytes", keys)
 
-        def offer(mark: bytes) -> int | list[Any]:
-            again = (mark, *terms, b"1", *rest)
-            return self._session.call("offer", mark, *terms, b"", *rest, again=again)  # type: ignore[no-any-return]
-
-        mark = self.mark
+    def _file(self, request: Arguments) -> int | list[Any]:
         try:
-            reply = offer(mark)
+            reply = self._session.call("offer", *request, repeat_flag=REPEAT_FLAG)
         except NamespaceLostError as error:
-            self._on_namespace_lost(error, mark)
-            reply = offer(self.mark)
+            self._on_namespace_lost(error, cast("bytes", request[0]))
+            reply = self._session.call("offer", self.mark, *request[1:], repeat_flag=REPEAT_FLAG)
         self._note_id(_highest_id(reply))
-        return reply
+        return reply  # type: ignore[no-any-return]
 
     def _note_id(self, id: int) -> None:
         if id > self.highest:

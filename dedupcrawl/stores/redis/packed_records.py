@@ -1,39 +1,37 @@
 """Records as a server keeps them, in as few bytes as possible: memory is what a server is short of.
 
-=========  =====  ======================================================================
-field      bytes  meaning
-=========  =====  ======================================================================
-version        1  ``VERSION``
-crc            4  CRC-32 of all bytes that follow
-seen           3  the time seen in units of 1 / 2^22 s, modulo 4 s
-keys        1, …  number of keys
-URL         1, …  size of the URL
-keys         6·n  the keys
-sketches    1, …  number of sketches, then size and bytes of each
-identity    1, …  size and bytes of the identity
-cluster     1, …  size and bytes of the cluster
-URL         1, …  the URL, packed by :func:`pack_url`
-=========  =====  ======================================================================
+==========  =====  ======================================================================
+field       bytes  meaning
+==========  =====  ======================================================================
+head            1  from the highest bit: ``VERSION`` (3 bits), whether there is an identity,
+                   whether there is a cluster, number of sketches (3 bits; 7: see below)
+crc             4  CRC-32 of all bytes that follow, beginning with the head
+seen            3  the time seen in units of 1 / 2^22 s, modulo 4 s
+keys         1, …  number of keys, then the keys
+sketches     0, …  number of sketches, if the head says 7
+sizes           …  of each sketch, of the identity, and of the cluster
+parts           …  sketches, identity and cluster
+URL             …  the URL, packed by :mod:`~dedupcrawl.stores.redis.packed_urls`
+==========  =====  ======================================================================
 
-Numbers and sizes are in LEB128: 7 bits a byte, the lowest first. A script puts the time in milliseconds of the
-server's clock in front (6 bytes); only both together give the time seen. Keys stay in the record: they cannot be
-computed from the sketches, and a removal needs them to find the buckets. ``lua/removal.lua`` and ``lua/helpers.lua``
-read keys and URL.
+Numbers and sizes take one byte; from 255 on this byte is 255, and four bytes follow, big-endian. A script puts the
+time in milliseconds of the server's clock in front (6 bytes); only both together give the time seen. Keys stay in the
+record: they cannot be computed from the sketches, and a removal needs them to find the buckets. ``lua/removal.lua``
+and ``lua/helpers.lua`` read keys and URL.
 """
 
 from __future__ import annotations
 
-import re
-from binascii import unhexlify
 from struct import Struct
 from zlib import crc32
 
 from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import IDENTITY_BYTES, KEY_BYTES, Record
+from dedupcrawl.stores.redis.packed_urls import pack_url, unpack_url
 
-VERSION = 4
-MIN_BYTES = 14  #: of a record: version, crc, seen, and five numbers with an empty URL
-MAX_SIZE = (1 << 28) - 1  #: that four bytes can count
+VERSION = 5
+MIN_BYTES = 10  #: of a record: head, crc, seen, number of keys, and an empty URL
+MAX_SIZE = (1 << 28) - 1  #: of a part
 #: Seconds. If the worker's time of a record differs more from the server's, the worker's clock is wrong, and
 #: the server's time is used.
 MAX_CLOCK_SKEW = 1.0
@@ -43,10 +41,8 @@ _SECOND = 1 << 22  # a double of this century has a resolution of 2^-22 s, so th
 _SEEN_BYTES = 3
 _SEEN_RANGE = 1 << 24
 _TEXT = ("utf-8", "surrogatepass")
-_STARTS = (b"", b"https://www.", b"https://", b"http://www.", b"http://")  # the index is stored; never change it
-_AS_IT_IS = len(_STARTS)
-_RUN = b"\x01"  # in front of a run of hexadecimal digits: how many bytes, then the bytes
-_DIGITS = re.compile(rb"[0-9a-f]{8,510}")
+_IDENTITY, _CLUSTER, _SKETCHES = 16, 8, 7  # bits of the head
+_MANY = 255  # a number from which on it takes more bytes
 
 
 def pack_record(record: Record) -> bytes:
@@ -55,14 +51,19 @@ def pack_record(record: Record) -> bytes:
         raise StoreError(f"The record of {record.url!r} has a key that is not {KEY_BYTES} bytes long.")
     if len(record.identity) > IDENTITY_BYTES:
         raise StoreError(f"The record of {record.url!r} has an identity of more than {IDENTITY_BYTES} bytes.")
-    url, cluster = pack_url(record.url), record.cluster.encode(*_TEXT)
-    parts = [(round(record.seen * _SECOND) % _SEEN_RANGE).to_bytes(_SEEN_BYTES, "big")]
-    parts += (_size(len(record.keys)), _size(len(url)), *record.keys, _size(len(record.sketches)))
-    for part in (*record.sketches, record.identity, cluster):
-        parts += (_size(len(part)), part)
-    parts.append(url)
-    body = b"".join(parts)
-    return _PREFIX.pack(VERSION, crc32(body)) + body
+    head, parts = VERSION << 5 | min(len(record.sketches), _SKETCHES), [*record.sketches]
+    if record.identity:
+        head |= _IDENTITY
+        parts.append(record.identity)
+    if record.cluster:
+        head |= _CLUSTER
+        parts.append(record.cluster.encode(*_TEXT))
+    sizes = _numbers([len(part) for part in parts])
+    if len(record.sketches) >= _SKETCHES:
+        sizes = _number(len(record.sketches)) + sizes
+    seen = (round(record.seen * _SECOND) % _SEEN_RANGE).to_bytes(_SEEN_BYTES, "big")
+    body = b"".join((seen, _number(len(record.keys)), *record.keys, sizes, *parts, pack_url(record.url)))
+    return _PREFIX.pack(head, crc32(body, head)) + body
 
 
 def unpack_record(value: bytes, milliseconds: int, key: object) -> Record:
@@ -78,30 +79,34 @@ def unpack_record(value: bytes, milliseconds: int, key: object) -> Record:
     """
     if len(value) < MIN_BYTES:
         raise DamageError(f"The record under {key!r} is damaged: only {len(value)} bytes are left of it.")
-    version, crc = _PREFIX.unpack_from(value)
-    if version != VERSION:
-        raise DamageError(f"The record under {key!r} is damaged or has layout {version}, not {VERSION}.")
-    if crc != crc32(memoryview(value)[_PREFIX.size :]):
+    head, crc = _PREFIX.unpack_from(value)
+    if head >> 5 != VERSION:
+        raise DamageError(f"The record under {key!r} is damaged or has layout {head >> 5}, not {VERSION}.")
+    if crc != crc32(memoryview(value)[_PREFIX.size :], head):
         raise DamageError(f"The record under {key!r} is damaged: its checksum is wrong.")
     at = _PREFIX.size + _SEEN_BYTES
     low = int.from_bytes(value[_PREFIX.size : at], "big")
-    count, at = _read_size(value, at)
-    url_size, at = _read_size(value, at)
+    count, at = _read_number(value, at)
     keys = tuple([value[start : start + KEY_BYTES] for start in range(at, at + KEY_BYTES * count, KEY_BYTES)])
-    count, at = _read_size(value, at + KEY_BYTES * count)
-    sketches = []
-    for _ in range(count):
-        sketch, at = _read_part(value, at)
-        sketches.append(sketch)
-    identity, at = _read_part(value, at)
-    cluster, at = _read_part(value, at)
+    at += KEY_BYTES * count
+    sketches = head & _SKETCHES
+    if sketches == _SKETCHES:
+        sketches, at = _read_number(value, at)
+    sizes = []
+    for _ in range(sketches + bool(head & _IDENTITY) + bool(head & _CLUSTER)):
+        size, at = _read_number(value, at)
+        sizes.append(size)
+    parts = []
+    for size in sizes:
+        parts.append(value[at : at + size])
+        at += size
     return Record(
-        url=unpack_url(value[at : at + url_size]),
+        url=unpack_url(value[at:]),
         keys=keys,
-        sketches=tuple(sketches),
+        sketches=tuple(parts[:sketches]),
         seen=_time_seen(low, milliseconds),
-        cluster=cluster.decode(*_TEXT),
-        identity=identity,
+        cluster=parts[-1].decode(*_TEXT) if head & _CLUSTER else "",
+        identity=parts[sketches] if head & _IDENTITY else b"",
     )
 
 
@@ -112,59 +117,18 @@ def _time_seen(low: int, milliseconds: int) -> float:
     return (near + skew) / _SECOND if abs(skew) <= MAX_CLOCK_SKEW * _SECOND else milliseconds / 1000
 
 
-def pack_url(url: str) -> bytes:
-    """Return a URL in fewer bytes: a number for its scheme, and hexadecimal and decimal numbers as bytes."""
-    data = url.encode(*_TEXT)
-    if _RUN in data:
-        return bytes((_AS_IT_IS,)) + data
-    if data.startswith(b"https://"):
-        start = 1 if data.startswith(b"www.", 8) else 2
-    else:
-        start = 0 if not data.startswith(b"http://") else 3 if data.startswith(b"www.", 7) else 4
-    data = data[len(_STARTS[start]) :]
-    return _SIZES[start] + _DIGITS.sub(_pack_run, data)
+def _numbers(numbers: list[int]) -> bytes:
+    return bytes(numbers) if not numbers or max(numbers) < _MANY else b"".join(map(_number, numbers))
 
 
-def _pack_run(found: re.Match[bytes]) -> bytes:
-    digits = found[0]
-    size = len(digits) // 2
-    return b"%b%c%b%b" % (_RUN, size, unhexlify(digits[: 2 * size]), digits[2 * size :])
-
-
-def unpack_url(packed: bytes) -> str:
-    """Return the URL that :func:`pack_url` has packed."""
-    if packed[0] == _AS_IT_IS:
-        return packed[1:].decode(*_TEXT)
-    parts, at = [_STARTS[packed[0]]], 1
-    while (run := packed.find(_RUN, at)) >= 0:
-        end = run + 2 + packed[run + 1]
-        parts += (packed[at:run], packed[run + 2 : end].hex().encode("ascii"))
-        at = end
-    return b"".join((*parts, packed[at:])).decode(*_TEXT)
-
-
-def _size(number: int) -> bytes:
-    return _SIZES[number] if number < len(_SIZES) else _leb128(number)
-
-
-def _leb128(number: int) -> bytes:
+def _number(number: int) -> bytes:
     if number > MAX_SIZE:
         raise StoreError(f"A part of a record is too long to be filed: {number} bytes, at most {MAX_SIZE}.")
-    return bytes((number,)) if number < 128 else bytes((number & 127 | 128,)) + _leb128(number >> 7)
+    return b"%c" % number if number < _MANY else b"%c%b" % (_MANY, number.to_bytes(4, "big"))
 
 
-_SIZES = tuple(map(_leb128, range(512)))  # of nearly all parts
-
-
-def _read_size(value: bytes, at: int) -> tuple[int, int]:
+def _read_number(value: bytes, at: int) -> tuple[int, int]:
     """Return the number at this place, and where it ends."""
-    number = shift = 0
-    while value[at] > 127:
-        number |= (value[at] & 127) << shift
-        shift, at = shift + 7, at + 1
-    return number | value[at] << shift, at + 1
-
-
-def _read_part(value: bytes, at: int) -> tuple[bytes, int]:
-    size, at = _read_size(value, at)
-    return value[at : at + size], at + size
+    if value[at] < _MANY:
+        return value[at], at + 1
+    return int.from_bytes(value[at + 1 : at + 5], "big"), at + 5

@@ -20,7 +20,7 @@ from dedupcrawl.stores.redis.client import RedisSession
 from dedupcrawl.stores.redis.info import namespace_info, remove_namespace, workers_info
 from dedupcrawl.stores.redis.namespace import KeyNames, decode_candidate, milliseconds, open_namespace
 from dedupcrawl.stores.redis.offers import MAX_ID, MAX_IDS_PER_CALL, OfferClient, join_keys
-from dedupcrawl.stores.redis.packed_records import pack_url
+from dedupcrawl.stores.redis.packed_urls import pack_url
 from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:
@@ -176,8 +176,7 @@ class RedisStore(Store):
         return sum(self._commit(chunk, []) for chunk in chunked(claims, MAX_IDS_PER_CALL))
 
     def _commit(self, claims: list[int], old: list[int]) -> int:
-        rest = (len(claims), *claims, *old)
-        committed = self._call("commit", "0", *rest, again=("1", *rest))
+        committed = self._call("commit", b"", len(claims), *claims, *old, repeat_flag=0)
         self._remove_own(committed)
         return len(committed)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from redis.connection import AbstractConnection, DefaultParser
 from redis.exceptions import (
@@ -27,7 +28,7 @@ from dedupcrawl.stores.redis.connection import SERVER_ERRORS
 from dedupcrawl.stores.redis.scripts import library_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from redis import Redis, RedisCluster
     from redis.connection import ConnectionPool
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.redis.scripts import Script
 
 Argument = str | bytes | int | float
-T = TypeVar("T")
 
 #: Round trips of calls to a cluster that are redirected. One follows a slot to its new node, two a slot that is moved
 #: again.
@@ -60,6 +60,29 @@ class NotConnectedError(Exception):
     """There was no connection, so nothing was sent. ``__cause__`` is the error of redis-py."""
 
 
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """A script with the arguments that are the same in all its calls."""
+
+    script: Script
+    count: int  #: of keys, with which the arguments begin
+    common: tuple[Argument, ...]
+
+    @cached_property
+    def function_head(self) -> bytes:
+        """The beginning of a call of its function, packed."""
+        return pack_command(("FCALL", self.script.function, self.count, *self.common))
+
+    @cached_property
+    def script_head(self) -> bytes:
+        """The beginning of a call of its script, packed."""
+        return pack_command(("EVALSHA", self.script.digest, self.count, *self.common))
+
+    def request(self, head: bytes, rest: Sequence[Argument]) -> bytes:
+        """Return a whole call."""
+        return b"*%d\r\n%b%b" % (3 + len(self.common) + len(rest), head, pack_command(rest))
+
+
 class ClusterTransport:
     """Sends calls of scripts to a cluster.
 
@@ -70,17 +93,15 @@ class ClusterTransport:
     def __init__(self, client: RedisCluster) -> None:
         self._client = client
 
-    def call(self, script: Script, count: int, common: tuple[Argument, ...], rest: Sequence[Argument]) -> Any:
+    def call(self, operation: Operation, rest: Sequence[Argument]) -> Any:
         """Call a script."""
-        parts = cast("tuple[str, ...]", (*common, *rest))
+        parts = cast("tuple[str, ...]", (*operation.common, *rest))
         try:
-            return self._client.evalsha(script.digest, count, *parts)
+            return self._client.evalsha(operation.script.digest, operation.count, *parts)
         except NoScriptError:
-            return self._client.eval(script.text, count, *parts)
+            return self._client.eval(operation.script.text, operation.count, *parts)
 
-    def call_many(
-        self, script: Script, count: int, common: tuple[Argument, ...], rests: Sequence[Sequence[Argument]]
-    ) -> list[Any]:
+    def call_many(self, operation: Operation, rests: Sequence[Sequence[Argument]]) -> list[Any]:
         """Call a script that the node knows many times in one round trip; errors are returned.
 
         A node that redirects a call has not executed it. The first of such calls is sent again through
@@ -91,7 +112,7 @@ class ClusterTransport:
         pending = [*range(len(rests))]
         for _ in range(MAX_REDIRECTED_PIPELINES):
             try:
-                answers = self._pipeline(script, count, common, [rests[n] for n in pending])
+                answers = self._pipeline(operation, [rests[n] for n in pending])
             except NotConnectedError as error:
                 if len(pending) == len(rests) or error.__cause__ is None:
                     raise
@@ -102,20 +123,19 @@ class ClusterTransport:
             if not pending:
                 return replies
             first = pending.pop(0)
-            replies[first] = self._call_or_error(script, count, common, rests[first])
+            replies[first] = self._call_or_error(operation, rests[first])
         for n in pending:
-            replies[n] = self._call_or_error(script, count, common, rests[n])
+            replies[n] = self._call_or_error(operation, rests[n])
         return replies
 
-    def _pipeline(
-        self, script: Script, count: int, common: tuple[Argument, ...], rests: Sequence[Sequence[Argument]]
-    ) -> list[Any]:
-        node: Any = self._client.get_node_from_key(_text(common[0]))  # type: ignore[no-untyped-call]
+    def _pipeline(self, operation: Operation, rests: Sequence[Sequence[Argument]]) -> list[Any]:
+        key = _text(operation.common[0])
+        node: Any = self._client.get_node_from_key(key)  # type: ignore[no-untyped-call]
         if node is None or node.redis_connection is None:
-            raise SlotNotCoveredError(f"No node of the cluster has the slot of {_text(common[0])!r}.")
+            raise SlotNotCoveredError(f"No node of the cluster has the slot of {key!r}.")
         try:
             connection = PipelinedConnection(node.redis_connection, keep_connections=False, functions=False)
-            return connection.call_many(script, count, common, rests)
+            return connection.call_many(operation, rests)
         except (NotConnectedError, RedisError, OSError):
             self._ask_for_nodes()
             raise
@@ -125,9 +145,9 @@ class ClusterTransport:
         with suppress(*SERVER_ERRORS):
             self._client.nodes_manager.initialize()
 
-    def _call_or_error(self, script: Script, count: int, common: tuple[Argument, ...], rest: Sequence[Argument]) -> Any:
+    def _call_or_error(self, operation: Operation, rest: Sequence[Argument]) -> Any:
         try:
-            return self.call(script, count, common, rest)
+            return self.call(operation, rest)
         except ResponseError as error:
             return error
 
@@ -158,58 +178,45 @@ class PipelinedConnection:
         self._has_functions = functions
         self._is_direct = _can_exchange_directly(client.connection_pool)
 
-    def call(self, script: Script, count: int, common: tuple[Argument, ...], rest: Sequence[Argument]) -> Any:
+    def call(self, operation: Operation, rest: Sequence[Argument]) -> Any:
         """Call a script or its function."""
         for _ in range(2):  # the library may have to be loaded first
-            if not (self._has_functions and script.function):
+            if not (self._has_functions and operation.script.function):
                 break
-            try:
-                return self._run("FCALL", script.function, count, common, rest)
-            except ResponseError as error:
-                if not was_refused(error):
-                    raise
-                if not self._is_worth_repeating(error):
-                    break
-        try:
-            return self._run("EVALSHA", script.digest, count, common, rest)
-        except NoScriptError:
-            return self._run("EVAL", script.text, count, common, rest)
-
-    def _run(self, command: str, name: str, count: int, common: tuple[Argument, ...], rest: Sequence[Argument]) -> Any:
-        data = b"*%d\r\n%b%b" % (3 + len(common) + len(rest), _head(command, name, count, common), pack_command(rest))
-        reply = self._send(data, 1)[0]
+            reply = self._send(operation.request(operation.function_head, rest), 1)[0]
+            if not isinstance(reply, ResponseError):
+                return reply
+            if not was_refused(reply):
+                raise reply
+            if not self._is_worth_repeating(reply):
+                break
+        reply = self._send(operation.request(operation.script_head, rest), 1)[0]
+        if isinstance(reply, NoScriptError):
+            script = pack_command(("EVAL", operation.script.text, operation.count, *operation.common))
+            reply = self._send(operation.request(script, rest), 1)[0]
         if isinstance(reply, ResponseError):
             raise reply
         return reply
 
-    def call_many(
-        self, script: Script, count: int, common: tuple[Argument, ...], rests: Sequence[Sequence[Argument]]
-    ) -> list[Any]:
+    def call_many(self, operation: Operation, rests: Sequence[Sequence[Argument]]) -> list[Any]:
         """Call a script that the server knows many times in one round trip; errors are returned.
 
         Calls of its function that the server refused are repeated in one more round trip.
         """
-        if not (self._has_functions and script.function):
-            return self._run_many("EVALSHA", script.digest, count, common, rests)
-        replies = self._run_many("FCALL", script.function, count, common, rests)
+        if not (self._has_functions and operation.script.function):
+            return self._run_many(operation, operation.script_head, rests)
+        replies = self._run_many(operation, operation.function_head, rests)
         refused = [n for n, reply in enumerate(replies) if isinstance(reply, ResponseError) and was_refused(reply)]
         if refused:
             again = [rests[n] for n in refused]
-            if self._is_worth_repeating(replies[refused[0]]):
-                repeated = self._run_many("FCALL", script.function, count, common, again)
-            else:
-                repeated = self._run_many("EVALSHA", script.digest, count, common, again)
+            is_known = self._is_worth_repeating(replies[refused[0]])
+            repeated = self._run_many(operation, operation.function_head if is_known else operation.script_head, again)
             for n, reply in zip(refused, repeated, strict=True):
                 replies[n] = reply
         return replies
 
-    def _run_many(
-        self, command: str, name: str, count: int, common: tuple[Argument, ...], rests: Sequence[Sequence[Argument]]
-    ) -> list[Any]:
-        head = _head(command, name, count, common)
-        fixed = 3 + len(common)
-        data = b"".join([b"*%d\r\n%b%b" % (fixed + len(rest), head, pack_command(rest)) for rest in rests])
-        return self._send(data, len(rests))
+    def _run_many(self, operation: Operation, head: bytes, rests: Sequence[Sequence[Argument]]) -> list[Any]:
+        return self._send(b"".join([operation.request(head, rest) for rest in rests]), len(rests))
 
     def _is_worth_repeating(self, error: ResponseError) -> bool:
         """Whether the server has the library now. It is loaded if only that was missing."""
@@ -222,13 +229,11 @@ class PipelinedConnection:
         return self._has_functions
 
     def _send(self, data: bytes, count: int) -> list[Any]:
-        exchange = _exchange_directly if self._is_direct else _exchange
-        return self._with_connection(lambda connection: exchange(connection, data, count))
-
-    def _with_connection(self, work: Callable[[Any], T]) -> T:
+        """Send requests, and return the replies; errors of the server are returned."""
         connection = self._take()
+        exchange = _exchange_directly if self._is_direct else _exchange
         try:
-            reply = work(connection)
+            replies = exchange(connection, data, count)
         except ResponseError:
             self._give_back(connection)
             raise
@@ -238,7 +243,7 @@ class PipelinedConnection:
             self.release()
             raise
         self._give_back(connection)
-        return reply
+        return replies
 
     def _keep(self, connection: Any) -> None:
         self._kept.append(connection)
@@ -305,29 +310,33 @@ def _exchange_directly(connection: Any, data: bytes, count: int) -> list[Any]:
     socket = connection._sock  # redis-py has no public name for it
     if socket is None:
         return _exchange(connection, data, count)
-    reader = hiredis.Reader(protocolError=InvalidResponse, replyError=DefaultParser.parse_error, errors="replace")
-    replies: list[Any] = []
     try:
         socket.sendall(data)
-        while len(replies) < count:
-            received = socket.recv(_CHUNK)
-            if not received:
-                raise NoConnection("Connection closed by server.")
-            reader.feed(received)
-            while (reply := reader.gets()) is not False:
-                if isinstance(reply, NoConnection):  # an error after which the server closes the connection
-                    raise reply
-                replies.append(reply)
+        received = socket.recv(_CHUNK)
+        if count == 1 and received[:1] == b":" and received[-2:] == b"\r\n":  # a number: no reader is needed
+            return [int(received[1:-2])]
+        return _read_replies(socket, received, count)
     except TimeoutError as error:
         raise NoReply(f"Timeout of the socket: {error}") from error
     except OSError as error:
         raise NoConnection(f"Error of the socket: {error}") from error
-    return replies
 
 
-@lru_cache(64)
-def _head(command: str, script: str, count: int, common: tuple[Argument, ...]) -> bytes:
-    return pack_command((command, script, count, *common))
+def _read_replies(socket: Any, received: bytes, count: int) -> list[Any]:
+    """Return this number of replies, which begin with what was received already."""
+    reader = hiredis.Reader(protocolError=InvalidResponse, replyError=DefaultParser.parse_error, errors="replace")
+    replies: list[Any] = []
+    while True:
+        if not received:
+            raise NoConnection("Connection closed by server.")
+        reader.feed(received)
+        while (reply := reader.gets()) is not False:
+            if isinstance(reply, NoConnection):  # an error after which the server closes the connection
+                raise reply
+            replies.append(reply)
+        if len(replies) >= count:
+            return replies
+        received = socket.recv(_CHUNK)
 
 
 def pack_command(parts: Sequence[Argument]) -> bytes:

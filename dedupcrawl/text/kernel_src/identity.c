@@ -369,15 +369,14 @@ is_passing(const IdentityObject *self, const uint8_t *text, Py_ssize_t begin, Py
 static void
 count_hash(uint8_t *counts, uint32_t hash)
 {
-    uint32_t key = (hash >> 16) % SUMS_PRIME, sums[2] = {key, (uint32_t)((uint64_t)key * key % SUMS_PRIME)};
-    uint8_t *bucket = counts + SUMS_BYTES + (key >> 12);
+    uint32_t key = (hash >> 20) % SUMS_PRIME;
+    uint32_t both = (uint32_t)counts[1] << 16 | (uint32_t)counts[2] << 8 | counts[3];
+    uint32_t sum = ((both >> 12) + key) % SUMS_PRIME, squares = ((both & 0xFFF) + key * key) % SUMS_PRIME;
+    uint8_t *bucket = counts + SUMS_BYTES + (key >> 8);
     counts[0]++;
-    for (int i = 0; i < 2; i++) {
-        uint8_t *stored = counts + 1 + 2 * i;
-        uint32_t sum = (((uint32_t)stored[0] << 8 | stored[1]) + sums[i]) % SUMS_PRIME;
-        stored[0] = (uint8_t)(sum >> 8);
-        stored[1] = (uint8_t)sum;
-    }
+    counts[1] = (uint8_t)(sum >> 4);
+    counts[2] = (uint8_t)(sum << 4 | squares >> 8);
+    counts[3] = (uint8_t)squares;
     *bucket = (*bucket + 1) & 3;
 }
 
@@ -408,23 +407,23 @@ append_word(const IdentityObject *self, Sentence *sentence, const uint8_t *word,
     }
 }
 
-/* Whether a sentence ends before this place. */
+/* Whether a sentence of a line ends before this place. */
 static int
 is_sentence_end(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
 {
-    if (at >= size || text[at] == 0) {
-        return 1;
+    if (at >= size) {
+        return 0;
     }
     if (at >= 3 && memcmp(text + at - 3, "\xe3\x80\x82", 3) == 0) {
         return 1;
     }
-    uint8_t last = at ? text[at - 1] : 0;
+    uint8_t last = text[at - 1];
     int is_mark = last == '.' || last == '!' || last == '?' || last == ';';
     return is_mark && (text[at] == ' ' || (text[at] >= 0xE0 && text[at] <= 0xF4));
 }
 
 static void
-count_sentences(const IdentityObject *self, const uint8_t *text, Py_ssize_t size, uint8_t *counts)
+count_line(const IdentityObject *self, const uint8_t *text, Py_ssize_t size, uint8_t *counts)
 {
     Sentence sentence = {.size = 0};
     Py_ssize_t at = 0, start = -1;
@@ -440,16 +439,25 @@ count_sentences(const IdentityObject *self, const uint8_t *text, Py_ssize_t size
         if (end > at && !is_passing(self, text, begin, end)) {
             append_word(self, &sentence, text + begin, end - begin, counts);
         }
-        if (text[at] == 0) {
-            end_sentence(self, &sentence, counts);
-        }
         start = -1;
         at = end > at ? end : at + 1;
-        if (is_sentence_end(text, size, at)) {
+        if (size > MAX_LINE_BYTES && is_sentence_end(text, size, at)) {
             end_sentence(self, &sentence, counts);
         }
     }
     end_sentence(self, &sentence, counts);
+}
+
+static void
+count_sentences(const IdentityObject *self, const uint8_t *text, Py_ssize_t size, uint8_t *counts)
+{
+    while (size > 0) {
+        const uint8_t *end = memchr(text, 0, (size_t)size);
+        Py_ssize_t length = end == NULL ? size : end - text;
+        count_line(self, text, length, counts);
+        size -= length + 1;
+        text += length + 1;
+    }
 }
 
 /* Count the values of lines; "spaced" is room for a copy in which spaces are between them. */

@@ -22,7 +22,7 @@ _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def get(url: str) -> HTTPResponse:
-    response: HTTPResponse = _DIRECT.open(url, timeout=10)
+    response: HTTPResponse = _DIRECT.open(url, timeout=600)
     return response
 
 

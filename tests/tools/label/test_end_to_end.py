@@ -18,7 +18,7 @@ from dedupcrawl.tools.label.labels import Answer, LabelFile, read_labels
 from dedupcrawl.tools.label.server import LabelPage, LabelServer, serving
 from dedupcrawl.tools.label.sources import load_ledgers
 from tests.batch.corpus import story
-from tests.browser import browsing
+from tests.browser import PATIENCE, browsing
 from tests.tools.evaluation.labelled import label
 from tests.tools.label.runs import WORDS
 from tests.tools.report.judged_ledgers import changed, write
@@ -47,13 +47,13 @@ def answer_by_keyboard(ledger: Path, labels: Path) -> int:
             tab.open(server.url)
             newer = page.locator(".source a").last
             for done in range(1, 101):
-                expect(newer).to_be_visible(timeout=60_000)
+                expect(newer).to_be_visible(timeout=PATIENCE)
                 page.keyboard.press("s" if "//copy." in (newer.get_attribute("href") or "") else "d")
                 counter = page.locator("#count")
-                expect(counter).to_have_text(re.compile(rf"^{done} of"), timeout=60_000)
+                expect(counter).to_have_text(re.compile(rf"^{done} of"), timeout=PATIENCE)
                 if counter.inner_text() == f"{done} of {done}":
                     break
-            expect(page.locator("#over-head")).to_have_text("Done", timeout=60_000)
+            expect(page.locator("#over-head")).to_have_text("Done", timeout=PATIENCE)
             assert tab.errors == []
             return done
 

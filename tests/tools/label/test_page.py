@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Dialog, expect, sync_playwright
+from playwright.sync_api import Dialog, expect
 
 from dedupcrawl.tools.label.label_session import LabelSession
 from dedupcrawl.tools.label.labels import Answer, LabelFile, read_labels
 from dedupcrawl.tools.label.sampling import OfferedPage, OfferedPair
 from dedupcrawl.tools.label.server import LabelPage, LabelServer, serving
 from tests.batch.corpus import story
-from tests.browser import DESKTOP, PHONE, Tab, chromium
+from tests.browser import DESKTOP, PATIENCE, PHONE, Tab, browsing
 from tests.tools.label.offers import sampler_of
 from tests.tools.report.judged_ledgers import changed
 
@@ -24,7 +24,6 @@ HOSTILE = (
     "javascript:alert(3) <svg onload=alert(4)> <style>*{display:none}</style> {{7*7}} "
 )
 OpenTab = Callable[..., Tab]
-LONG = 60_000  #: milliseconds that a busy machine may take
 
 
 @contextmanager
@@ -36,29 +35,20 @@ def session(folder: Path, pairs: Sequence[OfferedPair], goal: int = 100) -> Iter
             yield server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def open_tab() -> Iterator[OpenTab]:
-    """Return a function that opens a page in a browser shared by all tests: starting one takes a second."""
-    path = chromium()
-    expect.set_options(timeout=LONG)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+    """Return a function that opens the page of a server; it is closed after the test."""
+    expect.set_options(timeout=PATIENCE)
+    with ExitStack() as stack:
 
         def opening(server: LabelServer, size: tuple[int, int] = DESKTOP, *, dark: bool = False) -> Tab:
-            context = browser.new_context(
-                viewport={"width": size[0], "height": size[1]}, color_scheme="dark" if dark else "light"
-            )
-            return opened(context, server)
+            return opened(stack.enter_context(browsing(size, dark=dark)), server)
 
         yield opening
-        browser.close()
     expect.set_options(timeout=5_000)
 
 
-def opened(context: BrowserContext, server: LabelServer) -> Tab:
-    tab = Tab(context.new_page())
-    tab.page.set_default_timeout(LONG)
-    tab.listen()
+def opened(tab: Tab, server: LabelServer) -> Tab:
     tab.page.on("dialog", lambda dialog: _told(tab, dialog))
     tab.open(server.url)
     expect(tab.page.locator("#count")).not_to_be_empty()
@@ -218,7 +208,9 @@ def test_a_session_continues_where_it_stopped(tmp_path: Path, open_tab: OpenTab)
 def test_two_windows_do_not_answer_twice(tmp_path: Path, open_tab: OpenTab) -> None:
     with session(tmp_path, stories(3)) as server:
         one = open_tab(server)
-        other = opened(one.page.context, server)
+        other = Tab(one.page.context.new_page())
+        other.listen()
+        opened(other, server)
         one.page.keyboard.press("s")
         count(one, 1, 3)
         other.page.keyboard.press("d")

@@ -40,7 +40,6 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
     settings = {**report.settings, "DEDUP_LOG": "=1+1"}
     file.write_text(render_report(replace(report, pages=tuple(pages), settings=settings)), "utf-8")
     with browsing() as opened:
-        opened.page.set_default_timeout(120_000)
         opened.open(file)
         opened.page.wait_for_selector("[data-ready]", state="attached")
         yield opened

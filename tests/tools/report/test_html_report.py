@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from tests.browser import Tab
 
 
-SLOW = 120_000  #: ms that a busy machine may take
 COLUMNS = ["Time", "Page", "Host", "Verdict", "Why", "Similarity", "Size"]
 STATUS = "#page-table [role=status]"
 
@@ -46,7 +45,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Tab]:
     with browsing() as tab:
-        tab.page.set_default_timeout(SLOW)
         yield tab
 
 
@@ -70,11 +68,11 @@ def visit(tab: Tab, page: Path, at: str = "") -> None:
 @contextmanager
 def seen_as(tab: Tab, size: tuple[int, int], scheme: Literal["dark", "light"]) -> Iterator[None]:
     """Use another screen size and colour scheme for a while."""
-    tab.page.set_viewport_size({"width": size[0], "height": size[1]})
     tab.page.emulate_media(color_scheme=scheme)
+    tab.resize(size)
     yield
-    tab.page.set_viewport_size({"width": DESKTOP[0], "height": DESKTOP[1]})
     tab.page.emulate_media(color_scheme="light")
+    tab.resize(DESKTOP)
 
 
 def shown_pair(tab: Tab, place: int) -> Any:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 _LINKS = "[...document.querySelectorAll('a[href], [src], [action]')].map(one => one.href ?? one.src)"
 _COUNT = "names => names.map(name => document.querySelectorAll(name).length)"
 _SEEN = "document.querySelector('main').innerText"
-SLOW = 120_000  #: ms that a busy machine may take
 SHOWN = (*ATTACKS[:5], *ATTACKS[8:9], "‹202E›gnp.exe‹2066› ‹2028› ‹2029› ‹FEFF›", "‹0000›‹0001›‹0008›‹007F›‹0085›")
 
 
@@ -29,7 +28,6 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
     file = tmp_path_factory.mktemp("hostile") / "report.html"
     file.write_bytes(render_report(hostile_report()).encode())
     with browsing() as tab:
-        tab.page.set_default_timeout(SLOW)
         tab.page.on("dialog", lambda dialog: note(tab, dialog))
         tab.open(file)
         tab.page.wait_for_selector("[data-ready]", state="attached")

@@ -23,9 +23,9 @@
 local M = {
   BUCKET_CAP = 32, -- as in stores/base.py
   SCAN_CAP = 256,
-  SHORTEST = 20, -- bytes of a record: MIN_BYTES of packed_records.py and the time
-  VERSION = 4, -- of the layout of packed_records.py
-  SIZES_AT = 15, -- where the number of a record's keys and the size of its URL are
+  SHORTEST = 16, -- bytes of a record: MIN_BYTES of packed_records.py and the time
+  VERSION = 5, -- of the layout of packed_records.py
+  KEYS_AT = 15, -- where the number of a record's keys is
   COMMITTED = 3, -- ClaimState
   LAST = 281474976710655, -- highest id: 2^48 - 1
   PARTITION = 40, -- mean number of buckets in a small hash of the compact layout

@@ -43,27 +43,33 @@ function M.last_id()
 end
 
 -- Returns the number at this place of a record, and where it ends; nil if the record is damaged.
-function M.size(value, at)
-  local number, factor = 0, 1
-  for n = at, at + 3 do
-    local byte = value:byte(n)
-    if not byte then return nil end
-    if byte < 128 then return number + byte * factor, n + 1 end
-    number, factor = number + (byte - 128) * factor, factor * 128
-  end
-  return nil
+function M.count(value, at)
+  local number = value:byte(at)
+  if number ~= 255 then return number, at + 1 end
+  if #value < at + 4 then return nil end
+  return struct.unpack('>I4', value, at + 1), at + 5
 end
 
--- Returns the number of keys, where they begin, and the size of the URL; nil if the record is damaged.
-function M.sizes(value)
-  local keys, after = M.size(value, M.SIZES_AT)
-  if not keys then return nil end
-  local url, start = M.size(value, after)
-  return url and keys, start, url
+-- Returns the number of keys, and where they begin; nil if the record is damaged.
+function M.keys_in(value)
+  local count, start = M.count(value, M.KEYS_AT)
+  return count and #value >= start - 1 + 6 * count and count, start
 end
 
 -- Returns the packed URL of a record, which is at its end; "" if the record is damaged. No URL is packed to "".
 function M.url_of(value)
-  local keys, _, size = M.sizes(value)
-  return keys and value:sub(#value - size + 1) or ''
+  local keys, start = M.keys_in(value)
+  if not keys then return '' end
+  local head, at = value:byte(7) % 32, start + 6 * keys
+  local parts, total = head % 8, 0
+  if parts == 7 then parts, at = M.count(value, at) end
+  if not parts then return '' end
+  parts = parts + math.floor(head / 8) % 2 + math.floor(head / 16)
+  for _ = 1, parts do
+    local size
+    size, at = M.count(value, at)
+    if not size then return '' end
+    total = total + size
+  end
+  return value:sub(at + total)
 end

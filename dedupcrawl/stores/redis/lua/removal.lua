@@ -19,8 +19,8 @@ function M.put_bucket(key, ids, before)
 end
 
 function M.keys_of(id, value)
-  local keys, start = M.sizes(value)
-  if not keys or #value < start - 1 + 6 * keys or value:byte(7) ~= M.VERSION then M.damaged('record', id) end
+  local keys, start = M.keys_in(value)
+  if not keys or math.floor(value:byte(7) / 32) ~= M.VERSION then M.damaged('record', id) end
   local found, seen = {}, {}
   for n = 0, keys - 1 do
     local key = value:sub(start + 6 * n, start + 6 * n + 5)
